@@ -52,7 +52,7 @@ export default defineConfig({
       {
         name: "campaign",
         description:
-          "Costs more than a second and a half of processor time. `npm test` leaves it to `npm run campaign -- tests`.",
+          "Costs more than half a second of processor time. `npm test` leaves it to `npm run campaign -- tests`.",
       },
     ],
     includeTaskLocation: true, // test.ts reads the reason of a skip from its line

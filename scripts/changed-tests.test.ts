@@ -41,7 +41,7 @@ function chosen(changed: readonly string[], lastMs: Readonly<Record<string, numb
 }
 
 describe("the tests of a change", () => {
-  test("the tests that reach it are chosen, also in other packages", () => {
+  test("the tests that reach it are chosen, also in other packages", ofCampaign, () => {
     expect(chosen(["packages/core/src/two.ts"]).chosen).toEqual(["program", "run", "whole"]);
     expect(chosen(["packages/app/src/run.ts"]).chosen).toEqual(["program", "run"]);
   });

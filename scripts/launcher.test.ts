@@ -7,6 +7,7 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 
 const BIN = fileURLToPath(new URL("../packages/holdfast/bin", import.meta.url));
 const ANY_NODE = ">=18.0.0";
@@ -101,7 +102,7 @@ describe("process signals", () => {
     expect(await ended(child)).toBe(130);
   });
 
-  test("L2: a launcher killed with -9 takes the agent with it", async () => {
+  test("L2: a launcher killed with -9 takes the agent with it", ofCampaign, async () => {
     layOut(ANY_NODE, WAITS);
     const tied = `
       import { handOver } from ${JSON.stringify(join(BIN, "node-version.mjs"))};

@@ -346,7 +346,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "K10c, ST34: put again a schedule stays where it is in its times",
     marker: "schedule-put-restarts",
-    part: "isSame ? known.nextAt :",
+    part: "isSame && !wasPaused ? known.nextAt :",
     becomes: "",
     tests: [MEMORY],
     test: "ST34: put again with the same times it stays where it is in them, and takes what is new besides",

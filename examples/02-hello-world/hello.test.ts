@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { exampleProject } from "../../packages/holdfast/src/testing/example-project.ts";
 import type { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 
@@ -10,7 +11,7 @@ describe("hello world", () => {
   beforeEach(() => void (project = exampleProject(import.meta.url)));
   afterEach(() => project.dispose());
 
-  test("the agent greets on standard output only", async () => {
+  test("the agent greets on standard output only", ofCampaign, async () => {
     const { code, stdout } = await project.run("run", FILE, "--input", '"Ada"');
     expect({ code, stdout }).toEqual({ code: 0, stdout: "Hello, Ada!\n" });
   });

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { exampleProject } from "../../packages/holdfast/src/testing/example-project.ts";
 import type { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 
@@ -15,7 +16,7 @@ describe("a story, told in two ways", () => {
   });
   afterEach(() => project.dispose());
 
-  test("a fork from a logged checkpoint with another input tells another story", async () => {
+  test("a fork from a logged checkpoint with another input tells another story", ofCampaign, async () => {
     const { stdout } = await project.run("logs", "tale", "--json");
     const checkpoint = stdout
       .split("\n")

@@ -106,7 +106,7 @@ const EDIT: Say = { calls: [["edit_file", { path: "value.txt", oldText: "one", n
 const FINISH: Say = { calls: [["finish", { summary: "It is two now.", commitMessage: "fix: two" }]] };
 
 describe("the work of a coding agent", () => {
-  test("a failing test in, a commit that makes it pass out", async () => {
+  test("a failing test in, a commit that makes it pass out", ofCampaign, async () => {
     const { report, questions, entries } = await play(model([PLAN, EDIT, FINISH]));
     expect(report).toEqual({
       status: "completed",
@@ -208,7 +208,7 @@ describe("the work of a coding agent", () => {
     expect(provider.requests[0]?.system).toContain("run by: true");
   });
 
-  test("a repository whose tests pass is left alone, and no model is asked", async () => {
+  test("a repository whose tests pass is left alone, and no model is asked", ofCampaign, async () => {
     const { report } = await play(model([]), { input: { testCommand: "true" } });
     expect(report).toMatchObject({ status: "nothing_to_do", turns: 0, commit: null, model: null });
   });
@@ -290,21 +290,25 @@ describe("a person decides", () => {
     },
   );
 
-  test("the question shows the whole plan, where it will work, and that the shell is not isolated", async () => {
-    const agent = createCodingAgent({ workspace: workspacesByRoot(), model: model([PLAN]) });
-    const asked = Promise.withResolvers<void>();
-    runtime = createRuntime({
-      storage,
-      tracer: { trace: (event) => void (event.type === "waiting" && asked.resolve()) },
-    });
-    const { sessionId } = await runtime.start(agent, { repo });
-    await asked.promise;
-    const records = await storage.reader.journal(sessionId, 0, 1_000);
-    const text = JSON.stringify(records.filter((record) => record.type === "request_input"));
-    expect(text).toContain("edit value.txt");
-    expect(text).toContain("NOT isolated");
-    expect(text).toContain("npm test");
-  });
+  test(
+    "the question shows the whole plan, where it will work, and that the shell is not isolated",
+    ofCampaign,
+    async () => {
+      const agent = createCodingAgent({ workspace: workspacesByRoot(), model: model([PLAN]) });
+      const asked = Promise.withResolvers<void>();
+      runtime = createRuntime({
+        storage,
+        tracer: { trace: (event) => void (event.type === "waiting" && asked.resolve()) },
+      });
+      const { sessionId } = await runtime.start(agent, { repo });
+      await asked.promise;
+      const records = await storage.reader.journal(sessionId, 0, 1_000);
+      const text = JSON.stringify(records.filter((record) => record.type === "request_input"));
+      expect(text).toContain("edit value.txt");
+      expect(text).toContain("NOT isolated");
+      expect(text).toContain("npm test");
+    },
+  );
 });
 
 describe("it always ends, and says why", () => {

@@ -19,6 +19,7 @@ import {
   until,
 } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { defineAgent, type Agent } from "./agents/define.ts";
 import { vanishRuntime } from "./internal.ts";
 import { MemoryStorage } from "./memory/memory-storage.ts";
@@ -122,16 +123,20 @@ describe("warm and cold", () => {
     expect(await handle.result()).toBe("fine");
   });
 
-  test("a thousand waiting sessions all leave memory, and each is loaded again for its own signal", async () => {
-    const { runtime, clock } = open({ warmMs: 1_000 });
-    const agent = agentOf(async (ctx) => ctx.waitForSignal("go"));
-    const handles = await Promise.all(Array.from({ length: 1_000 }, () => runtime.start(agent)));
-    await clock.advance(2_000);
-    expect(runtime.live).toBe(0);
-    const results = Promise.all(handles.map((handle) => handle.result()));
-    await Promise.all(handles.map((handle, i) => handle.signal("go", i)));
-    expect(await results).toEqual(handles.map((_, i) => i));
-  });
+  test(
+    "a thousand waiting sessions all leave memory, and each is loaded again for its own signal",
+    ofCampaign,
+    async () => {
+      const { runtime, clock } = open({ warmMs: 1_000 });
+      const agent = agentOf(async (ctx) => ctx.waitForSignal("go"));
+      const handles = await Promise.all(Array.from({ length: 1_000 }, () => runtime.start(agent)));
+      await clock.advance(2_000);
+      expect(runtime.live).toBe(0);
+      const results = Promise.all(handles.map((handle) => handle.result()));
+      await Promise.all(handles.map((handle, i) => handle.signal("go", i)));
+      expect(await results).toEqual(handles.map((_, i) => i));
+    },
+  );
 
   test("a signal is received wherever it falls around the release of its session", async () => {
     for (let delay = 0; delay < 30; delay++) {

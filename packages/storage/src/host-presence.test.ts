@@ -8,6 +8,7 @@ import { connect, type Socket } from "node:net";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import {
   findPresence,
   forgetPresence,
@@ -71,7 +72,7 @@ function connected(found: Found): Exclude<Found, string> {
   return found;
 }
 
-test("a process that was killed is gone, and the connection to it ends with it", async () => {
+test("a process that was killed is gone, and the connection to it ends with it", ofCampaign, async () => {
   const { mark, kill } = await startPresent();
   const { ended } = connected(await findPresence(mark));
   await kill();
@@ -81,13 +82,13 @@ test("a process that was killed is gone, and the connection to it ends with it",
   expect(existsSync(mark.socket)).toBe(false);
 });
 
-test("a process that exits without closing anything is gone", async () => {
+test("a process that exits without closing anything is gone", ofCampaign, async () => {
   const { mark, kill } = await startPresent("process.exit();");
   await kill();
   expect(await look(mark)).toBe("gone");
 });
 
-test("a stopped process is not gone, even when its queue of connections is full", async () => {
+test("a stopped process is not gone, even when its queue of connections is full", ofCampaign, async () => {
   const { mark, send, kill } = await startPresent();
   send("SIGSTOP");
   const sockets: Socket[] = [];
@@ -123,17 +124,21 @@ test("a dead process whose mark names another start of the host, or another file
   expect(await look(mark)).toBe("gone");
 });
 
-test("a live process whose file was removed or replaced is not gone, and the other file is left alone", async () => {
-  const [{ mark }, other] = [await startPresent(), await startPresent()];
-  rmSync(mark.socket);
-  expect(await look(mark)).toBe("unknown");
-  // A dead socket at a live one's path.
-  await other.kill();
-  renameSync(other.mark.socket, mark.socket);
-  expect(await look(mark)).toBe("unknown");
-  forgetPresence(mark);
-  expect(existsSync(mark.socket)).toBe(true);
-});
+test(
+  "a live process whose file was removed or replaced is not gone, and the other file is left alone",
+  ofCampaign,
+  async () => {
+    const [{ mark }, other] = [await startPresent(), await startPresent()];
+    rmSync(mark.socket);
+    expect(await look(mark)).toBe("unknown");
+    // A dead socket at a live one's path.
+    await other.kill();
+    renameSync(other.mark.socket, mark.socket);
+    expect(await look(mark)).toBe("unknown");
+    forgetPresence(mark);
+    expect(existsSync(mark.socket)).toBe(true);
+  },
+);
 
 describe("the sockets that killed processes have left", () => {
   const MINUTE_MS = 60_000;
@@ -160,7 +165,7 @@ describe("the sockets that killed processes have left", () => {
     await vi.waitFor(() => expect(statSync(mark.socket).atimeMs).toBe(0));
   });
 
-  test("a start looks at 64 sockets at most", async () => {
+  test("a start looks at 64 sockets at most", ofCampaign, async () => {
     const { mark, kill } = await startPresent(`
       import { createServer } from "node:net";
       import { dirname, join } from "node:path";
@@ -177,7 +182,7 @@ describe("the sockets that killed processes have left", () => {
     expect(readdirSync(folder).filter(isFound)).toHaveLength(100);
   });
 
-  test("a start leaves the socket of a stopped process alone, and every other file", async () => {
+  test("a start leaves the socket of a stopped process alone, and every other file", ofCampaign, async () => {
     const { mark, send } = await startPresent();
     send("SIGSTOP");
     const other = join(dirname(mark.socket), "file");

@@ -18,6 +18,7 @@ import {
 } from "ai";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import {
   startScriptedModelServer,
@@ -75,7 +76,7 @@ describe.each(WAYS)("through $way", ({ way, path }) => {
     expect(server.requests).toHaveLength(4);
   });
 
-  test("a stream says what the whole reply says, whatever it is", async () => {
+  test("a stream says what the whole reply says, whatever it is", ofCampaign, async () => {
     let reply: Reply = {};
     await start({ script: () => reply });
     const tools: ToolSet = { act: tool({ inputSchema: jsonSchema<object>({ type: "object" }) }) };

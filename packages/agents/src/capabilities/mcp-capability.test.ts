@@ -84,15 +84,19 @@ async function run(server: McpServer, calls: readonly string[], change: Partial<
 const logged = (): readonly string[] => (existsSync(log) ? readFileSync(log, "utf8").trim().split("\n") : []);
 const starts = (): number => logged().filter((line) => line.startsWith("start")).length;
 
-test("tools appear by server and name, and one process of a session answers its calls", async () => {
-  const { requests, results } = await run(program("greeting"), ["greet", "greet"]);
-  expect(requests[0]?.tools?.map(({ name }) => name)).toContain("mcp__test__greet");
-  expect(requests[0]?.system).toContain("Greet first.");
-  expect(results.map(({ text }) => text)).toEqual(["Hello you, no token.", "Hello you, no token."]);
-  expect(starts()).toBe(1);
-});
+test(
+  "tools appear by server and name, and one process of a session answers its calls",
+  ofCampaign,
+  async () => {
+    const { requests, results } = await run(program("greeting"), ["greet", "greet"]);
+    expect(requests[0]?.tools?.map(({ name }) => name)).toContain("mcp__test__greet");
+    expect(requests[0]?.system).toContain("Greet first.");
+    expect(results.map(({ text }) => text)).toEqual(["Hello you, no token.", "Hello you, no token."]);
+    expect(starts()).toBe(1);
+  },
+);
 
-test("a server ends with its session, and each session has its own", async () => {
+test("a server ends with its session, and each session has its own", ofCampaign, async () => {
   await run(program(), ["greet"]);
   await runtime?.close();
   expect(logged()).toContain("end");
@@ -133,7 +137,7 @@ test("a server gets declared variables alone, and a value is not recorded", asyn
   expect(JSON.stringify(results)).not.toContain("canary-7731");
 });
 
-test("a call whose answer is lost is sent once and reported as uncertain", async () => {
+test("a call whose answer is lost is sent once and reported as uncertain", ofCampaign, async () => {
   const { results } = await run(program(), ["die", "greet"]);
   expect(results[0]).toMatchObject({ isError: true });
   expect(results[0]?.text).toMatch(
@@ -144,21 +148,25 @@ test("a call whose answer is lost is sent once and reported as uncertain", async
   expect(starts()).toBe(2);
 });
 
-test("a reading call whose answer is lost is sent again to a new process", async () => {
+test("a reading call whose answer is lost is sent again to a new process", ofCampaign, async () => {
   const { results } = await run(program(), ["die_reading"]);
   expect(results[0]?.isError).toBe(true);
   expect(logged().filter((line) => line === "call die_reading").length).toBeGreaterThan(1);
 });
 
-test("a call that hangs ends by its time-out, with the server, and is reported as uncertain", async () => {
-  servers = new McpServers({ variable: () => undefined, callMs: 200 });
-  const { results } = await run(program(), ["wait", "greet"]);
-  expect(results[0]?.text).toMatch(
-    /did not answer the call of wait: it was silent for too long.*nobody knows/,
-  );
-  expect(results[1]?.text).toBe("Hello you, no token.");
-  expect(starts()).toBe(2);
-});
+test(
+  "a call that hangs ends by its time-out, with the server, and is reported as uncertain",
+  ofCampaign,
+  async () => {
+    servers = new McpServers({ variable: () => undefined, callMs: 200 });
+    const { results } = await run(program(), ["wait", "greet"]);
+    expect(results[0]?.text).toMatch(
+      /did not answer the call of wait: it was silent for too long.*nobody knows/,
+    );
+    expect(results[1]?.text).toBe("Hello you, no token.");
+    expect(starts()).toBe(2);
+  },
+);
 
 test("a result that is too large is cut with a note", async () => {
   const { results } = await run(program(), ["large"]);

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { createRuntime, MemoryStorage, type Runtime } from "@holdfast/runtime";
 import { startMcpHttpServer, type McpHttpOptions, type McpHttpServer } from "@holdfast/testkit";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import type { McpServer } from "../agent-files/agent-record.ts";
 import { McpServers } from "../mcp/mcp-servers.ts";
@@ -98,7 +99,7 @@ test("a call that the server has not begun is sent again, and a gateway's error 
   expect(calls("gateway")).toBe(1);
 });
 
-test("a result of 100 MB is cut off with an error", async () => {
+test("a result of 100 MB is cut off with an error", ofCampaign, async () => {
   const { texts } = await run(["flood", "greet"]);
   expect(texts[0]).toMatch(/it sent a message of more than/);
   expect(texts[1]).toBe("Hello, stranger.");

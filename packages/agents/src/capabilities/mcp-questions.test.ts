@@ -100,7 +100,7 @@ test(
   },
 );
 
-test("a person who says no declines", async () => {
+test("a person who says no declines", ofCampaign, async () => {
   const { agent, text } = open("ask", program());
   const handle = await runtime.start(agent, "hi", { sessionId: "s" });
   await asked("Which size?");
@@ -118,7 +118,7 @@ test("an address is shown and not opened", async () => {
   expect(text()).toBe("accept");
 });
 
-test("a server that asks without end is given up, and the call is uncertain", async () => {
+test("a server that asks without end is given up, and the call is uncertain", ofCampaign, async () => {
   const { agent, text } = open("ask_forever", program());
   const handle = await runtime.start(agent, "hi", { sessionId: "s" });
   for (let at = 1; at <= 10; at++) {

@@ -104,30 +104,34 @@ async function call(calls: readonly (readonly [string, object])[], record = COUN
   return { results, events, model };
 }
 
-test("a script is a tool and a command, both calls are recorded as pairs, and no model reads the events", async () => {
-  const { results, events, model } = await call([
-    ["script__count", { file: "notes.txt" }],
-    ["shell", { command: "count --file notes.txt && count --fil x; count --file none.txt" }],
-  ]);
-  expect(results[0]).toMatchObject({ isError: false, text: expect.stringContaining("2") });
-  expect(results[1]?.text).toContain("there is no parameter --fil");
-  const version = findScripts(places)[0]?.current;
-  const [first, second] = (model.requests[1]?.messages ?? []).flatMap(({ role, content }) =>
-    role === "assistant" ? (content as { toolCalls: readonly { id: string }[] }).toolCalls : [],
-  );
-  expect(events).toEqual([
-    { type: "script_started", call: first?.id, script: "count", version, arguments: { file: "notes.txt" } },
-    { type: "script_finished", call: first?.id, script: "count", version, exitCode: 0 },
-    { type: "script_started", call: second?.id, script: "count", version },
-    { type: "script_finished", call: second?.id, script: "count", version, exitCode: 0 },
-    { type: "script_started", call: second?.id, script: "count", version },
-    { type: "script_finished", call: second?.id, script: "count", version, exitCode: expect.any(Number) },
-  ]);
-  expect(JSON.stringify(model.requests)).not.toContain("script_started");
-  expect(model.requests[0]?.system).toContain(
-    "- script__count: Counts words. In the shell: `count --file TEXT`",
-  );
-});
+test(
+  "a script is a tool and a command, both calls are recorded as pairs, and no model reads the events",
+  ofCampaign,
+  async () => {
+    const { results, events, model } = await call([
+      ["script__count", { file: "notes.txt" }],
+      ["shell", { command: "count --file notes.txt && count --fil x; count --file none.txt" }],
+    ]);
+    expect(results[0]).toMatchObject({ isError: false, text: expect.stringContaining("2") });
+    expect(results[1]?.text).toContain("there is no parameter --fil");
+    const version = findScripts(places)[0]?.current;
+    const [first, second] = (model.requests[1]?.messages ?? []).flatMap(({ role, content }) =>
+      role === "assistant" ? (content as { toolCalls: readonly { id: string }[] }).toolCalls : [],
+    );
+    expect(events).toEqual([
+      { type: "script_started", call: first?.id, script: "count", version, arguments: { file: "notes.txt" } },
+      { type: "script_finished", call: first?.id, script: "count", version, exitCode: 0 },
+      { type: "script_started", call: second?.id, script: "count", version },
+      { type: "script_finished", call: second?.id, script: "count", version, exitCode: 0 },
+      { type: "script_started", call: second?.id, script: "count", version },
+      { type: "script_finished", call: second?.id, script: "count", version, exitCode: expect.any(Number) },
+    ]);
+    expect(JSON.stringify(model.requests)).not.toContain("script_started");
+    expect(model.requests[0]?.system).toContain(
+      "- script__count: Counts words. In the shell: `count --file TEXT`",
+    );
+  },
+);
 
 test(
   "the files are read-only, git ignores them, and a changed one is written again before a call",
@@ -176,7 +180,7 @@ test(
   },
 );
 
-test("a session keeps the version of its start after a push of another one", async () => {
+test("a session keeps the version of its start after a push of another one", ofCampaign, async () => {
   const { model } = await run((_request, number) => {
     if (number === 0) {
       writeScript("count", "echo changed");

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRuntime, MemoryStorage, type Runtime } from "@holdfast/runtime";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import { ModelLoop } from "../model-loop/model-loop.ts";
 import type { ToolContent } from "../models/model-provider.ts";
@@ -50,7 +51,7 @@ async function read(url: string, pattern: string | null) {
   return runtime.start(loop.agent({ ...RECORD, permissions }), "go");
 }
 
-test("a page of a permitted host is read as Markdown", async () => {
+test("a page of a permitted host is read as Markdown", ofCampaign, async () => {
   const handle = await read(`http://docs.test:${port}/a`, "docs.test");
   expect(await handle.result()).toBe(`http://docs.test:${port}/a (200)\n\n# Hi`);
 });

@@ -1,6 +1,6 @@
 // Every adapter passes one suite, against a program that speaks its protocol.
 //
-// `npm test` runs the suite for Claude Code, programs of JSON lines, tools of MCP servers and remote agents. The external-agents
+// `npm test` runs the suite for Claude Code, programs of JSON lines and remote agents. The external-agents
 // campaign runs it for all programs.
 
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
@@ -47,8 +47,12 @@ const prompts = {
   unknownMessages: "garbage",
 };
 
-for (const facts of isCampaign ? ACP_AGENTS : [])
-  externalAgentConformance({
+function conformInCampaign(subject: ExternalAgentSubject): void {
+  if (isCampaign) externalAgentConformance(subject);
+}
+
+for (const facts of ACP_AGENTS)
+  conformInCampaign({
     make: (home) =>
       new AcpAgent({
         facts,
@@ -76,12 +80,11 @@ const faulty: Omit<ExternalAgentSubject, "make"> = {
 };
 const stopLimits = { askMs: 300, graceMs: 300 };
 
-const OF_CAMPAIGN = [
+for (const [facts, source] of [
   [CODEX, "fake-codex.mjs"],
   [PI, "fake-pi.mjs"],
-] as const;
-for (const [facts, source] of isCampaign ? OF_CAMPAIGN : [])
-  externalAgentConformance({
+] as const)
+  conformInCampaign({
     make: (home) =>
       new LineAgent({
         facts,
@@ -106,7 +109,7 @@ externalAgentConformance({
   ...faulty,
 });
 
-externalAgentConformance({
+conformInCampaign({
   make: (home) =>
     harnessAgent({
       name: "harness",
@@ -120,7 +123,7 @@ externalAgentConformance({
 });
 
 const { callSession: _none, ...ownPrompts } = prompts;
-externalAgentConformance({
+conformInCampaign({
   make: (home) =>
     mcpToolAgent({
       name: "mcp-tool",

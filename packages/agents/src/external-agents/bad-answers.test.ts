@@ -49,41 +49,53 @@ describe("an answer to a request for a permission", () => {
   });
 });
 
-test("a folder that is deleted between two turns is a question, and `continue` without it fails with the folder's name", async () => {
-  await session.converse("write:a.txt");
-  rmSync(session.folder, { recursive: true });
-  expect((await session.say("write:b.txt")).status).toBe("input_required");
-  expect(await session.question()).toContain("the folder of the session is gone");
-  const { status, error } = await session.answer("continue");
-  expect(status).toBe("failed");
-  expect(error?.message).toContain(session.folder);
-});
+test(
+  "a folder that is deleted between two turns is a question, and `continue` without it fails with the folder's name",
+  ofCampaign,
+  async () => {
+    await session.converse("write:a.txt");
+    rmSync(session.folder, { recursive: true });
+    expect((await session.say("write:b.txt")).status).toBe("input_required");
+    expect(await session.question()).toContain("the folder of the session is gone");
+    const { status, error } = await session.answer("continue");
+    expect(status).toBe("failed");
+    expect(error?.message).toContain(session.folder);
+  },
+);
 
-test("a folder that is deleted while the program works fails no step of Holdfast's own", async () => {
-  await session.converse("rm-folder hello");
-  expect((await session.handle.session()).status).toBe("waiting");
-  expect((await session.say("hello")).status).toBe("input_required");
-});
+test(
+  "a folder that is deleted while the program works fails no step of Holdfast's own",
+  ofCampaign,
+  async () => {
+    await session.converse("rm-folder hello");
+    expect((await session.handle.session()).status).toBe("waiting");
+    expect((await session.say("hello")).status).toBe("input_required");
+  },
+);
 
 describe("an answer with another input", () => {
-  test("Claude Code carries out the call with the input that the person gave", async () => {
+  test("Claude Code carries out the call with the input that the person gave", ofCampaign, async () => {
     await session.converse("ask:a.txt");
     await session.answer({ approved: true, input: { file_path: "b.txt", content: "x" } });
     expect(existsSync(join(session.folder, "b.txt"))).toBe(true);
     expect(existsSync(join(session.folder, "a.txt"))).toBe(false);
   });
 
-  test("a program that takes no other input gets a refusal, and the call is not carried out", async () => {
-    const codex = new ExternalSession("codex");
-    try {
-      await codex.converse("ask:a.txt");
-      await codex.answer({ approved: true, input: { path: "b.txt" } });
-      expect(existsSync(join(codex.folder, "a.txt"))).toBe(false);
-      expect(codex.lines("answers").join("")).toContain("decline");
-    } finally {
-      await codex.dispose();
-    }
-  });
+  test(
+    "a program that takes no other input gets a refusal, and the call is not carried out",
+    ofCampaign,
+    async () => {
+      const codex = new ExternalSession("codex");
+      try {
+        await codex.converse("ask:a.txt");
+        await codex.answer({ approved: true, input: { path: "b.txt" } });
+        expect(existsSync(join(codex.folder, "a.txt"))).toBe(false);
+        expect(codex.lines("answers").join("")).toContain("decline");
+      } finally {
+        await codex.dispose();
+      }
+    },
+  );
 
   test("an answer of another form is refused, and the question stays open", async () => {
     await session.converse("ask:a.txt");

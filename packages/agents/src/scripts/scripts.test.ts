@@ -84,29 +84,33 @@ test("a damaged content is no version that runs, and a push keeps it again", () 
   expect(find("good").status).toBe("loaded");
 });
 
-test("a script of the project hides one of the user, and versions of two projects are apart", () => {
-  writeBad({}, "good");
-  const { content } = push("good");
-  write(
-    "home/.holdfast/scripts/good/script.json",
-    JSON.stringify({ name: "good", description: "d", script_file: "a.sh" }),
-  );
-  write("home/.holdfast/scripts/good/a.sh", "");
-  expect(findScripts(places).map(({ scope, status }) => [scope, status])).toEqual([
-    ["project", "loaded"],
-    ["user", "hidden"],
-  ]);
-  mkdirSync(join(folder, "other/.holdfast"), { recursive: true });
-  symlinkSync(join(folder, "work/.holdfast/scripts"), join(folder, "other/.holdfast/scripts"));
-  const [other] = findScripts({ ...places, project: join(folder, "other"), home: undefined });
-  expect(other).toMatchObject({
-    status: "refused",
-    current: null,
-    problem: expect.stringContaining("leads out"),
-  });
-  rollbackScript(find("good"), content.hash, places);
-  expect(find("good").current).toBe(content.hash);
-});
+test(
+  "a script of the project hides one of the user, and versions of two projects are apart",
+  ofCampaign,
+  () => {
+    writeBad({}, "good");
+    const { content } = push("good");
+    write(
+      "home/.holdfast/scripts/good/script.json",
+      JSON.stringify({ name: "good", description: "d", script_file: "a.sh" }),
+    );
+    write("home/.holdfast/scripts/good/a.sh", "");
+    expect(findScripts(places).map(({ scope, status }) => [scope, status])).toEqual([
+      ["project", "loaded"],
+      ["user", "hidden"],
+    ]);
+    mkdirSync(join(folder, "other/.holdfast"), { recursive: true });
+    symlinkSync(join(folder, "work/.holdfast/scripts"), join(folder, "other/.holdfast/scripts"));
+    const [other] = findScripts({ ...places, project: join(folder, "other"), home: undefined });
+    expect(other).toMatchObject({
+      status: "refused",
+      current: null,
+      problem: expect.stringContaining("leads out"),
+    });
+    rollbackScript(find("good"), content.hash, places);
+    expect(find("good").current).toBe(content.hash);
+  },
+);
 
 async function writeInto(name: string): Promise<string> {
   const { content, manifest } = push(name);
@@ -284,7 +288,7 @@ describe("the wrapper", () => {
     expect(shell("notify --help").stdout).toContain("--tags <JSON>");
   });
 
-  test("the tool gives the same flags, and no text is read by a shell", async () => {
+  test("the tool gives the same flags, and no text is read by a shell", ofCampaign, async () => {
     const tags = ["$(touch pwned)", "`touch pwned`; touch pwned 'x"];
     const { stdout } = await call("notify", { channel: "it's", times: -2, loud: true, tags });
     expect(stdout).toBe(`--channel|it's|--times|-2|--loud|--tags|${JSON.stringify(tags)}|`);
@@ -325,14 +329,18 @@ describe("running", () => {
     expect(await call("leave")).toMatchObject({ stdout: "left\n", isTreeGone: true });
   });
 
-  test("a script that dies by a signal says so, and one whose program is missing ends with 127", async () => {
-    writeBad({}, "die", "kill -9 $$");
-    expect((await call("die")).end).toMatchObject({ type: "exit", exitCode: 137 });
-    writeBad({ interpreter: ["no-such-program-7"] }, "odd");
-    const { end, stderr } = await call("odd");
-    expect(end).toEqual({ type: "exit", exitCode: 127 });
-    expect(stderr).toBe("odd: this script needs no-such-program-7, which is not here\n");
-  });
+  test(
+    "a script that dies by a signal says so, and one whose program is missing ends with 127",
+    ofCampaign,
+    async () => {
+      writeBad({}, "die", "kill -9 $$");
+      expect((await call("die")).end).toMatchObject({ type: "exit", exitCode: 137 });
+      writeBad({ interpreter: ["no-such-program-7"] }, "odd");
+      const { end, stderr } = await call("odd");
+      expect(end).toEqual({ type: "exit", exitCode: 127 });
+      expect(stderr).toBe("odd: this script needs no-such-program-7, which is not here\n");
+    },
+  );
 
   test("a script runs in the virtual sandbox as it does on the machine", async () => {
     writeBad({}, "where", 'pwd; cat "$SCRIPT_DIR/data.txt"; exit 7');

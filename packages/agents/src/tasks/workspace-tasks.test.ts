@@ -196,64 +196,76 @@ describe("git", () => {
     );
   });
 
-  test("status names every file that differs, new, changed, renamed and deleted ones", async () => {
-    gitIn("add", "a.txt", ".gitignore");
-    gitIn("-c", "user.name=T", "-c", "user.email=t@example.invalid", "commit", "-q", "-m", "files");
-    await mkdir(join(root, "new dir"));
-    await writeFile(join(root, "new dir", 'gr\u00fcn "x".txt'), "");
-    await writeFile(join(root, "ignored"), "");
-    gitIn("mv", "a.txt", "b.txt");
-    await rm(join(root, ".gitignore"));
-    const { changes, branch, commit } = await attempt(tasks.gitStatus, {});
-    expect({ branch, commit }).toEqual({ branch: "main", commit: gitIn("rev-parse", "HEAD") });
-    expect(changes).toEqual(
-      expect.arrayContaining([
-        { status: "R ", path: "b.txt" },
-        { status: " D", path: ".gitignore" },
-        { status: "??", path: 'new dir/gr\u00fcn "x".txt' },
-      ]),
-    );
-  });
+  test(
+    "status names every file that differs, new, changed, renamed and deleted ones",
+    ofCampaign,
+    async () => {
+      gitIn("add", "a.txt", ".gitignore");
+      gitIn("-c", "user.name=T", "-c", "user.email=t@example.invalid", "commit", "-q", "-m", "files");
+      await mkdir(join(root, "new dir"));
+      await writeFile(join(root, "new dir", 'gr\u00fcn "x".txt'), "");
+      await writeFile(join(root, "ignored"), "");
+      gitIn("mv", "a.txt", "b.txt");
+      await rm(join(root, ".gitignore"));
+      const { changes, branch, commit } = await attempt(tasks.gitStatus, {});
+      expect({ branch, commit }).toEqual({ branch: "main", commit: gitIn("rev-parse", "HEAD") });
+      expect(changes).toEqual(
+        expect.arrayContaining([
+          { status: "R ", path: "b.txt" },
+          { status: " D", path: ".gitignore" },
+          { status: "??", path: 'new dir/gr\u00fcn "x".txt' },
+        ]),
+      );
+    },
+  );
 
-  test("a commit has everything that was changed, nothing of ours, and says whose task it was", async () => {
-    await mkdir(join(root, ".holdfast"));
-    await writeFile(join(root, ".holdfast/holdfast.db"), "");
-    await writeFile(join(root, ".holdfast-a.txt-00.tmp"), "");
-    expect((await attempt(tasks.gitStatus, {})).changes.map((change) => change.path)).toEqual([
-      ".gitignore",
-      "a.txt",
-    ]);
-    const { commit, files, isNew } = await attempt(tasks.gitCommit, {
-      message: "fix: two\n\n# not a comment",
-    });
-    expect({ commit, files, isNew }).toEqual({
-      commit: gitIn("rev-parse", "HEAD"),
-      files: [".gitignore", "a.txt"],
-      isNew: true,
-    });
-    expect(gitIn("log", "-1", "--format=%an <%ae>%n%B")).toBe(
-      "Holdfast <agent@holdfast.invalid>\nfix: two\n\n# not a comment\n\nHoldfast-Task: ses_1-1",
-    );
-  });
+  test(
+    "a commit has everything that was changed, nothing of ours, and says whose task it was",
+    ofCampaign,
+    async () => {
+      await mkdir(join(root, ".holdfast"));
+      await writeFile(join(root, ".holdfast/holdfast.db"), "");
+      await writeFile(join(root, ".holdfast-a.txt-00.tmp"), "");
+      expect((await attempt(tasks.gitStatus, {})).changes.map((change) => change.path)).toEqual([
+        ".gitignore",
+        "a.txt",
+      ]);
+      const { commit, files, isNew } = await attempt(tasks.gitCommit, {
+        message: "fix: two\n\n# not a comment",
+      });
+      expect({ commit, files, isNew }).toEqual({
+        commit: gitIn("rev-parse", "HEAD"),
+        files: [".gitignore", "a.txt"],
+        isNew: true,
+      });
+      expect(gitIn("log", "-1", "--format=%an <%ae>%n%B")).toBe(
+        "Holdfast <agent@holdfast.invalid>\nfix: two\n\n# not a comment\n\nHoldfast-Task: ses_1-1",
+      );
+    },
+  );
 
-  test("an attempt after one that died makes no second commit, also when others have committed since", async () => {
-    const first = await attempt(tasks.gitCommit, { message: "once" });
-    gitIn(
-      "-c",
-      "user.name=T",
-      "-c",
-      "user.email=t@example.invalid",
-      "commit",
-      "-q",
-      "--allow-empty",
-      "-m",
-      "somebody else",
-    );
-    await writeFile(join(root, "later.txt"), "");
-    const second = await attempt(tasks.gitCommit, { message: "once" }, { attempt: 2 });
-    expect(second).toEqual({ ...first, isNew: false });
-    expect(gitIn("rev-list", "--count", "HEAD")).toBe("3");
-  });
+  test(
+    "an attempt after one that died makes no second commit, also when others have committed since",
+    ofCampaign,
+    async () => {
+      const first = await attempt(tasks.gitCommit, { message: "once" });
+      gitIn(
+        "-c",
+        "user.name=T",
+        "-c",
+        "user.email=t@example.invalid",
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-m",
+        "somebody else",
+      );
+      await writeFile(join(root, "later.txt"), "");
+      const second = await attempt(tasks.gitCommit, { message: "once" }, { attempt: 2 });
+      expect(second).toEqual({ ...first, isNew: false });
+      expect(gitIn("rev-list", "--count", "HEAD")).toBe("3");
+    },
+  );
 
   test("another task's commit is not taken for this one's", ofCampaign, async () => {
     await attempt(tasks.gitCommit, { message: "one\n\nHoldfast-Task: ses_1-2 not a trailer" });
@@ -335,7 +347,7 @@ describe("git", () => {
   );
 
   // Where git has no German, or the system no such locale, it speaks English anyway.
-  test("a lock is known as one whatever language git speaks", async () => {
+  test("a lock is known as one whatever language git speaks", ofCampaign, async () => {
     await writeFile(join(root, ".git/index.lock"), "");
     const inherit = { ...process.env, HOME: root, LANG: "C.UTF-8" };
     for (const env of [{ LANGUAGE: "de" }, { LANGUAGE: "de", LC_ALL: "C.UTF-8" }]) {
@@ -344,7 +356,7 @@ describe("git", () => {
     }
   });
 
-  test("diff shows what was changed, without programs the repository brings along", async () => {
+  test("diff shows what was changed, without programs the repository brings along", ofCampaign, async () => {
     await attempt(tasks.gitCommit, { message: "one" });
     gitIn("config", "diff.external", "touch external");
     gitIn("config", "core.fsmonitor", "touch monitored");

@@ -17,7 +17,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { sampled } from "@holdfast/testkit/campaign";
+import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 
 import { containedRoot, locate, type ContainedRoot } from "./contained-directory.ts";
 import { listContained, readContained, writeContained } from "./contained-files.ts";
@@ -273,6 +273,7 @@ describe.each(strategies)("contained files by %s", (strategy) => {
 // Elsewhere there is no openat(2) to be had, and the header of contained-directory.ts admits the gap.
 test.runIf(process.platform === "linux")(
   "writing while somebody swaps the directory for a link changes nothing outside",
+  ofCampaign,
   async () => {
     const root = await containedRoot(inside, "descriptors");
     await whileSwapping(join(inside, "src"), outside, async () => {

@@ -3,6 +3,7 @@ import { mkdtemp, mkdir, readFile, rm, symlink, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import type { Execution } from "./execute.ts";
 import { openWorkspace, type Workspace } from "./workspace.ts";
@@ -53,7 +54,7 @@ describe("how a command ends is told exactly", () => {
     expect(end).toMatchObject({ type: "spawn_error", code: "E2BIG" });
   });
 
-  test("its time was over", async () => {
+  test("its time was over", ofCampaign, async () => {
     // In which it begins, however busy the machine is.
     const { end, stdout, isTreeGone } = await workspace.execute("echo begun; exec sleep 1000", {
       timeoutMs: 1_500,
@@ -297,7 +298,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-test("when the process ends, its commands end with it", async () => {
+test("when the process ends, its commands end with it", ofCampaign, async () => {
   const source = new URL("./workspace.ts", import.meta.url).href;
   const script = `
     const { openWorkspace } = await import(${JSON.stringify(source)});

@@ -3,6 +3,7 @@ import { mkdtemp, mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import { openWorkspace, type Workspace } from "./workspace.ts";
 
@@ -37,7 +38,7 @@ test("text is found where it stands, without installed packages and binary files
   expect(await places({ pattern: "(here)" })).toEqual(["src/b.js:1"]);
 });
 
-test("expressions are found, and one that is none is explained", async () => {
+test("expressions are found, and one that is none is explained", ofCampaign, async () => {
   expect(await places({ pattern: "^return .*\\);$", isRegex: true })).toEqual(["src/a.js:2"]);
   expect(await places({ pattern: "^RETURN", isRegex: true, ignoreCase: true })).toEqual(["src/a.js:2"]);
   await expect(workspace.search({ pattern: "(", isRegex: true })).rejects.toMatchObject({
@@ -79,18 +80,22 @@ test("a directory whose name is a pattern of git is only itself", async () => {
   expect((await workspace.listFiles("[a-z]rc")).files).toEqual(["[a-z]rc/page.js"]);
 });
 
-test("Holdfast's own files are neither listed nor searched, whether git knows them or not", async () => {
-  await mkdir(join(root, "deep/.holdfast"), { recursive: true });
-  await writeFile(join(root, "deep/.holdfast/holdfast.db"), "needle");
-  for (const isRepository of [false, true]) {
-    if (isRepository) execFileSync("git", ["init", "-q"], { cwd: root });
-    expect((await workspace.listFiles()).files.filter((name) => name.includes("holdfast"))).toEqual([]);
-    expect(await places({ pattern: "needle" })).toEqual([]);
-    await expect(places({ pattern: "needle", path: "deep/.holdfast" })).rejects.toMatchObject({
-      code: "policy_denied",
-    });
-  }
-});
+test(
+  "Holdfast's own files are neither listed nor searched, whether git knows them or not",
+  ofCampaign,
+  async () => {
+    await mkdir(join(root, "deep/.holdfast"), { recursive: true });
+    await writeFile(join(root, "deep/.holdfast/holdfast.db"), "needle");
+    for (const isRepository of [false, true]) {
+      if (isRepository) execFileSync("git", ["init", "-q"], { cwd: root });
+      expect((await workspace.listFiles()).files.filter((name) => name.includes("holdfast"))).toEqual([]);
+      expect(await places({ pattern: "needle" })).toEqual([]);
+      await expect(places({ pattern: "needle", path: "deep/.holdfast" })).rejects.toMatchObject({
+        code: "policy_denied",
+      });
+    }
+  },
+);
 
 test("a link to a file outside is not searched", async () => {
   const outside = await mkdtemp(join(tmpdir(), "outside-"));

@@ -67,7 +67,7 @@ describe.each(METHODS.map((method) => [method.name, method] as const))("%s", (_n
   });
 
   it("each way to call a method receives the same code for an error of the service", async () => {
-    const isWhole = isCampaign || method.name === "SessionService.Start" || method.isStream;
+    const isWhole = isCampaign || method.name === "SessionService.Start";
     for (const code of isWhole ? CODES : SOME_CODES.slice(0, 1)) {
       behaviour = () => {
         throw new HoldfastError(code, "because");

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { request as requestHttps } from "node:https";
 import { connect as connectHttp2 } from "node:http2";
 import { afterEach, describe, expect, it } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import type { ApiOptions } from "./api.ts";
 import { METHODS } from "./contract.ts";
 import { CLIENTS } from "./testing/clients.ts";
@@ -161,17 +162,21 @@ it("a connection of HTTP/2 is closed when it is idle, and not while a request wa
   await Promise.all([over, isOver]);
 });
 
-it("a request over HTTP/2 is answered while a large answer on the same connection is unread", async () => {
-  const input = new TextEncoder().encode(JSON.stringify("x".repeat(20_000_000)));
-  api = await startStubApi(() => ({ sessionId: "a1", input }));
-  const session = connectHttp2(api.url);
-  const large = session.request({ ":path": "/v1/sessions/a1", authorization: "Bearer admin" });
-  await once(large, "response");
-  const small = session.request({ ":path": "/healthz" });
-  const [headers] = (await once(small, "response")) as [{ readonly ":status": number }];
-  expect(headers[":status"]).toBe(200);
-  session.destroy();
-});
+it(
+  "a request over HTTP/2 is answered while a large answer on the same connection is unread",
+  ofCampaign,
+  async () => {
+    const input = new TextEncoder().encode(JSON.stringify("x".repeat(20_000_000)));
+    api = await startStubApi(() => ({ sessionId: "a1", input }));
+    const session = connectHttp2(api.url);
+    const large = session.request({ ":path": "/v1/sessions/a1", authorization: "Bearer admin" });
+    await once(large, "response");
+    const small = session.request({ ":path": "/healthz" });
+    const [headers] = (await once(small, "response")) as [{ readonly ":status": number }];
+    expect(headers[":status"]).toBe(200);
+    session.destroy();
+  },
+);
 
 it("listener-3: requests over HTTP/2 end when the other side is closed, as by a killed process", async () => {
   api = await startStubApi(() => forever(), { limits: { silentMs: 1 } });

@@ -191,6 +191,9 @@ async function live(fleet: Fleet, life: Life): Promise<void> {
   await ask(ScheduleService.method.put, { ...schedule, signal: { sessionId: "two", name: "go" } }, ada);
   await ask(ScheduleService.method.list, {}, ada);
   await ask(ScheduleService.method.list, {}, bob);
+  await ask(ScheduleService.method.pause, { scheduleId: "nightly" }, bob);
+  await ask(ScheduleService.method.pause, { scheduleId: "nightly" }, ada);
+  await ask(ScheduleService.method.unpause, { scheduleId: "nightly" }, ada);
   await ask(ScheduleService.method.remove, { scheduleId: "nightly" }, bob);
   await ask(ScheduleService.method.remove, { scheduleId: "nightly" }, ada);
   const made = await ask(TokenService.method.create, { kind: "user", name: "eve" });

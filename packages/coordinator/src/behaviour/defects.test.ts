@@ -60,27 +60,31 @@ async function endsReceived(fleet: Fleet, parentId: string, end: string): Promis
 }
 
 describe("callbacks", () => {
-  test("defect 5.2 a: a callback survives the coordinator, and a parent whose runner is lost with it is called again", async () => {
-    const clock = new TestClock();
-    const storage = new MemoryStorage();
-    const first = await open({ clock, storage });
-    const ada = await first.user("ada");
-    const runner = await first.runner();
-    const { parentId, parent, childId, end } = await family(first, ada, runner);
-    await runner.release(parent);
-    await runner.complete(await next(runner), { n: 1 });
-    await first.close();
+  test(
+    "defect 5.2 a: a callback survives the coordinator, and a parent whose runner is lost with it is called again",
+    ofCampaign,
+    async () => {
+      const clock = new TestClock();
+      const storage = new MemoryStorage();
+      const first = await open({ clock, storage });
+      const ada = await first.user("ada");
+      const runner = await first.runner();
+      const { parentId, parent, childId, end } = await family(first, ada, runner);
+      await runner.release(parent);
+      await runner.complete(await next(runner), { n: 1 });
+      await first.close();
 
-    const second = await open({ clock, storage, seed: 99 });
-    const doomed = await second.runner();
-    const given = await lose(second, doomed);
-    expect(given.sessionId).toBe(parentId);
-    expect(given.snapshot.signals.map(({ name }) => name)).toContain(end);
-    const successor = await second.runner();
-    expect((await next(successor)).snapshot.signals.map(({ name }) => name)).toContain(end);
-    expect(await endsReceived(second, parentId, end)).toEqual([{ type: "completed", output: { n: 1 } }]);
-    expect((await second.storage.reader.session(childId))?.status).toBe("completed");
-  });
+      const second = await open({ clock, storage, seed: 99 });
+      const doomed = await second.runner();
+      const given = await lose(second, doomed);
+      expect(given.sessionId).toBe(parentId);
+      expect(given.snapshot.signals.map(({ name }) => name)).toContain(end);
+      const successor = await second.runner();
+      expect((await next(successor)).snapshot.signals.map(({ name }) => name)).toContain(end);
+      expect(await endsReceived(second, parentId, end)).toEqual([{ type: "completed", output: { n: 1 } }]);
+      expect((await second.storage.reader.session(childId))?.status).toBe("completed");
+    },
+  );
 
   test("defect 5.2 b: results for a busy parent reach its next runner, and a failed parent strands no child", async () => {
     const fleet = await open();

@@ -104,7 +104,7 @@ describe("telling", () => {
     },
   );
 
-  test("an error keeps its place and its advice, in run, in show and in logs", async () => {
+  test("an error keeps its place and its advice, in run, in show and in logs", ofCampaign, async () => {
     const { code, stderr } = await project.run("run", "fails.ts", "--session", "f");
     expect(code).toBe(12);
     expect(stderr).toMatch(/at: \S+fails\.ts:4:11\n/);
@@ -115,20 +115,24 @@ describe("telling", () => {
     expect((await project.run("logs", "f")).stdout.trimEnd().split("\n").at(-1)).toContain("failed");
   });
 
-  test("after a fault of its code the code is to be corrected first; logs end with the fault", async () => {
-    const { code, stderr } = await project.run("run", "stray.ts", "--session", "s");
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/error\[E_NON_DURABLE_AWAIT\][^]*at: \S+stray\.ts:\d+:\d+\n/);
-    expect(stderr).toContain("correct the code, then: holdfast resume s\n");
-    // Also when the very first slice failed, a command has its id.
-    expect(stderr).not.toMatch(/(?:approve|signal|resume) +(?:\n|$)/);
-    expect((await project.run("show", "s")).stdout).toContain(
-      "Paused\n  its agent made a mistake: correct the code\n      holdfast resume s",
-    );
-    expect((await project.run("logs", "--last")).stdout).toMatch(
-      /paused \(agent_fault\) .*not durable[^\n]*\n$/,
-    );
-  });
+  test(
+    "after a fault of its code the code is to be corrected first; logs end with the fault",
+    ofCampaign,
+    async () => {
+      const { code, stderr } = await project.run("run", "stray.ts", "--session", "s");
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/error\[E_NON_DURABLE_AWAIT\][^]*at: \S+stray\.ts:\d+:\d+\n/);
+      expect(stderr).toContain("correct the code, then: holdfast resume s\n");
+      // Also when the very first slice failed, a command has its id.
+      expect(stderr).not.toMatch(/(?:approve|signal|resume) +(?:\n|$)/);
+      expect((await project.run("show", "s")).stdout).toContain(
+        "Paused\n  its agent made a mistake: correct the code\n      holdfast resume s",
+      );
+      expect((await project.run("logs", "--last")).stdout).toMatch(
+        /paused \(agent_fault\) .*not durable[^\n]*\n$/,
+      );
+    },
+  );
 
   test(
     "a divergence shows both inputs, and --accept-drift works where it is advised",
@@ -195,20 +199,24 @@ describe("telling", () => {
     expect(again.stderr).toBe("session d has already ended\n");
   });
 
-  test("an outcome that is kept, and that no agent has heard, is said to be just that", async () => {
-    expect(await project.run("run", "kept.ts", "--session", "k")).toMatchObject({ code: 1 });
-    expect((await project.run("show", "k")).stdout).toMatch(/#0 .*pay +completed \(not delivered yet\)/);
-    const logs = (await project.run("logs", "k")).stdout.trimEnd().split("\n");
-    expect(logs.at(-2)).toContain("pay #0  completed (not delivered yet)");
-    expect(logs.at(-1)).toMatch(/paused \(agent_fault\) .*already has an open wait/);
-  });
+  test(
+    "an outcome that is kept, and that no agent has heard, is said to be just that",
+    ofCampaign,
+    async () => {
+      expect(await project.run("run", "kept.ts", "--session", "k")).toMatchObject({ code: 1 });
+      expect((await project.run("show", "k")).stdout).toMatch(/#0 .*pay +completed \(not delivered yet\)/);
+      const logs = (await project.run("logs", "k")).stdout.trimEnd().split("\n");
+      expect(logs.at(-2)).toContain("pay #0  completed (not delivered yet)");
+      expect(logs.at(-1)).toMatch(/paused \(agent_fault\) .*already has an open wait/);
+    },
+  );
 
-  test("a forgotten await in an output is named by its path", async () => {
+  test("a forgotten await in an output is named by its path", ofCampaign, async () => {
     const { stderr } = await project.run("run", "forgot.ts");
     expect(stderr).toContain("a promise has no JSON form (at /order/total)");
   });
 
-  test("a cancelled session is cancelled in its logs, whatever its agent threw", async () => {
+  test("a cancelled session is cancelled in its logs, whatever its agent threw", ofCampaign, async () => {
     const running = project.start(["run", "clean.ts", "--session", "c"]);
     await running.says("waits for");
     await project.run("cancel", "c", "--reason", "no longer needed");
@@ -218,22 +226,26 @@ describe("telling", () => {
     );
   });
 
-  test("a missing input is said to be missing, and how it is given", async () => {
+  test("a missing input is said to be missing, and how it is given", ofCampaign, async () => {
     const { code, stderr } = await project.run("run", "strict.ts");
     expect(code).toBe(2);
     expect(stderr).toContain("needs an input, and none was given");
     expect(stderr).toContain("holdfast run strict.ts --input '{…}'");
   });
 
-  test("a module in a project of CommonJS: the package.json that says so, and no word of Node's", async () => {
-    writeFileSync(project.path("package.json"), '{"type": "commonjs"}');
-    const { code, stderr } = await project.run("run", "clean.ts");
-    expect(code).toBe(3);
-    expect(stderr).toMatch(
-      /^error\[E_AGENT_INVALID\][^]*"type": "commonjs" in \S+package\.json[^]*clean\.mts/,
-    );
-    rmSync(project.path("package.json"));
-  });
+  test(
+    "a module in a project of CommonJS: the package.json that says so, and no word of Node's",
+    ofCampaign,
+    async () => {
+      writeFileSync(project.path("package.json"), '{"type": "commonjs"}');
+      const { code, stderr } = await project.run("run", "clean.ts");
+      expect(code).toBe(3);
+      expect(stderr).toMatch(
+        /^error\[E_AGENT_INVALID\][^]*"type": "commonjs" in \S+package\.json[^]*clean\.mts/,
+      );
+      rmSync(project.path("package.json"));
+    },
+  );
 });
 
 test.each([

@@ -26,7 +26,7 @@ function write(name: string, frontMatter: string, prompt = "You help."): void {
   );
 }
 
-test("an agent file of a project runs by its name once the user trusts the project", async () => {
+test("an agent file of a project runs by its name once the user trusts the project", ofCampaign, async () => {
   write("reader", "tools: Read\n");
   project.script = (conversation) =>
     repliesOf(conversation) === 0
@@ -160,7 +160,7 @@ test(
   },
 );
 
-test("tasks of the project are tools of an agent file once the project is trusted", async () => {
+test("tasks of the project are tools of an agent file once the project is trusted", ofCampaign, async () => {
   write("clerk", "holdfast:\n  tasks: [tasks.ts]\n  approvals: { allow: [task__greet] }\n");
   writeFileSync(
     project.path("tasks.ts"),
@@ -260,42 +260,50 @@ test(
   },
 );
 
-test("a session that waits in a sandbox continues in the same sandbox in another process", async () => {
-  write("boxed", "holdfast:\n  sandbox: virtual\n");
-  project.script = (conversation) =>
-    repliesOf(conversation) === 0
-      ? { toolCalls: [{ name: "shell", input: { command: "hostname > host.txt; uname -a >> host.txt" } }] }
-      : { text: "Done." };
-  await run("agents", "trust");
-  expect((await run("run", "boxed", "Work.", "--session", "v", "--park")).code).toBe(0);
-  // The file asks for less isolation now. The session keeps the sandbox of its start.
-  write("boxed", "holdfast:\n  sandbox: filesystem\n");
-  const { code, stderr } = await run("approve", "v");
-  expect(code, stderr).toBe(0);
-  const resumed = await run("resume", "v");
-  expect(resumed.code, resumed.stderr).toBe(0);
-  expect(readFileSync(project.path("host.txt"), "utf8")).toMatch(/^localhost\n/);
-});
+test(
+  "a session that waits in a sandbox continues in the same sandbox in another process",
+  ofCampaign,
+  async () => {
+    write("boxed", "holdfast:\n  sandbox: virtual\n");
+    project.script = (conversation) =>
+      repliesOf(conversation) === 0
+        ? { toolCalls: [{ name: "shell", input: { command: "hostname > host.txt; uname -a >> host.txt" } }] }
+        : { text: "Done." };
+    await run("agents", "trust");
+    expect((await run("run", "boxed", "Work.", "--session", "v", "--park")).code).toBe(0);
+    // The file asks for less isolation now. The session keeps the sandbox of its start.
+    write("boxed", "holdfast:\n  sandbox: filesystem\n");
+    const { code, stderr } = await run("approve", "v");
+    expect(code, stderr).toBe(0);
+    const resumed = await run("resume", "v");
+    expect(resumed.code, resumed.stderr).toBe(0);
+    expect(readFileSync(project.path("host.txt"), "utf8")).toMatch(/^localhost\n/);
+  },
+);
 
-test("SANDBOX_TYPE and SANDBOX_ROOT_DIR choose the sandbox and the folder of an agent that names none", async () => {
-  write("plain", SHELL);
-  project.script = (conversation) =>
-    repliesOf(conversation) === 0
-      ? { toolCalls: [{ name: "shell", input: { command: "hostname > host.txt" } }] }
-      : { text: "Done." };
-  await run("agents", "trust");
-  const env = {
-    HOME: project.home,
-    XDG_DATA_HOME: undefined,
-    HOLDFAST_SCRIPTED_MODEL_URL: project.server.url,
-  };
-  const { code, stderr } = await project.finish(["run", "plain", "Work."], {
-    stdin: "",
-    env: { ...env, SANDBOX_TYPE: "virtual", SANDBOX_ROOT_DIR: "work/space" },
-  });
-  expect(code, stderr).toBe(0);
-  expect(readFileSync(project.path("work/space/host.txt"), "utf8")).toBe("localhost\n");
-});
+test(
+  "SANDBOX_TYPE and SANDBOX_ROOT_DIR choose the sandbox and the folder of an agent that names none",
+  ofCampaign,
+  async () => {
+    write("plain", SHELL);
+    project.script = (conversation) =>
+      repliesOf(conversation) === 0
+        ? { toolCalls: [{ name: "shell", input: { command: "hostname > host.txt" } }] }
+        : { text: "Done." };
+    await run("agents", "trust");
+    const env = {
+      HOME: project.home,
+      XDG_DATA_HOME: undefined,
+      HOLDFAST_SCRIPTED_MODEL_URL: project.server.url,
+    };
+    const { code, stderr } = await project.finish(["run", "plain", "Work."], {
+      stdin: "",
+      env: { ...env, SANDBOX_TYPE: "virtual", SANDBOX_ROOT_DIR: "work/space" },
+    });
+    expect(code, stderr).toBe(0);
+    expect(readFileSync(project.path("work/space/host.txt"), "utf8")).toBe("localhost\n");
+  },
+);
 
 test("without a model the error says which variables to set", async () => {
   write("reader", "tools: Read\n");

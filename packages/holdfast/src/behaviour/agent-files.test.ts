@@ -158,31 +158,35 @@ test("check takes the name of an agent, and show prints the agents of a file as 
   await project.dispose();
 });
 
-test("agents show has the words and units of people, also for a profile of an external agent", async () => {
-  const project = new Project();
-  const fields =
-    "maxTurns: 5\nholdfast: { budget: { usd: 1.5, windows: [{ per: day, usd: 0.5 }] }, ttl: 90m, conversation: true }\n";
-  write(project, ".holdfast/agents/lead.md", agentFile("lead", fields));
-  const { stdout } = await project.run("agents", "show", "lead", "--trust");
-  for (const row of [
-    /^budget +cost \$1\.50, cost \$0\.50 per day$/m,
-    /^time at most +1 h 30 min$/m,
-    /^turns at most +5$/m,
-    /^conversation +yes$/m,
-  ])
-    expect(stdout).toMatch(row);
-  expect(stdout).not.toMatch(/microUsd|ttlMs|isConversation/i);
-  const checked = await project.finish(["agents", "check"], { env: { HOME: undefined } });
-  expect(checked.stdout).toContain("lead (holdfast), untrusted");
-  expect((await project.run("agents", "check", ".holdfast/agents/lead.md")).stdout).toContain("loaded");
+test(
+  "agents show has the words and units of people, also for a profile of an external agent",
+  ofCampaign,
+  async () => {
+    const project = new Project();
+    const fields =
+      "maxTurns: 5\nholdfast: { budget: { usd: 1.5, windows: [{ per: day, usd: 0.5 }] }, ttl: 90m, conversation: true }\n";
+    write(project, ".holdfast/agents/lead.md", agentFile("lead", fields));
+    const { stdout } = await project.run("agents", "show", "lead", "--trust");
+    for (const row of [
+      /^budget +cost \$1\.50, cost \$0\.50 per day$/m,
+      /^time at most +1 h 30 min$/m,
+      /^turns at most +5$/m,
+      /^conversation +yes$/m,
+    ])
+      expect(stdout).toMatch(row);
+    expect(stdout).not.toMatch(/microUsd|ttlMs|isConversation/i);
+    const checked = await project.finish(["agents", "check"], { env: { HOME: undefined } });
+    expect(checked.stdout).toContain("lead (holdfast), untrusted");
+    expect((await project.run("agents", "check", ".holdfast/agents/lead.md")).stdout).toContain("loaded");
 
-  write(project, ".holdfast/profiles/fast.yaml", "model: haiku\nallowedTools: [shell(git diff:*)]\n");
-  chmodSync(project.path(".holdfast/profiles/fast.yaml"), 0o600);
-  const profile = await project.run("agents", "show", "fast");
-  expect(profile.stdout, profile.stderr).toMatch(/^allowed tools +shell\(git diff:\*\)$/m);
-  expect(profile.stdout).toMatch(/^model +haiku$/m);
-  await project.dispose();
-});
+    write(project, ".holdfast/profiles/fast.yaml", "model: haiku\nallowedTools: [shell(git diff:*)]\n");
+    chmodSync(project.path(".holdfast/profiles/fast.yaml"), 0o600);
+    const profile = await project.run("agents", "show", "fast");
+    expect(profile.stdout, profile.stderr).toMatch(/^allowed tools +shell\(git diff:\*\)$/m);
+    expect(profile.stdout).toMatch(/^model +haiku$/m);
+    await project.dispose();
+  },
+);
 
 test("FILE#NAME chooses an agent of a file of code", ofCampaign, async () => {
   const project = new Project();
@@ -304,17 +308,21 @@ describe("agent files that are wrong", () => {
     expect(file).toMatchObject({ status: "refused", problem: { message: expect.stringContaining(says) } });
   });
 
-  test("the good file among them waits for trust, and two files of one name are both listed", async () => {
-    expect(checked.get("good")).toMatchObject({ status: "untrusted", problem: null });
-    expect(checked.get("twice")).toMatchObject({ status: "doubled" });
-    expect((await project.run("agents", "show", "good", "--trust")).code).toBe(0);
-    const twice = await project.run("agents", "show", "twice", "--trust");
-    expectError(twice, 3, "E_AGENT_INVALID", [
-      "2 files have the agent twice",
-      ".claude/agents",
-      ".gemini/agents",
-    ]);
-  });
+  test(
+    "the good file among them waits for trust, and two files of one name are both listed",
+    ofCampaign,
+    async () => {
+      expect(checked.get("good")).toMatchObject({ status: "untrusted", problem: null });
+      expect(checked.get("twice")).toMatchObject({ status: "doubled" });
+      expect((await project.run("agents", "show", "good", "--trust")).code).toBe(0);
+      const twice = await project.run("agents", "show", "twice", "--trust");
+      expectError(twice, 3, "E_AGENT_INVALID", [
+        "2 files have the agent twice",
+        ".claude/agents",
+        ".gemini/agents",
+      ]);
+    },
+  );
 
   test("text of a file cannot steer the terminal", async () => {
     const { stdout } = await project.run("agents", "check");

@@ -15,7 +15,7 @@ import {
 } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isCampaign } from "@holdfast/testkit/campaign";
+import { isCampaign, sampled } from "@holdfast/testkit/campaign";
 import { expectError } from "../testing/expect-error.ts";
 import { LAUNCHER, Project } from "../testing/holdfast-process.ts";
 
@@ -75,7 +75,7 @@ describe("bad input", () => {
   const deep = "[".repeat(10_000) + "]".repeat(10_000);
 
   // These inputs are refused before a session begins, so no database may be made.
-  test.concurrent.each<[what: string, args: string[], exit: number, code: string, says: string[]]>([
+  const wrong: readonly [what: string, args: string[], exit: number, code: string, says: string[]][] = [
     ["an unknown command", ["rnu"], 2, "E_USAGE", ["rnu", "did you mean run?"]],
     ["a file as command", ["good.ts"], 2, "E_USAGE", ["holdfast run good.ts"]],
     ["an option before the command", ["--park", "run"], 2, "E_USAGE", ["the command comes first"]],
@@ -293,7 +293,8 @@ describe("bad input", () => {
       ['"nonsense"'],
     ],
     ["a database that is not there", ["list", "--db", "no/such.db"], 2, "E_FILE_NOT_FOUND", ["no/such.db"]],
-  ])("%s", async (_, args, exit, code, says) => {
+  ];
+  test.concurrent.each(sampled(wrong, 30))("%s", async (_, args, exit, code, says) => {
     const plain = await project.run(...args);
     expectError(plain, exit, code, says);
     expect(readdirSync(project.folder).filter((name) => name.includes("holdfast") || name === "no")).toEqual(

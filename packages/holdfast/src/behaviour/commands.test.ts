@@ -57,7 +57,7 @@ describe("commands", () => {
       .map((line) => JSON.parse(line) as Record<string, unknown>);
 
   describe("run", () => {
-    test("a text is written as it is, everything else as JSON", async () => {
+    test("a text is written as it is, everything else as JSON", ofCampaign, async () => {
       expect(await project.run("run", "echo.ts", "--input", '"a b"')).toMatchObject({
         code: 0,
         stdout: "a b\n",
@@ -123,15 +123,19 @@ describe("commands", () => {
       expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining("neither full nor minimal") });
     });
 
-    test("--continue resumes the newest unfinished session of this agent, else it starts one", async () => {
-      await project.run("run", "wait.ts", "--continue", "--park");
-      await project.run("run", "ask.ts", "--park");
-      await project.run("run", "wait.ts", "--continue", "--park");
-      const sessions = await project.json<{ sessionId: string; agent: { name: string } }[]>("list");
-      expect(sessions.map(({ agent }) => agent.name)).toEqual(["ask", "wait"]);
-      await project.run("signal", sessions[1]!.sessionId, "go", "7");
-      expect(await project.run("run", "wait.ts", "--continue")).toMatchObject({ code: 0, stdout: "7\n" });
-    });
+    test(
+      "--continue resumes the newest unfinished session of this agent, else it starts one",
+      ofCampaign,
+      async () => {
+        await project.run("run", "wait.ts", "--continue", "--park");
+        await project.run("run", "ask.ts", "--park");
+        await project.run("run", "wait.ts", "--continue", "--park");
+        const sessions = await project.json<{ sessionId: string; agent: { name: string } }[]>("list");
+        expect(sessions.map(({ agent }) => agent.name)).toEqual(["ask", "wait"]);
+        await project.run("signal", sessions[1]!.sessionId, "go", "7");
+        expect(await project.run("run", "wait.ts", "--continue")).toMatchObject({ code: 0, stdout: "7\n" });
+      },
+    );
 
     test("agents' output and streams go to standard error, cleaned, and standard output is the result", async () => {
       const { stdout, stderr } = await project.run("run", "stream.ts");
@@ -193,7 +197,7 @@ describe("commands", () => {
   });
 
   describe("questions", () => {
-    test("each is answered once, the oldest first, and the answers are kept apart", async () => {
+    test("each is answered once, the oldest first, and the answers are kept apart", ofCampaign, async () => {
       await project.run("run", "ask.ts", "--session", "q", "--park");
       expect((await project.run("show", "q")).stdout).toMatch(
         /First\?\n +With a second line\.\n[^]*"command": "rm -rf x"/,
@@ -221,30 +225,34 @@ describe("commands", () => {
       });
     });
 
-    test("an answer of another shape than the question takes is refused, and not stored", async () => {
-      await project.run("run", "ask.ts", "--session", "q", "--park");
-      const wrong = await project.run("answer", "q", '"blue"');
-      expect(wrong.code).toBe(2);
-      expect(wrong.stderr).toContain("asks for yes or no");
-      expect(await project.json("show", "q")).toMatchObject({
-        pendingSignals: [],
-        waits: [{ answer: "approval" }],
-      });
-      await project.run("approve", "q");
-      await project.run("resume", "q", "--park");
+    test(
+      "an answer of another shape than the question takes is refused, and not stored",
+      ofCampaign,
+      async () => {
+        await project.run("run", "ask.ts", "--session", "q", "--park");
+        const wrong = await project.run("answer", "q", '"blue"');
+        expect(wrong.code).toBe(2);
+        expect(wrong.stderr).toContain("asks for yes or no");
+        expect(await project.json("show", "q")).toMatchObject({
+          pendingSignals: [],
+          waits: [{ answer: "approval" }],
+        });
+        await project.run("approve", "q");
+        await project.run("resume", "q", "--park");
 
-      const approved = await project.run("approve", "q");
-      expect(approved.code).toBe(2);
-      expect(approved.stderr).toMatch(
-        /needs another answer than yes or no: Second\?[^]*fix: holdfast answer q \d+ JSON/,
-      );
-      expect((await project.run("show", "q")).stdout).not.toContain("approve q");
-      expect(await project.json("show", "q")).toMatchObject({ pendingSignals: [] });
-      // A late answer is refused, and the error shows the first one.
-      await project.run("answer", "q", '"blue"');
-      await project.run("resume", "q");
-      expect((await project.run("approve", "q")).stderr).toContain("has ended");
-    });
+        const approved = await project.run("approve", "q");
+        expect(approved.code).toBe(2);
+        expect(approved.stderr).toMatch(
+          /needs another answer than yes or no: Second\?[^]*fix: holdfast answer q \d+ JSON/,
+        );
+        expect((await project.run("show", "q")).stdout).not.toContain("approve q");
+        expect(await project.json("show", "q")).toMatchObject({ pendingSignals: [] });
+        // A late answer is refused, and the error shows the first one.
+        await project.run("answer", "q", '"blue"');
+        await project.run("resume", "q");
+        expect((await project.run("approve", "q")).stderr).toContain("has ended");
+      },
+    );
 
     test("any open one can be answered by its number, before an older one", async () => {
       await project.run("run", "two-questions.ts", "--session", "q", "--park");
@@ -344,7 +352,7 @@ describe("commands", () => {
       });
     });
 
-    test("doctor: a log that SQLite reads only as far as it is whole is told of", async () => {
+    test("doctor: a log that SQLite reads only as far as it is whole is told of", ofCampaign, async () => {
       await project.run("run", "ask.ts", "--session", "q", "--park");
       writeFileSync(project.path(".holdfast/holdfast.db-wal"), "\0".repeat(4_096));
       const { code, stdout } = await project.run("doctor");
@@ -353,22 +361,26 @@ describe("commands", () => {
     });
   });
 
-  test("the database of the flag, of the environment, of the file; and hints that name it", async () => {
-    const db = project.path("else where.db");
-    const parked = await project.run("run", "wait.ts", "--session", "w", "--park", "--db", db);
-    expect(parked.stderr).toContain(`holdfast resume w --db '${db}'`);
-    expect(await project.json("list")).toEqual([]);
-    const listed = project.start(["list", "--json"], { env: { HOLDFAST_DB: db }, stdin: "" });
-    expect(JSON.parse((await listed.finished).stdout)).toMatchObject([{ sessionId: "w" }]);
-    mkdirSync(project.path(".holdfast"));
-    writeFileSync(project.path(".holdfast/config.json"), JSON.stringify({ db }));
-    expect(await project.json("list")).toMatchObject([{ sessionId: "w" }]);
-    writeFileSync(project.path(".holdfast/config.json"), '{"dbx": 1}');
-    expect(await project.run("list")).toMatchObject({
-      code: 3,
-      stderr: expect.stringContaining("config.json"),
-    });
-  });
+  test(
+    "the database of the flag, of the environment, of the file; and hints that name it",
+    ofCampaign,
+    async () => {
+      const db = project.path("else where.db");
+      const parked = await project.run("run", "wait.ts", "--session", "w", "--park", "--db", db);
+      expect(parked.stderr).toContain(`holdfast resume w --db '${db}'`);
+      expect(await project.json("list")).toEqual([]);
+      const listed = project.start(["list", "--json"], { env: { HOLDFAST_DB: db }, stdin: "" });
+      expect(JSON.parse((await listed.finished).stdout)).toMatchObject([{ sessionId: "w" }]);
+      mkdirSync(project.path(".holdfast"));
+      writeFileSync(project.path(".holdfast/config.json"), JSON.stringify({ db }));
+      expect(await project.json("list")).toMatchObject([{ sessionId: "w" }]);
+      writeFileSync(project.path(".holdfast/config.json"), '{"dbx": 1}');
+      expect(await project.run("list")).toMatchObject({
+        code: 3,
+        stderr: expect.stringContaining("config.json"),
+      });
+    },
+  );
 
   test(
     "a session continues with other code, where only inputs changed, if drift is accepted",
@@ -480,7 +492,7 @@ export default defineAgent({ name: "drift", tasks: [work], run: async (ctx) => {
     expect(coloured.code).toBe(0);
   });
 
-  test("a reader that goes away is no error", async () => {
+  test("a reader that goes away is no error", ofCampaign, async () => {
     for (const id of ["a", "b"]) await project.run("run", "echo.ts", "--session", id);
     const started = project.start(["logs", "a", "--json"], { stdin: "" });
     started.child.stdout.destroy();

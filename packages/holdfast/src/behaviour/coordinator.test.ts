@@ -46,7 +46,7 @@ describe("holdfast coordinator", () => {
     await coordinator.says(/listens on (http:\/\/127\.0\.0\.1:\d+)[^]*token create NAME --url \1\./);
   });
 
-  test("the coordinator never shows an address that cannot be called", async () => {
+  test("the coordinator never shows an address that cannot be called", ofCampaign, async () => {
     const args = ["--host", "0.0.0.0", "--port", "0", "--insecure"];
     const coordinator = project.start([
       "coordinator",

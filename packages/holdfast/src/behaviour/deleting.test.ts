@@ -30,7 +30,7 @@ describe("in a terminal", () => {
   const listed = async () =>
     (await project.json<{ sessionId: string }[]>("list")).map(({ sessionId }) => sessionId).toSorted();
 
-  test("a session that has ended is deleted permanently, an unfinished one is not", async () => {
+  test("a session that has ended is deleted permanently, an unfinished one is not", ofCampaign, async () => {
     await project.run("run", "wait.ts", "--session", "w", "--park");
     const refused = await project.run("delete", "w");
     expect(refused).toMatchObject({ code: 6, stdout: "" });

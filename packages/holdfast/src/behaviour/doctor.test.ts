@@ -44,7 +44,7 @@ async function serve(listener: RequestListener): Promise<string> {
 }
 
 describe("an installation without anything", () => {
-  test("every subject has a line, nothing is a problem, and nothing is made", async () => {
+  test("every subject has a line, nothing is a problem, and nothing is made", ofCampaign, async () => {
     const { code, stdout } = await project.run("doctor");
     expect(code).toBe(0);
     for (const text of [
@@ -62,7 +62,7 @@ describe("an installation without anything", () => {
     expect(readdirSync(project.folder)).toEqual([]);
   });
 
-  test("files that define agents are found without running them", async () => {
+  test("files that define agents are found without running them", ofCampaign, async () => {
     mkdirSync(project.path("src/node_modules"), { recursive: true });
     const code = 'import { defineAgent } from "holdfast";\nprocess.exit(1);\ndefineAgent({});\n';
     for (const name of ["src/one.ts", "two.mjs", "src/node_modules/three.js"])
@@ -155,7 +155,7 @@ describe("an installation that is wrong", () => {
 });
 
 describe("models", () => {
-  test("a key is named by its variable, and shown and sent nowhere", async () => {
+  test("a key is named by its variable, and shown and sent nowhere", ofCampaign, async () => {
     const env = { ANTHROPIC_API_KEY: CANARY, ANTHROPIC_BASE_URL: "http://192.0.2.1" };
     const { checks, stdout, stderr } = await doctor(env);
     expect(checks["models"]!.found).toContain(
@@ -202,24 +202,31 @@ describe("models", () => {
 describe("a coordinator that is named", () => {
   const named = (url: string) => ({ HOLDFAST_URL: url, HOLDFAST_TOKEN: "hf_usr_x" });
 
-  test("a coordinator of another version and time is a warning, and so is an older runner", async () => {
-    const url = await serve((request, response) =>
-      response.end(
-        JSON.stringify(
-          request.url === "/v1/version"
-            ? { version: "9.8.7", now: Date.now() + 3_600_000 }
-            : { runners: [{ name: "box-1", status: "silent" }] },
+  test(
+    "a coordinator of another version and time is a warning, and so is an older runner",
+    ofCampaign,
+    async () => {
+      const url = await serve((request, response) =>
+        response.end(
+          JSON.stringify(
+            request.url === "/v1/version"
+              ? { version: "9.8.7", now: Date.now() + 3_600_000 }
+              : { runners: [{ name: "box-1", status: "silent" }] },
+          ),
         ),
-      ),
-    );
-    const { code, checks } = await doctor(named(url));
-    expect(code).toBe(0);
-    const { coordinator, clock } = checks;
-    expect(coordinator).toMatchObject({ status: "warning", fix: expect.stringContaining("update") });
-    for (const text of ["9.8.7", "1 runner, 1 silent", "box-1 has version unknown"])
-      expect(coordinator!.found).toContain(text);
-    expect(clock).toMatchObject({ status: "warning", found: expect.stringMatching(/(60 min|1 h) .*behind/) });
-  });
+      );
+      const { code, checks } = await doctor(named(url));
+      expect(code).toBe(0);
+      const { coordinator, clock } = checks;
+      expect(coordinator).toMatchObject({ status: "warning", fix: expect.stringContaining("update") });
+      for (const text of ["9.8.7", "1 runner, 1 silent", "box-1 has version unknown"])
+        expect(coordinator!.found).toContain(text);
+      expect(clock).toMatchObject({
+        status: "warning",
+        found: expect.stringMatching(/(60 min|1 h) .*behind/),
+      });
+    },
+  );
 
   test.each<[string, RequestListener, number, string]>(
     sampled([

@@ -77,26 +77,37 @@ test("base, environments in order and the call are merged, and only declared var
   expect(system).not.toContain("a=b");
 });
 
-test("a secret reaches the command that declares it, and no record, output or prompt has its value", async () => {
-  writeAgent("  environment: staging\n  variables: [TOKEN]\n");
-  expect((await run("env", "set", "staging", "TOKEN", "--secret")).code).toBe(0);
-  const missing = await run("run", AGENT, "go", "--session", "s");
-  expectError(missing, 5, "E_SECRET_MISSING", ["the secret TOKEN is missing"]);
-  expect(project.server.requests).toHaveLength(0);
-  const { code, stdout, stderr } = await project.finish(["run", AGENT, "go", "--session", "s"], {
-    env: { TOKEN: CANARY },
-  });
-  expect(code, stderr).toBe(0);
-  expect(readFileSync(project.path("token.txt"), "utf8")).toBe(`${CANARY}\n`);
-  rmSync(project.path("token.txt"));
-  const shown = await run("env", "show", "staging");
-  expect(shown.stdout).toMatch(/TOKEN +\(secret\)/);
-  const logs = (await run("logs", "s")).stdout;
-  expect(logs).toContain("[secret]");
-  const bodies = JSON.stringify(project.server.requests.map(({ body }) => body));
-  for (const text of [stdout, stderr, logs, bodies, everything(project.path(".")), everything(project.home)])
-    expect(text).not.toContain(CANARY);
-});
+test(
+  "a secret reaches the command that declares it, and no record, output or prompt has its value",
+  ofCampaign,
+  async () => {
+    writeAgent("  environment: staging\n  variables: [TOKEN]\n");
+    expect((await run("env", "set", "staging", "TOKEN", "--secret")).code).toBe(0);
+    const missing = await run("run", AGENT, "go", "--session", "s");
+    expectError(missing, 5, "E_SECRET_MISSING", ["the secret TOKEN is missing"]);
+    expect(project.server.requests).toHaveLength(0);
+    const { code, stdout, stderr } = await project.finish(["run", AGENT, "go", "--session", "s"], {
+      env: { TOKEN: CANARY },
+    });
+    expect(code, stderr).toBe(0);
+    expect(readFileSync(project.path("token.txt"), "utf8")).toBe(`${CANARY}\n`);
+    rmSync(project.path("token.txt"));
+    const shown = await run("env", "show", "staging");
+    expect(shown.stdout).toMatch(/TOKEN +\(secret\)/);
+    const logs = (await run("logs", "s")).stdout;
+    expect(logs).toContain("[secret]");
+    const bodies = JSON.stringify(project.server.requests.map(({ body }) => body));
+    for (const text of [
+      stdout,
+      stderr,
+      logs,
+      bodies,
+      everything(project.path(".")),
+      everything(project.home),
+    ])
+      expect(text).not.toContain(CANARY);
+  },
+);
 
 test("a variable of this process that is not declared does not reach a command", async () => {
   writeAgent("  variables: [REGION]\n");

@@ -25,19 +25,23 @@ afterEach(() => project.dispose());
 
 const run = (...args: string[]): Promise<Finished> => project.finishHere(args);
 
-test("an external agent works on a branch of its own, and its work is shown and merged by its session", async () => {
-  const { code, stderr } = await run("run", "claude-code", "write:a.txt", "--session", "s", "--worktree");
-  expect(code, stderr).toBe(0);
-  expect(existsSync(project.path("a.txt"))).toBe(false);
-  const [start] = project.starts();
-  expect(start?.cwd).not.toBe(project.folder);
-  expect(readFileSync(`${start?.cwd}/kept.txt`, "utf8")).toBe("kept\n");
-  expect((await run("diff", "s")).stdout).toContain("+x");
-  expect((await run("worktrees", "list")).stdout).toContain("holdfast/s");
-  const merged = await run("merge", "s", "--commit");
-  expect(merged.code, merged.stderr).toBe(0);
-  expect(readFileSync(project.path("a.txt"), "utf8")).toBe("x\n");
-});
+test(
+  "an external agent works on a branch of its own, and its work is shown and merged by its session",
+  ofCampaign,
+  async () => {
+    const { code, stderr } = await run("run", "claude-code", "write:a.txt", "--session", "s", "--worktree");
+    expect(code, stderr).toBe(0);
+    expect(existsSync(project.path("a.txt"))).toBe(false);
+    const [start] = project.starts();
+    expect(start?.cwd).not.toBe(project.folder);
+    expect(readFileSync(`${start?.cwd}/kept.txt`, "utf8")).toBe("kept\n");
+    expect((await run("diff", "s")).stdout).toContain("+x");
+    expect((await run("worktrees", "list")).stdout).toContain("holdfast/s");
+    const merged = await run("merge", "s", "--commit");
+    expect(merged.code, merged.stderr).toBe(0);
+    expect(readFileSync(project.path("a.txt"), "utf8")).toBe("x\n");
+  },
+);
 
 test(
   "a conversation of an external agent continues in its worktree after its command has ended",

@@ -98,37 +98,47 @@ describe("in a terminal", () => {
     },
   );
 
-  test("a minimal session that asked for a child is shown as stored in full, with the reason, and hears it later", async () => {
-    await project.run("run", "waits-below.ts", "--persistence", "minimal", "--session", "m", "--park");
-    const shown = await project.run("show", "m");
-    expect(shown.stdout).toContain("full: it was minimal until it asked for child m-0");
-    expect(await project.json("show", "m")).toMatchObject({ persistedBy: "it asked for child m-0" });
-    const logs = await project.run("logs", "m");
-    expect(logs.stdout).toContain("m-0  (the session was minimal; from here on it is stored in full)");
-    await project.run("signal", "m", "person");
-    expect(await project.run("resume", "m")).toMatchObject({ code: 0, stdout: "signal\n" });
-  });
+  test(
+    "a minimal session that asked for a child is shown as stored in full, with the reason, and hears it later",
+    ofCampaign,
+    async () => {
+      await project.run("run", "waits-below.ts", "--persistence", "minimal", "--session", "m", "--park");
+      const shown = await project.run("show", "m");
+      expect(shown.stdout).toContain("full: it was minimal until it asked for child m-0");
+      expect(await project.json("show", "m")).toMatchObject({ persistedBy: "it asked for child m-0" });
+      const logs = await project.run("logs", "m");
+      expect(logs.stdout).toContain("m-0  (the session was minimal; from here on it is stored in full)");
+      await project.run("signal", "m", "person");
+      expect(await project.run("resume", "m")).toMatchObject({ code: 0, stdout: "signal\n" });
+    },
+  );
 
   describe("a family", () => {
-    test("killed and resumed, it goes on as one tree and repeats nothing that was finished", async () => {
-      const killed = project.start(["run", "family.ts", "--session", "f"]);
-      while ((await project.run("list")).stdout.split('{"done":1}').length < 3);
-      killed.kill("SIGKILL");
-      await killed.finished;
-      const { stdout: listed } = await project.run("list");
-      expect(listed).toMatch(/\nf {2,}waiting.*the end of child f-0; the end of child f-2/);
-      expect(listed).toMatch(/\n {2}f-0 {2,}working .*\n {2}f-2 {2,}working/);
-      release();
+    test(
+      "killed and resumed, it goes on as one tree and repeats nothing that was finished",
+      ofCampaign,
+      async () => {
+        const killed = project.start(["run", "family.ts", "--session", "f"]);
+        while ((await project.run("list")).stdout.split('{"done":1}').length < 3);
+        killed.kill("SIGKILL");
+        await killed.finished;
+        const { stdout: listed } = await project.run("list");
+        expect(listed).toMatch(/\nf {2,}waiting.*the end of child f-0; the end of child f-2/);
+        expect(listed).toMatch(/\n {2}f-0 {2,}working .*\n {2}f-2 {2,}working/);
+        release();
 
-      const { code, stdout } = await project.run("resume", "f");
+        const { code, stdout } = await project.run("resume", "f");
 
-      expect({ code, output: JSON.parse(stdout) as unknown }).toEqual({ code: 0, output: [50, 90] });
-      const { tasks } = await project.json<{ tasks: object[] }>("show", "f-2");
-      expect(tasks).toMatchObject([{ attempts: 1 }, { attempts: 2 }]);
-      const shown = await project.run("show", "f");
-      expect(shown.stdout).toMatch(/Children \(2\)\n {2}f-0 {2}completed {2}child {2}\{"done":1\}\n {2}f-2/);
-      expect((await project.run("show", "f-0")).stdout).toMatch(/parent +f \(cancelled with it\)/);
-    });
+        expect({ code, output: JSON.parse(stdout) as unknown }).toEqual({ code: 0, output: [50, 90] });
+        const { tasks } = await project.json<{ tasks: object[] }>("show", "f-2");
+        expect(tasks).toMatchObject([{ attempts: 1 }, { attempts: 2 }]);
+        const shown = await project.run("show", "f");
+        expect(shown.stdout).toMatch(
+          /Children \(2\)\n {2}f-0 {2}completed {2}child {2}\{"done":1\}\n {2}f-2/,
+        );
+        expect((await project.run("show", "f-0")).stdout).toMatch(/parent +f \(cancelled with it\)/);
+      },
+    );
 
     test(
       "a budget that its children use up ends `run` with exit code 9, and a raise and a resume go on",
@@ -214,15 +224,19 @@ describe("in a terminal", () => {
       },
     );
 
-    test("a raise of a child without a budget is answered with the same raise of the session that pays", async () => {
-      release();
-      await project.run("run", "family.ts", "--session", "f", "--budget", "250tokens");
-      const { code, stderr } = await project.run("budget", "f-0", "--raise", "1000tokens");
-      expect(code).toBe(2);
-      const [, command] = /session f, which pays for it: (.*)/.exec(stderr) ?? [];
-      expect(await project.shell(command!)).toMatchObject({ code: 0 });
-      expect(await project.run("resume", "f")).toMatchObject({ code: 0 });
-    });
+    test(
+      "a raise of a child without a budget is answered with the same raise of the session that pays",
+      ofCampaign,
+      async () => {
+        release();
+        await project.run("run", "family.ts", "--session", "f", "--budget", "250tokens");
+        const { code, stderr } = await project.run("budget", "f-0", "--raise", "1000tokens");
+        expect(code).toBe(2);
+        const [, command] = /session f, which pays for it: (.*)/.exec(stderr) ?? [];
+        expect(await project.shell(command!)).toMatchObject({ code: 0 });
+        expect(await project.run("resume", "f")).toMatchObject({ code: 0 });
+      },
+    );
 
     test("an ephemeral session that has used up its budget is gone, and no command is printed that would need it", async () => {
       const { code, stderr } = await project.run("run", "steps.ts", "--ephemeral", "--budget", "2steps");
@@ -367,10 +381,13 @@ describe("in a terminal", () => {
     expect(await project.run("export", "w", "-o", "-", "--json")).toMatchObject({ code: 2, stdout: "" });
   });
 
-  test("told to park, it stays while a child is at work, and leaves when all of them wait", async () => {
-    writeFileSync(
-      project.path("slow.ts"),
-      `import { defineAgent, local } from "holdfast";
+  test(
+    "told to park, it stays while a child is at work, and leaves when all of them wait",
+    ofCampaign,
+    async () => {
+      writeFileSync(
+        project.path("slow.ts"),
+        `import { defineAgent, local } from "holdfast";
        const slow = defineAgent({ name: "slow", run: async (ctx) => {
          const done = await ctx.run("work", () => new Promise((resolve) => setTimeout(() => resolve("done"), 1_500)));
          await ctx.waitForSignal("go");
@@ -378,13 +395,14 @@ describe("in a terminal", () => {
        } });
        export default defineAgent({ name: "parent", agents: [slow],
          run: async (ctx) => ctx.waitForChild(ctx.spawnAgent(local(slow))) });`,
-    );
-    const parked = await project.run("run", "slow.ts", "--session", "s", "--park");
-    expect(parked).toMatchObject({ code: 0, stderr: expect.stringContaining("parked") });
-    expect(await statusOf("s-0")).toBe("waiting");
-    await project.run("signal", "s-0", "go");
-    expect(await project.run("resume", "s", "--park")).toMatchObject({ code: 0, stdout: "done\n" });
-  });
+      );
+      const parked = await project.run("run", "slow.ts", "--session", "s", "--park");
+      expect(parked).toMatchObject({ code: 0, stderr: expect.stringContaining("parked") });
+      expect(await statusOf("s-0")).toBe("waiting");
+      await project.run("signal", "s-0", "go");
+      expect(await project.run("resume", "s", "--park")).toMatchObject({ code: 0, stdout: "done\n" });
+    },
+  );
 
   describe("limits", () => {
     test("a cost budget ends `run` with exit code 9 and the command that raises it", async () => {

@@ -2,6 +2,7 @@
 
 import { writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
 
 const AGENTS: Readonly<Record<string, string>> = {
@@ -34,7 +35,7 @@ describe("fork", () => {
   });
   afterEach(() => project.dispose());
 
-  test("a fork continues after a failure and keeps the finished work", async () => {
+  test("a fork continues after a failure and keeps the finished work", ofCampaign, async () => {
     const failed = await project.run("run", "fragile.ts", "--session", "s");
     expect(failed).toMatchObject({ code: 1 });
     writeFileSync(project.path("mended"), "");
@@ -47,7 +48,7 @@ describe("fork", () => {
     expect((await project.run("replay", "f")).code).toBe(0);
   });
 
-  test("without --run the fork is stored, and the command that resumes it is shown", async () => {
+  test("without --run the fork is stored, and the command that resumes it is shown", ofCampaign, async () => {
     await project.run("run", "turns.ts", "--input", '"old"', "--session", "s");
     const at = (await project.run("logs", "s", "--json")).stdout
       .split("\n")

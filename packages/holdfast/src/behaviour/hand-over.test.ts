@@ -40,7 +40,7 @@ test(
   },
 );
 
-test("a long conversation is handed over in part, which the other agent is told", async () => {
+test("a long conversation is handed over in part, which the other agent is told", ofCampaign, async () => {
   writeFileSync(
     project.path("long.ts"),
     `import { defineAgent } from "holdfast";

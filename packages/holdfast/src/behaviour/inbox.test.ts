@@ -112,7 +112,7 @@ describe.each(["a database", "a coordinator"])("over %s", (place) => {
     },
   );
 
-  test("the pages of the inbox hold each session once", { timeout: 60_000 }, async () => {
+  test("the pages of the inbox hold each session once", { ...ofCampaign, timeout: 60_000 }, async () => {
     for (const id of ["a", "b", "c"])
       expect((await run("run", "child.ts", "--session", id, "--park")).code).toBe(0);
     expect((await run("pause", "b")).code).toBe(0);

@@ -190,7 +190,7 @@ describe("a runner that a program holds", () => {
     },
   );
 
-  test("the host receives an answer from another terminal", async () => {
+  test("the host receives an answer from another terminal", ofCampaign, async () => {
     const host = start();
     await host.meet();
     await host.ask("start", asks);

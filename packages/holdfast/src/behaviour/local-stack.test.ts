@@ -131,25 +131,29 @@ describe("processes that are killed", () => {
     expect(steps.at(-1)![2]).not.toBe(String(killed));
   });
 
-  test("a killed coordinator comes back on its port, the session that runs loses no attempt, and a new run waits", async () => {
-    await stack.start();
-    const running = stack.run("steps", { count: 6, ms: 300 });
-    while (ledger().length < 2) await delay(10);
-    const { url } = await stack.status();
-    await stack.kill("coordinator");
-    const { url: after } = await stack.until("restarted", ({ processes }) => processes[0]?.restarts === 1);
-    expect(after).toBe(url);
-    expect(await running).toBe(6);
-    expect(ledger().map(([, step]) => step)).toEqual(["0", "1", "2", "3", "4", "5"]);
+  test(
+    "a killed coordinator comes back on its port, the session that runs loses no attempt, and a new run waits",
+    ofCampaign,
+    async () => {
+      await stack.start();
+      const running = stack.run("steps", { count: 6, ms: 300 });
+      while (ledger().length < 2) await delay(10);
+      const { url } = await stack.status();
+      await stack.kill("coordinator");
+      const { url: after } = await stack.until("restarted", ({ processes }) => processes[0]?.restarts === 1);
+      expect(after).toBe(url);
+      expect(await running).toBe(6);
+      expect(ledger().map(([, step]) => step)).toEqual(["0", "1", "2", "3", "4", "5"]);
 
-    const supervisor = await stack.pidOf("supervisor");
-    process.kill(supervisor, "SIGSTOP"); // It starts nothing again meanwhile.
-    await stack.kill("coordinator");
-    const run = project.start(["run", "--agent", "greet", "--input", '"Ada"'], { stdin: "" });
-    await run.says("the local stack does not answer: waiting for it, at most 15 s");
-    process.kill(supervisor, "SIGCONT");
-    expect(await run.finished).toMatchObject({ code: 0 });
-  });
+      const supervisor = await stack.pidOf("supervisor");
+      process.kill(supervisor, "SIGSTOP"); // It starts nothing again meanwhile.
+      await stack.kill("coordinator");
+      const run = project.start(["run", "--agent", "greet", "--input", '"Ada"'], { stdin: "" });
+      await run.says("the local stack does not answer: waiting for it, at most 15 s");
+      process.kill(supervisor, "SIGCONT");
+      expect(await run.finished).toMatchObject({ code: 0 });
+    },
+  );
 
   test("the processes of a killed supervisor end without it, and the next start continues the session", async () => {
     await stack.start();

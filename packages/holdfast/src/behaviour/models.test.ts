@@ -69,7 +69,7 @@ test(
   },
 );
 
-test("without a key an Ollama of this machine is used, and the run says so", async () => {
+test("without a key an Ollama of this machine is used, and the run says so", ofCampaign, async () => {
   writeFileSync(project.path("helper.md"), "---\nname: helper\ndescription: Helps.\n---\nYou help.\n");
   const { code, stdout, stderr } = await run({ OLLAMA_HOST: host }, "run", "helper.md", "Who are you?");
   expect(code, stderr).toBe(0);

@@ -52,7 +52,7 @@ test(
   },
 );
 
-test("an agent file starts the agent of a profile as its child", async () => {
+test("an agent file starts the agent of a profile as its child", ofCampaign, async () => {
   const server = await startScriptedModelServer({
     script: ({ messages }) =>
       messages.some(({ role }) => role === "assistant")

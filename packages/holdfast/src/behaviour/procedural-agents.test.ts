@@ -82,16 +82,23 @@ test(
   },
 );
 
-test("a wrong input starts no session, and a script that fails fails its session with its words", async () => {
-  expectError(await run("run", "words", "--input", '{"file": 7}'), 2, "E_INVALID_INPUT", ["/file", "string"]);
-  expect(existsSync(project.path(".holdfast/holdfast.db"))).toBe(false);
-  const failed = await run("run", "words", "--input", '{"file": "none.txt"}');
-  expect(failed.code).toBe(1);
-  expect(failed.stderr).toContain("the script count ended with");
-  expect(failed.stderr).toContain("none.txt");
-});
+test(
+  "a wrong input starts no session, and a script that fails fails its session with its words",
+  ofCampaign,
+  async () => {
+    expectError(await run("run", "words", "--input", '{"file": 7}'), 2, "E_INVALID_INPUT", [
+      "/file",
+      "string",
+    ]);
+    expect(existsSync(project.path(".holdfast/holdfast.db"))).toBe(false);
+    const failed = await run("run", "words", "--input", '{"file": "none.txt"}');
+    expect(failed.code).toBe(1);
+    expect(failed.stderr).toContain("the script count ended with");
+    expect(failed.stderr).toContain("none.txt");
+  },
+);
 
-test("fields that need a model, and a script that was not pushed, refuse the run", async () => {
+test("fields that need a model, and a script that was not pushed, refuse the run", ofCampaign, async () => {
   writeAgent("both", "count", "  agents: [words]\n");
   writeAgent("fresh", "fresh");
   writeScript("fresh", "");

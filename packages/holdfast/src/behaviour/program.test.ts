@@ -23,8 +23,11 @@ function runProgram(text: string): Promise<{ code: number | null; output: string
   });
 }
 
-test("after the result nothing of ours keeps a program alive, also when its agent used timers and waits", async () => {
-  const { code, output } = await runProgram(`
+test(
+  "after the result nothing of ours keeps a program alive, also when its agent used timers and waits",
+  ofCampaign,
+  async () => {
+    const { code, output } = await runProgram(`
     import { createRuntime, defineAgent, MemoryStorage } from "holdfast";
     const agent = defineAgent({ name: "waits", run: async (ctx) => {
       await ctx.sleep(5);
@@ -36,10 +39,11 @@ test("after the result nothing of ours keeps a program alive, also when its agen
     await session.signal("go");
     console.log(await session.result(), process.getActiveResourcesInfo().filter((what) => what === "Timeout"));
   `);
-  expect({ code, output }).toEqual({ code: 0, output: "done []\n" });
-});
+    expect({ code, output }).toEqual({ code: 0, output: "done []\n" });
+  },
+);
 
-test("a signal to no session is refused by an error, as everything else is", async () => {
+test("a signal to no session is refused by an error, as everything else is", ofCampaign, async () => {
   const { code, output } = await runProgram(`
     import { createRuntime, MemoryStorage } from "holdfast";
     const runtime = createRuntime({ storage: new MemoryStorage() });
@@ -123,7 +127,7 @@ describe("a program that only waits for the end of a session", () => {
     expect(ended).toEqual({ code: 0, output: "rested rested\n" });
   });
 
-  test("a program ends when it asked not to be kept, or when its runtime is closed", async () => {
+  test("a program ends when it asked not to be kept, or when its runtime is closed", ofCampaign, async () => {
     const { code, output } = await runProgram(`${PRELUDE}
       const runtime = createRuntime({ storage: new MemoryStorage() });
       const session = await runtime.start(asks);

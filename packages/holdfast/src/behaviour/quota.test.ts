@@ -90,7 +90,7 @@ test("a session whose input asks for it continues without a person, as the local
   expect((await run("show", "q")).stdout).toContain("it continues by itself");
 });
 
-test("a refused key pauses a session, and the command that repairs it is named", async () => {
+test("a refused key pauses a session, and the command that repairs it is named", ofCampaign, async () => {
   server.setFaults({ 1: { type: "unauthorized" } });
   const first = await run("run", "reader.md", "Read it.", "--session", "q");
   expect(first.code, first.stderr).toBe(5);

@@ -205,7 +205,7 @@ describe("running", () => {
   });
 
   onTerminal("on a terminal", () => {
-    test("a question shows what it asks, and y, n or JSON answer it", async () => {
+    test("a question shows what it asks, and y, n or JSON answer it", ofCampaign, async () => {
       const running = project.startOnTerminal(["run", "ask.ts"]);
       await running.says("type y or n (a reason may follow)");
       running.type("maybe");

@@ -74,17 +74,21 @@ test(
   },
 );
 
-test("a script keeps the folder, the exit code and the streams of its call, and knows its own folder", async () => {
-  writeScript("where", 'pwd; cat "$SCRIPT_DIR/data.txt"; echo no >&2; exit 7', { parameters_schema: {} });
-  write(".holdfast/scripts/where/data.txt", "beside");
-  await run("agents", "trust");
-  const { code, stdout, stderr } = await run("script", "run", "where");
-  expect({ code, stdout, stderr }).toEqual({
-    code: 7,
-    stdout: `${project.folder}\nbeside\n`,
-    stderr: "no\n",
-  });
-});
+test(
+  "a script keeps the folder, the exit code and the streams of its call, and knows its own folder",
+  ofCampaign,
+  async () => {
+    writeScript("where", 'pwd; cat "$SCRIPT_DIR/data.txt"; echo no >&2; exit 7', { parameters_schema: {} });
+    write(".holdfast/scripts/where/data.txt", "beside");
+    await run("agents", "trust");
+    const { code, stdout, stderr } = await run("script", "run", "where");
+    expect({ code, stdout, stderr }).toEqual({
+      code: 7,
+      stdout: `${project.folder}\nbeside\n`,
+      stderr: "no\n",
+    });
+  },
+);
 
 test("script new writes a script that can be pushed and run", async () => {
   await run("script", "new", "words", "--user");
@@ -190,7 +194,7 @@ describe("in a session", () => {
   );
 });
 
-test("a wrong call is refused with its reason, and nothing runs", async () => {
+test("a wrong call is refused with its reason, and nothing runs", ofCampaign, async () => {
   await run("agents", "trust");
   const cases: readonly (readonly [readonly string[], number, string, readonly string[]])[] = [
     [["script", "run", "count", "{}"], 2, "E_INVALID_INPUT", ["file", "a right call"]],

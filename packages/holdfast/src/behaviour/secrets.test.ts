@@ -137,7 +137,7 @@ export default defineAgent({ name: "loud", secrets: ["API_KEY"], tasks: [print],
 );
 
 describe("without a value nothing starts", () => {
-  test("the error names every missing secret and the ways to give it", async () => {
+  test("the error names every missing secret and the ways to give it", ofCampaign, async () => {
     const { code, stdout, stderr } = await project.run("run", "keys.ts");
     expect([code, stdout, existsSync(project.path(".holdfast"))]).toEqual([5, "", false]);
     expect(stderr).toBe(
@@ -150,28 +150,32 @@ describe("without a value nothing starts", () => {
     );
   });
 
-  test("Ctrl-C at the prompt ends the command as that signal does, and restores the terminal", async () => {
-    const command = `'${process.execPath}' '${LAUNCHER}' run keys.ts; echo "code $?"; stty -a`;
-    const child = spawn("script", ["-qefc", command, "/dev/null"], {
-      cwd: project.folder,
-      env: {
-        PATH: process.env["PATH"],
-        HOME: project.folder,
-        TERM: "xterm",
-        LANG: "C.UTF-8",
-        SHELL: "/bin/sh",
-      },
-    });
-    child.stdout.on("data", (chunk: Buffer) => {
-      if (chunk.includes("Enter API_KEY: ")) child.stdin.write("half a secr\u0003");
-    });
-    const shown = await text(child.stdout);
-    expect(shown).toContain("code 130");
-    expect(shown).toMatch(/(?<!-)\bicanon\b/);
-    expect(shown).toMatch(/(?<!-)\becho\b/);
-    expect(shown).not.toContain("half");
-    expect(existsSync(project.path(".holdfast"))).toBe(false);
-  });
+  test(
+    "Ctrl-C at the prompt ends the command as that signal does, and restores the terminal",
+    ofCampaign,
+    async () => {
+      const command = `'${process.execPath}' '${LAUNCHER}' run keys.ts; echo "code $?"; stty -a`;
+      const child = spawn("script", ["-qefc", command, "/dev/null"], {
+        cwd: project.folder,
+        env: {
+          PATH: process.env["PATH"],
+          HOME: project.folder,
+          TERM: "xterm",
+          LANG: "C.UTF-8",
+          SHELL: "/bin/sh",
+        },
+      });
+      child.stdout.on("data", (chunk: Buffer) => {
+        if (chunk.includes("Enter API_KEY: ")) child.stdin.write("half a secr\u0003");
+      });
+      const shown = await text(child.stdout);
+      expect(shown).toContain("code 130");
+      expect(shown).toMatch(/(?<!-)\bicanon\b/);
+      expect(shown).toMatch(/(?<!-)\becho\b/);
+      expect(shown).not.toContain("half");
+      expect(existsSync(project.path(".holdfast"))).toBe(false);
+    },
+  );
 });
 
 describe("a wrong use is refused, and shows no value", () => {
@@ -214,7 +218,7 @@ describe("a wrong use is refused, and shows no value", () => {
     expect(scan.found).toEqual([]);
   });
 
-  test("a damaged file of secrets is named, and stays as it is", async () => {
+  test("a damaged file of secrets is named, and stays as it is", ofCampaign, async () => {
     const path = project.path(".local/share/holdfast/secrets.json");
     mkdirSync(project.path(".local/share/holdfast"), { recursive: true });
     writeFileSync(path, "{");

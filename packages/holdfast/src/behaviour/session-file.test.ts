@@ -44,7 +44,7 @@ describe("export and import", () => {
     },
   );
 
-  test("beside the one that is there, under another id", async () => {
+  test("beside the one that is there, under another id", ofCampaign, async () => {
     await project.run("export", "s", "-o", "copy.ndjson");
     expect(await project.json("import", "copy.ndjson", "--session", "t")).toEqual({
       sessionId: "t",
@@ -55,32 +55,36 @@ describe("export and import", () => {
     expect(JSON.parse((await project.run("resume", "t")).stdout)).toEqual([100_000, 1, 3]);
   });
 
-  test("a session that is imported without its child resumes, and sees the child as failed", async () => {
-    writeFileSync(
-      project.path("family.ts"),
-      `import { defineAgent, local } from "holdfast";
+  test(
+    "a session that is imported without its child resumes, and sees the child as failed",
+    ofCampaign,
+    async () => {
+      writeFileSync(
+        project.path("family.ts"),
+        `import { defineAgent, local } from "holdfast";
        const child = defineAgent({ name: "child", run: (ctx) => ctx.waitForSignal("go") });
        export default defineAgent({ name: "parent", agents: [child],
          run: async (ctx) => ctx.waitForChild(ctx.spawnAgent(local(child))).catch((error) => error.cause.code) });`,
-    );
-    await project.run("run", "family.ts", "--session", "p", "--park");
-    for (const id of ["p", "p-0"]) await project.run("export", id);
-    const elsewhere = ["--db", "other.db"];
-    const alone = await project.run("import", "p.ndjson", ...elsewhere);
-    expect(alone).toMatchObject({ code: 0, stdout: "p\n" });
-    expect(alone.stderr).toContain("its children did not come along");
-    const child = await project.run("import", "p-0.ndjson", "--session", "c", ...elsewhere);
-    expect(child.stderr).toContain("it is no longer a child of p");
-    expect(await project.run("resume", "p", ...elsewhere)).toMatchObject({
-      code: 0,
-      stdout: "session_not_found\n",
-    });
-    await project.run("signal", "c", "go", "7", ...elsewhere);
-    expect(await project.run("resume", "c", "--agent", "family.ts", ...elsewhere)).toMatchObject({
-      code: 0,
-      stdout: "7\n",
-    });
-  });
+      );
+      await project.run("run", "family.ts", "--session", "p", "--park");
+      for (const id of ["p", "p-0"]) await project.run("export", id);
+      const elsewhere = ["--db", "other.db"];
+      const alone = await project.run("import", "p.ndjson", ...elsewhere);
+      expect(alone).toMatchObject({ code: 0, stdout: "p\n" });
+      expect(alone.stderr).toContain("its children did not come along");
+      const child = await project.run("import", "p-0.ndjson", "--session", "c", ...elsewhere);
+      expect(child.stderr).toContain("it is no longer a child of p");
+      expect(await project.run("resume", "p", ...elsewhere)).toMatchObject({
+        code: 0,
+        stdout: "session_not_found\n",
+      });
+      await project.run("signal", "c", "go", "7", ...elsewhere);
+      expect(await project.run("resume", "c", "--agent", "family.ts", ...elsewhere)).toMatchObject({
+        code: 0,
+        stdout: "7\n",
+      });
+    },
+  );
 
   test("a session that is imported again is there already, and is no error", async () => {
     await project.run("export", "s");
@@ -106,40 +110,44 @@ describe("export and import", () => {
     await running.finished;
   });
 
-  test("an impossible export or import is refused in one paragraph, and nothing is written", async () => {
-    await project.run("run", "wait.ts", "--session", "other", "--park");
-    await project.run("export", "s");
-    const text = readFileSync(project.path("s.ndjson"), "utf8");
-    writeFileSync(project.path("cut.bad"), text.slice(0, 900));
-    writeFileSync(project.path("changed.bad"), text.replace('"status":"waiting"', '"status":"working"'));
-    writeFileSync(project.path("new.bad"), text.replace('"format":1', '"format":7'));
-    mkdirSync(project.path("folder"));
-    mkdirSync(project.path("closed"));
-    chmodSync(project.path("closed"), 0o500);
-    const refusals: readonly (readonly [string[], number, string])[] = [
-      [["export"], 2, "the session's id"],
-      [["export", "nobody"], 4, "E_SESSION_NOT_FOUND"],
-      [["export", "s"], 2, "already"],
-      [["export", "s", "-o", "nowhere/s.ndjson"], 10, "cannot be written"],
-      [["import"], 2, "the file"],
-      [["import", "none.bad"], 2, "there is no such file"],
-      [["import", "folder"], 2, "cannot be read"],
-      [["import", "s.ndjson", "--session", "other"], 6, "E_SESSION_EXISTS"],
-      [["import", "s.ndjson", "--session", "other"], 6, "--session OTHER"],
-      [["import", "s.ndjson", "--session", "../x"], 2, "cannot be the id"],
-      [["import", "cut.bad", "--session", "t"], 10, "E_CORRUPT_RECORD"],
-      [["import", "changed.bad", "--session", "t"], 10, "cut off or damaged"],
-      [["import", "new.bad", "--session", "t"], 11, "E_VERSION_UNSUPPORTED"],
-      [["import", "wait.ts", "--session", "t"], 10, "not a file of a session"],
-    ];
-    for (const [args, code, says] of refusals) {
-      const refused = await project.run(...args);
-      expect({ args, code: refused.code, stdout: refused.stdout }).toEqual({ args, code, stdout: "" });
-      expect(refused.stderr).toContain(says);
-      expect(refused.stderr).not.toMatch(/\n\s+at .*:\d+:\d+/);
-    }
-    expect(await project.json<object[]>("list")).toHaveLength(2);
-    expect(readFileSync(project.path("s.ndjson"), "utf8")).toBe(text);
-    expect(files()).toEqual(["s.ndjson"]);
-  });
+  test(
+    "an impossible export or import is refused in one paragraph, and nothing is written",
+    ofCampaign,
+    async () => {
+      await project.run("run", "wait.ts", "--session", "other", "--park");
+      await project.run("export", "s");
+      const text = readFileSync(project.path("s.ndjson"), "utf8");
+      writeFileSync(project.path("cut.bad"), text.slice(0, 900));
+      writeFileSync(project.path("changed.bad"), text.replace('"status":"waiting"', '"status":"working"'));
+      writeFileSync(project.path("new.bad"), text.replace('"format":1', '"format":7'));
+      mkdirSync(project.path("folder"));
+      mkdirSync(project.path("closed"));
+      chmodSync(project.path("closed"), 0o500);
+      const refusals: readonly (readonly [string[], number, string])[] = [
+        [["export"], 2, "the session's id"],
+        [["export", "nobody"], 4, "E_SESSION_NOT_FOUND"],
+        [["export", "s"], 2, "already"],
+        [["export", "s", "-o", "nowhere/s.ndjson"], 10, "cannot be written"],
+        [["import"], 2, "the file"],
+        [["import", "none.bad"], 2, "there is no such file"],
+        [["import", "folder"], 2, "cannot be read"],
+        [["import", "s.ndjson", "--session", "other"], 6, "E_SESSION_EXISTS"],
+        [["import", "s.ndjson", "--session", "other"], 6, "--session OTHER"],
+        [["import", "s.ndjson", "--session", "../x"], 2, "cannot be the id"],
+        [["import", "cut.bad", "--session", "t"], 10, "E_CORRUPT_RECORD"],
+        [["import", "changed.bad", "--session", "t"], 10, "cut off or damaged"],
+        [["import", "new.bad", "--session", "t"], 11, "E_VERSION_UNSUPPORTED"],
+        [["import", "wait.ts", "--session", "t"], 10, "not a file of a session"],
+      ];
+      for (const [args, code, says] of refusals) {
+        const refused = await project.run(...args);
+        expect({ args, code: refused.code, stdout: refused.stdout }).toEqual({ args, code, stdout: "" });
+        expect(refused.stderr).toContain(says);
+        expect(refused.stderr).not.toMatch(/\n\s+at .*:\d+:\d+/);
+      }
+      expect(await project.json<object[]>("list")).toHaveLength(2);
+      expect(readFileSync(project.path("s.ndjson"), "utf8")).toBe(text);
+      expect(files()).toEqual(["s.ndjson"]);
+    },
+  );
 });

@@ -105,34 +105,38 @@ export default externalAgent(new ClaudeCode({ folder }), { folder, permissionMod
   expect(project.lines("b.txt")).toEqual(["x"]);
 });
 
-test("a question that the program does not wait for begins its next turn with the answer", async () => {
-  writeFileSync(
-    project.path("agent.sh"),
-    `#!/bin/sh
+test(
+  "a question that the program does not wait for begins its next turn with the answer",
+  ofCampaign,
+  async () => {
+    writeFileSync(
+      project.path("agent.sh"),
+      `#!/bin/sh
 read -r prompt
 case "$prompt" in *"Its result: "*) echo '{"type": "done", "text": "I know."}'; exit;; esac
 echo '{"type": "call", "id": "1", "tool": "request_input", "input": {"question": "May I?", "approval": true}}'
 echo '{"type": "done", "text": "I have asked."}'
 `,
-    { mode: 0o755 },
-  );
-  writeFileSync(
-    project.path("mine.ts"),
-    `import { customAgent, externalAgent } from "@holdfast/agents";
+      { mode: 0o755 },
+    );
+    writeFileSync(
+      project.path("mine.ts"),
+      `import { customAgent, externalAgent } from "@holdfast/agents";
 const folder = process.cwd();
 const program = customAgent({ name: "mine", protocol: "lines", command: ["./agent.sh"], resumes: true, folder });
 export default externalAgent(program, { folder, permissionModes: ["default"] });
 `,
-  );
-  const running = project.startHere(["run", "mine.ts", "begin", "--session", "s"]);
-  await running.says("May I?");
-  expect((await run("approve", "s", "--no", "--reason", "not today")).code).toBe(0);
-  const { code, stdout, stderr } = await running.finished;
-  expect(code, stderr).toBe(0);
-  expect(stdout).toBe("I know.\n");
-  const said = JSON.stringify((await project.shown("s")).entries);
-  expect(said).toContain("Its result: No. The reason: not today");
-});
+    );
+    const running = project.startHere(["run", "mine.ts", "begin", "--session", "s"]);
+    await running.says("May I?");
+    expect((await run("approve", "s", "--no", "--reason", "not today")).code).toBe(0);
+    const { code, stdout, stderr } = await running.finished;
+    expect(code, stderr).toBe(0);
+    expect(stdout).toBe("I know.\n");
+    const said = JSON.stringify((await project.shown("s")).entries);
+    expect(said).toContain("Its result: No. The reason: not today");
+  },
+);
 
 test("a profile of the user lets a session start the agents that it names, and no others", async () => {
   mkdirSync(project.path(".holdfast/profiles"), { recursive: true });

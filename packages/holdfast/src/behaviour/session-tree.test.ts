@@ -42,18 +42,22 @@ test("a tree is imported into another database and runs to its end there", ofCam
   expect(again.stderr).toContain("it is here already");
 });
 
-test("another session under an id of the tree refuses the import, and nothing is written", async () => {
-  await project.run("export", "p", "--tree");
-  await project.run("run", "family.ts", "--session", "p-0", "--park", ...ELSEWHERE);
-  const before = await project.json("list", ...ELSEWHERE);
-  const refused = await project.run("import", "p.ndjson", ...ELSEWHERE);
-  expect(refused).toMatchObject({ code: 6, stdout: "" });
-  expect(refused.stderr).toContain("there is another session p-0 already");
-  expect(await project.json("list", ...ELSEWHERE)).toEqual(before);
-  const renamed = await project.run("import", "p.ndjson", "--session", "q", "--db", "third.db");
-  expect(renamed).toMatchObject({ code: 2, stdout: "" });
-  expect(renamed.stderr).toContain("cannot be stored under another id");
-});
+test(
+  "another session under an id of the tree refuses the import, and nothing is written",
+  ofCampaign,
+  async () => {
+    await project.run("export", "p", "--tree");
+    await project.run("run", "family.ts", "--session", "p-0", "--park", ...ELSEWHERE);
+    const before = await project.json("list", ...ELSEWHERE);
+    const refused = await project.run("import", "p.ndjson", ...ELSEWHERE);
+    expect(refused).toMatchObject({ code: 6, stdout: "" });
+    expect(refused.stderr).toContain("there is another session p-0 already");
+    expect(await project.json("list", ...ELSEWHERE)).toEqual(before);
+    const renamed = await project.run("import", "p.ndjson", "--session", "q", "--db", "third.db");
+    expect(renamed).toMatchObject({ code: 2, stdout: "" });
+    expect(renamed.stderr).toContain("cannot be stored under another id");
+  },
+);
 
 test("a damaged tree is refused whole, and its sessions are written to standard output, too", async () => {
   await project.run("export", "p", "--tree");

@@ -75,19 +75,23 @@ describe("--trace", () => {
     for (const file of ["t.ndjson", "t.db"]) expect(statSync(project.path(file)).mode & 0o777).toBe(0o600);
   });
 
-  test("from the configuration, from its folder on; the command line stands instead of it", async () => {
-    writeFileSync(
-      project.path(".holdfast/config.json"),
-      JSON.stringify({ trace: ["file:from-config.ndjson"] }),
-    );
-    await park();
-    expect(events("from-config.ndjson")).toContain("committed");
-    await project.run("resume", "s1", "--park", "--trace", "file:from-flag.ndjson");
-    expect(events("from-flag.ndjson")[0]).toBe("session_started");
-    expect(events("from-config.ndjson").filter((type) => type === "session_started")).toHaveLength(1);
-  });
+  test(
+    "from the configuration, from its folder on; the command line stands instead of it",
+    ofCampaign,
+    async () => {
+      writeFileSync(
+        project.path(".holdfast/config.json"),
+        JSON.stringify({ trace: ["file:from-config.ndjson"] }),
+      );
+      await park();
+      expect(events("from-config.ndjson")).toContain("committed");
+      await project.run("resume", "s1", "--park", "--trace", "file:from-flag.ndjson");
+      expect(events("from-flag.ndjson")[0]).toBe("session_started");
+      expect(events("from-config.ndjson").filter((type) => type === "session_started")).toHaveLength(1);
+    },
+  );
 
-  test("a trace that cannot be written is told, and the session goes on", async () => {
+  test("a trace that cannot be written is told, and the session goes on", ofCampaign, async () => {
     const { code, stderr } = await park("--trace", "file:/dev/full");
     expect(code).toBe(0);
     expect(stderr.match(/are dropped: ENOSPC/g)).toHaveLength(1);

@@ -125,26 +125,31 @@ test(
   },
 );
 
-test("an empty workspace has no file of the project, and a child that shares works in the folder of its parent", async () => {
-  write("lead", OWN("  workspace: empty\n  agents: [helper]\n"), "You lead.");
-  write("helper", "permissionMode: acceptEdits\n", "You help.");
-  project.script = (conversation) => {
-    if (conversation.system.includes("You help.")) return writesOnce("helped.txt", "helped\n", conversation);
-    switch (repliesOf(conversation)) {
-      case 0:
-        return { toolCalls: [{ name: "delegate", input: { agent: "helper", input: "Help." } }] };
-      case 1:
-        return { toolCalls: [{ name: "list_files", input: {} }] };
-      default:
-        return { text: JSON.stringify(conversation.messages.at(-1)) };
-    }
-  };
-  await ran("agents", "trust");
-  const files = await ran("run", "lead", "Lead.");
-  expect(files).toContain("helped.txt");
-  expect(files).not.toContain("value.txt");
-  expect(existsSync(project.path("helped.txt"))).toBe(false);
-});
+test(
+  "an empty workspace has no file of the project, and a child that shares works in the folder of its parent",
+  ofCampaign,
+  async () => {
+    write("lead", OWN("  workspace: empty\n  agents: [helper]\n"), "You lead.");
+    write("helper", "permissionMode: acceptEdits\n", "You help.");
+    project.script = (conversation) => {
+      if (conversation.system.includes("You help."))
+        return writesOnce("helped.txt", "helped\n", conversation);
+      switch (repliesOf(conversation)) {
+        case 0:
+          return { toolCalls: [{ name: "delegate", input: { agent: "helper", input: "Help." } }] };
+        case 1:
+          return { toolCalls: [{ name: "list_files", input: {} }] };
+        default:
+          return { text: JSON.stringify(conversation.messages.at(-1)) };
+      }
+    };
+    await ran("agents", "trust");
+    const files = await ran("run", "lead", "Lead.");
+    expect(files).toContain("helped.txt");
+    expect(files).not.toContain("value.txt");
+    expect(existsSync(project.path("helped.txt"))).toBe(false);
+  },
+);
 
 /** A session `s` of an agent that has written `value.txt` and `new.txt` in its worktree. */
 async function worked(): Promise<string> {
@@ -217,14 +222,18 @@ test(
   },
 );
 
-test("a project that can have no worktree refuses the session before its first model call", async () => {
-  write("writer", OWN("  workspace: worktree\n"), "You write.");
-  rmSync(project.path(".git"), { recursive: true });
-  project.script = () => ({ text: "never" });
-  const { code, stderr } = await run("run", ".holdfast/agents/writer.md", "Write.");
-  expect(stderr).toContain("is in no git repository, so it can have no worktree");
-  expect(code).not.toBe(0);
-});
+test(
+  "a project that can have no worktree refuses the session before its first model call",
+  ofCampaign,
+  async () => {
+    write("writer", OWN("  workspace: worktree\n"), "You write.");
+    rmSync(project.path(".git"), { recursive: true });
+    project.script = () => ({ text: "never" });
+    const { code, stderr } = await run("run", ".holdfast/agents/writer.md", "Write.");
+    expect(stderr).toContain("is in no git repository, so it can have no worktree");
+    expect(code).not.toBe(0);
+  },
+);
 
 test(
   "a second session in one folder is a warning that names the first, and a worktree is none",

@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 import { defineAgent } from "@holdfast/runtime";
 import { openPostgresStorage, type PostgresStorage } from "@holdfast/storage/postgres";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { createClient, type HoldfastClient } from "../sdk/client.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 
@@ -43,24 +44,28 @@ function open(fleet: Fleet, token: string): HoldfastClient {
   return client;
 }
 
-test("O14: each session runs once, on a runner of either coordinator, whichever one started or reads it", async () => {
-  await one.runner({ agents: [greeter], maxRuns: 4 });
-  await two.runner({ agents: [greeter], maxRuns: 4 });
-  const token = await one.token("user", "ada");
-  const [here, there] = [open(one, token), open(two, token)];
-  const names = Array.from({ length: 24 }, (_, i) => `n${i}`);
-  const started = await Promise.all(
-    names.map((name, i) => (i % 2 === 0 ? here : there).sessions.start(greeter, name)),
-  );
-  const results = await Promise.all(
-    started.map(({ sessionId }, i) => (i % 3 === 0 ? here : there).sessions.get(sessionId).result()),
-  );
-  expect(results).toEqual(names.map((name) => `hello ${name}`));
-  for (const { sessionId } of started) {
-    const journal = await one.storage.reader.journal(sessionId, 0, 100);
-    expect(journal.filter(({ type }) => type === "task_completed")).toHaveLength(1);
-  }
-});
+test(
+  "O14: each session runs once, on a runner of either coordinator, whichever one started or reads it",
+  ofCampaign,
+  async () => {
+    await one.runner({ agents: [greeter], maxRuns: 4 });
+    await two.runner({ agents: [greeter], maxRuns: 4 });
+    const token = await one.token("user", "ada");
+    const [here, there] = [open(one, token), open(two, token)];
+    const names = Array.from({ length: 24 }, (_, i) => `n${i}`);
+    const started = await Promise.all(
+      names.map((name, i) => (i % 2 === 0 ? here : there).sessions.start(greeter, name)),
+    );
+    const results = await Promise.all(
+      started.map(({ sessionId }, i) => (i % 3 === 0 ? here : there).sessions.get(sessionId).result()),
+    );
+    expect(results).toEqual(names.map((name) => `hello ${name}`));
+    for (const { sessionId } of started) {
+      const journal = await one.storage.reader.journal(sessionId, 0, 100);
+      expect(journal.filter(({ type }) => type === "task_completed")).toHaveLength(1);
+    }
+  },
+);
 
 test("S2, V1: a signal to one coordinator reaches the runner and the watcher at the other", async () => {
   await one.runner({ agents: [waits] });

@@ -198,7 +198,7 @@ describe("holdfast runner", () => {
     return (await fetch(`${fleet.url}/v1/runners`, { headers })).json();
   };
 
-  test("the spans of a runner's sessions go to its collector", TIMEOUT, async () => {
+  test("the spans of a runner's sessions go to its collector", { ...ofCampaign, ...TIMEOUT }, async () => {
     const { url, exports } = await collector();
     const runner = await startRunner(url);
     const sessionId = await startSession(fleet, { agent: "works" });

@@ -94,7 +94,7 @@ test.each(
 
 test(
   "a runner without anything else offers the test-executor, and logs as the earlier system did",
-  TIMEOUT,
+  { ...ofCampaign, ...TIMEOUT },
   async () => {
     const runner = project.start(["runner"], { env: await registration() });
     await runner.says("Runner started - waiting for runs");

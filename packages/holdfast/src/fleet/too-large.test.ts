@@ -50,44 +50,52 @@ test(
   },
 );
 
-test("an output that is too large for a coordinator is not made again and again: its session is paused, and says why", async () => {
-  fleet = await openFleet();
-  let made = 0;
-  const writer = defineAgent({
-    name: "writer",
-    run: async (ctx) => {
-      const text = await ctx.run("write", () => `${"x".repeat(9_000_000)}${made++}`);
-      return text.length;
-    },
-  });
-  const good = defineAgent({ name: "good", run: async (ctx) => ctx.run("step", () => "done") });
-  await fleet.runner({ agents: [writer, good] });
-  const ids = await Promise.all(["writer", "good"].map((agent) => startSession(fleet, { agent })));
-  expect(await sessionBecomes(fleet, ids[0]!, { status: "paused" })).toMatchObject({
-    pauseReason: "agent_fault",
-    error: { code: "too_large", message: expect.stringContaining("has too much to store at once") },
-  });
-  expect(await outputOf(fleet, ids[1]!)).toBe("done");
-  expect(made).toBe(1);
-});
+test(
+  "an output that is too large for a coordinator is not made again and again: its session is paused, and says why",
+  ofCampaign,
+  async () => {
+    fleet = await openFleet();
+    let made = 0;
+    const writer = defineAgent({
+      name: "writer",
+      run: async (ctx) => {
+        const text = await ctx.run("write", () => `${"x".repeat(9_000_000)}${made++}`);
+        return text.length;
+      },
+    });
+    const good = defineAgent({ name: "good", run: async (ctx) => ctx.run("step", () => "done") });
+    await fleet.runner({ agents: [writer, good] });
+    const ids = await Promise.all(["writer", "good"].map((agent) => startSession(fleet, { agent })));
+    expect(await sessionBecomes(fleet, ids[0]!, { status: "paused" })).toMatchObject({
+      pauseReason: "agent_fault",
+      error: { code: "too_large", message: expect.stringContaining("has too much to store at once") },
+    });
+    expect(await outputOf(fleet, ids[1]!)).toBe("done");
+    expect(made).toBe(1);
+  },
+);
 
-test("a session that asks for more than a coordinator takes before it is stored is refused, with the reason", async () => {
-  fleet = await openFleet();
-  const runtime = createRuntime({ storage: fleet.remote, agents: [talker as Agent], development: false });
-  const large = defineAgent({
-    name: "large",
-    run: async (ctx) => {
-      for (let n = 0; n < 10; n++) ctx.appendEntry({ role: "user", content: "x".repeat(1_000_000) });
-      await ctx.waitForSignal("word");
-    },
-  });
-  await expect(runtime.start(large, undefined, { sessionId: "s" })).rejects.toMatchObject({
-    code: "too_large",
-    message: expect.stringContaining("has too much to store at once"),
-  });
-  expect(await fleet.storage.reader.session("s")).toBeUndefined();
-  await runtime.close();
-});
+test(
+  "a session that asks for more than a coordinator takes before it is stored is refused, with the reason",
+  ofCampaign,
+  async () => {
+    fleet = await openFleet();
+    const runtime = createRuntime({ storage: fleet.remote, agents: [talker as Agent], development: false });
+    const large = defineAgent({
+      name: "large",
+      run: async (ctx) => {
+        for (let n = 0; n < 10; n++) ctx.appendEntry({ role: "user", content: "x".repeat(1_000_000) });
+        await ctx.waitForSignal("word");
+      },
+    });
+    await expect(runtime.start(large, undefined, { sessionId: "s" })).rejects.toMatchObject({
+      code: "too_large",
+      message: expect.stringContaining("has too much to store at once"),
+    });
+    expect(await fleet.storage.reader.session("s")).toBeUndefined();
+    await runtime.close();
+  },
+);
 
 // The larger output is refused while most of it is still to be sent.
 test.each(sampled([5_000_000, 9_000_000]))(

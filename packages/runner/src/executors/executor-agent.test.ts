@@ -24,7 +24,7 @@ const WAIT = { timeout: 30_000, interval: 20 };
 describe("the executor that comes with Holdfast", () => {
   const profile = () => ({ ...findExecutor(world.folder, "test-executor"), conversationTtlMs: 0 });
 
-  test("a session runs its steps, and completes with the result", async () => {
+  test("a session runs its steps, and completes with the result", ofCampaign, async () => {
     const { runtime, agent } = world.open(profile());
     const handle = await runtime.start(agent, { prompt: 'say hello\nresult {"n":1}\necho this' });
     expect(await handle.result()).toEqual({ result_text: "echo this", result_data: { n: 1 } });
@@ -35,7 +35,7 @@ describe("the executor that comes with Holdfast", () => {
     ]);
   });
 
-  test("a session fails with the executor's own error and the exit code", async () => {
+  test("a session fails with the executor's own error and the exit code", ofCampaign, async () => {
     const { runtime, agent } = world.open(profile());
     const handle = await runtime.start(agent, { prompt: "fail out of luck" });
     await expect(handle.result()).rejects.toThrow(
@@ -83,17 +83,21 @@ describe("the invocation", () => {
     });
   });
 
-  test("an unknown executor gets schema 2.0, with other parameters as a part of the prompt", async () => {
-    const { runtime, agent } = world.open(await world.node(SHOW));
-    const handle = await runtime.start(agent, { parameters: { prompt: "work", depth: 2 } });
-    const { result_data: seen } = (await handle.result()) as { result_data: { inv: object } };
-    expect(seen.inv).toEqual({
-      schema_version: "2.0",
-      mode: "start",
-      session_id: handle.sessionId,
-      prompt: '<inputs>\n{\n  "depth": 2\n}\n</inputs>\n\nwork',
-    });
-  });
+  test(
+    "an unknown executor gets schema 2.0, with other parameters as a part of the prompt",
+    ofCampaign,
+    async () => {
+      const { runtime, agent } = world.open(await world.node(SHOW));
+      const handle = await runtime.start(agent, { parameters: { prompt: "work", depth: 2 } });
+      const { result_data: seen } = (await handle.result()) as { result_data: { inv: object } };
+      expect(seen.inv).toEqual({
+        schema_version: "2.0",
+        mode: "start",
+        session_id: handle.sessionId,
+        prompt: '<inputs>\n{\n  "depth": 2\n}\n</inputs>\n\nwork',
+      });
+    },
+  );
 
   test(
     "an executor gets no variable that it did not declare, and a declared secret",
@@ -119,7 +123,7 @@ describe("the invocation", () => {
     },
   );
 
-  test("a prompt with the characters of shells arrives as it is", async () => {
+  test("a prompt with the characters of shells arrives as it is", ofCampaign, async () => {
     const prompt = "$(touch pwned); `touch pwned` && touch pwned\n'\"\\";
     const { runtime, agent } = world.open(await world.node(SHOW));
     const { result_data: seen } = (await (await runtime.start(agent, prompt)).result()) as {
@@ -229,7 +233,7 @@ describe("a program that misbehaves fails its turn with the exact cause", () => 
     await expect((await runtime.start(agent, "work")).result()).rejects.toThrow("after its time of 300 ms");
   });
 
-  test("a cancelled session ends its program, also one that ignores signals", async () => {
+  test("a cancelled session ends its program, also one that ignores signals", ofCampaign, async () => {
     const script = `${NO_SCHEMA}trap '' TERM INT HUP; touch begun; while :; do sleep 0.1; done`;
     const { runtime, agent } = world.open(await world.shell(script));
     const handle = await runtime.start(agent, "work");
@@ -241,7 +245,7 @@ describe("a program that misbehaves fails its turn with the exact cause", () => 
 });
 
 describe("a report", () => {
-  test("a wrong report is refused by its field, and the executor may continue", async () => {
+  test("a wrong report is refused by its field, and the executor may continue", ofCampaign, async () => {
     const { runtime, agent } = world.open(
       await world.node(`
         const wrong = [await call("POST", "/events", {}), await call("POST", "/bind", { executor_session_id: "" }),
@@ -252,7 +256,7 @@ describe("a report", () => {
     expect(result).toMatchObject({ result_data: [422, 422, 403, 404] });
   });
 
-  test("the last message stands in for a result that was not reported", async () => {
+  test("the last message stands in for a result that was not reported", ofCampaign, async () => {
     const { runtime, agent } = world.open(
       await world.node(
         'await event("message", { role: "assistant", content: [{ type: "text", text: "all done" }] });',
@@ -264,15 +268,19 @@ describe("a report", () => {
     });
   });
 
-  test("defect 5.2 h: an executor that fills both of its pipes many times before its result completes", async () => {
-    const script = `
+  test(
+    "defect 5.2 h: an executor that fills both of its pipes many times before its result completes",
+    ofCampaign,
+    async () => {
+      const script = `
       const written = (stream) => new Promise((done) => stream.write("x".repeat(1_000_000) + "\\n", done));
       await Promise.all([written(process.stdout), written(process.stderr)]);
       await event("result", { result_text: "written" });`;
-    const { runtime, agent } = world.open(await world.node(script));
-    const handle = await runtime.start(agent, "work");
-    expect(await handle.result()).toMatchObject({ result_text: "written" });
-  });
+      const { runtime, agent } = world.open(await world.node(script));
+      const handle = await runtime.start(agent, "work");
+      expect(await handle.result()).toMatchObject({ result_text: "written" });
+    },
+  );
 
   test("a report that nobody waited for is in the session before the turn ends", ofCampaign, async () => {
     const { runtime, agent } = world.open(
@@ -312,7 +320,7 @@ describe("a conversation", () => {
     },
   );
 
-  test("a conversation that nobody continues completes with its last result", async () => {
+  test("a conversation that nobody continues completes with its last result", ofCampaign, async () => {
     const { runtime, agent } = world.open(await world.node(COUNT, { conversationTtlMs: 50 }));
     expect(await (await runtime.start(agent, "one")).result()).toEqual({
       result_text: "start one null",
@@ -353,6 +361,7 @@ describe("a conversation", () => {
 // Only /proc shows the environment of other processes.
 test.runIf(process.platform === "linux")(
   "a process that a killed runner left for a session is ended before the next one starts",
+  ofCampaign,
   async () => {
     const profile = await world.node('await event("result", { result_text: "done" });');
     const { runtime, agent } = world.open(profile);
@@ -378,21 +387,25 @@ describe("a persistent executor", () => {
       }
     }`;
 
-  test("one process takes several turns while it is warm, and is asked to shut down", async () => {
-    const profile = await world.node(LOOP, { lifecycle: "persistent", conversationTtlMs: 60_000 });
-    const { runtime, agent, host } = world.open(profile);
-    const handle = await runtime.start(agent, "one");
-    await waits(handle.sessionId);
-    const [mode, pid] = (await progress(handle.sessionId))!.split(" ");
-    expect(mode).toBe("start");
-    await handle.signal(NEXT_INPUT, "two");
-    await vi.waitUntil(async () => (await progress(handle.sessionId)) === `start ${pid} two`, WAIT);
-    await host.close();
-    expect(existsSync(join(world.folder, "shut-down"))).toBe(true);
-    expect(processesIn(world.folder)).toEqual([]);
-  });
+  test(
+    "one process takes several turns while it is warm, and is asked to shut down",
+    ofCampaign,
+    async () => {
+      const profile = await world.node(LOOP, { lifecycle: "persistent", conversationTtlMs: 60_000 });
+      const { runtime, agent, host } = world.open(profile);
+      const handle = await runtime.start(agent, "one");
+      await waits(handle.sessionId);
+      const [mode, pid] = (await progress(handle.sessionId))!.split(" ");
+      expect(mode).toBe("start");
+      await handle.signal(NEXT_INPUT, "two");
+      await vi.waitUntil(async () => (await progress(handle.sessionId)) === `start ${pid} two`, WAIT);
+      await host.close();
+      expect(existsSync(join(world.folder, "shut-down"))).toBe(true);
+      expect(processesIn(world.folder)).toEqual([]);
+    },
+  );
 
-  test("a turn after the process has gone starts another process with mode resume", async () => {
+  test("a turn after the process has gone starts another process with mode resume", ofCampaign, async () => {
     const profile = await world.node(LOOP, { lifecycle: "persistent", conversationTtlMs: 60_000 });
     const { runtime, agent } = world.open(profile, { warmMs: 0 });
     const handle = await runtime.start(agent, "one");

@@ -41,15 +41,19 @@ function program(path: string): string {
 }
 
 describe("with names in the policy", () => {
-  test("an executor outside of the project runs in the project, and finds no program there by its name", async () => {
-    const bin = join(project, "bin");
-    symlinkSync(bin, join(outside, "bin"));
-    const path = [bin, "bin", join(outside, "bin"), process.env["PATH"]].join(delimiter);
-    const outcome = JSON.parse(await outcomeOf(open(await world.node(REPORT), path))) as {
-      output: { result_data: { path: string; cwd: string } };
-    };
-    expect(outcome.output.result_data).toEqual({ path: process.env["PATH"], cwd: project });
-  });
+  test(
+    "an executor outside of the project runs in the project, and finds no program there by its name",
+    ofCampaign,
+    async () => {
+      const bin = join(project, "bin");
+      symlinkSync(bin, join(outside, "bin"));
+      const path = [bin, "bin", join(outside, "bin"), process.env["PATH"]].join(delimiter);
+      const outcome = JSON.parse(await outcomeOf(open(await world.node(REPORT), path))) as {
+        output: { result_data: { path: string; cwd: string } };
+      };
+      expect(outcome.output.result_data).toEqual({ path: process.env["PATH"], cwd: project });
+    },
+  );
 
   test.each<[string, () => readonly [string, ...string[]]]>([
     ["its program is in the project", () => [program(join(project, "mine"))]],
@@ -101,14 +105,18 @@ describe("with names in the policy", () => {
     expect(await outcomeOf(opened, { prompt: "work", project_dir: world.folder })).toContain("policy_denied");
   });
 
-  test("an executor is refused in a session whose folder has the program of another executor", async () => {
-    const profile = await world.node(REPORT);
-    const opened = open(profile);
-    const input = { prompt: "work", project_dir: outside };
-    expect(await outcomeOf(opened, input)).toContain("completed");
-    opened.host.add({ ...profile, command: [program(join(outside, "other"))] });
-    expect(await outcomeOf(opened, input)).toContain("policy_denied");
-  });
+  test(
+    "an executor is refused in a session whose folder has the program of another executor",
+    ofCampaign,
+    async () => {
+      const profile = await world.node(REPORT);
+      const opened = open(profile);
+      const input = { prompt: "work", project_dir: outside };
+      expect(await outcomeOf(opened, input)).toContain("completed");
+      opened.host.add({ ...profile, command: [program(join(outside, "other"))] });
+      expect(await outcomeOf(opened, input)).toContain("policy_denied");
+    },
+  );
 
   test("the executor that comes with Holdfast needs no other place", ofCampaign, async () => {
     const profile = { ...findExecutor(project, "test-executor"), conversationTtlMs: 0 };
@@ -131,7 +139,7 @@ test("a link before two dots is followed as the system does", () => {
   expect(isReachedIn(`${outside}/./x/../mine`, project)).toBe(false);
 });
 
-test("without names in the policy, the project's own executors run", async () => {
+test("without names in the policy, the project's own executors run", ofCampaign, async () => {
   const profile = { ...(await world.shell("")), command: [program(join(project, "mine"))] as const };
   const opened = world.open(profile, { projectDir: project, policy: {} });
   expect(await outcomeOf(opened)).toContain("without a result");

@@ -115,12 +115,12 @@ describe("a run that demands what the policy forbids is refused at the runner", 
       }),
     });
 
-  test("an executor that is not allowed is refused before there is a session", async () => {
+  test("an executor that is not allowed is refused before there is a session", ofCampaign, async () => {
     await expect(ended({ executors: ["other"] })).rejects.toThrow("does not allow the executor tried");
     expect(await ended({})).toMatchObject({ result_data: { cwd: world.folder } });
   });
 
-  test("a project folder outside of the roots is not used", async () => {
+  test("a project folder outside of the roots is not used", ofCampaign, async () => {
     const root = join(world.folder, "root");
     mkdirSync(root);
     const outside = { prompt: "go", project_dir: world.folder };

@@ -6,7 +6,7 @@ import { openSync } from "node:fs";
 import type { Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
-import { sampled } from "@holdfast/testkit/campaign";
+import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 import { readSecretsFromPipe, writeSecrets } from "./secret-pipe.ts";
 
 const CANARY = 'sk-CANARY-"é\n0123';
@@ -42,7 +42,7 @@ function startChild(): {
 }
 
 describe("a child process", () => {
-  test("a child has the values of its parent, and nobody can see them", async () => {
+  test("a child has the values of its parent, and nobody can see them", ofCampaign, async () => {
     const { child, pipe, said } = startChild();
     const values = new Map([
       ["API_KEY", CANARY],
@@ -82,7 +82,7 @@ test("a file descriptor that is no pipe is refused", async () => {
   });
 });
 
-test("a parent that never ends the pipe is waited for only so long", async () => {
+test("a parent that never ends the pipe is waited for only so long", ofCampaign, async () => {
   const holder = spawn(process.execPath, ["--input-type=module", "-e", CHILD.replace("10_000", "50")], {
     stdio: ["ignore", "pipe", "inherit", "pipe"],
   });

@@ -80,31 +80,35 @@ describe.each([
   ["that adopts sessions", {}],
   ["that runs only its own sessions", { adopt: false }],
 ] as const)("a runtime %s", (_, options) => {
-  test("a session that is paused for a day continues on the next day, as often as it must", async () => {
-    const { runtime, clock } = open(options);
-    const { agent, ran } = inSequence(5);
-    const handle = await runtime.start(agent, undefined, { sessionId: "s", budget: perDay });
-    let result: unknown;
-    void handle.result().then((output) => (result = output));
-    await paused(runtime, "s");
-    const begunAt = (await handle.session()).createdAt;
-    expect(ran).toEqual([0, 1]);
-    const { exhausted, error } = await handle.session();
-    expect(exhausted).toMatchObject({ per: "day", used: 200, max: 250, until: begunAt + DAY });
-    expect(error?.message).toContain("maxTokens is 250 per day, and 200 are spent");
-    await clock.advance(DAY - 1);
-    expect([ran.length, result]).toEqual([2, undefined]);
-    await clock.advance(1);
-    await until(async () => ran.length === 4, "the second day");
-    await paused(runtime, "s");
-    await clock.advance(DAY);
-    await until(async () => result === "done", "it ends");
-    expect(ran).toEqual([0, 1, 2, 3, 4]);
-    expect((await handle.session()).account?.spent.tokens).toBe(500);
-  });
+  test(
+    "a session that is paused for a day continues on the next day, as often as it must",
+    ofCampaign,
+    async () => {
+      const { runtime, clock } = open(options);
+      const { agent, ran } = inSequence(5);
+      const handle = await runtime.start(agent, undefined, { sessionId: "s", budget: perDay });
+      let result: unknown;
+      void handle.result().then((output) => (result = output));
+      await paused(runtime, "s");
+      const begunAt = (await handle.session()).createdAt;
+      expect(ran).toEqual([0, 1]);
+      const { exhausted, error } = await handle.session();
+      expect(exhausted).toMatchObject({ per: "day", used: 200, max: 250, until: begunAt + DAY });
+      expect(error?.message).toContain("maxTokens is 250 per day, and 200 are spent");
+      await clock.advance(DAY - 1);
+      expect([ran.length, result]).toEqual([2, undefined]);
+      await clock.advance(1);
+      await until(async () => ran.length === 4, "the second day");
+      await paused(runtime, "s");
+      await clock.advance(DAY);
+      await until(async () => result === "done", "it ends");
+      expect(ran).toEqual([0, 1, 2, 3, 4]);
+      expect((await handle.session()).account?.spent.tokens).toBe(500);
+    },
+  );
 });
 
-test("a result that is asked for while the session is paused comes on the next day", async () => {
+test("a result that is asked for while the session is paused comes on the next day", ofCampaign, async () => {
   const first = open();
   const { agent } = inSequence(3);
   await first.runtime.start(agent, undefined, { sessionId: "s", budget: perDay });
@@ -163,29 +167,33 @@ test("a person who pauses such a session continues it, nothing else", ofCampaign
   expect(await handle.result()).toBe("done");
 });
 
-test("children draw from the window of the payer, and their parent is told when they continue", async () => {
-  const { runtime, clock } = open();
-  const { agent: child } = inSequence(2);
-  const events: ChildEvent[] = [];
-  const parent = defineAgent({
-    name: "parent",
-    agents: [child],
-    run: async (ctx) => {
-      const children = [0, 1].map(() => ctx.spawnAgent(local(child), undefined));
-      for (const one of children)
-        do events.push(await ctx.waitForChildEvent(one));
-        while (!isLastEvent(events.at(-1)!));
-      return children.length;
-    },
-  });
-  const handle = await runtime.start(parent, undefined, { sessionId: "p", budget: perDay });
-  await until(async () => events.length > 0, "a child is paused");
-  const { createdAt } = await handle.session();
-  expect(events[0]).toMatchObject({ type: "budget_exceeded", per: "day", until: createdAt + DAY });
-  await clock.advance(DAY);
-  expect(await handle.result()).toBe(2);
-  expect((await handle.session()).account?.spent.tokens).toBe(400);
-});
+test(
+  "children draw from the window of the payer, and their parent is told when they continue",
+  ofCampaign,
+  async () => {
+    const { runtime, clock } = open();
+    const { agent: child } = inSequence(2);
+    const events: ChildEvent[] = [];
+    const parent = defineAgent({
+      name: "parent",
+      agents: [child],
+      run: async (ctx) => {
+        const children = [0, 1].map(() => ctx.spawnAgent(local(child), undefined));
+        for (const one of children)
+          do events.push(await ctx.waitForChildEvent(one));
+          while (!isLastEvent(events.at(-1)!));
+        return children.length;
+      },
+    });
+    const handle = await runtime.start(parent, undefined, { sessionId: "p", budget: perDay });
+    await until(async () => events.length > 0, "a child is paused");
+    const { createdAt } = await handle.session();
+    expect(events[0]).toMatchObject({ type: "budget_exceeded", per: "day", until: createdAt + DAY });
+    await clock.advance(DAY);
+    expect(await handle.result()).toBe(2);
+    expect((await handle.session()).account?.spent.tokens).toBe(400);
+  },
+);
 
 describe("runs and turns", () => {
   test("each run of a daemon has its own window, also after many, and a person continues an exhausted one", async () => {

@@ -2,6 +2,7 @@
 
 import { storageWith, turns, TestClock, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { defineAgent, defineTask, local } from "../agents/define.ts";
 import { MemoryStorage } from "../memory/memory-storage.ts";
 import { createRuntime, type Runtime } from "../runtime.ts";
@@ -179,45 +180,49 @@ describe("a successor", () => {
 });
 
 // Each settlement once woke every session that waited for room, so all of them together cost the square of their number.
-test("the reservations of sessions that wait for one budget are in proportion to the sessions", async () => {
-  const reservationsOf = async (sessions: number): Promise<number> => {
-    const memory = new MemoryStorage();
-    let asked = 0;
-    const storage = storageWith(memory, {
-      async commit(changes, now) {
-        for (const change of changes)
-          if (change.type === "commit_batch")
-            asked += (change.charges ?? []).filter(({ type }) => type === "reserve").length;
-        return memory.commit(changes, now);
-      },
-    });
-    const work = defineTask({
-      name: "work",
-      cost: () => ({ maxTokens: 100 }),
-      async run(_: number, task) {
-        await turns(3);
-        task.reportUsage({ model: "m", inputTokens: 1, outputTokens: 0 });
-      },
-    });
-    const child = defineAgent({
-      name: "child",
-      tasks: [work],
-      run: async (ctx) => ctx.scheduleTask(work, 1),
-    });
-    const parent = defineAgent({
-      name: "parent",
-      agents: [child],
-      async run(ctx) {
-        const children = Array.from({ length: sessions }, () => ctx.spawnAgent(local(child)));
-        for (const each of children) await ctx.waitForChild(each);
-      },
-    });
-    const runtime = createRuntime({ storage, clock: new TestClock(), development: false });
-    opened.push(runtime);
-    // One task at a time: its worst case is all that is left.
-    await (await runtime.start(parent, undefined, { budget: { maxTokens: 100 + sessions } })).result();
-    return asked;
-  };
-  const [few, many] = [await reservationsOf(40), await reservationsOf(160)];
-  expect(many / few).toBeLessThan(8); // Its square would be 16 times as many.
-});
+test(
+  "the reservations of sessions that wait for one budget are in proportion to the sessions",
+  ofCampaign,
+  async () => {
+    const reservationsOf = async (sessions: number): Promise<number> => {
+      const memory = new MemoryStorage();
+      let asked = 0;
+      const storage = storageWith(memory, {
+        async commit(changes, now) {
+          for (const change of changes)
+            if (change.type === "commit_batch")
+              asked += (change.charges ?? []).filter(({ type }) => type === "reserve").length;
+          return memory.commit(changes, now);
+        },
+      });
+      const work = defineTask({
+        name: "work",
+        cost: () => ({ maxTokens: 100 }),
+        async run(_: number, task) {
+          await turns(3);
+          task.reportUsage({ model: "m", inputTokens: 1, outputTokens: 0 });
+        },
+      });
+      const child = defineAgent({
+        name: "child",
+        tasks: [work],
+        run: async (ctx) => ctx.scheduleTask(work, 1),
+      });
+      const parent = defineAgent({
+        name: "parent",
+        agents: [child],
+        async run(ctx) {
+          const children = Array.from({ length: sessions }, () => ctx.spawnAgent(local(child)));
+          for (const each of children) await ctx.waitForChild(each);
+        },
+      });
+      const runtime = createRuntime({ storage, clock: new TestClock(), development: false });
+      opened.push(runtime);
+      // One task at a time: its worst case is all that is left.
+      await (await runtime.start(parent, undefined, { budget: { maxTokens: 100 + sessions } })).result();
+      return asked;
+    };
+    const [few, many] = [await reservationsOf(40), await reservationsOf(160)];
+    expect(many / few).toBeLessThan(8); // Its square would be 16 times as many.
+  },
+);

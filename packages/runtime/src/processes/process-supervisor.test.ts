@@ -5,6 +5,7 @@ import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import { findNamespaceSupport } from "./pid-namespace.ts";
 import { describeProcessEnd, type ProcessEnd } from "./process-end.ts";
@@ -72,17 +73,21 @@ for (const { way, namespaces, isPossible } of WAYS) {
       expect(describeProcessEnd(end)).toContain(text);
     });
 
-    test("a process whose time is over is ended, and its output until then is kept", async () => {
+    test("a process whose time is over is ended, and its output until then is kept", ofCampaign, async () => {
       const { end, stdout } = await run("echo begun; sleep 1000", { timeoutMs: 1_500 });
       expect({ end, stdout }).toEqual({ end: { type: "timeout", timeoutMs: 1_500 }, stdout: "begun\n" });
     });
 
-    test("a process that closes its output and continues is ended, where its output is needed", async () => {
-      const script = "exec >&-; exec sleep 1000";
-      expect((await run(script, { needsOutput: true })).end).toEqual({ type: "output_closed" });
-      const { end } = await run(script.replace("1000", "0.1"));
-      expect(end).toEqual({ type: "exit", exitCode: 0 });
-    });
+    test(
+      "a process that closes its output and continues is ended, where its output is needed",
+      ofCampaign,
+      async () => {
+        const script = "exec >&-; exec sleep 1000";
+        expect((await run(script, { needsOutput: true })).end).toEqual({ type: "output_closed" });
+        const { end } = await run(script.replace("1000", "0.1"));
+        expect(end).toEqual({ type: "exit", exitCode: 0 });
+      },
+    );
 
     test.each([
       ["request", "read line; exit 0"],
@@ -149,7 +154,7 @@ for (const { way, namespaces, isPossible } of WAYS) {
       expect(names).toEqual(expect.arrayContaining(["OWN", "HOLDFAST_EXECUTION", "HOLDFAST_TAG"]));
     });
 
-    test("output is drained on both pipes, and cut with a mark", async () => {
+    test("output is drained on both pipes, and cut with a mark", ofCampaign, async () => {
       const { stdout, stderr, isCut, end } = await run(
         "head -c 3000000 /dev/zero | tr '\\0' e >&2; head -c 50000000 /dev/zero | tr '\\0' o",
         { outputBytes: 2_000 },

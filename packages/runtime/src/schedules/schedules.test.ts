@@ -9,6 +9,7 @@ import {
 } from "@holdfast/core";
 import { countingRandom, gate, storageWith, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { defineAgent, local, type Agent } from "../agents/define.ts";
 import { vanishRuntime } from "../internal.ts";
 import { MemoryStorage } from "../memory/memory-storage.ts";
@@ -282,7 +283,7 @@ describe("a clock that jumps", () => {
     expect(dueTimes(fired)).toEqual(["08:00"]);
   });
 
-  test("a time that a zone shows twice fires once", async () => {
+  test("a time that a zone shows twice fires once", ofCampaign, async () => {
     const { runtime, clock, fired } = open("2026-10-24T23:59:00Z");
     await runtime.schedule({
       id: "night",
@@ -294,7 +295,7 @@ describe("a clock that jumps", () => {
     expect(dueTimes(fired)).toEqual(["00:30"]);
   });
 
-  test("a time that a zone skips fires after the gap", async () => {
+  test("a time that a zone skips fires after the gap", ofCampaign, async () => {
     const { runtime, clock, fired } = open("2026-03-29T00:00:00Z");
     await runtime.schedule({
       id: "night",

@@ -12,6 +12,7 @@ import {
   until,
 } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { defineAgent, defineTask, NonRetryableError, type Agent } from "../agents/define.ts";
 import { vanishRuntime } from "../internal.ts";
 import { MemoryStorage } from "../memory/memory-storage.ts";
@@ -101,7 +102,7 @@ describe("an attempt that fails", () => {
     }
   });
 
-  test("an attempt that throws any kind of value ends, and its slot is free", async () => {
+  test("an attempt that throws any kind of value ends, and its slot is free", ofCampaign, async () => {
     const strange: unknown[] = [
       undefined,
       null,

@@ -8,6 +8,7 @@ import { createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { CoordinatorConnection, openRemoteStorage } from "./index.ts";
 import { RemoteStorage } from "./remote-storage.ts";
 import { serveStorage, TOKEN, type StorageServer } from "./testing/storage-server.ts";
@@ -93,26 +94,34 @@ describe.each(HTTP)("over HTTP/%s", (httpVersion) => {
     await vi.waitFor(() => expect(received[1]).toEqual({ sessionId: "other", awaited: true }), PATIENCE);
   });
 
-  test("a coordinator that accepts connections and says nothing is unavailable, also to listeners (T1)", async () => {
-    const { url, close } = await serveSilence(httpVersion);
-    const storage = openRemoteStorage({ url, token: TOKEN, httpVersion, timeoutMs: 200 });
-    closers.push(close, () => storage.close());
-    storage.subscribe(() => {});
-    await expect(storage.load("s")).rejects.toMatchObject({ code: "storage_unavailable", at: url });
-  });
+  test(
+    "a coordinator that accepts connections and says nothing is unavailable, also to listeners (T1)",
+    ofCampaign,
+    async () => {
+      const { url, close } = await serveSilence(httpVersion);
+      const storage = openRemoteStorage({ url, token: TOKEN, httpVersion, timeoutMs: 200 });
+      closers.push(close, () => storage.close());
+      storage.subscribe(() => {});
+      await expect(storage.load("s")).rejects.toMatchObject({ code: "storage_unavailable", at: url });
+    },
+  );
 
-  test("a call without an answer does not keep the storage from closing, and is then unavailable", async () => {
-    const { url, close } = await serveSilence(httpVersion);
-    closers.push(close);
-    const storage = openRemoteStorage({ url, token: TOKEN, httpVersion });
-    const asked = expect(storage.load("s")).rejects.toMatchObject({ code: "storage_unavailable" });
-    const since = performance.now();
-    await storage.close();
-    await asked;
-    expect(performance.now() - since).toBeLessThan(10_000);
-  });
+  test(
+    "a call without an answer does not keep the storage from closing, and is then unavailable",
+    ofCampaign,
+    async () => {
+      const { url, close } = await serveSilence(httpVersion);
+      closers.push(close);
+      const storage = openRemoteStorage({ url, token: TOKEN, httpVersion });
+      const asked = expect(storage.load("s")).rejects.toMatchObject({ code: "storage_unavailable" });
+      const since = performance.now();
+      await storage.close();
+      await asked;
+      expect(performance.now() - since).toBeLessThan(10_000);
+    },
+  );
 
-  test("a group larger than a request goes in several requests, in order", async () => {
+  test("a group larger than a request goes in several requests, in order", ofCampaign, async () => {
     const { server, storage } = await open(httpVersion);
     const input = JSON.stringify("x".repeat(1_500_000));
     const changes = Array.from({ length: 6 }, (_, i) => ({ ...creating(`s${i}`), input }));

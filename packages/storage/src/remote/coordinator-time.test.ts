@@ -3,6 +3,7 @@
 import fc from "fast-check";
 import { TestClock } from "@holdfast/testkit/test-runtime";
 import { describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { CoordinatorTime } from "./coordinator-time.ts";
 
 const HOUR_MS = 60 * 60_000;
@@ -57,53 +58,61 @@ describe("S3: the time of a coordinator", () => {
   });
 
   // Answers are lost, late and out of order; the coordinator's clock is set forward, and is fast or slow.
-  test("the time is never later than the coordinator's clock, never goes back, and lags by the time since the last answer", () => {
-    const step = fc.record({
-      passedMs: fc.integer({ min: 0, max: 5_000 }),
-      /** How long the question and the answer take; `undefined` for one that is not asked. */
-      ask: fc.option(fc.record({ there: fc.nat({ max: 8_000 }), back: fc.nat({ max: 8_000 }) })),
-      setForwardMs: fc.oneof({ weight: 9, arbitrary: fc.constant(0) }, fc.nat({ max: HOUR_MS })),
-      jumpMs: fc.integer({ min: -HOUR_MS, max: HOUR_MS }),
-    });
-    fc.assert(
-      fc.property(fc.constantFrom(0.985, 1, 1.015), fc.array(step, { maxLength: 40 }), (rate, steps) => {
-        const machine = new TestClock();
-        const time = new CoordinatorTime(machine);
-        let there = 1_000_000;
-        let reported = -Infinity;
-        const pass = (ms: number): void => {
-          machine.stall(ms);
-          there += ms * rate;
-        };
-        time.received(there, machine.monotonic());
-        const questions: { askedAt: number; readAt: number; receivedAt: number; time?: number }[] = [];
-        for (const { passedMs, ask, setForwardMs, jumpMs } of steps) {
-          machine.jump(jumpMs);
-          there += setForwardMs;
-          const now = machine.monotonic();
-          if (ask !== null)
-            questions.push({ askedAt: now, readAt: now + ask.there, receivedAt: now + ask.there + ask.back });
-          for (const end = now + passedMs; machine.monotonic() < end;) {
-            pass(Math.min(100, end - machine.monotonic()));
-            for (const question of questions) {
-              if (question.time === undefined && question.readAt <= machine.monotonic())
-                question.time = Math.floor(there);
+  test(
+    "the time is never later than the coordinator's clock, never goes back, and lags by the time since the last answer",
+    ofCampaign,
+    () => {
+      const step = fc.record({
+        passedMs: fc.integer({ min: 0, max: 5_000 }),
+        /** How long the question and the answer take; `undefined` for one that is not asked. */
+        ask: fc.option(fc.record({ there: fc.nat({ max: 8_000 }), back: fc.nat({ max: 8_000 }) })),
+        setForwardMs: fc.oneof({ weight: 9, arbitrary: fc.constant(0) }, fc.nat({ max: HOUR_MS })),
+        jumpMs: fc.integer({ min: -HOUR_MS, max: HOUR_MS }),
+      });
+      fc.assert(
+        fc.property(fc.constantFrom(0.985, 1, 1.015), fc.array(step, { maxLength: 40 }), (rate, steps) => {
+          const machine = new TestClock();
+          const time = new CoordinatorTime(machine);
+          let there = 1_000_000;
+          let reported = -Infinity;
+          const pass = (ms: number): void => {
+            machine.stall(ms);
+            there += ms * rate;
+          };
+          time.received(there, machine.monotonic());
+          const questions: { askedAt: number; readAt: number; receivedAt: number; time?: number }[] = [];
+          for (const { passedMs, ask, setForwardMs, jumpMs } of steps) {
+            machine.jump(jumpMs);
+            there += setForwardMs;
+            const now = machine.monotonic();
+            if (ask !== null)
+              questions.push({
+                askedAt: now,
+                readAt: now + ask.there,
+                receivedAt: now + ask.there + ask.back,
+              });
+            for (const end = now + passedMs; machine.monotonic() < end;) {
+              pass(Math.min(100, end - machine.monotonic()));
+              for (const question of questions) {
+                if (question.time === undefined && question.readAt <= machine.monotonic())
+                  question.time = Math.floor(there);
+              }
+              for (const question of questions.splice(0)) {
+                if (question.receivedAt > machine.monotonic() || question.time === undefined)
+                  questions.push(question);
+                else time.received(question.time, question.askedAt);
+              }
+              const said = time.now();
+              expect(said).toBeLessThanOrEqual(there);
+              expect(said).toBeGreaterThanOrEqual(reported);
+              reported = said;
             }
-            for (const question of questions.splice(0)) {
-              if (question.receivedAt > machine.monotonic() || question.time === undefined)
-                questions.push(question);
-              else time.received(question.time, question.askedAt);
-            }
-            const said = time.now();
-            expect(said).toBeLessThanOrEqual(there);
-            expect(said).toBeGreaterThanOrEqual(reported);
-            reported = said;
           }
-        }
-        time.received(Math.floor(there), machine.monotonic());
-        pass(4_000);
-        expect(there - time.now()).toBeLessThanOrEqual(4_000 * (rate - 0.98) + 2);
-      }),
-    );
-  });
+          time.received(Math.floor(there), machine.monotonic());
+          pass(4_000);
+          expect(there - time.now()).toBeLessThanOrEqual(4_000 * (rate - 0.98) + 2);
+        }),
+      );
+    },
+  );
 });

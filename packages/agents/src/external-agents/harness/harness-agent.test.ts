@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import type { ExternalEnd, ExternalEvent, ExternalTurn } from "../external-agent-protocol.ts";
 import { harnessAgent } from "./harness-agent.ts";
@@ -51,25 +52,29 @@ async function played(
   return { end: await running.ended, events };
 }
 
-test("a harness is told which calls of a turn that was cut off it does not remember", async () => {
-  const id = randomUUID();
-  const next = (prompt: string) => turnOf(FAKE, prompt, id);
-  expect((await played("start", await next("hello"))).end.type).toBe("answered");
-  const { end } = await played("resume", await next("write:a.txt hang"), "tool_call");
-  expect(end).toMatchObject({ type: "died", hasStarted: true });
+test(
+  "a harness is told which calls of a turn that was cut off it does not remember",
+  ofCampaign,
+  async () => {
+    const id = randomUUID();
+    const next = (prompt: string) => turnOf(FAKE, prompt, id);
+    expect((await played("start", await next("hello"))).end.type).toBe("answered");
+    const { end } = await played("resume", await next("write:a.txt hang"), "tool_call");
+    expect(end).toMatchObject({ type: "died", hasStarted: true });
 
-  const { events } = await played("resume", await next("again"));
-  expect(events.find(({ type }) => type === "notice")).toMatchObject({
-    text: expect.stringContaining("It may run calls of that turn again"),
-  });
-  const memory = readFileSync(join(home, ".harness", id), "utf8");
-  expect(memory).not.toContain("write:a.txt hang"); // The fake has lost its turn, as a real one does.
-  expect(memory).toContain('- write {\\"path\\":\\"a.txt\\"} (its result: wrote a.txt)');
-  expect(memory).toContain('{\\"command\\":\\"sleep 1000\\"} (whether it took effect is unknown)');
+    const { events } = await played("resume", await next("again"));
+    expect(events.find(({ type }) => type === "notice")).toMatchObject({
+      text: expect.stringContaining("It may run calls of that turn again"),
+    });
+    const memory = readFileSync(join(home, ".harness", id), "utf8");
+    expect(memory).not.toContain("write:a.txt hang"); // The fake has lost its turn, as a real one does.
+    expect(memory).toContain('- write {\\"path\\":\\"a.txt\\"} (its result: wrote a.txt)');
+    expect(memory).toContain('{\\"command\\":\\"sleep 1000\\"} (whether it took effect is unknown)');
 
-  const { events: later } = await played("resume", await next("later"));
-  expect(later.some(({ type }) => type === "notice")).toBe(false); // The turn before has ended in order.
-});
+    const { events: later } = await played("resume", await next("later"));
+    expect(later.some(({ type }) => type === "notice")).toBe(false); // The turn before has ended in order.
+  },
+);
 
 test.for([
   ["export default {};", 'expected a default export of the specification "harness-v1"'],

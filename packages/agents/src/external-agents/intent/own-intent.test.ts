@@ -4,6 +4,7 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync
 import { join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { afterEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import { ExternalSession } from "../../testing/external-session.ts";
 import type { ExternalIntent } from "../external-agent-protocol.ts";
@@ -13,7 +14,7 @@ describe("a session whose record was made elsewhere", () => {
   let session: ExternalSession;
   afterEach(() => session.dispose());
 
-  test("the program of this machine runs, and not the one that the record names", async () => {
+  test("the program of this machine runs, and not the one that the record names", ofCampaign, async () => {
     session = new ExternalSession("claude-code");
     await session.converse("hello");
     const { home, environment } = session;
@@ -28,24 +29,28 @@ describe("a session whose record was made elsewhere", () => {
     expect(existsSync(ran)).toBe(false);
   });
 
-  test("settings and servers that this machine has not kept start no process, and a person decides", async () => {
-    session = new ExternalSession("claude-code", {
-      rules: [],
-      settings: { includeCoAuthoredBy: false },
-      mcpServers: { notes: { command: "notes" } },
-    });
-    await session.converse("hello", { profile: "p" });
-    expect(optionsOf(session)).toEqual(expect.arrayContaining(["--settings"]));
-    const mirrors = join(session.home, "mirrors");
-    for (const name of readdirSync(mirrors).filter((one) => one.startsWith("profile-")))
-      rmSync(join(mirrors, name));
-    expect((await session.say("hello")).status).toBe("input_required");
-    expect(session.lines("claude.log")).toHaveLength(1);
-    expect(await session.question()).toContain('the profile "p" was not taken on this machine');
-    expect((await session.answer("continue")).status).toBe("waiting");
-    expect(optionsOf(session)).not.toContain("--settings");
-    expect((await session.say("hello")).status).toBe("waiting");
-  });
+  test(
+    "settings and servers that this machine has not kept start no process, and a person decides",
+    ofCampaign,
+    async () => {
+      session = new ExternalSession("claude-code", {
+        rules: [],
+        settings: { includeCoAuthoredBy: false },
+        mcpServers: { notes: { command: "notes" } },
+      });
+      await session.converse("hello", { profile: "p" });
+      expect(optionsOf(session)).toEqual(expect.arrayContaining(["--settings"]));
+      const mirrors = join(session.home, "mirrors");
+      for (const name of readdirSync(mirrors).filter((one) => one.startsWith("profile-")))
+        rmSync(join(mirrors, name));
+      expect((await session.say("hello")).status).toBe("input_required");
+      expect(session.lines("claude.log")).toHaveLength(1);
+      expect(await session.question()).toContain('the profile "p" was not taken on this machine');
+      expect((await session.answer("continue")).status).toBe("waiting");
+      expect(optionsOf(session)).not.toContain("--settings");
+      expect((await session.say("hello")).status).toBe("waiting");
+    },
+  );
 });
 
 describe("the intent of a turn", () => {

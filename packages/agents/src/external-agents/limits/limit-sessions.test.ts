@@ -1,7 +1,7 @@
 // A usage limit of an external agent's account, or a missing sign-in, pauses a session, and its work continues afterwards.
 
 import { afterEach, expect, test } from "vitest";
-import { sampled } from "@holdfast/testkit/campaign";
+import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 
 import { ExternalSession, type FakeName } from "../../testing/external-session.ts";
 
@@ -25,7 +25,7 @@ test.each<FakeName>(sampled(["claude-code", "codex", "pi"]))(
   },
 );
 
-test("a limit is waited for without a person where the input asks for that", async () => {
+test("a limit is waited for without a person where the input asks for that", ofCampaign, async () => {
   session = new ExternalSession("claude-code");
   const { quota } = await session.converse("limit:600", { resumeAtReset: true });
   expect(quota?.resumesAt).toBeGreaterThanOrEqual(quota!.resetsAt!);

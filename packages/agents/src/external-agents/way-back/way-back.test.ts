@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { PendingCalls, type PendingCall } from "./pending-calls.ts";
 import { openWayBack, type OpenedWayBack } from "./way-back.ts";
 
@@ -70,25 +71,30 @@ test("way-back-4: a line without end closes the connection", async () => {
   await closed(socket);
 });
 
-test("way-back-4: nothing more is read from a client that does not read its answers, and none is lost", async () => {
-  const served = Promise.withResolvers<Socket>();
-  const onSocket = (message: unknown): void => served.resolve((message as { socket: Socket }).socket);
-  subscribe("net.server.socket", onSocket);
-  const socket = open().pause();
-  const its = await served.promise;
-  unsubscribe("net.server.socket", onSocket);
-  const requests = Array.from(
-    { length: 20_000 },
-    (_, id) => `${JSON.stringify({ id, method: "tools/list" })}\n`,
-  ).join("");
-  const bytes = wayBack.token.length + 1 + requests.length;
-  socket.end(requests);
-  await expect.poll(() => its.isPaused() || its.bytesRead === bytes, { timeout: 30_000 }).toBe(true);
-  expect(its.writableLength).toBeLessThan(4 * 1024 * 1024);
-  let answers = 0;
-  for await (const line of createInterface({ input: socket })) if (line !== "" && ++answers === 20_000) break;
-  expect(answers).toBe(20_000);
-});
+test(
+  "way-back-4: nothing more is read from a client that does not read its answers, and none is lost",
+  ofCampaign,
+  async () => {
+    const served = Promise.withResolvers<Socket>();
+    const onSocket = (message: unknown): void => served.resolve((message as { socket: Socket }).socket);
+    subscribe("net.server.socket", onSocket);
+    const socket = open().pause();
+    const its = await served.promise;
+    unsubscribe("net.server.socket", onSocket);
+    const requests = Array.from(
+      { length: 20_000 },
+      (_, id) => `${JSON.stringify({ id, method: "tools/list" })}\n`,
+    ).join("");
+    const bytes = wayBack.token.length + 1 + requests.length;
+    socket.end(requests);
+    await expect.poll(() => its.isPaused() || its.bytesRead === bytes, { timeout: 30_000 }).toBe(true);
+    expect(its.writableLength).toBeLessThan(4 * 1024 * 1024);
+    let answers = 0;
+    for await (const line of createInterface({ input: socket }))
+      if (line !== "" && ++answers === 20_000) break;
+    expect(answers).toBe(20_000);
+  },
+);
 
 test("a call gets the result of the session, and unknown tools and wrong arguments are refused with the reason", async () => {
   const { send, next } = client();

@@ -4,6 +4,7 @@
 import { verifyAudit, type Arrival, type Change, type CommitBatch, type CreateSession } from "@holdfast/core";
 import { hash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Database } from "../database/database.ts";
 import { PostgresStorage } from "../postgres-storage.ts";
 import { Reads } from "../read/reads.ts";
@@ -84,7 +85,7 @@ const FOR_EVER = { claimFor: { owner: "owner-1", leaseMs: Infinity } };
 const WAITING = { status: "waiting", waits: [{ type: "signal", id: 0, name: "go" }] } as const;
 
 describe("two storages decide by each other's changes", () => {
-  test("a holder may commit through two storages in turns", async () => {
+  test("a holder may commit through two storages in turns", ofCampaign, async () => {
     await a.commit([creating("ses-1")], 0);
     const token = await claim(a, "owner-1", 0);
     for (let seq = 0; seq < 10; seq++) {

@@ -50,26 +50,30 @@ describe("kill -9", () => {
     expect(existsSync(`${path}-socket`)).toBe(false);
   });
 
-  test("H1: a write-ahead log that was deleted after a crash is reported, and the content of the file is whole", async () => {
-    const folder = newFolder();
-    const path = `${folder}/test.db`;
-    const child = startProcess("commit", path);
-    await child.said(20);
-    await child.kill();
-    copyFileSync(path, `${folder}/copy.db`);
-    copyFileSync(`${path}-owner`, `${folder}/copy.db-owner`);
+  test(
+    "H1: a write-ahead log that was deleted after a crash is reported, and the content of the file is whole",
+    ofCampaign,
+    async () => {
+      const folder = newFolder();
+      const path = `${folder}/test.db`;
+      const child = startProcess("commit", path);
+      await child.said(20);
+      await child.kill();
+      copyFileSync(path, `${folder}/copy.db`);
+      copyFileSync(`${path}-owner`, `${folder}/copy.db-owner`);
 
-    const storage = await openSqliteStorage({ path: `${folder}/copy.db` });
-    expect(storage.warnings).toEqual([expect.stringContaining("write-ahead log")]);
-    expect((await storage.verify()).problems).toEqual([]);
-    await storage.close();
+      const storage = await openSqliteStorage({ path: `${folder}/copy.db` });
+      expect(storage.warnings).toEqual([expect.stringContaining("write-ahead log")]);
+      expect((await storage.verify()).problems).toEqual([]);
+      await storage.close();
 
-    // The negative space: with its log nothing is lost and nothing is said.
-    const intact = await openSqliteStorage({ path });
-    expect(intact.warnings).toEqual([]);
-    await intact.close();
-    expect(await readGroups(path)).toBeGreaterThanOrEqual(19);
-  });
+      // The negative space: with its log nothing is lost and nothing is said.
+      const intact = await openSqliteStorage({ path });
+      expect(intact.warnings).toEqual([]);
+      await intact.close();
+      expect(await readGroups(path)).toBeGreaterThanOrEqual(19);
+    },
+  );
 });
 
 describe("a torn end of the write-ahead log", () => {

@@ -6,6 +6,7 @@ import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import type { Change } from "@holdfast/core";
 import { expect, onTestFinished, test, type TestContext } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { openSqliteReader, openSqliteStorage } from "../index.ts";
 import { newFolder } from "../testing/folder.ts";
 
@@ -145,7 +146,7 @@ async function fillWithSessions(
 }
 
 // A checkpoint that ran out of room leaves a file that is only whole together with its log.
-test("D1: a process that ended on a full disk leaves a database that opens again", async (t) => {
+test("D1: a process that ended on a full disk leaves a database that opens again", ofCampaign, async (t) => {
   const disk = mountDisk(t);
   const path = `${disk.folder}/test.db`;
   const script = `

@@ -13,6 +13,7 @@ import {
 import { DatabaseSync } from "node:sqlite";
 import type { Change, CreateSession } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { connectSqliteStorage, openSqliteReader, openSqliteStorage, withSqliteStorage } from "../index.ts";
 import { newFolder } from "../testing/folder.ts";
 import { SESSIONS } from "../testing/process.ts";
@@ -86,16 +87,20 @@ describe.each(["beside", "elsewhere"] as const)("a hard link %s", (where) => {
     return { first, second, owner };
   }
 
-  test("O13: a second owner is refused with the owner's pid and the name that the owner uses", async () => {
-    const { first, second, owner } = await owned();
-    await expect(openSqliteStorage({ path: second })).rejects.toMatchObject({
-      code: "locked",
-      at: first,
-      message: expect.stringContaining(`process ${owner.pid} `),
-    });
-    await owner.finish();
-    await (await openSqliteStorage({ path: second })).close();
-  });
+  test(
+    "O13: a second owner is refused with the owner's pid and the name that the owner uses",
+    ofCampaign,
+    async () => {
+      const { first, second, owner } = await owned();
+      await expect(openSqliteStorage({ path: second })).rejects.toMatchObject({
+        code: "locked",
+        at: first,
+        message: expect.stringContaining(`process ${owner.pid} `),
+      });
+      await owner.finish();
+      await (await openSqliteStorage({ path: second })).close();
+    },
+  );
 
   test("O13: a signal under the other name is stored by the owner", async () => {
     const { first, second, owner } = await owned();
@@ -114,7 +119,7 @@ describe.each(["beside", "elsewhere"] as const)("a hard link %s", (where) => {
     );
   });
 
-  test("H1: everything acknowledged before a kill is there under the other name", async () => {
+  test("H1: everything acknowledged before a kill is there under the other name", ofCampaign, async () => {
     const { first, second } = names(where);
     await closedDatabase(first);
     linkSync(first, second);
@@ -128,19 +133,23 @@ describe.each(["beside", "elsewhere"] as const)("a hard link %s", (where) => {
     expect(existsSync(`${second}-wal`)).toBe(false);
   });
 
-  test("H1: a name is refused if the log of a removed name stayed behind, and the error names the log", async () => {
-    const { first, second } = names(where);
-    await closedDatabase(first);
-    linkSync(first, second);
-    const acknowledged = await crash(first);
-    rmSync(first);
-    await expect(openSqliteStorage({ path: second })).rejects.toMatchObject({
-      code: "storage_unavailable",
-      fix: expect.stringContaining(`${first}-wal`),
-    });
-    renameSync(`${first}-wal`, `${second}-wal`);
-    expect(await storedGroups(second)).toBeGreaterThanOrEqual(acknowledged);
-  });
+  test(
+    "H1: a name is refused if the log of a removed name stayed behind, and the error names the log",
+    ofCampaign,
+    async () => {
+      const { first, second } = names(where);
+      await closedDatabase(first);
+      linkSync(first, second);
+      const acknowledged = await crash(first);
+      rmSync(first);
+      await expect(openSqliteStorage({ path: second })).rejects.toMatchObject({
+        code: "storage_unavailable",
+        fix: expect.stringContaining(`${first}-wal`),
+      });
+      renameSync(`${first}-wal`, `${second}-wal`);
+      expect(await storedGroups(second)).toBeGreaterThanOrEqual(acknowledged);
+    },
+  );
 
   test("a backup of a closed database opens, also after the first name is gone", async () => {
     const { first, second } = names(where);
@@ -155,7 +164,7 @@ describe.each(["beside", "elsewhere"] as const)("a hard link %s", (where) => {
     );
   });
 
-  test("O13: an owner whose name was removed keeps its file from a second owner", async (t) => {
+  test("O13: an owner whose name was removed keeps its file from a second owner", ofCampaign, async (t) => {
     if (process.platform !== "linux") return t.skip("only Linux has names that cannot be deleted");
     const { first, second } = await owned();
     rmSync(first);
@@ -163,22 +172,26 @@ describe.each(["beside", "elsewhere"] as const)("a hard link %s", (where) => {
   });
 });
 
-test("H1: the owner and the log of an older Holdfast, which noted no name, are found in the same folder", async () => {
-  const { first, second } = names("beside");
-  await closedDatabase(first);
-  const owner = startProcess("hold", first);
-  await owner.said(1);
-  runSql(first, "DELETE FROM meta WHERE key = 'path'; PRAGMA wal_checkpoint(TRUNCATE)");
-  const client = (await connectSqliteStorage({ path: first }))!;
-  expect(await client.commit([{ ...creating, sessionId: "ses-10" }], 2)).toEqual([{ status: "created" }]);
-  await client.close();
-  linkSync(first, second);
-  await expect(openSqliteStorage({ path: second })).rejects.toMatchObject({ code: "locked", at: first });
-  await owner.kill();
-  await withSqliteStorage({ path: second }, async ({ storage }) =>
-    expect(await storage.load("ses-10")).toBeDefined(),
-  );
-});
+test(
+  "H1: the owner and the log of an older Holdfast, which noted no name, are found in the same folder",
+  ofCampaign,
+  async () => {
+    const { first, second } = names("beside");
+    await closedDatabase(first);
+    const owner = startProcess("hold", first);
+    await owner.said(1);
+    runSql(first, "DELETE FROM meta WHERE key = 'path'; PRAGMA wal_checkpoint(TRUNCATE)");
+    const client = (await connectSqliteStorage({ path: first }))!;
+    expect(await client.commit([{ ...creating, sessionId: "ses-10" }], 2)).toEqual([{ status: "created" }]);
+    await client.close();
+    linkSync(first, second);
+    await expect(openSqliteStorage({ path: second })).rejects.toMatchObject({ code: "locked", at: first });
+    await owner.kill();
+    await withSqliteStorage({ path: second }, async ({ storage }) =>
+      expect(await storage.load("ses-10")).toBeDefined(),
+    );
+  },
+);
 
 test("two names that each have a log are refused", async () => {
   const { first, second } = names("beside");
@@ -192,7 +205,7 @@ test("two names that each have a log are refused", async () => {
   });
 });
 
-test("a copy of a database that is in use is a database of its own", async () => {
+test("a copy of a database that is in use is a database of its own", ofCampaign, async () => {
   const { first, second } = names("beside");
   await closedDatabase(first);
   const owner = startProcess("hold", first);
@@ -204,7 +217,7 @@ test("a copy of a database that is in use is a database of its own", async () =>
   await storage.close();
 });
 
-test("a symbolic link to a database with a hard link leads to its owner", async () => {
+test("a symbolic link to a database with a hard link leads to its owner", ofCampaign, async () => {
   const { first, second } = names("beside");
   const owner = startProcess("hold", first);
   await owner.said(1);
@@ -216,7 +229,7 @@ test("a symbolic link to a database with a hard link leads to its owner", async 
   });
 });
 
-test("one folder under two names is one name of the database", async () => {
+test("one folder under two names is one name of the database", ofCampaign, async () => {
   const folder = newFolder();
   mkdirSync(`${folder}/real`);
   const path = `${folder}/real/a.db`;

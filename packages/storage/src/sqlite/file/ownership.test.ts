@@ -116,7 +116,7 @@ describe("acts of the owner's own process leave its locks alone", () => {
 });
 
 describe("a lock that is gone while its owner lives makes no second owner", () => {
-  test("O13: its file was deleted", async () => {
+  test("O13: its file was deleted", ofCampaign, async () => {
     const path = `${newFolder()}/test.db`;
     const child = startProcess("hold", path);
     await child.said(1);
@@ -130,7 +130,7 @@ describe("a lock that is gone while its owner lives makes no second owner", () =
     await (await openSqliteStorage({ path })).close();
   });
 
-  test("O13: something in the owner's process has read it", async () => {
+  test("O13: something in the owner's process has read it", ofCampaign, async () => {
     const path = `${newFolder()}/test.db`;
     await ownerOf(path);
     readFileSync(`${path}-lock`);
@@ -139,7 +139,7 @@ describe("a lock that is gone while its owner lives makes no second owner", () =
     expect(child.lines).toEqual(["locked"]);
   });
 
-  test("O13: everything beside the database was deleted", async (t) => {
+  test("O13: everything beside the database was deleted", ofCampaign, async (t) => {
     if (process.platform !== "linux") return t.skip("only Linux has names that cannot be deleted");
     const path = `${newFolder()}/test.db`;
     const owner = await ownerOf(path);

@@ -9,7 +9,7 @@ import { newFolder } from "../testing/folder.ts";
 // tests campaign all parts (`HOLDFAST_CAMPAIGN`).
 const OVER_SOCKET = isCampaign
   ? undefined
-  : (["batches", "creation", "groups", "claims", "signals", "schedules", "what is due", "reading"] as const);
+  : (["batches", "groups", "claims", "signals", "what is due"] as const);
 
 const subject: StorageSubject = {
   name: "sqlite over the owner's socket",

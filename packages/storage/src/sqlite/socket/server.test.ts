@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import type { Change } from "@holdfast/core";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { connectSqliteStorage, openSqliteStorage } from "../index.ts";
 import type { SqliteStorage } from "../engine/sqlite-storage.ts";
 import { newFolder } from "../testing/folder.ts";
@@ -189,7 +190,7 @@ for (const [what, request] of Object.entries(WRONG)) {
   });
 }
 
-test("a line without end is cut off at its limit", async () => {
+test("a line without end is cut off at its limit", ofCampaign, async () => {
   const socket = await raw();
   const closed = new Promise((resolve) => socket.once("close", resolve));
   const piece = Buffer.alloc(4 * 1024 * 1024, "x");
@@ -265,7 +266,7 @@ test("socket-server-3: a claim that a client ended is not released when the clie
   expect(commit).not.toHaveBeenCalled();
 });
 
-test("the owner closes although a client reads nothing", async () => {
+test("the owner closes although a client reads nothing", ofCampaign, async () => {
   await owner.commit([creating("ses-large", JSON.stringify("x".repeat(4 * 1024 * 1024)))], 1);
   const slow = await raw();
   slow.pause();
