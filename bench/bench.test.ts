@@ -1,6 +1,6 @@
 // The bench runs, prints the lines that it promises, and does its work. These tests check no speed.
 //
-// `npm test` measures the workloads of `ALWAYS` on SQLite, and one on PostgreSQL: a workload starts up to a dozen processes. The bench
+// `npm test` measures the workload of `ALWAYS` on SQLite: a workload starts up to a dozen processes. The bench
 // campaign measures all of them in memory and on SQLite, and packs and installs the packages (`HOLDFAST_CAMPAIGN`).
 
 import { spawnSync } from "node:child_process";
@@ -50,8 +50,8 @@ const MAIN_VARIANTS: readonly (readonly [workload: string, unit: string, variant
 /** Workloads that start processes, and are measured on SQLite alone. */
 const OF_PROCESSES = ["W8", "W9", "herd"];
 
-/** The workloads of each run: many sessions at once, and parked sessions. */
-const ALWAYS: ReadonlySet<string> = new Set(["W3", "W6"]);
+/** The workload of each run: many sessions at once. */
+const ALWAYS: ReadonlySet<string> = new Set(["W3"]);
 const isMeasured = (workload: string): boolean => isCampaign || ALWAYS.has(workload);
 
 // One process measures all that is asked of a storage: loading the bench takes longer than many of its workloads.
