@@ -47,7 +47,7 @@ test("simulation-1: the same seed gives the same log", ofCampaign, async () => {
 });
 
 test("among the seeds there is every command and every fault", ofCampaign, async () => {
-  for (let seed = 1; seed <= SEEDS; seed++) logs[seed] ??= await expectNoViolation(seed);
+  for (let seed = 1; seed <= Math.max(SEEDS, 200); seed++) logs[seed] ??= await expectNoViolation(seed);
   const all = logs.join("\n");
   for (const what of EVERYTHING) expect(all.includes(what), what).toBe(true);
 });
