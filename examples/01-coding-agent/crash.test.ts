@@ -1,5 +1,5 @@
-// The coding agent is interrupted at commits and at starts and ends of tasks. `npm test` plays every 16th of these points,
-// and the crash-points campaign (`HOLDFAST_CAMPAIGN`) plays all of them.
+// The coding agent is interrupted at commits and at starts and ends of tasks. The crash-points campaign plays all of these points.
+// `npm test` leaves them out, and a run of this file alone plays every 16th.
 //
 // A run takes a fraction of a second, because the repository has two files and the model is in this process. The agent, its
 // tasks, git and the shell are real.

@@ -16,6 +16,7 @@ import {
   type McpHttpServer,
 } from "@holdfast/testkit";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { isCampaign } from "@holdfast/testkit/campaign";
 
 import type { AgentRecord } from "../agent-files/agent-record.ts";
 import { mcpCapability } from "../capabilities/mcp-capability.ts";
@@ -27,7 +28,7 @@ import { RECORD } from "../testing/agent-record.ts";
 import { fakeModel, type Play, type Say } from "../testing/fake-model.ts";
 import { ModelLoop } from "./model-loop.ts";
 
-const EVERY = process.env["HOLDFAST_CAMPAIGN"] === undefined ? 41 : 1;
+const EVERY = isCampaign ? 1 : 41;
 const UNCERTAIN = "nobody knows whether it took effect";
 
 let folder: string;

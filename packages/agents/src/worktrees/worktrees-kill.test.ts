@@ -20,7 +20,7 @@ import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
 
 import { Worktrees } from "./worktrees.ts";
 
-/** The kills of the campaign (`HOLDFAST_CAMPAIGN`), and those of `npm test`. */
+/** The kills of the campaign, and of a run of this file alone. `npm test` leaves them out. */
 const KILLS = isCampaign ? Number(process.env["HOLDFAST_KILLS"] ?? 1_000) : 2;
 const LIVES_MAX = 4;
 const LIFE = fileURLToPath(new URL("../testing/worktree-life.ts", import.meta.url));

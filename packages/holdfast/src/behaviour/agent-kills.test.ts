@@ -5,6 +5,7 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { isCampaign } from "@holdfast/testkit/campaign";
 import { startSession } from "../testing/coordinator-client.ts";
 import { startCoordinator, startRunnerProcess } from "../testing/fleet-processes.ts";
 import { killUntilEnded, type KilledSession, type SeenSession } from "../testing/kill-session.ts";
@@ -12,7 +13,7 @@ import { ModelProject, repliesOf } from "../testing/model-project.ts";
 
 const KILLS = Number(process.env["HOLDFAST_KILLS"] ?? 50);
 // It takes minutes.
-const testOfCampaign = test.skipIf(process.env["HOLDFAST_CAMPAIGN"] === undefined);
+const testOfCampaign = test.skipIf(!isCampaign);
 const KILL_WITHIN_MS = 1_500;
 const PATIENCE = { timeout: 120_000, interval: 100 };
 

@@ -7,9 +7,9 @@ import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
 import { ExternalProject } from "../testing/external-project.ts";
 import { killedSession, type KillReport } from "../testing/killed-sessions.ts";
 
-/** The kills of each adapter in the campaign, and those of `npm test`. */
+/** The kills of each adapter in the campaign, and in a run of this file alone. `npm test` leaves them out. */
 const KILLS = isCampaign ? Number(process.env["HOLDFAST_KILLS"] ?? 100) : 2;
-/** `npm test` has the kills of Claude Code in `external-agents.test.ts`, and one other here. */
+/** A run of this file alone kills one adapter. Kills of Claude Code are in `external-agents.test.ts`, too. */
 const AGENTS = isCampaign ? ["claude-code", "codex", "pi", "opencode", "lines.ts"] : ["codex"];
 const KILL_WITHIN_MS = 900;
 /** Steps in one session. A session that is killed this often is followed by another one. */

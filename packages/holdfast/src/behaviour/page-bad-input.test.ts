@@ -5,13 +5,14 @@
 import { rmSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { isCampaign } from "@holdfast/testkit/campaign";
 import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
 import { PageStand } from "../testing/page-stand.ts";
 
 const FAMILY = new URL("../../../../examples/09-family/family.ts", import.meta.url).pathname;
 
 // Several processes beside the browser are too much for every run.
-const testOfCampaign = test.skipIf(process.env["HOLDFAST_CAMPAIGN"] === undefined);
+const testOfCampaign = test.skipIf(!isCampaign);
 
 let browser: Browser;
 let stand: PageStand;

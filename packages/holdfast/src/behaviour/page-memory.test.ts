@@ -5,11 +5,12 @@
 import { appendFileSync } from "node:fs";
 import type { Browser, CDPSession } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { isCampaign } from "@holdfast/testkit/campaign";
 import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
 import { PageStand } from "../testing/page-stand.ts";
 
 // Minutes of a browser are too much for every run.
-const testOfCampaign = test.skipIf(process.env["HOLDFAST_CAMPAIGN"] === undefined);
+const testOfCampaign = test.skipIf(!isCampaign);
 
 const MINUTES = Number(process.env["HOLDFAST_PAGE_MINUTES"] ?? "1");
 const SESSIONS = 200;

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { Worktrees } from "@holdfast/agents";
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { isCampaign } from "@holdfast/testkit/campaign";
 import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
 import { Project } from "../testing/holdfast-process.ts";
 import { PageStand } from "../testing/page-stand.ts";
@@ -17,7 +18,7 @@ const TURNS = new URL("../testing/turn-agent.ts", import.meta.url).pathname;
 const CHECKPOINT = 4;
 
 // Several processes beside the browser are too much for every run.
-const testOfCampaign = test.skipIf(process.env["HOLDFAST_CAMPAIGN"] === undefined);
+const testOfCampaign = test.skipIf(!isCampaign);
 
 let browser: Browser;
 let project: Project;

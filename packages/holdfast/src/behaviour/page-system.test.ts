@@ -5,6 +5,7 @@
 import { writeFileSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { isCampaign } from "@holdfast/testkit/campaign";
 import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
 import { PageStand } from "../testing/page-stand.ts";
 
@@ -22,7 +23,7 @@ export default defineAgent({ name: "spender", tasks, run: async (ctx) => {
 const HOSTILE_TEXT = `<img src=x onerror="globalThis.attacked=1">\u202e${"y".repeat(2_000)}`;
 
 // Several processes beside the browser are too much for every run.
-const testOfCampaign = test.skipIf(process.env["HOLDFAST_CAMPAIGN"] === undefined);
+const testOfCampaign = test.skipIf(!isCampaign);
 
 let browser: Browser;
 let stand: PageStand;

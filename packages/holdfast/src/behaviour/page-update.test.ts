@@ -6,11 +6,12 @@ import { appendFileSync } from "node:fs";
 import { loadavg } from "node:os";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { isCampaign } from "@holdfast/testkit/campaign";
 import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
 import { PageStand } from "../testing/page-stand.ts";
 
 // A figure of a machine that does something else is none, so only a campaign measures.
-const testOfCampaign = test.skipIf(process.env["HOLDFAST_CAMPAIGN"] === undefined);
+const testOfCampaign = test.skipIf(!isCampaign);
 
 const SESSIONS = 1_000;
 const CHANGES = 40;

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { ofCampaign } from "@holdfast/testkit/campaign";
+import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
 import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
 import { call, startCoordinator, tokenIn } from "../testing/coordinator-process.ts";
 import { Project } from "../testing/holdfast-process.ts";
@@ -18,7 +18,7 @@ const PICTURES = process.env["HOLDFAST_PAGE_PICTURES"];
 const HOSTILE = new URL("../testing/hostile-agent.ts", import.meta.url).pathname;
 
 // Several processes beside the browser are too much for every run.
-const testOfCampaign = test.skipIf(process.env["HOLDFAST_CAMPAIGN"] === undefined);
+const testOfCampaign = test.skipIf(!isCampaign);
 
 let browser: Browser;
 let project: Project;

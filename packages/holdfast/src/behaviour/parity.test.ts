@@ -9,11 +9,12 @@
 
 import { ownSandboxes } from "@holdfast/agents";
 import { afterEach, expect, test } from "vitest";
+import { isCampaign } from "@holdfast/testkit/campaign";
 import { MODES, type Mode } from "../testing/parity-modes.ts";
 import { NOT_PUSHED, openScenario, OUTPUT, type Seen } from "../testing/parity-scenario.ts";
 
 // It takes minutes.
-const testOfCampaign = test.skipIf(process.env["HOLDFAST_CAMPAIGN"] === undefined);
+const testOfCampaign = test.skipIf(!isCampaign);
 
 let open: (() => Promise<void>)[] = [];
 afterEach(async () => {

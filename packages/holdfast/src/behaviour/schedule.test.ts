@@ -1,6 +1,6 @@
 // Schedules from the command line: real processes, real seconds, real kills.
 //
-// `npm test` kills 3 times, and the tests campaign 12 times (`HOLDFAST_CAMPAIGN`).
+// The tests campaign kills 12 times. `npm test` leaves the kills out, and a run of this file alone kills 3 times.
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { isNote } from "@holdfast/core";

@@ -5,6 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { AgentStorage, Session } from "@holdfast/core";
 import { openRemoteStorage } from "@holdfast/storage/remote";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { isCampaign } from "@holdfast/testkit/campaign";
 import { startSession } from "../testing/coordinator-client.ts";
 import { ExternalProject } from "../testing/external-project.ts";
 import { externalTree, TREE_PLACES, type TreeWork } from "../testing/external-tree-agents.ts";
@@ -163,7 +164,7 @@ class KilledFleet {
 }
 
 // A run takes half a minute. The kills campaign plays it.
-test.runIf(process.env["HOLDFAST_CAMPAIGN"] !== undefined)(
+test.runIf(isCampaign)(
   `a tree over two runners loses and repeats nothing when ${KILLS} processes of it are killed`,
   { timeout: KILLS * 120_000 + 120_000 },
   async () => {

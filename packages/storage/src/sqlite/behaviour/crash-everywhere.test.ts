@@ -1,8 +1,8 @@
 // H9 on a real file: every scenario, a fault at commit and task boundaries, the file as a dead process left
 // it.
 //
-// `npm test` plays every twelfth point of each scenario; the scenarios begin at different points, so together
-// they meet every kind. The crash-points campaign plays all points (`HOLDFAST_CAMPAIGN`).
+// `npm test` plays every twelfth point of 16 scenarios. The scenarios begin at different points, so together
+// they meet every kind of crash. The crash-points campaign plays all points (`HOLDFAST_CAMPAIGN`).
 
 import { copyFileSync, existsSync, statSync, truncateSync } from "node:fs";
 import type { AgentStorage } from "@holdfast/core";
