@@ -21,7 +21,12 @@ export { leftAs } from "./session/session-outcome.ts";
 export { INHERITED_VARIABLES, scrubEnvironment, type Environment } from "./processes/environment.ts";
 export { OutputCapture } from "./processes/output-capture.ts";
 export { OutputLines } from "./processes/output-lines.ts";
-export { describeProcessEnd, type ProcessEnd, type StopMeans } from "./processes/process-end.ts";
+export {
+  describeProcessEnd,
+  isUrgentAbort,
+  type ProcessEnd,
+  type StopMeans,
+} from "./processes/process-end.ts";
 export { isRunning, processIdentity, type ProcessIdentity } from "./processes/process-identity.ts";
 export { findNamespaceSupport } from "./processes/pid-namespace.ts";
 export { EXECUTION_MARKER, TAG_MARKER } from "./processes/process-marker.ts";

@@ -171,8 +171,12 @@ export interface ExternalAgent {
   answerPermission(requestId: string, answer: PermissionAnswer): Promise<boolean>;
   /** Lets the turn end and takes no further message. The session can be resumed. */
   suspend(): Promise<ExternalEnd>;
-  /** Ends the turn and every process of it: by request, then by signals. The session can be resumed. */
-  abort(): Promise<ExternalEnd>;
+  /**
+   * Ends the turn and every process of it: by request, then by signals. The session can be resumed.
+   *
+   * @param isUrgent the session of Holdfast was cancelled hard: two seconds later nothing of the turn may be left.
+   */
+  abort(isUrgent?: boolean): Promise<ExternalEnd>;
 }
 
 export interface ExternalAgentProtocol {

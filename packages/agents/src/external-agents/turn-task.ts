@@ -12,6 +12,7 @@
 
 import { HoldfastError, toError, type TaskCost, type TokenUsage } from "@holdfast/core";
 import { defineTask, type TaskContext } from "@holdfast/runtime";
+import { isUrgentAbort } from "@holdfast/runtime/internal";
 
 import { modelPrices } from "../models/prices.ts";
 import type {
@@ -196,7 +197,7 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
   });
   const turnAtWork = new LiveTurn(agent, request.keepAliveMs, calls);
   live.set(sessionId, turnAtWork);
-  const abort = (): void => void agent.abort();
+  const abort = (): void => void agent.abort(isUrgentAbort(signal));
   const reports = new Reports(task, abort);
   let bound = boundId;
   if (checked.notice !== undefined) reports.add({ type: "notice", text: checked.notice });

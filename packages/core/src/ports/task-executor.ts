@@ -155,8 +155,12 @@ export type AttemptOutcome =
   | { readonly status: "aborted" };
 
 export interface RunningAttempt {
-  /** Ask it to stop: the handler's abort signal fires. Idempotent. */
-  abort(reason: string): void;
+  /**
+   * Ask it to stop: the handler's abort signal fires. Idempotent.
+   *
+   * @param isUrgent the session was cancelled hard, so the attempt's processes get a moment to end, and no more.
+   */
+  abort(reason: string, isUrgent?: boolean): void;
   /**
    * Stop listening: this process no longer needs the outcome, but the next driver of the session will. An
    * attempt that can outlive the process continues, and any other attempt is aborted.

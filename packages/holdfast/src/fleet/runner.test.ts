@@ -4,6 +4,7 @@
 import type { HoldfastError } from "@holdfast/core";
 import { startRunner, type RunnerEvent } from "@holdfast/runner";
 import { defineAgent, defineTask, local, MemoryStorage, remote } from "@holdfast/runtime";
+import { isUrgentAbort } from "@holdfast/runtime/internal";
 import { mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -253,7 +254,18 @@ describe("a session of a runner", () => {
   test("that is cancelled hard is stopped at its runner", async () => {
     fleet = await openFleet();
     const begun: string[] = [];
-    const runner = await fleet.runner({ agents: [slow("first", begun)] });
+    const work = defineTask({
+      name: "work",
+      run: async (_: null, { signal }) => {
+        begun.push("first");
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        // Its processes then get a moment to end, and no more.
+        begun.push(isUrgentAbort(signal) ? "first aborted" : "first asked to stop");
+      },
+    });
+    const runner = await fleet.runner({
+      agents: [defineAgent({ name: "slow", tasks: [work], run: (ctx) => ctx.scheduleTask(work, null) })],
+    });
     const sessionId = await startSession(fleet, { agent: "slow" });
     await vi.waitFor(() => expect(begun).toEqual(["first"]), PATIENCE);
     await fleet.remote.commit([{ type: "request_cancel", sessionId, mode: "hard", graceMs: 0 }], Date.now());

@@ -235,7 +235,7 @@ describe("a program that misbehaves fails its turn with the exact cause", () => 
 
   test("a cancelled session ends its program, also one that ignores signals", ofCampaign, async () => {
     const script = `${NO_SCHEMA}trap '' TERM INT HUP; touch begun; while :; do sleep 0.1; done`;
-    const { runtime, agent } = world.open(await world.shell(script));
+    const { runtime, agent } = world.open(await world.shell(script), { stopStepMs: 600_000 }); // Not waited for.
     const handle = await runtime.start(agent, "work");
     await vi.waitUntil(() => existsSync(join(world.folder, "begun")), WAIT);
     await handle.cancel({ hard: true });

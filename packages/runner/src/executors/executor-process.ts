@@ -11,11 +11,13 @@
 import { NonRetryableError, type TaskContext } from "@holdfast/runtime";
 import {
   describeProcessEnd,
+  isUrgentAbort,
   Redactor,
   scrubEnvironment,
   type Environment,
   type ProcessReport,
   type ProcessSupervisor,
+  type StopOptions,
   type SupervisedProcess,
 } from "@holdfast/runtime/internal";
 
@@ -33,7 +35,7 @@ const OUTPUT_BYTES = 256 * 1024;
 const ERROR_CHARS = 2_000;
 /** The message that asks a persistent process to end. */
 export const SHUTDOWN = '{"type":"shutdown"}\n';
-/** How long each step of a stop takes: the request to shut down, SIGTERM, SIGKILL. */
+/** How long each step of a stop takes at most, while the session continues: the request to shut down, SIGTERM. */
 const STOP_STEP_MS = 5_000;
 /** Stands for a line that is too long to be a message. No message has such a type. */
 const TOO_LONG = "\0too long";
@@ -144,7 +146,7 @@ export class ExecutorProcess {
 
   /** Waits for the end of the turn. @returns the number of its reports. @throws NonRetryableError when it failed. */
   async finishTurn(signal: AbortSignal): Promise<number> {
-    const onAbort = (): void => void this.stop("its session was stopped");
+    const onAbort = (): void => void this.stop("its session was stopped", isUrgentAbort(signal));
     signal.addEventListener("abort", onAbort, { once: true });
     if (signal.aborted) onAbort();
     try {
@@ -158,20 +160,24 @@ export class ExecutorProcess {
   }
 
   /** Ends the process: by a request, if it is persistent, then by signals. */
-  async stop(reason: string): Promise<void> {
+  async stop(reason: string, isUrgent = false): Promise<void> {
     const { profile, stopStepMs = STOP_STEP_MS } = this.#options;
-    if (profile.lifecycle === "persistent") await this.shutDown(SHUTDOWN, stopStepMs, reason);
-    else await this.#process.stop(reason);
+    const request = profile.lifecycle === "persistent" ? this.#shutDown(SHUTDOWN, stopStepMs) : {};
+    await this.#process.stop(reason, { ...request, isUrgent });
     await this.ended;
   }
 
   /** Writes a last message, or nothing, and closes the input. The process has this long to end before it gets signals. */
-  shutDown(message: string, waitMs: number, reason = "it was asked to shut down"): Promise<ProcessReport> {
+  shutDown(message: string, waitMs: number): Promise<ProcessReport> {
+    return this.#process.stop("it was asked to shut down", this.#shutDown(message, waitMs));
+  }
+
+  #shutDown(message: string, askMs: number): StopOptions {
     const ask = (): void => {
       if (message !== "") void this.#process.write(message);
       this.#process.closeInput();
     };
-    return this.#process.stop(reason, { ask, askMs: waitMs });
+    return { ask, askMs };
   }
 
   async #exitTurn(): Promise<number> {

@@ -368,7 +368,10 @@ export interface Runtime {
    * driven already replaces the older one.
    */
   drive(claim: GivenClaim): void;
-  /** Stop driving one session: its running tasks are aborted, and it stays as its last commit left it. */
+  /**
+   * Stop driving a session that a hard cancel has ended, as its coordinator says. Its running tasks are aborted, and
+   * their processes get a moment to end.
+   */
   abandon(sessionId: string): void;
   /**
    * Release every session that only waits, without waiting for `warmMs`. With `atCheckpoints`, each other

@@ -1,4 +1,15 @@
-// How a supervised process ended: the type `ProcessEnd` and its text for people.
+// How a supervised process ended: the type `ProcessEnd` and its text for people. `UrgentAbortError` ends one soon.
+
+/** Aborts the signal of a task whose session was cancelled hard. Processes of the task then get a moment to end. */
+export class UrgentAbortError extends DOMException {
+  constructor(message: string) {
+    super(message, "AbortError");
+  }
+}
+
+export function isUrgentAbort(signal: AbortSignal): boolean {
+  return signal.reason instanceof UrgentAbortError;
+}
 
 /** The last means that a stop needed: the request of the caller, or a signal. */
 export type StopMeans = "request" | "SIGTERM" | "SIGKILL";

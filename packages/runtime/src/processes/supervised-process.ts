@@ -4,7 +4,8 @@
 //   supervised-process-2. Both pipes are always drained. Output is kept up to a limit, with a mark where it was cut.
 //   supervised-process-3. The process ends when its program ends. Processes that the program left running are ended
 //       with it, and a pipe that is still open delays the report by less than a second.
-//   supervised-process-4. Time-out, abort and stop: SIGTERM to the whole tree, SIGKILL after the grace.
+//   supervised-process-4. Time-out, abort and stop: SIGTERM to the whole tree, SIGKILL after the grace. An
+//       urgent abort shortens the grace.
 //   supervised-process-5. The report names the first cause. A program that ends during a stop was stopped.
 
 import type { ChildProcess } from "node:child_process";
@@ -13,7 +14,7 @@ import { StringDecoder } from "node:string_decoder";
 
 import { OutputCapture } from "./output-capture.ts";
 import type { PidNamespace } from "./pid-namespace.ts";
-import { notStarted, type ProcessEnd, type StopMeans } from "./process-end.ts";
+import { isUrgentAbort, notStarted, type ProcessEnd, type StopMeans } from "./process-end.ts";
 import { endTree, holdsOutputOf, killGroup, signalTree, type ProcessTree } from "./process-tree.ts";
 import { within } from "./within.ts";
 
@@ -64,6 +65,8 @@ export interface StopOptions {
   readonly askMs?: number;
   /** From SIGTERM to SIGKILL; that of the start by default. */
   readonly graceMs?: number;
+  /** The request and the grace take half a second each at most. */
+  readonly isUrgent?: boolean;
 }
 
 /** The parts that `ProcessSupervisor` has started for a process. */
@@ -77,6 +80,8 @@ export interface Spawned {
 
 const OUTPUT_BYTES = 10 * 1024 * 1024;
 const KILL_GRACE_MS = 5_000;
+/** The most that each step of an urgent stop takes. */
+const URGENT_STEP_MS = 500;
 /** From the exit of the program to the SIGKILL of what it left behind, and to closing our ends of its pipes. */
 const LEFTOVER_GRACE_MS = 300;
 const PIPES_OPEN_MS = 400;
@@ -202,7 +207,7 @@ export class SupervisedProcess {
   /** supervised-process-4. Waits for the exit; ends the process when its time is over or it is no longer wanted. */
   async #watch(child: ChildProcess, tree: ProcessTree, exited: Promise<ProcessEnd>): Promise<ProcessEnd> {
     const { timeoutMs, signal, needsOutput = false } = this.#options;
-    const onAbort = (): void => void this.stop("aborted");
+    const onAbort = (): void => void this.stop("aborted", { isUrgent: isUrgentAbort(signal!) });
     const timer =
       timeoutMs === undefined
         ? undefined
@@ -244,7 +249,10 @@ export class SupervisedProcess {
   }
 
   async #end(tree: ProcessTree, exited: Promise<unknown>, options: StopOptions): Promise<StopMeans> {
-    const { ask, askMs = 0, graceMs = this.#options.killGraceMs ?? KILL_GRACE_MS } = options;
+    const { ask, isUrgent = false } = options;
+    const mostMs = isUrgent ? URGENT_STEP_MS : Infinity;
+    const askMs = Math.min(options.askMs ?? 0, mostMs);
+    const graceMs = Math.min(options.graceMs ?? this.#options.killGraceMs ?? KILL_GRACE_MS, mostMs);
     if (ask !== undefined) {
       ask();
       if (await within(exited, askMs)) return "request";

@@ -113,8 +113,8 @@ export class SessionDriver implements DriverOfSession, InboxSession {
     if (!this.isOver) this.#driven.wake();
   }
 
-  abandon(error?: HoldfastError): void {
-    if (!this.isOver) this.depart({ type: "abandoned", error });
+  abandon(error?: HoldfastError, isHardCancel = false): void {
+    if (!this.isOver) this.depart({ type: "abandoned", error }, isHardCancel);
   }
 
   get isOver(): boolean {
@@ -320,7 +320,8 @@ export class SessionDriver implements DriverOfSession, InboxSession {
     }
     if (isEnded(session.status)) {
       if (this.#driven.phase.type === "commit") return; // It may be the end that is being committed: the answer to that says how.
-      this.depart({ type: "ended", status: session.status, output: undefined, error: endedBy(session) });
+      const ended = { type: "ended", status: session.status, output: undefined } as const;
+      this.depart({ ...ended, error: endedBy(session) }, session.cancel?.mode === "hard");
       return;
     }
     this.#cancel.notice(session);
@@ -330,14 +331,15 @@ export class SessionDriver implements DriverOfSession, InboxSession {
 
   // ---- the end -----------------------------------------------------------------------------------------------------
 
-  depart(departure: Departure): void {
+  /** @param isHardCancel whether a hard cancel has ended the session. */
+  depart(departure: Departure, isHardCancel = false): void {
     this.#driven.phase = OVER;
     this.#commits.close();
     this.#watchNothing(false);
     this.#cancel.close();
     this.#inbox.close();
-    if (departure.type === "abandoned") this.#attempts.leaveAll("the session is over here"); // session-driver-4.
-    else this.#attempts.abortAll("the session is over", departure.type === "ended");
+    if (departure.type === "abandoned") this.#attempts.leaveAll("the session is over here", isHardCancel); // session-driver-4.
+    else this.#attempts.abortAll("the session is over", departure.type === "ended", isHardCancel);
     this.#world.loop.leave(this);
     this.#trace.departed(departure);
     this.#world.departed(this, departure);

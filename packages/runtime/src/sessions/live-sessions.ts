@@ -383,9 +383,9 @@ export class LiveSessions {
     return [...this.#entries.ids(), ...this.#ending];
   }
 
-  /** Stop driving one session, because a caller asked for that. */
+  /** Stop driving a session that a hard cancel has ended. */
   abandon(sessionId: string): void {
-    this.#entries.live(sessionId)?.driver.abandon();
+    this.#entries.live(sessionId)?.driver.abandon(undefined, true);
   }
 
   /** O4. The leases of this process may end soon: abandon all sessions, and try each again later. */

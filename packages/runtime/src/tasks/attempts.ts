@@ -148,7 +148,7 @@ export class Attempts {
     this.#retries.set(task, task.retryAt ?? 0);
   }
 
-  abort(id: number, reason: string): void {
+  abort(id: number, reason: string, isUrgent = false): void {
     this.#retries.forget(id);
     this.#deadlines.forget(id);
     this.#withdraw(id);
@@ -157,17 +157,20 @@ export class Attempts {
     if (running === undefined) return;
     this.#running.delete(id);
     running.traceEnded("cancelled");
-    running.handle?.abort(reason);
+    running.handle?.abort(reason, isUrgent);
   }
 
-  /** @param isForGood whether their outcomes are never needed again: not so when the session only pauses. */
-  abortAll(reason: string, isForGood = false): void {
+  /**
+   * @param isForGood whether their outcomes are never needed again: not so when the session only pauses.
+   * @param isUrgent whether a hard cancel is the reason.
+   */
+  abortAll(reason: string, isForGood = false, isUrgent = false): void {
     this.#retries.clear();
     this.#deadlines.clear();
     const unwanted = [...this.#asked.keys(), ...this.#unrecorded.keys()];
     if (isForGood) for (const id of unwanted) this.abort(id, reason);
     this.#asked.clear(); // The next process of the session asks again.
-    for (const id of this.#running.keys()) this.abort(id, reason);
+    for (const id of this.#running.keys()) this.abort(id, reason, isUrgent);
   }
 
   /** attempts-5. */
@@ -184,14 +187,14 @@ export class Attempts {
   }
 
   /** The session resumes elsewhere, or later: abort all attempts but those that outlive this process. */
-  leaveAll(reason: string): void {
+  leaveAll(reason: string, isUrgent: boolean): void {
     for (const [id, running] of this.#running) {
       if (running.handle?.leave === undefined) continue;
       this.#running.delete(id);
       running.traceEnded("cancelled"); // attempts-4.
       running.handle.leave();
     }
-    this.abortAll(reason);
+    this.abortAll(reason, false, isUrgent);
   }
 
   /** Deliver stored outcomes that were not delivered. A second delivery finds the task closed. */

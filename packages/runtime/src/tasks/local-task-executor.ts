@@ -36,6 +36,7 @@ import {
 } from "@holdfast/core";
 import { ChurnMap, Fifo } from "@holdfast/core/internal";
 import type { Agent, TaskContext, TaskDefinition } from "../agents/define.ts";
+import { UrgentAbortError } from "../processes/process-end.ts";
 import { DeclaredSecrets, type SecretSource } from "../secrets/declared-secrets.ts";
 import type { RedactedText } from "../secrets/redactor.ts";
 import { attemptFailure } from "./attempt-failure.ts";
@@ -219,7 +220,7 @@ class Attempt implements RunningAttempt, TaskContext {
   #number = -1;
   #performing: Promise<void> | undefined;
   #controller: AbortController | undefined;
-  #abortReason: string | undefined;
+  #aborted: DOMException | undefined;
   /** Tokens in which a secret may begin are held back until it is known. */
   #tokens: RedactedText | undefined;
   #cancelTimeout: (() => void) | undefined;
@@ -246,7 +247,7 @@ class Attempt implements RunningAttempt, TaskContext {
    * Whether it has ended or was aborted: an aborted attempt does not start in the microtask before its end.
    */
   get isOver(): boolean {
-    return this.#ended || this.#abortReason !== undefined;
+    return this.#ended || this.#aborted !== undefined;
   }
 
   // ---- TaskContext -------------------------------------------------------------------------------------------------
@@ -278,7 +279,7 @@ class Attempt implements RunningAttempt, TaskContext {
       this.#controller = new AbortController();
       this.#heed();
     }
-    if (this.#abortReason !== undefined) this.#controller.abort(abortError(this.#abortReason));
+    if (this.#aborted !== undefined) this.#controller.abort(this.#aborted);
     return this.#controller.signal;
   }
 
@@ -291,7 +292,7 @@ class Attempt implements RunningAttempt, TaskContext {
     payload?: unknown,
     options: { readonly dedupKey?: string } = {},
   ): Promise<void> {
-    if (!this.#mayReport()) throw abortError(this.#abortReason ?? "its attempt has ended");
+    if (!this.#mayReport()) throw this.#aborted ?? abortError("its attempt has ended");
     if (this.#host.signal === undefined) throw new UsageError("a task cannot signal its session here");
     const shown = payload === undefined ? undefined : this.#host.secrets.redactor.shown(payload);
     const receipt = await this.#host.signal(this.sessionId, name, shown, options);
@@ -360,9 +361,9 @@ class Attempt implements RunningAttempt, TaskContext {
     void settled.finally(() => heeding.delete(unsettled));
   }
 
-  abort(reason: string): void {
+  abort(reason: string, isUrgent = false): void {
     if (this.#ended) return;
-    this.#fireAbort(reason);
+    this.#fireAbort(reason, isUrgent);
     // Asynchronous: the caller is in the middle of something, and `onEnd` is never called from within a call.
     queueMicrotask(() => this.#end({ status: "aborted" }));
   }
@@ -406,7 +407,7 @@ class Attempt implements RunningAttempt, TaskContext {
       const input = await this.#input();
       // O10. It was aborted while its conversation was read: another process may start the attempt by now.
       // mutant: aborted-attempt-begins
-      if (this.#abortReason !== undefined) throw abortError(this.#abortReason);
+      if (this.#aborted !== undefined) throw this.#aborted;
       return performTask(this.#definition, input, this);
     }
     throw new HoldfastError("unknown_task_kind", `no task "${kind}" is known here`, {
@@ -421,20 +422,21 @@ class Attempt implements RunningAttempt, TaskContext {
     return resolveConversations(decoded, (leaf) => request.conversation(leaf));
   }
 
-  #fireAbort(reason: string): void {
-    this.#abortReason = reason;
-    this.#controller?.abort(abortError(reason));
+  #fireAbort(reason: string, isUrgent = false): void {
+    this.#aborted = abortError(reason, isUrgent);
+    this.#controller?.abort(this.#aborted);
   }
 
   #end(outcome: AttemptOutcome): void {
     if (this.#ended) return;
-    if (this.#tokens !== undefined && this.#abortReason === undefined) this.#showToken(this.#tokens.end());
+    if (this.#tokens !== undefined && this.#aborted === undefined) this.#showToken(this.#tokens.end());
     this.#ended = true;
     this.#cancelTimeout?.();
     this.#host.ended(this, outcome);
   }
 }
 
-function abortError(reason: string): DOMException {
-  return new DOMException(`the task was aborted: ${reason}`, "AbortError");
+function abortError(reason: string, isUrgent = false): DOMException {
+  const message = `the task was aborted: ${reason}`;
+  return isUrgent ? new UrgentAbortError(message) : new DOMException(message, "AbortError");
 }

@@ -266,7 +266,7 @@ class AcpTurn implements ExternalAgent {
     return this.ended; // The process ends with its turn.
   }
 
-  abort(): Promise<ExternalEnd> {
+  abort(isUrgent = false): Promise<ExternalEnd> {
     this.#isAborted = true;
     const ask = (): void => {
       const sessionId = this.#sessionId;
@@ -280,6 +280,7 @@ class AcpTurn implements ExternalAgent {
       ask,
       askMs: AGENT_PROCESS.askMs,
       graceMs: AGENT_PROCESS.graceMs,
+      isUrgent,
     });
     return this.ended;
   }

@@ -258,7 +258,7 @@ class ClaudeTurn implements ExternalAgent {
     return this.ended;
   }
 
-  abort(): Promise<ExternalEnd> {
+  abort(isUrgent = false): Promise<ExternalEnd> {
     this.#isAborted = true;
     const ask = (): void => {
       const request = { subtype: "interrupt", cancel_queued: true };
@@ -267,7 +267,7 @@ class ClaudeTurn implements ExternalAgent {
       );
       this.#process.closeInput();
     };
-    void this.#process.stop("its turn was aborted", { ask, ...STOP });
+    void this.#process.stop("its turn was aborted", { ask, ...STOP, isUrgent });
     return this.ended;
   }
 

@@ -142,14 +142,14 @@ export class LineTurn implements ExternalAgent {
   }
 
   /** line-turn-4. */
-  abort(): Promise<ExternalEnd> {
+  abort(isUrgent = false): Promise<ExternalEnd> {
     this.#isAborted = true;
     const ask = (): void => {
       this.#dialogue.interrupt();
       const close = setTimeout(() => this.#process.closeInput(), INTERRUPT_MS);
       void this.#process.ended.then(() => clearTimeout(close));
     };
-    void this.#process.stop("its turn was aborted", { ask, ...this.#limits });
+    void this.#process.stop("its turn was aborted", { ask, ...this.#limits, isUrgent });
     return this.ended;
   }
 
