@@ -108,11 +108,22 @@ export class Worktrees {
 
   /** The worktree of a session that may have none, without a change; `undefined` when there is none that can be used. */
   async lookUp(project: string, session: string): Promise<Worktree | undefined> {
-    const found = await this.#repository(project).catch(() => undefined);
-    const record = found === undefined ? undefined : readRecord(namesOf(found.folder, session).record);
-    if (record?.state !== "ready") return undefined;
-    const { path, prefix, branch, base } = record;
-    return { path: join(path, prefix), root: path, branch, base };
+    return (await this.lookUpAll(project, [session])).get(session);
+  }
+
+  /** The ready worktrees of these sessions, with one call of git, and without one for no sessions. */
+  async lookUpAll(project: string, sessions: readonly string[]): Promise<ReadonlyMap<string, Worktree>> {
+    const found = new Map<string, Worktree>();
+    if (sessions.length === 0) return found;
+    const repository = await this.#repository(project).catch(() => undefined);
+    if (repository === undefined) return found;
+    for (const session of sessions) {
+      const record = readRecord(namesOf(repository.folder, session).record);
+      if (record?.state !== "ready") continue;
+      const { path, prefix, branch, base } = record;
+      found.set(session, { path: join(path, prefix), root: path, branch, base });
+    }
+    return found;
   }
 
   /** The worktrees of a project with their facts, the oldest first. */

@@ -38,14 +38,16 @@ export async function noteSharedFolder(starting: StartingSession, io: Io): Promi
       found.push(...((await reader?.sessions({ status, limit: LOOKED_AT })) ?? []));
     return found;
   });
-  const others: Session[] = [];
-  const worktrees = worktreesOf(agentPlaces(io));
-  for (const other of running) {
-    if (other.sessionId === sessionId || other.parent !== undefined) continue;
-    if (!worksInFolder(other.agent.file ?? "") || other.waits.some(isForRequest)) continue;
-    const own = await worktrees.lookUp(findSandboxRoot(io).value, other.sessionId);
-    if (own === undefined) others.push(other);
-  }
+  const mayShare = running.filter(
+    (other) =>
+      other.sessionId !== sessionId &&
+      other.parent === undefined &&
+      worksInFolder(other.agent.file ?? "") &&
+      !other.waits.some(isForRequest),
+  );
+  const ids = mayShare.map((other) => other.sessionId);
+  const worktrees = await worktreesOf(agentPlaces(io)).lookUpAll(findSandboxRoot(io).value, ids);
+  const others = mayShare.filter((other) => !worktrees.has(other.sessionId));
   if (others.length === 0) return;
   const names = others
     .slice(0, NAMED_MAX)
