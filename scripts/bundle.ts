@@ -40,6 +40,16 @@ const FOUND_BY_PATH: Readonly<Record<string, readonly string[]>> = {
   "@holdfast/runtime": ["isolation/watchdog-thread"],
 };
 
+/**
+ * Packages of other authors that become part of a bundle, because they have many files and every run of an agent file loads them.
+ * They stay dependencies: the published types name them, and programs of users share them.
+ */
+const INCLUDED: Readonly<Record<string, string>> = {
+  "@holdfast/agents":
+    "zod yaml smol-toml picomatch eventsource-parser @workflow/serde @ai-sdk/anthropic @ai-sdk/google " +
+    "@ai-sdk/openai @ai-sdk/openai-compatible @ai-sdk/provider @ai-sdk/provider-utils",
+};
+
 /** The packages of the checkout that are published. */
 export function publishedPackages(root: string): Package[] {
   return readdirSync(join(root, "packages"))
@@ -59,7 +69,7 @@ export async function bundlePackage({ folder, manifest }: Package): Promise<Read
   const entries = [...exported.map((module) => [module, module] as const), ...found];
   const bundle = await rolldown({
     input: Object.fromEntries(entries.map(([name, module]) => [name, join(folder, "src", `${module}.ts`)])),
-    external: /^[^./]/,
+    external: new RegExp(`^(?!(?:${(INCLUDED[manifest.name] ?? "$").replaceAll(" ", "|")})(?:/|$))[^./]`),
     platform: "node",
   });
   try {
@@ -69,14 +79,35 @@ export async function bundlePackage({ folder, manifest }: Package): Promise<Read
       // Node reads a source with one byte a character faster.
       minify: { compress: false, mangle: false, codegen: { removeWhitespace: false, asciiOnly: true } },
     });
-    return new Map(output.flatMap((file) => (file.type === "chunk" ? [[file.fileName, file.code]] : [])));
+    const chunks = output.filter((file) => file.type === "chunk");
+    const files = new Map(chunks.map(({ fileName, code }) => [fileName, code]));
+    const licenses = licensesOf(chunks.flatMap(({ moduleIds }) => moduleIds));
+    return licenses === "" ? files : files.set("third-party-licenses.txt", licenses);
   } finally {
     await bundle.close();
   }
 }
 
+/** The licenses of the packages of other authors that these modules are from, as the licenses require it. */
+function licensesOf(modules: readonly string[]): string {
+  const folders = modules.flatMap((path) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
+  return [...new Set(folders)]
+    .toSorted()
+    .map((folder) => {
+      const { name, version, license } = parseManifest(folder);
+      const file = readdirSync(folder).find((each) => /^licen[cs]e(\.|$)/i.test(each));
+      const text = file === undefined ? "" : readFileSync(join(folder, file), "utf8").trim();
+      return `${name} ${String(version)} (${String(license)})\n\n${text}\n`;
+    })
+    .join(`\n${"-".repeat(80)}\n\n`);
+}
+
 function readManifest(folder: string): Manifest {
-  const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
+  const manifest = parseManifest(folder);
   const kept = Object.entries(manifest.exports ?? {}).filter(([, source]) => !source.includes("/testing/"));
   return { ...manifest, exports: Object.fromEntries(kept) };
+}
+
+function parseManifest(folder: string): Manifest {
+  return JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
 }

@@ -2,6 +2,7 @@
 
 import type { Workload } from "../workload.ts";
 import { budgets, tracing } from "./additions.ts";
+import { agentStart } from "./agent-start.ts";
 import { agentTurns } from "./agent-turns.ts";
 import { families } from "./families.ts";
 import { fleet } from "./fleet.ts";
@@ -36,6 +37,7 @@ export const WORKLOADS: readonly Workload[] = [
   install,
   tracing,
   budgets,
+  agentStart,
   agentTurns,
   growth,
   localStack,

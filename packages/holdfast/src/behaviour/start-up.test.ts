@@ -42,19 +42,8 @@ async function loadedBy(...args: string[]): Promise<readonly string[]> {
 test("an agent file that uses no server loads neither the SDKs of servers nor a validator of schemas", async () => {
   writeFileSync(project.path("helper.md"), "---\nname: helper\ndescription: Helps.\n---\nYou help.\n");
   project.script = () => ({ text: "Done." });
-  expect(await loadedBy("run", "helper.md", "Help me.")).toEqual([
-    "@ai-sdk/anthropic",
-    "@ai-sdk/provider",
-    "@ai-sdk/provider-utils",
-    "@workflow/serde",
-    "croner",
-    "eventsource-parser",
-    "picocolors",
-    "picomatch",
-    "smol-toml",
-    "yaml",
-    "zod",
-  ]);
+  // The bundle of @holdfast/agents contains zod, yaml and the provider.
+  expect(await loadedBy("run", "helper.md", "Help me.")).toEqual(["croner", "picocolors"]);
 });
 
 test("an agent in JavaScript loads no package of the model loop", ofCampaign, async () => {
