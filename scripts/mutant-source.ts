@@ -7,7 +7,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Edit } from "./mutant-edit.ts";
-import { MUTANT_MARKER, parseSource } from "./tidy/tree.ts";
+import { MUTANT_MARKER, parseSource, type Source } from "./tidy/tree.ts";
 
 /** The part of a mutant that says what changes. */
 export interface MarkedChange {
@@ -23,6 +23,9 @@ export interface SourceText {
   readonly file: string;
   readonly text: string;
 }
+
+/** Sources have several mutants each. */
+const PARSED = new WeakMap<SourceText, Source>();
 
 const BLANK_OR_COMMENT = /(?:\s|\/\/.*|\/\*[^]*?\*\/)*/y;
 
@@ -49,7 +52,9 @@ export function editOf({ marker, part, becomes }: MarkedChange, sources: readonl
   const source = sources.find(({ text }) => text.includes(comment));
   if (source === undefined) throw new Error(`no source has the comment ${comment}`);
   const { file, text } = source;
-  const marked = syntaxAfter(file, text, text.indexOf(comment));
+  const parsed = PARSED.get(source) ?? parseSource(file, text);
+  PARSED.set(source, parsed);
+  const marked = syntaxAfter(parsed, text.indexOf(comment));
   if (marked === undefined) throw new Error(`${file}: no syntax begins below ${comment}`);
   if (part === undefined) return { file, ...marked, becomes };
   const found = looseText(part).exec(text.slice(marked.start, marked.end));
@@ -59,11 +64,11 @@ export function editOf({ marker, part, becomes }: MarkedChange, sources: readonl
 }
 
 /** Where the longest piece of syntax begins and ends that begins with the first token after an offset. */
-function syntaxAfter(file: string, text: string, offset: number) {
+function syntaxAfter({ text, walk }: Source, offset: number) {
   BLANK_OR_COMMENT.lastIndex = offset;
   const start = offset + (BLANK_OR_COMMENT.exec(text)?.[0].length ?? 0);
   let end = 0;
-  parseSource(file, text).walk((node) => {
+  walk((node) => {
     if (node.type !== "Program" && node.start === start) end = Math.max(end, node.end);
   });
   return end > 0 ? { start, end } : undefined;

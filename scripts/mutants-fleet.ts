@@ -194,7 +194,7 @@ export const FLEET_MUTANTS = [
   {
     name: "O10: what was aborted before it could begin does not begin",
     marker: "aborted-attempt-begins",
-    part: "this.#abortReason !== undefined",
+    part: "this.#aborted !== undefined",
     becomes: "false",
     tests: ["packages/runtime/src/tasks/local-task-executor.test.ts"],
     test: "O10: an attempt that is aborted while its conversation is read does not begin",

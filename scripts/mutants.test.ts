@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { parseSync } from "oxc-parser";
 import { describe, expect, test } from "vitest";
 import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
 import { edited } from "./mutant-edit.ts";
@@ -8,7 +7,7 @@ import { judge, runMutant } from "./mutant-run.ts";
 import { editOf, markableSources, markersIn } from "./mutant-source.ts";
 import { MUTANTS } from "./mutants.ts";
 import { testsIn } from "./tidy/sentences.ts";
-import { nameOf, parseSource, readTree } from "./tidy/tree.ts";
+import { nameOf, parseSource, readTree, type Source } from "./tidy/tree.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -18,6 +17,14 @@ const ALWAYS = ["H5: another input at a position is seen"];
 const SOURCES = markableSources(root);
 /** `.name` of every property that a source reads. */
 const PROPERTIES = new Set(SOURCES.flatMap(({ text }) => text.match(/\.\w+/g) ?? []));
+
+interface Code {
+  readonly nodes: string;
+  readonly names: ReadonlySet<string>;
+}
+
+/** The sources that some mutant changes: most of them have several. */
+const CODE = new Map<string, Code>();
 
 test.each(isCampaign ? MUTANTS : MUTANTS.filter(({ name }) => ALWAYS.includes(name)))(
   "planted mutant is killed: $name",
@@ -39,10 +46,12 @@ test("each mutant has a name and a marker of its own, and each marker in the sou
 test.each(MUTANTS)("mutant $marker makes other code of names that exist", (mutant) => {
   const edit = editOf(mutant, SOURCES);
   const { file, text } = SOURCES.find((source) => source.file === edit.file)!;
-  const [before, after] = [text, edited(text, edit)].map((each) => codeOf(file, each));
-  expect(after!.nodes === before!.nodes).toBe(false);
-  const isThere = (name: string) => before!.names.has(name) || PROPERTIES.has(name) || name in globalThis;
-  expect([...after!.names].filter((name) => !isThere(name))).toEqual([]);
+  const before = CODE.get(file) ?? codeOf(parseSource(file, text));
+  CODE.set(file, before);
+  const after = codeOf(parseSource(file, edited(text, edit)));
+  expect(after.nodes === before.nodes).toBe(false);
+  const isThere = (name: string) => before.names.has(name) || PROPERTIES.has(name) || name in globalThis;
+  expect([...after.names].filter((name) => !isThere(name))).toEqual([]);
 });
 
 // A renamed test would let its mutant survive until the next campaign.
@@ -61,11 +70,11 @@ test("each mutant names a test that there is", ofCampaign, () => {
 });
 
 /** The nodes and the names of a source, without its layout and its comments. */
-function codeOf(file: string, text: string) {
-  expect(parseSync(file, text).errors).toEqual([]);
+function codeOf({ errors, walk }: Source): Code {
+  expect(errors).toEqual([]);
   const nodes: string[] = [];
   const names = new Set<string>();
-  parseSource(file, text).walk((node, parent) => {
+  walk((node, parent) => {
     const name = nameOf(node);
     const written = node.type === "TemplateElement" ? (node["value"] as { raw: string }).raw : node["raw"];
     nodes.push([node.type, node["kind"], node["operator"], name ?? written].join(" "));

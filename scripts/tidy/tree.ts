@@ -34,6 +34,8 @@ export interface Source {
   readonly isTest: boolean;
   readonly imports: readonly Import[];
   readonly comments: readonly Comment[];
+  /** Messages of the parser. */
+  readonly errors: readonly string[];
   readonly lineAt: (offset: number) => number;
   readonly lines: readonly string[];
   /** Visits every node, parents before children, with the node directly above it. */
@@ -124,6 +126,7 @@ export function parseSource(file: string, text: string): Source {
     isTest: /\.test\.ts$|\/testing\//.test(file),
     imports: importsOf(walk, lineAt),
     comments: result.comments,
+    errors: result.errors.map(({ message }) => message),
     lineAt,
     lines: text.split("\n"),
     walk,
