@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRuntime, MemoryStorage } from "@holdfast/runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isCampaign } from "@holdfast/testkit/campaign";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import type { McpServer } from "../agent-files/agent-record.ts";
 import { McpServers } from "../mcp/mcp-servers.ts";
@@ -81,7 +81,7 @@ async function run(
 }
 
 // The servers are installed from the network, which takes too long for every run.
-describe.skipIf(!isCampaign)("servers of others", () => {
+describe("servers of others", ofCampaign, () => {
   beforeAll(async () => {
     folder = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-mcp-others-")));
     mkdirSync(join(folder, "work"));

@@ -5,15 +5,13 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { isCampaign } from "@holdfast/testkit/campaign";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { startSession } from "../testing/coordinator-client.ts";
 import { startCoordinator, startRunnerProcess } from "../testing/fleet-processes.ts";
 import { killUntilEnded, type KilledSession, type SeenSession } from "../testing/kill-session.ts";
 import { ModelProject, repliesOf } from "../testing/model-project.ts";
 
 const KILLS = Number(process.env["HOLDFAST_KILLS"] ?? 50);
-// It takes minutes.
-const testOfCampaign = test.skipIf(!isCampaign);
 const KILL_WITHIN_MS = 1_500;
 const PATIENCE = { timeout: 120_000, interval: 100 };
 
@@ -116,9 +114,9 @@ async function killAll(wayOf: (session: string) => Way): Promise<void> {
   console.log(`${KILLS} kills: ${JSON.stringify(report)}`);
 }
 
-testOfCampaign(
-  "kills of holdfast run repeat no recorded call, leave a call that may be made once uncertain, and lose no answer",
-  { timeout: KILLS * 60_000 },
+test(
+  "a kill of holdfast run repeats no recorded call, leaves a call that may be made once uncertain, and loses no answer",
+  { ...ofCampaign, timeout: KILLS * 60_000 },
   () =>
     killAll((session) => ({
       start: async (isFirst) =>
@@ -137,9 +135,9 @@ testOfCampaign(
     })),
 );
 
-testOfCampaign(
-  "kills of a runner repeat no recorded call, leave a call that may be made once uncertain, and lose no answer",
-  { timeout: KILLS * 60_000 },
+test(
+  "a kill of a runner repeats no recorded call, leaves a call that may be made once uncertain, and loses no answer",
+  { ...ofCampaign, timeout: KILLS * 60_000 },
   async () => {
     const coordinator = await startCoordinator(project, { leaseMs: 6_000, poisonLosses: 1_000 });
     const env = { HOLDFAST_URL: coordinator.url, HOLDFAST_TOKEN: coordinator.adminToken };

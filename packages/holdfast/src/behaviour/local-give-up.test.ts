@@ -2,7 +2,7 @@
 
 import { rmSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { isCampaign } from "@holdfast/testkit/campaign";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
 import { LocalStack } from "../testing/local-stack.ts";
 
@@ -23,9 +23,9 @@ export const greet = defineAgent({ name: "greet", run: async (ctx, name) => "hel
 `;
 
 // The pauses of twelve restarts take more than a minute, so only a campaign runs it.
-test.skipIf(!isCampaign)(
+test(
   "a runner that ends twelve times in a row is given up, the status says why, and a later start continues the sessions",
-  { timeout: 300_000 },
+  { ...ofCampaign, timeout: 300_000 },
   async () => {
     writeFileSync(project.path("agents.ts"), ENDING);
     expect(await stack.start()).toMatchObject({ code: 0 });

@@ -5,14 +5,11 @@
 import { rmSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { isCampaign } from "@holdfast/testkit/campaign";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
 import { PageStand } from "../testing/page-stand.ts";
 
 const FAMILY = new URL("../../../../examples/09-family/family.ts", import.meta.url).pathname;
-
-// Several processes beside the browser are too much for every run.
-const testOfCampaign = test.skipIf(!isCampaign);
 
 let browser: Browser;
 let stand: PageStand;
@@ -33,8 +30,9 @@ afterEach(async () => {
   if (CHROMIUM !== undefined) await stand.close();
 });
 
-testOfCampaign(
+test(
   "a page that is left open over an upgrade reloads once for a screen whose file is gone, and then says so",
+  ofCampaign,
   async () => {
     await stand.openLocal();
     let loads = 0;
@@ -53,7 +51,7 @@ testOfCampaign(
   },
 );
 
-testOfCampaign("a page whose database is replaced under it shows the sessions of the new one", async () => {
+test("a page whose database is replaced under it shows the sessions of the new one", ofCampaign, async () => {
   const { project } = stand;
   expect((await project.run("run", FAMILY, "--session", "before")).code).toBe(0);
   await stand.openLocal();
@@ -72,8 +70,9 @@ testOfCampaign("a page whose database is replaced under it shows the sessions of
   expect(stand.trouble).toEqual([]);
 });
 
-testOfCampaign(
+test(
   "links that nobody could have copied from the page open a screen that says what is wrong",
+  ofCampaign,
   async () => {
     await stand.openLocal();
     for (const [path, said] of [

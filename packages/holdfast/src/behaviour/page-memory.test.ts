@@ -5,12 +5,9 @@
 import { appendFileSync } from "node:fs";
 import type { Browser, CDPSession } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { isCampaign } from "@holdfast/testkit/campaign";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
 import { PageStand } from "../testing/page-stand.ts";
-
-// Minutes of a browser are too much for every run.
-const testOfCampaign = test.skipIf(!isCampaign);
 
 const MINUTES = Number(process.env["HOLDFAST_PAGE_MINUTES"] ?? "1");
 const SESSIONS = 200;
@@ -47,9 +44,9 @@ function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 }
 
-testOfCampaign(
+test(
   "a page that stays open while sessions change keeps its memory flat",
-  { timeout: (MINUTES + 5) * 60_000 },
+  { ...ofCampaign, timeout: (MINUTES + 5) * 60_000 },
   async ({ skip }) => {
     if (CHROMIUM === undefined) skip(NO_CHROMIUM);
     const stand = await PageStand.open(browser);

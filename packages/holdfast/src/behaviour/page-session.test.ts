@@ -9,16 +9,13 @@ import { join } from "node:path";
 import { Worktrees } from "@holdfast/agents";
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { isCampaign } from "@holdfast/testkit/campaign";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
 import { Project } from "../testing/holdfast-process.ts";
 import { PageStand } from "../testing/page-stand.ts";
 
 const TURNS = new URL("../testing/turn-agent.ts", import.meta.url).pathname;
 const CHECKPOINT = 4;
-
-// Several processes beside the browser are too much for every run.
-const testOfCampaign = test.skipIf(!isCampaign);
 
 let browser: Browser;
 let project: Project;
@@ -42,8 +39,9 @@ afterEach(async () => {
   rmSync(data, { recursive: true, force: true });
 });
 
-testOfCampaign(
+test(
   "a record is reached by its link, shows the states around it, and is forked with another input by keyboard",
+  ofCampaign,
   async () => {
     const { code } = await project.run("run", TURNS, "--session", "origin", "--input", '{"n":1}');
     expect(code).toBe(0);
@@ -100,8 +98,9 @@ function git(folder: string, ...args: readonly string[]): void {
   execFileSync("git", [...name, ...args], { cwd: folder, stdio: "ignore" });
 }
 
-testOfCampaign(
+test(
   "the workspace of a session shows its difference, its commits and what is nowhere else, and a session without one says why",
+  ofCampaign,
   async () => {
     writeFileSync(project.path("value.txt"), "one\ntwo\n");
     writeFileSync(project.path(".gitignore"), ".holdfast/\n");

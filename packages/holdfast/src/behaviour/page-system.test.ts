@@ -5,7 +5,7 @@
 import { writeFileSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { isCampaign } from "@holdfast/testkit/campaign";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
 import { PageStand } from "../testing/page-stand.ts";
 
@@ -21,9 +21,6 @@ export default defineAgent({ name: "spender", tasks, run: async (ctx) => {
 } });
 `;
 const HOSTILE_TEXT = `<img src=x onerror="globalThis.attacked=1">\u202e${"y".repeat(2_000)}`;
-
-// Several processes beside the browser are too much for every run.
-const testOfCampaign = test.skipIf(!isCampaign);
 
 let browser: Browser;
 let stand: PageStand;
@@ -47,7 +44,7 @@ afterEach(async () => {
   expect([attacked, stand.trouble]).toEqual([undefined, []]);
 });
 
-testOfCampaign("schedules are shown, done now and deleted by keyboard", async () => {
+test("schedules are shown, done now and deleted by keyboard", ofCampaign, async () => {
   const coordinator = await stand.openCoordinator();
   const { url, admin, ask } = coordinator;
   await page.keyboard.press("S");
@@ -84,7 +81,7 @@ testOfCampaign("schedules are shown, done now and deleted by keyboard", async ()
   expect(await ask("schedules")).toEqual({ schedules: [] });
 });
 
-testOfCampaign("schedules of a local database are shown, and deleted", async () => {
+test("schedules of a local database are shown, and deleted", ofCampaign, async () => {
   const { project } = stand;
   await stand.openLocal();
   await page.keyboard.press("S");
@@ -103,7 +100,7 @@ testOfCampaign("schedules of a local database are shown, and deleted", async () 
   await page.getByText("There is no schedule").waitFor();
 });
 
-testOfCampaign("the fleet shows what is queued and why, and a runner is drained by keyboard", async () => {
+test("the fleet shows what is queued and why, and a runner is drained by keyboard", ofCampaign, async () => {
   const coordinator = await stand.openCoordinator();
   const { ask } = coordinator;
   await page.keyboard.press("F");
@@ -132,8 +129,9 @@ testOfCampaign("the fleet shows what is queued and why, and a runner is drained 
     .waitFor();
 });
 
-testOfCampaign(
+test(
   "a user sees only their own queue, and a local database says that it has no fleet",
+  ofCampaign,
   async () => {
     const { ask } = await stand.openCoordinator();
     const ada = await ask("tokens", { kind: "user", name: "ada" });
@@ -150,7 +148,7 @@ testOfCampaign(
   },
 );
 
-testOfCampaign("the audit is read backwards and searched, and links to its sessions", async () => {
+test("the audit is read backwards and searched, and links to its sessions", ofCampaign, async () => {
   const { ask } = await stand.openCoordinator();
   for (let at = 0; at < 205; at++) await ask("tokens", { kind: "user", name: `user-${at}` });
   const { sessionId } = await ask("sessions", { agent: "greeter" });
@@ -169,7 +167,7 @@ testOfCampaign("the audit is read backwards and searched, and links to its sessi
   await page.getByRole("tab", { name: "timeline" }).waitFor();
 });
 
-testOfCampaign("secrets of this machine are shown by name, and no value reaches the page", async () => {
+test("secrets of this machine are shown by name, and no value reaches the page", ofCampaign, async () => {
   const { project } = stand;
   const value = "a-value-that-nobody-sees";
   writeFileSync(project.path("key"), "0123456789abcdef0123456789abcdef", { mode: 0o600 });
@@ -191,8 +189,9 @@ testOfCampaign("secrets of this machine are shown by name, and no value reaches 
   expect(await page.content()).not.toContain(value);
 });
 
-testOfCampaign(
-  "costs are summed by day, model, agent and session, and an unknown price is never nothing",
+test(
+  "the screen sums costs by day, model, agent and session, and an unknown price is never nothing",
+  ofCampaign,
   async () => {
     const { project } = stand;
     await stand.openLocal();
@@ -219,7 +218,7 @@ testOfCampaign(
   },
 );
 
-testOfCampaign("the filters find sessions that no page has loaded, and say that they search", async () => {
+test("the filters find sessions that no page has loaded, and say that they search", ofCampaign, async () => {
   const { ask, url } = await stand.openCoordinator();
   const needle = await ask("sessions", { agent: "greeter", input: "needle", demands: { gpu: "a100" } });
   for (let at = 0; at < 250; at += 25)

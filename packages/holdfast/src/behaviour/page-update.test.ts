@@ -6,12 +6,11 @@ import { appendFileSync } from "node:fs";
 import { loadavg } from "node:os";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { isCampaign } from "@holdfast/testkit/campaign";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
 import { PageStand } from "../testing/page-stand.ts";
 
 // A figure of a machine that does something else is none, so only a campaign measures.
-const testOfCampaign = test.skipIf(!isCampaign);
 
 const SESSIONS = 1_000;
 const CHANGES = 40;
@@ -25,8 +24,9 @@ afterAll(async () => {
   await browser?.close();
 });
 
-testOfCampaign(
+test(
   "an update is measured from the answer to its commit until the page shows it",
+  ofCampaign,
   async ({ skip }) => {
     if (CHROMIUM === undefined) skip(NO_CHROMIUM);
     const stand = await PageStand.open(browser);

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
 import { call, startCoordinator, tokenIn } from "../testing/coordinator-process.ts";
 import { Project } from "../testing/holdfast-process.ts";
@@ -16,9 +16,6 @@ const FAMILY = new URL("../../../../examples/09-family/family.ts", import.meta.u
 const AGENTS = new URL("../testing/page-agents.ts", import.meta.url).pathname;
 const PICTURES = process.env["HOLDFAST_PAGE_PICTURES"];
 const HOSTILE = new URL("../testing/hostile-agent.ts", import.meta.url).pathname;
-
-// Several processes beside the browser are too much for every run.
-const testOfCampaign = test.skipIf(!isCampaign);
 
 let browser: Browser;
 let project: Project;
@@ -137,9 +134,9 @@ test("a person signs in, sees what waits, answers it by keyboard, and nothing ho
   expect(trouble).toEqual([]);
 });
 
-// It starts several processes beside the browser, so only a campaign runs it.
-testOfCampaign(
+test(
   "a session that no process runs is answered on the page, and takes the answer when it resumes",
+  ofCampaign,
   async () => {
     await page.goto(await startUi());
     const { stdout } = await project.run("run", HOSTILE, "--park");
@@ -168,8 +165,7 @@ test("a code that was used signs nobody in, and the page says what to do", ofCam
   await other.close();
 });
 
-// It starts several processes beside the browser, so only a campaign runs it.
-testOfCampaign("a tree is shown with its budgets, and is found through the palette", async () => {
+test("a tree is shown with its budgets, and is found through the palette", ofCampaign, async () => {
   const { stdout } = await project.run("run", FAMILY, "--budget", "5.00usd", "--json");
   const id = /ses_[0-9a-f-]{36}/.exec(stdout)![0];
   await page.goto(await startUi());
@@ -185,9 +181,9 @@ testOfCampaign("a tree is shown with its budgets, and is found through the palet
   expect(trouble).toEqual([]);
 });
 
-// It starts several processes beside the browser, so only a campaign runs it.
-testOfCampaign(
+test(
   "a user of a coordinator sees only their own sessions, and a revoked token signs them out",
+  ofCampaign,
   async () => {
     const coordinator = await startCoordinator(project);
     const { url } = coordinator;
@@ -222,8 +218,7 @@ testOfCampaign(
   },
 );
 
-// It starts several processes beside the browser, so only a campaign runs it.
-testOfCampaign("a page that is open on a session says when the session was deleted", async () => {
+test("a page that is open on a session says when the session was deleted", ofCampaign, async () => {
   const { stdout } = await project.run("run", FAMILY, "--json");
   const id = /ses_[0-9a-f-]{36}/.exec(stdout)![0];
   const url = new URL(await startUi());
@@ -258,8 +253,7 @@ async function openCoordinator(): Promise<{
   return { url, get: (path) => call(url, admin, path) };
 }
 
-// It starts several processes beside the browser, so only a campaign runs it.
-testOfCampaign("a session is started by a form that shows mistakes at their fields", async () => {
+test("a session is started by a form that shows mistakes at their fields", ofCampaign, async () => {
   const { get } = await openCoordinator();
   await page.keyboard.press("g");
   await page.getByRole("article", { name: "reviewer" }).waitFor();
@@ -284,8 +278,7 @@ testOfCampaign("a session is started by a form that shows mistakes at their fiel
   expect(trouble).toEqual([]);
 });
 
-// It starts several processes beside the browser, so only a campaign runs it.
-testOfCampaign("a person talks with a conversational agent until it ends", async () => {
+test("a person talks with a conversational agent until it ends", ofCampaign, async () => {
   const { url } = await openCoordinator();
   await page.goto(`${url}/ui/start?agent=talker`);
   await page.getByLabel("Request").fill("hello");
@@ -299,9 +292,9 @@ testOfCampaign("a person talks with a conversational agent until it ends", async
   expect(trouble).toEqual([]);
 });
 
-// It starts several processes beside the browser, so only a campaign runs it.
-testOfCampaign(
+test(
   "an answer is kept as the rule that is shown, and several items are answered at once",
+  ofCampaign,
   async () => {
     const { url, get } = await openCoordinator();
     const start = async (): Promise<string> =>
@@ -353,9 +346,9 @@ testOfCampaign(
   },
 );
 
-// It starts several processes beside the browser, so only a campaign runs it.
-testOfCampaign(
+test(
   "the agents screen of a local page reports on each field of the project's agent files",
+  ofCampaign,
   async () => {
     mkdirSync(project.path(".holdfast/agents"), { recursive: true });
     writeFileSync(

@@ -9,12 +9,9 @@
 
 import { ownSandboxes } from "@holdfast/agents";
 import { afterEach, expect, test } from "vitest";
-import { isCampaign } from "@holdfast/testkit/campaign";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { MODES, type Mode } from "../testing/parity-modes.ts";
 import { NOT_PUSHED, openScenario, OUTPUT, type Seen } from "../testing/parity-scenario.ts";
-
-// It takes minutes.
-const testOfCampaign = test.skipIf(!isCampaign);
 
 let open: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -68,9 +65,9 @@ function differences([base, ...others]: readonly [Column, ...Column[]]): readonl
   );
 }
 
-testOfCampaign(
+test(
   "every mode and sandbox shows the model and the person the same",
-  { timeout: 1_800_000 },
+  { ...ofCampaign, timeout: 1_800_000 },
   async () => {
     const [first, ...pairs] = await cells();
     const columns: [Column, ...Column[]] = [await play(first)];
