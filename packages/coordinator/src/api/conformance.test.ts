@@ -23,28 +23,33 @@ const CODES = Object.entries(ERROR_TABLE).flatMap(([code, { rpc }]) =>
 
 const SOME_CODES = ["session_not_found", "storage_unavailable"] as const;
 
+// One API for all methods: its start costs more than the calls of a method.
+let api: StubApi;
+let received: Message[] = [];
+let behaviour: () => unknown;
+beforeAll(async () => {
+  api = await startStubApi((_desc, message) => {
+    received.push(message);
+    return behaviour();
+  });
+});
+afterAll(() => api.close());
+beforeEach(() => {
+  behaviour = () => undefined;
+});
+
 describe.each(METHODS.map((method) => [method.name, method] as const))("%s", (_name, method) => {
   const { desc } = method;
   const token = KINDS.find((kind) => method.callers.has(kind));
   const request = sampleOf(desc.input);
-  let api: StubApi;
-  let received: Message[] = [];
-  let behaviour: () => unknown = () => undefined;
-  beforeAll(async () => {
-    api = await startStubApi((_desc, message) => {
-      received.push(message);
-      return behaviour();
-    });
-  });
-  afterAll(() => api.close());
-  beforeEach(() => {
-    behaviour = () => undefined;
-  });
-
-  const callAll = (to: { token?: string | undefined }, message = request): Promise<Answered[]> => {
+  const callAll = (
+    to: { token?: string | undefined },
+    message = request,
+    ways = WAYS,
+  ): Promise<Answered[]> => {
     received = [];
     const called = to.token === undefined ? { url: api.url } : { url: api.url, token: to.token };
-    return Promise.all(WAYS.map(([, call]) => call(called, desc, message)));
+    return Promise.all(ways.map(([, call]) => call(called, desc, message)));
   };
 
   it("each way to call a method sends the same request and receives the same answer", async () => {
@@ -112,12 +117,14 @@ describe.each(METHODS.map((method) => [method.name, method] as const))("%s", (_n
   });
 
   it("a method accepts the roles that the contract lists, and no others", async () => {
+    // The role is judged before the protocol matters, and it is half of the calls of this file.
+    const ways = isCampaign ? WAYS : WAYS.slice(-1);
     for (const kind of KINDS) {
-      const answers = await callAll({ token: `${kind}-1` });
+      const answers = await callAll({ token: `${kind}-1` }, request, ways);
       if (method.isOpen || method.callers.has(kind)) {
-        expect(answers.map((answered) => "messages" in answered)).toEqual(WAYS.map(() => true));
+        expect(answers.map((answered) => "messages" in answered)).toEqual(ways.map(() => true));
       } else {
-        expect(answers, kind).toEqual(refusals("insufficient_scope", []));
+        expect(answers, kind).toEqual(refusals("insufficient_scope", []).slice(-ways.length));
         expect(tokenFor(method.callers).fix, kind).toMatch(/`holdfast token create|a runner /);
         expect(received).toEqual([]);
       }
@@ -134,7 +141,6 @@ describe.each(METHODS.map((method) => [method.name, method] as const))("%s", (_n
 
 describe("gRPC-Web", () => {
   it("answers as the others do", async () => {
-    const api = await startStubApi();
     const transport = createGrpcWebTransport({ baseUrl: api.url, httpVersion: "1.1" });
     const client = createClient(SessionService, transport);
     const headers = { authorization: "Bearer admin" };
@@ -145,24 +151,22 @@ describe("gRPC-Web", () => {
     let events = 0;
     for await (const _ of client.watch({ sessionId: "a1" }, { headers })) events++;
     expect(events).toBe(2);
-    await api.close();
   });
 });
 
 describe("a method that is not offered", () => {
   it("a method that is not offered is answered with a code of its own", async () => {
-    const api = await startStubApi(undefined, { services: {} });
+    const bare = await startStubApi(undefined, { services: {} });
     const { desc } = METHODS[0]!;
-    const called = { url: api.url, token: "admin" };
+    const called = { url: bare.url, token: "admin" };
     const answers = await Promise.all(WAYS.map(([, call]) => call(called, desc, sampleOf(desc.input))));
     expect(answers).toEqual(refusals("not_implemented", []));
-    await api.close();
+    await bare.close();
   });
 });
 
 describe("requests that the gates refuse", () => {
   it("a refusal by a gate has the form of the caller's protocol and names the reason", async () => {
-    const api = await startStubApi();
     const { desc } = METHODS.find(({ isStream }) => !isStream)!;
     const called = { url: api.url, token: "admin", origin: "https://evil.example" };
     const answers = await Promise.all(WAYS.map(([, call]) => call(called, desc, sampleOf(desc.input))));
@@ -173,7 +177,6 @@ describe("requests that the gates refuse", () => {
     );
     const refused = web.get({ sessionId: "a1" }, { headers: { origin: called.origin } });
     await expect(refused).rejects.toMatchObject({ code: Code.PermissionDenied });
-    await api.close();
   });
 });
 
