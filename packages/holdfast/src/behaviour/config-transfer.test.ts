@@ -1,15 +1,6 @@
 // `holdfast config export` and `import`: one file, two machines, and no secret between them.
 
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { dirname } from "node:path";
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { CanaryScan } from "@holdfast/testkit";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
@@ -30,9 +21,9 @@ class Machine extends Project {
     this.write("work/.holdfast/.gitignore", "*\n");
   }
 
-  write(name: string, text: string): void {
-    mkdirSync(dirname(this.path(name)), { recursive: true });
-    writeFileSync(this.path(name), text, { mode: 0o600 });
+  override write(name: string, text: string): void {
+    super.write(name, text);
+    chmodSync(this.path(name), 0o600);
   }
 
   read(name: string): string {

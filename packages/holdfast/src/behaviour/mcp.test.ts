@@ -1,16 +1,8 @@
 // MCP servers through the real command: trust, the question about a call, and refusals before a session starts.
 
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startScriptedModelServer, type ScriptedModelServer } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -41,8 +33,8 @@ beforeEach(async () => {
     args: [PROGRAM, "good", project.path("log")],
     env: { TEST_TOKEN: "${TEST_TOKEN}" },
   };
-  write(".mcp.json", JSON.stringify({ mcpServers: { test: settings } }));
-  write(
+  project.write(".mcp.json", JSON.stringify({ mcpServers: { test: settings } }));
+  project.write(
     ".holdfast/agents/helper.md",
     "---\nname: helper\ndescription: Helps.\ntools: mcp__test__*\nholdfast: { approvals: { allow: [mcp__test__*] } }\nmcpServers: [test]\n---\nYou help.\n",
   );
@@ -53,11 +45,6 @@ afterEach(async () => {
   await server.close();
   rmSync(home, { recursive: true, force: true });
 });
-
-function write(path: string, text: string): void {
-  mkdirSync(dirname(project.path(path)), { recursive: true });
-  writeFileSync(project.path(path), text);
-}
 
 const logged = (): readonly string[] =>
   existsSync(project.path("log")) ? readFileSync(project.path("log"), "utf8").trim().split("\n") : [];

@@ -1,12 +1,13 @@
 // Agents without a model, through the real command: a script is the agent, its parameters are the input, and its output is the result.
 
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { expectError } from "../testing/expect-error.ts";
 import { Project } from "../testing/holdfast-process.ts";
+import { writeScript } from "../testing/script-files.ts";
 
 let project: Project;
 let home: string;
@@ -14,9 +15,9 @@ let home: string;
 beforeEach(async () => {
   project = new Project();
   home = mkdtempSync(join(tmpdir(), "holdfast-home-"));
-  writeScript("count", 'wc -w < "$2"');
+  writeScript(project, "count", 'wc -w < "$2"');
   writeAgent("words", "count");
-  write("notes.txt", "one two three\n");
+  project.write("notes.txt", "one two three\n");
   await run("agents", "trust");
 });
 afterEach(async () => {
@@ -24,23 +25,8 @@ afterEach(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-function write(path: string, text: string): void {
-  mkdirSync(dirname(project.path(path)), { recursive: true });
-  writeFileSync(project.path(path), text);
-}
-function writeScript(name: string, code: string, fields: object = {}): void {
-  const manifest = {
-    name,
-    description: `Does ${name}.`,
-    script_file: "main.sh",
-    parameters_schema: { properties: { file: { type: "string" } }, required: ["file"] },
-    ...fields,
-  };
-  write(`.holdfast/scripts/${name}/script.json`, JSON.stringify(manifest));
-  write(`.holdfast/scripts/${name}/main.sh`, `${code}\n`);
-}
 function writeAgent(name: string, script: string, more = ""): void {
-  write(
+  project.write(
     `.holdfast/agents/${name}.md`,
     `---\nname: ${name}\ndescription: Counts.\nholdfast:\n  script: ${script}\n${more}---\nCounts the words of a file.\n`,
   );
@@ -69,7 +55,7 @@ test(
   "the output schema makes JSON of the output, and another output fails the session",
   ofCampaign,
   async () => {
-    writeScript("facts", 'echo "{\\"words\\": $(wc -w < "$2")}"');
+    writeScript(project, "facts", 'echo "{\\"words\\": $(wc -w < "$2")}"');
     const output =
       "  output: { type: object, properties: { words: { type: integer } }, required: [words] }\n";
     writeAgent("facts", "facts", output);
@@ -101,7 +87,7 @@ test(
 test("fields that need a model, and a script that was not pushed, refuse the run", ofCampaign, async () => {
   writeAgent("both", "count", "  agents: [words]\n");
   writeAgent("fresh", "fresh");
-  writeScript("fresh", "");
+  writeScript(project, "fresh", "");
   writeAgent("list", "count", "  scripts: [count]\n");
   expectError(await run("run", "both", "--input", NOTES), 3, "E_AGENT_INVALID", [
     "no model that could use holdfast.agents",
@@ -115,8 +101,8 @@ test(
   ofCampaign,
   async () => {
     const wait = 'echo x >> "$2"; while [ ! -e go ]; do sleep 0.05; done; echo old';
-    writeScript("again", wait, { effect: "repeatable" });
-    writeScript("once", wait);
+    writeScript(project, "again", wait, { effect: "repeatable" });
+    writeScript(project, "once", wait);
     writeAgent("again", "again");
     writeAgent("once", "once");
     await run("agents", "trust");
@@ -132,9 +118,9 @@ test(
       killed.kill("SIGKILL");
       await killed.finished;
     }
-    writeScript("again", "echo new", { effect: "repeatable" });
+    writeScript(project, "again", "echo new", { effect: "repeatable" });
     await run("script", "push", "again");
-    write("go", "");
+    project.write("go", "");
     const resumed = await run("resume", "again");
     expect(resumed.code, resumed.stderr).toBe(0);
     expect(resumed.stdout.trim()).toBe("old");

@@ -1,8 +1,8 @@
 // The library of scripts through the real command: new, push, list, show, run, history, rollback, and bad input.
 
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import {
   startScriptedModelServer,
   type Conversation,
@@ -13,6 +13,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { expectError } from "../testing/expect-error.ts";
 import { Project } from "../testing/holdfast-process.ts";
+import { writeScript } from "../testing/script-files.ts";
 
 let project: Project;
 let home: string;
@@ -20,29 +21,13 @@ let home: string;
 beforeEach(() => {
   project = new Project();
   home = mkdtempSync(join(tmpdir(), "holdfast-home-"));
-  writeScript("count", 'wc -w < "$2"');
+  writeScript(project, "count", 'wc -w < "$2"');
 });
 
 afterEach(async () => {
   await project.dispose();
   rmSync(home, { recursive: true, force: true });
 });
-
-function write(path: string, text: string): void {
-  mkdirSync(dirname(project.path(path)), { recursive: true });
-  writeFileSync(project.path(path), text);
-}
-function writeScript(name: string, code: string, fields: object = {}): void {
-  const manifest = {
-    name,
-    description: `Does ${name}.`,
-    script_file: "main.sh",
-    parameters_schema: { properties: { file: { type: "string" } }, required: ["file"] },
-    ...fields,
-  };
-  write(`.holdfast/scripts/${name}/script.json`, JSON.stringify(manifest));
-  write(`.holdfast/scripts/${name}/main.sh`, `${code}\n`);
-}
 
 const run = (...args: string[]) =>
   project.finish(args, { stdin: "", env: { HOME: home, XDG_DATA_HOME: undefined } });
@@ -54,11 +39,11 @@ test(
     expectError(await run("script", "push"), 12, "E_POLICY_DENIED", ["have not trusted this project"]);
     expect((await run("script", "list")).stdout).toMatch(/count +untrusted/);
     expect((await run("agents", "trust")).stdout).toContain("its 1 script with their present content");
-    write("notes.txt", "one two\n");
+    project.write("notes.txt", "one two\n");
     const call = ["script", "run", "count", '{"file": "notes.txt"}'] as const;
     expect((await run(...call)).stdout.trim()).toBe("2");
 
-    writeScript("count", 'wc -c < "$2"');
+    writeScript(project, "count", 'wc -c < "$2"');
     expect((await run("script", "list")).stdout).toContain("push it to use it");
     const before = await run(...call);
     expect(before.stdout.trim()).toBe("2");
@@ -78,8 +63,10 @@ test(
   "a script keeps the folder, the exit code and the streams of its call, and knows its own folder",
   ofCampaign,
   async () => {
-    writeScript("where", 'pwd; cat "$SCRIPT_DIR/data.txt"; echo no >&2; exit 7', { parameters_schema: {} });
-    write(".holdfast/scripts/where/data.txt", "beside");
+    writeScript(project, "where", 'pwd; cat "$SCRIPT_DIR/data.txt"; echo no >&2; exit 7', {
+      parameters_schema: {},
+    });
+    project.write(".holdfast/scripts/where/data.txt", "beside");
     await run("agents", "trust");
     const { code, stdout, stderr } = await run("script", "run", "where");
     expect({ code, stdout, stderr }).toEqual({
@@ -93,7 +80,7 @@ test(
 test("script new writes a script that can be pushed and run", async () => {
   await run("script", "new", "words", "--user");
   expect((await run("script", "push", "words")).code).toBe(0);
-  write("notes.txt", "one two\n");
+  project.write("notes.txt", "one two\n");
   expect((await run("script", "run", "words", '{"file": "notes.txt"}')).stdout.trim()).toBe("2");
   expectError(await run("script", "new", "words", "--user"), 2, "E_USAGE", ["of that name already"]);
 });
@@ -118,14 +105,14 @@ describe("in a session", () => {
       env: { HOME: home, XDG_DATA_HOME: undefined, HOLDFAST_SCRIPTED_MODEL_URL: server.url },
     });
   const writeAgent = (names: string): void =>
-    write(
+    project.write(
       ".holdfast/agents/helper.md",
       `---\nname: helper\ndescription: Helps.\ntools: Read\nholdfast:\n  scripts: [${names}]\n  approvals: { allow: [script__*] }\n---\nYou help.\n`,
     );
 
   test("an agent file that names a script calls it, and logs show the call as a pair", async () => {
     writeAgent("count");
-    write("notes.txt", "one two three\n");
+    project.write("notes.txt", "one two three\n");
     await run("agents", "trust");
     let results = "";
     script = (conversation) => {
@@ -146,8 +133,8 @@ describe("in a session", () => {
     ofCampaign,
     async () => {
       const wait = 'echo x >> "$2"; while [ ! -e go ]; do sleep 0.05; done';
-      writeScript("once", wait);
-      writeScript("again", wait, { effect: "repeatable" });
+      writeScript(project, "once", wait);
+      writeScript(project, "again", wait, { effect: "repeatable" });
       writeAgent("once, again");
       await run("agents", "trust");
       let results = "";
@@ -166,7 +153,7 @@ describe("in a session", () => {
         running = start("resume", "k");
       }
       await until(() => readFileSync(project.path("again.txt"), "utf8") === "x\nx\n");
-      write("go", "");
+      project.write("go", "");
       const { code, stderr } = await running.finished;
       expect(code, stderr).toBe(0);
       expect(readFileSync(project.path("once.txt"), "utf8")).toBe("x\n");
@@ -185,7 +172,7 @@ describe("in a session", () => {
       ] as const) {
         writeAgent(names);
         if (names === "cuont") await run("agents", "trust");
-        writeScript("fresh", "");
+        writeScript(project, "fresh", "");
         expectError(await start("run", "helper", "x").finished, 3, "E_AGENT_INVALID", [says]);
       }
       expect(server.requests).toHaveLength(0);

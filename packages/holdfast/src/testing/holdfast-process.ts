@@ -13,9 +13,17 @@
 
 import { isCampaign } from "@holdfast/testkit/campaign";
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, join, relative } from "node:path";
+import { delimiter, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { CanaryScan, entriesBelow } from "@holdfast/testkit";
 import { callCommand, type Finished } from "./command-calls.ts";
@@ -197,6 +205,12 @@ export class Project {
 
   path(name: string): string {
     return join(this.folder, name);
+  }
+
+  /** Writes a file of the project, and makes its folder. */
+  write(name: string, text: string): void {
+    mkdirSync(dirname(this.path(name)), { recursive: true });
+    writeFileSync(this.path(name), text);
   }
 
   /** End what still runs, search what is left for secrets, and remove the folder. @throws Error when one was found. */

@@ -1,8 +1,8 @@
 // `ModelProject`: a project whose agents ask a scripted model, with a home folder outside of it.
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import {
   startScriptedModelServer,
   type Conversation,
@@ -37,11 +37,6 @@ export class ModelProject extends Project {
     this.variables = variables;
     this.home = home;
     this.server = server;
-  }
-
-  write(path: string, text: string): void {
-    mkdirSync(dirname(this.path(path)), { recursive: true });
-    writeFileSync(this.path(path), text);
   }
 
   override async dispose(): Promise<void> {
