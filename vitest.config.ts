@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { defineConfig, type Plugin } from "vitest/config";
 import { edited, type Edit } from "./scripts/mutant-edit.ts";
+import { TestOrder } from "./scripts/test-order.ts";
 
 /** Plants a mutant of `scripts/mutants.ts` as its file is loaded. */
 function mutant(edit: Edit): Plugin {
@@ -43,6 +44,7 @@ export default defineConfig({
     isolate: false,
     // Half the time of the tests is waiting for programs that they started, so two workers keep one core busy.
     maxWorkers: 2 * availableParallelism(),
+    sequence: { sequencer: TestOrder },
     // A test that waits for several programs takes a minute on a machine with much other work.
     testTimeout: 180_000,
     hookTimeout: 180_000,
