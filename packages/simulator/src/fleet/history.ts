@@ -4,7 +4,7 @@
 //   - L1: A result is a register that is written once: a request that begins after an answer receives the same result.
 
 import { isEnded, type Session } from "@holdfast/core";
-import type { Violated } from "../world/watched-storage.ts";
+import type { Violated } from "../world/account-checks.ts";
 
 interface Answered {
   readonly pollId: string;

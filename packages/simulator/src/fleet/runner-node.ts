@@ -22,7 +22,7 @@ import type { Effects } from "../programs/effects.ts";
 import type { EventLog } from "../world/event-log.ts";
 import { ProcessLife, type SimulatedTime } from "../world/process-life.ts";
 import { programAgents, programTasks, type ProgramWorld } from "../programs/program-agent.ts";
-import type { Violated } from "../world/watched-storage.ts";
+import type { Violated } from "../world/account-checks.ts";
 import type { Calls, Server } from "./calls.ts";
 import type { Coordinator } from "./coordinator-node.ts";
 import { RunnerConnection } from "./runner-connection.ts";

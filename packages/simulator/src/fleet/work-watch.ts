@@ -10,7 +10,8 @@
 import type { RecordedError, TraceEvent } from "@holdfast/core";
 import type { ProcessLife } from "../world/process-life.ts";
 import type { Scheduler } from "../world/scheduler.ts";
-import type { SessionAccount, Violated } from "../world/watched-storage.ts";
+import type { Violated } from "../world/account-checks.ts";
+import type { SessionAccount } from "../world/watched-storage.ts";
 
 /** The time that a runner has to notice its losses after a pause. */
 const NOTICES_MS = 1_000;

@@ -6,7 +6,8 @@ import type { Effects } from "../programs/effects.ts";
 import { HANDED_OVER } from "../programs/nodes.ts";
 import { PARTIAL } from "../programs/program-agent.ts";
 import { NEVER, type Value } from "../programs/program.ts";
-import { journalText, type SessionAccount, type Violated } from "../world/watched-storage.ts";
+import type { Violated } from "../world/account-checks.ts";
+import { journalText, type SessionAccount } from "../world/watched-storage.ts";
 
 export interface JudgeOptions {
   readonly storage: AgentStorage;

@@ -1,6 +1,6 @@
 // Tests of `WatchedStorage`: which rare cases it reports as violations, and which not.
 
-import type { Change, ChangeResult } from "@holdfast/core";
+import type { Budget, Change, ChangeResult } from "@holdfast/core";
 import { storageWith } from "@holdfast/core/internal";
 import { MemoryStorage } from "@holdfast/runtime";
 import { expect, test } from "vitest";
@@ -23,10 +23,19 @@ class Lavish extends MemoryStorage {
   }
 }
 
+/** A storage whose hours are shorter than they should be. */
+class Hasty extends MemoryStorage {
+  override commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
+    return super.commit(changes, now === 1 ? now : now + 60_000);
+  }
+}
+
+type Charge = NonNullable<Extract<Change, { readonly type: "commit_batch" }>["charges"]>[number];
+
 const amount = { tokens: 60, costMicroUsd: 0, steps: 0, turns: 0 };
 
 /** A claimed session that may spend 100 tokens, in a watched storage, with the promises that were broken. */
-async function watch(inner: MemoryStorage = new MemoryStorage()) {
+async function watch(inner: MemoryStorage = new MemoryStorage(), budget: Budget = { maxTokens: 100 }) {
   const broken: string[] = [];
   const { storage } = new WatchedStorage(inner, (promise) => void broken.push(promise), {
     changed: () => {},
@@ -40,11 +49,11 @@ async function watch(inner: MemoryStorage = new MemoryStorage()) {
     seed: 1,
     flags: 0,
     format: 1,
-    budget: { maxTokens: 100 },
+    budget,
   } as const;
   await storage.commit([creation], 0);
   const claim = await storage.claim({ sessionId: "ses-1", owner: "o", now: 0, leaseMs: 1_000 });
-  const spend = (task: number): Change => ({
+  const spend = (task: number, more: readonly Charge[] = []): Change => ({
     type: "commit_batch",
     sessionId: "ses-1",
     token: claim.status === "claimed" ? claim.token : 0,
@@ -52,7 +61,7 @@ async function watch(inner: MemoryStorage = new MemoryStorage()) {
     records: [],
     entries: [],
     consumed: [],
-    charges: [{ type: "reserve", task, amount }],
+    charges: [{ type: "reserve", task, amount }, ...more],
   });
   const limit = (maxTokens: number): Change => ({
     type: "set_budget",
@@ -75,6 +84,17 @@ test("B1: an admission above the current limit is a violation", async () => {
   expect(broken).toEqual([]);
   await storage.commit([spend(1)], 1);
   expect(broken).toEqual(["B1"]);
+});
+
+test("B3: an admission after the window has rolled on is no violation, and one within it is", async () => {
+  const hourly: Budget = { windows: [{ per: "hour", maxTokens: 100 }] };
+  for (const inner of [new MemoryStorage(), new Hasty()]) {
+    const { storage, broken, spend } = await watch(inner, hourly);
+    await storage.commit([spend(0, [{ type: "settle", task: 0, used: amount }])], 1);
+    const hour = 3_600_000;
+    await storage.commit([spend(1)], inner instanceof Hasty ? hour - 1 : hour + 1);
+    expect(broken).toEqual(inner instanceof Hasty ? ["B3"] : []);
+  }
 });
 
 test("K10c: a schedule that fires twice for one time is a violation, unless it was removed and put again", async () => {

@@ -5,7 +5,6 @@
 // After every call it reads the rows and their pending signals, which show parents, children and their events.
 
 import {
-  spentIn,
   decodeJson,
   encodeRecords,
   isEnded,
@@ -25,6 +24,7 @@ import {
   type StoredSignal,
 } from "@holdfast/core";
 import { importedBy, storageWith } from "@holdfast/core/internal";
+import { checkAccount, checkSpending, type Step, type Violated } from "./account-checks.ts";
 
 /** The expected state of one session. */
 export class SessionAccount {
@@ -58,8 +58,6 @@ export class SessionAccount {
   }
 }
 
-export type Violated = (promise: string, what: string) => void;
-
 export interface Watcher {
   /** The time of the processes that serve the storage, where that is known. */
   servedAt?(): number | undefined;
@@ -69,12 +67,6 @@ export interface Watcher {
   born(row: Session): void;
   /** A session was claimed for `owner`; `before` held it and had not released it. */
   claimed?(sessionId: string, owner: string, before: string | undefined): void;
-}
-
-/** A row as it was and as it is. */
-interface Step {
-  readonly before: Session | undefined;
-  readonly after: Session;
 }
 
 export class WatchedStorage {
@@ -121,9 +113,9 @@ export class WatchedStorage {
   #commitPart(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
     const committing = this.#inner.commit(changes, now);
     const named = changes.flatMap(namedBy);
-    return this.#inOrder(committing, named, (results) => {
+    const note = (results: readonly ChangeResult[]): void =>
       changes.forEach((change, i) => this.#note(change, results[i]));
-    });
+    return this.#inOrder(committing, named, note, now);
   }
 
   #claim(claim: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
@@ -162,6 +154,7 @@ export class WatchedStorage {
     asking: Promise<T>,
     named: readonly string[] | undefined,
     note: (answer: T) => void,
+    now = 0,
   ): Promise<T> {
     const { reader } = this.#inner;
     // A change reaches sessions above and below, so all rows are read, also those that an earlier call makes and nobody has noted.
@@ -180,14 +173,18 @@ export class WatchedStorage {
       .then(() => Promise.all([asking, reading]))
       .then(([answer, found]) => {
         note(answer);
-        this.#look(found.flat());
+        this.#look(found.flat(), now);
         return answer;
       });
     this.#last = noted.catch(() => {});
     return noted;
   }
 
-  #look(found: readonly { readonly row: Session; readonly signals: readonly StoredSignal[] }[]): void {
+  /** @param now the time of the commit after which the rows were read; 0 after another call. */
+  #look(
+    found: readonly { readonly row: Session; readonly signals: readonly StoredSignal[] }[],
+    now: number,
+  ): void {
     const steps: Step[] = [];
     for (const { row, signals } of found) {
       const { row: before } = this.account(row.sessionId);
@@ -197,9 +194,9 @@ export class WatchedStorage {
       steps.push({ before, after: row });
       if (before === undefined) this.#watcher.born(row);
     }
-    for (const { before, after } of steps) checkAccount(before, after, this.#violated);
+    for (const { before, after } of steps) checkAccount({ before, after }, now, this.#violated);
     for (const step of steps) this.#judgeFamily(step);
-    for (const { before, after } of steps) checkSpending(before, after, this.#violated);
+    for (const { before, after } of steps) checkSpending({ before, after }, this.#violated);
     for (const { after } of steps) this.#watcher.changed(after);
   }
 
@@ -523,68 +520,6 @@ function isLastWord(name: string, payload: string | undefined): boolean {
   if (name.startsWith("child-end:")) return true;
   if (!name.startsWith("child:") || payload === undefined) return false;
   return isLastEvent(decodeJson(payload) as ChildEvent);
-}
-
-const AMOUNTS = ["tokens", "costMicroUsd", "steps", "turns"] as const;
-const LIMIT_OF = {
-  tokens: "maxTokens",
-  costMicroUsd: "maxCostMicroUsd",
-  steps: "maxSteps",
-  turns: "maxTurns",
-} as const;
-
-/** B1, budget-3. A limit may be set below what is spent: then nothing more is. */
-function checkAccount(
-  before: Session | undefined,
-  { sessionId, account }: Session,
-  violated: Violated,
-): void {
-  if (account === undefined) return;
-  for (const amount of AMOUNTS) {
-    const spent = account.spent[amount];
-    const reserved = account.reserved[amount];
-    const max = account.limits[LIMIT_OF[amount]] ?? Infinity;
-    const had = (before?.account?.spent[amount] ?? 0) + (before?.account?.reserved[amount] ?? 0);
-    if (spent + reserved > Math.max(max, had))
-      violated("B1", `${sessionId} has spent ${spent} and reserved ${reserved} of ${max} ${amount}`);
-    for (const { per, [LIMIT_OF[amount]]: most = Infinity } of account.limits.windows ?? []) {
-      // As of the latest charge: a window that has rolled on since only has more room.
-      const now = Math.max(0, ...(account.ledgers?.[per] ?? []).map(([at]) => at));
-      const inWindow = spentIn(account.ledgers, per, now)[amount];
-      const wasIn =
-        spentIn(before?.account?.ledgers, per, now)[amount] + (before?.account?.reserved[amount] ?? 0);
-      if (inWindow + reserved > Math.max(most, wasIn))
-        violated(
-          "B3",
-          `${sessionId} has spent ${inWindow} and reserved ${reserved} of ${most} ${amount} per ${per}`,
-        );
-    }
-    if (![spent, reserved].every((value) => Number.isSafeInteger(value) && value >= 0))
-      violated("budget-3", `${sessionId} has spent ${spent} and reserved ${reserved} ${amount}`);
-  }
-}
-
-/** B2. The spent amount shrinks only when the charges for lost attempts are released, all of them at once. */
-function checkSpending(
-  before: Session | undefined,
-  { sessionId, account }: Session,
-  violated: Violated,
-): void {
-  const had = before?.account;
-  if (had === undefined || account === undefined) return;
-  for (const amount of AMOUNTS) {
-    const released = account.lost === undefined ? (had.lost?.[amount] ?? 0) : 0;
-    if (account.spent[amount] < had.spent[amount] - released)
-      violated(
-        "B2",
-        `${sessionId} had spent ${had.spent[amount]} ${amount}, and now ${account.spent[amount]}`,
-      );
-    if ((account.lost?.[amount] ?? 0) > account.spent[amount])
-      violated(
-        "B2",
-        `${sessionId} lost ${account.lost?.[amount]} ${amount} of ${account.spent[amount]} spent`,
-      );
-  }
 }
 
 /** Records as a text that is the same for the same records. */
