@@ -296,7 +296,7 @@ export class Worktrees {
     const { path, base, snapshot } = record;
     const place = await this.#snapshotPlace(record);
     const own = await gitIn(path, ["rev-parse", "--path-format=absolute", "--git-path", "index"], settings);
-    await beginIndex(place, own.stdout.trim(), settings);
+    await beginIndex(place, own.stdout.trim(), base, settings);
     if (snapshot === undefined) return;
     await restoreFiles(place, base, snapshot, settings);
     await gitIn(path, ["update-ref", "-m", "holdfast: fork", place.ref, snapshot], settings);

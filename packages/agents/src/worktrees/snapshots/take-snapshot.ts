@@ -7,8 +7,8 @@
 //   take-snapshot-4. Files that git ignores, repositories inside of the folder, `.git` and `.holdfast` are left out.
 
 import { randomBytes } from "node:crypto";
-import { copyFileSync, existsSync, lstatSync, renameSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { copyFileSync, existsSync, lstatSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 
 import { isRepository } from "../../tasks/stage.ts";
@@ -23,7 +23,6 @@ import { isOwnPath, namesIn, snapshotGit, type SnapshotGit, type SnapshotPlace }
 /** A larger file is in no snapshot. The whole of it would be stored again after each change. */
 const FILE_BYTES_MAX = 100 * 1024 * 1024;
 const IDENTITY = identity("snapshot@holdfast.invalid");
-const NO_OBJECT = "0".repeat(40);
 
 /** @throws HoldfastError `limit_exceeded` or `conflict` for files that cannot be kept, `invalid_input` with the words of git. */
 export async function takeSnapshot(place: SnapshotPlace, settings: GitSettings): Promise<FileSnapshot> {
@@ -32,6 +31,7 @@ export async function takeSnapshot(place: SnapshotPlace, settings: GitSettings):
   const head = await headOf(place, run);
   const before = await snapshotAt(ref, run);
   // The index is replaced in one step: a crash leaves the old one, which is as good.
+  removeDrafts(index);
   const draft = `${index}-${randomBytes(6).toString("hex")}`;
   try {
     if (existsSync(index)) copyFileSync(index, draft);
@@ -39,10 +39,10 @@ export async function takeSnapshot(place: SnapshotPlace, settings: GitSettings):
     if (!existsSync(draft) && head !== null) {
       // Nothing is known then of the files on the disk, so that all of them are read.
       await inDraft(["read-tree", head]);
-      await dropOwnFiles(inDraft);
+      await dropOwnFiles(head, inDraft);
     }
     const { changed, gone } = await findChanges(root, head, inDraft);
-    await dropFiles(gone, inDraft);
+    await dropFiles(gone, head, inDraft);
     for (let at = 0; at < changed.length; at += FILES_PER_CALL)
       await updateIndex(await storeFiles(root, changed.slice(at, at + FILES_PER_CALL), run), inDraft);
     const tree = (await inDraft(["write-tree"])).stdout.trim();
@@ -50,10 +50,19 @@ export async function takeSnapshot(place: SnapshotPlace, settings: GitSettings):
     const commit = isSame ? before.commit : await keep(place, { tree, head }, before?.commit, run);
     if (existsSync(draft)) renameSync(draft, index);
     return { commit, head };
+  } catch (error) {
+    // Git may have refused a damaged index. The next attempt makes another one.
+    if (HoldfastError.is(error) && error.code === "invalid_input") rmSync(index, { force: true });
+    throw error;
   } finally {
-    rmSync(draft, { force: true });
-    rmSync(`${draft}.lock`, { force: true });
+    removeDrafts(index);
   }
+}
+
+/** Removes what this attempt, and one that was killed, have left beside the index. */
+function removeDrafts(index: string): void {
+  for (const name of readdirSync(dirname(index)))
+    if (name.startsWith(`${basename(index)}-`)) rmSync(join(dirname(index), name), { force: true });
 }
 
 /**
@@ -63,23 +72,30 @@ export async function takeSnapshot(place: SnapshotPlace, settings: GitSettings):
 export async function beginIndex(
   place: SnapshotPlace,
   checkout: string,
+  head: string,
   settings: GitSettings,
 ): Promise<void> {
   const { index } = place;
   const run = await snapshotGit(place, settings);
   copyFileSync(checkout, index);
-  await dropOwnFiles((args, call) => run(args, { ...call, env: { GIT_INDEX_FILE: index } }));
+  await dropOwnFiles(head, (args, call) => run(args, { ...call, env: { GIT_INDEX_FILE: index } }));
 }
 
 /** take-snapshot-4. A repository may have them in its commits. */
-async function dropOwnFiles(inIndex: SnapshotGit): Promise<void> {
+async function dropOwnFiles(head: string, inIndex: SnapshotGit): Promise<void> {
   const { stdout } = await inIndex(["ls-files", "-z", "--", `:(glob)**/${OWN_FOLDER}/**`]);
-  await dropFiles(namesIn(stdout), inIndex);
+  await dropFiles(namesIn(stdout), head, inIndex);
 }
 
-async function dropFiles(paths: readonly string[], inIndex: SnapshotGit): Promise<void> {
-  const lines = paths.map((path) => `0 ${NO_OBJECT}\t${path}\0`).join("");
+/** @param id any object of the repository. */
+async function dropFiles(paths: readonly string[], id: string | null, inIndex: SnapshotGit): Promise<void> {
+  const lines = paths.map((path) => `0 ${noObject(id)}\t${path}\0`).join("");
   if (lines !== "") await updateIndex(lines, inIndex);
+}
+
+/** The id of no object, as long as those of the repository are. */
+function noObject(id: string | null): string {
+  return "0".repeat(id?.length ?? 40);
 }
 
 async function updateIndex(lines: string, inIndex: SnapshotGit): Promise<void> {
@@ -149,7 +165,7 @@ async function keep(
   const parents = [before, head].flatMap((id) => (typeof id === "string" ? ["-p", id] : []));
   const input = `Files of session ${session}\n\nHoldfast-Head: ${head ?? "none"}\n`;
   const commit = (await run(["commit-tree", tree, ...parents], { input, env: IDENTITY })).stdout.trim();
-  await run(["update-ref", "-m", "holdfast: snapshot", ref, commit, before ?? NO_OBJECT]);
+  await run(["update-ref", "-m", "holdfast: snapshot", ref, commit, before ?? noObject(commit)]);
   return commit;
 }
 
