@@ -7,7 +7,11 @@ export {
   type WorkspaceOptions,
   type WriteOptions,
 } from "./workspace/workspace.ts";
-export { type WorkspaceCapabilities, type WorkspaceLimitName } from "./workspace/capabilities.ts";
+export {
+  type FileSnapshot,
+  type WorkspaceCapabilities,
+  type WorkspaceLimitName,
+} from "./workspace/capabilities.ts";
 export { type CommandRunner } from "./workspace/command-runner.ts";
 export { WORKSPACE_LIMITS, type WorkspaceLimits } from "./workspace/limits.ts";
 export { INHERITED_VARIABLES, type Environment } from "@holdfast/runtime/internal";
@@ -75,7 +79,7 @@ export { fullModelName, MODEL_ALIASES } from "./models/model-names.ts";
 export { contextWindow, modelPrices, type PriceList } from "./models/prices.ts";
 export { entryTokens } from "./models/request-size.ts";
 
-export { ModelLoop, type ModelLoopOptions } from "./model-loop/model-loop.ts";
+export { ModelLoop, type ModelLoopOptions, type PlaceSession } from "./model-loop/model-loop.ts";
 export {
   type AnyCapability,
   type Capability,
@@ -233,7 +237,7 @@ export {
   readProjectInstructions,
   type ProjectInstructions,
 } from "./capabilities/instructions-capability.ts";
-export { emptyFolderOf, openEmptyFolder } from "./worktrees/empty-folder.ts";
+export { EmptyFolders } from "./worktrees/empty-folder.ts";
 export {
   Worktrees,
   type ListedWorktree,

@@ -164,6 +164,8 @@ export function mcpCapability(servers: McpServers): Capability<any> {
       }
       return facts.length === 0 ? null : facts;
     },
+    move: (facts: readonly ServerFact[], { workspace }) =>
+      Promise.resolve(facts.map((fact) => ({ ...fact, folder: workspace.root }))),
     offer: (facts: readonly ServerFact[]) => ({
       instructions: facts.map(promptPart).join("\n"),
       tools: facts.flatMap((fact) => fact.tools.map((tool) => toolOf(fact, tool))),

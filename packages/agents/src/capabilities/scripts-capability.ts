@@ -203,6 +203,13 @@ export function scriptsCapability(
       }
       return facts.length === 0 ? null : facts;
     },
+    move: async (facts: readonly ScriptFact[], { workspace: { root } }) => {
+      for (const { hash, manifest } of facts) {
+        const { content } = versionOf(manifest.name, hash, places);
+        await writeScript(await pickWorkspace(workspace, root), manifest, content);
+      }
+      return facts;
+    },
     offer: (facts: readonly ScriptFact[]) => ({
       instructions: promptPart(facts),
       tools: facts.map((fact) => scriptTool(fact, tasks[fact.manifest.effect])),

@@ -193,6 +193,17 @@ export function skillsCapability({
       const facts = skills.map(({ name, description, hash }) => ({ name, description, hash: hash ?? "" }));
       return facts.length === 0 ? null : facts;
     },
+    move: async (facts, { agent, workspace: { root } }) => {
+      if (agent.workspace !== "empty") return facts;
+      const opened = await pickWorkspace(workspace, root);
+      // The snapshot of a turn that wrote nothing has no file. A file that is there may be the agent's.
+      const { files } = await opened.listFiles();
+      for (const fact of facts) {
+        const path = `skills/${fact.name}.md`;
+        if (!files.includes(path)) await opened.writeFile(path, bodyOf(contentOf(fact)).file);
+      }
+      return facts;
+    },
     offer: (facts) => ({
       instructions: promptPart(facts),
       tools: [readSkillTool(facts, (ctx, input) => ctx.scheduleTask(readSkill, input))],

@@ -40,6 +40,11 @@ export interface Capability<Facts extends Json = Json> {
    */
   readonly prepare: (session: CapabilitySession, task: TaskContext) => Promise<Facts | null>;
   readonly offer: (facts: Facts) => CapabilityOffer;
+  /**
+   * The facts for a fork, whose workspace is another folder. Absent where neither facts nor files depend on the folder. It is called in a
+   * task of the fork, and again after a crash.
+   */
+  readonly move?: (facts: Facts, session: CapabilitySession) => Promise<Facts>;
 }
 
 /** A capability of a list with capabilities of different facts. Each gets only the facts that it returned itself. */
@@ -60,6 +65,20 @@ export async function prepareCapabilities(
   }
   refuseDoubledTools(capabilities, facts, builtIn, session.agent);
   return facts;
+}
+
+/** The facts of a session for its fork in another folder. */
+export async function moveCapabilities(
+  capabilities: readonly AnyCapability[],
+  facts: CapabilityFacts,
+  session: CapabilitySession,
+): Promise<CapabilityFacts> {
+  const moved: Record<string, Json> = { ...facts };
+  for (const { name, move } of capabilities) {
+    const own = facts[name];
+    if (own !== undefined && move !== undefined) moved[name] = (await move(own, session)) as Json;
+  }
+  return moved;
 }
 
 /** The offers of the capabilities that the session uses, in the order of the loop's list. */

@@ -17,20 +17,21 @@ import { z } from "zod";
 
 import type { AgentRecord } from "../agent-files/agent-record.ts";
 import { modelTask, type ModelSource } from "../models/model-task.ts";
+import type { FileSnapshot } from "../workspace/capabilities.ts";
 import { pickWorkspace, type WorkspaceSource } from "../tasks/workspace-source.ts";
 import { defineWorkspaceTasks, type WorkspaceTasks } from "../tasks/workspace-tasks.ts";
 import { conversationTail, earlierResult } from "./compaction/boundary-tasks.ts";
 import { windowOf } from "./compaction/context-size.ts";
 import { readResult } from "./compaction/read-result.ts";
-import { prepareCapabilities, type AnyCapability } from "./capability.ts";
+import { moveCapabilities, prepareCapabilities, type AnyCapability } from "./capability.ts";
 import { standardSchema } from "./json-schema.ts";
 import { delegate, delegateFacts, finishChildTask, type FinishChild } from "./tools/delegate.ts";
 import { askUser, proposePlan, todo } from "./tools/loop-tools.ts";
 import { hookTask, type HookScripts } from "./hooks/hook-task.ts";
 import type { ProjectRules } from "./permission/ask-permission.ts";
-import { FIRST_STATE, type ModelState } from "./model-state.ts";
+import { FIRST_STATE, type ModelState, type SessionFiles } from "./model-state.ts";
 import { ModelTurn } from "./turn/model-turn.ts";
-import type { LoopParts, Prepared } from "./turn/turn-draft.ts";
+import type { KeepFiles, LoopParts, OpenedFork, Prepared } from "./turn/turn-draft.ts";
 import type { Tool } from "./tools/tool.ts";
 import { readWorkspaceFacts } from "./workspace-facts.ts";
 import { workspaceTools } from "./tools/workspace-tools.ts";
@@ -43,7 +44,9 @@ export interface ModelLoopOptions {
   /** The root of the workspace of sessions that start here. */
   readonly root: string;
   /** The workspace of a session that starts here; the one of the root by default. It is called in a task, and again after a crash. */
-  readonly place?: (record: AgentRecord, task: TaskContext) => Promise<SessionPlace>;
+  readonly place?: PlaceSession;
+  /** Keeps the files of a session's own workspace. It is called in a task of that session, and again after a crash. */
+  readonly keepFiles?: KeepFiles;
   /**
    * Tells the model of a parent what became of the workspace of a child that has ended; `null` when there is nothing to say. It is called
    * in a task of the parent, and again after a crash.
@@ -66,6 +69,13 @@ export interface ModelLoopOptions {
   readonly contextWindow?: (model: string | null) => number;
 }
 
+/** @param begin the files that the workspace of a fork begins with. */
+export type PlaceSession = (
+  record: AgentRecord,
+  task: TaskContext,
+  begin?: FileSnapshot,
+) => Promise<SessionPlace>;
+
 /** The parts of an agent that its record does not have. */
 export interface AgentParts {
   /** The agents of its hooks. */
@@ -82,6 +92,8 @@ export interface SessionPlace {
   readonly address: string;
   /** The folder that stands for the project, when the session works in a worktree of it. */
   readonly worktree?: string;
+  /** The files that it has now, when no other session works in it. */
+  readonly files?: FileSnapshot;
 }
 
 /** The pattern is also part of the JSON Schema, by which a coordinator checks inputs. */
@@ -136,7 +148,7 @@ export class ModelLoop {
     agents: readonly Agent[] = [],
     { hookAgents = [], ownTools = [], version = "1" }: AgentParts = {},
   ): Agent<unknown, Json> {
-    const { capabilities = [], projectRules } = this.#options;
+    const { capabilities = [], projectRules, keepFiles } = this.#options;
     const { secrets, variables } = record;
     this.#shellSecrets.push(...secrets.filter((name) => variables.includes(name)));
     const finish = agents.length === 0 ? undefined : this.#finishChild;
@@ -153,6 +165,8 @@ export class ModelLoop {
       tools,
       capabilities,
       prepare,
+      openFork: (...fork) => this.#openFork(...fork),
+      keepFiles,
       projectRules,
       contextWindow: this.#options.contextWindow ?? windowOf,
     };
@@ -185,11 +199,40 @@ export class ModelLoop {
 
   /** model-loop-2. */
   async #prepare(agent: AgentRecord, tools: readonly Tool[], task: TaskContext): Promise<Prepared> {
-    const { capabilities = [], workspace: source, root, place, projectRules } = this.#options;
-    const { address, worktree } = (await place?.(agent, task)) ?? { address: root };
-    const found = await readWorkspaceFacts(await pickWorkspace(source, address), address, task.signal);
-    const workspace = worktree === undefined ? found : { ...found, worktree };
+    const { capabilities = [], projectRules } = this.#options;
+    const { workspace, files } = await this.#open(agent, task);
     const facts = await prepareCapabilities(capabilities, { agent, workspace }, task, tools);
-    return { agent, workspace, facts, rules: projectRules?.read() ?? [] };
+    return { agent, workspace, files, facts, rules: projectRules?.read() ?? [] };
+  }
+
+  /** Opens the workspace of a fork, with the files of the snapshot in its state. */
+  async #openFork(
+    agent: AgentRecord,
+    { facts, files }: Pick<ModelState, "facts" | "files">,
+    task: TaskContext,
+  ): Promise<OpenedFork> {
+    const opened = await this.#open(agent, task, files ?? undefined);
+    const { capabilities = [] } = this.#options;
+    return {
+      ...opened,
+      facts: await moveCapabilities(capabilities, facts, { agent, workspace: opened.workspace }),
+    };
+  }
+
+  async #open(
+    agent: AgentRecord,
+    task: TaskContext,
+    begin?: SessionFiles,
+  ): Promise<Pick<Prepared, "workspace" | "files">> {
+    const { workspace: source, root, place } = this.#options;
+    const { address, worktree, files } = (await place?.(agent, task, begin)) ?? { address: root };
+    const found = await readWorkspaceFacts(await pickWorkspace(source, address), address, task.signal);
+    return {
+      workspace: worktree === undefined ? found : { ...found, worktree },
+      files:
+        files === undefined
+          ? null
+          : { ...files, session: task.sessionId, staleBecause: begin?.staleBecause ?? null },
+    };
   }
 }

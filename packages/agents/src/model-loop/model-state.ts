@@ -3,6 +3,7 @@
 import type { Json } from "@holdfast/core";
 
 import type { AgentRecord, PermissionRule } from "../agent-files/agent-record.ts";
+import type { FileSnapshot } from "../workspace/capabilities.ts";
 import {
   NO_BOUNDARY,
   NO_EARLIER_WORK,
@@ -17,6 +18,8 @@ export interface ModelState {
   /** The agent as it was when the session started: a later change of its file does not concern the session. `null` before the start. */
   readonly agent: AgentRecord | null;
   readonly workspace: WorkspaceFacts | null;
+  /** The files of a workspace that the session has for itself; `null` for a shared one. */
+  readonly files: SessionFiles | null;
   /** The facts that the capabilities of the session returned when it started. */
   readonly facts: CapabilityFacts;
   /** The request is answered, and the conversation waits for the next one. */
@@ -47,6 +50,14 @@ export interface ModelState {
   readonly answer: Json;
 }
 
+/** The files of a session's own workspace at a checkpoint. */
+export interface SessionFiles extends FileSnapshot {
+  /** The session that the workspace was made for. A fork gets another one, with the files of the snapshot. */
+  readonly session: string;
+  /** Why the snapshot is older than the checkpoint; `null` when it is not. */
+  readonly staleBecause: string | null;
+}
+
 /** Facts by the name of the capability that returned them. */
 export type CapabilityFacts = Readonly<Record<string, Json>>;
 
@@ -65,6 +76,7 @@ export interface Todo {
 export const FIRST_STATE: ModelState = {
   agent: null,
   workspace: null,
+  files: null,
   facts: {},
   isWaiting: false,
   turns: 0,

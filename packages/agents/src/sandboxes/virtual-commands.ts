@@ -20,7 +20,7 @@ export const VIRTUAL_CAPABILITIES: WorkspaceCapabilities = {
   files: "workspace",
   pty: false,
   ports: false,
-  snapshot: "none",
+  snapshot: "git_tree",
   changes: "at_once",
   network: "none",
   limits: ["time", "output", "memory", "file_size", "processes"],

@@ -1,4 +1,4 @@
-// The capability record of a workspace (`WorkspaceCapabilities`): what its commands can do and reach.
+// The capability record of a workspace (`WorkspaceCapabilities`): what its commands can do and reach, and how its files are kept.
 
 /** A limit that the workspace keeps for each command. */
 export type WorkspaceLimitName = "time" | "output" | "memory" | "file_size" | "processes";
@@ -12,7 +12,7 @@ export interface WorkspaceCapabilities {
   readonly pty: boolean;
   /** Whether a port that a command opens can be reached from outside. */
   readonly ports: boolean;
-  /** The form in which the files can be kept and restored as a whole. */
+  /** The form in which the files of a session's own folder are kept and restored as a whole (`FileSnapshot`). */
   readonly snapshot: "none" | "git_tree";
   /** When file tools see the files that a command writes: while it runs, or when it has ended. */
   readonly changes: "at_once" | "after_command";
@@ -29,9 +29,17 @@ export const ISOLATED_CAPABILITIES: WorkspaceCapabilities = {
   files: "workspace",
   pty: false,
   ports: false,
-  snapshot: "none",
+  snapshot: "git_tree",
   changes: "at_once",
   network: "none",
   limits: ["time", "output", "memory", "file_size"],
   credentials: "hidden",
 };
+
+/** The files of a session's own workspace at one time, as commits of a git repository. */
+export interface FileSnapshot {
+  /** The commit whose tree is the files; `null` for the files of `head` as they were committed, or no file at all. */
+  readonly commit: string | null;
+  /** The commit that was checked out; `null` where the workspace is no worktree. */
+  readonly head: string | null;
+}

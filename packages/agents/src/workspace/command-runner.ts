@@ -35,7 +35,7 @@ export function hostCommands(): CommandRunner {
       files: "user",
       pty: false,
       ports: true,
-      snapshot: "none",
+      snapshot: "git_tree",
       changes: "at_once",
       network: "open",
       limits: ["time", "output"],

@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { HoldfastError, UnavailableError } from "@holdfast/core";
 
 import { rescueWorktree, stampOf, type StoredFile } from "./rescue.ts";
+import { dropRef } from "./repository.ts";
 import { readFacts, processesIn, type WorktreeFacts } from "./worktree-facts.ts";
 import { keepRecord, type WorktreeNames, type WorktreeRecord } from "./worktree-record.ts";
 import { gitIn, type GitSettings } from "./worktree-git.ts";
@@ -50,6 +51,7 @@ export async function removeWorktree(
   }
   // Its folder is gone, so git takes away its own entry alone.
   await gitIn(project, ["worktree", "remove", "--force", "--force", path], settings, { codes: [0, 128] });
+  await dropRef(names.snapshots, project, settings);
   keepRecord(names.record, { ...record, state: "removed" });
   return (
     await gitIn(project, ["rev-parse", "--verify", "--quiet", names.rescue], settings, { codes: [0, 1] })

@@ -19,6 +19,16 @@ export async function commitOf(
   return exitCode === 0 ? stdout.trim() : undefined;
 }
 
+/** Deletes a ref, if it is there. Git removes its commits later. */
+export async function dropRef(
+  ref: string,
+  folder: string,
+  settings: GitSettings,
+  env: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  await gitIn(folder, ["update-ref", "-d", ref], settings, { env });
+}
+
 /** The committer of commits that Holdfast makes: the user that git is configured for, or Holdfast itself. */
 export async function identityIn(
   folder: string,

@@ -23,7 +23,7 @@ import { commitOf, identity } from "./repository.ts";
 import { gitIn, type GitCall, type GitSettings } from "./worktree-git.ts";
 
 /** Files of one call of git. */
-const FILES_PER_CALL = 2_000;
+export const FILES_PER_CALL = 2_000;
 /** Commits that only the reflog has. Beyond, the removal is refused. */
 const REFLOG_COMMITS_MAX = 50;
 /** Entries of the reflog that are looked at, the newest first. Git keeps them for 90 days. */
@@ -53,7 +53,8 @@ interface RescuePlace {
   readonly isPartial: boolean;
 }
 
-interface FoundFile extends StoredFile {
+/** A file or a link that was found. */
+export interface FoundFile extends StoredFile {
   readonly mode: string;
 }
 
@@ -108,7 +109,7 @@ export async function rescueWorktree(place: RescuePlace, settings: GitSettings):
 type Run = (args: readonly string[], options?: GitCall) => ReturnType<typeof gitIn>;
 
 /** Stores files as blobs (rescue-1). @returns their lines for `git update-index --index-info`. */
-async function storeFiles(root: string, files: readonly FoundFile[], run: Run): Promise<string> {
+export async function storeFiles(root: string, files: readonly FoundFile[], run: Run): Promise<string> {
   const ids = new Map<string, string>();
   const byList = files.filter(({ path, mode }) => mode !== "120000" && !path.includes("\n"));
   if (byList.length > 0) {
@@ -132,7 +133,10 @@ function linkTarget(root: string, path: string): string {
   const target = readlinkSync(join(root, path), { encoding: "buffer" });
   const text = target.toString("utf8");
   if (Buffer.from(text, "utf8").equals(target)) return text;
-  throw refused(root, `the target of the link ${path} is no UTF-8`, "remove the link");
+  throw new HoldfastError("conflict", `the target of the link ${path} is no UTF-8, which git cannot keep`, {
+    at: root,
+    fix: "remove the link",
+  });
 }
 
 /** rescue-3. */
@@ -208,9 +212,9 @@ function findFiles(root: string): readonly FoundFile[] {
         throw refused(root, `it has a git repository inside, ${folder}`, "move that repository elsewhere");
       }
       const stats = lstatSync(join(root, path), { bigint: true });
+      const file = fileOf(path, stats);
       if (stats.isDirectory()) ahead.push(path);
-      else if (stats.isFile()) files.push({ path, mode: modeOf(stats), stamp: stampOf(stats) });
-      else if (stats.isSymbolicLink()) files.push({ path, mode: "120000", stamp: stampOf(stats) });
+      else if (file !== undefined) files.push(file);
       else throw refused(root, `${path} is a socket, a pipe or a device`, "end the program that made it");
     }
   }
@@ -219,6 +223,12 @@ function findFiles(root: string): readonly FoundFile[] {
 
 function isEmptyFolder(path: string): boolean {
   return lstatSync(path).isDirectory() && readdirSync(path).length === 0;
+}
+
+/** @returns nothing for what is neither a file nor a link. */
+export function fileOf(path: string, stats: BigIntStats): FoundFile | undefined {
+  if (stats.isFile()) return { path, mode: modeOf(stats), stamp: stampOf(stats) };
+  return stats.isSymbolicLink() ? { path, mode: "120000", stamp: stampOf(stats) } : undefined;
 }
 
 function modeOf({ mode }: BigIntStats): string {

@@ -44,6 +44,8 @@ export interface GitCall {
   readonly isForeign?: boolean;
   /** Output beyond this is cut. */
   readonly outputBytes?: number;
+  /** Each character of the output is one byte. */
+  readonly isBinary?: boolean;
 }
 
 export interface GitAnswer {
@@ -62,7 +64,7 @@ export async function gitIn(
 ): Promise<GitAnswer> {
   if (!existsSync(folder))
     throw new NotFoundError("file_not_found", `there is no folder ${folder}`, { at: folder });
-  const guard = call.isForeign === true ? await guardIn(folder, settings) : {};
+  const guard = call.isForeign === true ? await ownGuard(folder, settings) : {};
   const answer = await run(folder, args, settings, { ...call, env: { ...guard, ...call.env } });
   if (codes.includes(answer.exitCode)) return answer;
   const said = answer.stderr.trim().slice(0, SAID_CHARS);
@@ -74,15 +76,20 @@ export async function gitIn(
   throw new HoldfastError("invalid_input", `git ${commandOf(args)} did not succeed in ${folder}: ${shown}`);
 }
 
-async function guardIn(folder: string, settings: GitSettings): Promise<GitEnvironment> {
-  return withoutPrograms(programsOf((await run(folder, LIST_SETTINGS, settings, {})).stdout));
+/** The variables of `isForeign`, for several calls. @param env names the repository, where the folder does not. */
+export async function ownGuard(
+  folder: string,
+  settings: GitSettings,
+  env: GitEnvironment = {},
+): Promise<GitEnvironment> {
+  return withoutPrograms(programsOf((await run(folder, LIST_SETTINGS, settings, { env })).stdout));
 }
 
 function run(
   folder: string,
   args: readonly string[],
   { environment = hostEnvironment, tag }: GitSettings,
-  { input = "", env = {}, outputBytes }: GitCall,
+  { input = "", env = {}, outputBytes, isBinary = false }: GitCall,
 ): Promise<GitAnswer> {
   const marked = tag === undefined ? {} : { [TAG_MARKER]: tag };
   const child = spawn("git", [...gitOptions(false), ...args], {
@@ -117,9 +124,10 @@ function run(
         return reject(
           new HoldfastError("limit_exceeded", `git ${commandOf(args)} wrote more than ${max} bytes`),
         );
-      const text = (stream: "stdout" | "stderr") => Buffer.concat(kept[stream]).toString("utf8");
-      const stderr = signal === null ? text("stderr") : `${text("stderr")}\nended by ${signal}`;
-      resolve({ stdout: text("stdout"), stderr, exitCode: code ?? -1, isCut });
+      const said = Buffer.concat(kept.stderr).toString("utf8");
+      const stderr = signal === null ? said : `${said}\nended by ${signal}`;
+      const stdout = Buffer.concat(kept.stdout).toString(isBinary ? "latin1" : "utf8");
+      resolve({ stdout, stderr, exitCode: code ?? -1, isCut });
     });
   });
 }

@@ -29,6 +29,8 @@ const recordSchema = z.strictObject({
   branch: z.string().min(1),
   /** The commit that the branch began with. */
   base: z.string().min(1),
+  /** The file snapshot that a fork begins with, on top of its base. */
+  snapshot: z.string().min(1).optional(),
   /** `creating` before the session may use the worktree, `removing` once its removal has begun. */
   state: z.enum(["creating", "ready", "removing", "removed"]),
   /** The process that creates it. */
@@ -38,12 +40,13 @@ const recordSchema = z.strictObject({
 
 export type WorktreeRecord = z.output<typeof recordSchema>;
 
-/** The names of a session's worktree, branch and rescue ref. */
+/** The names of a session's worktree, branch and refs. */
 export interface WorktreeNames {
   readonly path: string;
   readonly record: string;
   readonly branch: string;
   readonly rescue: string;
+  readonly snapshots: string;
 }
 
 const NAME_CHARS_MAX = 150;
@@ -56,6 +59,7 @@ export function namesOf(folder: string, session: string): WorktreeNames {
     record: join(folder, `${name}.json`),
     branch: `holdfast/${name}`,
     rescue: `refs/holdfast/rescue/${name}`,
+    snapshots: `refs/holdfast/snapshots/${name}`,
   };
 }
 

@@ -5,6 +5,7 @@
 //       them, and neither does a tool that reads every folder of the project.
 //   worktrees-3. A worktree that is gone is never made again in silence: the session would continue without its work.
 //   worktrees-4. Only `remove` takes a worktree away, and only when the registry, git and the processes of this machine permit it.
+//   worktrees-5. The files of a session are kept as snapshots. A fork begins with one of them, on the commit that was checked out there.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -12,12 +13,16 @@ import { HoldfastError, NotFoundError, UnavailableError, UsageError } from "@hol
 import { isRunning, makePrivateFolder, processIdentity, type Environment } from "@holdfast/runtime/internal";
 
 import { isRepository } from "../tasks/stage.ts";
+import type { FileSnapshot } from "../workspace/capabilities.ts";
 import { commitWork, diffWork, summarizeWork, type WorktreeSummary } from "./compare-worktree.ts";
 import { listCommits, type WorktreeCommit } from "./list-commits.ts";
 import { createWorktree, taken } from "./create-worktree.ts";
 import { mergeWorktree, type MergedWorktree } from "./merge-worktree.ts";
 import { removeWorktree } from "./remove-worktree.ts";
-import { baseCommit, commitOf, findRepository, type Repository } from "./repository.ts";
+import { baseCommit, commitOf, dropRef, findRepository, type Repository } from "./repository.ts";
+import { requireSnapshot, restoreFiles } from "./snapshots/restore-files.ts";
+import type { SnapshotGit, SnapshotPlace } from "./snapshots/snapshot-place.ts";
+import { beginIndex, takeSnapshot } from "./snapshots/take-snapshot.ts";
 import { readFacts, type WorktreeFacts } from "./worktree-facts.ts";
 import {
   beginRecord,
@@ -46,6 +51,8 @@ export interface OpenWorktree {
   readonly base?: string;
   /** The session that started this one. */
   readonly parent?: string;
+  /** The files that a fork begins with, in place of `base`. */
+  readonly begin?: FileSnapshot;
 }
 
 export interface Worktree {
@@ -85,7 +92,8 @@ export class Worktrees {
   /**
    * Makes the worktree of a session, or finds it. Idempotent: a call that a crash cut off is finished by the next one.
    *
-   * @throws HoldfastError `invalid_input` for a project that can have no worktree, `conflict` for a name that is taken, `file_not_found` for a worktree that is gone.
+   * @throws HoldfastError `invalid_input` for a project that can have no worktree, `conflict` for a name that is taken.
+   * @throws HoldfastError `file_not_found` for a worktree or a snapshot that is gone.
    */
   async open(wanted: OpenWorktree): Promise<Worktree> {
     const repository = await this.#repository(wanted.project);
@@ -222,6 +230,20 @@ export class Worktrees {
     return mergeWorktree(record, root, this.#settings);
   }
 
+  /** Keeps the files of a session as they are (worktrees-5). A second call without a change in between keeps nothing more. */
+  async keepFiles(project: string, session: string): Promise<FileSnapshot> {
+    const record = await this.#ready(project, session);
+    return takeSnapshot(await this.#snapshotPlace(record), this.#settings);
+  }
+
+  /** Forgets the snapshots of a session, if it has some. Its worktree and its commits stay. */
+  async dropSnapshots(project: string, session: string): Promise<void> {
+    const found = await this.#repository(project).catch(() => undefined);
+    if (found === undefined) return;
+    const { record, snapshots } = namesOf(found.folder, session);
+    if (readRecord(record) !== undefined) await dropRef(snapshots, found.project, this.#settings);
+  }
+
   /** @returns the rescue commit. @throws HoldfastError `conflict` or `in_use` (worktrees-4). */
   async remove(
     project: string,
@@ -237,11 +259,12 @@ export class Worktrees {
 
   /** The intent. */
   async #begin(repository: Repository, wanted: OpenWorktree): Promise<WorktreeRecord> {
-    const { session, owner = "", parent } = wanted;
+    const { session, owner = "", parent, begin } = wanted;
     const names = namesOf(repository.folder, session);
     const above = parent === undefined ? undefined : readRecord(namesOf(repository.folder, parent).record);
     const ofParent = above?.state === "ready" ? `refs/heads/${above.branch}` : undefined;
-    const base = await baseCommit(repository, wanted.base ?? ofParent, this.#settings);
+    if (begin !== undefined) await this.#require(session, begin, repository);
+    const base = await baseCommit(repository, begin?.head ?? wanted.base ?? ofParent, this.#settings);
     const record: WorktreeRecord = {
       version: 1,
       session,
@@ -252,6 +275,7 @@ export class Worktrees {
       prefix: repository.prefix,
       branch: names.branch,
       base,
+      ...(typeof begin?.commit === "string" ? { snapshot: begin.commit } : {}),
       state: "creating",
       by: processIdentity(process.pid) ?? null,
       createdAt: Date.now(),
@@ -272,8 +296,34 @@ export class Worktrees {
       });
     const names = namesOf(folder, session);
     const mine = keepRecord(names.record, { ...record, by: own });
-    await createWorktree(mine, names.rescue, { ...this.#settings, tag: `worktree:${names.path}` });
+    const settings = { ...this.#settings, tag: `worktree:${names.path}` };
+    await createWorktree(mine, names.rescue, settings);
+    await this.#beginFiles(mine, settings);
     return this.#find(keepRecord(names.record, { ...mine, state: "ready", by: null }));
+  }
+
+  /** worktrees-5. Each step is repeated by the next call, when a crash cuts it off. */
+  async #beginFiles(record: WorktreeRecord, settings: GitSettings): Promise<void> {
+    const { path, base, snapshot } = record;
+    const place = await this.#snapshotPlace(record);
+    const own = await gitIn(path, ["rev-parse", "--path-format=absolute", "--git-path", "index"], settings);
+    await beginIndex(place, own.stdout.trim(), base, settings);
+    if (snapshot === undefined) return;
+    await restoreFiles(place, base, snapshot, settings);
+    await gitIn(path, ["update-ref", "-m", "holdfast: fork", place.ref, snapshot], settings);
+  }
+
+  async #snapshotPlace({ session, path }: WorktreeRecord): Promise<SnapshotPlace> {
+    const asked = ["rev-parse", "--path-format=absolute", "--git-path", "holdfast-snapshot-index"];
+    const { stdout } = await gitIn(path, asked, this.#settings);
+    // In git's own folder of the worktree, which goes with the worktree.
+    return { session, root: path, ref: namesOf("", session).snapshots, index: stdout.trim() };
+  }
+
+  /** A fork whose files are gone is refused before anything is made. */
+  async #require(session: string, { commit, head }: FileSnapshot, { project }: Repository): Promise<void> {
+    const run: SnapshotGit = (args, call) => gitIn(project, args, this.#settings, call);
+    for (const id of [commit, head]) if (id !== null) await requireSnapshot(session, id, run);
   }
 
   async #find(record: WorktreeRecord): Promise<Worktree> {

@@ -47,6 +47,7 @@ import {
   type HookFile,
   type ModelEnvironment,
   type ModelProvider,
+  type PlaceSession,
   type Script,
   type Skill,
   type Tool,
@@ -62,7 +63,7 @@ import { withLocalModel } from "./local-model.ts";
 import { externalAgentOf, externalNames } from "./external-agents.ts";
 import { checkTaskNames } from "./file-agent-tasks.ts";
 import { projectRulesOf } from "./kept-rules.ts";
-import { finishChild, sessionFolder } from "./workspaces/session-folder.ts";
+import { finishChild, keepSessionFiles, sessionFolder } from "./workspaces/session-folder.ts";
 import { DEFAULT_SANDBOX, givenSandbox, makeSandboxRoot } from "./sandbox-settings.ts";
 
 export interface FileAgent {
@@ -195,13 +196,17 @@ function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | un
   if (known !== undefined) return known;
   const commandSecrets: string[] = [];
   const sandboxes = sandboxesFor(places);
-  const place: ProceduralAgentOptions["place"] = async (record, task) => {
-    const { path, worktree } = await sessionFolder(record, root, places, task);
+  const place: PlaceSession = async (record, task, begin) => {
+    const { path, worktree, files } = await sessionFolder(record, root, places, task, begin);
     const address = sandboxes.addressOf(record.sandbox ?? DEFAULT_SANDBOX, {
       session: task.sessionId,
       root: path,
     });
-    return { address, ...(worktree === undefined ? {} : { worktree }) };
+    return {
+      address,
+      ...(worktree === undefined ? {} : { worktree }),
+      ...(files === undefined ? {} : { files }),
+    };
   };
   const scripts = { places, workspace: sandboxes.open, secrets: commandSecrets };
   const calls = scriptCalls(scripts);
@@ -213,6 +218,7 @@ function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | un
     workspace: sandboxes.open,
     root,
     place,
+    keepFiles: (record, task) => keepSessionFiles(record, root, places, task.sessionId),
     finishChild: (record, child) => finishChild(record, child, root, places),
     capabilities: [
       instructionsCapability(places),

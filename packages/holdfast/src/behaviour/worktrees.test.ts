@@ -193,6 +193,58 @@ test(
 );
 
 test(
+  "a fork has the files of its checkpoint, the command says so, and a deleted session keeps no snapshot",
+  ofCampaign,
+  async () => {
+    write("writer", OWN("  sandbox: virtual\n"), "You write.");
+    const files = ["one.txt", "two.txt", "value.txt"];
+    project.script = (conversation) => {
+      const path = JSON.stringify(conversation.messages).includes("This session is a fork")
+        ? undefined
+        : files[repliesOf(conversation)];
+      return path === undefined
+        ? { text: "Done." }
+        : { toolCalls: [{ name: "write_file", input: { path, content: "written\n" } }] };
+    };
+    const file = ".holdfast/agents/writer.md";
+    await ran("run", file, "Write.", "--session", "s", "--worktree");
+    const at = (await project.run("logs", "s", "--json")).stdout
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line) as { type: string; seq: number })
+      .filter(({ type }) => type === "checkpoint");
+    const forked = await run("fork", "s", "--at", String(at[1]?.seq), "--session", "f", "--run");
+    expect([forked.code, forked.stdout], forked.stderr).toEqual([0, "Done.\n"]);
+    expect(forked.stderr).toContain(
+      "it works in a git worktree of its own, which begins with the files of its checkpoint",
+    );
+    const listed = (await project.json<Listed>("worktrees", "list")).worktrees;
+    const pathOf = (id: string): string => listed.find(({ session }) => session === id)?.path ?? "";
+    expect(readdirSync(pathOf("f")).toSorted()).toEqual([
+      ".git",
+      ".gitignore",
+      "AGENTS.md",
+      "one.txt",
+      "two.txt",
+      "value.txt",
+    ]);
+    expect(readFileSync(join(pathOf("f"), "value.txt"), "utf8")).toBe("one\n");
+    expect(readFileSync(join(pathOf("s"), "value.txt"), "utf8")).toBe("written\n");
+    expect(git("for-each-ref", "--format=%(refname)", "refs/holdfast").trim().split("\n")).toEqual([
+      "refs/holdfast/snapshots/f",
+      "refs/holdfast/snapshots/s",
+    ]);
+    await ran("delete", "s");
+    await ran("worktrees", "remove", "f", "--rescue");
+    expect(git("for-each-ref", "--format=%(refname)", "refs/holdfast").trim()).toBe("refs/holdfast/rescue/f");
+    await ran("run", file, "Write.", "--session", "shared");
+    expect((await run("fork", "shared")).stderr).toContain(
+      `it works in the same folder as its origin: ${project.folder}`,
+    );
+  },
+);
+
+test(
   "a session that has not ended keeps its worktree, and finds its work there after a kill",
   ofCampaign,
   async () => {

@@ -8,6 +8,7 @@ export const deleteSession: Command = {
   usage: "delete ID [--subtree]",
   description:
     "The session's journal, conversation, output and signals are removed from the database; `holdfast export` saves them to a file. " +
+    "Its file snapshots in this project are forgotten, and its worktree stays. " +
     "A session that has not ended cannot be deleted: cancel it first. A session that has children is deleted only together with them, " +
     "and only if all of them have ended.",
   options: { subtree: { help: "also delete all sessions below it" } },
@@ -21,9 +22,12 @@ export const deleteSession: Command = {
     const subtree = args.has("subtree") ? "delete" : "refuse";
     const { findDatabase } = await import("../place/project.ts");
     const { withSession } = await import("../place/find-session.ts");
+    const { dropFileSnapshots, idsBelow } = await import("../agents/workspaces/deleted-sessions.ts");
     return withSession(findDatabase(args, io), id, async ({ sessionId }, { storage }) => {
+      const below = subtree === "delete" ? await idsBelow(storage.reader, sessionId) : [];
       const [result] = await storage.commit([{ type: "delete_session", sessionId, subtree }], Date.now());
       const sessions = deletedOf(sessionId, result, io);
+      await dropFileSnapshots([sessionId, ...below], io);
       io.result({ sessionId, sessions }, "");
       io.note(
         sessions === 1

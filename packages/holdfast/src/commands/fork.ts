@@ -11,6 +11,7 @@ export const fork: Command = {
   description:
     "Use a fork to continue after a failure, or to try something else from a point of a session. State, journal and conversation up " +
     "to the point are copied; signals, children and spend are not. The other session does not change, whether or not it has ended. " +
+    "A session of an agent file with a workspace of its own forks with the files of its checkpoint; with a shared one the fork works in the same folder. " +
     "Without --at the point is the last checkpoint. Without a checkpoint, it is the last point before the session's end. " +
     "With --agent another agent goes on at once: its session begins with the recorded conversation as a text, and --input is its request.",
   options: {
@@ -64,7 +65,10 @@ export const fork: Command = {
       const runtime = createRuntime({ storage, agents, adopt: false, development: false });
       try {
         const handle = await runtime.fork(origin.sessionId, { ...wanted, ...input, run: false });
-        return { session: await handle.session(), isNew: handle.created };
+        const session = await handle.session();
+        const { forkFilesText } = await import("../agents/workspaces/fork-files.ts");
+        const files = await forkFilesText(storage.reader, session);
+        return { session, isNew: handle.created, files };
       } finally {
         await runtime.close();
       }
@@ -73,6 +77,7 @@ export const fork: Command = {
     const { sessionId, fork: from } = made.session;
     const what = made.isNew ? "forked" : "was forked before";
     io.note(`${sessionId} ${what} from ${origin.sessionId} at ${from?.at ?? 0}`);
+    if (made.files !== undefined) io.note(made.files);
     if (agent !== undefined && args.has("run")) {
       const { drive } = await import("../run/drive/drive.ts");
       return drive(

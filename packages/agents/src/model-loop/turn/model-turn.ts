@@ -1,6 +1,6 @@
 // One turn of the model loop: a model call, the tool calls it asks for, their results. The rules of a turn are in `../model-loop.ts`.
 
-import { HoldfastError, type Json, type RetryPolicy } from "@holdfast/core";
+import { HoldfastError, type Json } from "@holdfast/core";
 
 import type { AgentRecord } from "../../agent-files/agent-record.ts";
 import type { AssistantContent, ModelReply, ToolContent } from "../../models/model-provider.ts";
@@ -25,7 +25,16 @@ import type { WorkspaceFacts } from "../workspace-facts.ts";
 import { askModel } from "./model-call.ts";
 import { offeredTools } from "./offered-tools.ts";
 import { ToolCalls } from "./tool-calls.ts";
-import { LOOP_LIMITS, STEER, TurnDraft, type Context, type LoopParts, type Turn } from "./turn-draft.ts";
+import {
+  LOOP_LIMITS,
+  PREPARE_RETRY,
+  STEER,
+  TurnDraft,
+  type Context,
+  type LoopParts,
+  type Turn,
+} from "./turn-draft.ts";
+import { TurnFiles } from "./turn-files.ts";
 
 /** The signal that gives a conversation its next request: a text, or `{ text }`. */
 const NEXT_INPUT = "next_input";
@@ -33,18 +42,6 @@ const NEXT_INPUT = "next_input";
 const REVOKE_RULES = "revoke_rules";
 /** The signal that ends the turn under way. It has no payload. A turn that has ended already ignores it. */
 const INTERRUPT = "interrupt";
-
-/** Errors of an agent's file or of its surroundings, which another attempt would meet again. */
-const PREPARE_RETRY: RetryPolicy = {
-  nonRetryable: [
-    "agent_invalid",
-    "config_invalid",
-    "conflict",
-    "file_not_found",
-    "invalid_input",
-    "secret_missing",
-  ],
-};
 
 /** One turn. Lives for one call of the agent's function: what must outlive it is in the state or in the journal. */
 export class ModelTurn {
@@ -57,15 +54,22 @@ export class ModelTurn {
   async take(): Promise<Turn> {
     const { agent, workspace, isWaiting } = this.#draft.state;
     if (agent === null || workspace === null) return this.#begin();
+    const files = new TurnFiles(this.#draft, agent);
+    await files.own();
+    files.report();
     if (isWaiting) return this.#awaitRequest(agent);
-    return this.#workInterruptibly(agent, workspace);
+    return this.#workInterruptibly(agent, this.#draft.state.workspace ?? workspace, files);
   }
 
   /** Works until the turn ends or a person interrupts it. An interruption withdraws what is open, and the conversation waits. */
-  async #workInterruptibly(agent: AgentRecord, workspace: WorkspaceFacts): Promise<Turn> {
-    if (!agent.isConversation) return this.#work(agent, workspace);
+  async #workInterruptibly(
+    agent: AgentRecord,
+    workspace: WorkspaceFacts,
+    files = new TurnFiles(this.#draft, agent),
+  ): Promise<Turn> {
+    if (!agent.isConversation) return this.#work(agent, workspace, files);
     const ready = this.#draft.ctx.signalReady(INTERRUPT);
-    const first = await this.#draft.ctx.select({ turn: this.#work(agent, workspace), ready });
+    const first = await this.#draft.ctx.select({ turn: this.#work(agent, workspace, files), ready });
     if (first.key === "turn") return first.value;
     this.#dropInterruptions();
     for (const { id, name } of this.#draft.openCalls)
@@ -76,6 +80,7 @@ export class ModelTurn {
         isError: true,
       } satisfies ToolContent);
     this.#draft.append("user", INTERRUPTED);
+    files.interrupt();
     this.#draft.ctx.update({ ...this.#draft.state, isWaiting: true });
     return this.#draft.ctx.checkpoint(undefined, { openTasks: "cancel" });
   }
@@ -88,10 +93,10 @@ export class ModelTurn {
     const prepared = await this.#draft.ctx.run("prepare", this.#draft.parts.prepare, {
       retry: PREPARE_RETRY,
     });
-    const { workspace, facts, rules } = prepared;
+    const { workspace, files, facts, rules } = prepared;
     const isConversation = prepared.agent.isConversation || wantsConversation(this.#draft.ctx.input);
     const agent: AgentRecord = { ...prepared.agent, isConversation };
-    this.#draft.change({ agent, workspace, facts, rules });
+    this.#draft.change({ agent, workspace, files, facts, rules });
     const started = await new Hooks(this.#draft, agent).onRunStart(this.#draft.ctx.input as Json);
     if ("blocked" in started) throw new HoldfastError("policy_denied", started.blocked);
     const request = requestText(started.request);
@@ -130,7 +135,7 @@ export class ModelTurn {
     return this.#draft.next();
   }
 
-  async #work(agent: AgentRecord, workspace: WorkspaceFacts): Promise<Turn> {
+  async #work(agent: AgentRecord, workspace: WorkspaceFacts, files: TurnFiles): Promise<Turn> {
     const offers = offersOf(this.#draft.parts.capabilities, this.#draft.state.facts);
     const all = [...this.#draft.parts.tools, ...offers.flatMap((offer) => offer.tools ?? [])];
     const tools = offeredTools(agent, all, this.#draft.state.earlier.calls.length > 0);
@@ -170,7 +175,10 @@ export class ModelTurn {
         fix: "look at the conversation (`holdfast logs`), and start again with another request or model",
       });
     if (toolCalls.length === 0) return this.#answerWithoutCalls(agent, reply);
-    const { stop, output } = await new ToolCalls(this.#draft, agent, tools).carryOut(toolCalls);
+    const { stop, output } = await new ToolCalls(this.#draft, agent, tools, files).carryOut(toolCalls);
+    files.report();
+    // No fork begins at the end of a session.
+    if (output === undefined || agent.isConversation) await files.keep();
     if (output !== undefined) return this.#answer(agent, output);
     if (stop !== undefined) await this.#draft.askToContinue(agent, stop);
     return this.#draft.next();

@@ -16,6 +16,7 @@ import type { ReadyCall, Tool, ToolOutcome } from "../tools/tool.ts";
 import { addressOf } from "../workspace-facts.ts";
 import { noteSuccess, whyNotYet } from "./tool-conditions.ts";
 import { LOOP_LIMITS, STEER, type TurnDraft } from "./turn-draft.ts";
+import type { TurnFiles } from "./turn-files.ts";
 
 /** Tools whose calls wait for a person. */
 const ASKING_TOOLS: ReadonlySet<string> = new Set(["ask_user", "propose_plan"]);
@@ -33,9 +34,11 @@ export class ToolCalls {
   readonly #agent: AgentRecord;
   readonly #tools: ReadonlyMap<string, Tool>;
   readonly #hooks: Hooks;
+  readonly #files: TurnFiles;
 
-  constructor(draft: TurnDraft, agent: AgentRecord, tools: ReadonlyMap<string, Tool>) {
+  constructor(draft: TurnDraft, agent: AgentRecord, tools: ReadonlyMap<string, Tool>, files: TurnFiles) {
     this.#draft = draft;
+    this.#files = files;
     this.#agent = agent;
     this.#tools = tools;
     this.#hooks = new Hooks(draft, agent);
@@ -51,6 +54,7 @@ export class ToolCalls {
     this.#draft.openCalls = calls;
     for (const group of groupCalls(calls, this.#tools)) {
       const why = this.#whyNot(group[0]?.at ?? 0, output);
+      await this.#files.own(); // The session may be a fork since the call before.
       const outcomes = await Promise.all(
         group.map(async ({ call }) => (why === undefined ? this.#carryOutOne(call) : notDone(why))),
       );
@@ -87,8 +91,11 @@ export class ToolCalls {
     if (action === "block") return { text: `Not carried out: a hook blocked it. ${reason}`, isError: true };
     const refusal = await this.#whyRefused(tool, ready.subject, call, action === "ask");
     if (refusal !== undefined) return { text: refusal, isError: true };
+    await this.#files.own();
     const { workspace, facts } = this.#draft.state;
-    const ctx = withDeclaredEffect(this.#draft.ctx, declaredEffect(this.#agent, call.name));
+    const effect = declaredEffect(this.#agent, call.name);
+    if (effect !== "read" && (!tool.isReading || tool.startsWork === true)) this.#files.noteChange();
+    const ctx = withDeclaredEffect(this.#draft.ctx, effect);
     const outcome = await ready.schedule(ctx, addressOf(workspace), facts, call.id);
     const added = await this.#hooks.afterTool(call, outcome);
     return added.length === 0 ? outcome : { ...outcome, text: [outcome.text, ...added].join("\n") };

@@ -3,7 +3,7 @@
 //   turn-draft-1. Every change of the state and every entry goes through the draft, so that the size of the conversation is always right.
 //   turn-draft-2. A turn stores the changed fields alone. The record and the facts of a session are stored once.
 
-import { HoldfastError, type Json } from "@holdfast/core";
+import { HoldfastError, type Json, type RetryPolicy } from "@holdfast/core";
 import type { AgentContext, TaskContext, TurnResult } from "@holdfast/runtime";
 
 import type { AgentRecord, PermissionRule } from "../../agent-files/agent-record.ts";
@@ -13,8 +13,9 @@ import { entryTokens } from "../../models/request-size.ts";
 import { entryBytes } from "../compaction/context-size.ts";
 import type { AnyCapability } from "../capability.ts";
 import type { hookTask } from "../hooks/hook-task.ts";
+import type { FileSnapshot } from "../../workspace/capabilities.ts";
 import { FRESH_GUARD } from "../loop-guard.ts";
-import { FIRST_STATE, type CapabilityFacts, type ModelState } from "../model-state.ts";
+import { FIRST_STATE, type CapabilityFacts, type ModelState, type SessionFiles } from "../model-state.ts";
 import type { ProjectRules } from "../permission/ask-permission.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { WorkspaceFacts } from "../workspace-facts.ts";
@@ -28,6 +29,13 @@ export interface LoopParts {
   readonly capabilities: readonly AnyCapability[];
   /** Reads what a session that starts now continues with. */
   readonly prepare: (task: TaskContext) => Promise<Prepared>;
+  /** Opens the workspace of a fork in place of that of its origin. */
+  readonly openFork: (
+    agent: AgentRecord,
+    state: Pick<ModelState, "facts" | "files">,
+    task: TaskContext,
+  ) => Promise<OpenedFork>;
+  readonly keepFiles: KeepFiles | undefined;
   readonly projectRules: ProjectRules | undefined;
   /** The tokens that a model reads and writes in one call. */
   readonly contextWindow: (model: string | null) => number;
@@ -36,9 +44,25 @@ export interface LoopParts {
 export interface Prepared {
   readonly agent: AgentRecord;
   readonly workspace: WorkspaceFacts;
+  readonly files: SessionFiles | null;
   readonly facts: CapabilityFacts;
   readonly rules: readonly PermissionRule[];
 }
+
+export type OpenedFork = Pick<Prepared, "workspace" | "files" | "facts">;
+export type KeepFiles = (record: AgentRecord, task: TaskContext) => Promise<FileSnapshot>;
+
+/** Errors of an agent's file or of its surroundings, which another attempt would meet again. */
+export const PREPARE_RETRY: RetryPolicy = {
+  nonRetryable: [
+    "agent_invalid",
+    "config_invalid",
+    "conflict",
+    "file_not_found",
+    "invalid_input",
+    "secret_missing",
+  ],
+};
 
 export const LOOP_LIMITS = {
   /** Model calls of one request, where the record does not say. Then a person is asked. */

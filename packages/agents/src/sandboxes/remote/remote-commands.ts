@@ -23,7 +23,7 @@ export const REMOTE_CAPABILITIES: WorkspaceCapabilities = {
   files: "workspace",
   pty: false,
   ports: false,
-  snapshot: "none",
+  snapshot: "git_tree",
   changes: "after_command",
   network: "none",
   limits: ["time", "output", "file_size"],

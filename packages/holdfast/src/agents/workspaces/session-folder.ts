@@ -2,15 +2,16 @@
 //
 //   session-folder-1. A child whose file says `shared` works in the folder of the session that started it, whatever that one is.
 //   session-folder-2. The folder is found by the ids of the session and of those above it, so that any process finds the same one.
+//   session-folder-3. A folder of one session alone is kept as file snapshots, and a fork of the session begins with one of them.
 
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import {
-  emptyFolderOf,
-  openEmptyFolder,
+  EmptyFolders,
   Worktrees,
   type AgentPlaces,
   type AgentRecord,
+  type FileSnapshot,
   type Worktree,
 } from "@holdfast/agents";
 import { NotFoundError } from "@holdfast/core";
@@ -20,6 +21,8 @@ interface SessionFolder {
   readonly path: string;
   /** The root of the worktree, in a worktree. */
   readonly worktree?: string;
+  /** The files that it has now, when no other session works in it. */
+  readonly files?: FileSnapshot;
 }
 
 /** The worktrees of this user. They lie beside the other files of the user's data folder. */
@@ -27,28 +30,56 @@ export function worktreesOf({ trustFile, env }: Pick<AgentPlaces, "trustFile" | 
   return new Worktrees({ folder: join(dirname(trustFile), "worktrees"), environment: env });
 }
 
-/** @param root the folder that sessions share. */
+/** The empty folders of this user, and the worktrees beside them. */
+function emptyFoldersOf({ trustFile, env }: Pick<AgentPlaces, "trustFile" | "env">): EmptyFolders {
+  return new EmptyFolders({ folder: join(dirname(trustFile), "workspaces"), environment: env });
+}
+
+/** @param root the folder that sessions share. @param begin the files that the folder of a fork begins with. */
 export async function sessionFolder(
   { workspace }: Pick<AgentRecord, "workspace">,
   root: string,
   places: AgentPlaces,
   task: Pick<TaskContext, "sessionId" | "readSession">,
+  begin?: FileSnapshot,
 ): Promise<SessionFolder> {
   const { sessionId: session } = task;
   const row = await task.readSession();
   const above = idsAbove(session, row?.depth ?? 0);
   switch (workspace) {
     case "empty":
-      return { path: openEmptyFolder(emptyFolders(places), root, session) };
+      return {
+        path: await emptyFoldersOf(places).open(root, session, begin),
+        files: begin ?? { commit: null, head: null },
+      };
     case "shared":
       return (await folderAbove(above, root, places)) ?? { path: root };
     case "worktree": {
       const parent = above.length === 0 ? undefined : await worktreeAbove(above, root, places);
       const owner = String(row?.createdAt ?? "");
-      const wanted = { project: root, session, owner, ...(parent === undefined ? {} : { parent }) };
-      return inWorktree(await worktreesOf(places).open(wanted));
+      const child = parent === undefined ? {} : { parent };
+      const fork = begin === undefined ? {} : { begin };
+      const made = await worktreesOf(places).open({ project: root, session, owner, ...child, ...fork });
+      return { ...inWorktree(made), files: begin ?? { commit: null, head: made.base } };
     }
   }
+}
+
+/** Keeps the files of a session's own folder as they are (session-folder-3). */
+export async function keepSessionFiles(
+  { workspace }: Pick<AgentRecord, "workspace">,
+  root: string,
+  places: AgentPlaces,
+  session: string,
+): Promise<FileSnapshot> {
+  const folders = workspace === "empty" ? emptyFoldersOf(places) : worktreesOf(places);
+  return folders.keepFiles(root, session);
+}
+
+/** Forgets the file snapshots of a session that is deleted, wherever it had a folder of its own in this project. */
+export async function dropSessionFiles(root: string, places: AgentPlaces, session: string): Promise<void> {
+  await emptyFoldersOf(places).dropSnapshots(root, session);
+  await worktreesOf(places).dropSnapshots(root, session);
 }
 
 /** Tells the model of a parent what is in the workspace of its child. The work of a worktree is committed to its branch. */
@@ -62,7 +93,7 @@ export async function finishChild(
     case "shared":
       return null;
     case "empty":
-      return `Its files are in ${emptyFolderOf(emptyFolders(places), root, session)}.`;
+      return `Its files are in ${emptyFoldersOf(places).pathOf(root, session)}.`;
     case "worktree": {
       const worktrees = worktreesOf(places);
       try {
@@ -98,7 +129,7 @@ async function folderAbove(
   for (const id of above) {
     const worktree = await worktreesOf(places).lookUp(root, id);
     if (worktree !== undefined) return inWorktree(worktree);
-    const path = emptyFolderOf(emptyFolders(places), root, id);
+    const path = emptyFoldersOf(places).pathOf(root, id);
     if (existsSync(path)) return { path };
   }
   return undefined;
@@ -115,8 +146,4 @@ async function worktreeAbove(
 
 function inWorktree({ path, root }: Worktree): SessionFolder {
   return { path, worktree: root };
-}
-
-function emptyFolders({ trustFile }: Pick<AgentPlaces, "trustFile">): string {
-  return join(dirname(trustFile), "workspaces");
 }

@@ -1,0 +1,46 @@
+// `dropFileSnapshots`: forgets the file snapshots of sessions that were deleted. It loads git's code only for a user with such folders.
+//
+//   deleted-sessions-1. Their folders and worktrees stay, because only a person removes work.
+
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { HoldfastError, type StorageReader } from "@holdfast/core";
+import type { Io } from "../../frame/command.ts";
+import { agentPlaces } from "../agent-places.ts";
+import { findSandboxRoot } from "../sandbox-settings.ts";
+
+const PAGE = 500;
+
+/** The sessions below a session. */
+export async function idsBelow(reader: StorageReader, sessionId: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  const ahead = [sessionId];
+  for (let parent; (parent = ahead.pop()) !== undefined;) {
+    for (let before: string | undefined; ;) {
+      const page = await reader.sessions({
+        parent,
+        limit: PAGE,
+        ...(before === undefined ? {} : { before }),
+      });
+      const ids = page.map((session) => session.sessionId);
+      found.push(...ids);
+      ahead.push(...ids);
+      before = ids.at(-1);
+      if (ids.length < PAGE) break;
+    }
+  }
+  return found;
+}
+
+export async function dropFileSnapshots(sessionIds: readonly string[], io: Io): Promise<void> {
+  const places = agentPlaces(io);
+  const data = dirname(places.trustFile);
+  if (!["worktrees", "workspaces"].some((name) => existsSync(join(data, name)))) return;
+  const { dropSessionFiles } = await import("./session-folder.ts");
+  try {
+    for (const id of sessionIds) await dropSessionFiles(findSandboxRoot(io).value, places, id);
+  } catch (error) {
+    if (!HoldfastError.is(error)) throw error;
+    io.note(`${io.notes.symbols.warn} its file snapshots are not forgotten: ${error.message}`);
+  }
+}
