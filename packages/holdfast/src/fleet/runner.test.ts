@@ -256,11 +256,11 @@ describe("a session of a runner", () => {
     const begun: string[] = [];
     const work = defineTask({
       name: "work",
-      run: async (_: null, { signal }) => {
+      run: async (_: null, task) => {
         begun.push("first");
-        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        await new Promise((resolve) => task.signal.addEventListener("abort", resolve));
         // Its processes then get a moment to end, and no more.
-        begun.push(isUrgentAbort(signal) ? "first aborted" : "first asked to stop");
+        begun.push(isUrgentAbort(task.signal) ? "first aborted" : "first asked to stop");
       },
     });
     const runner = await fleet.runner({
