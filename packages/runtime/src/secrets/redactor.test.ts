@@ -29,6 +29,49 @@ const ENCODERS: Readonly<Record<string, (secret: string) => string>> = {
 };
 const XML_NAMES = { "&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos" } as const;
 
+/** Every encoding by name, with a secret that it changes. Some encodings have variants. */
+const MARKED = `k<&>\\$é/ '"\u0007~9999zz`;
+const PERCENT = /%../g;
+const unicode = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+const inJson = (secret: string): string => JSON.stringify(secret).slice(1, -1);
+const atShift = (count: number, how: "base64" | "base64url"): string =>
+  Buffer.from(`${"xx".slice(0, count)}${MARKED}`).toString(how);
+const ENCODED: readonly (readonly [encoding: string, ...variants: string[]])[] = [
+  ["as it is", MARKED],
+  ["in JSON", inJson(MARKED)],
+  ["in ASCII JSON", inJson(MARKED).replaceAll("é", unicode)],
+  ["in JSON in JSON", inJson(inJson(MARKED))],
+  ["in JSON with escaped slashes", inJson(MARKED).replace("/", String.raw`\/`)],
+  ["in JSON of Go", inJson(MARKED).replaceAll(/[<>&]/g, unicode)],
+  [
+    "in a URL",
+    encodeURIComponent(MARKED),
+    encodeURIComponent(MARKED).replaceAll("'", "%27"),
+    encodeURIComponent(MARKED).replaceAll(PERCENT, (code) => code.toLowerCase()),
+    encodeURI(MARKED),
+  ],
+  ["in a form", new URLSearchParams({ "": MARKED }).toString().slice(1)],
+  [
+    "in XML",
+    ...["&apos;", "&#39;", "&#x27;"].map((quote) =>
+      MARKED.replace("&", "&amp;")
+        .replace("<", "&lt;")
+        .replace(">", "&gt;")
+        .replace('"', "&quot;")
+        .replace("'", quote),
+    ),
+  ],
+  ["in a string of Go", String.raw`k<&>\\$é/ '\"\a~9999zz`],
+  ["in the command line of Windows", MARKED.replace('"', String.raw`\"`)],
+  ["in a string of Python", MARKED.replace("\\", String.raw`\\`).replace("'", String.raw`\'`)],
+  ["in single quotes of a shell", MARKED.replace("'", String.raw`'\''`), MARKED.replace("'", `'"'"'`)],
+  ["in double quotes of a shell", MARKED.replaceAll(/["$\\`]/g, String.raw`\$&`)],
+  ["escaped for a shell", MARKED.replaceAll(/[^\w@%+=:,./-]/gu, String.raw`\$&`)],
+  ["in hexadecimal", Buffer.from(MARKED).toString("hex"), Buffer.from(MARKED).toString("hex").toUpperCase()],
+  ["in base64 at three shifts", ...[0, 1, 2].map((count) => atShift(count, "base64"))],
+  ["in base64 for URLs at three shifts", ...[0, 1, 2].map((count) => atShift(count, "base64url"))],
+];
+
 const printable = fc
   .string({ unit: "grapheme", minLength: 8, maxLength: 60 })
   .filter((text) => text.trim().length >= 8);
@@ -68,6 +111,16 @@ describe("a secret never leaves", () => {
       ),
       { numRuns: 1_000 },
     );
+  });
+
+  test.each(ENCODED)("a secret %s is replaced, wherever a chunk ends", (_encoding, ...variants) => {
+    const redactor = new Redactor([MARKED]);
+    for (const variant of variants) {
+      const bytes = Buffer.from(`<< ${variant} >>`);
+      for (let cut = 0; cut <= bytes.length; cut += 1)
+        // Base64 has characters that the secret shares with its neighbours.
+        expect(streamed(redactor, bytes, [cut])).toMatch(/^<< [\w/+-]{0,4}\[secret\][\w=/+-]{0,4} >>$/);
+    }
   });
 
   test("the quoting of a real shell is replaced", () => {
