@@ -233,6 +233,9 @@ export class Worktrees {
   /** Keeps the files of a session as they are (worktrees-5). A second call without a change in between keeps nothing more. */
   async keepFiles(project: string, session: string): Promise<FileSnapshot> {
     const record = await this.#ready(project, session);
+    // Another session's id may begin with this one.
+    if (record.session !== session)
+      throw new NotFoundError("not_found", `session ${session} has no worktree of this project`);
     return takeSnapshot(await this.#snapshotPlace(record), this.#settings);
   }
 
