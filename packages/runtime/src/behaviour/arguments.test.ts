@@ -74,6 +74,24 @@ describe("refused at once", () => {
   });
 });
 
+test("a task in the place of the name of a step is refused with the call that takes it", async () => {
+  const charge = defineTask({ name: "charge", run: () => 1 });
+  const confused = defineAgent({
+    name: "confused",
+    run: async (ctx) => {
+      const error = errorOf(() => ctx.run(charge as never, () => 1));
+      return [error.message, error.got, error.fix];
+    },
+  });
+  const runtime = createRuntime({ storage: new MemoryStorage() });
+  expect(await (await runtime.start(confused)).result()).toEqual([
+    "the name of a task is no text",
+    "object",
+    "call a task of defineTask by ctx.scheduleTask(task, input)",
+  ]);
+  await runtime.close();
+});
+
 describe("refused by a runtime", () => {
   const runtime = createRuntime({ storage: new MemoryStorage() });
   afterAll(() => runtime.close());
