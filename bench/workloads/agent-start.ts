@@ -1,6 +1,7 @@
 // agent-start: from the start of `holdfast run FILE.md` to its first model request, with the bundled command as users have it.
 //
-// The floor is a Node process that sends one request of the same kind to the same server. Both are killed once it has arrived.
+// The floor is a Node process that sends one request of the same kind to the same server. The server refuses both, so that they end and
+// Node keeps their compiled code, as it does for a user.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -60,7 +61,7 @@ export const agentStart: Workload = {
   },
 };
 
-/** Stands for the server of a model: it tells when a request has arrived, and does not answer. */
+/** Stands for the server of a model: it tells when a request has arrived, and refuses it. */
 class Model {
   readonly #server: Server;
 
@@ -69,7 +70,10 @@ class Model {
   }
 
   static async listen(): Promise<Model> {
-    const server = createServer();
+    const server = createServer((_, response) => {
+      response.writeHead(400, { "content-type": "application/json" });
+      response.end('{"type":"error","error":{"type":"invalid_request_error","message":"refused"}}');
+    });
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
     return new Model(server);
@@ -87,7 +91,6 @@ class Model {
     const ended = once(child, "exit");
     const isAsked = once(this.#server, "request").then(() => nowMs());
     const arrivedAt = await Promise.race([isAsked, ended.then(() => undefined)]);
-    child.kill("SIGKILL");
     await ended;
     if (arrivedAt === undefined) throw new Error(`${args.join(" ")} ended before it asked its model`);
     return arrivedAt - startedAt;
