@@ -88,15 +88,15 @@ export function checkAwaited(name: string): void {
 
 /** Refuses a name that an author cannot give. @throws UsageError */
 export function checkName(name: string, what: string): void {
-  if (typeof name === "string" && isName(name) && !isReservedName(name)) return;
-  const line = callerLine();
-  if (typeof name !== "string")
-    throw new UsageError(`the name of a ${what} is no text`, {
-      ...(line === undefined ? {} : { at: line }),
+  // Names of other kinds stay a mistake of the code, which parks the session until it is corrected.
+  if (what === "task" && typeof name !== "string")
+    throw new UsageError("the name of a task is no text", {
       got: name === null ? "null" : typeof name,
       expected: 'a name, such as "charge the card"',
-      ...(what === "task" ? { fix: "call a task of defineTask by ctx.scheduleTask(task, input)" } : {}),
+      fix: "call a task of defineTask by ctx.scheduleTask(task, input)",
     });
+  if (isName(name) && !isReservedName(name)) return;
+  const line = callerLine();
   throw new UsageError(`"${name}" cannot be the name of a ${what}`, {
     ...(line === undefined ? {} : { at: line }),
     expected: `1 to 200 letters, digits, spaces and . _ : / @ + -, not starting with "answer:", "child:", "child-end:", "request:" or "reply:"`,
