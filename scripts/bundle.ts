@@ -42,7 +42,7 @@ const FOUND_BY_PATH: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * Packages of other authors that become part of a bundle, because they have many files and every run of an agent file loads them.
- * They stay dependencies: the published types name them, and programs of users share them.
+ * They stay dependencies, because the published types name them (decision 53).
  */
 const INCLUDED: Readonly<Record<string, string>> = {
   "@holdfast/agents":

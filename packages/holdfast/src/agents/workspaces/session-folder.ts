@@ -30,7 +30,7 @@ export function worktreesOf({ trustFile, env }: Pick<AgentPlaces, "trustFile" | 
   return new Worktrees({ folder: join(dirname(trustFile), "worktrees"), environment: env });
 }
 
-/** The empty folders of this user, and the worktrees beside them. */
+/** The empty folders of this user. They lie beside the worktrees. */
 function emptyFoldersOf({ trustFile, env }: Pick<AgentPlaces, "trustFile" | "env">): EmptyFolders {
   return new EmptyFolders({ folder: join(dirname(trustFile), "workspaces"), environment: env });
 }
@@ -126,8 +126,9 @@ async function folderAbove(
   root: string,
   places: AgentPlaces,
 ): Promise<SessionFolder | undefined> {
+  const worktrees = await worktreesOf(places).lookUpAll(root, above);
   for (const id of above) {
-    const worktree = await worktreesOf(places).lookUp(root, id);
+    const worktree = worktrees.get(id);
     if (worktree !== undefined) return inWorktree(worktree);
     const path = emptyFoldersOf(places).pathOf(root, id);
     if (existsSync(path)) return { path };
@@ -140,8 +141,8 @@ async function worktreeAbove(
   root: string,
   places: AgentPlaces,
 ): Promise<string | undefined> {
-  for (const id of above) if ((await worktreesOf(places).lookUp(root, id)) !== undefined) return id;
-  return undefined;
+  const worktrees = await worktreesOf(places).lookUpAll(root, above);
+  return above.find((id) => worktrees.has(id));
 }
 
 function inWorktree({ path, root }: Worktree): SessionFolder {
