@@ -5,12 +5,14 @@
 //   executor-agent-1. Each turn is one task, which is tried once. An attempt that was lost is not repeated: the next turn
 //       starts the executor with `mode: "resume"` and says that it was cut off.
 //   executor-agent-2. Everything that the executor reported before its turn ended is in the session before the turn's end
-//       (turn-reports-2). A report of a lost attempt counts as well.
+//       (turn-reports-2), also when the turn failed. A report of a lost attempt counts as well.
 //   executor-agent-3. A turn that ends without a result and without a message of the executor has failed.
 //   executor-agent-4. A session with callbacks to come does not complete, and does not time out: the next callback starts its
 //       next turn. A session whose parent waits for its end completes with its first turn that expects no callback.
+//   executor-agent-5. A graceful cancel stops the program. The session ends after it has taken what the program reported
+//       until its process ended. A request of the program is not carried out any more.
 
-import { CHILD_ENDED, HoldfastError } from "@holdfast/core";
+import { CancelledError, CHILD_ENDED, HoldfastError } from "@holdfast/core";
 import { defineAgent, defineTask, type Agent, type AgentContext, type TurnResult } from "@holdfast/runtime";
 
 import {
@@ -20,7 +22,7 @@ import {
   takeCallbacks,
   type KnownChild,
 } from "./executor-children.ts";
-import type { ExecutorHost } from "./executor-host.ts";
+import type { ExecutorHost, TurnOutcome } from "./executor-host.ts";
 import { readInput, readPrompt, type ExecutorInput, type TurnRequest } from "./invocation.ts";
 import { secretsOf, type ExecutorProfile } from "./profile.ts";
 import { REPORT_SIGNAL, type StoredReport } from "./turn-reports.ts";
@@ -48,18 +50,21 @@ interface State {
   readonly children: readonly KnownChild[];
 }
 
+/** How a turn ended, or why its task has no outcome. */
+type TurnEnd = TurnOutcome | { readonly failure: unknown };
+
 type Context = AgentContext<unknown, State>;
 type Turn = TurnResult<State, ExecutorResult>;
 
 /** The agent whose name is that of the profile. @throws as `ExecutorHost.add` does. */
 export function executorAgent(profile: ExecutorProfile, host: ExecutorHost): Agent<unknown, ExecutorResult> {
   host.add(profile);
-  const task = defineTask<TurnRequest, { readonly reports: number }>({
+  const task = defineTask<TurnRequest, TurnOutcome>({
     name: `executor:${profile.name}`,
     description: `One turn of the executor ${profile.name}.`,
     secrets: secretsOf(profile),
     retry: { maxAttempts: 1 }, // executor-agent-1.
-    run: async (request, context) => ({ reports: await host.turn(profile, request, context) }),
+    run: (request, context) => host.turn(profile, request, context),
     endLost: (request) => host.endLost((request as TurnRequest).sessionId),
   });
 
@@ -70,21 +75,23 @@ export function executorAgent(profile: ExecutorProfile, host: ExecutorHost): Age
     const { request } = state;
     const received = new ReceivedReports(ctx, request, new ExecutorChildren(ctx, answers, state.children));
     const run = ctx.scheduleTask(task, { ...request, sessionId: ctx.sessionId });
-    const ended = run.then(
-      ({ reports }) => ({ reports }),
-      (error: unknown) => ({ error }),
-    );
-    for (;;) {
-      const first = await Promise.race([ended, ctx.signalReady(REPORT_SIGNAL).then(() => undefined)]);
-      if (first === undefined) {
-        received.take(ctx.takeSignal<StoredReport>(REPORT_SIGNAL));
-        continue;
-      }
-      if ("error" in first) return cutOff(ctx, state, received, first.error);
-      // executor-agent-2.
-      while (received.count < first.reports)
-        received.take(await ctx.waitForSignal<StoredReport>(REPORT_SIGNAL));
+    const ended = run.catch((failure: unknown) => ({ failure }));
+    try {
+      const end = await received.takeUntil(ended, ctx);
+      if ("failure" in end) return cutOff(ctx, state, received, end.failure);
+      if (end.error !== undefined) throw new HoldfastError("task_failed", end.error);
       return finished(ctx, state, received);
+    } catch (error) {
+      if (!CancelledError.is(error)) throw error;
+      // executor-agent-5.
+      received.refuseRequests();
+      await ctx.cleanup(async (cleaning) => {
+        const isUnderWay = await cleaning.run("stop_executor", () => host.stopTurn(ctx.sessionId));
+        if (!isUnderWay) run.cancel();
+        await received.takeUntil(ended, cleaning);
+        received.takeStored();
+      });
+      throw error;
     }
   }
 
@@ -129,7 +136,8 @@ function firstState(input: ExecutorInput): State {
 
 /** executor-agent-1. */
 function cutOff(ctx: Context, state: State, received: ReceivedReports, error: unknown): Turn {
-  for (const { payload } of ctx.drainSignals<StoredReport>(REPORT_SIGNAL)) received.takeLate(payload);
+  received.refuseRequests();
+  received.takeStored();
   const lost = state.lost + 1;
   if (!isLost(error) || lost > LOST_MAX) throw error;
   const { request } = state;
@@ -189,8 +197,9 @@ async function next(ctx: Context, state: State, ttlMs: number): Promise<Turn> {
 /** The reports of the executor in this turn, as entries of the conversation and as the turn's result. */
 class ReceivedReports {
   executorSessionId: string | null;
-  /** Reports of this turn. */
-  count = 0;
+  /** Reports of this turn that were taken. */
+  #count = 0;
+  #refusesRequests = false;
   readonly #ctx: Context;
   readonly #turn: number;
   readonly #children: ExecutorChildren;
@@ -215,18 +224,45 @@ class ReceivedReports {
     return this.#children.known;
   }
 
+  /**
+   * Takes reports until the turn has ended, and then those that are still missing.
+   *
+   * @param ctx whose waits are used: those of a clean-up continue after a graceful cancel.
+   * @returns how the turn ended, or why its task has no outcome.
+   *
+   * @throws CancelledError when the session is cancelled meanwhile.
+   */
+  async takeUntil(ended: Promise<TurnEnd>, ctx: Context): Promise<TurnEnd> {
+    for (;;) {
+      const end = await Promise.race([ended, ctx.signalReady(REPORT_SIGNAL).then(() => undefined)]);
+      if (end === undefined) {
+        this.take(ctx.takeSignal<StoredReport>(REPORT_SIGNAL));
+        continue;
+      }
+      // executor-agent-2.
+      const reports = "reports" in end ? end.reports : 0;
+      while (this.#count < reports) this.take(await ctx.waitForSignal<StoredReport>(REPORT_SIGNAL));
+      return end;
+    }
+  }
+
+  /** From here on a request of the executor counts as a report, and is not carried out. executor-children-2. */
+  refuseRequests(): void {
+    this.#refusesRequests = true;
+  }
+
+  /** Takes what is there, for a turn whose end does not tell how many reports it has. */
+  takeStored(): void {
+    for (const { payload } of this.#ctx.drainSignals<StoredReport>(REPORT_SIGNAL)) this.take(payload);
+  }
+
   take(report: StoredReport | undefined): void {
     if (report === undefined) return;
     const isOwn = report.turn === this.#turn;
-    if (isOwn) this.count++;
+    if (isOwn) this.#count++;
     if (report.type === "bind") this.executorSessionId = report.executorSessionId;
     else if (report.type === "event") this.#takeEvent(report.event, isOwn);
-    else if (isOwn) this.#children.carryOut(report.id, report); // executor-children-2.
-  }
-
-  /** A report that comes after its turn was lost. executor-children-2. */
-  takeLate(report: StoredReport): void {
-    if (report.type === "bind" || report.type === "event") this.take(report);
+    else if (isOwn && !this.#refusesRequests) this.#children.carryOut(report.id, report); // executor-children-2.
   }
 
   #takeEvent(event: Readonly<Record<string, unknown>>, isOwn: boolean): void {

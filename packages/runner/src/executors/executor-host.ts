@@ -6,6 +6,8 @@
 //       runner, the next turn starts a process with `mode: "resume"` (cold).
 //   executor-host-3. The schema of an executor is asked for once (`--schema`).
 //   executor-host-4. Nothing starts that the runner's policy forbids (runner-policy-3).
+//   executor-host-5. A turn that fails after its process was started is an outcome with its number of reports, so that its
+//       session takes all of them.
 
 import { HoldfastError } from "@holdfast/core";
 import type { TaskContext } from "@holdfast/runtime";
@@ -49,6 +51,14 @@ interface Allowed {
 const WARM_MS = 30_000;
 const SCHEMA_MS = 5_000;
 
+/** How a turn ended. */
+export interface TurnOutcome {
+  /** The number of reports that are signals of the session. */
+  readonly reports: number;
+  /** Why the turn failed; absent when it completed. */
+  readonly error?: string;
+}
+
 interface Warm {
   readonly executor: ExecutorProcess;
   readonly timer: NodeJS.Timeout;
@@ -61,6 +71,8 @@ export class ExecutorHost {
   readonly #supervisor: ProcessSupervisor;
   readonly #profiles = new Set<ExecutorProfile>();
   readonly #warm = new Map<string, Warm>();
+  /** Each stops the turn of a session that is under way. */
+  readonly #stops = new Map<string, AbortController>();
   readonly #versions = new Map<string, Promise<SchemaVersion>>();
 
   constructor(options: ExecutorHostOptions) {
@@ -83,28 +95,28 @@ export class ExecutorHost {
     this.#profiles.add(profile);
   }
 
-  /** Carries out one turn. @returns the number of its reports, which are signals of the session. */
-  async turn(profile: ExecutorProfile, request: TurnRequest, task: TaskContext): Promise<number> {
-    const { signal, sessionId } = task;
-    const cwd = this.#folderOf(request);
-    requireFolder(this.#options.policy ?? {}, cwd);
-    const allowed = this.#allowed(profile, cwd);
-    // Otherwise the session could write another executor's program.
-    // mutant: other-executor-writable
-    for (const other of this.#profiles) this.#allowed(other, cwd);
-    this.#options.onTurn?.({ sessionId, agent: request.agentName ?? profile.name, mode: request.mode });
-    const warm = this.#takeWarm(sessionId);
-    const isWarm = warm !== undefined && (await warm.nextTurn(request, task));
-    if (warm !== undefined && !isWarm) await warm.stop("it no longer reads its input");
-    const executor = isWarm ? warm : await this.#start(allowed, request, task, cwd);
+  /**
+   * Carries out one turn.
+   *
+   * @throws HoldfastError when no process could be started.
+   */
+  async turn(profile: ExecutorProfile, request: TurnRequest, task: TaskContext): Promise<TurnOutcome> {
+    const { sessionId } = task;
+    const stop = new AbortController();
+    this.#stops.set(sessionId, stop);
     try {
-      const reports = await executor.finishTurn(signal);
-      if (profile.lifecycle === "persistent") this.#keepWarm(sessionId, executor);
-      return reports;
-    } catch (error) {
-      await executor.stop("its turn failed");
-      throw error;
+      const executor = await this.#executorFor(profile, request, task);
+      return await this.#finish(profile, executor, sessionId, AbortSignal.any([task.signal, stop.signal]));
+    } finally {
+      if (this.#stops.get(sessionId) === stop) this.#stops.delete(sessionId);
     }
+  }
+
+  /** Stops the turn that is under way, which then ends on its own. @returns whether there was one in this process. */
+  stopTurn(sessionId: string): boolean {
+    const stop = this.#stops.get(sessionId);
+    stop?.abort();
+    return stop !== undefined;
   }
 
   /** Ends the processes that another runner of this machine has left for the session. */
@@ -139,6 +151,43 @@ export class ExecutorHost {
     const sessions = [...this.#warm.keys()];
     await Promise.all(sessions.map(async (id) => this.#takeWarm(id)?.stop("the runner is closing")));
     await this.#supervisor.close("the runner is closing");
+  }
+
+  /** A process that works on the turn. */
+  async #executorFor(
+    profile: ExecutorProfile,
+    request: TurnRequest,
+    task: TaskContext,
+  ): Promise<ExecutorProcess> {
+    const { sessionId } = task;
+    const cwd = this.#folderOf(request);
+    requireFolder(this.#options.policy ?? {}, cwd);
+    const allowed = this.#allowed(profile, cwd);
+    // Otherwise the session could write another executor's program.
+    // mutant: other-executor-writable
+    for (const other of this.#profiles) this.#allowed(other, cwd);
+    this.#options.onTurn?.({ sessionId, agent: request.agentName ?? profile.name, mode: request.mode });
+    const warm = this.#takeWarm(sessionId);
+    if (warm !== undefined && (await warm.nextTurn(request, task))) return warm;
+    await warm?.stop("it no longer reads its input");
+    return this.#start(allowed, request, task, cwd);
+  }
+
+  /** executor-host-5. */
+  async #finish(
+    profile: ExecutorProfile,
+    executor: ExecutorProcess,
+    sessionId: string,
+    signal: AbortSignal,
+  ): Promise<TurnOutcome> {
+    try {
+      const reports = await executor.finishTurn(signal);
+      if (profile.lifecycle === "persistent") this.#keepWarm(sessionId, executor);
+      return { reports };
+    } catch (error) {
+      await executor.stop("its turn failed");
+      return { reports: await executor.endReports(), error: (error as Error).message };
+    }
   }
 
   async #start(

@@ -155,8 +155,13 @@ export class ExecutorProcess {
         : this.#exitTurn());
     } finally {
       signal.removeEventListener("abort", onAbort);
-      await this.#target.reports.end();
+      await this.endReports();
     }
+  }
+
+  /** Refuses further reports of the turn. @returns the number of its reports. */
+  endReports(): Promise<number> {
+    return this.#target.reports.end();
   }
 
   /** Ends the process: by a request, if it is persistent, then by signals. */
@@ -184,7 +189,7 @@ export class ExecutorProcess {
     const report = await this.ended;
     const { end } = report;
     if (end.type !== "exit" || end.exitCode !== 0) throw this.#failed(errorOf(report));
-    return this.#target.reports.end();
+    return this.endReports();
   }
 
   async #messageTurn(): Promise<number> {
@@ -205,7 +210,7 @@ export class ExecutorProcess {
       if (error !== undefined && error !== null)
         throw this.#failed(typeof error === "string" ? error : JSON.stringify(error));
       await this.#reportInline(first.message);
-      return await this.#target.reports.end();
+      return await this.endReports();
     } finally {
       clearTimeout(timer);
     }

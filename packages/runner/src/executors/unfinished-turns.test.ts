@@ -1,0 +1,64 @@
+// The reports of turns that do not complete: each report that was acknowledged is an entry of its session
+// (executor-agent-2, executor-agent-5). Real programs, processes and gateways over a runtime in memory.
+
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+
+import { openWorld, type World } from "../testing/executor-world.ts";
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld();
+});
+afterEach(() => world.close());
+
+const WAIT = { timeout: 30_000, interval: 20 };
+
+/** Reports its number until it is killed, and notes each number that was acknowledged. */
+const COUNT_ON = `
+  import { appendFileSync } from "node:fs";
+  process.on("SIGTERM", () => { appendFileSync("acknowledged", "cancelled\\n"); });
+  for (let n = 1; ; n++) {
+    const { status } = await event("message", { role: "assistant", content: String(n) }).catch(() => ({}));
+    if (status === 201) appendFileSync("acknowledged", n + "\\n");
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }`;
+
+test.each(["one_shot", "persistent"] as const)(
+  "a %s executor that reports after a graceful cancel until it is killed loses no acknowledged report",
+  async (lifecycle) => {
+    const { runtime, agent } = world.open(await world.node(COUNT_ON, { lifecycle }));
+    const handle = await runtime.start(agent, "work");
+    const lines = (): string[] =>
+      existsSync(join(world.folder, "acknowledged"))
+        ? readFileSync(join(world.folder, "acknowledged"), "utf8").trim().split("\n")
+        : [];
+    await vi.waitUntil(() => lines().length > 3, WAIT);
+    await handle.cancel();
+    expect((await handle.settled()).status).toBe("cancelled");
+    const cancelledAt = lines().indexOf("cancelled");
+    expect(cancelledAt).toBeGreaterThan(0);
+    expect(lines().length).toBeGreaterThan(cancelledAt + 3); // It reported after the cancel.
+    const kept = await textsOf(handle.sessionId);
+    expect(lines().filter((line) => line !== "cancelled" && !kept.includes(line))).toEqual([]);
+  },
+);
+
+test("a turn that fails has its reports as entries", async () => {
+  const { runtime, agent } = world.open(
+    await world.node(`
+      await Promise.all(Array.from({ length: 20 }, (_, n) => event("message", { role: "assistant", content: String(n) })));
+      console.error("out of luck");
+      process.exit(3);`),
+  );
+  const handle = await runtime.start(agent, "work");
+  await expect(handle.result()).rejects.toThrow("executor tried: out of luck (Process exited with code 3)");
+  expect(await textsOf(handle.sessionId)).toHaveLength(21);
+});
+
+/** The texts of the session's entries. */
+async function textsOf(sessionId: string): Promise<readonly unknown[]> {
+  const entries = await world.storage.reader.entries(sessionId, 0, 1_000);
+  return entries.map(({ content }) => JSON.parse(content) as unknown);
+}
