@@ -8,8 +8,8 @@
 //   -- --expensive             runs nothing: the test files with the most processor time, as they were last measured in this checkout
 //
 //   test-1. The last line is `N passed, N failed`, and `, N skipped` when there are any. A check counts as one test.
-//   test-2. Nothing is skipped silently: each skipped test is named, with the reason from `skip("…")` or from the
-//       comment on its line or above it.
+//   test-2. Nothing is skipped silently: each skipped test is named. The reason is that of `skip("…")`, in the name, or
+//       in the comment on its line or above it.
 //   test-3. A test that could not run has failed: a file that does not load, an error nobody caught, no test at all.
 //   test-4. The run ends. A test that never yields cannot be timed out from inside its worker. When nothing has finished
 //       for STALL_MS, the tests that were running are named and have failed.
@@ -17,6 +17,7 @@
 //   test-6. Each file's processor time is kept. A run names the files that took more than BUDGET_MS.
 //   test-7. A run of all files leaves out the tests with the tag `campaign`, and says how many they are. `npm run campaign -- tests`
 //       plays them.
+//   test-8. Everything that failed is named once more in the lines before the last one.
 
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { subscribe } from "node:diagnostics_channel";
@@ -33,6 +34,8 @@ interface Counts {
   passed: number;
   failed: number;
   skipped: number;
+  /** test-8. A line for each failure that has a name. */
+  readonly failures: string[];
 }
 
 type Check = readonly [name: string, command: string, ...args: string[]];
@@ -67,7 +70,7 @@ const env = {
 
 process.chdir(root);
 const args = process.argv.slice(2);
-const counts: Counts = { passed: 0, failed: 0, skipped: 0 };
+const counts: Counts = { passed: 0, failed: 0, skipped: 0, failures: [] };
 if (args.includes("--help") || args.includes("-h")) printHelp(import.meta.filename);
 if (args.includes("--expensive")) {
   printExpensive();
@@ -82,7 +85,8 @@ if (args.length === 0) {
   const run = tests.length > 0 ? runTests([...rest, ...tests], counts) : undefined;
   await Promise.all([runChecks(checks, counts), run]);
 } else await runTests(args, counts);
-const { passed, failed, skipped } = counts;
+const { passed, failed, skipped, failures } = counts;
+for (const failure of failures) console.log(`FAILED: ${failure}`); // test-8.
 console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
 // Not `exitCode`: what a test left open must not keep the run from ending.
 process.exit(failed > 0 ? 1 : 0);
@@ -108,7 +112,11 @@ function forChange(): { readonly tests: readonly string[]; readonly checks: read
 }
 
 async function runChecks(checks: readonly Check[], sum: Counts): Promise<void> {
-  for (const check of checks) sum[(await isFine(check)) ? "passed" : "failed"]++;
+  for (const check of checks) {
+    const isOk = await isFine(check);
+    sum[isOk ? "passed" : "failed"]++;
+    if (!isOk) sum.failures.push(`${check[0]}: ${check.slice(1).join(" ")}`);
+  }
 }
 
 /** Runs one check. Its output is shown only when it fails. */
@@ -144,7 +152,10 @@ async function runTests(cliArgs: readonly string[], sum: Counts): Promise<void> 
   for (const testModule of vitest.state.getTestModules()) addModule(testModule, sum);
   reportLeftOut(vitest.state.getTestModules()); // test-7.
   reportTimes(timesOf(vitest.state.getTestModules())); // test-6.
-  sum.failed += vitest.state.getUnhandledErrors().length; // test-3.
+  for (const error of vitest.state.getUnhandledErrors()) {
+    sum.failed++; // test-3.
+    sum.failures.push(`an error that nobody caught: ${firstLine((error as Error).message)}`);
+  }
   if (sum.passed + sum.failed + sum.skipped === 0) {
     console.log("no test matches");
     sum.failed++; // test-3.
@@ -216,18 +227,31 @@ function stallWatch(): { readonly reporter: Reporter; readonly stalled: Promise<
 }
 
 function addModule(testModule: TestModule, sum: Counts): void {
-  if (testModule.state() === "queued") sum.failed++; // test-3: its turn never came.
+  const file = relative(root, testModule.moduleId);
+  const fail = (name: string, why: string): void => {
+    sum.failed++;
+    sum.failures.push(`${file}: ${name}: ${firstLine(why)}`);
+  };
+  if (testModule.state() === "queued") fail("all tests", "their turn never came"); // test-3.
   for (const test of testModule.children.allTests()) {
     if (isLeftOut(test)) continue; // test-7.
-    const { state } = test.result();
-    if (state === "pending") sum.failed++; // test-3: the run ended before it did.
+    const { state, errors } = test.result();
+    if (state === "pending") fail(test.fullName, "the run ended before it did"); // test-3.
+    else if (state === "failed") fail(test.fullName, errors[0]?.message ?? "no message");
     else sum[state]++;
     if (state !== "skipped" || isFilteredOut(test)) continue;
-    console.log(`skipped: ${relative(root, testModule.moduleId)}: ${test.fullName}: ${skipReason(test)}`); // test-2.
+    console.log(`skipped: ${file}: ${test.fullName}: ${skipReason(test)}`); // test-2.
   }
   // Errors that belong to no test: the file did not load, or a hook around its tests failed.
   const suites = [testModule, ...testModule.children.allSuites()];
-  sum.failed += suites.filter((suite) => suite.errors().length > 0).length;
+  for (const suite of suites) {
+    const [error] = suite.errors();
+    if (error !== undefined) fail(suite.type === "module" ? "all tests" : suite.fullName, error.message);
+  }
+}
+
+function firstLine(text: string): string {
+  return text.split("\n", 1)[0]!;
 }
 
 /** Not asked for with `-t`, which needs no naming. */
@@ -259,6 +283,7 @@ function reasonAt(lines: readonly string[], line: number): string | undefined {
 function skipReason(test: TestCase): string {
   const result = test.result();
   if (result.state === "skipped" && result.note !== undefined) return result.note;
+  if (/\(skipped: /.test(test.fullName)) return "as its name says";
   const lines = readFileSync(test.module.moduleId, "utf8").split("\n");
   // The reason may stand beside the `describe.skip` around the test.
   for (let at: TestCase["parent"] | TestCase = test; at.type !== "module"; at = at.parent) {
