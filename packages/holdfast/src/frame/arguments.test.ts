@@ -8,7 +8,7 @@ const OPTIONS = {
   park: { help: "", short: "p" },
   ...COMMON_OPTIONS,
 };
-const parse = (...words: string[]) => parseArguments(words, OPTIONS, "run FILE");
+const parse = (...words: string[]) => parseArguments(words, OPTIONS, "run FILE [--input TEXT]");
 
 describe("arguments", () => {
   test("a second file after one option is refused with the way to name it", () => {
@@ -54,6 +54,8 @@ describe("arguments", () => {
     [["-x"], "there is no option -x"],
     [["---"], "there is no option ---"],
     [["--__proto__"], "there is no option --__proto__"],
+    [["--file", "a.ts"], "there is no option --file: FILE is an argument of its own"],
+    [["--json-file"], "there is no option --json-file"],
     [["--input"], "--input needs a value"],
     [["--input", "--json"], "--input needs a value"],
     [["--input="], "--input needs a value"],
@@ -62,6 +64,10 @@ describe("arguments", () => {
     [["--input", "1", "--park"], "--input and --park exclude each other"],
   ])("%j is refused, by name", (words, message) => {
     expect(() => parse(...words)).toThrow(message);
+  });
+
+  test("the value of an option is no argument of its own", () => {
+    expect(() => parse("--text", "x")).not.toThrow("argument of its own");
   });
 
   test("a close word is suggested, and a distant one is not", () => {

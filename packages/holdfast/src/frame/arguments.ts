@@ -132,6 +132,12 @@ function findOption(
   if (name !== undefined && option !== undefined) return { name, option, inline };
   const given = word.replace(/=.*$/s, "");
   const names = Object.keys(options).map((candidate) => `--${candidate}`);
+  const argument = given.replace(/^-+/, "").toUpperCase();
+  // A word in capitals that follows no option is an argument.
+  if (/^[A-Z]+$/.test(argument) && new RegExp(`(?<!--[a-z-]+ )\\b${argument}\\b`).test(usage))
+    throw refuse(`there is no option ${given}: ${argument} is an argument of its own`, usage, {
+      fix: `write its value without ${given}`,
+    });
   throw refuse(`there is no option ${given}${didYouMean(given, names)}`, usage, {
     fix: `one of ${names.join(", ")}`,
   });
