@@ -118,6 +118,9 @@ describe("the key of the file", () => {
     await withKeyFile().store("K", "value");
     await expect(places().value("K")).rejects.toMatchObject({
       code: "secret_key",
+      message: expect.stringMatching(
+        /^the secret K cannot be read: the key of the encrypted secrets is missing/,
+      ),
       fix: "set it to the path of the key file, or give the secrets in the environment",
     });
     const first = new SecretPlaces({

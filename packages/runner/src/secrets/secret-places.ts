@@ -62,7 +62,21 @@ export class SecretPlaces {
       case "keychain":
         return keychain?.get(name);
       case "file":
-        return this.#file.get(name, (place) => this.#keyMaterial(place, false));
+        return this.#valueInFile(name);
+    }
+  }
+
+  async #valueInFile(name: string): Promise<string | undefined> {
+    try {
+      return await this.#file.get(name, (place) => this.#keyMaterial(place, false));
+    } catch (error) {
+      if (!HoldfastError.is(error)) throw error;
+      const { code, at, expected, fix } = error;
+      throw new HoldfastError(code, `the secret ${name} cannot be read: ${error.message}`, {
+        ...(at === undefined ? {} : { at }),
+        ...(expected === undefined ? {} : { expected }),
+        ...(fix === undefined ? {} : { fix }),
+      });
     }
   }
 
