@@ -46,7 +46,7 @@ import type {
  *   ST3.  A batch whose `firstSeq` is not the journal's length is `invalid`, unless the journal holds these
  *         very records there. It was committed before, and is `committed` again without effect
  *         (`rules/batches.ts`).
- *   ST15. An ended session never changes again: batches are `invalid`, cancels `ended`.
+ *   ST15. An ended session never changes again: batches are `invalid` and tell how it ended, cancels `ended`.
  *   ST19. Entries are numbered 0..n-1 without a gap, each beside its `append_entry` record. They keep their
  *         content to the byte, and are only ever appended.
  *   ST20. Text is kept exactly: any JSON text, NUL and lone surrogates as JSON escapes, blobs of any size.

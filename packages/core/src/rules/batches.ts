@@ -41,7 +41,8 @@ export function refuseBatch(
   if (batch.token !== claim.token || claim.token === NO_CLAIM.token) return { status: "fenced" }; // batches-1.
   // mutant: batch-applied-twice
   if (isResent(session, batch, lookups)) return { status: "committed", inbox: session.inbox }; // batches-2.
-  if (isEnded(session.status)) return invalid(session, `has ended as ${session.status}`);
+  if (isEnded(session.status))
+    return { ...invalid(session, `has ended as ${session.status}`), endedAs: session.status };
   if (claim.owner === undefined || session.move !== undefined) return { status: "fenced" };
   const problem =
     findRecordProblem(session, batch) ??
@@ -51,7 +52,10 @@ export function refuseBatch(
   return problem === undefined ? undefined : invalid(session, problem);
 }
 
-export function invalid(session: Session, problem: string): ChangeResult {
+export function invalid(
+  session: Session,
+  problem: string,
+): Extract<ChangeResult, { readonly status: "invalid" }> {
   return { status: "invalid", reason: `session ${session.sessionId} ${problem}` };
 }
 

@@ -205,7 +205,11 @@ describe("batches", () => {
 
   test("an ended session refuses a batch before anything is looked up", () => {
     const refusal = refuseBatch(row({ status: "failed" }), held, { ...batch, consumed: ["sig-1"] }, unasked);
-    expect(refusal).toEqual({ status: "invalid", reason: "session ses-1 has ended as failed" });
+    expect(refusal).toEqual({
+      status: "invalid",
+      reason: "session ses-1 has ended as failed",
+      endedAs: "failed",
+    });
   });
 
   test("the journal is read only where it reaches as far as the batch", () => {

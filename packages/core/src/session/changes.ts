@@ -338,8 +338,16 @@ export type ChangeResult =
   /** The session is moving to another storage, or has moved. */
   | { readonly status: "moved"; readonly to: string }
   | { readonly status: "fenced" }
-  /** `isTooLarge`: storage never accepts this change, whatever happens to the session. */
-  | { readonly status: "invalid"; readonly reason: string; readonly isTooLarge?: true }
+  /**
+   * With `isTooLarge`, storage never accepts this change, whatever happens to the session. `endedAs` tells how
+   * the session of a batch had ended before it. Storages of earlier versions leave it out.
+   */
+  | {
+      readonly status: "invalid";
+      readonly reason: string;
+      readonly isTooLarge?: true;
+      readonly endedAs?: SessionStatus;
+    }
   | { readonly status: "released" };
 
 export interface NewEntry {

@@ -71,8 +71,8 @@ export class ExecutorHost {
   readonly #supervisor: ProcessSupervisor;
   readonly #profiles = new Set<ExecutorProfile>();
   readonly #warm = new Map<string, Warm>();
-  /** Each stops the turn of a session that is under way. */
-  readonly #stops = new Map<string, AbortController>();
+  /** The process that works on the turn of a session, or that is being started for it. */
+  readonly #turns = new Map<string, Promise<ExecutorProcess>>();
   readonly #versions = new Map<string, Promise<SchemaVersion>>();
 
   constructor(options: ExecutorHostOptions) {
@@ -102,21 +102,20 @@ export class ExecutorHost {
    */
   async turn(profile: ExecutorProfile, request: TurnRequest, task: TaskContext): Promise<TurnOutcome> {
     const { sessionId } = task;
-    const stop = new AbortController();
-    this.#stops.set(sessionId, stop);
+    const starting = this.#executorFor(profile, request, task);
+    this.#turns.set(sessionId, starting);
     try {
-      const executor = await this.#executorFor(profile, request, task);
-      return await this.#finish(profile, executor, sessionId, AbortSignal.any([task.signal, stop.signal]));
+      return await this.#finish(profile, await starting, task);
     } finally {
-      if (this.#stops.get(sessionId) === stop) this.#stops.delete(sessionId);
+      if (this.#turns.get(sessionId) === starting) this.#turns.delete(sessionId);
     }
   }
 
-  /** Stops the turn that is under way, which then ends on its own. @returns whether there was one in this process. */
+  /** Stops the process of the turn that is under way. @returns whether this process has such a turn. */
   stopTurn(sessionId: string): boolean {
-    const stop = this.#stops.get(sessionId);
-    stop?.abort();
-    return stop !== undefined;
+    const turn = this.#turns.get(sessionId);
+    turn?.then((executor) => executor.stop("its session was cancelled")).catch(() => {}); // It did not start.
+    return turn !== undefined;
   }
 
   /** Ends the processes that another runner of this machine has left for the session. */
@@ -177,8 +176,7 @@ export class ExecutorHost {
   async #finish(
     profile: ExecutorProfile,
     executor: ExecutorProcess,
-    sessionId: string,
-    signal: AbortSignal,
+    { sessionId, signal }: TaskContext,
   ): Promise<TurnOutcome> {
     try {
       const reports = await executor.finishTurn(signal);

@@ -3,6 +3,7 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 import { openWorld, type World } from "../testing/executor-world.ts";
@@ -56,6 +57,21 @@ test("a turn that fails has its reports as entries", async () => {
   await expect(handle.result()).rejects.toThrow("executor tried: out of luck (Process exited with code 3)");
   expect(await textsOf(handle.sessionId)).toHaveLength(21);
 });
+
+test.each(["", "after a graceful cancel"])(
+  "a hard cancel %s ends its program, which ignores signals",
+  ofCampaign,
+  async (graceful) => {
+    const script = `[ "$1" = --schema ] && exit 1\ntrap '' TERM INT HUP; touch begun; while :; do sleep 0.1; done`;
+    const { runtime, agent } = world.open(await world.shell(script), { stopStepMs: 600_000 }); // Not waited for.
+    const handle = await runtime.start(agent, "work");
+    await vi.waitUntil(() => existsSync(join(world.folder, "begun")), WAIT);
+    if (graceful !== "") await handle.cancel({ graceMs: 600_000 });
+    await handle.cancel({ hard: true });
+    expect((await handle.settled()).status).toBe("cancelled");
+    await vi.waitUntil(() => world.processes().length === 0, WAIT);
+  },
+);
 
 /** The texts of the session's entries. */
 async function textsOf(sessionId: string): Promise<readonly unknown[]> {

@@ -2,6 +2,7 @@
 
 import { createRuntime, MemoryStorage, type Agent, type Runtime } from "@holdfast/runtime";
 import { chmod, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -37,6 +38,8 @@ export interface World {
     options?: Partial<ExecutorHostOptions>,
     others?: readonly (Agent | ExecutorProfile)[],
   ): Opened;
+  /** The ids of the processes that work in the folder, as far as /proc tells them. */
+  processes(): readonly string[];
   close(): Promise<void>;
 }
 
@@ -89,6 +92,7 @@ export async function openWorld(): Promise<World> {
       opened.push(each);
       return each;
     },
+    processes: () => processesIn(folder),
     close: async () => {
       for (const { runtime, host } of opened) {
         await runtime.close();
@@ -97,4 +101,19 @@ export async function openWorld(): Promise<World> {
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+function processesIn(path: string): readonly string[] {
+  if (process.platform !== "linux") return [];
+  return readdirSync("/proc").filter((name) => {
+    if (!/^\d+$/.test(name)) return false;
+    try {
+      return (
+        readlinkSync(`/proc/${name}/cwd`) === path &&
+        !/\) [ZX] /.test(readFileSync(`/proc/${name}/stat`, "latin1"))
+      );
+    } catch {
+      return false; // It has ended meanwhile.
+    }
+  });
 }

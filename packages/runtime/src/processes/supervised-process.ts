@@ -65,7 +65,7 @@ export interface StopOptions {
   readonly askMs?: number;
   /** From SIGTERM to SIGKILL; that of the start by default. */
   readonly graceMs?: number;
-  /** The request and the grace take half a second each at most. */
+  /** The request and the grace take half a second each at most, also those of a stop that is under way. */
   readonly isUrgent?: boolean;
 }
 
@@ -106,6 +106,7 @@ export class SupervisedProcess {
   readonly #spawned: Spawned;
   readonly #startedAt = performance.now();
   readonly #stopped = Promise.withResolvers<Stop>();
+  readonly #isUrgent = Promise.withResolvers<void>();
   readonly #output: Readonly<Record<"stdout" | "stderr", OutputCapture>>;
 
   constructor(options: StartOptions, spawned: Spawned) {
@@ -130,8 +131,9 @@ export class SupervisedProcess {
     this.#input()?.end();
   }
 
-  /** Ends the process: by the request, then SIGTERM, then SIGKILL. Later calls change nothing and wait. */
+  /** Ends the process: by the request, then SIGTERM, then SIGKILL. A later call only waits, or makes the stop urgent. */
   stop(reason: string, options: StopOptions = {}): Promise<ProcessReport> {
+    if (options.isUrgent === true) this.#isUrgent.resolve();
     this.#stopped.resolve({ end: (means) => ({ type: "stopped", reason, means }), options });
     return this.ended;
   }
@@ -249,21 +251,24 @@ export class SupervisedProcess {
   }
 
   async #end(tree: ProcessTree, exited: Promise<unknown>, options: StopOptions): Promise<StopMeans> {
-    const { ask, isUrgent = false } = options;
-    const mostMs = isUrgent ? URGENT_STEP_MS : Infinity;
-    const askMs = Math.min(options.askMs ?? 0, mostMs);
-    const graceMs = Math.min(options.graceMs ?? this.#options.killGraceMs ?? KILL_GRACE_MS, mostMs);
+    const { ask, askMs = 0, graceMs = this.#options.killGraceMs ?? KILL_GRACE_MS } = options;
     if (ask !== undefined) {
       ask();
-      if (await within(exited, askMs)) return "request";
+      if (await this.#exitsWithin(exited, askMs)) return "request";
     }
     await signalTree(tree, "SIGTERM");
-    if (await within(exited, graceMs)) return "SIGTERM";
+    if (await this.#exitsWithin(exited, graceMs)) return "SIGTERM";
     await signalTree(tree, "SIGKILL");
     const isOver = this.#spawned.namespace?.destroy();
     await within(exited, EXIT_WAIT_MS);
     await isOver;
     return "SIGKILL";
+  }
+
+  /** Whether it exits in this time, which an urgent stop shortens. */
+  #exitsWithin(exited: Promise<unknown>, ms: number): Promise<boolean> {
+    const sooner = this.#isUrgent.promise.then(() => within(exited, Math.min(ms, URGENT_STEP_MS)));
+    return Promise.race([within(exited, ms), sooner]);
   }
 
   /** The helper of a namespace reports a program that the system refused by its own exit code. */

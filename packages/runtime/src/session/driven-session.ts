@@ -40,8 +40,12 @@ export type Opening = "recover" | "fork" | "start";
 export interface DriverOfSession extends Driven, SliceMember {
   /** Something arrived for the session. */
   poke(): void;
-  /** Stop driving, leaving the session as its last commit left it. */
-  abandon(error?: HoldfastError): void;
+  /**
+   * Stop driving, leaving the session as its last commit left it.
+   *
+   * @param isHardCancel whether a hard cancel has ended the session.
+   */
+  abandon(error?: HoldfastError, isHardCancel?: boolean): void;
   depart(departure: Departure): void;
   /** The checkpoint with this state is committed. */
   nextTurn(state: SessionState): void;

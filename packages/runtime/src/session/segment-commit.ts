@@ -169,8 +169,9 @@ export class SegmentCommits {
     const refusal = refusalOf(driven.sessionId, result);
     const { isMinimal } = driven.claim;
     const isToBeKept = !phase.isSalvage && (isMinimal || segment.records.some(isOutcome));
+    const isHardCancel = result.status === "invalid" && result.endedAs === "cancelled";
     // mutant: refused-end-forgotten
-    if (result.status !== "invalid" || !isToBeKept) return driven.driver.abandon(refusal);
+    if (result.status !== "invalid" || !isToBeKept) return driven.driver.abandon(refusal, isHardCancel);
     // K6. The delivered outcomes are committed without the agent's commands; of a session without a journal, everything is.
     const kept = salvaged(segment.firstSeq, segment.records, driven.kernel.now);
     this.#commit(

@@ -27,7 +27,7 @@ export function endConformance(fixture: Fixture): void {
       const claimant = await fixture.createIn(status);
       const before = await fixture.everything("ses-1");
       const parts = { records: [STARTED, checkpointing("{}")], entries: [{ content: "1" }] };
-      expect(await claimant.commit(parts, 9)).toEqual(INVALID);
+      expect(await claimant.commit(parts, 9)).toMatchObject({ status: "invalid", endedAs: status });
       expect(await claimant.commit({ session: { status: "working" } }, 9)).toEqual(INVALID);
       expect(await claimant.commit({ session: PATCH_TO[status] }, 9)).toEqual(INVALID);
       expect(await fixture.everything("ses-1")).toEqual(before);
