@@ -59,6 +59,8 @@ export {
 export {
   type OfferedAgent,
   OfferedAgentSchema,
+  type RefusedAgent,
+  RefusedAgentSchema,
   type RegisterRequest,
   RegisterRequestSchema,
   type RegisterResponse,

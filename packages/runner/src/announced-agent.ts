@@ -1,4 +1,5 @@
 // `announcementOf`: what a runner tells its coordinator of an agent, so that inputs are checked before a session exists.
+// `announcedRefusals`: the agents of the catalogue that the runner does not offer.
 
 import type { Agent } from "@holdfast/runtime";
 
@@ -13,7 +14,18 @@ export interface AnnouncedAgent {
   readonly description?: string;
 }
 
+/** An agent of the catalogue that a runner does not offer in its current version. */
+export interface RefusedAgent {
+  readonly name: string;
+  /** The reason, for people at the coordinator. */
+  readonly problem: string;
+}
+
 const DESCRIPTION_CHARS = 4_000;
+const REFUSALS_MAX = 1_000;
+const PROBLEM_CHARS = 1_000;
+/** The bytes of all problems of a runner, which fit into a registration beside the schemas. */
+const PROBLEM_BYTES = 262_144;
 
 /** The bytes of all schemas of a runner. A coordinator refuses more. */
 export const SCHEMA_BYTES = 262_144;
@@ -29,6 +41,18 @@ export function announcementOf(
   if (input === undefined || inputSchema === undefined || Buffer.byteLength(inputSchema) > bytesLeft)
     return announced;
   return { ...announced, inputSchema, ...(takesNothing(input) ? { inputOptional: true } : {}) };
+}
+
+/** Within the limits of a registration, because a coordinator refuses the whole registration otherwise. The rest is left out. */
+export function announcedRefusals(refused: readonly RefusedAgent[]): readonly RefusedAgent[] {
+  let bytes = 0;
+  return refused
+    .slice(0, REFUSALS_MAX)
+    .map(({ name, problem }) => {
+      const line = problem.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ").trim();
+      return { name, problem: line === "" ? "it gave no reason" : line.slice(0, PROBLEM_CHARS) };
+    })
+    .filter(({ problem }) => (bytes += Buffer.byteLength(problem)) <= PROBLEM_BYTES);
 }
 
 function schemaText(input: Agent["input"]): string | undefined {

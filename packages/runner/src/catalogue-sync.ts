@@ -9,6 +9,7 @@ import { contentPathProblem, contentText } from "@holdfast/core/internal";
 import { CatalogueService, type CatalogueItem } from "@holdfast/proto";
 import type { Agent } from "@holdfast/runtime";
 import type { CoordinatorConnection } from "@holdfast/storage/remote";
+import type { RefusedAgent } from "./announced-agent.ts";
 import { pause } from "./polls/poll-loop.ts";
 
 /** A file of a content whose hash was compared. */
@@ -28,15 +29,23 @@ export interface Catalogue {
   ): Promise<{ readonly files: readonly CatalogueFile[] } | { readonly problem: string }>;
 }
 
-/** Makes the agents that the runner offers beside its own. It is called again after each change of the catalogue. May throw. */
-export type CatalogueAgents = (catalogue: Catalogue) => Promise<readonly Agent[]>;
+/** The offers and the refusals that a runner makes of a catalogue. */
+export interface CatalogueOffers {
+  /** The agents that it offers beside its own. */
+  readonly agents: readonly Agent[];
+  /** The agents whose current version it does not offer, with reasons for people at the coordinator. */
+  readonly refused: readonly RefusedAgent[];
+}
+
+/** Makes the offers of a runner. It is called again after each change of the catalogue. May throw. */
+export type CatalogueAgents = (catalogue: Catalogue) => Promise<CatalogueOffers>;
 
 export interface CatalogueHost {
   readonly connection: CoordinatorConnection;
   readonly clock: Clock;
   readonly agentsOf: CatalogueAgents;
-  /** Called with all agents of the catalogue, after each change. */
-  readonly offer: (agents: readonly Agent[]) => Promise<void>;
+  /** Called with the offers of the whole catalogue, after each change. */
+  readonly offer: (offers: CatalogueOffers) => Promise<void>;
   /** Ends the reading. */
   readonly signal: AbortSignal;
 }

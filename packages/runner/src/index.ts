@@ -21,7 +21,8 @@ export {
 export { type NetworkPolicy } from "./gateway/network-policy.ts";
 export { anthropicProvider, openaiProvider, type Provider } from "./gateway/provider-proxy.ts";
 export { startRunGateway, type RunGateway, type RunGatewayOptions } from "./gateway/run-gateway.ts";
-export { type Catalogue, type CatalogueAgents } from "./catalogue-sync.ts";
+export { type RefusedAgent } from "./announced-agent.ts";
+export { type Catalogue, type CatalogueAgents, type CatalogueOffers } from "./catalogue-sync.ts";
 export { type Health } from "./health.ts";
 export {
   coordinatorQueue,

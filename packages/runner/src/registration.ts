@@ -21,7 +21,13 @@ import {
 } from "@holdfast/core";
 import { VERSION } from "@holdfast/core/internal";
 import { RunnerService, type RegisterResponse } from "@holdfast/proto";
-import { announcementOf, SCHEMA_BYTES, type AnnouncedAgent } from "./announced-agent.ts";
+import {
+  announcedRefusals,
+  announcementOf,
+  SCHEMA_BYTES,
+  type AnnouncedAgent,
+  type RefusedAgent,
+} from "./announced-agent.ts";
 import type { Agent } from "@holdfast/runtime";
 import type { CoordinatorConnection } from "@holdfast/storage/remote";
 import { hostname as osHostname } from "node:os";
@@ -45,6 +51,8 @@ export interface Offers {
   readonly agents: readonly AnnouncedAgent[];
   readonly taskKinds: readonly string[];
   readonly maxRuns: number;
+  /** The agents of the catalogue that the runner does not offer. */
+  readonly refusedAgents?: readonly RefusedAgent[];
 }
 
 /** The options of a runner that decide what it offers. */
@@ -55,6 +63,7 @@ interface Offering {
   readonly labels?: Readonly<Record<string, string>>;
   readonly agents?: readonly Agent[];
   readonly catalogueAgents?: unknown;
+  readonly refusedAgents?: readonly RefusedAgent[];
   readonly tasks?: readonly { readonly name: string }[];
   readonly maxRuns?: number;
 }
@@ -139,7 +148,7 @@ async function registerWith(
   call: { readonly signal?: AbortSignal } = {},
 ): Promise<Registered> {
   const { connection, tokens, offers, process } = options;
-  const { name, hostname, project, labels, agents, taskKinds, maxRuns } = offers;
+  const { name, hostname, project, labels, agents, taskKinds, maxRuns, refusedAgents = [] } = offers;
   connection.useToken(token);
   const request = {
     protocol: PROTOCOL,
@@ -156,6 +165,7 @@ async function registerWith(
     process,
     behaviourFlags: BEHAVIOUR_FLAGS,
     version: VERSION,
+    refusedAgents: [...refusedAgents],
   };
   const answer: RegisterResponse = await connection.time.asking(() =>
     connection.ask(() => connection.client(RunnerService).register(request, call)),
@@ -224,5 +234,6 @@ export function offersOf(options: Offering): Offers {
     agents: [...offered.values()],
     taskKinds: tasks.map((task) => task.name),
     maxRuns,
+    refusedAgents: announcedRefusals(options.refusedAgents ?? []),
   };
 }

@@ -17,7 +17,7 @@
 //       poll, the runner releases sessions for the newer code: at a checkpoint, or when they only wait. It
 //       takes back the sessions that diverge there, and drains when no session of its code is left.
 //   runner-7. Agents of the catalogue are offered beside the runner's own. A change of them is another registration, which announces
-//       their schemas. Sessions of an earlier version stay held.
+//       their schemas and the agents that the runner refuses. Sessions of an earlier version stay held.
 
 import { HoldfastError, mintId, toHoldfastError, UsageError, type Clock, type Random } from "@holdfast/core";
 import { RunnerService, type PollResponse } from "@holdfast/proto";
@@ -32,7 +32,7 @@ import {
 import { CoordinatorConnection, RemoteStorage } from "@holdfast/storage/remote";
 import { CLAIM_AGE_MS, givenBy } from "./polls/claims.ts";
 import { DispatchedStorage, sentWith } from "./dispatched-storage.ts";
-import { keepCatalogue } from "./catalogue-sync.ts";
+import { keepCatalogue, type CatalogueOffers } from "./catalogue-sync.ts";
 import { serveHealth, type Health, type HealthServer } from "./health.ts";
 import type { Runner, RunnerOptions } from "./runner-api.ts";
 import { Supersession } from "./polls/supersession.ts";
@@ -214,7 +214,7 @@ class CoordinatedRunner implements Runner {
     const { begin, catalogueAgents: agentsOf } = this.#parts.options;
     const { connection, clock } = this.#parts;
     const { signal } = this.#giveUp;
-    const offer = (agents: readonly Agent[]): Promise<void> => this.#offerAlso(agents);
+    const offer = (offers: CatalogueOffers): Promise<void> => this.#offerAlso(offers);
     if (agentsOf !== undefined) await keepCatalogue({ connection, clock, agentsOf, offer, signal });
     if (begin === undefined) this.#loop.start();
     else void begin.then(() => this.#loop.start());
@@ -291,11 +291,15 @@ class CoordinatedRunner implements Runner {
   }
 
   /** runner-7. A runner that is ending does not register again, because that would end the drain. */
-  async #offerAlso(more: readonly Agent[]): Promise<void> {
+  async #offerAlso({ agents: more, refused }: CatalogueOffers): Promise<void> {
     const { options, registerAgain, known } = this.#parts;
     if (this.#stopping !== undefined) return;
     for (const agent of more) known.know(agent);
-    this.#parts.offers = offersOf({ ...options, agents: [...(options.agents ?? []), ...more] });
+    this.#parts.offers = offersOf({
+      ...options,
+      agents: [...(options.agents ?? []), ...more],
+      refusedAgents: refused,
+    });
     await registerAgain(this.#giveUp.signal);
     this.#loop.replace();
   }

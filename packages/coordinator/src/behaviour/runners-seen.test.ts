@@ -5,7 +5,7 @@ import { VERSION } from "@holdfast/core/internal";
 import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { NO_MATCH_MS } from "../dispatch/rules.ts";
-import { openFleet, pollWaits, type Fleet, type RunnerOptions } from "../testing/fleet.ts";
+import { FakeRunner, openFleet, pollWaits, type Fleet, type RunnerOptions } from "../testing/fleet.ts";
 
 const LEASE_MS = 15_000;
 /** Longer than another coordinator is believed. */
@@ -52,6 +52,34 @@ test("an admin sees the version of the coordinator and of each runner that said 
   const about = await fleet.admin.get("/v1/version");
   expect(about.body).toEqual({ version: VERSION, now: clock.now() });
   expect((await fetch(`${fleet.url}/v1/version`)).status).toBe(401);
+});
+
+test("an admin and the runner see the agents that it refused when it registered last, and nobody else does", async () => {
+  const refusedAgents = [{ name: "helper", problem: "it may not have <b>shell</b>" }];
+  const runner = await fleet.runner({ name: "picky", refusedAgents });
+  await fleet.runner({ name: "older" });
+  await runner.poll({ waitMs: 0 }); // A poll announces none.
+  const { body } = await fleet.admin.get("/v1/runners");
+  const seen = body.runners.map((one: Record<string, unknown>) => [one["name"], one["refusedAgents"]]);
+  expect(Object.fromEntries(seen)).toEqual({ picky: refusedAgents, older: [] });
+  const path = `/v1/runners/${runner.runnerId}`;
+  for (const person of [fleet.admin, runner.person])
+    expect((await person.get(path)).body).toMatchObject({ refusedAgents });
+  const user = await fleet.user("ada");
+  for (const hidden of [path, "/v1/runners"]) expect((await user.get(hidden)).status).toBe(403);
+  const again = new FakeRunner(fleet.url, { name: "picky" });
+  expect((await again.register(runner.person.token)).status).toBe(200);
+  expect((await fleet.admin.get(path)).body).toMatchObject({ refusedAgents: [] });
+});
+
+test.each([
+  ["a name that no item of the catalogue has", "/refusedAgents/0/name", { name: "a b", problem: "no" }],
+  ["a problem of several lines", "/refusedAgents/0/problem", { name: "a", problem: "no\nrnr_forged" }],
+  ["a problem that is too long", "/refusedAgents/0/problem", { name: "a", problem: "n".repeat(1_001) }],
+])("a registration with %s is refused", async (_, pointer, refused) => {
+  const token = await fleet.coordinator.createToken({ kind: "registration", name: "box" });
+  const { body } = await new FakeRunner(fleet.url, { refusedAgents: [refused] }).register(token);
+  expect(body).toMatchObject({ status: 422, errors: [{ pointer }] });
 });
 
 describe("a runner's name", () => {

@@ -68,7 +68,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
   };
 
   const messageFor = async (runner: StoredRunner): Promise<RunnerMessage> => {
-    const { owner, registeredAt, agents, labels, taskKinds } = runner;
+    const { owner, registeredAt, agents, labels, taskKinds, refusedAgents = [] } = runner;
     const { status, quietMs } = healthOf(host, runner);
     return {
       runnerId: runner.runnerId,
@@ -85,6 +85,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       held: await heldBy(host, runner),
       registeredAt: BigInt(registeredAt),
       seenAt: BigInt(Math.round(clock.now() - quietMs)),
+      refusedAgents: [...refusedAgents],
     };
   };
 
@@ -165,6 +166,9 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
         maxRuns: request.maxRuns,
         ...(request.behaviourFlags === undefined ? {} : { behaviourFlags: request.behaviourFlags }),
         ...(request.version === undefined ? {} : { version: request.version }),
+        ...(request.refusedAgents.length === 0
+          ? {}
+          : { refusedAgents: request.refusedAgents.map(({ name, problem }) => ({ name, problem })) }),
         leaseMs: host.leaseMs,
         registeredAt: before?.registeredAt ?? now,
         seenAt: now,

@@ -55,6 +55,8 @@ export interface StoredRunner {
   readonly behaviourFlags?: number;
   /** The version of Holdfast that it runs. Absent for a runner that does not say. */
   readonly version?: string;
+  /** Absent for a runner that refuses none, or does not say. */
+  readonly refusedAgents?: readonly RefusedAgent[];
   /**
    * The lease that the runner was told when it registered. It trusts that lease until it registers again.
    */
@@ -70,6 +72,13 @@ export interface StoredRunner {
   readonly draining?: boolean;
   /** Whether a runner with newer code has replaced it (rules-8). */
   readonly superseded?: true;
+}
+
+/** An agent of the catalogue that a runner does not offer in its current version. */
+interface RefusedAgent {
+  readonly name: string;
+  /** The reason, for people. */
+  readonly problem: string;
 }
 
 export interface OfferedAgent {

@@ -148,6 +148,7 @@ export interface RunnerOptions {
   readonly maxRuns?: number;
   readonly name?: string;
   readonly version?: string;
+  readonly refusedAgents?: readonly object[];
   readonly hostname?: string;
   /** The secret name of the runner's process. */
   readonly process?: string;
@@ -196,7 +197,8 @@ export class FakeRunner {
   }
 
   async register(token: string): Promise<Answer> {
-    const { labels = {}, taskKinds = [], maxRuns = 10, hostname = "box", name, version } = this.#options;
+    const { labels = {}, taskKinds = [], maxRuns = 10, hostname = "box" } = this.#options;
+    const { name, version, refusedAgents } = this.#options;
     const answer = await new Person(this.#url, token).post("/v1/runners/register", {
       protocol: 1,
       ...(name === undefined ? {} : { name }),
@@ -210,6 +212,7 @@ export class FakeRunner {
       maxRuns,
       behaviourFlags: BEHAVIOUR_FLAGS,
       ...(version === undefined ? {} : { version }),
+      ...(refusedAgents === undefined ? {} : { refusedAgents }),
       ...this.#process,
     });
     if (answer.status === 200) {

@@ -191,6 +191,8 @@ export interface Runner {
   readonly held: number;
   readonly seenAt: number;
   readonly version?: string;
+  /** The agents of the catalogue whose current version it does not offer. */
+  readonly refusedAgents?: readonly { readonly name: string; readonly problem: string }[];
 }
 
 /** A session that has something to do and that no runner holds. */

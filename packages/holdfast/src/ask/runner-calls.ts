@@ -3,24 +3,15 @@
 import type { Client } from "@connectrpc/connect";
 import { RunnerService, type Runner } from "@holdfast/proto";
 import type { Arguments, Io } from "../frame/command.ts";
-import { askCoordinator } from "../place/coordinator-call.ts";
+import { allRunners, askCoordinator } from "../place/coordinator-call.ts";
 import { moment } from "../view/describe-session.ts";
 import { count, duration, localTime, plainLine, table } from "../frame/plain-text.ts";
 
-const PAGE = 500;
 const CELL_CHARS = 100;
 
 /** @returns the exit code. */
 export async function listRunners(args: Arguments, io: Io): Promise<number> {
-  const runners = await asAdmin(args, io, async (service) => {
-    const all: Runner[] = [];
-    for (let cursor: string | undefined; ;) {
-      const page = await service.list({ limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
-      all.push(...page.runners);
-      cursor = page.nextCursor;
-      if (cursor === undefined) return all.map(runnerJson);
-    }
-  });
+  const runners = (await asAdmin(args, io, allRunners)).map(runnerJson);
   const now = Date.now();
   const rows = runners.map((runner) =>
     [
@@ -55,6 +46,7 @@ export async function showRunner(text: string, args: Arguments, io: Io): Promise
     ["holds", `${runner.held} of ${count(runner.maxRuns, "session")}`],
     ["labels", labelsOf(runner)],
     ["agents", runner.agents.map(({ name, version }) => `${name} ${version ?? ""}`.trim()).join(", ")],
+    ["refuses", runner.refusedAgents.map(({ name, problem }) => `${name}: ${problem}`).join("; ")],
     ["tasks", runner.taskKinds.join(", ")],
     ["registered", localTime(runner.registeredAt)],
     ["seen", moment(runner.seenAt, Date.now())],
@@ -109,6 +101,7 @@ function runnerJson(runner: Runner) {
     owner,
     held,
     version,
+    refusedAgents,
   } = runner;
   return {
     runnerId,
@@ -125,6 +118,7 @@ function runnerJson(runner: Runner) {
     status,
     ...(owner === undefined ? {} : { owner }),
     held,
+    refusedAgents: refusedAgents.map((refused) => ({ name: refused.name, problem: refused.problem })),
     registeredAt: Number(runner.registeredAt),
     seenAt: Number(runner.seenAt),
   };

@@ -7,6 +7,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
+import { call } from "../testing/coordinator-process.ts";
 import { PageStand } from "../testing/page-stand.ts";
 
 const FAMILY = new URL("../../../../examples/09-family/family.ts", import.meta.url).pathname;
@@ -147,6 +148,47 @@ test(
     await page.getByText("A local database has no fleet").waitFor();
   },
 );
+
+test("the agents screen says why no runner offers a pushed agent, until one does", ofCampaign, async () => {
+  const { url, ask } = await stand.openCoordinator();
+  await page.keyboard.press("g");
+  await page.getByText("No runner offers an agent").waitFor();
+  const base64 = Buffer.from("You help.").toString("base64");
+  const { current } = await ask("catalogue/agent/helper/versions", {
+    files: [{ path: "helper.md", base64 }],
+  });
+  const section = page.getByRole("region", { name: "Pushed agents that no runner offers" });
+  await section.getByText("no runner is online").waitFor();
+  await stand.follow("start");
+  await page.getByRole("link", { name: "Agents", exact: true }).last().click();
+  await section.getByText("no runner is online").waitFor();
+
+  const { secret } = await ask("tokens", { kind: "registration", name: "box" });
+  const process = "1".repeat(32);
+  const register = (token: string, body: object) =>
+    call(url, token, "runners/register", {
+      protocol: 1,
+      hostname: "box",
+      maxRuns: 1,
+      process,
+      ...body,
+    });
+  const problem = HOSTILE_TEXT.slice(0, 900);
+  const { runnerId, token } = await register(secret, { refusedAgents: [{ name: "helper", problem }] });
+  await call(url, token, `runners/${runnerId}/poll`, { pollId: "1", free: 0, waitMs: 0, process });
+  await section.getByText(/^runner box refuses it: <img src=x .*⟨202E⟩y+$/).waitFor();
+  await stand.check("agents-refused");
+  await register(token, { agents: [{ name: "helper", version: current.slice(0, 16) }] });
+  await call(url, token, `runners/${runnerId}/poll`, {
+    pollId: "2",
+    free: 0,
+    waitMs: 0,
+    process,
+    agents: [{ name: "helper", version: current.slice(0, 16) }],
+  });
+  await page.getByRole("article", { name: "helper" }).waitFor();
+  await section.waitFor({ state: "detached" });
+});
 
 test("the audit is read backwards and searched, and links to its sessions", ofCampaign, async () => {
   const { ask } = await stand.openCoordinator();

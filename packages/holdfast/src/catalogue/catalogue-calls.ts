@@ -1,16 +1,19 @@
 // `push | list | history | rollback | tag | activate | deactivate` of agent files, skills and scripts of a fleet, at its coordinator.
 
 import { UsageError } from "@holdfast/core";
-import { CatalogueService, type CatalogueItem } from "@holdfast/proto";
+import { CatalogueService, RunnerService, type CatalogueItem } from "@holdfast/proto";
+import { unofferedAgents, unofferedText, type UnofferedAgent } from "@holdfast/proto/view";
+import type { CoordinatorConnection } from "@holdfast/storage/remote";
 import type { Client } from "@connectrpc/connect";
 import type { Arguments, Io } from "../frame/command.ts";
 import { cutTo, localTime, plain, plainLine, table } from "../frame/plain-text.ts";
-import { askCoordinator } from "../place/coordinator-call.ts";
+import { allRunners, askCoordinator } from "../place/coordinator-call.ts";
 
 export type Kind = "agent" | "skill" | "script";
 
 const HASH_CHARS = 12;
 const CELL_CHARS = 60;
+const UNOFFERED_CHARS = 2_000;
 
 export interface PushedContent {
   readonly kind: Kind;
@@ -57,7 +60,10 @@ const COMMANDS: Readonly<Record<Kind, (action: string) => string>> = {
 };
 
 export async function listPushed(kind: Kind, args: Arguments, io: Io): Promise<number> {
-  const { items } = await asAdmin(args, io, (catalogue) => catalogue.list({ kind }));
+  const { items, unoffered } = await askCoordinator(args, io, async (connection) => {
+    const listed = await connection.client(CatalogueService).list({ kind });
+    return { items: listed.items, unoffered: await unofferedOf(listed.items, connection) };
+  });
   const rows = items.map((item) =>
     [
       item.name,
@@ -70,15 +76,24 @@ export async function listPushed(kind: Kind, args: Arguments, io: Io): Promise<n
   const text =
     rows.length === 0
       ? `the coordinator has no ${kind}s`
-      : table([["NAME", "STATUS", "VERSION", "TAGS", ""], ...rows])
-          .map((line) => cutTo(line, io.results.columns, io.results.symbols.cut))
-          .join("\n");
-  io.show(items.map(itemJson), text);
+      : [
+          ...table([["NAME", "STATUS", "VERSION", "TAGS", ""], ...rows]).map((line) =>
+            cutTo(line, io.results.columns, io.results.symbols.cut),
+          ),
+          ...unoffered.map(unofferedLine),
+        ].join("\n");
+  io.show(
+    items.map((item) => ({ ...itemJson(item), ...notOffered(item, unoffered) })),
+    text,
+  );
   return 0;
 }
 
 export async function showHistory(kind: Kind, name: string, args: Arguments, io: Io): Promise<number> {
-  const item = await asAdmin(args, io, (catalogue) => catalogue.get({ kind, name }));
+  const { item, unoffered } = await askCoordinator(args, io, async (connection) => {
+    const found = await connection.client(CatalogueService).get({ kind, name });
+    return { item: found, unoffered: await unofferedOf([found], connection) };
+  });
   const rows = item.versions.toReversed().map(({ hash, pushedAt, pushedBy }) => {
     const tags = Object.entries(item.tags).filter(([, tagged]) => tagged === hash);
     const marks = [...(hash === item.current ? ["current"] : []), ...tags.map(([tag]) => tag)];
@@ -90,7 +105,9 @@ export async function showHistory(kind: Kind, name: string, args: Arguments, io:
     ];
   });
   const lines = table([["VERSION", "PUSHED", "BY", ""], ...rows]);
-  io.show(itemJson(item), [...lines, ...(item.active ? [] : [`${name} is inactive`])].join("\n"));
+  const isSaid = item.active || unoffered.length > 0;
+  const notes = [...unoffered.map(unofferedLine), ...(isSaid ? [] : [`${name} is inactive`])];
+  io.show({ ...itemJson(item), ...notOffered(item, unoffered) }, [...lines, ...notes].join("\n"));
   return 0;
 }
 
@@ -141,6 +158,29 @@ export async function rollBack(
       fix: `see its versions: ${io.call(COMMANDS[kind](`history ${name}`))}`,
     });
   return changeItem(kind, name, { version: before.hash }, args, io);
+}
+
+/** The agents that no runner offers, with the reasons. Nothing for a caller who may not see runners. */
+async function unofferedOf(
+  items: readonly CatalogueItem[],
+  connection: CoordinatorConnection,
+): Promise<readonly UnofferedAgent[]> {
+  if (items.every(({ kind }) => kind !== "agent")) return [];
+  try {
+    return unofferedAgents(items, await allRunners(connection.client(RunnerService)));
+  } catch (thrown) {
+    if ((await connection.explained(thrown)).code === "insufficient_scope") return [];
+    throw thrown;
+  }
+}
+
+function unofferedLine(agent: UnofferedAgent): string {
+  return plainLine(unofferedText(agent), UNOFFERED_CHARS);
+}
+
+function notOffered({ kind, name }: CatalogueItem, unoffered: readonly UnofferedAgent[]) {
+  const found = kind === "agent" ? unoffered.find((agent) => agent.name === name) : undefined;
+  return found === undefined ? {} : { notOffered: found.reasons };
 }
 
 function tagsText({ tags }: CatalogueItem): string {

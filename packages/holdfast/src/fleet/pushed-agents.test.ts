@@ -11,6 +11,9 @@ import { openFleet, type Fleet } from "../testing/fleet.ts";
 import { outputOf, PATIENCE, sessionBecomes } from "../testing/fleet-sessions.ts";
 import { Project, type HoldfastProcess } from "../testing/holdfast-process.ts";
 
+/** A runner reads the catalogue every two seconds. */
+const PATIENCE_RUNNER = { timeout: 30_000, interval: 200 };
+
 let project: Project;
 let fleet: Fleet;
 let server: ScriptedModelServer;
@@ -90,6 +93,37 @@ test(
     expect(await outputOf(fleet, second)).toBe("version two");
     const { stdout } = await command("agents", "history", "helper");
     expect(stdout).toMatch(/^VERSION +PUSHED +BY\s+\S+ .+ root +current\n\S+ .+ root +stable\n$/);
+  },
+);
+
+test(
+  "the list of pushed agents says why no runner offers one, until a version that its runner takes is pushed",
+  { ...ofCampaign, timeout: 120_000 },
+  async () => {
+    const call = async (token: string, ...args: string[]): Promise<string> => {
+      const called = await project.finish(args, { env: { ...env(), HOLDFAST_TOKEN: token } });
+      expect(called.code, called.stderr).toBe(0);
+      return called.stdout;
+    };
+    const asAdmin = (...args: string[]) => call(fleet.adminToken, ...args);
+    const list = () => asAdmin("agents", "list", "--pushed");
+    await asAdmin("agents", "push", write("helper", "one", "holdfast:\n  secrets: [PASSWORD]\n"));
+    expect(await list()).toContain("the current version of helper is not offered: no runner is online\n");
+    const agentFiles = { allow: ["*"], tools: ["read_file"] };
+    await startRunner({ agentFiles }, await fleet.token("registration", "box"));
+    const reason =
+      "the current version of helper is not offered: runner box refuses it: a file from a coordinator cannot have secrets (PASSWORD) on this runner\n";
+    expect(await list()).toContain(reason);
+    expect(await asAdmin("agents", "history", "helper")).toContain(reason);
+    const [item] = JSON.parse(await asAdmin("agents", "list", "--pushed", "--json"));
+    expect(item.notOffered).toEqual([expect.stringMatching(/^runner box refuses it: .*PASSWORD/)]);
+    // A user may list the catalogue, and may not see runners.
+    const user = await fleet.token("user", "ada");
+    expect(await call(user, "agents", "list", "--pushed")).toMatch(/^NAME .+\nhelper +active .+\n$/);
+    await asAdmin("agents", "push", write("helper", "two"));
+    await vi.waitFor(async () => expect(await list()).not.toContain("not offered"), PATIENCE_RUNNER);
+    await asAdmin("agents", "deactivate", "helper");
+    expect(await list()).toContain("is not offered: it is inactive, and `holdfast agents activate helper`");
   },
 );
 

@@ -1,10 +1,14 @@
 // One call of a coordinator by the command, with the token of the caller, and an error that helps when no
-// coordinator answers.
+// coordinator answers. `allRunners` reads a list of several pages.
 
+import type { Client } from "@connectrpc/connect";
 import { HoldfastError, UsageError } from "@holdfast/core";
+import type { Runner, RunnerService } from "@holdfast/proto";
 import { CoordinatorConnection } from "@holdfast/storage/remote";
 import type { Arguments, Io } from "../frame/command.ts";
 import { asAsked, findCoordinator } from "./coordinator-access.ts";
+
+const PAGE = 500;
 
 /** @throws HoldfastError `unavailable` when it does not answer, and what it refuses with. */
 export async function askCoordinator<T>(
@@ -38,5 +42,16 @@ export async function askCoordinator<T>(
     });
   } finally {
     connection?.close();
+  }
+}
+
+/** All registered runners, for an admin. */
+export async function allRunners(service: Client<typeof RunnerService>): Promise<readonly Runner[]> {
+  const all: Runner[] = [];
+  for (let cursor: string | undefined; ;) {
+    const page = await service.list({ limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
+    all.push(...page.runners);
+    cursor = page.nextCursor;
+    if (cursor === undefined) return all;
   }
 }

@@ -1,5 +1,6 @@
 // `catalogueOf`: the option of a runner by which it offers the agent files at its coordinator.
 
+import { Redactor } from "@holdfast/runtime/internal";
 import type { RunnerOptions } from "@holdfast/runner";
 import type { AgentSearch } from "../agents/agent-places.ts";
 import type { Io } from "../frame/command.ts";
@@ -13,10 +14,13 @@ const MESSAGE_CHARS = 300;
 export async function catalogueOf(
   { agentFiles, ...policy }: FoundPolicy["policy"],
   search: AgentSearch,
+  secrets: Iterable<string>,
   io: Io,
 ): Promise<Pick<RunnerOptions, "catalogueAgents">> {
   if (agentFiles === undefined) return {};
   const { pushedAgents } = await import("../agents/pushed/pushed-agents.ts");
+  const redactor = new Redactor(secrets);
+  const home = io.env["HOME"] ?? "";
   const { agentPlaces } = await import("../agents/agent-places.ts");
   return {
     catalogueAgents: pushedAgents({
@@ -28,6 +32,13 @@ export async function catalogueOf(
         io.note(
           `${io.notes.symbols.warn} ${plainLine(`the ${what} is not offered: ${reason}`, MESSAGE_CHARS)}`,
         ),
+      announced: (reason) => announcedReason(reason, redactor, home),
     }),
   };
+}
+
+/** A reason for people at the coordinator: as in the runner's own output, and without the place of the home folder. */
+export function announcedReason(reason: string, redactor: Redactor, home: string): string {
+  const text = redactor.text(reason);
+  return plainLine(home.length > 1 ? text.replaceAll(home, "~") : text, MESSAGE_CHARS);
 }

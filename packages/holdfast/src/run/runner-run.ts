@@ -217,7 +217,7 @@ export async function runnerOptions(
     secrets,
     labels: { ...(stage === undefined ? {} : { env: stage }), ...readLabels(args, "label") },
     insecure: args.has("insecure"),
-    ...(await catalogueOf(policy, { cwd: workspace, env: io.env, servesOthers }, io)),
+    ...(await catalogueOf(policy, { cwd: workspace, env: io.env, servesOthers }, secrets.values(), io)),
     ...(name === undefined ? {} : { name }),
     ...(token === undefined ? {} : { token }),
     ...(maxRuns === undefined ? {} : { maxRuns }),

@@ -36,4 +36,11 @@ export { type DiffFile, type DiffLine, parseDiff } from "./worktree/parse-diff.t
 export { type PlainWorktree, workText } from "./worktree/work.ts";
 export { type Status, STATUSES } from "./status.ts";
 export { pauseText, type PlainPause, type PlainWait, signalText, waitText } from "./wait.ts";
+export {
+  type PlainItem,
+  type PlainRunner,
+  type UnofferedAgent,
+  unofferedAgents,
+  unofferedText,
+} from "./unoffered-agents.ts";
 export { inLiveOrder, LIVE_STATUSES, type PlainSession, whyText, type WhyContext } from "./why.ts";

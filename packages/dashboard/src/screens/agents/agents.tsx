@@ -1,39 +1,44 @@
-// The agents that can be started here: their purpose, their input, and the runners that offer them.
+// The agents that can be started here: their purpose, their input, and the runners that offer them. Beneath are the pushed agents that no
+// runner offers.
 
 import { Link } from "@tanstack/react-router";
 import type { StartableAgent } from "../../api/types.ts";
 import { LongText } from "../../parts/long-text.tsx";
 import { Command, Empty, Problem, ScrollBox } from "../../parts/parts.tsx";
 import { json, shown } from "../../parts/text.ts";
+import { REFRESH_MS } from "../../api/use-runners.ts";
 import { useAbout } from "../../parts/use-session.ts";
 import { AgentFilesScreen } from "./agent-files.tsx";
 import { useAgents } from "./start.tsx";
+import { UnofferedAgents } from "./unoffered-agents.tsx";
 
 export function AgentsScreen() {
   const isLocal = useAbout()?.isLocal;
-  const { data, error } = useAgents(isLocal === false);
+  const { data, error } = useAgents(isLocal === false, REFRESH_MS);
   if (isLocal === true) return <AgentFilesScreen />;
   if (error !== null && data === undefined) return <Problem error={error} />;
   if (data === undefined) return <p className="p-6 text-soft">Reading the agents…</p>;
   const { agents = [] } = data;
-  if (agents.length === 0)
-    return (
-      <Empty title="No runner offers an agent">
-        <p>
-          A runner offers the agents of its files: <Command>holdfast runner --agents FILE --url URL</Command>.
-        </p>
-      </Empty>
-    );
   return (
     <div className="h-full overflow-auto" tabIndex={0} role="region" aria-label="Agents">
       <h1 className="sr-only">Agents</h1>
-      <ul className="mx-auto max-w-4xl space-y-3 p-3">
-        {agents.map((agent) => (
-          <li key={agent.name}>
-            <AgentCard agent={agent} />
-          </li>
-        ))}
-      </ul>
+      {agents.length === 0 ? (
+        <Empty title="No runner offers an agent">
+          <p>
+            A runner offers the agents of its files:{" "}
+            <Command>holdfast runner --agents FILE --url URL</Command>.
+          </p>
+        </Empty>
+      ) : (
+        <ul className="mx-auto max-w-4xl space-y-3 p-3">
+          {agents.map((agent) => (
+            <li key={agent.name}>
+              <AgentCard agent={agent} />
+            </li>
+          ))}
+        </ul>
+      )}
+      <UnofferedAgents />
     </div>
   );
 }

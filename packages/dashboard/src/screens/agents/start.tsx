@@ -4,7 +4,7 @@
 //   start-2. A refusal stands at its field, and is read to the person with it.
 
 import { useQuery } from "@tanstack/react-query";
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo, useRef, useState, type FormEvent, type ReactNode } from "react";
 import { ApiError, call } from "../../api/client.ts";
 import { formOf, readInput, type Field, type InputForm } from "../../api/input-form.ts";
@@ -24,17 +24,20 @@ export function readStartSearch(search: Readonly<Record<string, unknown>>): Star
   return typeof agent === "string" && agent !== "" ? { agent: agent.slice(0, 200) } : {};
 }
 
-export function useAgents(isEnabled: boolean) {
+/** @param everyMs also reads at this interval, because registrations are no changes of sessions. */
+export function useAgents(isEnabled: boolean, everyMs?: number) {
   return useQuery({
     queryKey: ["agents"],
     queryFn: () => call<StartableAgents>("GET", "/v1/agents"),
     enabled: isEnabled,
     meta: LIVE,
+    ...(everyMs === undefined ? {} : { refetchInterval: everyMs }),
   });
 }
 
 export function StartScreen() {
-  const isLocal = useAbout()?.isLocal;
+  const about = useAbout();
+  const isLocal = about?.isLocal;
   const { data, error } = useAgents(isLocal === false);
   const { agent } = useSearch({ from: "/start" });
   const navigate = useNavigate({ from: "/start" });
@@ -56,6 +59,14 @@ export function StartScreen() {
         <p>
           A runner offers the agents of its files: <Command>holdfast runner --agents FILE --url URL</Command>.
         </p>
+        {about?.kind === "admin" ? (
+          <p className="mt-3">
+            <Link to="/agents" className="text-accent underline">
+              Agents
+            </Link>{" "}
+            says why no runner offers an agent that was pushed.
+          </p>
+        ) : null}
       </Empty>
     );
   const chosen = agents.find(({ name }) => name === agent) ?? agents[0]!;

@@ -7,11 +7,9 @@ import type { QueuedRun, Runner } from "../../api/types.ts";
 import { Command, Empty, Problem, ScreenBody, SureButton, useNow } from "../../parts/parts.tsx";
 import { ago, brief, dateText, shown, until } from "../../parts/text.ts";
 import { LIVE } from "../../parts/use-changes.ts";
+import { REFRESH_MS, useRunners } from "../../api/use-runners.ts";
 import { useAbout, useRequest } from "../../parts/use-session.ts";
 
-/** Registrations and drains are no changes of sessions. */
-const REFRESH_MS = 2_000;
-const RUNNERS_MAX = 1_000;
 const RUNS_MAX = 200;
 /** The runs of one reason that are shown at first. */
 const SHOWN = 5;
@@ -47,15 +45,7 @@ export function FleetScreen() {
 }
 
 function Runners() {
-  const { data, error } = useQuery({
-    queryKey: ["runners"],
-    queryFn: () =>
-      call<{ readonly runners: readonly Runner[]; readonly nextCursor?: string }>(
-        "GET",
-        `/v1/runners?limit=${RUNNERS_MAX}`,
-      ),
-    refetchInterval: REFRESH_MS,
-  });
+  const { data, error } = useRunners(true);
   if (data === undefined)
     return error === null ? <p className="text-soft">Reading the runners…</p> : <Problem error={error} />;
   const { runners, nextCursor } = data;

@@ -18,7 +18,13 @@ import {
   type AgentPlaces,
   type AgentRecord,
 } from "@holdfast/agents";
-import { takesScript, type CatalogueAgents, type Catalogue, type RunnerPolicy } from "@holdfast/runner";
+import {
+  takesScript,
+  type CatalogueAgents,
+  type Catalogue,
+  type RefusedAgent,
+  type RunnerPolicy,
+} from "@holdfast/runner";
 import type { Agent } from "@holdfast/runtime";
 import { agentOfRecord } from "../file-agent.ts";
 import { offeredVersions, syncContents, type Item } from "./sync-contents.ts";
@@ -34,6 +40,8 @@ export interface PushedAgentsOptions {
   };
   /** Notified of each content that is refused, once for a reason. @param what such as `agent file reviewer (3f9c…)` */
   readonly refused: (what: string, reason: string) => void;
+  /** The reason as people at the coordinator may read it. */
+  readonly announced: (reason: string) => string;
 }
 
 const VERSION_CHARS = 16;
@@ -67,8 +75,10 @@ export function pushedAgents(options: PushedAgentsOptions): CatalogueAgents {
     );
     const all = allowed.flatMap((item) => offeredVersions(item).map((hash) => ({ item, hash })));
     // pushed-agents-5.
-    const isCurrent = ({ item, hash }: (typeof all)[number]): number => Number(item.current === hash);
-    const versions = all.toSorted((a, b) => isCurrent(b) - isCurrent(a)).slice(0, VERSIONS_MAX);
+    const isCurrent = ({ item, hash }: (typeof all)[number]): boolean => item.current === hash;
+    const versions = all
+      .toSorted((a, b) => Number(isCurrent(b)) - Number(isCurrent(a)))
+      .slice(0, VERSIONS_MAX);
     if (versions.length < all.length)
       refused(`rest of the catalogue`, `it has ${all.length} versions, and ${VERSIONS_MAX} is the limit`);
     for (const { item, hash } of versions) {
@@ -79,17 +89,23 @@ export function pushedAgents(options: PushedAgentsOptions): CatalogueAgents {
     for (const { what, reason } of await syncContents(wanted, { items, content }, pushed))
       refused(what, reason);
     const agents: Agent[] = [];
+    const refusals: RefusedAgent[] = [];
+    const announce = ({ name }: Item, reason: string) =>
+      refusals.push({ name, problem: options.announced(reason) });
+    for (const { item } of all.filter(isCurrent).slice(VERSIONS_MAX))
+      announce(item, `the catalogue has more agents than the ${VERSIONS_MAX} that the runner may offer`);
     for (const { item, hash } of versions) {
       const key = `${item.name} ${hash}`;
       const result = made.get(key) ?? (await agentOf(records.get(key), hash, places, options.workspace));
-      if ("reason" in result)
+      if ("reason" in result) {
         refused(`agent file ${item.name} (${hash.slice(0, VERSION_CHARS)})`, result.reason);
-      else {
+        if (hash === item.current) announce(item, result.reason);
+      } else {
         made.set(key, result); // pushed-agents-4.
         agents.push(result);
       }
     }
-    return agents;
+    return { agents, refused: refusals };
   };
 }
 

@@ -56,6 +56,33 @@ export declare type OfferedAgent = Message<"holdfast.v1.OfferedAgent"> & {
 export declare const OfferedAgentSchema: GenMessage<OfferedAgent>;
 
 /**
+ * An agent of the catalogue whose current version a runner does not offer, although its policy allows the name.
+ *
+ * @generated from message holdfast.v1.RefusedAgent
+ */
+export declare type RefusedAgent = Message<"holdfast.v1.RefusedAgent"> & {
+  /**
+   * As in `CatalogueItem`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The reason, for people.
+   *
+   * @generated from field: string problem = 2;
+   */
+  problem: string;
+};
+
+/**
+ * Describes the message holdfast.v1.RefusedAgent.
+ * Use `create(RefusedAgentSchema)` to create a new message.
+ */
+export declare const RefusedAgentSchema: GenMessage<RefusedAgent>;
+
+/**
  * @generated from message holdfast.v1.RegisterRequest
  */
 export declare type RegisterRequest = Message<"holdfast.v1.RegisterRequest"> & {
@@ -130,6 +157,13 @@ export declare type RegisterRequest = Message<"holdfast.v1.RegisterRequest"> & {
    * @generated from field: optional string version = 11;
    */
   version?: string | undefined;
+
+  /**
+   * Announced again after each change of the catalogue, and not with the runner's polls.
+   *
+   * @generated from field: repeated holdfast.v1.RefusedAgent refused_agents = 12;
+   */
+  refusedAgents: RefusedAgent[];
 };
 
 /**
@@ -650,6 +684,13 @@ export declare type Runner = Message<"holdfast.v1.Runner"> & {
    * @generated from field: optional string version = 14;
    */
   version?: string | undefined;
+
+  /**
+   * As it announced them when it registered last. Empty for a runner of a version before this field.
+   *
+   * @generated from field: repeated holdfast.v1.RefusedAgent refused_agents = 15;
+   */
+  refusedAgents: RefusedAgent[];
 };
 
 /**
