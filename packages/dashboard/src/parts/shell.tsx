@@ -109,7 +109,7 @@ export function Shell({ inboxCount }: { readonly inboxCount: number | undefined 
             </Link>
           ))}
         </nav>
-        <span className="ml-auto hidden max-w-[40vw] truncate text-soft sm:block" title={about?.place}>
+        <span className="ml-auto hidden pl-4 max-w-[40vw] truncate text-soft sm:block" title={about?.place}>
           {about === undefined ? "" : brief(`${about.name} · ${about.place}`)}
         </span>
         <button
