@@ -224,6 +224,7 @@ export class RunnerNode {
         project: "",
         process: processOf(life),
         labels: {},
+        refusedAgents: [],
         agents: offered,
       };
       await connection.time.asking(() =>
