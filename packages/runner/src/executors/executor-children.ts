@@ -1,8 +1,8 @@
 // `ExecutorChildren`: the children that the executor of a session has started, as the session's agent knows them.
 //
 //   executor-children-1. The commit that creates a child also remembers it, and only then its executor gets an answer.
-//   executor-children-2. A request of a turn that was lost is not carried out, because nobody waits for its answer. The
-//       executor that resumes the turn asks again if it wants to.
+//   executor-children-2. A request of a turn that was lost, or of a cancelled session, is not carried out, because nobody waits
+//       for its answer. The executor that resumes a turn asks again if it wants to.
 //   executor-children-3. A callback is consumed in the commit that starts the turn which it is the prompt of.
 
 import { CHILD_ENDED, type Callback } from "@holdfast/core";

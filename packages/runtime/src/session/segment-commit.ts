@@ -169,6 +169,7 @@ export class SegmentCommits {
     const refusal = refusalOf(driven.sessionId, result);
     const { isMinimal } = driven.claim;
     const isToBeKept = !phase.isSalvage && (isMinimal || segment.records.some(isOutcome));
+    // A graceful cancel leaves the end of the session to its agent, so a session that is cancelled meanwhile was cancelled hard.
     const isHardCancel = result.status === "invalid" && result.endedAs === "cancelled";
     // mutant: refused-end-forgotten
     if (result.status !== "invalid" || !isToBeKept) return driven.driver.abandon(refusal, isHardCancel);
