@@ -32,7 +32,8 @@ const packages = publishedPackages(root);
 rmSync(join(root, "dist"), { recursive: true, force: true });
 // Files of an earlier build whose sources are gone would be published.
 for (const { folder } of packages) rmSync(join(folder, "dist"), { recursive: true, force: true });
-await buildPage();
+// A workspace of some packages has no page.
+if (packages.some(({ manifest }) => manifest.name === "@holdfast/coordinator")) await buildPage();
 run("tsc", ["-b", "--force", "tsconfig.build.json"]);
 mkdirSync(target, { recursive: true });
 for (const { folder } of packages) {
