@@ -2,7 +2,7 @@
 //
 //   skills-1. A skill of the project goes before one of the user, and `.agents` before `.claude`. The others are hidden by it.
 //   skills-2. Skills of a project that the user does not trust are listed, and not read.
-//   skills-3. A skill of a project is loaded with the content that the user has approved, and with no other.
+//   skills-3. A skill of a project is loaded only with the content that the user has approved. `trustsProject` approves all of them.
 //   skills-4. A skill of a coordinator is there only for an agent that names it. It hides no other skill.
 
 import { existsSync, readdirSync } from "node:fs";

@@ -1,5 +1,5 @@
-// One turn of the coding agent: a model call, the tool calls it asks for, their results. The rules of a turn
-// are in `coding-agent.ts`.
+// One turn of the coding agent. The first turn inspects the repository and runs its tests. Every other turn is a model call, the tool calls
+// that it asks for and their results, or it ends the work. The rules of a turn are in `../coding-agent.ts`.
 
 import { HoldfastError, type Approval } from "@holdfast/core";
 import type { AgentContext, TurnResult } from "@holdfast/runtime";
