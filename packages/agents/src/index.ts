@@ -184,6 +184,7 @@ export {
 export { mcpPlace, readMcpFiles, type McpFile, type McpPlace } from "./agent-files/servers/mcp-files.ts";
 export { addMcpServer, checkServerName, removeMcpServer } from "./agent-files/servers/mcp-registry.ts";
 export { describeServer, type DescribedServer } from "./capabilities/describe-server.ts";
+export { findPlugins, type Plugin } from "./agent-files/plugins/plugins.ts";
 export { approveSkills, findSkills, readSkill, SKILL_FILE, type Skill } from "./agent-files/skills.ts";
 export { readFolderContent } from "./contents/folder-content.ts";
 export {

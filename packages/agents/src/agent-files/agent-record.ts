@@ -41,6 +41,10 @@ type McpServerAddress =
       readonly command: string;
       readonly args: readonly string[];
       readonly env: Readonly<Record<string, string>>;
+      /** The absolute folder in which it starts, that of a plugin. Without it the folder of the session. */
+      readonly cwd?: string;
+      /** A folder of its own that is made before it starts. */
+      readonly dataFolder?: string;
     }
   | {
       readonly type: "http";

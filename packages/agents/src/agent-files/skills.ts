@@ -1,6 +1,6 @@
-// `findSkills`: the skills of a project and its user, from `.agents/skills` and `.claude/skills`.
+// `findSkills`: the skills of a project and its user, from `.agents/skills`, `.claude/skills` and their plugins.
 //
-//   skills-1. A skill of the project goes before one of the user, and `.agents` before `.claude`. The others are hidden by it.
+//   skills-1. A skill of the project goes before one of the user, and `.agents` before `.claude` before plugins. The others are hidden by it.
 //   skills-2. Skills of a project that the user does not trust are listed, and not read.
 //   skills-3. A skill of a project is loaded only with the content that the user has approved. `trustsProject` approves all of them.
 //   skills-4. A skill of a coordinator is there only for an agent that names it. It hides no other skill.
@@ -16,6 +16,7 @@ import { field, HONOURED, ignored, readFields, refused, type FieldTable } from "
 import { FileProblem, readFrontMatter, readText } from "./format/front-matter.ts";
 import { readApprovedSkills, writeApprovedSkills } from "../skills/approved-skills.ts";
 import { readFolderContent, type FolderContent } from "../contents/folder-content.ts";
+import { findPlugins, skillsOfPlugin, type Plugin } from "./plugins/plugins.ts";
 import { isTrusted } from "./trust/trusted-folders.ts";
 
 export interface Skill {
@@ -110,15 +111,20 @@ function skillsOfMachine(places: AgentPlaces): readonly Skill[] {
   const { project, home, trustFile, trustsProject = false } = places;
   const isRead = trustsProject || isTrusted(trustFile, project);
   const isHome = home !== undefined && realPath(home) === realPath(project);
+  const plugins = findPlugins(places);
+  const ofPlugins = (scope: Plugin["scope"]): readonly string[] =>
+    plugins
+      .filter((plugin) => plugin.scope === scope)
+      .flatMap((plugin) => skillsOfPlugin(plugin, SKILL_FILE));
   const ofProject = isHome
     ? []
-    : skillFilesIn(project).map((path) =>
+    : [...skillFilesIn(project), ...ofPlugins("project")].map((path) =>
         readSkill(path, { name: nameAt(path), scope: "project", isRead, within: realPath(project) }),
       );
   const ofUser =
     home === undefined
       ? []
-      : skillFilesIn(home).map((path) =>
+      : [...skillFilesIn(home), ...ofPlugins("user")].map((path) =>
           readSkill(path, { name: nameAt(path), scope: "user", isRead: true, within: null }),
         );
   const known = new Set<string>();

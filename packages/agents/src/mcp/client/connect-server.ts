@@ -4,7 +4,12 @@
 // takes as long as starting Node.
 
 import { HoldfastError } from "@holdfast/core";
-import { scrubEnvironment, type ProcessSupervisor, type Redactor } from "@holdfast/runtime/internal";
+import {
+  makePrivateFolder,
+  scrubEnvironment,
+  type ProcessSupervisor,
+  type Redactor,
+} from "@holdfast/runtime/internal";
 
 import type { McpServer } from "../../agent-files/agent-record.ts";
 import { hostEnvironment } from "../../workspace/host-environment.ts";
@@ -80,9 +85,10 @@ export function connectServer({
   const program = {
     argv: [fill(server.command), ...server.args.map(fill)] as const,
     env: scrubEnvironment(hostEnvironment, fillAll(server.env)),
-    cwd: values.folder,
+    cwd: server.cwd ?? values.folder,
     tag: key,
   };
+  if (server.dataFolder !== undefined) makePrivateFolder(server.dataFolder);
   return (callMs) =>
     McpConnection.open({ name, callMs, open: () => new StdioTransport(supervisor, program) });
 }
