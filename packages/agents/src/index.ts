@@ -185,8 +185,17 @@ export { mcpPlace, readMcpFiles, type McpFile, type McpPlace } from "./agent-fil
 export { addMcpServer, checkServerName, removeMcpServer } from "./agent-files/servers/mcp-registry.ts";
 export { describeServer, type DescribedServer } from "./capabilities/describe-server.ts";
 export { findPlugins, type Plugin } from "./agent-files/plugins/plugins.ts";
-export { approveSkills, findSkills, readSkill, SKILL_FILE, type Skill } from "./agent-files/skills.ts";
-export { readFolderContent } from "./contents/folder-content.ts";
+export { compareContents } from "./contents/compare-contents.ts";
+export { findHiddenText } from "./contents/hidden-text.ts";
+export {
+  approvedContent,
+  approveSkills,
+  findSkills,
+  readSkill,
+  SKILL_FILE,
+  type Skill,
+} from "./agent-files/skills.ts";
+export { readFolderContent, type FolderContent } from "./contents/folder-content.ts";
 export {
   contentOfVersion,
   findScripts,

@@ -15,6 +15,7 @@ import { FieldReport, type FieldVerdict } from "./format/field-report.ts";
 import { field, HONOURED, ignored, readFields, refused, type FieldTable } from "./format/fields.ts";
 import { FileProblem, readFrontMatter, readText } from "./format/front-matter.ts";
 import { readApprovedSkills, writeApprovedSkills } from "../skills/approved-skills.ts";
+import { ContentStore } from "../contents/content-store.ts";
 import { readFolderContent, type FolderContent } from "../contents/folder-content.ts";
 import { findPlugins, skillsOfPlugin, type Plugin } from "./plugins/plugins.ts";
 import { isTrusted } from "./trust/trusted-folders.ts";
@@ -162,8 +163,24 @@ export function approveSkills(places: AgentPlaces, names?: readonly string[]): r
     before[name] === undefined ? [] : [[name, before[name]] as const],
   );
   const added = chosen.flatMap(({ name, hash }) => (hash === null ? [] : [[name, hash] as const]));
+  const store = approvedContents(places);
+  for (const skill of chosen) {
+    const content = contentOfSkill(skill);
+    if (content !== undefined) store.keep(content);
+  }
   writeApprovedSkills(approvalsFile(places), project, Object.fromEntries([...kept, ...added]));
   return chosen;
+}
+
+/** The content of a skill of the project that the user approved last, if it is still kept. @throws HoldfastError `config_invalid` */
+export function approvedContent(places: AgentPlaces, name: string): FolderContent | undefined {
+  const hash = readApprovedSkills(approvalsFile(places), realPath(places.project))[name];
+  return hash === undefined ? undefined : approvedContents(places).read(hash);
+}
+
+/** Sessions read their skills there, too. */
+export function approvedContents({ trustFile }: AgentPlaces): ContentStore {
+  return new ContentStore(join(dirname(trustFile), "skills"));
 }
 
 function approvalsFile({ trustFile }: AgentPlaces): string {

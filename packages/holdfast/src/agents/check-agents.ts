@@ -25,6 +25,7 @@ import type { Io } from "../frame/command.ts";
 import { isFolder } from "../frame/given-file.ts";
 import { count } from "../frame/plain-text.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
+import { hiddenTextIn } from "./skills/content-notes.ts";
 
 /** @returns the exit code: 3 when a file is refused. */
 export async function checkAgents(namesOrPaths: readonly string[], io: Io): Promise<number> {
@@ -124,10 +125,15 @@ function reportOf(found: Found) {
       status,
       others,
       problem,
+      warnings: hiddenTextIn(path, path),
       fields: verdicts,
     })),
     plugins: found.plugins.map((file) => ({ name: file.name, scope: file.scope, ...fileJson(file) })),
-    skills: found.skills.map(({ verdicts, ...skill }) => ({ ...skill, fields: verdicts })),
+    skills: found.skills.map(({ verdicts, ...skill }) => ({
+      ...skill,
+      warnings: hiddenTextIn(skill.path, skill.path),
+      fields: verdicts,
+    })),
     mcpFiles: found.mcpFiles.map(fileJson),
     hookFiles: found.hookFiles.map(fileJson),
     profiles: found.profiles.map((file) => ({ name: file.name, scope: file.scope, ...fileJson(file) })),
@@ -135,7 +141,7 @@ function reportOf(found: Found) {
 }
 
 function fileJson({ path, status, problem, verdicts }: Plugin | McpFile | HookFile | ProfileFile) {
-  return { path, status, problem, fields: verdicts };
+  return { path, status, problem, warnings: hiddenTextIn(path, path), fields: verdicts };
 }
 
 /** One file, the folder of an agent, all files of a project, or the files of an agent's name. */
@@ -177,7 +183,15 @@ function fileText(file: ListedAgent, io: Io): string {
     const place = problem.line === null ? "" : `line ${problem.line}: `;
     lines.push(`  ${place}${problem.message}`, `  fix: ${problem.fix}`);
   }
-  return [...lines, ...verdicts.map((verdict) => verdictText(verdict, io))].join("\n");
+  return [...lines, ...warningLines(path, io), ...verdicts.map((verdict) => verdictText(verdict, io))].join(
+    "\n",
+  );
+}
+
+function warningLines(path: string, io: Io): readonly string[] {
+  return hiddenTextIn(path, shownPath(path, io)).map(
+    (line) => `  ${io.results.paint.yellow("warning")}: ${line}`,
+  );
 }
 
 export function otherText(
@@ -186,7 +200,9 @@ export function otherText(
   io: Io,
 ): string {
   const lines = [titleText(path, what, status, io), ...(problem === null ? [] : [`  ${problem}`])];
-  return [...lines, ...verdicts.map((verdict) => verdictText(verdict, io))].join("\n");
+  return [...lines, ...warningLines(path, io), ...verdicts.map((verdict) => verdictText(verdict, io))].join(
+    "\n",
+  );
 }
 
 function titleText(

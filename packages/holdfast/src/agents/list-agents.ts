@@ -1,6 +1,6 @@
 // `holdfast agents list` and `trust`.
 
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import {
   InstalledAgents,
   approveSkills,
@@ -8,6 +8,7 @@ import {
   findAgentFiles,
   listAgents,
   pushScriptsOf,
+  readFolderContent,
   readProfileAgents,
   trustFolder,
   type ListedAgent,
@@ -17,6 +18,7 @@ import type { Arguments, Io } from "../frame/command.ts";
 import { isFolder } from "../frame/given-file.ts";
 import { count, cutTo, plainLine, table } from "../frame/plain-text.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
+import { hiddenTextIn, noteHiddenText } from "./skills/content-notes.ts";
 import { installedAgentsFolder } from "./external-agent-names.ts";
 
 const DESCRIPTION_CHARS = 60;
@@ -113,8 +115,14 @@ export async function trustProject(path: string | undefined, args: Arguments, io
     return 0;
   }
   const folder = trustFolder(trustFile, project);
-  const files = findAgentFiles(places).filter(({ scope }) => scope === "project").length;
-  const skills = approveSkills(places).map(({ name }) => name);
+  const agentFiles = findAgentFiles(places).filter(({ scope }) => scope === "project");
+  const files = agentFiles.length;
+  for (const { path: file } of agentFiles)
+    for (const line of hiddenTextIn(file, shownPath(file, io))) io.note(`${io.notes.symbols.warn} ${line}`);
+  const skills = approveSkills(places).map(({ name, path: file }) => {
+    noteHiddenText(`the skill ${name}`, readFolderContent(dirname(file)).files, io);
+    return name;
+  });
   const scripts = pushScriptsOf(places, Date.now());
   const found = [
     ...(skills.length === 0 ? [] : [count(skills.length, "skill")]),
