@@ -16,6 +16,7 @@ import { parallel } from "./parallel.ts";
 import { parked } from "./parked.ts";
 import { parking } from "./parking.ts";
 import { restart } from "./restart.ts";
+import { sandboxes } from "./sandboxes.ts";
 import { sequential } from "./sequential.ts";
 import { sessions } from "./sessions.ts";
 import { signals } from "./signals.ts";
@@ -41,6 +42,7 @@ export const WORKLOADS: readonly Workload[] = [
   agentStart,
   agentTurns,
   externalAgentTurns,
+  sandboxes,
   growth,
   localStack,
   localLimits,
