@@ -20,7 +20,6 @@ import {
   McpServers,
   ModelLoop,
   ownSandboxes,
-  readEnvironments,
   readHookFiles,
   readProjectInstructions,
   resolveModel,
@@ -29,7 +28,6 @@ import {
   scriptCalls,
   scriptsCapability,
   scriptsOf,
-  sessionEnvironment,
   siblingsCapability,
   skillsCapability,
   skillsOf,
@@ -37,7 +35,6 @@ import {
   taskTool,
   webCapability,
   withHooks,
-  withMcpServers,
   withScriptTools,
   withSkillTool,
   type AgentPlaces,
@@ -57,7 +54,7 @@ import { dirname, join, sep } from "node:path";
 import { HoldfastError, PauseError } from "@holdfast/core";
 import type { Agent, TaskDefinition } from "@holdfast/runtime";
 import { environmentsBeside } from "../environments/given-environment.ts";
-
+import { SessionVariables } from "../environments/session-variables.ts";
 import { signInStore } from "../secrets/sign-in-store.ts";
 import { withLocalModel } from "./local-model.ts";
 import { externalAgentOf, externalNames } from "./external-agents.ts";
@@ -76,6 +73,8 @@ export interface FileAgent {
 export interface LoadOptions {
   /** The agent is for a session that has begun. It keeps the skills and variables of its start, whatever happened to their files. */
   readonly isContinued?: boolean;
+  /** The names of the secrets that the session began with. */
+  readonly recordedSecrets?: () => Promise<readonly string[]>;
   /** The environments and variables of the call that starts a session. */
   readonly given?: GivenEnvironment | undefined;
   /** Sessions that a usage limit pauses continue without a person at its reset, whatever the agent files say. */
@@ -105,6 +104,7 @@ export async function agentOfRecord(
   cwd: string,
   {
     isContinued = false,
+    recordedSecrets,
     given,
     resumesAtReset = false,
     inWorktree = false,
@@ -121,7 +121,11 @@ export async function agentOfRecord(
   const parts = loopFor(root, places, given);
   const skills = findSkills(places);
   const tree = new AgentTree(places, isContinued ? undefined : skills.map(withInactive), {
-    given,
+    variables: new SessionVariables({
+      places,
+      given,
+      recorded: isContinued ? ((await recordedSecrets?.()) ?? []) : undefined,
+    }),
     resumesAtReset,
     loadTasks,
   });
@@ -185,6 +189,8 @@ function sandboxesFor({ trustFile, env }: AgentPlaces): Sandboxes {
 /** A loop, and the parts of it that agents without a model use, too. */
 interface LoopOfRoot {
   readonly loop: ModelLoop;
+  /** Names of secrets that its MCP servers may get. It grows as agents are made. */
+  readonly serverSecrets: string[];
   readonly procedural: Pick<ProceduralAgentOptions, "calls" | "environment" | "workspace" | "place">;
 }
 
@@ -195,6 +201,7 @@ function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | un
   const known = loops.get(root);
   if (known !== undefined) return known;
   const commandSecrets: string[] = [];
+  const serverSecrets: string[] = [];
   const sandboxes = sandboxesFor(places);
   const place: PlaceSession = async (record, task, begin) => {
     const { path, worktree, files } = await sessionFolder(record, root, places, task, begin);
@@ -232,11 +239,12 @@ function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | un
           variable: (name) => places.env[name],
           signIns: signInStore(dirname(places.trustFile), { env: places.env }),
         }),
+        { environments: environmentsBeside(places.trustFile), given, secrets: serverSecrets },
       ),
     ],
     projectRules: projectRulesOf(places),
   });
-  const made = { loop, procedural: { calls, environment, workspace: sandboxes.open, place } };
+  const made = { loop, serverSecrets, procedural: { calls, environment, workspace: sandboxes.open, place } };
   loops.set(root, made);
   return made;
 }
@@ -248,7 +256,7 @@ class AgentTree {
   readonly #places: AgentPlaces;
   /** The sandboxes of the agents that were made. */
   readonly sandboxes = new Set<string>();
-  readonly #given: GivenEnvironment | undefined;
+  readonly variables: SessionVariables;
   readonly #resumesAtReset: boolean;
   readonly #loadTasks: LoadOptions["loadTasks"];
   #records: ReadonlyMap<string, AgentRecord> | undefined;
@@ -257,11 +265,15 @@ class AgentTree {
   constructor(
     places: AgentPlaces,
     skills: readonly Skill[] | undefined,
-    { given, resumesAtReset = false, loadTasks }: Pick<LoadOptions, "given" | "resumesAtReset" | "loadTasks">,
+    {
+      variables,
+      resumesAtReset = false,
+      loadTasks,
+    }: Pick<LoadOptions, "resumesAtReset" | "loadTasks"> & { readonly variables: SessionVariables },
   ) {
     this.#places = places;
     this.skills = skills;
-    this.#given = given;
+    this.variables = variables;
     this.#resumesAtReset = resumesAtReset;
     this.#loadTasks = loadTasks;
   }
@@ -269,22 +281,6 @@ class AgentTree {
   /** The fields that the call which starts a session sets in place of the agent files. */
   get overrides(): Pick<AgentRecord, "resumeAtReset"> {
     return this.#resumesAtReset ? { resumeAtReset: true } : {};
-  }
-
-  /** The names of the secrets that its commands get. @throws HoldfastError for a missing key, unless the session has begun. */
-  secretsOf(record: AgentRecord): readonly string[] {
-    const environments = readEnvironments(environmentsBeside(this.#places.trustFile));
-    try {
-      return sessionEnvironment(record, environments, this.#given).secrets;
-    } catch (error) {
-      if (this.skills !== undefined) throw error;
-      return [];
-    }
-  }
-
-  /** A session that has begun keeps the servers of its start. */
-  withServers(record: AgentRecord): AgentRecord {
-    return this.skills === undefined ? record : withMcpServers(record, this.#places);
   }
 
   /** A session that has begun keeps the hooks of its start. @throws HoldfastError for hooks that cannot be run. */
@@ -305,7 +301,7 @@ class AgentTree {
   ): Agent {
     const [script] =
       this.skills === undefined ? [] : scriptsOf(record, () => findScripts(this.#places).map(withInactive));
-    const secrets = [...new Set([...record.secrets, ...this.secretsOf(record)])];
+    const secrets = [...new Set([...record.secrets, ...this.variables.secretsOf(record)])];
     return proceduralAgent(
       { ...record, secrets },
       { ...parts, places: this.#places, script, ...(version === undefined ? {} : { version }) },
@@ -410,9 +406,12 @@ async function makeAgent(
     ...(await make(subAgentRecords(record))),
   ];
   const hookAgents = await agentsOf(hookAgentsOf(hooked).filter((name) => !record.agents.includes(name)));
+  const served = tree.variables.withServers(hooked);
+  const serverSecrets = tree.variables.serverSecretsOf(served);
+  parts.serverSecrets.push(...serverSecrets);
   const named: AgentRecord = {
-    ...withScriptTools(withSkillTool(tree.withServers(hooked))),
-    secrets: [...new Set([...record.secrets, ...tree.secretsOf(record)])],
+    ...withScriptTools(withSkillTool(served)),
+    secrets: [...new Set([...record.secrets, ...tree.variables.secretsOf(record), ...serverSecrets])],
     model: record.model === null ? null : fullModelName(record.model),
     fallbackModels: record.fallbackModels.map(fullModelName),
     ...tree.overrides,
