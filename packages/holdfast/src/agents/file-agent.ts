@@ -22,7 +22,6 @@ import {
   ownSandboxes,
   readHookFiles,
   readProjectInstructions,
-  resolveModel,
   Sandboxes,
   proceduralAgent,
   scriptCalls,
@@ -42,8 +41,6 @@ import {
   type ProceduralAgentOptions,
   type GivenEnvironment,
   type HookFile,
-  type ModelEnvironment,
-  type ModelProvider,
   type PlaceSession,
   type Script,
   type Skill,
@@ -51,15 +48,16 @@ import {
 } from "@holdfast/agents";
 import { existsSync, realpathSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
-import { HoldfastError, PauseError } from "@holdfast/core";
+import { HoldfastError } from "@holdfast/core";
 import type { Agent, TaskDefinition } from "@holdfast/runtime";
 import { environmentsBeside } from "../environments/given-environment.ts";
 import { SessionVariables } from "../environments/session-variables.ts";
 import { signInStore } from "../secrets/sign-in-store.ts";
-import { withLocalModel } from "./local-model.ts";
+import { findModel, withLocalModel } from "./local-model.ts";
 import { externalAgentOf, externalNames } from "./external-agents.ts";
 import { checkTaskNames } from "./file-agent-tasks.ts";
 import { projectRulesOf } from "./kept-rules.ts";
+import { refuseDoubledName } from "./registry/doubled-names.ts";
 import { finishChild, keepSessionFiles, sessionFolder } from "./workspaces/session-folder.ts";
 import { DEFAULT_SANDBOX, givenSandbox, makeSandboxRoot } from "./sandbox-settings.ts";
 
@@ -342,6 +340,9 @@ class AgentTree {
     above: readonly string[],
   ): readonly AgentRecord[] {
     if (agents.length === 0) return [];
+    // A session that has begun keeps the agents of its start.
+    if (this.skills !== undefined)
+      for (const name of agents) if (this.#isExternalName(name)) refuseDoubledName(name, this.#places);
     this.#records ??= new Map(
       listAgents(this.#places).flatMap(({ name, status, record }) =>
         status === "loaded" && record !== null ? [[name, record] as const] : [],
@@ -363,7 +364,7 @@ class AgentTree {
     });
   }
 
-  /** The external agents among these names. An agent file of the same name counts more. */
+  /** The external agents among these names. In a session that has begun, an agent file of the same name counts more. */
   externalsOf(agents: readonly string[], root: string): readonly Agent[] {
     const { env, servesOthers = false } = this.#places;
     return [...new Set(agents)]
@@ -372,9 +373,13 @@ class AgentTree {
   }
 
   #isExternal(name: string): boolean {
+    return this.#isExternalName(name) && this.#records?.has(name) !== true;
+  }
+
+  #isExternalName(name: string): boolean {
     const { project, env } = this.#places;
     this.#externals ??= externalNames({ cwd: project, env });
-    return this.#externals.includes(name) && this.#records?.has(name) !== true;
+    return this.#externals.includes(name);
   }
 }
 
@@ -423,23 +428,4 @@ async function makeAgent(
 
 function isProcedural(record: AgentRecord): record is AgentRecord & { readonly script: string } {
   return record.script !== undefined;
-}
-
-/** @param wanted the full name of a model; `undefined` for the one that the environment chooses. */
-function findModel(wanted: string | undefined, env: ModelEnvironment): ModelProvider {
-  const isScripted = wanted?.startsWith("scripted/") === true;
-  const model = resolveModel(
-    wanted === undefined || isScripted ? env : { ...env, HOLDFAST_MODEL: fullModelName(wanted) },
-  );
-  if (model !== undefined && (!isScripted || model.isScripted)) return model;
-  const works = wanted === undefined ? "" : ` (the session works with ${wanted})`;
-  // A failed task records the message alone, so the message says what to do.
-  throw new PauseError(
-    "model_auth",
-    `no model is configured${works}: set ANTHROPIC_API_KEY, OPENAI_API_KEY, or for a server such as Ollama OPENAI_BASE_URL and HOLDFAST_MODEL`,
-    {
-      fix: "set one of them, or start Ollama; `holdfast models` shows what can be reached",
-      pause: { reason: "auth_required" },
-    },
-  );
 }

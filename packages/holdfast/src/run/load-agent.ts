@@ -67,6 +67,13 @@ export async function loadAgent(
   const external = externalAgentName(path, { cwd, env });
   if (external !== undefined) {
     const { loadExternalAgent } = await import("../agents/external-agents.ts");
+    if (!path.startsWith(EXTERNAL)) {
+      const { agentPlaces } = await import("../agents/agent-places.ts");
+      (await import("../agents/registry/doubled-names.ts")).refuseDoubledName(
+        external,
+        agentPlaces({ cwd, env }),
+      );
+    }
     const agent = await loadExternalAgent(external, { cwd, env, servesOthers }, name !== undefined);
     return { agent, file: `${EXTERNAL}${external}` };
   }
