@@ -169,8 +169,9 @@ export { ruleText, type ProjectRules } from "./model-loop/permission/ask-permiss
 export { distrustFolder, isTrusted, trustFolder } from "./agent-files/trust/trusted-folders.ts";
 export { webCapability } from "./capabilities/web-capability.ts";
 export { mcpCapability } from "./capabilities/mcp-capability.ts";
-export { withMcpServers } from "./capabilities/session-servers.ts";
+export { variablesOfServers, withMcpServers } from "./capabilities/session-servers.ts";
 export { McpServers } from "./mcp/mcp-servers.ts";
+export { variablesOfServer } from "./mcp/server-texts.ts";
 export { fillPlaceholders } from "./mcp/placeholders.ts";
 export { signInKey, type SignInStore } from "./mcp/sign-in/sign-in-record.ts";
 export {
@@ -219,6 +220,8 @@ export {
   type Environments,
 } from "./environments/environment-file.ts";
 export {
+  secretsOfBegun,
+  serverEnvironment,
   sessionEnvironment,
   type GivenEnvironment,
   type SessionEnvironment,

@@ -96,7 +96,8 @@ function readDialect(dialect: Dialect, parsed: ParsedFile, draft: AgentDraft, re
   }
   if (draft.description === "" && !Object.hasOwn(parsed.values, "description"))
     report.add(["description"], "refused", "it is missing: say in a sentence when to use the agent");
-  if (draft.prompt === "" && dialect.mayLackPrompt !== true)
+  // An agent without a model needs no prompt.
+  if (draft.prompt === "" && draft.script === undefined && dialect.mayLackPrompt !== true)
     report.add(
       [dialect.promptField ?? "prompt"],
       "refused",

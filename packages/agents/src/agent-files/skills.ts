@@ -86,7 +86,9 @@ const TABLE: FieldTable = {
     ),
     model: unused("the agent's model reads it"),
     version: unused("the version is the hash of its content"),
-    hooks: field(z.unknown(), () => ignored("Holdfast runs no hooks of files")),
+    hooks: field(z.unknown(), () =>
+      ignored("Holdfast does not run hooks of a skill; write them under holdfast.hooks of an agent file"),
+    ),
   },
 };
 

@@ -156,13 +156,16 @@ export function installedAgents(io: Pick<Io, "cwd" | "env">): InstalledAgents {
   return new InstalledAgents(installedAgentsFolder(io));
 }
 
+export function isOfProfile(name: string, places: Pick<AgentPlaces, "home">): boolean {
+  return readProfileAgents(places).some((profile) => profile.name === name);
+}
+
 /** A profile of the user counts more than an installed agent of its name. */
 function protocolOf(name: string, io: Pick<Io, "cwd" | "env">): ExternalAgentProtocol {
   const place = { environment: io.env, folder: io.cwd };
   if (!isIncluded(name)) {
     const store = installedAgents(io);
-    const isOfProfile = readProfileAgents(agentPlaces(io)).some((profile) => profile.name === name);
-    const installed = isOfProfile ? undefined : store.get(name);
+    const installed = isOfProfile(name, agentPlaces(io)) ? undefined : store.get(name);
     return installed === undefined
       ? profileAgent(findUsableProfile(name, agentPlaces(io)), place)
       : new AcpAgent({ facts: store.facts(installed), ...place });

@@ -20,21 +20,27 @@ import { count, cutTo, plainLine, table } from "../frame/plain-text.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
 import { hiddenTextIn, noteHiddenText } from "./skills/content-notes.ts";
 import { installedAgentsFolder } from "./external-agent-names.ts";
+import { doublesOf } from "./registry/doubled-names.ts";
 
 const DESCRIPTION_CHARS = 60;
 
 export async function showAgents(args: Arguments, io: Io): Promise<number> {
   const places = agentPlaces(io, { trustsProject: args.has("trust") });
   const installed = installedAgentsFolder(io);
-  const listed = [
-    ...listAgents(places).map(({ record, ...agent }) => ({
+  const files = listAgents(places);
+  const doubles = doublesOf(files, places);
+  const filesNamed = (name: string): string[] =>
+    doubles.has(name) ? files.filter((file) => file.name === name).map(({ path }) => path) : [];
+  const found = [
+    ...files.map(({ record, ...agent }) => ({
       ...agent,
+      others: [...agent.others, ...[doubles.get(agent.name) ?? []].flat()],
       description: record?.description ?? null,
     })),
     ...readProfileAgents(places).map(({ profile, problem, ...file }) => ({
       ...file,
       dialect: "external",
-      others: [],
+      others: filesNamed(file.name),
       problem: problem === null ? null : { message: problem },
       description: profile?.description ?? null,
     })),
@@ -44,12 +50,17 @@ export async function showAgents(args: Arguments, io: Io): Promise<number> {
       status: "loaded",
       scope: "user",
       dialect: "external",
-      others: [],
+      others: filesNamed(name),
       verdicts: [],
       problem: null,
       description: "installed from a registry",
     })),
   ];
+  const listed = found.map((agent) =>
+    doubles.has(agent.name) && agent.status !== "hidden" && agent.status !== "untrusted"
+      ? { ...agent, status: "doubled", description: null }
+      : agent,
+  );
   const rows = listed.map((agent) => [
     plainLine(agent.name, 40),
     agent.status,
