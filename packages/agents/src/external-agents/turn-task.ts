@@ -144,15 +144,17 @@ interface TurnPlace extends ReceiptPlace, OwnPlace {
 /** @param place `mirrors` is the folder for copies of session files. */
 export function turnTask(place: TurnPlace) {
   const { protocol } = place;
-  const { pricePrefix = `${protocol.name}/` } = protocol.capabilities();
   return defineTask<TurnRequest, TurnOutput>({
     name: `${protocol.name}:turn`,
     description: `One turn of ${protocol.name}.`,
     retry: { maxAttempts: 1 }, // turn-task-1.
-    cost: ({ intent }): TaskCost => ({
-      maxTokens: 0, // Nobody can tell what a turn will use. The turn is ended at the limit (turn-task-5).
-      ...(intent.model === null ? {} : { model: `${pricePrefix}${intent.model}` }),
-    }),
+    cost: ({ intent }): TaskCost => {
+      const { pricePrefix = `${protocol.name}/` } = protocol.capabilities(intent.profile);
+      return {
+        maxTokens: 0, // Nobody can tell what a turn will use. The turn is ended at the limit (turn-task-5).
+        ...(intent.model === null ? {} : { model: `${pricePrefix}${intent.model}` }),
+      };
+    },
     run: (request, task) => carryOut(place, request, task),
     endLost: (request) => protocol.endLost(tagOf((request as TurnRequest).intent)),
   });

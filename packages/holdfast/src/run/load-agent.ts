@@ -43,6 +43,7 @@ export async function loadAgent(
     given,
     resumesAtReset,
     inWorktree,
+    profile,
     onSlow = () => {},
     giveUpMs,
   }: {
@@ -55,6 +56,7 @@ export async function loadAgent(
     readonly given?: GivenEnvironment | undefined;
     readonly resumesAtReset?: boolean;
     readonly inWorktree?: boolean;
+    readonly profile?: string | undefined;
     readonly onSlow?: () => void;
     /** Milliseconds after which the file is given up: 60,000 by default. */
     readonly giveUpMs?: number;
@@ -64,7 +66,7 @@ export async function loadAgent(
   const external = externalAgentName(path, { cwd, env });
   if (external !== undefined) {
     const { loadExternalAgent } = await import("../agents/external-agents.ts");
-    const agent = await loadExternalAgent(external, { cwd, env, servesOthers }, name !== undefined);
+    const agent = await loadExternalAgent(external, { cwd, env, servesOthers, profile }, name !== undefined);
     return { agent, file: `${EXTERNAL}${external}` };
   }
   const options = {

@@ -35,6 +35,7 @@ import {
 } from "../program/agent-process.ts";
 import type {
   AgentTraces,
+  ChosenProgram,
   Delivery,
   ExternalAgent,
   ExternalAgentCapabilities,
@@ -46,7 +47,7 @@ import type {
   PermissionRequest,
   RuledCall,
 } from "../external-agent-protocol.ts";
-import { findProgram, locateProgram } from "../program/find-program.ts";
+import { CHOSEN_FIELDS, chosenProgram, findProgram, locateProgram } from "../program/find-program.ts";
 import type { WayBack } from "../way-back/way-back.ts";
 import { WAY_BACK } from "../way-back/way-back-tools.ts";
 
@@ -81,25 +82,27 @@ export class ClaudeCode implements ExternalAgentProtocol {
     this.#supervisor = new ProcessSupervisor({ environment, namespaces: "never" });
   }
 
-  capabilities(): ExternalAgentCapabilities {
+  capabilities(chosen?: ChosenProgram): ExternalAgentCapabilities {
+    const isPriced = isAnthropicApi(claudeEnvironment(this.#environment, chosen));
     return {
       steer: "inject",
       resume: "id",
       usage: "message",
       model: true,
-      pricePrefix: "anthropic/",
+      ...(isPriced ? { pricePrefix: "anthropic/" } : {}),
       takesEditedInput: true,
-      profileFields: ["settings", "mcpServers"],
+      profileFields: ["settings", "mcpServers", ...CHOSEN_FIELDS],
       signIn: "run `claude` and enter /login, or set ANTHROPIC_API_KEY",
     };
   }
 
-  find(): Promise<{ readonly program: string; readonly version: string }> {
-    return findProgram(PROGRAM, this.#supervisor, claudeEnvironment(this.#environment), this.#folder);
+  find(chosen?: ChosenProgram): Promise<{ readonly program: string; readonly version: string }> {
+    const environment = claudeEnvironment(this.#environment, chosen);
+    return findProgram(chosenProgram(PROGRAM, chosen), this.#supervisor, environment, this.#folder);
   }
 
-  locate(): string {
-    return locateProgram(PROGRAM, claudeEnvironment(this.#environment), this.#folder);
+  locate(chosen?: ChosenProgram): string {
+    return locateProgram(chosenProgram(PROGRAM, chosen), claudeEnvironment(this.#environment), this.#folder);
   }
 
   start(turn: ExternalTurn): Promise<ExternalAgent> {
@@ -126,9 +129,11 @@ export class ClaudeCode implements ExternalAgentProtocol {
     { intent, prompt, tag, wayBack }: ExternalTurn,
     session: readonly string[],
   ): Promise<ExternalAgent> {
+    const environment = claudeEnvironment(this.#environment, intent.profile);
+    const keys = claudeKeys(this.#environment, intent.profile);
     const output = new ClaudeOutput(
-      isAnthropicApi(this.#environment),
-      new Redactor([...claudeKeys(this.#environment), ...(wayBack === undefined ? [] : [wayBack.token])]),
+      isAnthropicApi(environment),
+      new Redactor([...keys, ...(wayBack === undefined ? [] : [wayBack.token])]),
     );
     const process = await this.#supervisor.start({
       argv: [
@@ -150,7 +155,7 @@ export class ClaudeCode implements ExternalAgentProtocol {
         ...session,
       ],
       cwd: intent.folder,
-      env: { ...claudeEnvironment(this.#environment), ...wayBack?.env },
+      env: { ...environment, ...wayBack?.env },
       input: userMessage(prompt, randomUUID()),
       keepsInputOpen: true,
       needsOutput: true,
