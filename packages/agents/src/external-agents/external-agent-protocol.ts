@@ -86,6 +86,8 @@ export interface ExternalTurn {
   readonly tag: string;
   /** The tools of the session, for agents that can be given tools. Its token is replaced in all that the agent writes. */
   readonly wayBack?: WayBack;
+  /** The rest of the session's budget in money, for agents with a limit of their own. Absent without such a budget. */
+  readonly costMicroUsdMax?: number;
 }
 
 export type ExternalEvent =

@@ -26,6 +26,7 @@ import { hostEnvironment } from "../../workspace/host-environment.ts";
 import { claudeEnvironment, claudeKeys, claudeTraces, isAnthropicApi } from "./claude-environment.ts";
 import { claudeCall } from "./claude-tools.ts";
 import { ClaudeMessages } from "./claude-messages.ts";
+import { ClaudeOptions } from "./claude-options.ts";
 import {
   AGENT_PROCESS,
   EventQueue,
@@ -75,11 +76,13 @@ export class ClaudeCode implements ExternalAgentProtocol {
   readonly #environment: Environment;
   readonly #folder: string;
   readonly #supervisor: ProcessSupervisor;
+  readonly #options: ClaudeOptions;
 
   constructor({ environment = hostEnvironment, folder }: ClaudeCodeOptions) {
     this.#environment = environment;
     this.#folder = folder;
     this.#supervisor = new ProcessSupervisor({ environment, namespaces: "never" });
+    this.#options = new ClaudeOptions(this.#supervisor);
   }
 
   capabilities(chosen?: ChosenProgram): ExternalAgentCapabilities {
@@ -126,7 +129,7 @@ export class ClaudeCode implements ExternalAgentProtocol {
   }
 
   async #begin(
-    { intent, prompt, tag, wayBack }: ExternalTurn,
+    { intent, prompt, tag, wayBack, costMicroUsdMax }: ExternalTurn,
     session: readonly string[],
   ): Promise<ExternalAgent> {
     const environment = claudeEnvironment(this.#environment, intent.profile);
@@ -135,6 +138,7 @@ export class ClaudeCode implements ExternalAgentProtocol {
       isAnthropicApi(environment),
       new Redactor([...keys, ...(wayBack === undefined ? [] : [wayBack.token])]),
     );
+    const place = { env: environment, cwd: intent.folder };
     const process = await this.#supervisor.start({
       argv: [
         intent.program,
@@ -152,6 +156,7 @@ export class ClaudeCode implements ExternalAgentProtocol {
         ...(intent.model === null ? [] : ["--model", intent.model]),
         ...(wayBack === undefined ? [] : wayBackArguments(wayBack)),
         ...profileArguments(intent.profile),
+        ...(await this.#options.budget(intent.program, costMicroUsdMax, place)),
         ...session,
       ],
       cwd: intent.folder,
