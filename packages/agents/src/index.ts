@@ -127,6 +127,7 @@ export {
   type Delivery,
   type ExternalAgent,
   type ExternalAgentCapabilities,
+  type ChosenProgram,
   type ExternalAgentProtocol,
   type ExternalEnd,
   type ExternalEvent,

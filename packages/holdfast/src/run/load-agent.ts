@@ -44,6 +44,7 @@ export async function loadAgent(
     given,
     resumesAtReset,
     inWorktree,
+    profile,
     onSlow = () => {},
     giveUpMs,
   }: {
@@ -58,6 +59,7 @@ export async function loadAgent(
     readonly given?: GivenEnvironment | undefined;
     readonly resumesAtReset?: boolean;
     readonly inWorktree?: boolean;
+    readonly profile?: string | undefined;
     readonly onSlow?: () => void;
     /** Milliseconds after which the file is given up: 60,000 by default. */
     readonly giveUpMs?: number;
@@ -74,7 +76,7 @@ export async function loadAgent(
         agentPlaces({ cwd, env }),
       );
     }
-    const agent = await loadExternalAgent(external, { cwd, env, servesOthers }, name !== undefined);
+    const agent = await loadExternalAgent(external, { cwd, env, servesOthers, profile }, name !== undefined);
     return { agent, file: `${EXTERNAL}${external}` };
   }
   const options = {

@@ -259,7 +259,7 @@ async function digestOf(path: string): Promise<string> {
 /** The program is asked for its version only after its file was replaced. */
 async function readProgram(
   protocol: ExternalAgentProtocol,
-  { program, version }: ExternalIntent,
+  { program, version, profile }: ExternalIntent,
   last: ProgramFile | null,
 ): Promise<ProgramFile | null> {
   const facts = await stat(program).catch(() => undefined);
@@ -267,7 +267,7 @@ async function readProgram(
   const stamp = `${facts.size} ${facts.mtimeMs}`;
   if (last === null) return { version, stamp };
   if (last.stamp === stamp) return last;
-  const now = await protocol.find().catch(() => undefined);
+  const now = await protocol.find(profile).catch(() => undefined);
   return { version: now?.program === program ? now.version : "unknown", stamp };
 }
 
