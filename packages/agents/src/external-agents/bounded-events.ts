@@ -12,6 +12,7 @@ export const ID_CHARS = 1_000;
 
 /** @returns the reason for which the event is refused (bounded-events-2). */
 export function boundedEvent(event: ExternalEvent): ExternalEvent | string {
+  if ("parentCallId" in event && !isId(event.parentCallId ?? "")) return tooLong("the call of a sub-agent");
   switch (event.type) {
     case "session_started":
       return isId(event.boundId ?? "") ? event : tooLong("its session");

@@ -78,19 +78,30 @@ export interface ExternalTurn {
   readonly wayBack?: WayBack;
 }
 
+/** Whose work an event is. */
+export interface Author {
+  /** The call of a tool that started the sub-agent of the program. Absent for the work of the agent itself. */
+  readonly parentCallId?: string;
+}
+
 export type ExternalEvent =
   | { readonly type: "session_started"; readonly model: string; readonly boundId: string | null }
-  /** Provisional text. A `text` event follows with all of it. */
+  /** Provisional text of the agent itself. A `text` event follows with all of it. */
   | { readonly type: "text_delta"; readonly text: string }
-  | { readonly type: "text"; readonly text: string }
-  | { readonly type: "thinking"; readonly text: string }
-  | {
+  | ({ readonly type: "text"; readonly text: string } & Author)
+  | ({ readonly type: "thinking"; readonly text: string } & Author)
+  | ({
       readonly type: "tool_call";
       readonly id: string;
       readonly name: string;
       readonly input: Readonly<Record<string, unknown>>;
-    }
-  | { readonly type: "tool_result"; readonly id: string; readonly text: string; readonly isError: boolean }
+    } & Author)
+  | ({
+      readonly type: "tool_result";
+      readonly id: string;
+      readonly text: string;
+      readonly isError: boolean;
+    } & Author)
   /** The usage since the last event of this type. The cost is ours to compute. */
   | { readonly type: "usage"; readonly usage: TokenUsage }
   /** The agent waits for an answer (`answerPermission`) and has not carried out the call. */

@@ -4,6 +4,8 @@
 
 import type { ConversationEntry } from "@holdfast/core";
 
+import { fieldsOf } from "./lines/fields.ts";
+
 const RECORD_CHARS = 40_000;
 const ENTRY_CHARS = 2_000;
 
@@ -16,8 +18,10 @@ export function recordText(
   let chars = 0;
   for (const { role, content } of entries.toReversed()) {
     const text = textOf(content);
+    const { parentCallId } = fieldsOf(content);
+    const by = typeof parentCallId === "string" ? ` (a sub-agent, started by the call ${parentCallId})` : "";
     const cut = text.length > ENTRY_CHARS ? ` (${text.length - ENTRY_CHARS} more characters)` : "";
-    const line = `${role}: ${text.slice(0, ENTRY_CHARS)}${cut}`;
+    const line = `${role}${by}: ${text.slice(0, ENTRY_CHARS)}${cut}`;
     chars += line.length;
     if (chars > RECORD_CHARS) break;
     lines.push(line);
@@ -29,7 +33,7 @@ export function recordText(
 
 function textOf(content: unknown): string {
   if (typeof content === "string") return content;
-  const { text, toolCalls } = (content ?? {}) as { readonly text?: unknown; readonly toolCalls?: unknown };
+  const { text, toolCalls } = fieldsOf(content);
   const calls = Array.isArray(toolCalls) && toolCalls.length > 0 ? JSON.stringify(toolCalls) : "";
   return `${typeof text === "string" ? text : JSON.stringify(content)}${calls}`;
 }

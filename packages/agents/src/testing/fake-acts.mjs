@@ -52,7 +52,7 @@ export async function doActs(prompt, speech) {
   return `Done: ${words.join(" ")}`;
 }
 
-async function act(word, { call, result, ask, think, use, garbage, callSession, memory, fail }) {
+async function act(word, { call, result, ask, think, use, garbage, callSession, memory, fail, subAgent }) {
   const [name, value = ""] = word.split(":");
   switch (name) {
     case "think":
@@ -82,6 +82,8 @@ async function act(word, { call, result, ask, think, use, garbage, callSession, 
       if (isAllowed) appendFileSync(value, "x\n");
       return result(id, isAllowed ? "allowed" : "refused", !isAllowed);
     }
+    case "sub-agent":
+      return subAgent?.();
     case "session": {
       const [, tool, text] = word.split(":");
       const input = inputOf(tool, text);

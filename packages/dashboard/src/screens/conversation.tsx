@@ -2,6 +2,7 @@
 //
 //   conversation-1. A message is stored before the page says so. The page says what became of it: stored, then taken.
 
+import { subAgentCallOf } from "@holdfast/proto/view";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState, type FormEvent } from "react";
 import { call } from "../api/client.ts";
@@ -80,11 +81,14 @@ function Message({ entry }: { readonly entry: Entry }) {
   const text =
     typeof content === "string" ? content : typeof fields["text"] === "string" ? fields["text"] : undefined;
   const calls = Array.isArray(fields["toolCalls"]) ? (fields["toolCalls"] as readonly ToolCall[]) : [];
+  const subAgentCall = subAgentCallOf(content);
+  const indent = subAgentCall === undefined ? "" : "ml-6 border-l-4";
   if (role === "tool") {
     const isError = fields["isError"] === true;
     return (
-      <details className="rounded-md border border-line bg-panel px-3 py-1.5" open={isError}>
+      <details className={`rounded-md border border-line bg-panel px-3 py-1.5 ${indent}`} open={isError}>
         <summary className={isError ? "text-bad" : "text-soft"}>
+          {subAgentCall === undefined ? "" : "sub-agent: "}
           {isError ? "failed" : "result"} of{" "}
           <span className="font-mono">
             {brief(typeof fields["name"] === "string" ? fields["name"] : "tool", 80)}
@@ -101,10 +105,13 @@ function Message({ entry }: { readonly entry: Entry }) {
   return (
     <article
       aria-label={role}
-      className={`rounded-lg px-4 py-3 ${isPerson ? "ml-6 bg-raised sm:ml-24" : "border border-line bg-panel"}`}
+      className={`rounded-lg px-4 py-3 ${isPerson ? "ml-6 bg-raised sm:ml-24" : `border border-line bg-panel ${indent}`}`}
     >
       <header className="mb-1 flex justify-between text-xs text-soft">
-        <span className="font-semibold">{shown(role)}</span>
+        <span className="font-semibold" title={subAgentCall}>
+          {shown(role)}
+          {subAgentCall === undefined ? "" : " (sub-agent)"}
+        </span>
         <time title={dateText(createdAt)}>{dateText(createdAt)}</time>
       </header>
       {text === undefined ? (
