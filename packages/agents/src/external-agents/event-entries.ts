@@ -98,6 +98,9 @@ export class EventEntries {
         this.#ctx.appendEntry({ role: "thinking", content });
         return;
       }
+      case "plan":
+        this.#ctx.appendEntry({ role: "plan", content: { steps: event.steps, ...authorOf(event) } });
+        return;
       case "tool_call": {
         const { id, name, input } = event;
         this.hasActed = true;

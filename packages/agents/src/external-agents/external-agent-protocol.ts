@@ -102,6 +102,8 @@ export type ExternalEvent =
       readonly text: string;
       readonly isError: boolean;
     } & Author)
+  /** The whole plan or todo list as it is now. It replaces an earlier one of the same author. */
+  | ({ readonly type: "plan"; readonly steps: readonly PlanStep[] } & Author)
   /** The usage since the last event of this type. The cost is ours to compute. */
   | { readonly type: "usage"; readonly usage: TokenUsage }
   /** The agent waits for an answer (`answerPermission`) and has not carried out the call. */
@@ -109,6 +111,12 @@ export type ExternalEvent =
   /** The agent no longer waits for the answer. */
   | { readonly type: "permission_withdrawn"; readonly requestId: string }
   | { readonly type: "notice"; readonly text: string };
+
+/** One step of a plan. */
+export interface PlanStep {
+  readonly text: string;
+  readonly status: "pending" | "in_progress" | "completed";
+}
 
 export interface PermissionRequest {
   /** Names the request within its process. */

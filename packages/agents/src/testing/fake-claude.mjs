@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { atGate } from "./fake-acts.mjs";
+import { atGate, PLANS } from "./fake-acts.mjs";
 import { inputOf, sessionTools } from "./fake-session-tools.mjs";
 
 const { HOME = "/", FAKE_CLAUDE_VERSION = "2.1.329" } = process.env;
@@ -127,6 +127,10 @@ async function act(word) {
       const call = toolCall("Write", { file_path: value, content: "x" });
       appendFileSync(value, "x\n");
       return toolResult(call, `wrote ${value}`);
+    }
+    case "plan": {
+      const todos = PLANS[value].map(([content, status]) => ({ content, status, activeForm: content }));
+      return toolResult(toolCall("TodoWrite", { todos }), "Todos have been modified");
     }
     case "sub-agent": {
       const prompt = "Look around.";

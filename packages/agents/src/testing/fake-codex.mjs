@@ -123,6 +123,11 @@ const speech = {
       notifyOf(thread, report, "thread/tokenUsage/updated", { tokenUsage: { last } });
     say("turn/completed", { turn: { id: turn, status: "completed", error: null } });
   },
+  plan: (steps) =>
+    notify("turn/plan/updated", {
+      explanation: null,
+      plan: steps.map(([step, status]) => ({ step, status: status.replace("_p", "P") })),
+    }),
   memory: () => fileOf(threadId),
   think: (text) => completed({ type: "reasoning", id: randomUUID(), summary: [text], content: [] }),
   use: (inputTokens) => notify("thread/tokenUsage/updated", { tokenUsage: { last: { inputTokens } } }),

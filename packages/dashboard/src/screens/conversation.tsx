@@ -2,9 +2,9 @@
 //
 //   conversation-1. A message is stored before the page says so. The page says what became of it: stored, then taken.
 
-import { subAgentCallOf } from "@holdfast/proto/view";
+import { planOf, stepText, subAgentCallOf, withoutReplacedPlans } from "@holdfast/proto/view";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useRef, useState, type FormEvent } from "react";
+import { useEffect, useMemo, useRef, useState, type FormEvent } from "react";
 import { call } from "../api/client.ts";
 import type { LiveState } from "../api/live-session.ts";
 import { isEnded, type Entry, type Session } from "../api/types.ts";
@@ -14,7 +14,8 @@ import { brief, dateText, json, shown } from "../parts/text.ts";
 import { sessionPath, useRequest } from "../parts/use-session.ts";
 
 export function Conversation({ live }: { readonly live: LiveState }) {
-  const { entries, session } = live;
+  const { session } = live;
+  const entries = useMemo(() => withoutReplacedPlans(live.entries), [live.entries]);
   const scroll = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
     count: entries.length,
@@ -101,6 +102,7 @@ function Message({ entry }: { readonly entry: Entry }) {
       </details>
     );
   }
+  const plan = planOf(role, content);
   const isPerson = role === "user";
   return (
     <article
@@ -114,7 +116,9 @@ function Message({ entry }: { readonly entry: Entry }) {
         </span>
         <time title={dateText(createdAt)}>{dateText(createdAt)}</time>
       </header>
-      {text === undefined ? (
+      {plan !== undefined ? (
+        <LongText text={plan.map(stepText).join("\n")} />
+      ) : text === undefined ? (
         <LongText text={json(content)} />
       ) : text === "" ? null : (
         <LongText text={text} isMarkdown />

@@ -4,7 +4,7 @@
 //   chat-view-2. Text of a sub-agent inside of an external program is a note, and no answer.
 
 import type { TraceEvent } from "@holdfast/core";
-import { subAgentCallOf } from "@holdfast/proto/view";
+import { planOf, stepText, subAgentCallOf } from "@holdfast/proto/view";
 import type { Io } from "../frame/command.ts";
 import { jsonLine, plainLine, plainPiece } from "../frame/plain-text.ts";
 import { eventLine } from "../view/event-line.ts";
@@ -71,6 +71,8 @@ export class ChatView {
       for (const { name, input } of toolCalls)
         this.#say(paint.dim(`${by}${symbols.begin} ${plainLine(name, LINE_CHARS)}  ${argumentOf(input)}`));
     }
+    const plan = planOf(role, content);
+    for (const step of plan ?? []) this.#say(paint.dim(`  ${by}${plainLine(stepText(step), LINE_CHARS)}`));
     if (role !== "tool") return;
     const { text, isError } = content as { readonly text?: unknown; readonly isError?: unknown };
     const lines = String(text).trimEnd().split("\n");

@@ -13,7 +13,7 @@ import {
 import type { ReplayStand, ReplayStep } from "@holdfast/runtime";
 import { refuse } from "../frame/arguments.ts";
 import type { Arguments, Command, Io } from "../frame/command.ts";
-import { roleText, textOf } from "../view/event-line.ts";
+import { entryText, roleText } from "../view/event-line.ts";
 import { plainLine } from "../frame/plain-text.ts";
 
 export const replay: Command = {
@@ -219,7 +219,7 @@ function standText(
   if (tasks.length + waits.length === 0 && fault === undefined) fact("nothing is open");
   for (const { role, content } of said) {
     const value = decodeJson(content);
-    fact(`${roleText(role, value)}: ${textOf(value)}`);
+    fact(`${roleText(role, value)}: ${entryText(role, value)}`);
   }
   if (drift.length > 0)
     fact(`${symbols.warn} recorded results were kept for changed inputs at ${drift.join(", ")}`);

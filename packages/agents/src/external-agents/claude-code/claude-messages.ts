@@ -19,6 +19,7 @@ import {
   textOr,
   type Fields,
 } from "../lines/fields.ts";
+import { planStepsOf } from "../lines/plan-steps.ts";
 
 const GARBAGE_CHARS = 300;
 
@@ -136,8 +137,10 @@ export class ClaudeMessages {
         this.#emit({ type: "text", text, ...author });
       if (type === "thinking" && typeof thinking === "string" && thinking !== "")
         this.#emit({ type: "thinking", text: thinking, ...author });
-      if (type === "tool_use" && typeof id === "string")
-        this.#emit({ type: "tool_call", id, name: textOr(name, ""), input: fieldsOf(input), ...author });
+      if (type !== "tool_use" || typeof id !== "string") continue;
+      this.#emit({ type: "tool_call", id, name: textOr(name, ""), input: fieldsOf(input), ...author });
+      const steps = name === "TodoWrite" ? planStepsOf(fieldsOf(input)["todos"], "content") : undefined;
+      if (steps !== undefined) this.#emit({ type: "plan", steps, ...author });
     }
   }
 

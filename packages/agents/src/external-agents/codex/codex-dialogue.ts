@@ -12,6 +12,7 @@
 import type { Author, Delivery, PermissionAnswer, PermissionRequest } from "../external-agent-protocol.ts";
 import { epochMs } from "../limits/agent-limit.ts";
 import { countOf, fieldsOf, textOr, type Fields } from "../lines/fields.ts";
+import { planStepsOf } from "../lines/plan-steps.ts";
 import type { DialogueTurn, LineDialogue } from "../lines/line-dialogue.ts";
 import { WAY_BACK } from "../way-back/way-back-tools.ts";
 import { codexCallOf, codexResultOf, innerCommand } from "./codex-items.ts";
@@ -210,6 +211,8 @@ export class CodexDialogue implements LineDialogue {
         return this.#itemStarted(fieldsOf(params["item"]));
       case "item/completed":
         return this.#itemCompleted(fieldsOf(params["item"]));
+      case "turn/plan/updated":
+        return this.#planned(params);
       case "thread/tokenUsage/updated":
         if (this.#turnId !== undefined && params["turnId"] === this.#turnId)
           this.#use(fieldsOf(fieldsOf(params["tokenUsage"])["last"]));
@@ -242,6 +245,8 @@ export class CodexDialogue implements LineDialogue {
         return this.#itemStarted(fieldsOf(params["item"]), this.#subAgents.authorOf(threadId));
       case "item/completed":
         return this.#itemCompleted(fieldsOf(params["item"]), this.#subAgents.authorOf(threadId));
+      case "turn/plan/updated":
+        return this.#planned(params, this.#subAgents.authorOf(threadId));
       case "thread/tokenUsage/updated":
         if (this.#subAgents.countsTurn(threadId, params["turnId"]))
           this.#use(fieldsOf(fieldsOf(params["tokenUsage"])["last"]));
@@ -277,6 +282,11 @@ export class CodexDialogue implements LineDialogue {
     this.#itemStarted(item, author);
     this.#subAgents.item(item, true);
     if (this.#calls.has(id)) this.#turn.emit({ type: "tool_result", id, ...codexResultOf(item), ...author });
+  }
+
+  #planned({ plan }: Fields, author: Author = {}): void {
+    const steps = planStepsOf(plan, "step");
+    if (steps !== undefined) this.#turn.emit({ type: "plan", steps, ...author });
   }
 
   /** codex-dialogue-2. */
