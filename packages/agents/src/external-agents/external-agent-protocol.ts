@@ -90,19 +90,32 @@ export interface ExternalTurn {
   readonly costMicroUsdMax?: number;
 }
 
+/** Whose work an event is. */
+export interface Author {
+  /** The call of a tool that started the sub-agent of the program. Absent for the work of the agent itself. */
+  readonly parentCallId?: string;
+}
+
 export type ExternalEvent =
   | { readonly type: "session_started"; readonly model: string; readonly boundId: string | null }
-  /** Provisional text. A `text` event follows with all of it. */
+  /** Provisional text of the agent itself. A `text` event follows with all of it. */
   | { readonly type: "text_delta"; readonly text: string }
-  | { readonly type: "text"; readonly text: string }
-  | { readonly type: "thinking"; readonly text: string }
-  | {
+  | ({ readonly type: "text"; readonly text: string } & Author)
+  | ({ readonly type: "thinking"; readonly text: string } & Author)
+  | ({
       readonly type: "tool_call";
       readonly id: string;
       readonly name: string;
       readonly input: Readonly<Record<string, unknown>>;
-    }
-  | { readonly type: "tool_result"; readonly id: string; readonly text: string; readonly isError: boolean }
+    } & Author)
+  | ({
+      readonly type: "tool_result";
+      readonly id: string;
+      readonly text: string;
+      readonly isError: boolean;
+    } & Author)
+  /** The whole plan or todo list as it is now. It replaces an earlier one of the same author. */
+  | ({ readonly type: "plan"; readonly steps: readonly PlanStep[] } & Author)
   /** The usage since the last event of this type. The cost is ours to compute. */
   | { readonly type: "usage"; readonly usage: TokenUsage }
   /** The agent waits for an answer (`answerPermission`) and has not carried out the call. */
@@ -110,6 +123,12 @@ export type ExternalEvent =
   /** The agent no longer waits for the answer. */
   | { readonly type: "permission_withdrawn"; readonly requestId: string }
   | { readonly type: "notice"; readonly text: string };
+
+/** One step of a plan. */
+export interface PlanStep {
+  readonly text: string;
+  readonly status: "pending" | "in_progress" | "completed";
+}
 
 export interface PermissionRequest {
   /** Names the request within its process. */

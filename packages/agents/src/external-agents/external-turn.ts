@@ -417,7 +417,10 @@ function added(sum: number | null, cost: number | undefined): number | null {
 }
 
 function cutOffText(calls: readonly OpenCall[]): string {
-  const named = calls.map((call) => `- ${callText(call.name, call.input)}`);
+  const named = calls.map(
+    ({ name, input, parentCallId }) =>
+      `- ${callText(name, input)}${parentCallId === undefined ? "" : " (of a sub-agent)"}`,
+  );
   if (named.length === 0) return "No tool call was under way as far as is known.";
   return `These tool calls were under way, and whether they took effect is unknown:\n${named.join("\n")}`;
 }
