@@ -115,6 +115,7 @@ export {
   type Delivery,
   type ExternalAgent,
   type ExternalAgentCapabilities,
+  type ChosenProgram,
   type ExternalAgentProtocol,
   type ExternalEnd,
   type ExternalEvent,
@@ -157,8 +158,9 @@ export { ruleText, type ProjectRules } from "./model-loop/permission/ask-permiss
 export { distrustFolder, isTrusted, trustFolder } from "./agent-files/trust/trusted-folders.ts";
 export { webCapability } from "./capabilities/web-capability.ts";
 export { mcpCapability } from "./capabilities/mcp-capability.ts";
-export { withMcpServers } from "./capabilities/session-servers.ts";
+export { variablesOfServers, withMcpServers } from "./capabilities/session-servers.ts";
 export { McpServers } from "./mcp/mcp-servers.ts";
+export { variablesOfServer } from "./mcp/server-texts.ts";
 export { fillPlaceholders } from "./mcp/placeholders.ts";
 export { signInKey, type SignInStore } from "./mcp/sign-in/sign-in-record.ts";
 export {
@@ -172,8 +174,18 @@ export {
 export { mcpPlace, readMcpFiles, type McpFile, type McpPlace } from "./agent-files/servers/mcp-files.ts";
 export { addMcpServer, checkServerName, removeMcpServer } from "./agent-files/servers/mcp-registry.ts";
 export { describeServer, type DescribedServer } from "./capabilities/describe-server.ts";
-export { approveSkills, findSkills, readSkill, SKILL_FILE, type Skill } from "./agent-files/skills.ts";
-export { readFolderContent } from "./contents/folder-content.ts";
+export { findPlugins, type Plugin } from "./agent-files/plugins/plugins.ts";
+export { compareContents } from "./contents/compare-contents.ts";
+export { findHiddenText } from "./contents/hidden-text.ts";
+export {
+  approvedContent,
+  approveSkills,
+  findSkills,
+  readSkill,
+  SKILL_FILE,
+  type Skill,
+} from "./agent-files/skills.ts";
+export { readFolderContent, type FolderContent } from "./contents/folder-content.ts";
 export {
   contentOfVersion,
   findScripts,
@@ -197,6 +209,8 @@ export {
   type Environments,
 } from "./environments/environment-file.ts";
 export {
+  secretsOfBegun,
+  serverEnvironment,
   sessionEnvironment,
   type GivenEnvironment,
   type SessionEnvironment,

@@ -8,10 +8,13 @@ import type { ExternalEnd, ExternalEvent } from "./external-agent-protocol.ts";
 
 const TEXT_CHARS = 1024 * 1024;
 const MESSAGE_CHARS = 16 * 1024;
+const PLAN_STEPS = 500;
+const STEP_CHARS = 2_000;
 export const ID_CHARS = 1_000;
 
 /** @returns the reason for which the event is refused (bounded-events-2). */
 export function boundedEvent(event: ExternalEvent): ExternalEvent | string {
+  if ("parentCallId" in event && !isId(event.parentCallId ?? "")) return tooLong("the call of a sub-agent");
   switch (event.type) {
     case "session_started":
       return isId(event.boundId ?? "") ? event : tooLong("its session");
@@ -25,6 +28,13 @@ export function boundedEvent(event: ExternalEvent): ExternalEvent | string {
       return isId(event.request.requestId) && isId(event.request.toolCallId) ? event : tooLong("a request");
     case "permission_withdrawn":
       return isId(event.requestId) ? event : tooLong("a request");
+    case "plan":
+      return {
+        ...event,
+        steps: event.steps
+          .slice(0, PLAN_STEPS)
+          .map(({ text, status }) => ({ text: cutText(text, STEP_CHARS), status })),
+      };
     case "text":
     case "thinking":
     case "notice":

@@ -1,14 +1,16 @@
 // The event bridge (`EventEntries`): the events of an external agent's turn as entries of the session, in the form that the model loop writes.
 //
 //   event-entries-1. Every recorded call of a tool gets a result. A call that was cut off gets one that says so.
+//   event-entries-2. An entry of a sub-agent names the call that started it (`parentCallId`). Its text is never the last text of the agent.
 
 import type { TokenUsage } from "@holdfast/core";
 
 import type { AssistantContent, ToolContent } from "../models/model-provider.ts";
+import type { Author } from "./external-agent-protocol.ts";
 import type { RecordedEvent, StoredReport } from "./turn-task.ts";
 import type { SessionCallEvent } from "./way-back/pending-calls.ts";
 
-export interface OpenCall {
+export interface OpenCall extends Author {
   readonly id: string;
   readonly name: string;
   readonly input: Readonly<Record<string, unknown>>;
@@ -75,8 +77,8 @@ export class EventEntries {
 
   /** event-entries-1. */
   closeCalls(text = CUT_OFF_RESULT): void {
-    for (const { id, name } of this.#open.values())
-      this.#result({ toolCallId: id, name, text, isError: true });
+    for (const { id, name, ...others } of this.#open.values())
+      this.#result({ toolCallId: id, name, text, isError: true, ...authorOf(others) });
     this.#open.clear();
   }
 
@@ -88,16 +90,22 @@ export class EventEntries {
         this.boundId = event.boundId;
         return;
       case "text":
-        this.lastText = event.text;
-        return this.#assistant({ text: event.text, toolCalls: [] });
-      case "thinking":
-        this.#ctx.appendEntry({ role: "thinking", content: event.text });
+        if (event.parentCallId === undefined) this.lastText = event.text; // event-entries-2.
+        return this.#assistant({ text: event.text, toolCalls: [], ...authorOf(event) });
+      case "thinking": {
+        const { text } = event;
+        const content = event.parentCallId === undefined ? text : { text, ...authorOf(event) };
+        this.#ctx.appendEntry({ role: "thinking", content });
+        return;
+      }
+      case "plan":
+        this.#ctx.appendEntry({ role: "plan", content: { steps: event.steps, ...authorOf(event) } });
         return;
       case "tool_call": {
         const { id, name, input } = event;
         this.hasActed = true;
-        this.#open.set(id, { id, name, input });
-        return this.#assistant({ text: "", toolCalls: [{ id, name, input }] });
+        this.#open.set(id, { id, name, input, ...authorOf(event) });
+        return this.#assistant({ text: "", toolCalls: [{ id, name, input }], ...authorOf(event) });
       }
       case "tool_result": {
         const { id, text, isError } = event;
@@ -105,7 +113,7 @@ export class EventEntries {
         this.#results.push(name);
         this.hasProgressed = true;
         this.#open.delete(id);
-        return this.#result({ toolCallId: id, name, text, isError });
+        return this.#result({ toolCallId: id, name, text, isError, ...authorOf(event) });
       }
       case "usage":
         this.usage.push(event.usage);
@@ -120,11 +128,15 @@ export class EventEntries {
     }
   }
 
-  #assistant(content: AssistantContent): void {
+  #assistant(content: AssistantContent & Author): void {
     this.#ctx.appendEntry({ role: "assistant", content });
   }
 
-  #result(content: ToolContent): void {
+  #result(content: ToolContent & Author): void {
     this.#ctx.appendEntry({ role: "tool", content });
   }
+}
+
+function authorOf({ parentCallId }: Author): Author {
+  return parentCallId === undefined ? {} : { parentCallId };
 }

@@ -34,7 +34,7 @@ export interface ExternalAgentCapabilities {
   /** Whether an answer may change the input of the call. */
   readonly takesEditedInput?: boolean;
   /** The fields of a profile that the program takes, besides the model, the permission mode and rules. */
-  readonly profileFields?: readonly ("settings" | "mcpServers")[];
+  readonly profileFields?: readonly ("settings" | "mcpServers" | keyof ChosenProgram)[];
   /** How a person signs in: what to do, beginning with a verb. */
   readonly signIn?: string;
 }
@@ -56,7 +56,17 @@ export interface ExternalIntent {
   readonly profile?: IntendedProfile;
 }
 
-export interface IntendedProfile {
+/** The program that a profile of the user chooses, and what it gets of the user's environment. */
+export interface ChosenProgram {
+  /** An absolute path, or a name on the PATH. Absent for the one that the adapter knows. */
+  readonly program?: string;
+  /** The names of variables that the program gets besides its own. */
+  readonly variables?: readonly string[];
+  /** The names of variables whose values are keys. The program gets them, too. */
+  readonly keys?: readonly string[];
+}
+
+export interface IntendedProfile extends ChosenProgram {
   readonly name: string;
   /** Settings of the program as JSON text; `null` for none. */
   readonly settings: string | null;
@@ -76,21 +86,36 @@ export interface ExternalTurn {
   readonly tag: string;
   /** The tools of the session, for agents that can be given tools. Its token is replaced in all that the agent writes. */
   readonly wayBack?: WayBack;
+  /** The rest of the session's budget in money, for agents with a limit of their own. Absent without such a budget. */
+  readonly costMicroUsdMax?: number;
+}
+
+/** Whose work an event is. */
+export interface Author {
+  /** The call of a tool that started the sub-agent of the program. Absent for the work of the agent itself. */
+  readonly parentCallId?: string;
 }
 
 export type ExternalEvent =
   | { readonly type: "session_started"; readonly model: string; readonly boundId: string | null }
-  /** Provisional text. A `text` event follows with all of it. */
+  /** Provisional text of the agent itself. A `text` event follows with all of it. */
   | { readonly type: "text_delta"; readonly text: string }
-  | { readonly type: "text"; readonly text: string }
-  | { readonly type: "thinking"; readonly text: string }
-  | {
+  | ({ readonly type: "text"; readonly text: string } & Author)
+  | ({ readonly type: "thinking"; readonly text: string } & Author)
+  | ({
       readonly type: "tool_call";
       readonly id: string;
       readonly name: string;
       readonly input: Readonly<Record<string, unknown>>;
-    }
-  | { readonly type: "tool_result"; readonly id: string; readonly text: string; readonly isError: boolean }
+    } & Author)
+  | ({
+      readonly type: "tool_result";
+      readonly id: string;
+      readonly text: string;
+      readonly isError: boolean;
+    } & Author)
+  /** The whole plan or todo list as it is now. It replaces an earlier one of the same author. */
+  | ({ readonly type: "plan"; readonly steps: readonly PlanStep[] } & Author)
   /** The usage since the last event of this type. The cost is ours to compute. */
   | { readonly type: "usage"; readonly usage: TokenUsage }
   /** The agent waits for an answer (`answerPermission`) and has not carried out the call. */
@@ -98,6 +123,12 @@ export type ExternalEvent =
   /** The agent no longer waits for the answer. */
   | { readonly type: "permission_withdrawn"; readonly requestId: string }
   | { readonly type: "notice"; readonly text: string };
+
+/** One step of a plan. */
+export interface PlanStep {
+  readonly text: string;
+  readonly status: "pending" | "in_progress" | "completed";
+}
 
 export interface PermissionRequest {
   /** Names the request within its process. */
@@ -182,15 +213,16 @@ export interface ExternalAgent {
 export interface ExternalAgentProtocol {
   /** The name of the adapter, which is the name of its agent. */
   readonly name: string;
-  capabilities(): ExternalAgentCapabilities;
+  /** @param chosen of a profile that the adapter takes (`profileFields`), here and below. */
+  capabilities(chosen?: ChosenProgram): ExternalAgentCapabilities;
   /** @throws HoldfastError when the program is missing or too old. */
-  find(): Promise<{ readonly program: string; readonly version: string }>;
+  find(chosen?: ChosenProgram): Promise<{ readonly program: string; readonly version: string }>;
   /**
    * The program on this machine as an absolute path, or the address of a remote agent. Runs and asks nothing.
    *
    * @throws HoldfastError `program_missing`
    */
-  locate(): string;
+  locate(chosen?: ChosenProgram): string;
   /** Begins the first turn of a new session. Never rejects. */
   start(turn: ExternalTurn): Promise<ExternalAgent>;
   /** Begins the next turn of a session. Never rejects. */

@@ -114,12 +114,15 @@ export class ExternalAgentTurn {
     const input = readInput(this.#ctx.input);
     const { rules, taken, ...found } = await this.#ctx.run(
       "prepare",
-      async (task) => ({
-        ...(await protocol.find()),
-        folder: realpathSync((await place?.(task, input.worktree === true)) ?? folder),
-        rules: projectRules?.read() ?? [],
-        ...(input.profile === undefined || take === undefined ? {} : { taken: take(input.profile) }),
-      }),
+      async (task) => {
+        const chosen = input.profile === undefined ? undefined : take?.(input.profile);
+        return {
+          ...(await protocol.find(chosen?.intended)),
+          folder: realpathSync((await place?.(task, input.worktree === true)) ?? folder),
+          rules: projectRules?.read() ?? [],
+          ...(chosen === undefined ? {} : { taken: chosen }),
+        };
+      },
       { retry: PREPARE_RETRY },
     );
     const intent: ExternalIntent = {
@@ -414,7 +417,10 @@ function added(sum: number | null, cost: number | undefined): number | null {
 }
 
 function cutOffText(calls: readonly OpenCall[]): string {
-  const named = calls.map((call) => `- ${callText(call.name, call.input)}`);
+  const named = calls.map(
+    ({ name, input, parentCallId }) =>
+      `- ${callText(name, input)}${parentCallId === undefined ? "" : " (of a sub-agent)"}`,
+  );
   if (named.length === 0) return "No tool call was under way as far as is known.";
   return `These tool calls were under way, and whether they took effect is unknown:\n${named.join("\n")}`;
 }

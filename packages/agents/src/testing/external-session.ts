@@ -16,9 +16,17 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import type { Session } from "@holdfast/core";
-import { createRuntime, MemoryStorage, type Runtime, type SessionHandle } from "@holdfast/runtime";
+import { decodeJson, type Session, type TokenUsage } from "@holdfast/core";
+import {
+  createRuntime,
+  MemoryStorage,
+  type Runtime,
+  type SessionHandle,
+  type StartOptions,
+} from "@holdfast/runtime";
 
+import { AcpAgent } from "../external-agents/acp/acp-agent.ts";
+import { ACP_AGENTS } from "../external-agents/acp/acp-quirks.ts";
 import { ClaudeCode } from "../external-agents/claude-code/claude-code.ts";
 import { CODEX } from "../external-agents/codex/codex-agent.ts";
 import { externalAgent } from "../external-agents/external-agent.ts";
@@ -26,20 +34,29 @@ import type { ExternalAgentProtocol } from "../external-agents/external-agent-pr
 import { LineAgent } from "../external-agents/lines/line-agent.ts";
 import type { AgentProfile } from "../agent-files/agent-record.ts";
 import { PI } from "../external-agents/pi/pi-agent.ts";
+import { modelPrices } from "../models/prices.ts";
 
-export type FakeName = "claude-code" | "codex" | "pi";
+export type FakeName = "claude-code" | "codex" | "pi" | "opencode";
 
 const FAKES = {
   "claude-code": { program: "claude", source: "fake-claude.mjs" },
   codex: { program: "codex", source: "fake-codex.mjs" },
   pi: { program: "pi", source: "fake-pi.mjs" },
+  opencode: { program: "opencode", source: "fake-acp.mjs" },
 };
+
+/** An entry of the conversation. */
+interface Said {
+  readonly role: string;
+  readonly content: unknown;
+}
 
 export class ExternalSession {
   /** The home of the program. */
   readonly home = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-external-session-")));
   readonly folder = join(this.home, "project");
   readonly environment: Record<string, string>;
+  readonly #storage = new MemoryStorage();
   readonly #runtime: Runtime;
   readonly protocol: ExternalAgentProtocol;
   readonly #profile: AgentProfile | undefined;
@@ -60,9 +77,12 @@ export class ExternalSession {
     this.environment = { HOME: this.home, PATH: folders.join(delimiter) };
     const place = { environment: this.environment, folder: this.folder };
     const facts = [CODEX, PI].find((one) => one.name === name);
-    this.protocol = facts === undefined ? new ClaudeCode(place) : new LineAgent({ facts, ...place });
+    const acp = ACP_AGENTS.find((one) => one.name === name);
+    if (facts !== undefined) this.protocol = new LineAgent({ facts, ...place });
+    else this.protocol = acp === undefined ? new ClaudeCode(place) : new AcpAgent({ facts: acp, ...place });
     this.#runtime = createRuntime({
-      storage: new MemoryStorage(),
+      storage: this.#storage,
+      prices: modelPrices(),
       tracer: { trace: ({ type }) => void (this.#isWaiting ||= type === "waiting") },
     });
   }
@@ -73,14 +93,18 @@ export class ExternalSession {
   }
 
   /** Begins a conversation, and waits for the answer to its first request. */
-  async converse(text: string, input: Readonly<Record<string, unknown>> = {}): Promise<Session> {
+  async converse(
+    text: string,
+    input: Readonly<Record<string, unknown>> = {},
+    options: StartOptions = {},
+  ): Promise<Session> {
     const agent = externalAgent(this.protocol, {
       folder: this.folder,
       permissionModes: ["default", "acceptEdits", "plan"],
       profile: (name) => ({ rules: [], ...this.#profile, name }),
       mirrors: join(this.home, "mirrors"),
     });
-    this.#handle = await this.#runtime.start(agent, { text, conversation: true, ...input });
+    this.#handle = await this.#runtime.start(agent, { text, conversation: true, ...input }, options);
     return this.rest();
   }
 
@@ -130,6 +154,19 @@ export class ExternalSession {
       }
     };
     while (readdirSync("/proc").some(isInFolder)) await delay(20);
+  }
+
+  async entries(): Promise<readonly Said[]> {
+    const read = await this.#storage.reader.entries(this.handle.sessionId, 0, 1_000);
+    return read.map(({ role, content }) => ({ role, content: decodeJson(content) }));
+  }
+
+  /** The usage of all turns. */
+  async usage(): Promise<readonly TokenUsage[]> {
+    const records = await this.#storage.reader.journal(this.handle.sessionId, 0, 10_000);
+    return records.flatMap((record) =>
+      record.type === "task_completed" && record.usage !== undefined ? record.usage : [],
+    );
   }
 
   /** The open question. */

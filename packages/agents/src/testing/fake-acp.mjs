@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { PLANS } from "./fake-acts.mjs";
 import { inputOf, sessionTools } from "./fake-session-tools.mjs";
 
 const { HOME = "/" } = process.env;
@@ -55,6 +56,10 @@ async function act(word) {
       appendFileSync(value, "x\n");
       const content = [{ type: "content", content: { type: "text", text: `wrote ${value}` } }];
       return update({ sessionUpdate: "tool_call_update", toolCallId, status: "completed", content });
+    }
+    case "plan": {
+      const entries = PLANS[value].map(([content, status]) => ({ content, status, priority: "medium" }));
+      return update({ sessionUpdate: "plan", entries });
     }
     case "session": {
       const [, tool, text] = word.split(":");

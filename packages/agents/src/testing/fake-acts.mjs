@@ -45,6 +45,18 @@ function once(word) {
 
 export const record = (file, line) => appendFileSync(join(HOME, file), `${line}\n`);
 
+/** Steps with their statuses. */
+export const PLANS = {
+  first: [
+    ["read", "in_progress"],
+    ["write", "pending"],
+  ],
+  last: [
+    ["read", "completed"],
+    ["write", "in_progress"],
+  ],
+};
+
 /** Does what the prompt says. `memory` of the speech is the file of the session. @returns the last words. */
 export async function doActs(prompt, speech) {
   const words = prompt.split("\n").at(-1).split(" ");
@@ -52,7 +64,10 @@ export async function doActs(prompt, speech) {
   return `Done: ${words.join(" ")}`;
 }
 
-async function act(word, { call, result, ask, think, use, garbage, callSession, memory, fail }) {
+async function act(
+  word,
+  { call, result, ask, think, use, garbage, callSession, memory, fail, subAgent, plan },
+) {
   const [name, value = ""] = word.split(":");
   switch (name) {
     case "think":
@@ -82,6 +97,10 @@ async function act(word, { call, result, ask, think, use, garbage, callSession, 
       if (isAllowed) appendFileSync(value, "x\n");
       return result(id, isAllowed ? "allowed" : "refused", !isAllowed);
     }
+    case "plan":
+      return plan?.(PLANS[value]);
+    case "sub-agent":
+      return subAgent?.();
     case "session": {
       const [, tool, text] = word.split(":");
       const input = inputOf(tool, text);

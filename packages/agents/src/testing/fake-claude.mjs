@@ -6,13 +6,19 @@ import { randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { atGate } from "./fake-acts.mjs";
+import { atGate, PLANS } from "./fake-acts.mjs";
 import { inputOf, sessionTools } from "./fake-session-tools.mjs";
 
 const { HOME = "/", FAKE_CLAUDE_VERSION = "2.1.329" } = process.env;
 const args = process.argv.slice(2);
 if (args[0] === "--version") {
   console.log(`${FAKE_CLAUDE_VERSION} (Claude Code)`);
+  process.exit(0);
+}
+
+if (args[0] === "--help") {
+  if (!existsSync(join(HOME, "no-budget-option")))
+    console.log("  --max-budget-usd <amount>  Maximum dollar amount");
   process.exit(0);
 }
 
@@ -58,13 +64,14 @@ if (resumeId !== undefined && !existsSync(file)) {
 let messages = 0;
 /** The sums of this process, as the real program reports them by model. */
 const used = { inputTokens: 0, outputTokens: 0, cacheReadInputTokens: 0 };
-function assistant(block, usage = { input_tokens: 10, output_tokens: 5 }) {
+/** @param parent the call that started the sub-agent whose message this is. */
+function assistant(block, usage = { input_tokens: 10, output_tokens: 5 }, parent = null) {
   const message = { id: `msg_${resumeId === undefined ? 0 : 1}_${++messages}`, model, role: "assistant" };
   const { output_tokens, ...input } = usage;
   used.inputTokens += input.input_tokens;
   used.outputTokens += output_tokens;
   used.cacheReadInputTokens += input.cache_read_input_tokens ?? 0;
-  const stream = (event) => say({ type: "stream_event", event, parent_tool_use_id: null });
+  const stream = (event) => say({ type: "stream_event", event, parent_tool_use_id: parent });
   stream({
     type: "message_start",
     message: { ...message, content: [], usage: { ...input, output_tokens: 1 } },
@@ -73,18 +80,18 @@ function assistant(block, usage = { input_tokens: 10, output_tokens: 5 }) {
     stream({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } });
     stream({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: block.text } });
   }
-  say({ type: "assistant", message: { ...message, content: [block], usage }, parent_tool_use_id: null });
+  say({ type: "assistant", message: { ...message, content: [block], usage }, parent_tool_use_id: parent });
   stream({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens } });
   stream({ type: "message_stop" });
 }
-function toolCall(name, input) {
+function toolCall(name, input, parent = null) {
   const callId = `toolu_${randomUUID()}`;
-  assistant({ type: "tool_use", id: callId, name, input });
+  assistant({ type: "tool_use", id: callId, name, input }, undefined, parent);
   return callId;
 }
-function toolResult(callId, text, isError = false) {
+function toolResult(callId, text, isError = false, parent = null) {
   const content = [{ type: "tool_result", tool_use_id: callId, content: text, is_error: isError }];
-  say({ type: "user", message: { role: "user", content } });
+  say({ type: "user", message: { role: "user", content }, parent_tool_use_id: parent });
 }
 /** Acts that happen in the first turn alone. */
 const once = (word) => {
@@ -93,6 +100,8 @@ const once = (word) => {
   writeFileSync(mark, "");
   return true;
 };
+/** Messages after the answer, before the end of the turn. */
+const afterAnswer = [];
 const never = () => new Promise(() => setInterval(() => {}, 1_000));
 
 const answers = new Map();
@@ -124,6 +133,22 @@ async function act(word) {
       const call = toolCall("Write", { file_path: value, content: "x" });
       appendFileSync(value, "x\n");
       return toolResult(call, `wrote ${value}`);
+    }
+    case "plan": {
+      const todos = PLANS[value].map(([content, status]) => ({ content, status, activeForm: content }));
+      return toolResult(toolCall("TodoWrite", { todos }), "Todos have been modified");
+    }
+    case "sub-agent": {
+      const prompt = "Look around.";
+      const parent = toolCall("Task", { description: "look", prompt, subagent_type: "Explore" });
+      const content = [{ type: "text", text: prompt }];
+      say({ type: "user", message: { role: "user", content }, parent_tool_use_id: parent });
+      assistant({ type: "thinking", thinking: "The sub-agent thinks." }, undefined, parent);
+      toolResult(toolCall("Bash", { command: "ls" }, parent), "listed", false, parent);
+      const block = { type: "text", text: "The sub-agent has looked." };
+      if (value === "late") afterAnswer.push(() => assistant(block, undefined, parent));
+      else assistant(block, undefined, parent);
+      return toolResult(parent, block.text);
     }
     case "ask": {
       const input = { file_path: value, content: "x" };
@@ -210,6 +235,15 @@ async function act(word) {
       result({ is_error: true, terminal_reason: "api_error", result: "You've hit your session limit" });
       return process.exit(1);
     }
+    case "own-limit":
+      if (!once(word)) return undefined;
+      result({
+        subtype: "error_max_budget_usd",
+        is_error: true,
+        terminal_reason: "budget_exhausted",
+        errors: ["Reached maximum budget"],
+      });
+      return process.exit(1);
     case "logged-out":
       if (!once(word)) return undefined;
       result({ is_error: true, terminal_reason: "api_error", result: "Invalid API key · Please run /login" });
@@ -266,6 +300,7 @@ async function work(prompt) {
   for (const word of words) await act(word);
   const text = `Done: ${words.join(" ")}`;
   assistant({ type: "text", text }, { input_tokens: 100, cache_read_input_tokens: 1_000, output_tokens: 20 });
+  for (const late of afterAnswer.splice(0)) late();
   result({
     result: text,
     total_cost_usd: sumOf(), // The sum over the session, which nobody should add up.

@@ -19,6 +19,8 @@ let model;
 let interrupt = () => {};
 let asked = 0;
 
+const notifyOf = (thread, turn, method, params) =>
+  writeMessage({ method, params: { threadId: thread, turnId: turn, ...params } });
 const notify = (method, params) => writeMessage({ method, params: { threadId, turnId, ...params } });
 const fileOf = (id) => join(sessions, `rollout-2026-11-27T10-00-00-${id}.jsonl`);
 const started = (item) => notify("item/started", { item });
@@ -89,6 +91,43 @@ const speech = {
     notify("turn/completed", { turn: { id: turnId, status: "failed", error } });
     return new Promise(() => {});
   },
+  /** A thread of a sub-agent, whose first item comes before the call that started the thread is completed. */
+  subAgent() {
+    const [thread, turn, id] = [randomUUID(), randomUUID(), `call_${randomUUID()}`];
+    const call = {
+      type: "collabAgentToolCall",
+      id,
+      tool: "spawnAgent",
+      senderThreadId: threadId,
+      prompt: "Look.",
+    };
+    const say = (method, params) => notifyOf(thread, turn, method, params);
+    const shell = {
+      type: "commandExecution",
+      id: `call_${randomUUID()}`,
+      command: "ls",
+      status: "inProgress",
+    };
+    started({ ...call, status: "inProgress", receiverThreadIds: [] });
+    say("turn/started", { turn: { id: turn, status: "inProgress" } });
+    const thought = { type: "reasoning", id: randomUUID(), summary: ["The sub-agent thinks."] };
+    say("item/completed", { item: thought });
+    say("item/started", { item: shell });
+    completed({ ...call, status: "completed", receiverThreadIds: [thread] });
+    say("item/completed", { item: { ...shell, aggregatedOutput: "listed", exitCode: 0 } });
+    say("item/agentMessage/delta", { itemId: "m", delta: "The sub-agent" });
+    const text = "The sub-agent has looked.";
+    say("item/completed", { item: { type: "agentMessage", id: "m", text } });
+    const last = { inputTokens: 50, outputTokens: 6 };
+    for (const report of [turn, "an earlier one"])
+      notifyOf(thread, report, "thread/tokenUsage/updated", { tokenUsage: { last } });
+    say("turn/completed", { turn: { id: turn, status: "completed", error: null } });
+  },
+  plan: (steps) =>
+    notify("turn/plan/updated", {
+      explanation: null,
+      plan: steps.map(([step, status]) => ({ step, status: status.replace("_p", "P") })),
+    }),
   memory: () => fileOf(threadId),
   think: (text) => completed({ type: "reasoning", id: randomUUID(), summary: [text], content: [] }),
   use: (inputTokens) => notify("thread/tokenUsage/updated", { tokenUsage: { last: { inputTokens } } }),

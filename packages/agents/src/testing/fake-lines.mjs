@@ -29,6 +29,8 @@ const speech = {
     writeMessage({ type: "call", id, tool, input });
     return answered;
   },
+  plan: (steps) =>
+    writeMessage({ type: "plan", steps: steps.map(([step, status]) => ({ text: step, status })) }),
   memory: () => file,
   think: (text) => writeMessage({ type: "thinking", text }),
   use: (inputTokens) => writeMessage({ type: "usage", model: "test/model", inputTokens }),

@@ -2,8 +2,9 @@
 //
 //   conversation-1. A message is stored before the page says so. The page says what became of it: stored, then taken.
 
+import { planOf, stepText, subAgentCallOf, withoutReplacedPlans } from "@holdfast/proto/view";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useRef, useState, type FormEvent } from "react";
+import { useEffect, useMemo, useRef, useState, type FormEvent } from "react";
 import { call } from "../api/client.ts";
 import type { LiveState } from "../api/live-session.ts";
 import { isEnded, type Entry, type Session } from "../api/types.ts";
@@ -13,7 +14,8 @@ import { brief, dateText, json, shown } from "../parts/text.ts";
 import { sessionPath, useRequest } from "../parts/use-session.ts";
 
 export function Conversation({ live }: { readonly live: LiveState }) {
-  const { entries, session } = live;
+  const { session } = live;
+  const entries = useMemo(() => withoutReplacedPlans(live.entries), [live.entries]);
   const scroll = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
     count: entries.length,
@@ -80,11 +82,14 @@ function Message({ entry }: { readonly entry: Entry }) {
   const text =
     typeof content === "string" ? content : typeof fields["text"] === "string" ? fields["text"] : undefined;
   const calls = Array.isArray(fields["toolCalls"]) ? (fields["toolCalls"] as readonly ToolCall[]) : [];
+  const subAgentCall = subAgentCallOf(content);
+  const indent = subAgentCall === undefined ? "" : "ml-6 border-l-4";
   if (role === "tool") {
     const isError = fields["isError"] === true;
     return (
-      <details className="rounded-md border border-line bg-panel px-3 py-1.5" open={isError}>
+      <details className={`rounded-md border border-line bg-panel px-3 py-1.5 ${indent}`} open={isError}>
         <summary className={isError ? "text-bad" : "text-soft"}>
+          {subAgentCall === undefined ? "" : "sub-agent: "}
           {isError ? "failed" : "result"} of{" "}
           <span className="font-mono">
             {brief(typeof fields["name"] === "string" ? fields["name"] : "tool", 80)}
@@ -97,17 +102,23 @@ function Message({ entry }: { readonly entry: Entry }) {
       </details>
     );
   }
+  const plan = planOf(role, content);
   const isPerson = role === "user";
   return (
     <article
       aria-label={role}
-      className={`rounded-lg px-4 py-3 ${isPerson ? "ml-6 bg-raised sm:ml-24" : "border border-line bg-panel"}`}
+      className={`rounded-lg px-4 py-3 ${isPerson ? "ml-6 bg-raised sm:ml-24" : `border border-line bg-panel ${indent}`}`}
     >
       <header className="mb-1 flex justify-between text-xs text-soft">
-        <span className="font-semibold">{shown(role)}</span>
+        <span className="font-semibold" title={subAgentCall}>
+          {shown(role)}
+          {subAgentCall === undefined ? "" : " (sub-agent)"}
+        </span>
         <time title={dateText(createdAt)}>{dateText(createdAt)}</time>
       </header>
-      {text === undefined ? (
+      {plan !== undefined ? (
+        <LongText text={plan.map(stepText).join("\n")} />
+      ) : text === undefined ? (
         <LongText text={json(content)} />
       ) : text === "" ? null : (
         <LongText text={text} isMarkdown />

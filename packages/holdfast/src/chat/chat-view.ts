@@ -1,8 +1,10 @@
 // `ChatView`: the text of a conversation. The model's text is streamed, and each tool call with its result is a line.
 //
 //   chat-view-1. Where standard output is no terminal, it gets the answers alone, each after its commit. Everything else is a note.
+//   chat-view-2. Text of a sub-agent inside of an external program is a note, and no answer.
 
 import type { TraceEvent } from "@holdfast/core";
+import { planOf, stepText, subAgentCallOf } from "@holdfast/proto/view";
 import type { Io } from "../frame/command.ts";
 import { jsonLine, plainLine, plainPiece } from "../frame/plain-text.ts";
 import { eventLine } from "../view/event-line.ts";
@@ -56,21 +58,27 @@ export class ChatView {
 
   #entry(role: string, content: unknown): void {
     const { paint, symbols } = this.#io.notes;
+    const isOfSubAgent = subAgentCallOf(content) !== undefined;
+    const by = isOfSubAgent ? "sub-agent: " : "";
     if (role === "assistant") {
       const { text, toolCalls } = replyOf(content);
-      if (this.#streaming !== undefined) this.#terminal.write("\n");
+      if (isOfSubAgent) {
+        if (text !== "") this.#say(paint.dim(`${by}${plainLine(text, LINE_CHARS)}`)); // chat-view-2.
+      } else if (this.#streaming !== undefined) this.#terminal.write("\n");
       else if (text !== "" && toolCalls.length === 0) this.#io.result({}, text); // chat-view-1.
       else if (text !== "") this.#say(text);
-      this.#streaming = undefined;
+      if (!isOfSubAgent) this.#streaming = undefined;
       for (const { name, input } of toolCalls)
-        this.#say(paint.dim(`${symbols.begin} ${plainLine(name, LINE_CHARS)}  ${argumentOf(input)}`));
+        this.#say(paint.dim(`${by}${symbols.begin} ${plainLine(name, LINE_CHARS)}  ${argumentOf(input)}`));
     }
+    const plan = planOf(role, content);
+    for (const step of plan ?? []) this.#say(paint.dim(`  ${by}${plainLine(stepText(step), LINE_CHARS)}`));
     if (role !== "tool") return;
     const { text, isError } = content as { readonly text?: unknown; readonly isError?: unknown };
     const lines = String(text).trimEnd().split("\n");
     const more = lines.length > 1 ? `  (${lines.length} lines)` : "";
     const mark = isError === true ? paint.red(symbols.failed) : paint.green(symbols.done);
-    this.#say(`  ${mark} ${paint.dim(plainLine(lines[0] ?? "", LINE_CHARS) + more)}`);
+    this.#say(`  ${by}${mark} ${paint.dim(plainLine(lines[0] ?? "", LINE_CHARS) + more)}`);
   }
 
   #say(line: string): void {

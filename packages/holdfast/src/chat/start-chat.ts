@@ -179,13 +179,15 @@ const RECENT = 6;
 /** The end of the conversation so far. */
 async function showRecent({ sessionId, entryCount }: Session, database: Database, io: Io): Promise<void> {
   if (io.isJson) return;
-  const { textOf } = await import("../view/event-line.ts");
+  const { entryText, roleText } = await import("../view/event-line.ts");
   const { decodeJson } = await import("@holdfast/core");
   await withReader(database, async (reader) => {
     const entries = (await reader?.entries(sessionId, Math.max(0, entryCount - RECENT), RECENT)) ?? [];
     for (const { role, content } of entries) {
-      const said = textOf(decodeJson(content));
-      if (said !== "") io.note(io.notes.paint.dim(`${role === "user" ? "you" : role}: ${said}`));
+      const value = decodeJson(content);
+      const said = entryText(role, value);
+      if (said !== "")
+        io.note(io.notes.paint.dim(`${role === "user" ? "you" : roleText(role, value)}: ${said}`));
     }
   });
 }

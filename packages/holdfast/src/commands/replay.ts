@@ -13,7 +13,7 @@ import {
 import type { ReplayStand, ReplayStep } from "@holdfast/runtime";
 import { refuse } from "../frame/arguments.ts";
 import type { Arguments, Command, Io } from "../frame/command.ts";
-import { textOf } from "../view/event-line.ts";
+import { entryText, roleText } from "../view/event-line.ts";
 import { plainLine } from "../frame/plain-text.ts";
 
 export const replay: Command = {
@@ -217,7 +217,10 @@ function standText(
   for (const wait of waits)
     fact(`open: ${wait.type}${"name" in wait ? ` "${wait.name}"` : ""}, number ${wait.id}`);
   if (tasks.length + waits.length === 0 && fault === undefined) fact("nothing is open");
-  for (const { role, content } of said) fact(`${plainLine(role, 40)}: ${textOf(decodeJson(content))}`);
+  for (const { role, content } of said) {
+    const value = decodeJson(content);
+    fact(`${roleText(role, value)}: ${entryText(role, value)}`);
+  }
   if (drift.length > 0)
     fact(`${symbols.warn} recorded results were kept for changed inputs at ${drift.join(", ")}`);
   lines.push(

@@ -1,6 +1,7 @@
 // A numbered event for people: one line, but for questions. Nothing for those that only replay needs.
 
 import type { Session, TokenUsage } from "@holdfast/core";
+import { planOf, stepText, subAgentCallOf } from "@holdfast/proto/view";
 import type { Look } from "../frame/command.ts";
 import { amountText } from "./budget-text.ts";
 import { errorLine, moment, questionLines, signalText, statusText } from "./describe-session.ts";
@@ -8,6 +9,7 @@ import type { JournalEvent } from "./journal-events.ts";
 import { duration, plainLine } from "../frame/plain-text.ts";
 
 const TEXT_CHARS = 500;
+const ROLE_CHARS = 120;
 
 /** @param now what times are told from. */
 export function eventLine(
@@ -80,7 +82,7 @@ export function eventLine(
     case "enable_persistence":
       return paint.dim("  from here on everything is stored");
     case "append_entry":
-      return `${paint.bold(`${plainLine(String(event.role), TEXT_CHARS)}:`)} ${textOf(event.content)}`;
+      return `${paint.bold(`${roleText(String(event.role), event.content)}:`)} ${entryText(String(event.role), event.content)}`;
     case "checkpoint":
       return paint.dim(`  turn ${String(event.turn)}`);
     case "drift_accepted":
@@ -144,8 +146,20 @@ function taskName(
   return `${plainLine(kind ?? String(taskId), TEXT_CHARS)}${task === undefined ? "" : paint.dim(` #${task}`)}`;
 }
 
+/** The role of an entry, and with it the call that started a sub-agent whose entry it is. */
+export function roleText(role: string, content: unknown): string {
+  const call = subAgentCallOf(content);
+  return plainLine(call === undefined ? role : `${role} (sub-agent of ${call})`, ROLE_CHARS);
+}
+
+/** An entry in one line: the steps of a plan, or the text of another entry. */
+export function entryText(role: string, content: unknown): string {
+  const steps = planOf(role, content);
+  return steps === undefined ? textOf(content) : plainLine(steps.map(stepText).join(" "), TEXT_CHARS);
+}
+
 /** Content of the conversation in one line: text as it is, blocks by their text, all else as JSON. */
-export function textOf(content: unknown): string {
+function textOf(content: unknown): string {
   return plainLine(flatten(content), TEXT_CHARS);
 }
 

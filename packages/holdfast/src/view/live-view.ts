@@ -6,6 +6,7 @@
 // output is recorded.
 
 import { isReservedName, type AnswerShape, type Session, type TraceEvent } from "@holdfast/core";
+import { subAgentCallOf } from "@holdfast/proto/view";
 import type { Io } from "../frame/command.ts";
 import { answerCommands, describeWaits } from "./describe-session.ts";
 import { eventLine } from "./event-line.ts";
@@ -100,8 +101,9 @@ function textView({ io, sessionId, canType, isDurable }: LiveViewOptions): LiveV
     event(event) {
       if (event.type === "complete" || event.type === "fail") return; // The end is told once, with the result.
       if (isOfAdapter(event)) return;
-      // Streamed text was already shown.
-      if (event.type === "append_entry" && event.role === "assistant" && hasStreamed) {
+      // Streamed text was already shown. The text of a sub-agent is not streamed.
+      const isOwn = event.type === "append_entry" && subAgentCallOf(event.content) === undefined;
+      if (isOwn && event.role === "assistant" && hasStreamed) {
         hasStreamed = false;
         return;
       }
@@ -112,7 +114,7 @@ function textView({ io, sessionId, canType, isDurable }: LiveViewOptions): LiveV
         const { id = 0, takes: answer } = event;
         hintAtAnswers(
           answer,
-          answerCommands(sessionId, { id, ...(answer === undefined ? {} : { answer }) }, true, io),
+          answerCommands(sessionId, { id, ...(answer === undefined ? {} : { answer }) }, io),
         );
       }
       if (event.type !== "wait_signal" || isReservedName(event.name ?? "")) return;

@@ -1,7 +1,7 @@
 // The text that `show` prints for people.
 
 import { decodeJson, isEnded, isLost, isReservedName } from "@holdfast/core";
-import { nodeFacts } from "@holdfast/proto/view";
+import { nodeFacts, withoutReplacedPlans } from "@holdfast/proto/view";
 import type { Look } from "../frame/command.ts";
 import {
   beforeResume,
@@ -11,7 +11,7 @@ import {
   questionLines,
   currentError,
 } from "./describe-session.ts";
-import { textOf } from "./event-line.ts";
+import { entryText, roleText } from "./event-line.ts";
 import { callbackRows, kinFacts, walk } from "./session-tree.ts";
 import { count, duration, jsonText, plain, plainLine, table } from "../frame/plain-text.ts";
 import { isUncertain, type EntryPicture, type Picture, type TaskPicture } from "./session-picture.ts";
@@ -48,9 +48,10 @@ export function pictureText(picture: Picture, look: Look, now: number): string {
   const others = tasks.filter((task) => !isUncertain(task));
   lines.push(...section("Tasks", others, TASKS_SHOWN, (shown) => taskLines(shown, look), look));
   const entryLine = ({ role, content }: EntryPicture): string => {
-    return `${look.paint.bold(`${plainLine(role, 40)}:`)} ${cut(textOf(content), look)}`;
+    return `${look.paint.bold(`${roleText(role, content)}:`)} ${cut(entryText(role, content), look)}`;
   };
-  lines.push(...section("Conversation", entries, ENTRIES_SHOWN, (shown) => shown.map(entryLine), look));
+  const current = withoutReplacedPlans(entries);
+  lines.push(...section("Conversation", current, ENTRIES_SHOWN, (shown) => shown.map(entryLine), look));
   return lines.join("\n");
 }
 

@@ -21,12 +21,20 @@ export { type BudgetUse, budgetUses, inTreeOrder, nodeFacts, type PlainAccount }
 export { forkChoices, type ForkChoice } from "./journal/fork-point.ts";
 export { commonRows, JournalRows, type JournalRow } from "./journal/journal-rows.ts";
 export { foldRows, jsonRows, type JsonRow, type JsonRows } from "./journal/json-rows.ts";
+export {
+  planOf,
+  type PlanStepView,
+  stepText,
+  subAgentCallOf,
+  withoutReplacedPlans,
+} from "./journal/entry.ts";
 export { addCosts, addUsage, type Cost, costText, NO_COST, usdText } from "./cost.ts";
 export { type CostSum, type CostSums, type PlainSessionCost, sumCosts, totalText } from "./cost-sums.ts";
 export { type InboxItem, inInboxOrder, principalOf, repeatsAction } from "./inbox.ts";
 export {
   type AnswerKind,
   answerLines,
+  questionNumber,
   type AskedQuestion,
   type QuestionKind,
   type QuestionView,

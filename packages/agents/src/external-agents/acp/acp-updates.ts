@@ -4,8 +4,9 @@
 //   acp-updates-2. A call is an event once its input is known or it has begun. Some agents ask for the permission before they name the call.
 //   acp-updates-3. Unknown updates are ignored (external-agent-protocol-6).
 
-import type { ExternalEvent } from "../external-agent-protocol.ts";
+import type { ExternalEvent, PlanStep } from "../external-agent-protocol.ts";
 import { isFields, recordedResult, type Fields } from "../lines/fields.ts";
+import { planStepsOf } from "../lines/plan-steps.ts";
 
 /** A longer text is several events. */
 const TEXT_CHARS = 256 * 1024;
@@ -37,6 +38,8 @@ export class AcpUpdates {
       case "tool_call":
       case "tool_call_update":
         return this.call(update);
+      case "plan":
+        return this.#planned(planStepsOf(update["entries"], "content"));
       default: // acp-updates-3.
     }
   }
@@ -74,6 +77,12 @@ export class AcpUpdates {
     if (open === undefined) return;
     if (open.type === "text") this.lastText = open.text;
     this.#emit(open);
+  }
+
+  #planned(steps: readonly PlanStep[] | undefined): void {
+    if (steps === undefined) return;
+    this.flush();
+    this.#emit({ type: "plan", steps });
   }
 
   #chunk(type: "text" | "thinking", { content }: Fields): void {

@@ -3,11 +3,12 @@
 //   claude-messages-1. A turn is judged by `is_error` and `terminal_reason`. A failed call of the API says `subtype: "success"`.
 //   claude-messages-2. Usage is counted once: by message id while the turn runs, and at its end what the result reports beyond that.
 //       `total_cost_usd` and `modelUsage` are sums over all turns of a session and are not used.
+//   claude-messages-4. A message with `parent_tool_use_id` is of the sub-agent that this call has started, and of nobody else.
 //   claude-messages-3. Unknown messages, and lines that are no JSON, are ignored (external-agent-protocol-6). The end of the first such line is kept for errors.
 
 import type { TokenUsage } from "@holdfast/core";
 
-import type { ExternalEnd, ExternalEvent, PermissionRequest } from "../external-agent-protocol.ts";
+import type { Author, ExternalEnd, ExternalEvent, PermissionRequest } from "../external-agent-protocol.ts";
 import { epochMs } from "../limits/agent-limit.ts";
 import {
   countOf,
@@ -18,6 +19,7 @@ import {
   textOr,
   type Fields,
 } from "../lines/fields.ts";
+import { planStepsOf } from "../lines/plan-steps.ts";
 
 const GARBAGE_CHARS = 300;
 
@@ -128,22 +130,27 @@ export class ClaudeMessages {
     const cause = CAUSES[textOr(message["error"], "")];
     if (cause !== undefined) this.#limit = { ...this.#limit, cause };
     const { content } = fieldsOf(message["message"]);
+    const author = authorOf(message);
     for (const block of listOf(content)) {
       const { type, text, thinking, id, name, input } = block;
-      if (type === "text" && typeof text === "string" && text !== "") this.#emit({ type: "text", text });
+      if (type === "text" && typeof text === "string" && text !== "")
+        this.#emit({ type: "text", text, ...author });
       if (type === "thinking" && typeof thinking === "string" && thinking !== "")
-        this.#emit({ type: "thinking", text: thinking });
-      if (type === "tool_use" && typeof id === "string")
-        this.#emit({ type: "tool_call", id, name: textOr(name, ""), input: fieldsOf(input) });
+        this.#emit({ type: "thinking", text: thinking, ...author });
+      if (type !== "tool_use" || typeof id !== "string") continue;
+      this.#emit({ type: "tool_call", id, name: textOr(name, ""), input: fieldsOf(input), ...author });
+      const steps = name === "TodoWrite" ? planStepsOf(fieldsOf(input)["todos"], "content") : undefined;
+      if (steps !== undefined) this.#emit({ type: "plan", steps, ...author });
     }
   }
 
   #user(message: Fields): void {
     const { content } = fieldsOf(message["message"]);
+    const author = authorOf(message);
     for (const block of listOf(content)) {
       const { type, tool_use_id: id, is_error: isError, content: result } = block;
       if (type !== "tool_result" || typeof id !== "string") continue;
-      this.#emit({ type: "tool_result", id, text: resultText(result), isError: isError === true });
+      this.#emit({ type: "tool_result", id, text: resultText(result), isError: isError === true, ...author });
     }
   }
 
@@ -227,6 +234,11 @@ export class ClaudeMessages {
   }
 }
 
+/** claude-messages-4. */
+function authorOf({ parent_tool_use_id: parent }: Fields): Author {
+  return typeof parent === "string" && parent !== "" ? { parentCallId: parent } : {};
+}
+
 /** The errors of a message that a person repairs. */
 const CAUSES: Readonly<Record<string, "quota" | "auth_required">> = {
   authentication_failed: "auth_required",
@@ -267,6 +279,8 @@ function endOf(message: Fields): ExternalEnd {
   const texts = Array.isArray(errors) ? errors.filter((one) => typeof one === "string") : [];
   if (texts.some((text) => text.startsWith("No conversation found"))) return { type: "unknown_session" };
   if (reason === "aborted_streaming" || reason === "aborted_tools") return { type: "aborted" };
+  // The limit that Holdfast gave to the program. Holdfast's own count says whether the budget is used up.
+  if (reason === "budget_exhausted" || subtype === "error_max_budget_usd") return { type: "aborted" };
   // Some versions give the refusal as the answer.
   if (/^Claude AI usage limit reached\|\d+$/.test(textOr(result, "")))
     return { type: "error", message: textOr(result, "") };

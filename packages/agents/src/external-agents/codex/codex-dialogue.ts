@@ -4,16 +4,19 @@
 //   codex-dialogue-2. Usage is counted by `last` of each report, which is one call of the model. `total` is a sum over the thread and is not used.
 //       Codex repeats the last report of a resumed thread, with the id of an earlier turn. That one is not counted again.
 //   codex-dialogue-3. The permission mode and the model are given again with every turn, so that a resumed session keeps them.
+//   codex-dialogue-5. Messages of another thread are the work of a sub-agent (`codex-sub-agents.ts`). They neither answer nor end the turn.
 //   codex-dialogue-4. The tools of the session are an MCP server of the thread, by a setting that holds for it alone. They need no approval.
 //
 // An interrupted turn leaves its shell running (observed with 0.169.0). The end of the process ends the shell.
 
-import type { Delivery, PermissionAnswer, PermissionRequest } from "../external-agent-protocol.ts";
+import type { Author, Delivery, PermissionAnswer, PermissionRequest } from "../external-agent-protocol.ts";
 import { epochMs } from "../limits/agent-limit.ts";
 import { countOf, fieldsOf, textOr, type Fields } from "../lines/fields.ts";
+import { planStepsOf } from "../lines/plan-steps.ts";
 import type { DialogueTurn, LineDialogue } from "../lines/line-dialogue.ts";
 import { WAY_BACK } from "../way-back/way-back-tools.ts";
 import { codexCallOf, codexResultOf, innerCommand } from "./codex-items.ts";
+import { CodexSubAgents } from "./codex-sub-agents.ts";
 
 /** The policy for approvals and the sandbox of Codex for each of our permission modes. */
 const MODES: Readonly<Record<string, Fields>> = {
@@ -44,6 +47,7 @@ export class CodexDialogue implements LineDialogue {
   /** When the windows of the account that are used up are reset. Epoch milliseconds. */
   #resetsAt: number | undefined;
   readonly #calls = new Map<string, Pick<PermissionRequest, "tool" | "input">>();
+  readonly #subAgents = new CodexSubAgents();
   /** The ids of open requests, as Codex writes them. */
   readonly #asked = new Map<string, unknown>();
 
@@ -64,8 +68,9 @@ export class CodexDialogue implements LineDialogue {
     const params = fieldsOf(message["params"]);
     if (typeof method !== "string") return this.#replied(id, message);
     if (id !== undefined) return this.#asks(id, method, params);
-    const { threadId = this.#threadId } = params;
-    if (threadId === this.#threadId) this.#notified(method, params); // Sub-agents have threads of their own.
+    const threadId = textOr(params["threadId"], this.#threadId);
+    if (threadId === this.#threadId) this.#notified(method, params);
+    else if (this.#turnId !== undefined) this.#notifiedOf(threadId, method, params);
   }
 
   answer(requestId: string, answer: PermissionAnswer): boolean {
@@ -206,6 +211,8 @@ export class CodexDialogue implements LineDialogue {
         return this.#itemStarted(fieldsOf(params["item"]));
       case "item/completed":
         return this.#itemCompleted(fieldsOf(params["item"]));
+      case "turn/plan/updated":
+        return this.#planned(params);
       case "thread/tokenUsage/updated":
         if (this.#turnId !== undefined && params["turnId"] === this.#turnId)
           this.#use(fieldsOf(fieldsOf(params["tokenUsage"])["last"]));
@@ -229,31 +236,57 @@ export class CodexDialogue implements LineDialogue {
     }
   }
 
-  #itemStarted(item: Fields): void {
+  /** codex-dialogue-5. */
+  #notifiedOf(threadId: string, method: string, params: Fields): void {
+    switch (method) {
+      case "turn/started":
+        return this.#subAgents.turnStarted(threadId, params);
+      case "item/started":
+        return this.#itemStarted(fieldsOf(params["item"]), this.#subAgents.authorOf(threadId));
+      case "item/completed":
+        return this.#itemCompleted(fieldsOf(params["item"]), this.#subAgents.authorOf(threadId));
+      case "turn/plan/updated":
+        return this.#planned(params, this.#subAgents.authorOf(threadId));
+      case "thread/tokenUsage/updated":
+        if (this.#subAgents.countsTurn(threadId, params["turnId"]))
+          this.#use(fieldsOf(fieldsOf(params["tokenUsage"])["last"]));
+        return;
+      default: // external-agent-protocol-6.
+    }
+  }
+
+  #itemStarted(item: Fields, author: Author = {}): void {
     const id = textOr(item["id"], "");
     const call = codexCallOf(item);
     if (call === undefined || this.#calls.has(id)) return;
     this.#calls.set(id, call);
-    this.#turn.emit({ type: "tool_call", id, name: call.tool, input: call.input });
+    this.#subAgents.item(item, false);
+    this.#turn.emit({ type: "tool_call", id, name: call.tool, input: call.input, ...author });
   }
 
-  #itemCompleted(item: Fields): void {
+  #itemCompleted(item: Fields, author: Author = {}): void {
     const { id, type, text } = item;
     if (type === "agentMessage" && typeof text === "string" && text !== "") {
-      this.#lastText = text;
-      return this.#turn.emit({ type: "text", text });
+      if (author.parentCallId === undefined) this.#lastText = text;
+      return this.#turn.emit({ type: "text", text, ...author });
     }
     if (type === "reasoning") {
       const { summary } = item;
       const thought = Array.isArray(summary)
         ? summary.filter((one) => typeof one === "string").join("\n")
         : "";
-      if (thought !== "") this.#turn.emit({ type: "thinking", text: thought });
+      if (thought !== "") this.#turn.emit({ type: "thinking", text: thought, ...author });
       return;
     }
     if (typeof id !== "string") return;
-    this.#itemStarted(item);
-    if (this.#calls.has(id)) this.#turn.emit({ type: "tool_result", id, ...codexResultOf(item) });
+    this.#itemStarted(item, author);
+    this.#subAgents.item(item, true);
+    if (this.#calls.has(id)) this.#turn.emit({ type: "tool_result", id, ...codexResultOf(item), ...author });
+  }
+
+  #planned({ plan }: Fields, author: Author = {}): void {
+    const steps = planStepsOf(plan, "step");
+    if (steps !== undefined) this.#turn.emit({ type: "plan", steps, ...author });
   }
 
   /** codex-dialogue-2. */

@@ -24,6 +24,15 @@ export function codexCallOf(item: Fields): Pick<PermissionRequest, "tool" | "inp
         tool: `mcp__${textOr(item["server"], "")}__${textOr(item["tool"], "")}`,
         input: fieldsOf(item["arguments"]),
       };
+    case "collabAgentToolCall": {
+      const { prompt, receiverThreadIds } = item;
+      const agents =
+        Array.isArray(receiverThreadIds) && receiverThreadIds.length > 0 ? { agents: receiverThreadIds } : {};
+      const tool = textOr(item["tool"], "agent").replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+      return { tool, input: { ...(typeof prompt === "string" ? { prompt } : {}), ...agents } };
+    }
+    case "subAgentActivity":
+      return { tool: "sub_agent", input: { agent: textOr(item["agentPath"], ""), activity: item["kind"] } };
     case "webSearch":
       return { tool: "web_search", input: { query: textOr(item["query"], "") } };
     default:

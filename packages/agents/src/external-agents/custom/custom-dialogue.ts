@@ -4,8 +4,9 @@
 //       `unknown_session`, and with nothing else.
 //   custom-dialogue-2. A resumed session is `unknown_session` if the program names another id than the one it was given.
 
-import type { Delivery, PermissionAnswer } from "../external-agent-protocol.ts";
+import type { Author, Delivery, PermissionAnswer } from "../external-agent-protocol.ts";
 import { countOf, fieldsOf, recordedResult, textOr, type Fields } from "../lines/fields.ts";
+import { planStepsOf } from "../lines/plan-steps.ts";
 import type { DialogueTurn, LineDialogue } from "../lines/line-dialogue.ts";
 
 const NO_TOOLS = { text: "this session has no tools", isError: true };
@@ -31,21 +32,26 @@ export class CustomDialogue implements LineDialogue {
     const { type, text } = message;
     if (type === "unknown_session") return this.#turn.end({ type });
     if (!this.#opens(message)) return;
+    const { parent } = message;
+    const author: Author = typeof parent === "string" ? { parentCallId: parent } : {};
     switch (type) {
       case "delta":
         return this.#turn.emit({ type: "text_delta", text: textOr(text, "") });
       case "text":
-        this.#lastText = textOr(text, "");
-        return this.#turn.emit({ type, text: this.#lastText });
+        if (author.parentCallId === undefined) this.#lastText = textOr(text, "");
+        return this.#turn.emit({ type, text: textOr(text, ""), ...author });
       case "thinking":
+        return this.#turn.emit({ type, text: textOr(text, ""), ...author });
       case "notice":
         return this.#turn.emit({ type, text: textOr(text, "") });
+      case "plan":
+        return this.#turn.emit({ type, steps: planStepsOf(message["steps"], "text") ?? [], ...author });
       case "tool_call":
-        return this.#called(message);
+        return this.#called(message, author);
       case "tool_result": {
         const id = textOr(message["id"], String(this.#callCount));
         const isError = message["isError"] === true;
-        return this.#turn.emit({ type, id, text: recordedResult(textOr(text, "")), isError });
+        return this.#turn.emit({ type, id, text: recordedResult(textOr(text, "")), isError, ...author });
       }
       case "ask":
         return this.#asks(message);
@@ -92,14 +98,14 @@ export class CustomDialogue implements LineDialogue {
     return true;
   }
 
-  #called({ id, name, input }: Fields): void {
+  #called({ id, name, input }: Fields, author: Author): void {
     this.#callCount++;
     const call = {
       id: textOr(id, String(this.#callCount)),
       name: textOr(name, "tool"),
       input: fieldsOf(input),
     };
-    this.#turn.emit({ type: "tool_call", ...call });
+    this.#turn.emit({ type: "tool_call", ...call, ...author });
   }
 
   #asks({ id, tool, input }: Fields): void {
