@@ -89,18 +89,6 @@ export {
 export { defineTool, type Tool, type ToolContext, type ToolOutcome } from "./model-loop/tools/tool.ts";
 export { taskTool } from "./model-loop/tools/task-tool.ts";
 
-export { createCodingAgent } from "./coding-agent.ts";
-export {
-  CODING_LIMITS,
-  dollars,
-  type CodingAgentOptions,
-  type CodingInput,
-  type CodingLimits,
-  type CodingReport,
-  type SpentUsage,
-} from "./coding-agent/coding-session.ts";
-export { type RepositoryFacts } from "./coding-agent/inspect-repository.ts";
-
 export { AcpAgent, type AcpAgentOptions } from "./external-agents/acp/acp-agent.ts";
 export { ACP_AGENTS, type AcpAgentFacts } from "./external-agents/acp/acp-quirks.ts";
 export { chooseInstall, type AgentInstall } from "./external-agents/registry/registry-file.ts";
