@@ -16,6 +16,7 @@ import {
   type StorageReader,
 } from "@holdfast/core";
 import { requestsOver, type SessionRequests } from "@holdfast/runtime/internal";
+import { EXTERNAL } from "../agents/external-agent-names.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { withSession, type Access } from "../place/find-session.ts";
 import { guardOwner } from "../place/owner-guard.ts";
@@ -137,6 +138,8 @@ async function report(io: Io, access: Access, { session, message, status }: Sent
     isWaiting && (await isIdle(access, [sessionId])) ? io.call(`resume ${sessionId}`) : undefined;
   io.result({ sessionId, name, status, awaited: isWaiting, ...(resume === undefined ? {} : { resume }) }, "");
   io.note(status === "stored" ? said : repeated);
+  if (isWaiting && name === "steer" && session.agent.file?.startsWith(EXTERNAL) === true)
+    io.note(io.notes.paint.dim(`${io.call(`logs ${sessionId}`)} says whether it joined the turn`));
   if (resume !== undefined) io.note(`no process runs the session; continue with: ${resume}`);
   if (!isWaiting && status === "stored" && !isEnded(session.status)) {
     io.note(
