@@ -64,10 +64,10 @@ export async function sendSignal(args: Arguments, io: Io, sending: Sending): Pro
         const storage = access.role === "client" ? guardOwner(access.storage).storage : access.storage;
         const { reader } = storage;
         const isSent = chosen !== undefined && (await isStored(reader, session.sessionId, signalId));
-        if (isEnded(session.status) && !isSent) throw sessionEnded(session);
+        if (isEnded(session.status) && !isSent) throw sessionEnded(session, io);
         const pending = await reader.pendingSignals(session.sessionId);
         chosen ??= await sending.choose(session, new Set(pending.map(({ name }) => name)), reader);
-        const status = isSent ? "stored" : await send(storage, session, chosen, signalId);
+        const status = isSent ? "stored" : await send(storage, session, chosen, signalId, io);
         return report(io, access, { session, message: chosen, status });
       });
     } catch (error) {
@@ -112,6 +112,7 @@ async function send(
   { sessionId }: Session,
   message: Message,
   signalId: string,
+  io: Io,
 ): Promise<"stored" | "duplicate"> {
   const receipt = await message.send(requestsOver(storage), sessionId, signalId);
   if (receipt.status === "duplicate" && message.compare !== undefined) {
@@ -120,7 +121,7 @@ async function send(
   }
   if (receipt.status !== "refused") return receipt.status;
   const now = await storage.reader.session(sessionId);
-  if (now !== undefined && isEnded(now.status)) throw sessionEnded(now);
+  if (now !== undefined && isEnded(now.status)) throw sessionEnded(now, io);
   throw new ConflictError("session_ended", receipt.reason);
 }
 
@@ -163,12 +164,16 @@ export async function isIdle({ role, storage }: Access, sessionIds: readonly str
   }
 }
 
-function sessionEnded({ sessionId, status }: Session): ConflictError {
+function sessionEnded({ sessionId, status, agent }: Session, io: Io): ConflictError {
+  const name = agent.file?.startsWith(EXTERNAL) === true ? agent.file.slice(EXTERNAL.length) : undefined;
   return new ConflictError(
     "session_ended",
     `session ${sessionId} has ended (${status}): it takes no more signals`,
     {
-      fix: "start another session",
+      fix:
+        name === undefined
+          ? "start another session"
+          : `let the agent go on in a new session: \`${io.call(`fork ${sessionId} --agent ${name} --input '"…"'`)}\`; a conversation waits for signals after its answer (\`${io.call(`chat ${name}`)}\`, or "conversation": true in the input)`,
     },
   );
 }
