@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readlinkSync } from "node:fs";
 import { sep } from "node:path";
 
-import { parseStatus } from "../tasks/git.ts";
+import { OWN_FILES, parseStatus } from "../tasks/git.ts";
 import { SHALLOW } from "../workspace/git-options.ts";
 import { commitOf } from "./repository.ts";
 import type { WorktreeRecord } from "./worktree-record.ts";
@@ -52,6 +52,12 @@ export async function readFacts(record: WorktreeRecord, settings: GitSettings): 
     unpushed,
     processes,
   };
+}
+
+/** The files of the project that differ from its commit or that git does not know. A new worktree begins without their changes. */
+export async function readUncommitted(project: string, settings: GitSettings): Promise<readonly string[]> {
+  const selection = ["status", "--porcelain=v1", "-z", SHALLOW, "--", ".", ...OWN_FILES];
+  return parseStatus((await gitIn(project, selection, settings)).stdout).map(({ path }) => path);
 }
 
 /** The arguments of `git rev-list` that leave out what another branch, a tag or a remote has. */

@@ -23,7 +23,7 @@ import { baseCommit, commitOf, dropRef, findRepository, type Repository } from "
 import { requireSnapshot, restoreFiles } from "./snapshots/restore-files.ts";
 import type { SnapshotGit, SnapshotPlace } from "./snapshots/snapshot-place.ts";
 import { beginIndex, takeSnapshot } from "./snapshots/take-snapshot.ts";
-import { readFacts, type WorktreeFacts } from "./worktree-facts.ts";
+import { readFacts, readUncommitted, type WorktreeFacts } from "./worktree-facts.ts";
 import {
   beginRecord,
   keepRecord,
@@ -132,6 +132,12 @@ export class Worktrees {
       found.set(session, { path: join(path, prefix), root: path, branch, base });
     }
     return found;
+  }
+
+  /** The files of the project whose changes no commit has. A project that can have no worktree has no such files. */
+  async uncommitted(project: string): Promise<readonly string[]> {
+    const repository = await this.#repository(project).catch(() => undefined);
+    return repository === undefined ? [] : readUncommitted(repository.project, this.#settings);
   }
 
   /** The worktrees of a project with their facts, the oldest first. */

@@ -9,6 +9,7 @@ import { decodeJson, isEnded, mintId, validate, type Session } from "@holdfast/c
 
 import { agentPlaces } from "../agents/agent-places.ts";
 import { worktreesOf } from "../agents/workspaces/session-folder.ts";
+import { noteSharedFolder } from "../agents/workspaces/shared-folder.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { randomU32 } from "../frame/random.ts";
 import { withReaderOf } from "../place/find-session.ts";
@@ -37,7 +38,7 @@ export async function handOver(
   args: Arguments,
   io: Io,
 ): Promise<number> {
-  const { agent, file } = await loadAgent(to, { cwd: io.cwd, env: io.env });
+  const { agent, file, record: agentRecord } = await loadAgent(to, { cwd: io.cwd, env: io.env });
   const { origin, record } = await withReaderOf(database, id, async (session, reader) => {
     const from = Math.max(0, session.entryCount - ENTRIES_MAX);
     const entries = await reader.entries(session.sessionId, from, ENTRIES_MAX);
@@ -49,6 +50,8 @@ export async function handOver(
   const input = promptOf({ origin, record, request, branch: await branchOf(origin, io) });
   await validate(agent.input, input, `input of agent "${agent.name}"`, "invalid_input");
   const sessionId = wanted ?? mintId("ses", Date.now(), randomU32);
+  const named = origin.sessionId;
+  await noteSharedFolder({ sessionId, file, record: agentRecord, place: database, named }, io);
   io.note(`${sessionId} goes on with the conversation of ${origin.sessionId}`);
   return drive(
     {

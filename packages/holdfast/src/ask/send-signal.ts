@@ -16,6 +16,7 @@ import {
   type StorageReader,
 } from "@holdfast/core";
 import { requestsOver, type SessionRequests } from "@holdfast/runtime/internal";
+import { EXTERNAL } from "../agents/external-agent-names.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { withSession, type Access } from "../place/find-session.ts";
 import { guardOwner } from "../place/owner-guard.ts";
@@ -63,10 +64,10 @@ export async function sendSignal(args: Arguments, io: Io, sending: Sending): Pro
         const storage = access.role === "client" ? guardOwner(access.storage).storage : access.storage;
         const { reader } = storage;
         const isSent = chosen !== undefined && (await isStored(reader, session.sessionId, signalId));
-        if (isEnded(session.status) && !isSent) throw sessionEnded(session);
+        if (isEnded(session.status) && !isSent) throw sessionEnded(session, io);
         const pending = await reader.pendingSignals(session.sessionId);
         chosen ??= await sending.choose(session, new Set(pending.map(({ name }) => name)), reader);
-        const status = isSent ? "stored" : await send(storage, session, chosen, signalId);
+        const status = isSent ? "stored" : await send(storage, session, chosen, signalId, io);
         return report(io, access, { session, message: chosen, status });
       });
     } catch (error) {
@@ -111,6 +112,7 @@ async function send(
   { sessionId }: Session,
   message: Message,
   signalId: string,
+  io: Io,
 ): Promise<"stored" | "duplicate"> {
   const receipt = await message.send(requestsOver(storage), sessionId, signalId);
   if (receipt.status === "duplicate" && message.compare !== undefined) {
@@ -119,7 +121,7 @@ async function send(
   }
   if (receipt.status !== "refused") return receipt.status;
   const now = await storage.reader.session(sessionId);
-  if (now !== undefined && isEnded(now.status)) throw sessionEnded(now);
+  if (now !== undefined && isEnded(now.status)) throw sessionEnded(now, io);
   throw new ConflictError("session_ended", receipt.reason);
 }
 
@@ -137,6 +139,8 @@ async function report(io: Io, access: Access, { session, message, status }: Sent
     isWaiting && (await isIdle(access, [sessionId])) ? io.call(`resume ${sessionId}`) : undefined;
   io.result({ sessionId, name, status, awaited: isWaiting, ...(resume === undefined ? {} : { resume }) }, "");
   io.note(status === "stored" ? said : repeated);
+  if (isWaiting && name === "steer" && session.agent.file?.startsWith(EXTERNAL) === true)
+    io.note(io.notes.paint.dim(`${io.call(`logs ${sessionId}`)} says whether it joined the turn`));
   if (resume !== undefined) io.note(`no process runs the session; continue with: ${resume}`);
   if (!isWaiting && status === "stored" && !isEnded(session.status)) {
     io.note(
@@ -160,12 +164,16 @@ export async function isIdle({ role, storage }: Access, sessionIds: readonly str
   }
 }
 
-function sessionEnded({ sessionId, status }: Session): ConflictError {
+function sessionEnded({ sessionId, status, agent }: Session, io: Io): ConflictError {
+  const name = agent.file?.startsWith(EXTERNAL) === true ? agent.file.slice(EXTERNAL.length) : undefined;
   return new ConflictError(
     "session_ended",
     `session ${sessionId} has ended (${status}): it takes no more signals`,
     {
-      fix: "start another session",
+      fix:
+        name === undefined
+          ? "start another session"
+          : `let the agent go on in a new session: \`${io.call(`fork ${sessionId} --agent ${name} --input '"…"'`)}\`; a conversation waits for signals after its answer (\`${io.call(`chat ${name}`)}\`, or "conversation": true in the input)`,
     },
   );
 }

@@ -88,8 +88,11 @@ test(
     const input = JSON.stringify({ text: "write:a.txt hang", conversation: true });
     const running = start(["run", "claude-code", "--session", "s", "--input", input]);
     while (!existsSync(project.path("pids"))) await delay(20);
-    expect((await run("signal", "s", "steer", '"hurry"')).code).toBe(0);
+    const steered = await run("signal", "s", "steer", '"hurry"');
+    expect(steered.code).toBe(0);
+    expect(steered.stderr).toContain("logs s says whether it joined the turn");
     await running.says("You say: hurry");
+    await running.says("the message joined the turn that is under way");
     expect((await run("signal", "s", "interrupt")).code).toBe(0);
     await running.says("(The user interrupted the turn.)");
     expect(project.hanging()).toEqual([]);

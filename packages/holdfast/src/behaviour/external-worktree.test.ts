@@ -31,6 +31,7 @@ test(
   async () => {
     const { code, stderr } = await run("run", "claude-code", "write:a.txt", "--session", "s", "--worktree");
     expect(code, stderr).toBe(0);
+    expect(stderr).not.toContain("not committed");
     expect(existsSync(project.path("a.txt"))).toBe(false);
     const [start] = project.starts();
     expect(start?.cwd).not.toBe(project.folder);
@@ -40,6 +41,35 @@ test(
     const merged = await run("merge", "s", "--commit");
     expect(merged.code, merged.stderr).toBe(0);
     expect(readFileSync(project.path("a.txt"), "utf8")).toBe("x\n");
+  },
+);
+
+test(
+  "a worktree without the changes of the folder is a warning before the agent works",
+  ofCampaign,
+  async () => {
+    writeFileSync(project.path("kept.txt"), "changed\n");
+    const { code, stderr } = await run("run", "claude-code", "hello", "--worktree");
+    expect(code, stderr).toBe(0);
+    expect(stderr).toContain("kept.txt is not committed, and the agent does not see the changes");
+  },
+);
+
+test(
+  "a second session in the folder is a warning for chat and fork, and names --worktree",
+  ofCampaign,
+  async () => {
+    expect((await run("run", "claude-code", "hello", "--session", "s")).code).toBe(0);
+    const first = project.startHere(["run", "claude-code", "write:a.txt hang", "--session", "first"]);
+    await project.hangs("first");
+    const warned = /first \(claude-code\) may work in this folder[^]*run codex "…" --worktree/;
+    const forked = await run("fork", "s", "--agent", "codex");
+    expect(forked.stderr).toMatch(warned);
+    const chat = project.start(["chat", "codex"], { stdin: "hello\n", env: project.environment() });
+    expect((await chat.finished).stderr).toMatch(warned);
+    first.kill("SIGKILL");
+    await first.finished;
+    expect((await run("cancel", "first", "--hard")).code).toBe(0);
   },
 );
 

@@ -37,6 +37,9 @@ test(
     const [prompt] = await promptsOf("f");
     expect(prompt).toMatch(/claude-code, has begun[^]*wrote a\.txt[^]*The request is:\n\nwrite:b\.txt$/);
     expect(await project.shown("s")).toEqual(before);
+    const late = await run("signal", "s", "ci", '"failed"');
+    expect(late.code).toBe(6);
+    expect(late.stderr).toContain("fork s --agent claude-code");
   },
 );
 

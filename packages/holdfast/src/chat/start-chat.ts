@@ -19,6 +19,7 @@ import { placeOfExact, findSession, withReader } from "../place/find-session.ts"
 import { findDatabase, type Database } from "../place/project.ts";
 import { drive, type DriveOptions } from "../run/drive/drive.ts";
 import { EXTERNAL } from "../agents/external-agent-names.ts";
+import { noteSharedFolder } from "../agents/workspaces/shared-folder.ts";
 import { loadAgent } from "../run/load-agent.ts";
 import { agentOf } from "../run/recorded-agent.ts";
 import { secretsFor } from "../secrets/agent-secrets.ts";
@@ -71,6 +72,7 @@ export async function startChat(chat: Chat, args: Arguments, io: Io): Promise<nu
     return 0;
   }
   const input = inputOf(said);
+  await noteSharedFolder({ sessionId, file, record, place: database }, io);
   const limits = { ...(record === undefined ? {} : budgetOf(record)), ...chat.limits };
   return drive(
     {

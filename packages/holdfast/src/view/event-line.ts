@@ -24,6 +24,7 @@ export function eventLine(
     case "schedule_task":
       return paint.dim(`${symbols.begin} ${kind}`);
     case "task_completed":
+      if (isSteerReceipt(event)) return receiptLine(event.output, look);
       return `${paint.green(symbols.done)} ${kind}${paint.dim(took(event))}`;
     case "task_failed":
       return `${paint.red(symbols.failed)} ${kind}${paint.dim(took(event))}  ${paint.red(errorOf(event))}`;
@@ -109,6 +110,17 @@ export function eventLine(
     case "wait_cancelled":
       return undefined;
   }
+}
+
+/** Whether a task has given a message to an external agent at work. */
+export function isSteerReceipt({ type, kind, output }: JournalEvent): boolean {
+  return type === "task_completed" && kind === "steer" && (output === "injected" || output === "rejected");
+}
+
+function receiptLine(delivery: unknown, { paint, symbols }: Look): string {
+  return delivery === "injected"
+    ? `${paint.green(symbols.done)} the message joined the turn that is under way`
+    : `${paint.yellow(symbols.wait)} the agent did not take the message in this turn; it is the next prompt`;
 }
 
 /** By this command a minimal session became persistent. */

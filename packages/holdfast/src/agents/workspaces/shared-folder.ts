@@ -25,11 +25,13 @@ interface StartingSession {
   /** The record of an agent file. */
   readonly record: AgentRecord | undefined;
   readonly place: Database;
+  /** A session that a note has named already. */
+  readonly named?: string;
 }
 
 /** Says which sessions of this project run and share its folder, before another one begins to. */
 export async function noteSharedFolder(starting: StartingSession, io: Io): Promise<void> {
-  const { sessionId, file, record, place } = starting;
+  const { sessionId, file, record, place, named } = starting;
   if (!worksInFolder(file) || (record !== undefined && record.workspace !== "shared")) return;
   if (place.coordinator !== undefined || !existsSync(place.path)) return;
   const running = await withReader(place, async (reader) => {
@@ -41,6 +43,7 @@ export async function noteSharedFolder(starting: StartingSession, io: Io): Promi
   const mayShare = running.filter(
     (other) =>
       other.sessionId !== sessionId &&
+      other.sessionId !== named &&
       other.parent === undefined &&
       worksInFolder(other.agent.file ?? "") &&
       !other.waits.some(isForRequest),
@@ -54,9 +57,10 @@ export async function noteSharedFolder(starting: StartingSession, io: Io): Promi
     .map(({ sessionId: id, agent }) => `${id} (${plainLine(agent.name, NAME_CHARS)})`)
     .join(", ");
   const more = others.length > NAMED_MAX ? ` and ${others.length - NAMED_MAX} more` : "";
-  io.note(
-    `${io.notes.symbols.warn} ${names}${more} may work in this folder at the same time; with \`workspace: worktree\` in its file an agent has its own`,
-  );
+  const advice = file.startsWith(EXTERNAL)
+    ? `\`${io.call(`run ${file.slice(EXTERNAL.length)} "…" --worktree`)}\` gives an agent its own`
+    : "with `workspace: worktree` in its file an agent has its own";
+  io.note(`${io.notes.symbols.warn} ${names}${more} may work in this folder at the same time; ${advice}`);
 }
 
 /** A conversation that waits for its next request changes nothing. */

@@ -13,10 +13,16 @@ export function externalOptions(args: Arguments): Readonly<Record<string, unknow
 
 /** The profile that an input for an external agent names. */
 export function profileIn(input: unknown): string | undefined {
-  const { profile } = (typeof input === "object" && input !== null ? input : {}) as {
-    readonly profile?: unknown;
-  };
+  const { profile } = fieldsOf(input);
   return typeof profile === "string" ? profile : undefined;
+}
+
+export function asksForWorktree(input: unknown): boolean {
+  return fieldsOf(input)["worktree"] === true;
+}
+
+function fieldsOf(input: unknown): Readonly<Record<string, unknown>> {
+  return typeof input === "object" && input !== null ? (input as Readonly<Record<string, unknown>>) : {};
 }
 
 /** The input with these fields. A text becomes the field `text`. */
