@@ -10,7 +10,7 @@ import { WORKSPACE_LIMITS } from "../workspace/limits.ts";
 import { pathOutside, programOnPath } from "../workspace/program-on-path.ts";
 import { openWorkspace, type Workspace } from "../workspace/workspace.ts";
 import { bubblewrapCommands } from "./bubblewrap-commands.ts";
-import { runCanaries } from "./sandbox-canaries.ts";
+import { runCanaries, type TrialLimits } from "./sandbox-canaries.ts";
 import type { SandboxBackend, SandboxCheck, SandboxOptions } from "./sandbox-backend.ts";
 
 export const bubblewrapSandbox: SandboxBackend = {
@@ -31,7 +31,8 @@ export const bubblewrapSandbox: SandboxBackend = {
       return { status: "unavailable", reason: "prlimit is not on the PATH", fix: "install util-linux" };
     try {
       const canaries = await runCanaries({
-        open: (root, home) => openAt(root, { inherit: { ...hostEnvironment, HOME: home } }),
+        open: (root, home, limits) => openAt(root, { inherit: { ...hostEnvironment, HOME: home } }, limits),
+        limitsMemory: true,
       });
       const escaped = canaries.filter((canary) => canary.escaped).map(({ name }) => name);
       if (escaped.length === 0)
@@ -56,7 +57,7 @@ const INSTALL = "install it: apt-get install bubblewrap, or dnf install bubblewr
 const ALLOW =
   "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, or AppArmor's restriction), or use the sandbox virtual";
 
-async function openAt(given: string, options: SandboxOptions): Promise<Workspace> {
+async function openAt(given: string, options: SandboxOptions, trial?: TrialLimits): Promise<Workspace> {
   const root = await realpath(given).catch(() => given);
   const path = pathOutside(hostEnvironment["PATH"] ?? "", root);
   const commands = bubblewrapCommands({
@@ -64,6 +65,7 @@ async function openAt(given: string, options: SandboxOptions): Promise<Workspace
     prlimit: programOnPath("prlimit", path) ?? "prlimit",
     root,
     fileBytes: options.limits?.fileBytes ?? WORKSPACE_LIMITS.fileBytes,
+    ...trial,
   });
   return openWorkspace({ ...options, root, commands });
 }

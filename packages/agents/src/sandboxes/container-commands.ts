@@ -14,7 +14,7 @@
 import { createHash } from "node:crypto";
 import { basename } from "node:path";
 
-import { ISOLATED_CAPABILITIES } from "../workspace/capabilities.ts";
+import { ISOLATED_CAPABILITIES, type WorkspaceCapabilities } from "../workspace/capabilities.ts";
 import { hostCommands, type CommandRunner } from "../workspace/command-runner.ts";
 import type { Execution, Launch } from "../workspace/execute.ts";
 import { guardPlaces, refusedExecution, type GuardedPlaces } from "../workspace/guarded-places.ts";
@@ -33,12 +33,21 @@ export interface ContainerOptions {
   /** The folder, without symbolic links. */
   readonly root: string;
   readonly fileBytes: number;
+  /** The memory of the container and of each of its processes. */
+  readonly memoryBytes?: number;
   /** The ids of the user whose files the folder holds; those of the image by default. */
   readonly user?: { readonly uid: number; readonly gid: number };
 }
 
+/** The engine counts the processes of a container, also those of root. */
+export const CONTAINER_CAPABILITIES: WorkspaceCapabilities = {
+  ...ISOLATED_CAPABILITIES,
+  limits: [...ISOLATED_CAPABILITIES.limits, "processes"],
+};
+
 const TTL_SECONDS = 24 * 3_600;
-const MEMORY_MIB = 4_096;
+const MIB = 1024 ** 2;
+const MEMORY_BYTES = 4_096 * MIB;
 const PROCESSES = 1_024;
 const ENGINE_MS = 60_000;
 
@@ -82,7 +91,7 @@ export function containerCommands(options: ContainerOptions): CommandRunner {
 
   return {
     sandbox: "docker",
-    capabilities: ISOLATED_CAPABILITIES,
+    capabilities: CONTAINER_CAPABILITIES,
     containment:
       "commands run in a container without network; they see the files of its image and can change the files of this folder alone",
     run: (request, isOwn) => {
@@ -112,13 +121,16 @@ export function createArguments(
   { git, own }: GuardedPlaces,
   options: ContainerOptions,
 ): readonly string[] {
-  const { image, place, root, user } = options;
+  const { image, place, root, user, memoryBytes = MEMORY_BYTES } = options;
   // Podman otherwise copies the files of the hidden folder into the one that hides it.
   const hidden = basename(options.engine) === "podman" ? "ro,notmpcopyup" : "ro";
   const stays = `end=$(($(date +%s) + ${TTL_SECONDS})); while [ $(date +%s) -lt $end ]; do sleep 60; done`;
   const life = "run --detach --rm --pull never --stop-timeout 0".split(" ");
   const isolation = "--network none --cap-drop ALL --security-opt no-new-privileges".split(" ");
-  const limits = `--memory ${MEMORY_MIB}m --pids-limit ${PROCESSES} --read-only --tmpfs /tmp`.split(" ");
+  const limits =
+    `--memory ${Math.floor(memoryBytes / MIB)}m --pids-limit ${PROCESSES} --read-only --tmpfs /tmp`.split(
+      " ",
+    );
   const owner = user === undefined ? [] : ["--user", `${user.uid}:${user.gid}`];
   const folder = ["--volume", `${root}:${root}`, "--tmpfs", `${own}:${hidden}`, "--workdir", root];
   const guard = ["--volume", `${git}:${git}:ro`];
@@ -131,7 +143,11 @@ export function createArguments(
 export function executeArguments(
   name: string,
   { argv, cwd, env }: Pick<Launch, "argv" | "cwd" | "env">,
-  { engineEnvironment, fileBytes }: Pick<ContainerOptions, "engineEnvironment" | "fileBytes">,
+  {
+    engineEnvironment,
+    fileBytes,
+    memoryBytes = MEMORY_BYTES,
+  }: Pick<ContainerOptions, "engineEnvironment" | "fileBytes" | "memoryBytes">,
 ): { readonly args: readonly string[]; readonly env: Readonly<Record<string, string>> } {
   const given = { ...env, TMPDIR: "/tmp" };
   const variables = Object.entries(given).flatMap(([variable, value]) => [
@@ -139,7 +155,7 @@ export function executeArguments(
     Object.hasOwn(engineEnvironment, variable) ? `${variable}=${value}` : variable,
   ]);
   // Blocks have 512 bytes, and the memory is that of each process, in KiB.
-  const limits = `ulimit -f ${Math.floor(fileBytes / 512)}; ulimit -d ${MEMORY_MIB * 1_024}; ulimit -c 0`;
+  const limits = `ulimit -f ${Math.floor(fileBytes / 512)}; ulimit -d ${Math.floor(memoryBytes / 1_024)}; ulimit -c 0`;
   // The shell reports a program that does not exist by the exit code 127.
   const command = ["/bin/sh", "-c", `${limits}; exec "$@"`, "sh", ...argv];
   return {

@@ -9,13 +9,12 @@ import { randomUUID } from "node:crypto";
 import { realpath } from "node:fs/promises";
 import { promisify } from "node:util";
 
-import { ISOLATED_CAPABILITIES } from "../workspace/capabilities.ts";
 import { hostEnvironment } from "../workspace/host-environment.ts";
 import { WORKSPACE_LIMITS } from "../workspace/limits.ts";
 import { programOnPath } from "../workspace/program-on-path.ts";
 import { openWorkspace, type Workspace } from "../workspace/workspace.ts";
-import { containerCommands, placeHash, PLACE_LABEL } from "./container-commands.ts";
-import { runCanaries } from "./sandbox-canaries.ts";
+import { CONTAINER_CAPABILITIES, containerCommands, placeHash, PLACE_LABEL } from "./container-commands.ts";
+import { runCanaries, type TrialLimits } from "./sandbox-canaries.ts";
 import type { SandboxBackend, SandboxCheck, SandboxOptions, SandboxPlace } from "./sandbox-backend.ts";
 
 const DEFAULT_IMAGE = "debian:stable-slim";
@@ -27,7 +26,7 @@ const CALL_MS = 60_000;
 
 export const containerSandbox: SandboxBackend = {
   name: "docker",
-  capabilities: ISOLATED_CAPABILITIES,
+  capabilities: CONTAINER_CAPABILITIES,
 
   async check(): Promise<SandboxCheck> {
     const found = await findEngine();
@@ -36,8 +35,9 @@ export const containerSandbox: SandboxBackend = {
     const place = { session: `canary-${randomUUID()}`, root: "" };
     try {
       const canaries = await runCanaries({
-        open: (root, home) =>
-          openAt(found, { ...place, root }, { inherit: { ...hostEnvironment, HOME: home } }),
+        open: (root, home, limits) =>
+          openAt(found, { ...place, root }, { inherit: { ...hostEnvironment, HOME: home } }, limits),
+        limitsMemory: true,
       });
       const escaped = canaries.filter((canary) => canary.escaped).map(({ name }) => name);
       if (escaped.length === 0)
@@ -91,7 +91,12 @@ async function findEngine(): Promise<string | Exclude<SandboxCheck, { status: "r
       };
 }
 
-async function openAt(engine: string, place: SandboxPlace, options: SandboxOptions): Promise<Workspace> {
+async function openAt(
+  engine: string,
+  place: SandboxPlace,
+  options: SandboxOptions,
+  trial?: TrialLimits,
+): Promise<Workspace> {
   const root = await realpath(place.root).catch(() => place.root);
   const ids = { uid: process.getuid?.(), gid: process.getgid?.() };
   const { uid, gid } = ids;
@@ -102,6 +107,7 @@ async function openAt(engine: string, place: SandboxPlace, options: SandboxOptio
     place,
     root,
     fileBytes: options.limits?.fileBytes ?? WORKSPACE_LIMITS.fileBytes,
+    ...trial,
     ...(uid === undefined || gid === undefined ? {} : { user: { uid, gid } }),
   });
   const workspace = await openWorkspace({ ...options, root, commands });

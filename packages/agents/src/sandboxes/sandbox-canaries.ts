@@ -2,6 +2,7 @@
 //
 //   sandbox-canaries-1. A sandbox that wraps a command without confining it is refused: a program that is installed proves nothing.
 //   sandbox-canaries-2. The canaries need no internet and leave nothing behind. They try what the capabilities say is held in.
+//   sandbox-canaries-3. The canary of memory runs with a small limit of its own. Where nothing limits it, it takes `MEMORY_TRIED` and no more.
 
 import {
   mkdirSync,
@@ -26,14 +27,26 @@ export interface Canary {
 
 export interface CanaryTrial {
   /** Opens a workspace over the folder, for a user with this home folder. */
-  readonly open: (root: string, home: string) => Promise<Workspace>;
+  readonly open: (root: string, home: string, limits: TrialLimits) => Promise<Workspace>;
+  /** Whether the sandbox limits the memory of a command. */
+  readonly limitsMemory?: boolean;
 }
+
+/** The limits of a trial, in place of those of sessions. */
+export interface TrialLimits {
+  readonly memoryBytes: number;
+}
+
+const MIB = 1024 ** 2;
+const TRIAL_LIMITS: TrialLimits = { memoryBytes: 200 * MIB };
+/** sandbox-canaries-3. */
+const MEMORY_TRIED = 300 * MIB;
 
 const SECRET = "holdfast-canary";
 const CANARY_MS = 20_000;
 
 /** @throws Error when the sandbox cannot run a command at all. */
-export async function runCanaries({ open }: CanaryTrial): Promise<readonly Canary[]> {
+export async function runCanaries({ open, limitsMemory = false }: CanaryTrial): Promise<readonly Canary[]> {
   const base = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-canary-")));
   const home = join(base, "home");
   const root = join(home, "project");
@@ -43,8 +56,8 @@ export async function runCanaries({ open }: CanaryTrial): Promise<readonly Canar
   writeFileSync(join(root, ".holdfast", "config.json"), SECRET);
   writeFileSync(join(root, ".git", "config"), "");
   const { server, port, visits } = await listen();
-  const workspace = await open(root, home);
-  const other = await open(bare, home);
+  const workspace = await open(root, home, TRIAL_LIMITS);
+  const other = await open(bare, home, TRIAL_LIMITS);
   try {
     const run = (line: string) => workspace.execute(line, { timeoutMs: CANARY_MS });
     const works = await run("echo works > made; cat made");
@@ -61,6 +74,9 @@ export async function runCanaries({ open }: CanaryTrial): Promise<readonly Canar
       `bash -c 'echo x > /dev/tcp/127.0.0.1/${port}'; curl -m 2 http://127.0.0.1:${port}/; ` +
         `python3 -c 'import socket; socket.create_connection(("127.0.0.1", ${port}), 2)'`,
     );
+    const memory = limitsMemory
+      ? await run(`dd if=/dev/zero of=/dev/null bs=${MEMORY_TRIED} count=1`)
+      : undefined;
     const inBare = (line: string) => other.execute(line, { timeoutMs: CANARY_MS });
     await inBare("mkdir -p .git; echo x > .git/config");
     const isMade = exists(join(bare, ".git", "config"));
@@ -85,6 +101,14 @@ export async function runCanaries({ open }: CanaryTrial): Promise<readonly Canar
         name: "reach an address of this machine",
         escaped: visits() > 0 || processes.stdout.includes(ownNetwork()),
       },
+      ...(memory === undefined
+        ? []
+        : [
+            {
+              name: "use more memory than its limit",
+              escaped: memory.end.type === "exit" && memory.end.exitCode === 0,
+            },
+          ]),
     ];
   } finally {
     await workspace.dispose();

@@ -305,6 +305,43 @@ export function sandboxConformance({ backend, unavailable, sees = existsSync }: 
           expect((await run("echo alive")).stdout).toBe("alive\n");
         });
 
+      // The emulated shell has no `dd`. Its thread ends at its own limit, so the text cannot grow beyond it.
+      if (capabilities.limits.includes("memory") && capabilities.exec === "emulated")
+        test("sandbox-backend-12: a text that grows without end fails its command", ofCampaign, async () => {
+          const { end } = await run('x=0123456789abcdef; while true; do x="$x$x"; echo "$x" > grown; done');
+          expect(end).not.toEqual({ type: "exit", exitCode: 0 });
+          expect((await run("echo alive")).stdout).toBe("alive\n");
+        });
+
+      // The bomb has five generations, and each process ends itself, so that it hurts no machine where nothing stops it.
+      test(
+        "sandbox-backend-5: processes that double until the time limit end with their command",
+        ofCampaign,
+        async () => {
+          const bomb =
+            'grow() { if [ "$1" -gt 0 ]; then grow $(($1 - 1)) & grow $(($1 - 1)) & fi; i=0; ' +
+            "while [ $i -lt 60 ]; do date > bomb.txt; sleep 0.5; i=$((i+1)); done; }; grow 4; sleep 60";
+          expect(await run(bomb, 3_000)).toMatchObject({ end: { type: "timeout" }, isTreeGone: true });
+          rmSync(join(place.root, "bomb.txt"), { force: true });
+          await run("sleep 1");
+          expect(existsSync(join(place.root, "bomb.txt")), "a process of the bomb still writes").toBe(false);
+        },
+      );
+
+      // A sandbox without this capability does not promise it. The emulated shell has no processes.
+      if (capabilities.limits.includes("processes") && capabilities.exec !== "emulated")
+        test(
+          "sandbox-backend-12: a command that starts more processes than its limit fails",
+          ofCampaign,
+          async () => {
+            const { stdout } = await run(
+              'i=0; while [ $i -lt 1100 ]; do sleep 20 & i=$((i+1)); done; echo "all $i"',
+            );
+            expect(stdout).not.toContain("all 1100");
+            expect((await run("echo alive")).stdout).toBe("alive\n");
+          },
+        );
+
       test("sandbox-backend-13: a sandbox that is destroyed leaves the folder", async () => {
         await workspace.writeFile("kept.txt", "kept\n");
         await workspace.dispose();

@@ -6,13 +6,17 @@ import {
   removeProjectRules,
   ruleText,
   type AgentPlaces,
+  type PermissionRule,
   type ProjectRules,
 } from "@holdfast/agents";
-import { HoldfastError, NotFoundError } from "@holdfast/core";
+import { userInfo } from "node:os";
+import { HoldfastError, NotFoundError, type Session, type StorageReader } from "@holdfast/core";
+import { principalOf } from "@holdfast/proto/view";
 
 import type { Io } from "../frame/command.ts";
 import { plainLine, table } from "../frame/plain-text.ts";
 import { agentPlaces, rulesFile } from "./agent-places.ts";
+import { loopStateOf } from "./workspaces/loop-state.ts";
 
 const RULE_CHARS = 2_000;
 
@@ -27,7 +31,12 @@ export function projectRulesOf(places: AgentPlaces): ProjectRules {
         pattern,
       })),
     add: (rule, session) =>
-      addProjectRule(rulesFile(places), places.project, { ...rule, session, at: Date.now() }),
+      addProjectRule(rulesFile(places), places.project, {
+        ...rule,
+        session,
+        principal: userOfMachine(),
+        at: Date.now(),
+      }),
   };
 }
 
@@ -42,14 +51,61 @@ const NO_RULES: ProjectRules = {
 export function listRules(io: Io): number {
   const places = agentPlaces(io);
   const kept = readProjectRules(rulesFile(places), places.project);
-  const rows = kept.map(({ decision, tool, pattern, session, at }, place) => [
+  const rows = kept.map(({ session, principal = "somebody", at, ...rule }, place) => [
     String(place + 1),
-    `${decision} ${plainLine(ruleText({ tool, pattern }), RULE_CHARS)}`,
-    `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC by the answer to ${plainLine(session, 60)}`,
+    lineOf(rule),
+    `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC by ${plainLine(principal, 60)}, in answer to ${plainLine(session, 60)}`,
   ]);
   const text = rows.length === 0 ? `no rules are kept for ${places.project}` : table(rows).join("\n");
   io.show({ project: places.project, rules: kept }, text);
   return 0;
+}
+
+/** The rules of one session: those of its project at its start, and those of answers since. At a coordinator its owner and admins answer. */
+export async function listSessionRules(
+  session: Session,
+  { reader, isElsewhere }: RulesPlace,
+  io: Io,
+): Promise<number> {
+  const { sessionId, placement } = session;
+  const { rules } = await loopStateOf(reader, session);
+  const kept = Array.isArray(rules) ? rules.filter(isRule) : [];
+  const principal = isElsewhere ? principalOf(placement?.owner, true) : userOfMachine();
+  const head = `given to ${sessionId} by ${plainLine(principal, 60)}`;
+  const text =
+    kept.length === 0
+      ? `the session ${sessionId} has no rules at its last checkpoint`
+      : table(kept.map((rule) => [lineOf(rule), head])).join("\n");
+  io.show({ session: sessionId, principal, rules: kept }, text);
+  return 0;
+}
+
+export interface RulesPlace {
+  readonly reader: StorageReader;
+  readonly isElsewhere: boolean;
+}
+
+function isRule(value: unknown): value is PermissionRule {
+  if (typeof value !== "object" || value === null) return false;
+  const { decision, tool, pattern } = value as Readonly<Record<string, unknown>>;
+  return (
+    typeof decision === "string" &&
+    typeof tool === "string" &&
+    (pattern === null || typeof pattern === "string")
+  );
+}
+
+function lineOf({ decision, tool, pattern }: PermissionRule): string {
+  return `${decision} ${plainLine(ruleText({ tool, pattern }), RULE_CHARS)}`;
+}
+
+/** The user who runs this process. Only that user can answer for sessions of a database of this machine. */
+function userOfMachine(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `user ${process.getuid?.() ?? "of this machine"}`; // A container may know no name.
+  }
 }
 
 export function revokeRules(wanted: readonly string[] | "all", io: Io): number {

@@ -1,6 +1,7 @@
 // Agents without code, run by the real command against a scripted model server.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { userInfo } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
@@ -87,7 +88,11 @@ test(
     expect((await run("inbox")).stdout).not.toContain("kept as a rule");
 
     expect((await run("rules", "list")).stdout).toMatch(
-      /^1 +allow shell\(echo:\*\) .* by the answer to r\n$/,
+      new RegExp(`^1 +allow shell\\(echo:\\*\\) .* UTC by ${userInfo().username}, in answer to r\n$`),
+    );
+    const ofSession = await run("rules", "list", "--session", "r");
+    expect(ofSession.stdout).toMatch(
+      /^allow shell\(echo one\) +given to r by \S+\nallow shell\(echo:\*\) +given to r by \S+\n$/,
     );
     expect((await run("run", file, "Run them.", "--session", "s", "--park")).code).toBe(0);
     expect(await questions("s")).toEqual(["Allow shell: echo two; echo three?"]);

@@ -28,6 +28,7 @@ const rule = (pattern: string, decision: KeptRule["decision"] = "allow"): KeptRu
   tool: "shell",
   pattern,
   session: "s",
+  principal: "ada",
   at: 1,
 });
 

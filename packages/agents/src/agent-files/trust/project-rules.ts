@@ -15,6 +15,8 @@ import { readUserFile } from "../user-file.ts";
 export interface KeptRule extends PermissionRule {
   /** The session whose question was answered. */
   readonly session: string;
+  /** The person who gave the answer, as the machine of the session knows this person. Rules of older versions have none. */
+  readonly principal?: string | undefined;
   /** The time of the answer's rule, in milliseconds since 1970. */
   readonly at: number;
 }
@@ -58,6 +60,7 @@ const keptRule = z.object({
   tool: z.string(),
   pattern: z.string().nullable(),
   session: z.string(),
+  principal: z.string().optional(),
   at: z.number(),
 });
 const file = z.object({ projects: z.record(z.string(), z.array(keptRule)) });
@@ -65,7 +68,8 @@ const file = z.object({ projects: z.record(z.string(), z.array(keptRule)) });
 function readAll(rulesFile: string): Rules {
   const found = readUserFile(rulesFile, {
     what: "permission rules",
-    expected: '{ "projects": { "/path": [{ "decision", "tool", "pattern", "session", "at" }] } }',
+    expected:
+      '{ "projects": { "/path": [{ "decision", "tool", "pattern", "session", "principal", "at" }] } }',
     fix: "correct or remove the file; without it, people are asked again",
     schema: file,
   });

@@ -4,28 +4,37 @@ import type { Command } from "../../frame/command.ts";
 export const rules: Command = {
   name: "rules",
   summary: "List and revoke the permission rules that you gave by answers",
-  usage: "rules list | rules revoke (NUMBER... | --all) | rules revoke --session ID",
+  usage: "rules list [--session ID] | rules revoke (NUMBER... | --all) | rules revoke --session ID",
   description:
     "`holdfast approve ID --for project` keeps an answer as a rule of the current project, in your data folder and never in the project. A " +
     "rule counts for sessions that start later. `--for session` keeps it in the session alone; `rules revoke --session ID` ends all rules " +
     "that a session has, from its next model call.",
   options: {
     all: { help: "revoke every rule of the project" },
-    session: { help: "end the rules of this session", value: "ID" },
+    session: { help: "list or end the rules of this session", value: "ID" },
   },
   examples: [
     ["rules list", "the rules of this project, with their numbers"],
+    ["rules list --session ses_019a", "the rules that a session works with"],
     ["rules revoke 2", "the second one; running sessions keep what they started with"],
     ["rules revoke --session ses_019a", "the session asks again"],
   ],
 
   async run(args, io) {
     const [action, ...rest] = args.positionals;
-    refuseForeignOptions(rules, { list: [], revoke: ["all", "session"] }, args);
-    const { listRules, revokeRules } = await import("../../agents/kept-rules.ts");
+    refuseForeignOptions(rules, { list: ["session"], revoke: ["all", "session"] }, args);
+    const { listRules, listSessionRules, revokeRules } = await import("../../agents/kept-rules.ts");
     if (action === "list") {
       takeNothing(rest, rules.usage);
-      return listRules(io);
+      const id = args.text("session");
+      if (id === undefined) return listRules(io);
+      const { findDatabase } = await import("../../place/project.ts");
+      const { withReaderOf } = await import("../../place/find-session.ts");
+      const database = findDatabase(args, io);
+      const isElsewhere = database.coordinator !== undefined;
+      return withReaderOf(database, id, (session, reader) =>
+        listSessionRules(session, { reader, isElsewhere }, io),
+      );
     }
     if (action !== "revoke") throw refuseAction("rules", action, ["list", "revoke"], rules.usage);
     const session = args.text("session");
