@@ -68,15 +68,12 @@ export async function loadAgent(
   const { path, chosen } = chosenAgent(fileAndName, cwd);
   const external = externalAgentName(path, { cwd, env });
   if (external !== undefined) {
-    const { loadExternalAgent } = await import("../agents/external-agents.ts");
-    if (!path.startsWith(EXTERNAL)) {
-      const { agentPlaces } = await import("../agents/agent-places.ts");
-      (await import("../agents/registry/doubled-names.ts")).refuseDoubledName(
-        external,
-        agentPlaces({ cwd, env }),
-      );
-    }
-    const agent = await loadExternalAgent(external, { cwd, env, servesOthers, profile }, name !== undefined);
+    const { loadNamedExternal } = await import("./loading/load-external.ts");
+    const options = { cwd, env, servesOthers, profile };
+    const agent = await loadNamedExternal(external, options, {
+      isMarked: path.startsWith(EXTERNAL),
+      isOfSession: name !== undefined,
+    });
     return { agent, file: `${EXTERNAL}${external}` };
   }
   const options = {
