@@ -43,6 +43,8 @@ const MAIN_VARIANTS: readonly (readonly [workload: string, unit: string, variant
   ["W6", "wakes/s", /^200 parked, 20 woken$/],
   ["W7", "ms", /from the agent$/],
   ["agent-turns", "ms CPU/turn", /^60 turns$/],
+  ["external-agent", "ms", /^from the request to the first text or call$/],
+  ["sandboxes", "ms", /: a command$/],
   ["tracing", "µs CPU/step", /^W3$/],
   ["budgets", "µs CPU/step", /^W3$/],
 ];

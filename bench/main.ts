@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
 import { availableParallelism, cpus, loadavg } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { inspect } from "node:util";
 import { HoldfastError, toHoldfastError, UsageError } from "@holdfast/core";
 import { exitCodeOf, makeLine, toJsonLine, toTable, type Line } from "./line.ts";
 import { readOptions, USAGE, type Options } from "./options.ts";
@@ -61,6 +62,7 @@ async function runAll({
     );
   }
   const lines: (Line & { readonly isGate: boolean })[] = [];
+  let isBroken = false;
   const stopServer = storages.includes("postgres") ? await provideServer(folder) : undefined;
   for (const storage of storages) {
     for (const workload of workloads) {
@@ -72,17 +74,23 @@ async function runAll({
       note(`${workload.id} ${storage}: ${workload.title}`);
       const size = (full: number, quick: number) => (isQuick ? quick : full);
       const bench: Bench = { storage, isQuick, repeats, folder, size };
-      for await (const measured of workload.run(bench)) {
-        // A smoke test meets or misses nothing.
-        const line = makeLine(workload.id, storage, isQuick ? { ...measured, isGoalMet: null } : measured);
-        lines.push({ ...line, isGate: workload.isGate === true });
-        if (isJson) process.stdout.write(`${toJsonLine(line)}\n`);
+      try {
+        for await (const measured of workload.run(bench)) {
+          // A smoke test meets or misses nothing.
+          const line = makeLine(workload.id, storage, isQuick ? { ...measured, isGoalMet: null } : measured);
+          lines.push({ ...line, isGate: workload.isGate === true });
+          if (isJson) process.stdout.write(`${toJsonLine(line)}\n`);
+        }
+      } catch (error) {
+        // The other workloads are measured all the same: a complete run takes an hour.
+        isBroken = true;
+        note(`${workload.id} ${storage}: FAILED, ${inspect(error)}`);
       }
     }
   }
   await stopServer?.();
   if (!isJson) process.stdout.write(`${toTable(lines)}\n`);
-  return exitCodeOf(lines);
+  return isBroken ? 1 : exitCodeOf(lines);
 }
 
 /** @throws UsageError when it cannot be written. */

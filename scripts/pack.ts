@@ -3,10 +3,10 @@
 // In the repository the manifests point at `src/*.ts`, which runs unbuilt. A published package has no sources: each
 // package is built, laid out in `dist/staging` with a manifest that points at `dist/*.js`, checked and packed there.
 //
-// Its modules are bundled (`bundle.ts`). Types stay a file per module, as no program waits for them.
+// Its modules are bundled (`bundle.ts`). Types stay a file per module, as no program waits for them. A package has those that its entries reach.
 
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, delimiter, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { publint } from "publint";
@@ -32,7 +32,8 @@ const packages = publishedPackages(root);
 rmSync(join(root, "dist"), { recursive: true, force: true });
 // Files of an earlier build whose sources are gone would be published.
 for (const { folder } of packages) rmSync(join(folder, "dist"), { recursive: true, force: true });
-await buildPage();
+// A workspace of some packages has no page.
+if (packages.some(({ manifest }) => manifest.name === "@holdfast/coordinator")) await buildPage();
 run("tsc", ["-b", "--force", "tsconfig.build.json"]);
 mkdirSync(target, { recursive: true });
 for (const { folder } of packages) {
@@ -46,9 +47,10 @@ async function pack(each: Package): Promise<void> {
   const { folder: from, manifest } = each;
   const to = join(staging, basename(from));
   mkdirSync(to, { recursive: true });
-  // The files that only tests share are built with the rest, and stay here.
-  const filter = (path: string) => !path.endsWith("/testing") && !path.endsWith(".js");
-  cpSync(join(from, "dist"), join(to, "dist"), { recursive: true, filter });
+  for (const path of typesOf(each)) {
+    mkdirSync(dirname(join(to, "dist", path)), { recursive: true });
+    cpSync(join(from, "dist", path), join(to, "dist", path));
+  }
   for (const [path, code] of await bundlePackage(each)) {
     mkdirSync(dirname(join(to, "dist", path)), { recursive: true });
     writeFileSync(join(to, "dist", path), code);
@@ -66,6 +68,22 @@ async function pack(each: Package): Promise<void> {
     .map((message) => formatMessage(message, pkg));
   if (problems.length > 0) fail(`${manifest.name}: ${problems.join("\n")}`);
   run("npm", ["pack", "--loglevel=error", "--pack-destination", target, to]);
+}
+
+/** The files of types that the entries of a package reach, by their paths below `dist`. */
+function typesOf({ folder, manifest }: Package): ReadonlySet<string> {
+  const dist = join(folder, "dist");
+  const found = new Set<string>();
+  const toRead = Object.values(manifest.exports).map((source) =>
+    source.replace(/^\.\/src\/(.*)\.ts$/, "$1.d.ts"),
+  );
+  for (let path = toRead.pop(); path !== undefined; path = toRead.pop()) {
+    if (found.has(path) || !existsSync(join(dist, path))) continue;
+    found.add(path);
+    for (const [, imported = ""] of readFileSync(join(dist, path), "utf8").matchAll(/"(\.[^"]*)\.[jt]s"/g))
+      toRead.push(join(dirname(path), `${imported}.d.ts`));
+  }
+  return found;
 }
 
 /** The manifest of the published package: built entry points, and nothing that only the repository needs. */

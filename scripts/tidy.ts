@@ -22,6 +22,7 @@ import {
   invariantsPointAtFiles,
 } from "./tidy/documents.ts";
 import { gitHasOptions } from "./tidy/git-calls.ts";
+import { headerName } from "./tidy/headers.ts";
 import { importDirection, noImportCycles, noTestLibraries } from "./tidy/imports.ts";
 import { labelUnique } from "./tidy/labels.ts";
 import { plainWords, plainWordsOffences } from "./tidy/plain-words.ts";
@@ -59,6 +60,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   clause: clausesHaveTests,
   invariant: invariantsPointAtFiles,
   "label-unique": labelUnique,
+  "header-name": headerName,
   "commit-subject": commitSubjects,
   changelog: changelogShape,
   "command-help": commandsHaveHelp,

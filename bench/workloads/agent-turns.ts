@@ -1,6 +1,7 @@
 // `agent-turns`: the turns of an agent file, each with a model call and a file that is read. The model answers at once.
 //
-// The floor of a late turn is an early turn of the same session. The CPU of the model's stand-in is not counted.
+// The floor of a late turn is an early turn of the same session. The floor of a long session's resume is that of a short one. The CPU of the
+// model's stand-in is not counted.
 
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,28 +17,35 @@ import {
 import type { AgentStorage } from "@holdfast/core";
 import { createRuntime } from "@holdfast/runtime";
 import type { Measured } from "../line.ts";
-import { assertDone, median } from "../measure.ts";
+import { assertDone, inTurns, median, nowMs, until } from "../measure.ts";
 import { withStorage } from "../storages.ts";
 import type { Bench, Workload } from "../workload.ts";
 
 /** The tokens that the model reads in one call. A boundary is made about every 40 turns. */
 const WINDOW = 60_000;
 const LINES = "0123456789abcdef\n".repeat(120);
+const RESUME_GOAL_MS = 300;
 const AGENT = "---\nname: reader\ndescription: Reads files.\nmaxTurns: 10000\n---\nYou read files.\n";
+const CONVERSATION = AGENT.replace("---\nYou", "holdfast:\n  conversation: true\n---\nYou");
 
 export const agentTurns: Workload = {
   id: "agent-turns",
   title: "turns of an agent file, with context boundaries",
   refuses: (storage) => (storage === "postgres" ? "it is not measured with a server" : undefined),
   async *run(bench) {
+    if (bench.storage === "sqlite") yield await measureResume(bench);
     yield withStorage(bench.storage, bench.folder, ({ storage }) => measure(bench, storage));
   },
 };
 
-async function measure(bench: Bench, storage: AgentStorage): Promise<Measured> {
-  const count = bench.size(2_000, 60);
+/** An agent that reads so many files of a new folder, and its model. */
+async function readerOf(
+  bench: Bench,
+  count: number,
+  text = AGENT,
+): Promise<{ readonly agent: ReturnType<ModelLoop["agent"]>; readonly model: Reader }> {
   const folder = await mkdtemp(join(bench.folder, "agent-turns-"));
-  await writeFile(join(folder, "reader.md"), AGENT);
+  await writeFile(join(folder, "reader.md"), text);
   await Promise.all(
     Array.from({ length: count }, (_, turn) =>
       writeFile(join(folder, `${turn}.txt`), `part ${turn}\n${LINES}`),
@@ -50,7 +58,46 @@ async function measure(bench: Bench, storage: AgentStorage): Promise<Measured> {
     root: folder,
     contextWindow: () => WINDOW,
   });
-  const agent = loop.agent(recordOf(join(folder, "reader.md")));
+  return { agent: loop.agent(recordOf(join(folder, "reader.md"))), model };
+}
+
+/** From the request that wakes a conversation, in a process that does not know it yet, to its request of the model. */
+async function measureResume(bench: Bench): Promise<Measured> {
+  const resumeMs = (turns: number): Promise<number> =>
+    withStorage("sqlite", bench.folder, async ({ storage }) => {
+      const { agent, model } = await readerOf(bench, turns, CONVERSATION);
+      const before = createRuntime({ storage, agents: [agent] });
+      const { sessionId } = await before.start(agent, "Read all files.");
+      await until("the first answer", () => model.answers === 1);
+      await before.close();
+      const after = createRuntime({ storage, agents: [agent] });
+      const startedAt = nowMs();
+      await after.handle(sessionId).signal("next_input", "Say it again.");
+      await until("the second answer", () => model.answers === 2);
+      await after.close();
+      return model.askedAt - startedAt;
+    });
+  const turns = bench.size(200, 10);
+  const repeats = bench.isQuick ? 1 : bench.repeats;
+  const { ours, floors } = await inTurns(
+    repeats,
+    () => resumeMs(turns),
+    () => resumeMs(1),
+  );
+  const value = median(ours);
+  return {
+    variant: `resume after ${turns} turns`,
+    unit: "ms",
+    value,
+    floor: median(floors),
+    goal: `<= ${RESUME_GOAL_MS} ms`,
+    isGoalMet: value <= RESUME_GOAL_MS,
+  };
+}
+
+async function measure(bench: Bench, storage: AgentStorage): Promise<Measured> {
+  const count = bench.size(2_000, 60);
+  const { agent, model } = await readerOf(bench, count);
   const runtime = createRuntime({ storage, agents: [agent] });
   const handle = await runtime.start(agent, "Read all files.");
   assertDone("the session", await handle.result(), `${count} files`);
@@ -84,6 +131,9 @@ class Reader {
   readonly turnMs: number[] = [];
   /** The tokens of the longest request. */
   longest = 0;
+  /** Final texts until now, and when the last request came. */
+  answers = 0;
+  askedAt = 0;
   readonly #count: number;
   #next = 0;
   #since: number | undefined;
@@ -100,6 +150,7 @@ class Reader {
     describe: () => "a model of the bench",
     generate: (request) => {
       const now = cpuMs();
+      this.askedAt = nowMs();
       if (this.#since !== undefined) this.turnMs.push(now - this.#since);
       const tokens = Math.ceil(JSON.stringify(request).length / 3);
       this.longest = Math.max(this.longest, tokens);
@@ -113,6 +164,7 @@ class Reader {
     const usage = { inputTokens, outputTokens: 20, cacheReadTokens: 0, cacheWriteTokens: 0 };
     const said = { text: "", toolCalls: [], finishReason: "stop", usage, model: "bench/reader" } as const;
     if (isSummary) return { ...said, text: `Files up to ${this.#next} are read.` };
+    if (this.#next >= this.#count) this.answers++;
     if (this.#next >= this.#count) return { ...said, text: `${this.#count} files` };
     const turn = this.#next++;
     const call = { id: `call_${turn}`, name: "read_file", input: { path: `${turn}.txt` } };

@@ -4,6 +4,7 @@ import type { Workload } from "../workload.ts";
 import { budgets, tracing } from "./additions.ts";
 import { agentStart } from "./agent-start.ts";
 import { agentTurns } from "./agent-turns.ts";
+import { externalAgentTurns } from "./external-agent.ts";
 import { families } from "./families.ts";
 import { fleet } from "./fleet.ts";
 import { growth } from "./growth.ts";
@@ -15,6 +16,7 @@ import { parallel } from "./parallel.ts";
 import { parked } from "./parked.ts";
 import { parking } from "./parking.ts";
 import { restart } from "./restart.ts";
+import { sandboxes } from "./sandboxes.ts";
 import { sequential } from "./sequential.ts";
 import { sessions } from "./sessions.ts";
 import { signals } from "./signals.ts";
@@ -39,6 +41,8 @@ export const WORKLOADS: readonly Workload[] = [
   budgets,
   agentStart,
   agentTurns,
+  externalAgentTurns,
+  sandboxes,
   growth,
   localStack,
   localLimits,

@@ -1,27 +1,30 @@
 // A fresh copy of the example repository, with its first commit.
 
 import { execFile } from "node:child_process";
-import { cp, mkdir } from "node:fs/promises";
+import { appendFile, cp, mkdir } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
 const FIXTURE = fileURLToPath(new URL("./fixture/", import.meta.url));
-const PERSON = [
-  "-c",
-  "user.name=Example",
-  "-c",
-  "user.email=example@holdfast.invalid",
-  "-c",
-  "commit.gpgSign=false",
-];
+/** An author, and nothing that the user's own configuration would run at a commit. */
+const CONFIG = `[user]
+	name = Example
+	email = example@holdfast.invalid
+[commit]
+	gpgSign = false
+[core]
+	hooksPath = /dev/null
+`;
 
 /** @param folder must not exist yet. */
 export async function copyFixture(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   await cp(FIXTURE, folder, { recursive: true });
   await git(folder, "init", "--quiet", "--initial-branch=main");
+  await appendFile(join(folder, ".git/config"), CONFIG);
   await git(folder, "add", "--all");
-  await git(folder, ...PERSON, "commit", "--quiet", "--no-verify", "--message=The till, as it is");
+  await git(folder, "commit", "--quiet", "--message=The till, as it is");
 }
 
 export async function git(folder: string, ...args: readonly string[]): Promise<string> {

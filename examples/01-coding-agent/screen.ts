@@ -1,26 +1,28 @@
 // The `screen` of a session for a person: the model's words as they come, each tool call in one line, and the plan.
 
 import { createInterface } from "node:readline/promises";
-import { describeEnd, type ExecutionEnd } from "@holdfast/agents";
+import { describeEnd, type ExecutionEnd, type ModelReply } from "@holdfast/agents";
 import { readApproval, type AgentTracer, type Approval, type TraceEvent } from "holdfast";
 
-export interface Plan {
-  readonly summary: string;
-  readonly steps: readonly string[];
+export interface Question {
+  readonly prompt: string;
+  /** The plan that it is about. */
+  readonly plan: string | undefined;
 }
 
 export interface ScreenOptions {
   readonly write: (text: string) => void;
   /** The session asks for an approval, and can be answered. */
-  readonly onQuestion: (sessionId: string, plan: Plan | undefined) => void;
+  readonly onQuestion: (sessionId: string, question: Question) => void;
   /** It no longer asks: answered from here, or from another terminal. */
   readonly onAnswered: () => void;
+  readonly onReply?: (reply: ModelReply) => void;
 }
 
 /** Shows a session while it runs. The output of models and commands is shown without control characters. */
-export function screen({ write, onQuestion, onAnswered }: ScreenOptions): AgentTracer {
+export function screen({ write, onQuestion, onAnswered, onReply }: ScreenOptions): AgentTracer {
   const inputs = new Map<string, unknown>();
-  let plan: Plan | undefined;
+  let plan: string | undefined;
   /** The name of the open question. */
   let question: string | undefined;
   let isMidLine = false;
@@ -46,16 +48,18 @@ export function screen({ write, onQuestion, onAnswered }: ScreenOptions): AgentT
           isMidLine = true;
           break;
         case "task_ended":
-          if (event.kind === "model") plan = planOf(parse(event.output)) ?? plan;
-          if (event.kind !== "model" || event.outcome !== "completed")
-            line(toolLine(event, inputs.get(event.taskId)));
+          if (event.kind === "model" && event.outcome === "completed") {
+            const reply = parse(event.output) as ModelReply;
+            plan = planOf(reply);
+            onReply?.(reply);
+          } else line(toolLine(event, inputs.get(event.taskId)));
           inputs.delete(event.taskId);
           break;
         case "waiting": {
           const wait = event.waits.find(({ type }) => type === "input");
           if (wait?.type !== "input" || wait.name === question) break;
           question = wait.name;
-          onQuestion(event.sessionId, plan);
+          onQuestion(event.sessionId, { prompt: wait.prompt, plan });
           break;
         }
         case "warned":
@@ -68,18 +72,16 @@ export function screen({ write, onQuestion, onAnswered }: ScreenOptions): AgentT
 }
 
 /** Ask on the terminal. `undefined` when the question was taken back. */
-export async function askPerson(signal: AbortSignal): Promise<Approval | undefined> {
+export async function askPerson(prompt: string, signal: AbortSignal): Promise<Approval | undefined> {
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
   // Readline would keep Ctrl-C to itself.
   terminal.on("SIGINT", () => process.emit("SIGINT"));
   try {
     for (;;) {
-      const approval = readApproval(await terminal.question("Approve? [y/n, and why] ", { signal }));
+      const approval = readApproval(await terminal.question(`${plain(prompt)} [y/n, and why] `, { signal }));
       if (approval === undefined) continue;
       if (approval.approved || approval.reason !== undefined) return approval;
-      const reason = (
-        await terminal.question("Why not? (the agent revises its plan with it) ", { signal })
-      ).trim();
+      const reason = (await terminal.question("Why not? (the agent is told) ", { signal })).trim();
       return reason === "" ? { approved: false } : { approved: false, reason };
     }
   } catch (error) {
@@ -90,10 +92,8 @@ export async function askPerson(signal: AbortSignal): Promise<Approval | undefin
   }
 }
 
-export function showPlan(plan: Plan | undefined): string {
-  if (plan === undefined) return "The agent asks for an approval.\n";
-  const steps = plan.steps.map((step, index) => `  ${index + 1}. ${plain(step)}`);
-  return ["The plan:", `  ${plain(plan.summary)}`, ...steps, ""].join("\n");
+export function showPlan(plan: string): string {
+  return `The plan:\n${plain(plan).replaceAll(/^(?=.)/gm, "  ")}\n`;
 }
 
 /** Without control and formatting characters, which could move the cursor or hide what is there. */
@@ -122,13 +122,9 @@ function endOf(output: unknown): ExecutionEnd | undefined {
   return (output as { end?: ExecutionEnd } | null | undefined)?.end;
 }
 
-function planOf(output: unknown): Plan | undefined {
-  const calls =
-    (output as { toolCalls?: readonly { name: string; input: unknown }[] } | null | undefined)?.toolCalls ??
-    [];
-  const input = calls.find((call) => call.name === "propose_plan")?.input as Partial<Plan> | undefined;
-  const isPlan = typeof input?.summary === "string" && Array.isArray(input.steps);
-  return isPlan ? { summary: input.summary ?? "", steps: (input.steps ?? []).map(String) } : undefined;
+function planOf({ toolCalls }: ModelReply): string | undefined {
+  const plan = toolCalls.find(({ name }) => name === "propose_plan")?.input["plan"];
+  return typeof plan === "string" ? plan : undefined;
 }
 
 /** Inputs and outputs are traced as the text that is recorded. */

@@ -7,26 +7,18 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import {
-  CODING_LIMITS,
-  dollars,
-  modelPrices,
-  openWorkspace,
-  type CodingReport,
-  type ModelProvider,
-} from "@holdfast/agents";
+import { modelPrices, openWorkspace, type ModelProvider, type ModelReply } from "@holdfast/agents";
 import { exitCodeOf, toHoldfastError } from "@holdfast/core";
 import { withSqliteStorage } from "@holdfast/storage/sqlite";
 import { createRuntime, HoldfastError, type AgentStorage, type Runtime, type SessionHandle } from "holdfast";
-import agent, { notice } from "./agent.ts";
-import { copyFixture } from "./fixture.ts";
+import agent, { notice, record, type CodingInput, type CodingOutput } from "./agent.ts";
+import { copyFixture, git } from "./fixture.ts";
 import { chooseModel, SCRIPT_NOTICE } from "./model.ts";
-import { askPerson, plain, screen, showPlan, type Plan } from "./screen.ts";
+import { askPerson, plain, screen, showPlan, type Question } from "./screen.ts";
 
 /** The spending limit of the agent, when the price of its model is known. */
 const COST_MICRO_USD = 2_000_000;
-/** A bound of the session itself, far above the model calls that the agent allows itself. */
-const SESSION_TURNS = 10 * CODING_LIMITS.turns;
+const TASK = "A test of this repository fails. Find out why, and correct the code so that all tests pass.";
 const here = dirname(fileURLToPath(import.meta.url));
 const database = resolve(process.env["HOLDFAST_DB"] ?? join(here, "../../.holdfast/holdfast.db"));
 const isTerminal = process.stdin.isTTY && process.stdout.isTTY;
@@ -68,11 +60,14 @@ async function main(): Promise<number> {
   // Before anything else is asked for or stored: is it there?
   const own = repo === undefined ? undefined : await openWorkspace({ root: resolve(repo) });
   const model = announceModel(own !== undefined);
-  const input = { repo: repo === undefined ? await freshCopy() : resolve(repo) };
-  const workspace = own ?? (await openWorkspace({ root: input.repo }));
+  const folder = own?.root ?? (await freshCopy());
+  if (own !== undefined) await refuseUnclean(folder);
+  const workspace = own ?? (await openWorkspace({ root: folder }));
   say(`Repository: ${workspace.describe()}`);
   await mkdir(dirname(database), { recursive: true });
-  return withSqliteStorage({ path: database }, ({ storage }) => runSession(storage, input, model));
+  return withSqliteStorage({ path: database }, ({ storage }) =>
+    runSession(storage, { repo: folder, text: TASK }, model),
+  );
 }
 
 function parseOptions(): { readonly repo?: string; readonly help?: boolean } {
@@ -88,11 +83,11 @@ function announceModel(isOwnRepository: boolean): ModelProvider {
   const model = chooseModel(process.env);
   notice.isShown = true;
   if (!model.isScripted) {
-    const { tokens, turns } = CODING_LIMITS;
+    const tokens = record.budget?.maxTokens?.toLocaleString("en");
     const cap = model.isPriced
       ? `no call that could bring it above ${dollars(COST_MICRO_USD)}`
-      : `its price is not known, so no further call once ${tokens.toLocaleString("en")} tokens are used`;
-    say(`Model: ${model.describe()}. Cap: ${cap}, and at most ${turns} calls.`);
+      : `its price is not known, so no call that could bring it above ${tokens} tokens`;
+    say(`Model: ${model.describe()}. Cap: ${cap}, and it asks after ${record.turnsMax} calls.`);
   } else if (isOwnRepository) {
     throw new HoldfastError(
       "config_invalid",
@@ -108,6 +103,21 @@ function announceModel(isOwnRepository: boolean): ModelProvider {
   return model;
 }
 
+/** The agent's commit must hold the agent's changes only. */
+async function refuseUnclean(folder: string): Promise<void> {
+  const changes = await git(folder, "status", "--porcelain").catch(() => {
+    throw new HoldfastError("invalid_input", `${folder} is not a git repository`, {
+      fix: "name a folder that is one, with --repo",
+    });
+  });
+  if (changes === "") return;
+  const [first = "", ...others] = changes.split("\n").map((line) => plain(line).trim());
+  throw new HoldfastError("invalid_input", `${folder} has changes that are not committed`, {
+    got: others.length === 0 ? first : `${first}, and ${others.length} more`,
+    fix: "commit or stash them (git stash -u), so that they do not get into the agent's commit",
+  });
+}
+
 async function freshCopy(): Promise<string> {
   const work = join(dirname(database), "work");
   await mkdir(work, { recursive: true });
@@ -121,37 +131,34 @@ async function freshCopy(): Promise<string> {
   return folder;
 }
 
-async function runSession(
-  storage: AgentStorage,
-  input: { readonly repo: string },
-  model: ModelProvider,
-): Promise<number> {
+async function runSession(storage: AgentStorage, input: CodingInput, model: ModelProvider): Promise<number> {
   let question = new AbortController();
   const parked = Promise.withResolvers<"parked">();
-  const ask = async (sessionId: string, plan: Plan | undefined): Promise<void> => {
-    say(`\n${showPlan(plan)}`);
-    if (isTerminal) await answerOnTerminal(runtime, sessionId, question.signal);
-    else if (model.isScripted) await approveScript(runtime, sessionId);
+  const replies: ModelReply[] = [];
+  const ask = async (sessionId: string, { prompt, plan }: Question): Promise<void> => {
+    say(plan === undefined ? "" : `\n${showPlan(plan)}`);
+    if (isTerminal) await answerOnTerminal(runtime, sessionId, prompt, question.signal);
+    else if (model.isScripted && plan !== undefined) await approveScript(runtime, sessionId);
     else parked.resolve("parked");
   };
   const tracer = screen({
     write: (text) => void process.stdout.write(text),
-    onQuestion: (sessionId, plan) => void ask(sessionId, plan).catch(() => {}),
+    onQuestion: (sessionId, asked) => void ask(sessionId, asked).catch(() => {}),
     onAnswered: () => {
       question.abort();
       question = new AbortController();
     },
+    onReply: (reply) => void replies.push(reply),
   });
   const runtime: Runtime = createRuntime({ storage, tracer, adopt: false, prices: modelPrices() });
   const stopped = onInterrupt();
   try {
-    const cost = chooseModel(process.env).isPriced ? { maxCostMicroUsd: COST_MICRO_USD } : {};
-    const budget = { maxTurns: SESSION_TURNS, ...cost };
+    const budget = { ...record.budget, ...(model.isPriced ? { maxCostMicroUsd: COST_MICRO_USD } : {}) };
     const handle = await runtime.start(agent, input, { file: join(here, "agent.ts"), budget });
     say(`Session: ${handle.sessionId}`);
     const report = await Promise.race([handle.result(), stopped.promise, parked.promise]);
     if (report === "parked") return reportParked(handle);
-    if (report !== "stopped") return reportResult(report, handle);
+    if (report !== "stopped") return await reportResult(report, input, replies, handle);
     question.abort();
     say(
       `\nStopped. Everything that was committed is kept. Go on with:\n  ${command(`resume ${handle.sessionId}`)}`,
@@ -164,8 +171,13 @@ async function runSession(
 }
 
 /** A person answers here, or from another terminal. */
-async function answerOnTerminal(runtime: Runtime, sessionId: string, signal: AbortSignal): Promise<void> {
-  const approval = await askPerson(signal);
+async function answerOnTerminal(
+  runtime: Runtime,
+  sessionId: string,
+  prompt: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const approval = await askPerson(prompt, signal);
   if (approval !== undefined) await runtime.answer(sessionId, approval);
 }
 
@@ -182,20 +194,39 @@ function reportParked({ sessionId }: SessionHandle): number {
   return 0;
 }
 
-function reportResult(report: CodingReport, { sessionId }: SessionHandle): number {
-  const { status, summary, commit, filesChanged, turns, model, usage } = report;
-  const cost = usage.costMicroUsd === 0 ? "" : `, ${dollars(usage.costMicroUsd)}`;
+async function reportResult(
+  { status, summary, commit }: CodingOutput,
+  { repo = "." }: CodingInput,
+  replies: readonly ModelReply[],
+  { sessionId }: SessionHandle,
+): Promise<number> {
+  const sum = (of: (reply: ModelReply) => number): number =>
+    replies.reduce((total, reply) => total + of(reply), 0);
+  const costMicroUsd = sum(({ usage }) => usage.costMicroUsd ?? 0);
+  const cost = costMicroUsd === 0 ? "" : `, ${dollars(costMicroUsd)}`;
   say("");
   say(`${status}: ${plain(summary)}`);
-  if (commit !== null) say(`Commit: ${commit} (${filesChanged.map(plain).join(", ")})`);
+  if (commit !== null) say(`Commit: ${commit} (${await filesOf(repo, commit)})`);
   say(
-    `Model: ${model ?? "none was asked"}, ${turns} calls, ${usage.inputTokens} tokens in, ${usage.outputTokens} out${cost}`,
+    `Model: ${replies.at(-1)?.model}, ${replies.length} calls, ${sum(({ usage }) => usage.inputTokens)} tokens in, ${sum(({ usage }) => usage.outputTokens)} out${cost}`,
   );
   say("");
   say(`Session: ${sessionId}. Look at it with:`);
   say(`  ${command(`show ${sessionId}`)}`);
   say(`  ${command(`logs ${sessionId}`)}`);
   return status === "stopped" ? 1 : 0;
+}
+
+/** The files of a commit. A model may also name one that is not there. */
+async function filesOf(repo: string, commit: string): Promise<string> {
+  const files = await git(repo, "diff-tree", "--root", "--no-commit-id", "--name-only", "-r", commit).catch(
+    () => "it is not in the repository",
+  );
+  return plain(files).replaceAll("\n", ", ");
+}
+
+function dollars(microUsd: number): string {
+  return `$${(microUsd / 1e6).toFixed(2)}`;
 }
 
 /** Ctrl-C once ends it cleanly, twice at once. */

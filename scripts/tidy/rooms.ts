@@ -52,7 +52,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["sandboxes", "agent-files/format", "mcp", "web"],
     ["tasks"],
     ["model-loop", "agent-files/dialects", "skills", "contents", "environments", "worktrees"],
-    ["coding-agent", "agent-files", "external-agents"],
+    ["agent-files", "external-agents"],
     ["agent-files/servers"],
     ["scripts", "hook-files"],
     ["capabilities"],

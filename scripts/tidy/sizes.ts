@@ -20,10 +20,6 @@ const LONG_FILES: LongFiles = {
     lines: 490,
     why: "tests of one task against each kind of model server",
   },
-  "packages/agents/src/coding-agent.test.ts": {
-    lines: 456,
-    why: "one agent, from its first question to its commit",
-  },
   "packages/runner/src/executors/executor-agent.test.ts": {
     lines: 454,
     why: "one executor, in all of its ends",

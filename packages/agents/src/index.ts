@@ -89,18 +89,6 @@ export {
 export { defineTool, type Tool, type ToolContext, type ToolOutcome } from "./model-loop/tools/tool.ts";
 export { taskTool } from "./model-loop/tools/task-tool.ts";
 
-export { createCodingAgent } from "./coding-agent.ts";
-export {
-  CODING_LIMITS,
-  dollars,
-  type CodingAgentOptions,
-  type CodingInput,
-  type CodingLimits,
-  type CodingReport,
-  type SpentUsage,
-} from "./coding-agent/coding-session.ts";
-export { type RepositoryFacts } from "./coding-agent/inspect-repository.ts";
-
 export { AcpAgent, type AcpAgentOptions } from "./external-agents/acp/acp-agent.ts";
 export { ACP_AGENTS, type AcpAgentFacts } from "./external-agents/acp/acp-quirks.ts";
 export { chooseInstall, type AgentInstall } from "./external-agents/registry/registry-file.ts";
@@ -127,6 +115,7 @@ export {
   type Delivery,
   type ExternalAgent,
   type ExternalAgentCapabilities,
+  type ChosenProgram,
   type ExternalAgentProtocol,
   type ExternalEnd,
   type ExternalEvent,
@@ -169,8 +158,9 @@ export { ruleText, type ProjectRules } from "./model-loop/permission/ask-permiss
 export { distrustFolder, isTrusted, trustFolder } from "./agent-files/trust/trusted-folders.ts";
 export { webCapability } from "./capabilities/web-capability.ts";
 export { mcpCapability } from "./capabilities/mcp-capability.ts";
-export { withMcpServers } from "./capabilities/session-servers.ts";
+export { variablesOfServers, withMcpServers } from "./capabilities/session-servers.ts";
 export { McpServers } from "./mcp/mcp-servers.ts";
+export { variablesOfServer } from "./mcp/server-texts.ts";
 export { fillPlaceholders } from "./mcp/placeholders.ts";
 export { signInKey, type SignInStore } from "./mcp/sign-in/sign-in-record.ts";
 export {
@@ -184,8 +174,18 @@ export {
 export { mcpPlace, readMcpFiles, type McpFile, type McpPlace } from "./agent-files/servers/mcp-files.ts";
 export { addMcpServer, checkServerName, removeMcpServer } from "./agent-files/servers/mcp-registry.ts";
 export { describeServer, type DescribedServer } from "./capabilities/describe-server.ts";
-export { approveSkills, findSkills, readSkill, SKILL_FILE, type Skill } from "./agent-files/skills.ts";
-export { readFolderContent } from "./contents/folder-content.ts";
+export { findPlugins, type Plugin } from "./agent-files/plugins/plugins.ts";
+export { compareContents } from "./contents/compare-contents.ts";
+export { findHiddenText } from "./contents/hidden-text.ts";
+export {
+  approvedContent,
+  approveSkills,
+  findSkills,
+  readSkill,
+  SKILL_FILE,
+  type Skill,
+} from "./agent-files/skills.ts";
+export { readFolderContent, type FolderContent } from "./contents/folder-content.ts";
 export {
   contentOfVersion,
   findScripts,
@@ -209,6 +209,8 @@ export {
   type Environments,
 } from "./environments/environment-file.ts";
 export {
+  secretsOfBegun,
+  serverEnvironment,
   sessionEnvironment,
   type GivenEnvironment,
   type SessionEnvironment,

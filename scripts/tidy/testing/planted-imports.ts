@@ -62,14 +62,14 @@ export const inImports: readonly Planted[] = [
     rule: "room-direction",
     promise: "a room imports from a room above it, also a type",
     wrong: {
-      "packages/agents/src/tasks/a.ts": 'import type { B } from "../coding-agent/b.ts";',
-      "packages/agents/src/coding-agent/b.ts": "",
+      "packages/agents/src/tasks/a.ts": 'import type { B } from "../model-loop/b.ts";',
+      "packages/agents/src/model-loop/b.ts": "",
     },
     right: {
-      "packages/agents/src/coding-agent/a.ts": 'import "./c.ts"; import type { B } from "../tasks/b.ts";',
-      "packages/agents/src/tasks/a.test.ts": 'import "../coding-agent/a.ts";',
-      "packages/agents/src/tasks/testing/a.ts": 'import "../../coding-agent/a.ts";',
-      "packages/agents/src/index.ts": 'export * from "./coding-agent/a.ts";',
+      "packages/agents/src/model-loop/a.ts": 'import "./c.ts"; import type { B } from "../tasks/b.ts";',
+      "packages/agents/src/tasks/a.test.ts": 'import "../model-loop/a.ts";',
+      "packages/agents/src/tasks/testing/a.ts": 'import "../../model-loop/a.ts";',
+      "packages/agents/src/index.ts": 'export * from "./model-loop/a.ts";',
     },
   },
   {

@@ -79,6 +79,19 @@ export const inWords: readonly Planted[] = [
     at: "commit",
   })),
   {
+    rule: "header-name",
+    promise: "a header begins with the old name of a function",
+    wrong: {
+      "packages/core/src/a.ts":
+        "// `readRow`, `writeRow`: rows.\n\nexport function readRow() {}\n// writeRow",
+    },
+    right: {
+      "packages/core/src/a.ts":
+        "// `readRow` and `writeRow`: rows, for `other`.\n\nexport function readRow() {}\nexport const writeRow = 1;",
+      "packages/core/src/b.ts": "// Rows, read by `readRow`.\n\nf();",
+    },
+  },
+  {
     rule: "label-unique",
     promise: "a promise is defined twice",
     wrong: { "ARCHITECTURE.md": "| H1 | one |\n| H2 | two |\n| H1 | three |\n" },

@@ -1,4 +1,4 @@
-// The folders with agent files of a project and of a user (`agentFolders`), and the files in them.
+// The folders with agent files of a project and of a user and the files in them (`findAgentFiles`).
 
 import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, extname, join, resolve, sep } from "node:path";

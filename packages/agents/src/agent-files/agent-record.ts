@@ -41,6 +41,10 @@ type McpServerAddress =
       readonly command: string;
       readonly args: readonly string[];
       readonly env: Readonly<Record<string, string>>;
+      /** The absolute folder in which it starts, that of a plugin. Without it the folder of the session. */
+      readonly cwd?: string;
+      /** A folder of its own that is made before it starts. */
+      readonly dataFolder?: string;
     }
   | {
       readonly type: "http";
@@ -175,4 +179,10 @@ export interface AgentProfile {
   readonly mcpServers?: Readonly<Record<string, unknown>> | undefined;
   /** The external agents that its sessions may start. */
   readonly agents?: readonly string[] | undefined;
+  /** The agent's program: an absolute path, or a name on the PATH. */
+  readonly program?: string | undefined;
+  /** The names of variables that the program gets of the user's environment, besides those that it always gets. */
+  readonly variables?: readonly string[] | undefined;
+  /** The names of variables whose values are keys, which are replaced in everything that is recorded. The program gets them, too. */
+  readonly keys?: readonly string[] | undefined;
 }

@@ -2,7 +2,7 @@
 //
 //   load-agent-file-1. A file with a problem or a refused field has no record. Nothing here throws for a wrong file, so that one broken
 //       file never breaks a list.
-//   load-agent-file-2. A file of a project is inside the project when links are followed.
+//   load-agent-file-2. A file of a project is a problem if its real path is outside of the project, or if other users may write it.
 
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, statSync } from "node:fs";
@@ -96,7 +96,8 @@ function readDialect(dialect: Dialect, parsed: ParsedFile, draft: AgentDraft, re
   }
   if (draft.description === "" && !Object.hasOwn(parsed.values, "description"))
     report.add(["description"], "refused", "it is missing: say in a sentence when to use the agent");
-  if (draft.prompt === "" && dialect.mayLackPrompt !== true)
+  // An agent without a model needs no prompt.
+  if (draft.prompt === "" && draft.script === undefined && dialect.mayLackPrompt !== true)
     report.add(
       [dialect.promptField ?? "prompt"],
       "refused",

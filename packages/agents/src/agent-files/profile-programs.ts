@@ -9,6 +9,17 @@ const variable = z.string().regex(/^[A-Za-z_]\w{0,127}$/, "expected the name of 
 const command = z.tuple([text], text);
 const variables = z.array(variable).max(50).optional();
 
+/** The fields by which a profile chooses the program of an agent that Holdfast knows, and what this program gets. */
+export const CHOICE_FIELDS = {
+  program: z
+    .string()
+    .regex(/^(\/[^\0]+|[^/\0]+)$/, "expected an absolute path, or a name on the PATH")
+    .max(1_000)
+    .optional(),
+  variables,
+  keys: variables,
+};
+
 /** The fields, by their names in the file. */
 export const PROGRAM_FIELDS = {
   a2a: z
@@ -62,8 +73,11 @@ export function isProgram(fields: object): boolean {
 
 /** profile-programs-1. @returns why a field cannot stand in a profile that is an agent of its own. */
 export function whyNotBeside(field: string, fields: Readonly<Record<string, unknown>>): string | undefined {
-  if (!isProgram(fields))
+  if (!isProgram(fields)) {
+    if (field === "program" && fields["agent"] === undefined)
+      return "not without `agent`: a program speaks the protocol of one agent";
     return field === "description" ? "only for a profile with a2a, mcp, custom or harness" : undefined;
+  }
   if (!BESIDE.includes(field)) return "not in a profile that is an agent of its own";
   const [first = ""] = programsOf(fields);
   if (field === "agents") return STARTING.includes(first) ? undefined : `not beside ${first}`;

@@ -47,6 +47,26 @@ test("a profile of the user may permit, and counts before that of a project", ()
   });
 });
 
+test("a profile of the user may choose a program, and the variables that it gets", () => {
+  write(
+    "home",
+    "bedrock.yaml",
+    "agent: claude-code\nprogram: /opt/claude\nvariables: [AWS_PROFILE]\nkeys: [MY_KEY]\n",
+  );
+  expect(findProfile("bedrock", places)).toEqual({
+    name: "bedrock",
+    agent: "claude-code",
+    program: "/opt/claude",
+    variables: ["AWS_PROFILE"],
+    keys: ["MY_KEY"],
+    rules: [],
+  });
+  const [file] = readProfiles(places);
+  expect(file?.verdicts.map(({ field, verdict }) => `${field} ${verdict}`)).toEqual(
+    ["agent", "program", "variables", "keys"].map((field) => `${field} honoured`),
+  );
+});
+
 test("a profile of a project counts once the user trusts the project, and restricts", () => {
   write("project", "slow.yaml", "agent: codex\nmodel: m\npermissionMode: plan\n");
   expect(() => findProfile("slow", places)).toThrow("a project that you do not trust");
@@ -59,6 +79,9 @@ test.each([
   ["allowedTools", "allowedTools: [shell]"],
   ["settings", "settings: {permissions: {allow: [Bash]}}"],
   ["mcpServers", "mcpServers: {s: {command: sh}}"],
+  ["program", "agent: codex\nprogram: /tmp/codex"],
+  ["variables", "variables: [NODE_OPTIONS]"],
+  ["keys", "keys: [AWS_SECRET_ACCESS_KEY]"],
   ["a2a", "a2a: {url: 'https://agent.example'}"],
   ["mcp", "mcp: {command: [sh], tool: t}"],
   ["custom", "custom: {command: [sh], protocol: lines, resumes: true}"],
@@ -100,6 +123,9 @@ test.each([
   ["an unknown field", "modle: sonnet"],
   ["a rule of another form", "allowedTools: ['shell(']"],
   ["a text for a list", "allowedTools: shell"],
+  ["a program by a relative path", "agent: codex\nprogram: ./codex"],
+  ["a program of no agent", "program: /opt/codex"],
+  ["a variable with its value", "variables: [A=b]"],
   ["no YAML", "model: ["],
 ])("a file that is not as expected is refused as a whole: %s", (_, text) => {
   write("home", "p.yaml", text);

@@ -16,7 +16,13 @@ import { realPath, type AgentPlaces } from "./agent-places.ts";
 import type { AgentProfile, PermissionRule } from "./agent-record.ts";
 import { FieldReport, type FieldVerdict } from "./format/field-report.ts";
 import { FileProblem, readFrontMatter, readText } from "./format/front-matter.ts";
-import { isProgram, PROGRAM_FIELDS, whyNotBeside, type ProfileProgram } from "./profile-programs.ts";
+import {
+  CHOICE_FIELDS,
+  isProgram,
+  PROGRAM_FIELDS,
+  whyNotBeside,
+  type ProfileProgram,
+} from "./profile-programs.ts";
 import { isTrusted } from "./trust/trusted-folders.ts";
 
 /** A profile as its file says it: for sessions of an external agent, or an agent of its own. */
@@ -38,7 +44,13 @@ export interface ProfileFile {
 const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 const RULE = /^([\w*-]+)(?:\(([^]+)\))?$/;
 /** profiles-1. */
-const OF_THE_USER = ["allowedTools", "settings", "mcpServers", "agents", ...Object.keys(PROGRAM_FIELDS)];
+const OF_THE_USER = [
+  "allowedTools",
+  "settings",
+  "mcpServers",
+  "agents",
+  ...Object.keys({ ...CHOICE_FIELDS, ...PROGRAM_FIELDS }),
+];
 const HARMLESS_MODES = ["default", "plan"];
 
 const text = z.string().trim().min(1).max(200);
@@ -51,6 +63,7 @@ const PROFILE = z.strictObject({
   mcpServers: z.record(z.string().regex(NAME), z.record(z.string(), z.unknown())).optional(),
   agents: z.array(z.string().regex(NAME, "expected the name of an agent")).min(1).max(50).optional(),
   description: text.optional(),
+  ...CHOICE_FIELDS,
   ...PROGRAM_FIELDS,
 });
 
@@ -108,7 +121,7 @@ export function findUsableProfile(name: string, places: AgentPlaces): NamedProfi
     at: path,
     got: refused.map((one) => `${one.field}: ${one.text}`).join("; ") || "another form",
     expected:
-      "agent, model, permissionMode, allowedTools, settings, mcpServers and agents, each once or not at all; or one of a2a, mcp, custom and harness, with a description",
+      "agent, model, permissionMode, allowedTools, settings, mcpServers, agents, program, variables and keys, each once or not at all; or one of a2a, mcp, custom and harness, with a description",
     fix: "correct the file; `holdfast agents check` reports on each field",
   });
 }

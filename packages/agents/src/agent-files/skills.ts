@@ -1,8 +1,8 @@
-// `findSkills`: the skills of a project and its user, from `.agents/skills` and `.claude/skills`.
+// `findSkills`: the skills of a project and its user, from `.agents/skills`, `.claude/skills` and their plugins.
 //
-//   skills-1. A skill of the project goes before one of the user, and `.agents` before `.claude`. The others are hidden by it.
+//   skills-1. A skill of the project goes before one of the user, and `.agents` before `.claude` before plugins. The others are hidden by it.
 //   skills-2. Skills of a project that the user does not trust are listed, and not read.
-//   skills-3. A skill of a project is loaded with the content that the user has approved, and with no other.
+//   skills-3. A skill of a project is loaded only with the content that the user has approved. `trustsProject` approves all of them.
 //   skills-4. A skill of a coordinator is there only for an agent that names it. It hides no other skill.
 
 import { existsSync, readdirSync } from "node:fs";
@@ -15,7 +15,9 @@ import { FieldReport, type FieldVerdict } from "./format/field-report.ts";
 import { field, HONOURED, ignored, readFields, refused, type FieldTable } from "./format/fields.ts";
 import { FileProblem, readFrontMatter, readText } from "./format/front-matter.ts";
 import { readApprovedSkills, writeApprovedSkills } from "../skills/approved-skills.ts";
+import { ContentStore } from "../contents/content-store.ts";
 import { readFolderContent, type FolderContent } from "../contents/folder-content.ts";
+import { findPlugins, skillsOfPlugin, type Plugin } from "./plugins/plugins.ts";
 import { isTrusted } from "./trust/trusted-folders.ts";
 
 export interface Skill {
@@ -84,7 +86,9 @@ const TABLE: FieldTable = {
     ),
     model: unused("the agent's model reads it"),
     version: unused("the version is the hash of its content"),
-    hooks: field(z.unknown(), () => ignored("Holdfast runs no hooks of files")),
+    hooks: field(z.unknown(), () =>
+      ignored("Holdfast does not run hooks of a skill; write them under holdfast.hooks of an agent file"),
+    ),
   },
 };
 
@@ -110,15 +114,20 @@ function skillsOfMachine(places: AgentPlaces): readonly Skill[] {
   const { project, home, trustFile, trustsProject = false } = places;
   const isRead = trustsProject || isTrusted(trustFile, project);
   const isHome = home !== undefined && realPath(home) === realPath(project);
+  const plugins = findPlugins(places);
+  const ofPlugins = (scope: Plugin["scope"]): readonly string[] =>
+    plugins
+      .filter((plugin) => plugin.scope === scope)
+      .flatMap((plugin) => skillsOfPlugin(plugin, SKILL_FILE));
   const ofProject = isHome
     ? []
-    : skillFilesIn(project).map((path) =>
+    : [...skillFilesIn(project), ...ofPlugins("project")].map((path) =>
         readSkill(path, { name: nameAt(path), scope: "project", isRead, within: realPath(project) }),
       );
   const ofUser =
     home === undefined
       ? []
-      : skillFilesIn(home).map((path) =>
+      : [...skillFilesIn(home), ...ofPlugins("user")].map((path) =>
           readSkill(path, { name: nameAt(path), scope: "user", isRead: true, within: null }),
         );
   const known = new Set<string>();
@@ -156,8 +165,24 @@ export function approveSkills(places: AgentPlaces, names?: readonly string[]): r
     before[name] === undefined ? [] : [[name, before[name]] as const],
   );
   const added = chosen.flatMap(({ name, hash }) => (hash === null ? [] : [[name, hash] as const]));
+  const store = approvedContents(places);
+  for (const skill of chosen) {
+    const content = contentOfSkill(skill);
+    if (content !== undefined) store.keep(content);
+  }
   writeApprovedSkills(approvalsFile(places), project, Object.fromEntries([...kept, ...added]));
   return chosen;
+}
+
+/** The content of a skill of the project that the user approved last, if it is still kept. @throws HoldfastError `config_invalid` */
+export function approvedContent(places: AgentPlaces, name: string): FolderContent | undefined {
+  const hash = readApprovedSkills(approvalsFile(places), realPath(places.project))[name];
+  return hash === undefined ? undefined : approvedContents(places).read(hash);
+}
+
+/** Sessions read their skills there, too. */
+export function approvedContents({ trustFile }: AgentPlaces): ContentStore {
+  return new ContentStore(join(dirname(trustFile), "skills"));
 }
 
 function approvalsFile({ trustFile }: AgentPlaces): string {

@@ -2,8 +2,7 @@
 
 import { toError } from "@holdfast/core";
 
-import type { McpServer } from "../agent-files/agent-record.ts";
-import type { McpServers } from "../mcp/mcp-servers.ts";
+import type { McpServers, SessionServer } from "../mcp/mcp-servers.ts";
 import { readTools, type McpToolFact } from "../mcp/server-tools.ts";
 
 export type DescribedServer =
@@ -19,17 +18,14 @@ export type DescribedServer =
 /** Starts the server, and leaves its end to `servers.close()`. Never rejects. */
 export async function describeServer(
   servers: McpServers,
-  { name, server, folder }: { readonly name: string; readonly server: McpServer; readonly folder: string },
+  wanted: Omit<SessionServer, "sessionId">,
 ): Promise<DescribedServer> {
   try {
-    return await servers.with(
-      { sessionId: `check-${process.pid}`, name, server, folder },
-      async ({ connection }) => ({
-        status: "reached",
-        version: connection.version,
-        ...readTools(name, await connection.tools(), server.enabledTools),
-      }),
-    );
+    return await servers.with({ ...wanted, sessionId: `check-${process.pid}` }, async ({ connection }) => ({
+      status: "reached",
+      version: connection.version,
+      ...readTools(wanted.name, await connection.tools(), wanted.server.enabledTools),
+    }));
   } catch (error) {
     return { status: "failed", reason: toError(error).message };
   }

@@ -19,13 +19,14 @@ import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 import type { AgentPlaces } from "../agent-files/agent-places.ts";
 import type { AgentRecord, McpServer } from "../agent-files/agent-record.ts";
 import { trustFolder } from "../agent-files/trust/trusted-folders.ts";
+import { writeEnvironment } from "../environments/environment-file.ts";
 import { McpServers } from "../mcp/mcp-servers.ts";
 import { ModelLoop } from "../model-loop/model-loop.ts";
 import { workspacesByRoot } from "../tasks/workspace-source.ts";
 import { RECORD } from "../testing/agent-record.ts";
 import { fakeModel } from "../testing/fake-model.ts";
 import { mcpCapability } from "./mcp-capability.ts";
-import { withMcpServers } from "./session-servers.ts";
+import { variablesOfServers, withMcpServers } from "./session-servers.ts";
 
 const PROGRAM = fileURLToPath(new URL("../testing/mcp-server-program.mjs", import.meta.url));
 const ALLOW = [{ decision: "allow", tool: "mcp__*", pattern: null }] as const;
@@ -137,6 +138,43 @@ test("a server gets declared variables alone, and a value is not recorded", asyn
   expect(JSON.stringify(results)).not.toContain("canary-7731");
 });
 
+test("values of environments, of the call and of secrets reach the servers that name them, and no other", async () => {
+  const environments = join(folder, "environments.json");
+  writeEnvironment(environments, "base", {
+    TEST_TOKEN: { value: "of-the-base" },
+    OTHER_KEY: { secret: true },
+  });
+  const env = { TEST_TOKEN: "${TEST_TOKEN}" };
+  const mcpServers = {
+    plain: program("good", { env }),
+    secret: program("good", { env: { TEST_TOKEN: "${env.OTHER_KEY}" } }),
+    none: program(),
+  };
+  const agent = { ...RECORD, mcpServers, permissions: ALLOW, secrets: ["OTHER_KEY"] };
+  const given = { references: [], values: { TEST_TOKEN: "of-the-call" } };
+  const model = fakeModel((_request, number) => {
+    const name = Object.keys(mcpServers)[number];
+    return name === undefined ? { text: "Done." } : { calls: [[`mcp__${name}__greet`, { text: name }]] };
+  });
+  const storage = new MemoryStorage();
+  const loop = new ModelLoop({
+    model,
+    workspace: workspacesByRoot(),
+    root: places.project,
+    capabilities: [mcpCapability(servers, { environments, given, secrets: ["OTHER_KEY"] })],
+  });
+  runtime = createRuntime({ storage, secrets: new Map([["OTHER_KEY", "canary-5512-key"]]) });
+  const handle = await runtime.start(loop.agent(agent), "hi");
+  await handle.result();
+  const results = (model.requests.at(-1)?.messages ?? []).flatMap(({ role, content }) =>
+    role === "tool" ? [(content as { text: string }).text] : [],
+  );
+  expect(results).toEqual(["Hello plain, of-the-call.", "Hello secret, [secret].", "Hello none, no token."]);
+  const records = JSON.stringify(await storage.reader.journal(handle.sessionId, 0, 1_000));
+  expect(records).toContain("of-the-call");
+  expect(records).not.toContain("canary-5512-key");
+});
+
 test("a call whose answer is lost is sent once and reported as uncertain", ofCampaign, async () => {
   const { results } = await run(program(), ["die", "greet"]);
   expect(results[0]).toMatchObject({ isError: true });
@@ -211,6 +249,23 @@ describe("before a session starts", () => {
     expect(check({ mcpServers: { test: "test" } }).mcpServers).toEqual(expected);
     expect(check({ tools: ["mcp__test__greet"] }).mcpServers).toEqual(expected);
     expect(() => check({ mcpServers: { tst: "tst" } })).toThrow(/did you mean test/);
+  });
+
+  test("a placeholder has its value from an environment of the session", () => {
+    const server = program("good", { env: { A: "${ONLY_THERE}", B: "${A_SECRET}" } });
+    const record = { ...RECORD, source: inProject, mcpServers: { test: server } };
+    const values = { values: { ONLY_THERE: "x" }, secrets: ["A_SECRET"] };
+    const wanted: string[] = [];
+    const variablesOf = (_record: unknown, names: readonly string[]) => {
+      wanted.push(...names);
+      return values;
+    };
+    expect(() => withMcpServers(record, places, variablesOf)).not.toThrow();
+    expect(wanted).toEqual(["ONLY_THERE", "A_SECRET"]);
+    expect(variablesOfServers(record)).toEqual(["ONLY_THERE", "A_SECRET"]);
+    expect(() => withMcpServers(record, places)).toThrow(
+      /\$\{ONLY_THERE\} has no value; .*holdfast env set base ONLY_THERE/,
+    );
   });
 
   test("a file by its path starts no server in a project that is not trusted", () => {

@@ -9,22 +9,31 @@
 //   mcp-capability-4. State and journal have the settings of a server as they were written, with placeholders instead of values.
 //   mcp-capability-5. A server may go on with a call as a task, which is polled by a durable timer (`server-task-steps.ts`). A task that its server has
 //       forgotten begins again where the call may be repeated.
+//   mcp-capability-6. A server gets from the session's environments the variables that its placeholders name, and no other server gets them.
+//       State and journal have their values, and of secrets the names.
 
 import { type EffectClass, HoldfastError, PauseError } from "@holdfast/core";
 import { defineTask, type TaskContext, type TaskDefinition } from "@holdfast/runtime";
 
-import type { McpServer } from "../agent-files/agent-record.ts";
+import type { AgentRecord, McpServer } from "../agent-files/agent-record.ts";
+import { readEnvironments } from "../environments/environment-file.ts";
+import {
+  serverEnvironment,
+  type GivenEnvironment,
+  type SessionEnvironment,
+} from "../environments/session-environment.ts";
 import { CallLostError, ServerFailedError, SignInNeededError } from "../mcp/call-errors.ts";
 import { MCP_LIMITS } from "../mcp/limits.ts";
 import type { McpServers, OpenServer } from "../mcp/mcp-servers.ts";
 import { questionHash } from "../mcp/open-call.ts";
-
+import { variablesOfServer } from "../mcp/server-texts.ts";
 import type { ServerTask } from "../mcp/server-tasks.ts";
 import { readTools, type McpToolFact } from "../mcp/server-tools.ts";
 import type { ServerAnswer, ServerQuestion } from "../mcp/server-questions.ts";
 import type { Capability } from "../model-loop/capability.ts";
 import { declaredEffect } from "../model-loop/tools/declared-effect.ts";
 import { cutText, renderResult, type Tool, type ToolContext } from "../model-loop/tools/tool.ts";
+import { ownValues } from "./environment-capability.ts";
 import { askForServer } from "./server-dialog.ts";
 import { followTask, recordedResult, serverTaskOf, type ServerTaskStep } from "./server-task-steps.ts";
 
@@ -32,6 +41,8 @@ type ServerFact = {
   readonly name: string;
   readonly server: McpServer;
   readonly folder: string;
+  /** Absent where the placeholders name no variable of an environment. */
+  readonly environment?: SessionEnvironment;
   readonly instructions: string;
   readonly tools: readonly McpToolFact[];
   /** Tools that are not offered, each with the reason. */
@@ -42,6 +53,7 @@ interface CallInput {
   readonly name: string;
   readonly server: McpServer;
   readonly folder: string;
+  readonly environment?: SessionEnvironment;
   readonly tool: string;
   readonly args: Readonly<Record<string, unknown>>;
   /** The call continues after questions of the server. */
@@ -78,13 +90,27 @@ const IDEMPOTENCY_KEY = "dev.holdfast/idempotency-key";
 const UNCERTAIN =
   "The call was sent, and nobody knows whether it took effect. Find out before you repeat it.";
 
-// oxlint-disable-next-line typescript/no-explicit-any -- facts are JSON, and the type of a server is a union.
-export function mcpCapability(servers: McpServers): Capability<any> {
+export interface McpCapabilityOptions {
+  /** The file of environments; none by default. */
+  readonly environments?: string;
+  /** The part of the call that starts a session. */
+  readonly given?: GivenEnvironment | undefined;
+  /** Names of secrets that servers may get. The list may grow until a session starts. */
+  readonly secrets?: readonly string[];
+}
+
+export function mcpCapability(
+  servers: McpServers,
+  { environments, given, secrets = [] }: McpCapabilityOptions = {},
+  // oxlint-disable-next-line typescript/no-explicit-any -- facts are JSON, and the type of a server is a union.
+): Capability<any> {
   const call = async (input: CallInput, task: TaskContext, effect: EffectClass): Promise<CallOutput> => {
-    const { name, server, folder } = input;
+    const { name, server, folder, environment } = input;
+    const { sessionId } = task;
     try {
-      return await servers.with({ sessionId: task.sessionId, name, server, folder }, (open) =>
-        takeStep(open, input, task, effect),
+      return await servers.with(
+        { sessionId, name, server, folder, ...ownValues(environment, task) },
+        (open) => takeStep(open, input, task, effect),
       );
     } catch (error) {
       if (error instanceof ServerFailedError) return { text: error.message, isError: true };
@@ -100,6 +126,7 @@ export function mcpCapability(servers: McpServers): Capability<any> {
       description: "Call a tool of an MCP server",
       effect,
       retry: { nonRetryable: ["config_invalid"] },
+      secrets,
       guardRepeats: true,
       run: (input, task) => call(input, task, effect),
       ...(effect === "once" ? { sessionLeft: (sessionId, how) => servers.leave(sessionId, how) } : {}),
@@ -111,18 +138,18 @@ export function mcpCapability(servers: McpServers): Capability<any> {
     once: taskOf("mcp_call", "once"),
   };
 
-  const serverTask = serverTaskOf(servers);
+  const serverTask = serverTaskOf(servers, secrets);
   const toolOf = (
-    { name, server, folder }: ServerFact,
+    { name, server, folder, environment }: ServerFact,
     { offered, tool, description, inputSchema, effect }: McpToolFact,
   ): Tool => ({
     offered: { name: offered, description, inputSchema },
     isReading: false, // mcp-capability-2.
     subjectKind: "text",
-    prepare: (given) => {
-      if (typeof given !== "object" || given === null || Array.isArray(given))
+    prepare: (args) => {
+      if (typeof args !== "object" || args === null || Array.isArray(args))
         throw new HoldfastError("invalid_input", `the arguments of ${offered} are no JSON object`);
-      const input: CallInput = { name, server, folder, tool, args: { ...given } };
+      const input: CallInput = { name, server, folder, ...optional(environment), tool, args: { ...args } };
       return {
         subject: null,
         schedule: async (ctx) => {
@@ -138,6 +165,13 @@ export function mcpCapability(servers: McpServers): Capability<any> {
     },
   });
 
+  /** mcp-capability-6. */
+  const environmentOf = (agent: AgentRecord, server: McpServer): SessionEnvironment | undefined => {
+    if (environments === undefined) return undefined;
+    const found = serverEnvironment(agent, readEnvironments(environments), given, variablesOfServer(server));
+    return Object.keys(found.values).length + found.secrets.length === 0 ? undefined : found;
+  };
+
   return {
     name: "mcp",
     tasks: [...Object.values(tasks), serverTask],
@@ -147,7 +181,9 @@ export function mcpCapability(servers: McpServers): Capability<any> {
         if (typeof server === "string")
           throw new HoldfastError("agent_invalid", `there are no settings for the MCP server "${server}"`);
         const folder = workspace.root;
-        const session = { sessionId: task.sessionId, name, server, folder };
+        const environment = environmentOf(agent, server);
+        const { sessionId } = task;
+        const session = { sessionId, name, server, folder, ...ownValues(environment, task) };
         const found = await servers
           .with(session, async ({ connection }) => ({
             ...readTools(name, await connection.tools(), server.enabledTools),
@@ -160,7 +196,7 @@ export function mcpCapability(servers: McpServers): Capability<any> {
           ...tool,
           effect: declaredEffect(agent, tool.offered) ?? tool.effect,
         }));
-        facts.push({ name, server, folder, ...found, tools });
+        facts.push({ name, server, folder, ...optional(environment), ...found, tools });
       }
       return facts.length === 0 ? null : facts;
     },
@@ -171,6 +207,10 @@ export function mcpCapability(servers: McpServers): Capability<any> {
       tools: facts.flatMap((fact) => fact.tools.map((tool) => toolOf(fact, tool))),
     }),
   };
+}
+
+function optional(environment: SessionEnvironment | undefined): Pick<CallInput, "environment"> {
+  return environment === undefined ? {} : { environment };
 }
 
 /** The session waits for the sign-in. Nothing was done before. */
@@ -238,8 +278,9 @@ async function callWithAnswers(
   for (let input = first; ;) {
     const output = await ctx.scheduleTask(call, input);
     if (output.task !== undefined) {
-      const { name, server, folder, tool } = input;
-      const ended = await followTask(ctx, serverTask, { name, server, folder, tool, ...output.task });
+      const { name, server, folder, environment, tool } = input;
+      const followed = { name, server, folder, ...optional(environment), tool, ...output.task };
+      const ended = await followTask(ctx, serverTask, followed);
       if (ended.type === "ended") return ended;
       const mayRepeat = effect !== "once" && restarts++ < MCP_LIMITS.taskRestarts;
       if (!mayRepeat) return { text: `${ended.text} ${UNCERTAIN}`, isError: true };

@@ -10,6 +10,7 @@ import type { Redactor } from "@holdfast/runtime/internal";
 import type { CallToolResult, InputRequests } from "@modelcontextprotocol/client";
 
 import type { McpServer } from "../agent-files/agent-record.ts";
+import type { SessionEnvironment } from "../environments/session-environment.ts";
 import { saysSignIn, ServerFailedError, signInAdvice } from "../mcp/call-errors.ts";
 import { MCP_LIMITS } from "../mcp/limits.ts";
 import type { McpServers, OpenServer } from "../mcp/mcp-servers.ts";
@@ -17,6 +18,7 @@ import { resultText } from "../mcp/result-text.ts";
 import { questionsOf, type ServerAnswer, type ServerQuestion } from "../mcp/server-questions.ts";
 import { pollMsOf, type ServerTask } from "../mcp/server-tasks.ts";
 import { cutText, type ToolContext } from "../model-loop/tools/tool.ts";
+import { ownValues } from "./environment-capability.ts";
 import { askForServer } from "./server-dialog.ts";
 
 /** A task of a server, and the call that became it. */
@@ -24,6 +26,7 @@ interface FollowedCall extends ServerTask {
   readonly name: string;
   readonly server: McpServer;
   readonly folder: string;
+  readonly environment?: SessionEnvironment;
   readonly tool: string;
 }
 
@@ -44,18 +47,25 @@ type TaskEnd =
 
 export type ServerTaskStep = TaskDefinition<StepInput, StepOutput>;
 
-/** Looks at a task, answers its questions or cancels it. Each of them may be done twice. */
-export function serverTaskOf(servers: McpServers): ServerTaskStep {
+/**
+ * Looks at a task, answers its questions or cancels it. Each of them may be done twice.
+ *
+ * @param secrets names of secrets that servers may get.
+ */
+export function serverTaskOf(servers: McpServers, secrets: readonly string[]): ServerTaskStep {
   return defineTask<StepInput, StepOutput>({
     name: "mcp_task",
     description: "Look at a task of an MCP server",
     effect: "repeatable",
     retry: { maxAttempts: 8, nonRetryable: ["config_invalid"] },
-    run: async (input, { sessionId, signal }: TaskContext) => {
-      const { name, server, folder } = input;
+    secrets,
+    run: async (input, task: TaskContext) => {
+      const { name, server, folder, environment } = input;
+      const { sessionId, signal } = task;
       try {
-        return await servers.with({ sessionId, name, server, folder }, (open) =>
-          takeStep(open, input, signal),
+        return await servers.with(
+          { sessionId, name, server, folder, ...ownValues(environment, task) },
+          (open) => takeStep(open, input, signal),
         );
       } catch (error) {
         if (error instanceof ServerFailedError) return { type: "forgotten", text: `${error.message}.` };

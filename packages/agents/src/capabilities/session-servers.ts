@@ -10,18 +10,29 @@ import { dirname } from "node:path";
 
 import type { AgentPlaces } from "../agent-files/agent-places.ts";
 import type { AgentRecord, McpServer } from "../agent-files/agent-record.ts";
+import type { SessionEnvironment } from "../environments/session-environment.ts";
 import { readMcpFiles } from "../agent-files/servers/mcp-files.ts";
 import { literalSecret } from "../agent-files/format/literal-secret.ts";
 import { isTrusted } from "../agent-files/trust/trusted-folders.ts";
 import { fillPlaceholders } from "../mcp/placeholders.ts";
+import { serverTexts, variablesOfServer } from "../mcp/server-texts.ts";
 import { filesystemSandbox } from "../sandboxes/filesystem-sandbox.ts";
+
+/** The variables of a session that the placeholders of a server name. */
+export type VariablesOf = (record: AgentRecord, variables: readonly string[]) => SessionEnvironment;
+
+const NO_VARIABLES: VariablesOf = () => ({ values: {}, secrets: [] });
 
 /**
  * The record with settings in the place of each name of a server. Servers of the project that its `tools` name are added.
  *
- * @throws HoldfastError `agent_invalid`, `config_invalid`, `policy_denied`
+ * @throws HoldfastError `agent_invalid`, `config_invalid`, `policy_denied`, and the errors of `variablesOf`
  */
-export function withMcpServers(record: AgentRecord, places: AgentPlaces): AgentRecord {
+export function withMcpServers(
+  record: AgentRecord,
+  places: AgentPlaces,
+  variablesOf: VariablesOf = NO_VARIABLES,
+): AgentRecord {
   const named = (record.tools ?? []).flatMap((tool) => /^mcp__([^*]+?)__/.exec(tool)?.[1] ?? []);
   if (Object.keys(record.mcpServers).length === 0 && named.length === 0) return record;
   const files = readMcpFiles(places);
@@ -49,7 +60,7 @@ export function withMcpServers(record: AgentRecord, places: AgentPlaces): AgentR
       },
     );
   });
-  for (const [name, server] of servers) checkServer(record, name, server, places);
+  for (const [name, server] of servers) checkServer(record, name, server, places, variablesOf);
   return { ...record, mcpServers: Object.fromEntries(servers) };
 }
 
@@ -64,12 +75,22 @@ function refuseUntrusted({ name: agent, source }: AgentRecord, name: string, pla
   );
 }
 
+/** The variables that the servers of an agent name. */
+export function variablesOfServers({ mcpServers }: Pick<AgentRecord, "mcpServers">): readonly string[] {
+  const names = Object.values(mcpServers).flatMap((server) =>
+    typeof server === "string" ? [] : variablesOfServer(server),
+  );
+  return [...new Set(names)];
+}
+
 function checkServer(
-  { name: agent, sandbox, source }: AgentRecord,
+  record: AgentRecord,
   name: string,
   server: McpServer,
   places: AgentPlaces,
+  variablesOf: VariablesOf,
 ): void {
+  const { name: agent, sandbox, source } = record;
   const at = source.path;
   // session-servers-3.
   if (server.type === "stdio" && sandbox !== null && sandbox !== filesystemSandbox.name)
@@ -79,12 +100,6 @@ function checkServer(
       { at, fix: `take the server out, or use the sandbox "${filesystemSandbox.name}"` },
     );
   // session-servers-2.
-  const values = {
-    variable: (variable: string) => places.env[variable],
-    sessionId: "session",
-    folder: places.project,
-  };
-  const settings = server.type === "http" ? server.headers : server.env;
   const secret = literalSecret(server);
   if (secret !== undefined)
     throw new HoldfastError(
@@ -92,9 +107,17 @@ function checkServer(
       `the MCP server ${name} has a secret written into its settings: ${secret}`,
       { at, fix: secretFix(server, secret) },
     );
-  const texts = server.type === "http" ? [server.url] : [server.command, ...server.args];
-  for (const text of [...texts, ...Object.values(settings)])
-    fillPlaceholders(text, values, `the MCP server ${name}`);
+  const own = variablesOf(record, variablesOfServer(server));
+  const ownValues = new Map([
+    ...Object.entries(own.values),
+    ...own.secrets.map((one) => [one, "a secret"] as const), // Its value is looked up when the server starts.
+  ]);
+  const values = {
+    variable: (variable: string) => ownValues.get(variable) ?? places.env[variable],
+    sessionId: "session",
+    folder: places.project,
+  };
+  for (const text of serverTexts(server)) fillPlaceholders(text, values, `the MCP server ${name}`);
 }
 
 function secretFix({ type }: McpServer, name: string): string {

@@ -8,7 +8,6 @@
 //   skills-capability-4. Only files of the content can be read by `read_skill`: a path is looked up and never opened.
 
 import { isUtf8 } from "node:buffer";
-import { dirname, join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
 import { defineTask } from "@holdfast/runtime";
@@ -17,12 +16,17 @@ import { z } from "zod";
 import type { AgentPlaces } from "../agent-files/agent-places.ts";
 import type { AgentRecord } from "../agent-files/agent-record.ts";
 import { FileProblem, readFrontMatter } from "../agent-files/format/front-matter.ts";
-import { contentOfSkill, findSkills, SKILL_FILE, type Skill } from "../agent-files/skills.ts";
+import {
+  approvedContents,
+  contentOfSkill,
+  findSkills,
+  SKILL_FILE,
+  type Skill,
+} from "../agent-files/skills.ts";
 import type { Capability } from "../model-loop/capability.ts";
 import { matchesName } from "../agent-files/format/tool-names.ts";
 import { defineTool, type Tool } from "../model-loop/tools/tool.ts";
 import { type FolderContent } from "../contents/folder-content.ts";
-import { ContentStore } from "../contents/content-store.ts";
 import { pickWorkspace, workspaceField, type WorkspaceSource } from "../tasks/workspace-source.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 
@@ -142,7 +146,7 @@ export function skillsCapability({
   places,
   workspace,
 }: SkillsCapabilityOptions): Capability<readonly SkillFact[]> {
-  const store = new ContentStore(join(dirname(places.trustFile), "skills"));
+  const store = approvedContents(places);
 
   /** skills-capability-2. */
   const contentOf = ({ name, hash }: Pick<SkillFact, "name" | "hash">): FolderContent => {

@@ -1,7 +1,9 @@
 // `readFolderContent`: the files of the folder of a skill or a script, and the hash that names this content.
 //
-//   folder-content-1. The hash covers the path, the bytes and the executable bit of every file, and nothing else. It is the version.
-//   folder-content-2. A folder with a link, a file that is no regular file, or a path that another system could not write is refused.
+//   folder-content-1. The hash covers the path, the bytes and the executable bit of every file that is not left out
+//       (`LEFT_OUT`), and nothing else. It is the version.
+//   folder-content-2. A folder with a link or a file that is no regular file is refused. A name that another operating system does
+//       not allow is refused, too, and so are two paths that differ only in case.
 //   folder-content-3. Number, size and depth of the files are limited.
 
 import { createHash } from "node:crypto";

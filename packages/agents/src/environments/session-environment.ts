@@ -1,10 +1,13 @@
-// `sessionEnvironment`: the variables of a session, merged from environments, and which of them its commands and servers get.
+// `sessionEnvironment`, `serverEnvironment`: the variables of a session, merged from environments, and which of them its commands and its
+// MCP servers get.
 //
 //   session-environment-1. The base environment, then the named ones in their order, then the values of the call: the last value of a key counts.
 //       They are always merged, also when only one of them is there.
 //   session-environment-2. A key that is required stays required. Without a value the session is refused, and the error names all such keys.
 //   session-environment-3. The result has only the keys that the agent declares, and of secrets their names alone. A value of a secret is
 //       looked up when a process is started.
+//   session-environment-4. A server gets the keys that its settings name by placeholders. It needs no declaration in `variables`, which are
+//       those of commands, and no command gets a key for a server's sake.
 
 import { HoldfastError, UsageError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
@@ -33,6 +36,11 @@ export interface GivenEnvironment {
   readonly values: Readonly<Record<string, string>>;
 }
 
+/** The part of an agent that says where its variables come from. */
+export type EnvironmentOf = Pick<AgentRecord, "name" | "environments" | "secrets"> & {
+  readonly source: Pick<AgentRecord["source"], "path">;
+};
+
 export const NO_ENVIRONMENT: GivenEnvironment = { references: [], values: {} };
 
 /**
@@ -42,10 +50,68 @@ export const NO_ENVIRONMENT: GivenEnvironment = { references: [], values: {} };
  *     of the call that is a secret.
  */
 export function sessionEnvironment(
-  { name: agent, environments: named, variables, secrets, source }: AgentRecord,
+  record: AgentRecord,
   environments: Environments,
   given: GivenEnvironment = NO_ENVIRONMENT,
 ): SessionEnvironment {
+  const { name: agent, variables, source } = record;
+  const { merged, names } = mergeEnvironments(record, environments, given);
+  const required = [...merged].flatMap(([key, one]) =>
+    one.required === true && !hasValue(one) ? [key] : [],
+  );
+  const declared = variables.filter((key) => !hasValue(merged.get(key) ?? {}));
+  const missing = [...new Set([...required, ...declared])];
+  if (missing.length > 0) throw missingKeys(missing, agent, source.path, names);
+  return chosenKeys(merged, variables); // session-environment-3.
+}
+
+/**
+ * The variables that the settings of an MCP server name (session-environment-4). A key that no environment has is not among them.
+ *
+ * @param variables the names in the server's placeholders.
+ * @throws as `sessionEnvironment` does, but for keys without a value.
+ */
+export function serverEnvironment(
+  record: EnvironmentOf,
+  environments: Environments,
+  given: GivenEnvironment | undefined,
+  variables: readonly string[],
+): SessionEnvironment {
+  if (variables.length === 0) return { values: {}, secrets: [] };
+  const { merged } = mergeEnvironments(record, environments, given ?? NO_ENVIRONMENT);
+  return chosenKeys(merged, variables);
+}
+
+/**
+ * The secrets among the variables of a session that has begun, as far as today's environments say. Its call may have named any environment.
+ * A variable without a plain value in those of the agent is thus a secret where any environment says so.
+ */
+export function secretsOfBegun(
+  record: EnvironmentOf,
+  environments: Environments,
+  variables: readonly string[],
+): readonly string[] {
+  const isThere = (name: string): boolean => Object.hasOwn(environments, name);
+  const present = { ...record, environments: record.environments.filter(isThere) };
+  const own = serverEnvironment(present, environments, undefined, variables);
+  const isSecret = (key: string): boolean =>
+    Object.values(environments).some((keys) => Object.hasOwn(keys, key) && keys[key]?.secret === true);
+  const others = variables.filter((key) => !Object.hasOwn(own.values, key) && isSecret(key));
+  return [...new Set([...own.secrets, ...others])];
+}
+
+interface Merged {
+  readonly merged: ReadonlyMap<string, EnvironmentKey>;
+  /** The environments that were merged. */
+  readonly names: readonly string[];
+}
+
+/** session-environment-1. */
+function mergeEnvironments(
+  { name: agent, environments: named, secrets, source }: EnvironmentOf,
+  environments: Environments,
+  given: GivenEnvironment,
+): Merged {
   const merged = new Map<string, EnvironmentKey>(secrets.map((name) => [name, { secret: true }]));
   const names = [
     ...(Object.hasOwn(environments, BASE_ENVIRONMENT) ? [BASE_ENVIRONMENT] : []),
@@ -55,7 +121,7 @@ export function sessionEnvironment(
   for (const name of names) {
     const environment = Object.hasOwn(environments, name) ? environments[name] : undefined;
     if (environment === undefined) throw unknownEnvironment(name, agent, source.path, environments);
-    for (const [key, next] of Object.entries(environment)) merged.set(key, over(merged.get(key), next)); // session-environment-1.
+    for (const [key, next] of Object.entries(environment)) merged.set(key, over(merged.get(key), next));
   }
   for (const [key, value] of Object.entries(given.values)) {
     checkKey(key);
@@ -67,19 +133,21 @@ export function sessionEnvironment(
       });
     merged.set(key, over(merged.get(key), { value }));
   }
-  const has = ({ value, secret }: EnvironmentKey): boolean => value !== undefined || secret === true;
-  const required = [...merged].flatMap(([key, one]) => (one.required === true && !has(one) ? [key] : []));
-  const declared = variables.filter((key) => !has(merged.get(key) ?? {}));
-  const missing = [...new Set([...required, ...declared])];
-  if (missing.length > 0) throw missingKeys(missing, agent, source.path, names);
-  // session-environment-3.
-  const values = variables.flatMap((key) => {
+  return { merged, names };
+}
+
+function hasValue({ value, secret }: EnvironmentKey): boolean {
+  return value !== undefined || secret === true;
+}
+
+function chosenKeys(merged: Merged["merged"], keys: readonly string[]): SessionEnvironment {
+  const values = keys.flatMap((key) => {
     const value = merged.get(key)?.value;
     return value === undefined ? [] : [[key, value] as const];
   });
   return {
     values: Object.fromEntries(values),
-    secrets: variables.filter((key) => merged.get(key)?.secret === true),
+    secrets: keys.filter((key) => merged.get(key)?.secret === true),
   };
 }
 

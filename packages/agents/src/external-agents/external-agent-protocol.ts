@@ -35,7 +35,7 @@ export interface ExternalAgentCapabilities {
   /** Whether an answer may change the input of the call. */
   readonly takesEditedInput?: boolean;
   /** The fields of a profile that the program takes, besides the model, the permission mode and rules. */
-  readonly profileFields?: readonly ("settings" | "mcpServers")[];
+  readonly profileFields?: readonly ("settings" | "mcpServers" | keyof ChosenProgram)[];
   /** How a person signs in: what to do, beginning with a verb. */
   readonly signIn?: string;
 }
@@ -57,7 +57,17 @@ export interface ExternalIntent {
   readonly profile?: IntendedProfile;
 }
 
-export interface IntendedProfile {
+/** The program that a profile of the user chooses, and what it gets of the user's environment. */
+export interface ChosenProgram {
+  /** An absolute path, or a name on the PATH. Absent for the one that the adapter knows. */
+  readonly program?: string;
+  /** The names of variables that the program gets besides its own. */
+  readonly variables?: readonly string[];
+  /** The names of variables whose values are keys. The program gets them, too. */
+  readonly keys?: readonly string[];
+}
+
+export interface IntendedProfile extends ChosenProgram {
   readonly name: string;
   /** Settings of the program as JSON text; `null` for none. */
   readonly settings: string | null;
@@ -77,6 +87,8 @@ export interface ExternalTurn {
   readonly tag: string;
   /** The tools of the session, for agents that can be given tools. Its token is replaced in all that the agent writes. */
   readonly wayBack?: WayBack;
+  /** The rest of the session's budget in money, for agents with a limit of their own. Absent without such a budget. */
+  readonly costMicroUsdMax?: number;
 }
 
 /** Whose work an event is. */
@@ -217,15 +229,16 @@ export interface ExternalAgent {
 export interface ExternalAgentProtocol {
   /** The name of the adapter, which is the name of its agent. */
   readonly name: string;
-  capabilities(): ExternalAgentCapabilities;
+  /** @param chosen of a profile that the adapter takes (`profileFields`), here and below. */
+  capabilities(chosen?: ChosenProgram): ExternalAgentCapabilities;
   /** @throws HoldfastError when the program is missing or too old. */
-  find(): Promise<{ readonly program: string; readonly version: string }>;
+  find(chosen?: ChosenProgram): Promise<{ readonly program: string; readonly version: string }>;
   /**
    * The program on this machine as an absolute path, or the address of a remote agent. Runs and asks nothing.
    *
    * @throws HoldfastError `program_missing`
    */
-  locate(): string;
+  locate(chosen?: ChosenProgram): string;
   /** Begins the first turn of a new session. Never rejects. */
   start(turn: ExternalTurn): Promise<ExternalAgent>;
   /** Begins the next turn of a session. Never rejects. */

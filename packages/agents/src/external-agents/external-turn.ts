@@ -114,12 +114,15 @@ export class ExternalAgentTurn {
     const input = readInput(this.#ctx.input);
     const { rules, taken, ...found } = await this.#ctx.run(
       "prepare",
-      async (task) => ({
-        ...(await protocol.find()),
-        folder: realpathSync((await place?.(task, input.worktree === true)) ?? folder),
-        rules: projectRules?.read() ?? [],
-        ...(input.profile === undefined || take === undefined ? {} : { taken: take(input.profile) }),
-      }),
+      async (task) => {
+        const chosen = input.profile === undefined ? undefined : take?.(input.profile);
+        return {
+          ...(await protocol.find(chosen?.intended)),
+          folder: realpathSync((await place?.(task, input.worktree === true)) ?? folder),
+          rules: projectRules?.read() ?? [],
+          ...(chosen === undefined ? {} : { taken: chosen }),
+        };
+      },
       { retry: PREPARE_RETRY },
     );
     const intent: ExternalIntent = {

@@ -10,7 +10,7 @@
 //   turn-task-9. The program and the rights of a turn are the choice of this machine and not of the record (`own-intent.ts`).
 //   turn-task-6. A turn that has used four fifths of the rest of its budget is told so once, where its agent takes a message.
 
-import { HoldfastError, toError, type TaskCost, type TokenUsage } from "@holdfast/core";
+import { HoldfastError, toError, type TokenUsage } from "@holdfast/core";
 import { defineTask, type TaskContext } from "@holdfast/runtime";
 import { isUrgentAbort } from "@holdfast/runtime/internal";
 
@@ -28,6 +28,7 @@ import { PendingCalls, type SessionCallEvent } from "./way-back/pending-calls.ts
 import { openWayBack, type CallResult } from "./way-back/way-back.ts";
 import { isQuestion, wayBackTools } from "./way-back/way-back-tools.ts";
 import { limitOf, type AgentLimit } from "./limits/agent-limit.ts";
+import { turnCost } from "./limits/turn-cost.ts";
 import { takeOwnIntent, type OwnPlace, type OwnRights } from "./intent/own-intent.ts";
 import { checkReceipt, takeReceipt, type ReceiptPlace } from "./receipt/read-receipt.ts";
 import { differencesText, type RestoreReceipt } from "./receipt/restore-receipt.ts";
@@ -146,15 +147,11 @@ interface TurnPlace extends ReceiptPlace, OwnPlace {
 /** @param place `mirrors` is the folder for copies of session files. */
 export function turnTask(place: TurnPlace) {
   const { protocol } = place;
-  const { pricePrefix = `${protocol.name}/` } = protocol.capabilities();
   return defineTask<TurnRequest, TurnOutput>({
     name: `${protocol.name}:turn`,
     description: `One turn of ${protocol.name}.`,
     retry: { maxAttempts: 1 }, // turn-task-1.
-    cost: ({ intent }): TaskCost => ({
-      maxTokens: 0, // Nobody can tell what a turn will use. The turn is ended at the limit (turn-task-5).
-      ...(intent.model === null ? {} : { model: `${pricePrefix}${intent.model}` }),
-    }),
+    cost: (request) => turnCost(protocol, request),
     run: (request, task) => carryOut(place, request, task),
     endLost: (request) => protocol.endLost(tagOf((request as TurnRequest).intent)),
   });
@@ -191,7 +188,9 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
     (call, gone) => calls.carryOut(call, gone),
     wayBackTools(startsAgents(intent)),
   );
-  const turn = { intent, boundId, prompt: checked.prompt, tag, wayBack };
+  const { costMicroUsdLeft } = request;
+  const fenced = costMicroUsdLeft === null ? {} : { costMicroUsdMax: costMicroUsdLeft };
+  const turn = { intent, boundId, prompt: checked.prompt, tag, wayBack, ...fenced };
   const begun = mode === "start" ? protocol.start(turn) : protocol.resume(turn);
   const agent = await begun.catch((error: unknown) => {
     wayBack.close();

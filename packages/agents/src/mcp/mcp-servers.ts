@@ -26,10 +26,19 @@ export interface SessionServer {
   readonly server: McpServer;
   /** The absolute path of the workspace. */
   readonly folder: string;
+  /** The session's own values of placeholders; none by default. */
+  readonly own?: OwnValues;
+}
+
+/** Values of a session for the placeholders of one server, by the names of variables. They go before the variables of this process. */
+export interface OwnValues {
+  /** The session has recorded them, so nothing hides them. */
+  readonly values: Readonly<Record<string, string>>;
+  readonly secrets: Readonly<Record<string, string>>;
 }
 
 export interface McpServersOptions {
-  /** The values of placeholders. Must not throw. */
+  /** The values of placeholders that the session has no value for. Must not throw. */
   readonly variable: (name: string, sessionId: string) => string | undefined;
   /** The sign-ins of the user; none by default. */
   readonly signIns?: SignInStore;
@@ -138,13 +147,14 @@ export class McpServers {
   }
 
   async #open(
-    { sessionId, name, server, folder }: SessionServer,
+    { sessionId, name, server, folder, own = { values: {}, secrets: {} } }: SessionServer,
     key: string,
     redactor: Redactor,
     session: SessionServers,
   ): Promise<OpenServer> {
+    const ownValues = new Map(Object.entries({ ...own.values, ...own.secrets }));
     const values: PlaceholderValues = {
-      variable: (variable) => this.#variable(variable, sessionId),
+      variable: (variable) => ownValues.get(variable) ?? this.#variable(variable, sessionId),
       sessionId,
       folder,
     };
@@ -153,6 +163,7 @@ export class McpServers {
       name,
       server,
       values,
+      shown: new Set(Object.keys(own.values)),
       redactor,
       key,
       supervisor: this.#supervisor,

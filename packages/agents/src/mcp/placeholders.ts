@@ -18,6 +18,14 @@ export interface PlaceholderValues {
   readonly folder: string;
 }
 
+/** The names of the variables in the placeholders of these texts. A default stays the author's affair. */
+export function variablesIn(texts: readonly string[]): readonly string[] {
+  const names = texts.flatMap((text) =>
+    [...text.matchAll(PLACEHOLDER)].flatMap(([, inside = ""]) => variableOf(partsOf(inside).name) ?? []),
+  );
+  return [...new Set(names)];
+}
+
 const OWN_VARIABLE = /^(?:env[.:])?HOLDFAST_/i;
 const PLACEHOLDER = /\$\{([^{}]*)\}/g;
 
@@ -27,7 +35,7 @@ const PLACEHOLDER = /\$\{([^{}]*)\}/g;
  */
 export function fillPlaceholders(text: string, values: PlaceholderValues, at: string): string {
   return text.replaceAll(PLACEHOLDER, (whole, inside: string) => {
-    const [, name = "", fallback] = /^(.*?)(?::-(.*))?$/s.exec(inside.trim()) ?? [];
+    const { name, fallback } = partsOf(inside);
     if (OWN_VARIABLE.test(name))
       throw new HoldfastError(
         "config_invalid",
@@ -43,18 +51,29 @@ export function fillPlaceholders(text: string, values: PlaceholderValues, at: st
   });
 }
 
+function partsOf(inside: string): { readonly name: string; readonly fallback: string | undefined } {
+  const [, name = "", fallback] = /^(.*?)(?::-(.*))?$/s.exec(inside.trim()) ?? [];
+  return { name, fallback };
+}
+
+/** The variable that a placeholder names; `undefined` for a placeholder of another kind. */
+function variableOf(name: string): string | undefined {
+  if (name === "runtime.session_id" || name === "workspaceFolder") return undefined;
+  const plain = /^env[.:](.+)$/.exec(name)?.[1] ?? name;
+  return /^[A-Za-z_]\w*$/.test(plain) ? plain : undefined;
+}
+
 function valueOf(name: string, { variable, sessionId, folder }: PlaceholderValues): string | undefined {
   if (name === "runtime.session_id") return sessionId;
   if (name === "workspaceFolder") return folder;
-  const plain = /^env[.:](.+)$/.exec(name)?.[1] ?? name;
-  const isVariable = /^[A-Za-z_]\w*$/.test(plain);
-  const value = isVariable ? variable(plain) : undefined;
-  return value === undefined && plain === "AGENT_SESSION_ID" ? sessionId : value;
+  const named = variableOf(name);
+  const value = named === undefined ? undefined : variable(named);
+  return value === undefined && named === "AGENT_SESSION_ID" ? sessionId : value;
 }
 
 function fixFor(name: string): string {
-  const plain = /^env[.:](.+)$/.exec(name)?.[1] ?? name;
-  return /^[A-Za-z_]\w*$/.test(plain)
-    ? `set the variable ${plain}`
-    : "write the name of a variable, as in ${TOKEN}";
+  const named = variableOf(name);
+  return named === undefined
+    ? "write the name of a variable, as in ${TOKEN}"
+    : `set the variable ${named}, or give it in an environment (\`holdfast env set base ${named}=VALUE\`, or ${named} --secret)`;
 }

@@ -1,7 +1,6 @@
 // When a model goes round in circles. Pure: a state and what happened, the next state and whether to stop.
 //
 //   invalid   calls of tools that are not there (also those without a name), or with arguments that are not right
-//   idle      replies in which nothing is called
 //   repeated  the same call with the same result, with no change in between
 //   asked     questions to a person for one request
 
@@ -10,8 +9,6 @@ import { createHash } from "node:crypto";
 export interface GuardState {
   /** Invalid calls since the last valid one. */
   readonly invalid: number;
-  /** Replies without a call since the last one with a call. */
-  readonly idle: number;
   /** Questions to a person. A session of an older version has none. */
   readonly asked?: number;
   /** Calls with their results, and how often they came. */
@@ -36,9 +33,9 @@ export interface FinishedCall {
   readonly asksPerson?: boolean;
 }
 
-export const GUARD_LIMITS = { invalid: 6, idle: 3, warnAt: 3, repeated: 5, seen: 50, asked: 10 } as const;
+export const GUARD_LIMITS = { invalid: 6, warnAt: 3, repeated: 5, seen: 50, asked: 10 } as const;
 
-export const FRESH_GUARD: GuardState = { invalid: 0, idle: 0, seen: [] };
+export const FRESH_GUARD: GuardState = { invalid: 0, seen: [] };
 
 export interface Verdict {
   readonly guard: GuardState;
@@ -55,7 +52,7 @@ export function noteCall(guard: GuardState, call: FinishedCall): Verdict {
       invalid >= GUARD_LIMITS.invalid
         ? `${invalid} calls in a row were of no tool, or with wrong arguments`
         : undefined;
-    return { guard: { ...guard, invalid, idle: 0 }, ...(stop === undefined ? {} : { stop }) };
+    return { guard: { ...guard, invalid }, ...(stop === undefined ? {} : { stop }) };
   }
   const key = createHash("sha256")
     .update(JSON.stringify([call.name, call.input, call.text]))
@@ -67,7 +64,7 @@ export function noteCall(guard: GuardState, call: FinishedCall): Verdict {
   const others = guard.seen.filter((seen) => seen.key !== key && (!call.isChange || seen.isChange));
   const seen = [...others, { key, count, isChange: call.isChange }].slice(-GUARD_LIMITS.seen);
   const asked = (guard.asked ?? 0) + (call.asksPerson === true ? 1 : 0);
-  const next = { invalid: 0, idle: 0, seen, asked };
+  const next = { invalid: 0, seen, asked };
   if (call.asksPerson === true && asked >= GUARD_LIMITS.asked)
     return { guard: next, stop: `it has asked for help ${asked} times for this request` };
   if (count >= GUARD_LIMITS.repeated)
@@ -77,10 +74,4 @@ export function noteCall(guard: GuardState, call: FinishedCall): Verdict {
     guard: next,
     warning: `(This is call ${count} of ${call.name} with the same arguments and the same result. Do something else.)`,
   };
-}
-
-export function noteIdleReply(guard: GuardState): Verdict {
-  const idle = guard.idle + 1;
-  const stop = idle >= GUARD_LIMITS.idle ? `${idle} replies in a row called no tool` : undefined;
-  return { guard: { ...guard, idle }, ...(stop === undefined ? {} : { stop }) };
 }

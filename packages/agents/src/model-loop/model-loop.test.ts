@@ -398,6 +398,20 @@ test("a session continues with the record of its start when the file has changed
   expect(await resumed.result()).toBe("You help.");
 });
 
+test("an input can name the folder of its session", async () => {
+  const read: Say = { calls: [["read_file", { path: "value.txt" }]] };
+  const loop = new ModelLoop({
+    model: fakeModel([read, { text: "Done." }]),
+    workspace: workspacesByRoot(),
+    root: tmpdir(),
+    place: async (_record, _task, _begin, input) => ({ address: (input as { folder: string }).folder }),
+  });
+  runtime = createRuntime({ storage });
+  const handle = await runtime.start(loop.agent(RECORD), { folder, text: "Read it." });
+  await handle.result();
+  expect(await results(handle.sessionId)).toEqual(["one\n"]);
+});
+
 test("git facts are part of the prompt", async () => {
   execFileSync("git", ["init", "-q", "-b", "trunk"], { cwd: folder });
   const model = fakeModel([{ text: "Hello." }]);

@@ -69,11 +69,15 @@ export interface ModelLoopOptions {
   readonly contextWindow?: (model: string | null) => number;
 }
 
-/** @param begin the files that the workspace of a fork begins with. */
+/**
+ * @param begin the files that the workspace of a fork begins with.
+ * @param input the input of the session, for agents whose input names the folder.
+ */
 export type PlaceSession = (
   record: AgentRecord,
   task: TaskContext,
   begin?: FileSnapshot,
+  input?: unknown,
 ) => Promise<SessionPlace>;
 
 /** The parts of an agent that its record does not have. */
@@ -155,8 +159,8 @@ export class ModelLoop {
     const children = agents.map((agent) => ({ agent, record: this.#records.get(agent) }));
     const tools = [...this.#tools, ...(agents.length === 0 ? [] : [delegate(children, finish)]), ...ownTools];
     const terms = delegateFacts(record, children);
-    const prepare = async (task: TaskContext) => {
-      const prepared = await this.#prepare(record, tools, task);
+    const prepare = async (task: TaskContext, given: unknown) => {
+      const prepared = await this.#prepare(record, tools, task, given);
       return { ...prepared, facts: { ...prepared.facts, ...terms } };
     };
     const parts: LoopParts = {
@@ -198,9 +202,14 @@ export class ModelLoop {
   }
 
   /** model-loop-2. */
-  async #prepare(agent: AgentRecord, tools: readonly Tool[], task: TaskContext): Promise<Prepared> {
+  async #prepare(
+    agent: AgentRecord,
+    tools: readonly Tool[],
+    task: TaskContext,
+    input: unknown,
+  ): Promise<Prepared> {
     const { capabilities = [], projectRules } = this.#options;
-    const { workspace, files } = await this.#open(agent, task);
+    const { workspace, files } = await this.#open(agent, task, input);
     const facts = await prepareCapabilities(capabilities, { agent, workspace }, task, tools);
     return { agent, workspace, files, facts, rules: projectRules?.read() ?? [] };
   }
@@ -210,8 +219,9 @@ export class ModelLoop {
     agent: AgentRecord,
     { facts, files }: Pick<ModelState, "facts" | "files">,
     task: TaskContext,
+    input: unknown,
   ): Promise<OpenedFork> {
-    const opened = await this.#open(agent, task, files ?? undefined);
+    const opened = await this.#open(agent, task, input, files ?? undefined);
     const { capabilities = [] } = this.#options;
     return {
       ...opened,
@@ -222,10 +232,11 @@ export class ModelLoop {
   async #open(
     agent: AgentRecord,
     task: TaskContext,
+    input: unknown,
     begin?: SessionFiles,
   ): Promise<Pick<Prepared, "workspace" | "files">> {
     const { workspace: source, root, place } = this.#options;
-    const { address, worktree, files } = (await place?.(agent, task, begin)) ?? { address: root };
+    const { address, worktree, files } = (await place?.(agent, task, begin, input)) ?? { address: root };
     const found = await readWorkspaceFacts(await pickWorkspace(source, address), address, task.signal);
     return {
       workspace: worktree === undefined ? found : { ...found, worktree },

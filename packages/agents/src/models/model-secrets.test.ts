@@ -8,8 +8,9 @@ import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
-import { createCodingAgent } from "../coding-agent.ts";
+import { ModelLoop } from "../model-loop/model-loop.ts";
 import { workspacesByRoot } from "../tasks/workspace-source.ts";
+import { RECORD } from "../testing/agent-record.ts";
 import type { ModelProvider } from "./model-provider.ts";
 import { modelTask } from "./model-task.ts";
 import { resolveModel, type KeyName, type ModelEnvironment } from "./resolve-model.ts";
@@ -80,7 +81,7 @@ describe("a declared secret is the key of a model", () => {
 
   test("an agent of a model declares the key, so that its command asks for it", () => {
     const model = provider({}, "ANTHROPIC_API_KEY");
-    const { tasks } = createCodingAgent({ workspace: workspacesByRoot(), model });
+    const { tasks } = new ModelLoop({ workspace: workspacesByRoot(), root: ".", model }).agent(RECORD);
     expect(tasks.flatMap(({ secrets = [] }) => secrets)).toEqual(["ANTHROPIC_API_KEY"]);
     const chosenLater = modelTask(() => model, { secrets: ["ANTHROPIC_API_KEY"] });
     expect(chosenLater.secrets).toEqual(["ANTHROPIC_API_KEY"]);

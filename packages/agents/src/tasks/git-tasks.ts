@@ -71,7 +71,7 @@ export function gitStatusTask(source: WorkspaceSource) {
   });
 }
 
-export async function readStatus(workspace: Workspace, options: GitOptions): Promise<GitStatusOutput> {
+async function readStatus(workspace: Workspace, options: GitOptions): Promise<GitStatusOutput> {
   const selection = ["--porcelain=v1", "-z", "--untracked-files=all", SHALLOW];
   const { stdout } = await git(workspace, ["status", ...selection, "--", ".", ...OWN_FILES], options);
   const head = await git(workspace, ["rev-parse", "--verify", "--quiet", "HEAD"], options, [0, 1]);

@@ -17,7 +17,13 @@ import { delimiter, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { decodeJson, type Session, type TokenUsage } from "@holdfast/core";
-import { createRuntime, MemoryStorage, type Runtime, type SessionHandle } from "@holdfast/runtime";
+import {
+  createRuntime,
+  MemoryStorage,
+  type Runtime,
+  type SessionHandle,
+  type StartOptions,
+} from "@holdfast/runtime";
 
 import { AcpAgent } from "../external-agents/acp/acp-agent.ts";
 import { ACP_AGENTS } from "../external-agents/acp/acp-quirks.ts";
@@ -28,6 +34,7 @@ import type { ExternalAgentProtocol } from "../external-agents/external-agent-pr
 import { LineAgent } from "../external-agents/lines/line-agent.ts";
 import type { AgentProfile } from "../agent-files/agent-record.ts";
 import { PI } from "../external-agents/pi/pi-agent.ts";
+import { modelPrices } from "../models/prices.ts";
 
 export type FakeName = "claude-code" | "codex" | "pi" | "opencode";
 
@@ -75,6 +82,7 @@ export class ExternalSession {
     else this.protocol = acp === undefined ? new ClaudeCode(place) : new AcpAgent({ facts: acp, ...place });
     this.#runtime = createRuntime({
       storage: this.#storage,
+      prices: modelPrices(),
       tracer: { trace: ({ type }) => void (this.#isWaiting ||= type === "waiting") },
     });
   }
@@ -85,14 +93,18 @@ export class ExternalSession {
   }
 
   /** Begins a conversation, and waits for the answer to its first request. */
-  async converse(text: string, input: Readonly<Record<string, unknown>> = {}): Promise<Session> {
+  async converse(
+    text: string,
+    input: Readonly<Record<string, unknown>> = {},
+    options: StartOptions = {},
+  ): Promise<Session> {
     const agent = externalAgent(this.protocol, {
       folder: this.folder,
       permissionModes: ["default", "acceptEdits", "plan"],
       profile: (name) => ({ rules: [], ...this.#profile, name }),
       mirrors: join(this.home, "mirrors"),
     });
-    this.#handle = await this.#runtime.start(agent, { text, conversation: true, ...input });
+    this.#handle = await this.#runtime.start(agent, { text, conversation: true, ...input }, options);
     return this.rest();
   }
 

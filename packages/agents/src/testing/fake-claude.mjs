@@ -16,6 +16,12 @@ if (args[0] === "--version") {
   process.exit(0);
 }
 
+if (args[0] === "--help") {
+  if (!existsSync(join(HOME, "no-budget-option")))
+    console.log("  --max-budget-usd <amount>  Maximum dollar amount");
+  process.exit(0);
+}
+
 const option = (name) => (args.includes(name) ? args[args.indexOf(name) + 1] : undefined);
 const [startId, resumeId] = [option("--session-id"), option("--resume")];
 const id = startId ?? resumeId;
@@ -248,6 +254,15 @@ async function act(word) {
       result({ is_error: true, terminal_reason: "api_error", result: "You've hit your session limit" });
       return process.exit(1);
     }
+    case "own-limit":
+      if (!once(word)) return undefined;
+      result({
+        subtype: "error_max_budget_usd",
+        is_error: true,
+        terminal_reason: "budget_exhausted",
+        errors: ["Reached maximum budget"],
+      });
+      return process.exit(1);
     case "logged-out":
       if (!once(word)) return undefined;
       result({ is_error: true, terminal_reason: "api_error", result: "Invalid API key · Please run /login" });

@@ -22,50 +22,56 @@ import { Worktrees } from "./worktrees.ts";
 
 /** The kills of the campaign, and of a run of this file alone. `npm test` leaves them out. */
 const KILLS = isCampaign ? Number(process.env["HOLDFAST_KILLS"] ?? 1_000) : 2;
+/** Projects at the same time. The lock of a git that was killed makes its project wait for ten seconds, and the others go on. */
+const PROJECTS = isCampaign ? 12 : 1;
 const LIVES_MAX = 4;
 const LIFE = fileURLToPath(new URL("../testing/worktree-life.ts", import.meta.url));
 
 let place: string;
-let project: string;
-let data: string;
 
-beforeEach(() => {
-  place = realpathSync(mkdtempSync(join(tmpdir(), "worktrees-kill-")));
-  [project, data] = [join(place, "project"), join(place, "data")];
-  mkdirSync(project);
-  git("init", "--quiet", "--initial-branch=main");
-  writeFileSync(join(project, "known.txt"), "base\n");
-  writeFileSync(join(project, ".gitignore"), "*.log\n");
-  git("add", "--all");
-  git("-c", "user.name=T", "-c", "user.email=t@example.invalid", "commit", "--quiet", "-m", "base");
-});
-
+beforeEach(() => void (place = realpathSync(mkdtempSync(join(tmpdir(), "worktrees-kill-")))));
 afterEach(() => rmSync(place, { recursive: true, force: true }));
 
-function git(...args: readonly string[]): string {
-  const env = { PATH: process.env["PATH"], HOME: place };
-  return execFileSync("git", args, {
-    cwd: project,
-    encoding: "utf8",
-    env,
-    stdio: ["ignore", "pipe", "ignore"],
-  });
+/** A repository with one commit, and the folder of its worktrees. */
+class Project {
+  readonly folder: string;
+  readonly worktrees: string;
+
+  constructor(number: number) {
+    this.folder = join(place, `project-${number}`);
+    this.worktrees = join(place, `worktrees-${number}`);
+    mkdirSync(this.folder);
+    this.git("init", "--quiet", "--initial-branch=main");
+    writeFileSync(join(this.folder, "known.txt"), "base\n");
+    writeFileSync(join(this.folder, ".gitignore"), "*.log\n");
+    this.git("add", "--all");
+    this.git("-c", "user.name=T", "-c", "user.email=t@example.invalid", "commit", "--quiet", "-m", "base");
+  }
+
+  git(...args: readonly string[]): string {
+    const env = { PATH: process.env["PATH"], HOME: place };
+    const stdio = ["ignore", "pipe", "ignore"] as const;
+    return execFileSync("git", args, { cwd: this.folder, encoding: "utf8", env, stdio: [...stdio] });
+  }
 }
 
 interface Life {
   /** Files that it said to have written. */
   readonly wrote: readonly string[];
   readonly said: readonly string[];
+  /** False if it ended before the kill. */
+  readonly isKilled: boolean;
 }
 
 /** Runs one life, and kills it some time after a line of its output. */
 async function live(
+  { folder, worktrees }: Project,
   session: string,
   life: number,
   killAfter: string | undefined,
   random: () => number,
 ): Promise<Life> {
-  const child = spawn(process.execPath, [LIFE, project, data, session, String(life)], {
+  const child = spawn(process.execPath, [LIFE, folder, worktrees, session, String(life)], {
     detached: true,
     env: { PATH: process.env["PATH"], HOME: place },
     stdio: ["ignore", "pipe", "pipe"],
@@ -75,11 +81,11 @@ async function live(
   child.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
   const ended = new Promise((resolve) => child.on("close", resolve));
   const isWithGit = random() < 0.5;
-  let isKilled = false;
+  let isChosen = false;
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     out += text;
-    if (isKilled || killAfter === undefined || !out.includes(killAfter)) return;
-    isKilled = true;
+    if (isChosen || killAfter === undefined || !out.includes(killAfter)) return;
+    isChosen = true;
     void delay(random() * 150).then(() => {
       try {
         process.kill(isWithGit ? -child.pid! : child.pid!, "SIGKILL");
@@ -90,8 +96,22 @@ async function live(
   });
   await ended;
   const said = out.split("\n").slice(0, -1);
+  const isKilled = child.signalCode === "SIGKILL";
   if (!isKilled && said.at(-1) !== "removed") throw new Error(`life ${life} of ${session}: ${errors}`);
-  return { said, wrote: said.flatMap((line) => (line.startsWith("wrote ") ? [line.slice(6)] : [])) };
+  return {
+    isKilled,
+    said,
+    wrote: said.flatMap((line) => (line.startsWith("wrote ") ? [line.slice(6)] : [])),
+  };
+}
+
+/** Lives again while the lock of a git that was killed is there. A life takes it away when it is old. */
+async function liveUnlocked(run: () => Promise<Life>): Promise<Life | Error> {
+  for (;;) {
+    const lived = await run().catch((error: unknown) => error as Error);
+    if (!(lived instanceof Error && lived.message.includes("another git is working"))) return lived;
+    await delay(2_000);
+  }
 }
 
 /** A small generator, so that a failing run can be repeated by its seed. */
@@ -103,43 +123,57 @@ function randomOf(seed: number): () => number {
   };
 }
 
-// In a kill the lock of a git may stay, and then the test waits until it is old.
+const MOMENTS = ["start", "open", "committed", "wrote work/open"];
+
+/** A session in lives, each of which is killed, until its worktree is removed. Then each write that it said is looked for. */
+async function killedSession(
+  project: Project,
+  session: string,
+  kills: { done: number },
+  random: () => number,
+): Promise<void> {
+  const wrote = new Map<string, string>();
+  for (let life = 0; ; life++) {
+    const isLast = life >= LIVES_MAX || kills.done >= KILLS;
+    const moment = isLast ? undefined : MOMENTS[Math.floor(random() * MOMENTS.length)];
+    const lived = await liveUnlocked(() => live(project, session, life, moment, random));
+    if (lived instanceof Error) {
+      // A removal that had begun is finished by the next one, and the session does not get the worktree again.
+      expect(lived.message).toContain("was removed");
+      await new Worktrees({ folder: project.worktrees }).remove(project.folder, session, { rescues: true });
+      break;
+    }
+    for (const name of lived.wrote) wrote.set(name, `${session} ${life} ${name}\n`);
+    if (lived.isKilled) kills.done++;
+    if (lived.said.includes("removed")) break;
+  }
+  expect(existsSync(join(project.worktrees, session))).toBe(false);
+  const kept = project.git("rev-parse", `refs/holdfast/rescue/${session}`).trim();
+  for (const [name, text] of wrote) expect(project.git("show", `${kept}:${name}`)).toBe(text);
+  expect(project.git("rev-list", kept)).toContain(project.git("rev-parse", `holdfast/${session}`).trim());
+  expect(project.git("status", "--porcelain")).toBe("");
+  expect(readFileSync(join(project.folder, "known.txt"), "utf8")).toBe("base\n");
+}
+
 test(
   "a kill at any moment of the creation, the work or the removal loses no byte of a worktree",
   { ...ofCampaign, timeout: 36_000_000 },
   async () => {
     const seed = Number(process.env["HOLDFAST_SEED"] ?? Date.now() % 1_000_000);
-    const random = randomOf(seed);
-    const moments = ["start", "open", "committed", "wrote work/open"];
-    for (let kills = 0, number = 0; kills < KILLS; number++) {
-      const session = `s${number}`;
-      const wrote = new Map<string, string>();
-      for (let life = 0; ; life++) {
-        const isLast = life >= LIVES_MAX || kills >= KILLS;
-        const moment = isLast ? undefined : moments[Math.floor(random() * moments.length)];
-        const lived = await live(session, life, moment, random).catch((error: unknown) => error as Error);
-        if (lived instanceof Error && lived.message.includes("another git is working")) {
-          await delay(10_000); // The lock of a git that was killed is taken away when it is old.
-          continue;
-        }
-        if (lived instanceof Error) {
-          // A removal that had begun is finished by the next one, and the session does not get the worktree again.
-          expect(lived.message, `seed ${seed}`).toContain("was removed");
-          await new Worktrees({ folder: data }).remove(project, session, { rescues: true });
-          break;
-        }
-        for (const name of lived.wrote) wrote.set(name, `${session} ${life} ${name}\n`);
-        if (!isLast) kills++;
-        if (lived.said.includes("removed")) break;
+    if (isCampaign) console.log(`seed ${seed}`);
+    const kills = { done: 0 };
+    let sessions = 0;
+    const works = Array.from({ length: PROJECTS }, async (_, i) => {
+      const project = new Project(i);
+      const random = randomOf(seed + i);
+      for (let number = 0; kills.done < KILLS; number++) {
+        await killedSession(project, `s${number}`, kills, random);
+        sessions++;
       }
-      expect(existsSync(join(data, session)), `seed ${seed}`).toBe(false);
-      const branch = `holdfast/${session}`;
-      const kept = git("rev-parse", `refs/holdfast/rescue/${session}`).trim();
-      for (const [name, text] of wrote) expect(git("show", `${kept}:${name}`), `seed ${seed}`).toBe(text);
-      expect(git("rev-list", kept)).toContain(git("rev-parse", branch).trim());
-      expect(git("status", "--porcelain")).toBe("");
-      expect(readFileSync(join(project, "known.txt"), "utf8")).toBe("base\n");
-    }
-    expect(git("worktree", "list").trim().split("\n")).toHaveLength(1);
+      expect(project.git("worktree", "list").trim().split("\n")).toHaveLength(1);
+    });
+    await Promise.all(works);
+    expect(kills.done, `seed ${seed}`).toBeGreaterThanOrEqual(KILLS);
+    if (isCampaign) console.log(`${kills.done} kills in ${sessions} sessions`);
   },
 );

@@ -1,4 +1,4 @@
-// `createApi` serves every service of the contract on one port, as gRPC, gRPC-Web, Connect, REST and
+// `serveApi` serves every service of the contract on one port, as gRPC, gRPC-Web, Connect, REST and
 // server-sent events.
 //
 // The API knows the contract, but not what a service does. A request passes the request guards, is matched to its

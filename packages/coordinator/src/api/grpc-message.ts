@@ -1,4 +1,4 @@
-// How the text of an error stands in gRPC's trailer `grpc-message`.
+// Encodes the text of an error for gRPC's trailer `grpc-message`: only percent signs and what is no printable ASCII.
 //
 // Connect's library encodes all that a URL component would; stock clients undo only what a whole URL would, and show `%2C` for a comma.
 

@@ -1,10 +1,10 @@
-// `membersOf` and `elementsOf` find the places of values in a JSON text, so that a value can be copied byte
-// for byte.
+// `membersOf` and `elementsOf` find the places of values in a JSON text, so that a value can be copied
+// unchanged. A span has indexes of the text's characters.
 //
 // The text is well-formed, because `JSON.parse` accepted it; nothing here checks syntax. There is no
 // recursion, so any nesting depth works.
 //
-//   json-spans-1. A span that is not of the kind that is asked for is an error. It never becomes a search beyond the end of the text.
+//   json-spans-1. Members of a value that is no object, and elements of a value that is no list, are an error. It never becomes a search beyond the end of the text.
 
 import { endOfString, NUMERIC, skip, type Span } from "@holdfast/core/internal";
 

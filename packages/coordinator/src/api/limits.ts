@@ -1,5 +1,5 @@
-// `LIMITS` are the limits of the API, each with its unit in its name. A coordinator's configuration may
-// change them.
+// `API_LIMITS` are the limits of the API, each with its unit in its name. A coordinator's configuration may
+// change them. `ratesOf` makes of them the rates of starts and events.
 
 import type { Rate } from "./rates.ts";
 

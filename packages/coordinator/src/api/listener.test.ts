@@ -1,4 +1,4 @@
-// `listen` before bytes become a request, and at the ends of connections.
+// Connections of the API: before bytes become a request, and at their ends.
 
 import { once } from "node:events";
 import { request as requestHttps } from "node:https";

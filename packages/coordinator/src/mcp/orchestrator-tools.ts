@@ -22,6 +22,7 @@ import { z } from "zod";
 
 import { answerOf, questionForm, type GivenAnswer } from "./client-questions.ts";
 import type { Orchestrator } from "./orchestrator.ts";
+import { inputInFolder } from "./project-folder.ts";
 import { SessionCalls } from "./session-calls.ts";
 import { SessionTasks, TASKS_EXTENSION } from "./session-tasks.ts";
 import { turnOf, type SessionTurn } from "./session-turn.ts";
@@ -117,7 +118,7 @@ class OrchestratorTools {
             .min(1)
             .max(1_000)
             .optional()
-            .describe("the folder that the agent is to work in"),
+            .describe("the folder to work in, for executors and agents with this parameter"),
           mode,
           idempotency_key: key,
         }),
@@ -125,9 +126,7 @@ class OrchestratorTools {
       (given, ctx) =>
         this.#answered(async () => {
           const agent = await this.#calls.agentNamed(given.agent_name);
-          const { project_dir: folder } = given;
-          const input =
-            folder === undefined ? given.parameters : { parameters: given.parameters, project_dir: folder };
+          const input = await this.#inputFor(agent, given.parameters, given.project_dir);
           return this.#start({ agent, input, mode: given.mode, key: given.idempotency_key }, ctx);
         }),
     );
@@ -263,6 +262,17 @@ class OrchestratorTools {
           return turnResult(session_id, turn);
         }),
     );
+  }
+
+  async #inputFor(
+    agent: string,
+    given: Readonly<Record<string, unknown>>,
+    folder: string | undefined,
+  ): Promise<unknown> {
+    if (folder === undefined) return given;
+    const { inputSchema } = (await this.#calls.agents()).find(({ name }) => name === agent) ?? {};
+    const schema = inputSchema === undefined ? undefined : parsed(inputSchema);
+    return inputInFolder({ agent, parameters: given, folder, schema });
   }
 
   async #start(

@@ -1,4 +1,4 @@
-// `PageFiles`: the built files of the dashboard, in memory.
+// `readPageFiles`: the built files of the dashboard, in memory.
 //
 // The folder `built-page` of this package is made by `scripts/build-page.ts`. A published package contains it. In a checkout,
 // `npm test` and `npm run page` make it.

@@ -1,5 +1,5 @@
-// `AgentContext`: the kernel as an author of agents sees it. Every method is synchronous or returns a durable
-// future.
+// `AgentContext`: the kernel as an author of agents sees it. Its waits are durable
+// futures; `checkpoint`, `handoffToAgent` and `cleanup` return promises.
 
 import { HoldfastError, type RecordedError } from "../errors/errors.ts";
 import type { AnswerShape, Approval } from "../journal/approval.ts";

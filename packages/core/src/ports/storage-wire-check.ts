@@ -1,4 +1,4 @@
-// `readChange`, `readCall`: whether a received value belongs to the storage port, checked to the last field
+// `parseChange`, `isStorageCall`: whether a received value belongs to the storage port, checked to the last field
 // that we act on.
 //
 // On an owner's socket the peer is a process of the same user, so the check is no defence against an attacker

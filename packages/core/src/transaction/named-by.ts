@@ -1,4 +1,4 @@
-// `namedBy`: the sessions and other things that a change names, known before the change is applied.
+// `eachName`: the sessions and other things that a change names, known before the change is applied.
 //
 //   named-by-1. Changes that name nothing in common may be applied in any order, and at the same time. A
 //       change may also affect a session that it does not name, such as a notified parent or a payer; the

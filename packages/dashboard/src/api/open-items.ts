@@ -109,7 +109,7 @@ export class InboxReader {
       ];
     const asked = session.waits.filter(({ type }) => type === "input").sort((a, b) => a.id - b.id);
     return Promise.all(
-      asked.map(async (wait, at): Promise<OpenItem> => {
+      asked.map(async (wait): Promise<OpenItem> => {
         const question = (await this.#questionOf(session, wait.id)) ?? { prompt: wait.prompt ?? "" };
         const { kind, prompt, tool, action, folder, details, lastingRule } = viewQuestion(
           question,
@@ -128,7 +128,7 @@ export class InboxReader {
           ...(lastingRule === undefined ? {} : { lastingRule }),
           since: updatedAt,
           ...(wait.until === undefined ? {} : { until: wait.until }),
-          commands: answerLines(sessionId, wait, at === 0).map((line) => `holdfast ${line}`),
+          commands: answerLines(sessionId, wait).map((line) => `holdfast ${line}`),
         };
       }),
     );

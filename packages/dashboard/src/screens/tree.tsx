@@ -136,7 +136,7 @@ function Below({ of, open, at }: { readonly of: Session } & Omit<NodeProps, "ses
     queryFn: () => call<SessionPage>("GET", listPath({ parentSessionId: of.sessionId, limit: CHILDREN })),
     meta: LIVE,
   });
-  if (error !== null) return <Problem error={error} />;
+  if (error !== null && data === undefined) return <Problem error={error} />;
   return (
     <ul className="ml-3 border-l border-line pl-2">
       {inTreeOrder(data?.sessions ?? []).map((child) => (

@@ -1,9 +1,10 @@
 // `holdfast agents check`: for each file and field, whether it is honoured, mapped, ignored or refused. Without a path it also reports
-// on skills, MCP servers, hooks and profiles of external agents.
+// on plugins, skills, MCP servers, hooks and profiles of external agents.
 
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import {
+  findPlugins,
   findSkills,
   foundAt,
   listAgents,
@@ -15,6 +16,7 @@ import {
   type HookFile,
   type ListedAgent,
   type McpFile,
+  type Plugin,
   type ProfileFile,
   type Skill,
 } from "@holdfast/agents";
@@ -23,6 +25,7 @@ import type { Io } from "../frame/command.ts";
 import { isFolder } from "../frame/given-file.ts";
 import { count } from "../frame/plain-text.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
+import { hiddenTextIn } from "./skills/content-notes.ts";
 
 /** @returns the exit code: 3 when a file is refused. */
 export async function checkAgents(namesOrPaths: readonly string[], io: Io): Promise<number> {
@@ -30,8 +33,8 @@ export async function checkAgents(namesOrPaths: readonly string[], io: Io): Prom
     namesOrPaths.length === 0
       ? allFiles(io)
       : { ...NOTHING, agents: namesOrPaths.flatMap((one) => filesAt(one, io)) };
-  const { agents, skills, mcpFiles, hookFiles, profiles } = found;
-  const all = [...agents, ...skills, ...mcpFiles, ...hookFiles, ...profiles];
+  const { agents, plugins, skills, mcpFiles, hookFiles, profiles } = found;
+  const all = [...agents, ...plugins, ...skills, ...mcpFiles, ...hookFiles, ...profiles];
   const refused = all.filter(
     ({ status, verdicts }) =>
       status === "refused" || status === "doubled" || verdicts.some(({ verdict }) => verdict === "refused"),
@@ -44,6 +47,7 @@ export async function checkAgents(namesOrPaths: readonly string[], io: Io): Prom
     reportOf(found),
     [
       ...agents.map((file) => fileText(file, io)),
+      ...plugins.map((plugin) => otherText(plugin, `${plugin.name} (plugin)`, io)),
       ...skills.map((skill) => otherText(skill, `${skill.name} (skill)`, io)),
       ...mcpFiles.map((file) => otherText(file, "MCP servers", io)),
       ...hookFiles.map((file) => otherText(file, "hooks", io)),
@@ -71,21 +75,23 @@ function allFiles(io: Io): Found {
     ),
   );
   // Looking at a file is no use of it, so a project needs no trust here.
-  const { agents, skills, mcpFiles, hookFiles, profiles } = filesOf(agentPlaces(io, { trustsProject: true }));
+  const all = filesOf(agentPlaces(io, { trustsProject: true }));
   const withState = <File extends ReportedPath>(file: File): File =>
     file.status === "loaded" ? { ...file, status: states.get(file.path) ?? file.status } : file;
   return {
-    agents: agents.map(withState),
-    skills: skills.map(withState),
-    mcpFiles: mcpFiles.map(withState),
-    hookFiles: hookFiles.map(withState),
-    profiles: profiles.map(withState),
+    agents: all.agents.map(withState),
+    plugins: all.plugins.map(withState),
+    skills: all.skills.map(withState),
+    mcpFiles: all.mcpFiles.map(withState),
+    hookFiles: all.hookFiles.map(withState),
+    profiles: all.profiles.map(withState),
   };
 }
 
 function filesOf(places: ReturnType<typeof agentPlaces>): Found {
   return {
     agents: listAgents(places),
+    plugins: findPlugins(places),
     skills: findSkills(places),
     mcpFiles: readMcpFiles(places),
     hookFiles: readHookFiles(places),
@@ -100,13 +106,14 @@ interface ReportedPath {
 
 interface Found {
   readonly agents: readonly ListedAgent[];
+  readonly plugins: readonly Plugin[];
   readonly skills: readonly Skill[];
   readonly mcpFiles: readonly McpFile[];
   readonly hookFiles: readonly HookFile[];
   readonly profiles: readonly ProfileFile[];
 }
 
-const NOTHING: Found = { agents: [], skills: [], mcpFiles: [], hookFiles: [], profiles: [] };
+const NOTHING: Found = { agents: [], plugins: [], skills: [], mcpFiles: [], hookFiles: [], profiles: [] };
 
 function reportOf(found: Found) {
   return {
@@ -118,17 +125,23 @@ function reportOf(found: Found) {
       status,
       others,
       problem,
+      warnings: hiddenTextIn(path, path),
       fields: verdicts,
     })),
-    skills: found.skills.map(({ verdicts, ...skill }) => ({ ...skill, fields: verdicts })),
+    plugins: found.plugins.map((file) => ({ name: file.name, scope: file.scope, ...fileJson(file) })),
+    skills: found.skills.map(({ verdicts, ...skill }) => ({
+      ...skill,
+      warnings: hiddenTextIn(skill.path, skill.path),
+      fields: verdicts,
+    })),
     mcpFiles: found.mcpFiles.map(fileJson),
     hookFiles: found.hookFiles.map(fileJson),
     profiles: found.profiles.map((file) => ({ name: file.name, scope: file.scope, ...fileJson(file) })),
   };
 }
 
-function fileJson({ path, status, problem, verdicts }: McpFile | HookFile | ProfileFile) {
-  return { path, status, problem, fields: verdicts };
+function fileJson({ path, status, problem, verdicts }: Plugin | McpFile | HookFile | ProfileFile) {
+  return { path, status, problem, warnings: hiddenTextIn(path, path), fields: verdicts };
 }
 
 /** One file, the folder of an agent, all files of a project, or the files of an agent's name. */
@@ -170,16 +183,26 @@ function fileText(file: ListedAgent, io: Io): string {
     const place = problem.line === null ? "" : `line ${problem.line}: `;
     lines.push(`  ${place}${problem.message}`, `  fix: ${problem.fix}`);
   }
-  return [...lines, ...verdicts.map((verdict) => verdictText(verdict, io))].join("\n");
+  return [...lines, ...warningLines(path, io), ...verdicts.map((verdict) => verdictText(verdict, io))].join(
+    "\n",
+  );
+}
+
+function warningLines(path: string, io: Io): readonly string[] {
+  return hiddenTextIn(path, shownPath(path, io)).map(
+    (line) => `  ${io.results.paint.yellow("warning")}: ${line}`,
+  );
 }
 
 export function otherText(
-  { path, status, problem, verdicts }: Skill | McpFile | HookFile | ProfileFile,
+  { path, status, problem, verdicts }: Plugin | Skill | McpFile | HookFile | ProfileFile,
   what: string,
   io: Io,
 ): string {
   const lines = [titleText(path, what, status, io), ...(problem === null ? [] : [`  ${problem}`])];
-  return [...lines, ...verdicts.map((verdict) => verdictText(verdict, io))].join("\n");
+  return [...lines, ...warningLines(path, io), ...verdicts.map((verdict) => verdictText(verdict, io))].join(
+    "\n",
+  );
 }
 
 function titleText(

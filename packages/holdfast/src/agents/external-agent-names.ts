@@ -12,7 +12,7 @@ export const EXTERNAL = "external:";
 
 const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
-/** The external agent that an argument of `run` names. A file of this name in the folder counts more. */
+/** The external agent that an argument of `run` names. A file at this path in the folder counts more. */
 export function externalAgentName(
   nameOrPath: string,
   { cwd, env }: Pick<Io, "cwd" | "env">,

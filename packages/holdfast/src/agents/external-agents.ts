@@ -17,6 +17,7 @@ import {
   readProfiles,
   takeProfile,
   type AgentPlaces,
+  type ChosenProgram,
   type ExternalAgentProtocol,
 } from "@holdfast/agents";
 import { HoldfastError } from "@holdfast/core";
@@ -40,11 +41,17 @@ const known = new Map<string, Agent>();
 /**
  * The agent of an external program, after a look at the program.
  *
+ * @param io `profile` is the name of a profile, which may choose the program.
  * @param isContinued the session has begun, and checks the program itself.
- * @throws HoldfastError when the program is missing or too old.
+ * @throws HoldfastError when the program is missing or too old, or the profile cannot be used with this agent.
  */
-export async function loadExternalAgent(name: string, io: AgentSearch, isContinued: boolean): Promise<Agent> {
-  if (!isContinued) await protocolOf(name, io).find();
+export async function loadExternalAgent(
+  name: string,
+  { profile, ...io }: AgentSearch & { readonly profile?: string | undefined },
+  isContinued: boolean,
+): Promise<Agent> {
+  const chosen = profile === undefined ? undefined : checkedProfile(profile, name, io);
+  if (!isContinued) await protocolOf(name, io).find(chosen);
   return externalAgentOf(name, io);
 }
 
@@ -96,11 +103,11 @@ function startableOf(name: string, io: AgentSearch): readonly Agent[] {
 }
 
 /** @throws HoldfastError for a profile that cannot be used with this agent. Its session reads the profile once more. */
-export function checkProfile(profile: string, agent: string, io: Pick<Io, "cwd" | "env">): void {
+function checkedProfile(profile: string, agent: string, io: Pick<Io, "cwd" | "env">): ChosenProgram {
   const places = agentPlaces(io);
   const startable = [...startedByProfiles(agent, places)].filter((name) => startableOf(name, io).length > 0);
   const found = findProfile(profile, places);
-  takeProfile(found, protocolOf(agent, io), modesOf(agent), mirrorsOf(places), startable);
+  return takeProfile(found, protocolOf(agent, io), modesOf(agent), mirrorsOf(places), startable).intended;
 }
 
 function modesOf(name: string): readonly [string, ...string[]] {
@@ -156,13 +163,16 @@ export function installedAgents(io: Pick<Io, "cwd" | "env">): InstalledAgents {
   return new InstalledAgents(installedAgentsFolder(io));
 }
 
+export function isOfProfile(name: string, places: Pick<AgentPlaces, "home">): boolean {
+  return readProfileAgents(places).some((profile) => profile.name === name);
+}
+
 /** A profile of the user counts more than an installed agent of its name. */
 function protocolOf(name: string, io: Pick<Io, "cwd" | "env">): ExternalAgentProtocol {
   const place = { environment: io.env, folder: io.cwd };
   if (!isIncluded(name)) {
     const store = installedAgents(io);
-    const isOfProfile = readProfileAgents(agentPlaces(io)).some((profile) => profile.name === name);
-    const installed = isOfProfile ? undefined : store.get(name);
+    const installed = isOfProfile(name, agentPlaces(io)) ? undefined : store.get(name);
     return installed === undefined
       ? profileAgent(findUsableProfile(name, agentPlaces(io)), place)
       : new AcpAgent({ facts: store.facts(installed), ...place });

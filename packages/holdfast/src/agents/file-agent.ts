@@ -20,16 +20,13 @@ import {
   McpServers,
   ModelLoop,
   ownSandboxes,
-  readEnvironments,
   readHookFiles,
   readProjectInstructions,
-  resolveModel,
   Sandboxes,
   proceduralAgent,
   scriptCalls,
   scriptsCapability,
   scriptsOf,
-  sessionEnvironment,
   siblingsCapability,
   skillsCapability,
   skillsOf,
@@ -37,7 +34,6 @@ import {
   taskTool,
   webCapability,
   withHooks,
-  withMcpServers,
   withScriptTools,
   withSkillTool,
   type AgentPlaces,
@@ -45,8 +41,6 @@ import {
   type ProceduralAgentOptions,
   type GivenEnvironment,
   type HookFile,
-  type ModelEnvironment,
-  type ModelProvider,
   type PlaceSession,
   type Script,
   type Skill,
@@ -54,15 +48,16 @@ import {
 } from "@holdfast/agents";
 import { existsSync, realpathSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
-import { HoldfastError, PauseError } from "@holdfast/core";
+import { HoldfastError } from "@holdfast/core";
 import type { Agent, TaskDefinition } from "@holdfast/runtime";
 import { environmentsBeside } from "../environments/given-environment.ts";
-
+import { SessionVariables } from "../environments/session-variables.ts";
 import { signInStore } from "../secrets/sign-in-store.ts";
-import { withLocalModel } from "./local-model.ts";
+import { findModel, withLocalModel } from "./local-model.ts";
 import { externalAgentOf, externalNames } from "./external-agents.ts";
 import { checkTaskNames } from "./file-agent-tasks.ts";
 import { projectRulesOf } from "./kept-rules.ts";
+import { refuseDoubledName } from "./registry/doubled-names.ts";
 import { finishChild, keepSessionFiles, sessionFolder } from "./workspaces/session-folder.ts";
 import { DEFAULT_SANDBOX, givenSandbox, makeSandboxRoot } from "./sandbox-settings.ts";
 
@@ -76,6 +71,8 @@ export interface FileAgent {
 export interface LoadOptions {
   /** The agent is for a session that has begun. It keeps the skills and variables of its start, whatever happened to their files. */
   readonly isContinued?: boolean;
+  /** The names of the secrets that the session began with. */
+  readonly recordedSecrets?: () => Promise<readonly string[]>;
   /** The environments and variables of the call that starts a session. */
   readonly given?: GivenEnvironment | undefined;
   /** Sessions that a usage limit pauses continue without a person at its reset, whatever the agent files say. */
@@ -105,6 +102,7 @@ export async function agentOfRecord(
   cwd: string,
   {
     isContinued = false,
+    recordedSecrets,
     given,
     resumesAtReset = false,
     inWorktree = false,
@@ -121,7 +119,11 @@ export async function agentOfRecord(
   const parts = loopFor(root, places, given);
   const skills = findSkills(places);
   const tree = new AgentTree(places, isContinued ? undefined : skills.map(withInactive), {
-    given,
+    variables: new SessionVariables({
+      places,
+      given,
+      recorded: isContinued ? ((await recordedSecrets?.()) ?? []) : undefined,
+    }),
     resumesAtReset,
     loadTasks,
   });
@@ -185,6 +187,8 @@ function sandboxesFor({ trustFile, env }: AgentPlaces): Sandboxes {
 /** A loop, and the parts of it that agents without a model use, too. */
 interface LoopOfRoot {
   readonly loop: ModelLoop;
+  /** Names of secrets that its MCP servers may get. It grows as agents are made. */
+  readonly serverSecrets: string[];
   readonly procedural: Pick<ProceduralAgentOptions, "calls" | "environment" | "workspace" | "place">;
 }
 
@@ -195,6 +199,7 @@ function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | un
   const known = loops.get(root);
   if (known !== undefined) return known;
   const commandSecrets: string[] = [];
+  const serverSecrets: string[] = [];
   const sandboxes = sandboxesFor(places);
   const place: PlaceSession = async (record, task, begin) => {
     const { path, worktree, files } = await sessionFolder(record, root, places, task, begin);
@@ -232,11 +237,12 @@ function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | un
           variable: (name) => places.env[name],
           signIns: signInStore(dirname(places.trustFile), { env: places.env }),
         }),
+        { environments: environmentsBeside(places.trustFile), given, secrets: serverSecrets },
       ),
     ],
     projectRules: projectRulesOf(places),
   });
-  const made = { loop, procedural: { calls, environment, workspace: sandboxes.open, place } };
+  const made = { loop, serverSecrets, procedural: { calls, environment, workspace: sandboxes.open, place } };
   loops.set(root, made);
   return made;
 }
@@ -248,7 +254,7 @@ class AgentTree {
   readonly #places: AgentPlaces;
   /** The sandboxes of the agents that were made. */
   readonly sandboxes = new Set<string>();
-  readonly #given: GivenEnvironment | undefined;
+  readonly variables: SessionVariables;
   readonly #resumesAtReset: boolean;
   readonly #loadTasks: LoadOptions["loadTasks"];
   #records: ReadonlyMap<string, AgentRecord> | undefined;
@@ -257,11 +263,15 @@ class AgentTree {
   constructor(
     places: AgentPlaces,
     skills: readonly Skill[] | undefined,
-    { given, resumesAtReset = false, loadTasks }: Pick<LoadOptions, "given" | "resumesAtReset" | "loadTasks">,
+    {
+      variables,
+      resumesAtReset = false,
+      loadTasks,
+    }: Pick<LoadOptions, "resumesAtReset" | "loadTasks"> & { readonly variables: SessionVariables },
   ) {
     this.#places = places;
     this.skills = skills;
-    this.#given = given;
+    this.variables = variables;
     this.#resumesAtReset = resumesAtReset;
     this.#loadTasks = loadTasks;
   }
@@ -269,22 +279,6 @@ class AgentTree {
   /** The fields that the call which starts a session sets in place of the agent files. */
   get overrides(): Pick<AgentRecord, "resumeAtReset"> {
     return this.#resumesAtReset ? { resumeAtReset: true } : {};
-  }
-
-  /** The names of the secrets that its commands get. @throws HoldfastError for a missing key, unless the session has begun. */
-  secretsOf(record: AgentRecord): readonly string[] {
-    const environments = readEnvironments(environmentsBeside(this.#places.trustFile));
-    try {
-      return sessionEnvironment(record, environments, this.#given).secrets;
-    } catch (error) {
-      if (this.skills !== undefined) throw error;
-      return [];
-    }
-  }
-
-  /** A session that has begun keeps the servers of its start. */
-  withServers(record: AgentRecord): AgentRecord {
-    return this.skills === undefined ? record : withMcpServers(record, this.#places);
   }
 
   /** A session that has begun keeps the hooks of its start. @throws HoldfastError for hooks that cannot be run. */
@@ -305,7 +299,7 @@ class AgentTree {
   ): Agent {
     const [script] =
       this.skills === undefined ? [] : scriptsOf(record, () => findScripts(this.#places).map(withInactive));
-    const secrets = [...new Set([...record.secrets, ...this.secretsOf(record)])];
+    const secrets = [...new Set([...record.secrets, ...this.variables.secretsOf(record)])];
     return proceduralAgent(
       { ...record, secrets },
       { ...parts, places: this.#places, script, ...(version === undefined ? {} : { version }) },
@@ -346,6 +340,9 @@ class AgentTree {
     above: readonly string[],
   ): readonly AgentRecord[] {
     if (agents.length === 0) return [];
+    // A session that has begun keeps the agents of its start.
+    if (this.skills !== undefined)
+      for (const name of agents) if (this.#isExternalName(name)) refuseDoubledName(name, this.#places);
     this.#records ??= new Map(
       listAgents(this.#places).flatMap(({ name, status, record }) =>
         status === "loaded" && record !== null ? [[name, record] as const] : [],
@@ -367,7 +364,7 @@ class AgentTree {
     });
   }
 
-  /** The external agents among these names. An agent file of the same name counts more. */
+  /** The external agents among these names. In a session that has begun, an agent file of the same name counts more. */
   externalsOf(agents: readonly string[], root: string): readonly Agent[] {
     const { env, servesOthers = false } = this.#places;
     return [...new Set(agents)]
@@ -376,9 +373,13 @@ class AgentTree {
   }
 
   #isExternal(name: string): boolean {
+    return this.#isExternalName(name) && this.#records?.has(name) !== true;
+  }
+
+  #isExternalName(name: string): boolean {
     const { project, env } = this.#places;
     this.#externals ??= externalNames({ cwd: project, env });
-    return this.#externals.includes(name) && this.#records?.has(name) !== true;
+    return this.#externals.includes(name);
   }
 }
 
@@ -410,9 +411,12 @@ async function makeAgent(
     ...(await make(subAgentRecords(record))),
   ];
   const hookAgents = await agentsOf(hookAgentsOf(hooked).filter((name) => !record.agents.includes(name)));
+  const served = tree.variables.withServers(hooked);
+  const serverSecrets = tree.variables.serverSecretsOf(served);
+  parts.serverSecrets.push(...serverSecrets);
   const named: AgentRecord = {
-    ...withScriptTools(withSkillTool(tree.withServers(hooked))),
-    secrets: [...new Set([...record.secrets, ...tree.secretsOf(record)])],
+    ...withScriptTools(withSkillTool(served)),
+    secrets: [...new Set([...record.secrets, ...tree.variables.secretsOf(record), ...serverSecrets])],
     model: record.model === null ? null : fullModelName(record.model),
     fallbackModels: record.fallbackModels.map(fullModelName),
     ...tree.overrides,
@@ -424,23 +428,4 @@ async function makeAgent(
 
 function isProcedural(record: AgentRecord): record is AgentRecord & { readonly script: string } {
   return record.script !== undefined;
-}
-
-/** @param wanted the full name of a model; `undefined` for the one that the environment chooses. */
-function findModel(wanted: string | undefined, env: ModelEnvironment): ModelProvider {
-  const isScripted = wanted?.startsWith("scripted/") === true;
-  const model = resolveModel(
-    wanted === undefined || isScripted ? env : { ...env, HOLDFAST_MODEL: fullModelName(wanted) },
-  );
-  if (model !== undefined && (!isScripted || model.isScripted)) return model;
-  const works = wanted === undefined ? "" : ` (the session works with ${wanted})`;
-  // A failed task records the message alone, so the message says what to do.
-  throw new PauseError(
-    "model_auth",
-    `no model is configured${works}: set ANTHROPIC_API_KEY, OPENAI_API_KEY, or for a server such as Ollama OPENAI_BASE_URL and HOLDFAST_MODEL`,
-    {
-      fix: "set one of them, or start Ollama; `holdfast models` shows what can be reached",
-      pause: { reason: "auth_required" },
-    },
-  );
 }

@@ -1,6 +1,6 @@
 // `holdfast agents list` and `trust`.
 
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import {
   InstalledAgents,
   approveSkills,
@@ -8,6 +8,7 @@ import {
   findAgentFiles,
   listAgents,
   pushScriptsOf,
+  readFolderContent,
   readProfileAgents,
   trustFolder,
   type ListedAgent,
@@ -17,22 +18,29 @@ import type { Arguments, Io } from "../frame/command.ts";
 import { isFolder } from "../frame/given-file.ts";
 import { count, cutTo, plainLine, table } from "../frame/plain-text.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
+import { hiddenTextIn, noteHiddenText } from "./skills/content-notes.ts";
 import { installedAgentsFolder } from "./external-agent-names.ts";
+import { doublesOf } from "./registry/doubled-names.ts";
 
 const DESCRIPTION_CHARS = 60;
 
 export async function showAgents(args: Arguments, io: Io): Promise<number> {
   const places = agentPlaces(io, { trustsProject: args.has("trust") });
   const installed = installedAgentsFolder(io);
-  const listed = [
-    ...listAgents(places).map(({ record, ...agent }) => ({
+  const files = listAgents(places);
+  const doubles = doublesOf(files, places);
+  const filesNamed = (name: string): string[] =>
+    doubles.has(name) ? files.filter((file) => file.name === name).map(({ path }) => path) : [];
+  const found = [
+    ...files.map(({ record, ...agent }) => ({
       ...agent,
+      others: [...agent.others, ...[doubles.get(agent.name) ?? []].flat()],
       description: record?.description ?? null,
     })),
     ...readProfileAgents(places).map(({ profile, problem, ...file }) => ({
       ...file,
       dialect: "external",
-      others: [],
+      others: filesNamed(file.name),
       problem: problem === null ? null : { message: problem },
       description: profile?.description ?? null,
     })),
@@ -42,12 +50,17 @@ export async function showAgents(args: Arguments, io: Io): Promise<number> {
       status: "loaded",
       scope: "user",
       dialect: "external",
-      others: [],
+      others: filesNamed(name),
       verdicts: [],
       problem: null,
       description: "installed from a registry",
     })),
   ];
+  const listed = found.map((agent) =>
+    doubles.has(agent.name) && agent.status !== "hidden" && agent.status !== "untrusted"
+      ? { ...agent, status: "doubled", description: null }
+      : agent,
+  );
   const rows = listed.map((agent) => [
     plainLine(agent.name, 40),
     agent.status,
@@ -113,8 +126,14 @@ export async function trustProject(path: string | undefined, args: Arguments, io
     return 0;
   }
   const folder = trustFolder(trustFile, project);
-  const files = findAgentFiles(places).filter(({ scope }) => scope === "project").length;
-  const skills = approveSkills(places).map(({ name }) => name);
+  const agentFiles = findAgentFiles(places).filter(({ scope }) => scope === "project");
+  const files = agentFiles.length;
+  for (const { path: file } of agentFiles)
+    for (const line of hiddenTextIn(file, shownPath(file, io))) io.note(`${io.notes.symbols.warn} ${line}`);
+  const skills = approveSkills(places).map(({ name, path: file }) => {
+    noteHiddenText(`the skill ${name}`, readFolderContent(dirname(file)).files, io);
+    return name;
+  });
   const scripts = pushScriptsOf(places, Date.now());
   const found = [
     ...(skills.length === 0 ? [] : [count(skills.length, "skill")]),

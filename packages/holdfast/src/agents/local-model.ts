@@ -1,9 +1,9 @@
-// `withLocalModel`: the environment for a run without a key, where an Ollama of this machine answers.
+// `withLocalModel`: the environment for a run without a key, where an Ollama of this machine answers. `findModel`: the model of a session.
 //
 //   local-model-1. An Ollama takes the place of no model that somebody named, and of no provider that has a key.
 
-import { resolveModel } from "@holdfast/agents";
-import { HoldfastError } from "@holdfast/core";
+import { fullModelName, resolveModel, type ModelEnvironment, type ModelProvider } from "@holdfast/agents";
+import { HoldfastError, PauseError } from "@holdfast/core";
 import { askOllama } from "../outside/ollama.ts";
 import type { Io } from "../frame/command.ts";
 
@@ -33,4 +33,23 @@ function namesModel(env: Io["env"]): boolean {
     if (HoldfastError.is(error)) return true; // The environment is wrong, and the run says so itself.
     throw error;
   }
+}
+
+/** @param wanted the full name of a model; `undefined` for the one that the environment chooses. */
+export function findModel(wanted: string | undefined, env: ModelEnvironment): ModelProvider {
+  const isScripted = wanted?.startsWith("scripted/") === true;
+  const model = resolveModel(
+    wanted === undefined || isScripted ? env : { ...env, HOLDFAST_MODEL: fullModelName(wanted) },
+  );
+  if (model !== undefined && (!isScripted || model.isScripted)) return model;
+  const works = wanted === undefined ? "" : ` (the session works with ${wanted})`;
+  // A failed task records the message alone, so the message says what to do.
+  throw new PauseError(
+    "model_auth",
+    `no model is configured${works}: set ANTHROPIC_API_KEY, OPENAI_API_KEY, or for a server such as Ollama OPENAI_BASE_URL and HOLDFAST_MODEL`,
+    {
+      fix: "set one of them, or start Ollama; `holdfast models` shows what can be reached",
+      pause: { reason: "auth_required" },
+    },
+  );
 }

@@ -1,9 +1,11 @@
 // An answer to a question that a session asks a person.
 
 import { encodeJson, HoldfastError, UsageError, type Session, type StorageReader } from "@holdfast/core";
+import { refuse } from "../frame/arguments.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { CommandError } from "../frame/command-error.ts";
 import { answerCommands, openQuestions, statusText, type QuestionWait } from "../view/describe-session.ts";
+import { questionNumber } from "@holdfast/proto/view";
 import { questionRecords } from "../inbox/read-inbox.ts";
 import { JournalTail } from "../view/journal-events.ts";
 import { plainLine } from "../frame/plain-text.ts";
@@ -24,8 +26,26 @@ export interface Answering {
   readonly keepsRule?: boolean;
   /** "approved": stands before the question. */
   readonly said: string;
-  /** The oldest open one by default. */
-  readonly question?: number;
+  /** The only open one by default. */
+  readonly question?: QuestionNumber;
+}
+
+/** A question that a person has read. */
+export interface QuestionNumber {
+  readonly id: number;
+  /** The incarnation of a session that keeps no journal; any by default. */
+  readonly life?: number;
+}
+
+/** The question that an argument names. @throws UsageError */
+export function questionIn(text: string | undefined, usage: string): { readonly question?: QuestionNumber } {
+  if (text === undefined) return {};
+  const [, id, life] = /^(\d{1,15})(?:\.(\d{1,9}))?$/.exec(text) ?? [];
+  if (id === undefined)
+    throw refuse(`"${text}" is not the number of a question`, usage, {
+      fix: "run `holdfast show ID` to see the open questions",
+    });
+  return { question: { id: Number(id), ...(life === undefined ? {} : { life: Number(life) }) } };
 }
 
 export async function answerQuestion(
@@ -36,7 +56,7 @@ export async function answerQuestion(
   return sendSignal(args, io, {
     id,
     choose: async (session, pending, reader) => {
-      const found = findQuestion(session, pending, question);
+      const found = findQuestion(session, pending, question, io);
       if (found === undefined) throw await noSuchQuestion(session, reader, question, io);
       const isOther = isApproval && found.answer === "any";
       const details = hasInput || keepsRule || isOther ? await detailsOf(session, found, reader) : {};
@@ -79,49 +99,70 @@ async function detailsOf(
     : {};
 }
 
-function keepsNoRule({ sessionId }: Session, { prompt }: QuestionWait, io: Io): UsageError {
-  return new UsageError(`no rule can be kept of this call: ${plainLine(prompt, TEXT_CHARS)}`, {
+function keepsNoRule({ sessionId }: Session, question: QuestionWait, io: Io): UsageError {
+  return new UsageError(`no rule can be kept of this call: ${plainLine(question.prompt, TEXT_CHARS)}`, {
     got: "--for without --pattern",
     expected:
       "a question whose call names its rule in the inbox; a line of several commands or with a redirection has none",
-    fix: `answer it for once: ${io.call(`approve ${sessionId}`)}, or name the rule by --pattern`,
+    fix: `answer it for once: ${io.call(`approve ${sessionId} ${questionNumber(question)}`)}, or name the rule by --pattern`,
   });
 }
 
-function takesNoInput({ sessionId }: Session, { prompt }: QuestionWait, io: Io): UsageError {
-  return new UsageError(`the question takes no input for a call: ${plainLine(prompt, TEXT_CHARS)}`, {
+function takesNoInput({ sessionId }: Session, question: QuestionWait, io: Io): UsageError {
+  const target = `${sessionId} ${questionNumber(question)}`;
+  return new UsageError(`the question takes no input for a call: ${plainLine(question.prompt, TEXT_CHARS)}`, {
     got: "--input",
     expected: "a question with `takesInput`, which is for a call of Claude Code or for a form",
-    fix: `answer without it: ${io.call(`approve ${sessionId}`)}, or ${io.call(`approve ${sessionId} --no --reason "…"`)} with the input that you want`,
+    fix: `answer without it: ${io.call(`approve ${target}`)}, or ${io.call(`approve ${target} --no --reason "…"`)} with the input that you want`,
   });
 }
 
 /**
- * The question that the command names, else the oldest unanswered one. If all are answered, the oldest, so
- * that the answer is reported as a duplicate.
+ * The question that the command names, else the only one that has no answer. If all are answered, the oldest, so that the answer is reported
+ * as a duplicate.
+ *
+ * @throws UsageError when the command names none of several: the person has read one of them, and the command does not say which.
  */
 function findQuestion(
   session: Session,
   pending: PendingSignals,
-  number: number | undefined,
+  wanted: QuestionNumber | undefined,
+  io: Io,
 ): QuestionWait | undefined {
   const open = openQuestions(session);
-  if (number !== undefined) return open.find(({ id }) => id === number);
-  return open.find(({ name }) => !pending.has(name)) ?? open[0];
+  if (wanted !== undefined)
+    return open.find(
+      ({ id, life }) => id === wanted.id && (wanted.life === undefined || life === wanted.life),
+    );
+  const unanswered = open.filter(({ name }) => !pending.has(name));
+  if (unanswered.length > 1) throw whichQuestion(session, unanswered, io);
+  return unanswered[0] ?? open[0];
+}
+
+function whichQuestion({ sessionId }: Session, open: readonly QuestionWait[], io: Io): UsageError {
+  return new UsageError(
+    `session ${sessionId} has ${open.length} open questions, and the answer names none of them`,
+    {
+      expected: `the number of one:\n${listOf(open)}`,
+      fix: open.map((one) => answerCommands(sessionId, one, io)[0]).join(" or "),
+    },
+  );
+}
+
+function listOf(open: readonly QuestionWait[]): string {
+  return open.map((one) => `${questionNumber(one)}: ${plainLine(one.prompt, 200)}`).join("\n");
 }
 
 async function noSuchQuestion(
   session: Session,
   reader: StorageReader,
-  number: number | undefined,
+  wanted: QuestionNumber | undefined,
   io: Io,
 ): Promise<HoldfastError> {
   const { sessionId } = session;
   const now = session.status === "paused" ? "asks nothing while it is paused" : "asks nothing";
-  const what = number === undefined ? now : `has no open question ${number}`;
-  const known = openQuestions(session)
-    .map(({ id, prompt }) => `${id}: ${plainLine(prompt, 200)}`)
-    .join("\n");
+  const what = wanted === undefined ? now : `has no open question ${questionNumber(wanted)}`;
+  const known = listOf(openQuestions(session));
   const last = await lastAnswer(sessionId, reader);
   return new HoldfastError(
     "question_not_found",
@@ -149,7 +190,7 @@ function takesAnotherAnswer({ sessionId }: Session, question: QuestionWait, io: 
     `the question needs another answer than yes or no: ${plainLine(question.prompt, TEXT_CHARS)}`,
     {
       expected: "the answer that the agent asks for, as JSON",
-      fix: answerCommands(sessionId, question, false, io).join(" or "),
+      fix: answerCommands(sessionId, question, io).join(" or "),
     },
   );
 }

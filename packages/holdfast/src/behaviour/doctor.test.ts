@@ -108,7 +108,7 @@ describe("an installation that is wrong", () => {
       ],
       ["a mode that does not exist", {}, { HOLDFAST_MODE: "clowd" }, "settings", "problem", 2, "clowd"],
       ["a home that is a file", { home: "" }, { HOME: "home" }, "data", "warning", 0, "ENOTDIR"],
-      ["a home that is not there", {}, { HOME: "/proc/none" }, "data", "ok", 0, "/proc/none"],
+      ["a home that cannot be made", {}, { HOME: "/proc/none" }, "data", "warning", 0, "/proc/none"],
       ["no home", {}, { HOME: undefined }, "data", "ok", 0, ".holdfast"],
       [
         "a file of secrets that is damaged",

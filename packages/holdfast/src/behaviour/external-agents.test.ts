@@ -1,6 +1,6 @@
 // Claude Code as a durable session, by the real command. The program is a fake that speaks the protocol of the real one.
 
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
@@ -69,6 +69,10 @@ test(
   ofCampaign,
   async () => {
     const env = { ANTHROPIC_BASE_URL: "http://127.0.0.1:9" };
+    const named = ["run", "claude-code", "--input", '{"text": "hello", "model": "claude-sonnet-4-5"}'];
+    const elsewhere = await project.finishHere([...named, "--budget", "1usd"], env);
+    expect(elsewhere.code).toBe(9);
+    expect(elsewhere.stderr).toContain("E_UNKNOWN_PRICE");
     expect((await project.finishHere(["run", "claude-code", "hello", "--session", "s"], env)).code).toBe(0);
     expect((await run("show", "s")).stdout).toContain('"costMicroUsd":"unknown"');
     const { code, stderr } = await run("run", "claude-code", "hello", "--budget", "1usd");
@@ -361,21 +365,6 @@ describe("a program that is not as expected", () => {
       expect(code, stderr).toBe(0);
       expect(stdout).toBe("Done: garbage bytes\n");
       expect(JSON.stringify((await project.shown("s")).entries)).toContain("a\u{fffd}b");
-    },
-  );
-
-  test(
-    "a profile that is not there, or that would permit more by a project's file, is refused before anything starts",
-    ofCampaign,
-    async () => {
-      const missing = await run("run", "claude-code", "hello", "--profile", "none");
-      expect(missing.code).toBe(2);
-      expect(missing.stderr).toContain('no profile "none"');
-      mkdirSync(project.path("work/.holdfast/profiles"), { recursive: true });
-      writeFileSync(project.path("work/.holdfast/profiles/wide.yaml"), "permissionMode: acceptEdits\n");
-      const wide = await project.shell("cd work && holdfast agents check");
-      expect(wide.stdout).toMatch(/wide \(profile\)[^]*only a profile in ~\/\.holdfast\/profiles/);
-      expect(existsSync(project.path("claude.log"))).toBe(false);
     },
   );
 

@@ -88,6 +88,38 @@ test(
 );
 
 test(
+  "an environment, --env and a secret give a server its value, also in a session that is resumed",
+  ofCampaign,
+  async () => {
+    await run(["agents", "trust"]);
+    project.write(
+      ".holdfast/agents/asker.md",
+      "---\nname: asker\ndescription: Asks.\ntools: mcp__test__*\nmcpServers: [test]\n---\nYou help.\n",
+    );
+    const greeted = async (session: string, ...options: string[]): Promise<string> => {
+      const done = await run(["run", "helper", "Greet.", "--session", session, ...options]);
+      expect(done.code, done.stderr).toBe(0);
+      return (await run(["logs", session])).stdout;
+    };
+    expect(await greeted("e1", "--env", "TEST_TOKEN=of-the-call")).toContain("Hello you, of-the-call.");
+    await run(["env", "set", "base", "TEST_TOKEN=of-the-base"]);
+    expect(await greeted("e2")).toContain("Hello you, of-the-base.");
+    await run(["env", "set", "staging", "TEST_TOKEN", "--secret"]);
+    const refused = await run(["run", "helper", "Greet.", "--session", "e3", "--env-ref", "staging"]);
+    expect(refused.stderr).toContain("TEST_TOKEN");
+    expect((await run(["show", "e3"])).code).not.toBe(0);
+    const env = { TEST_TOKEN: "canary-7731-secret" };
+    await run(["run", "asker", "Greet.", "--session", "e4", "--env-ref", "staging", "--park"], env);
+    await run(["approve", "e4"]);
+    const resumed = await run(["resume", "e4"], env);
+    expect(resumed.code, resumed.stderr).toBe(0);
+    const journal = (await run(["logs", "e4", "--json"])).stdout;
+    expect(journal).toContain("[secret]");
+    expect(journal).not.toContain("canary-7731-secret");
+  },
+);
+
+test(
   "a run that is killed in the middle of a call leaves no server, and repeats nothing",
   ofCampaign,
   async () => {

@@ -292,6 +292,26 @@ test("a person talks with a conversational agent until it ends", ofCampaign, asy
   expect(trouble).toEqual([]);
 });
 
+test("a request that a person writes stays when the agents cannot be read again", ofCampaign, async () => {
+  const { url } = await openCoordinator();
+  await page.goto(`${url}/ui/start?agent=talker`);
+  await page.getByLabel("Request").fill("hello");
+  await page.route("**/v1/agents", (route) =>
+    route.fulfill({ status: 503, contentType: "application/json", body: '{"title":"away","status":503}' }),
+  );
+  const refused = page.waitForResponse((response) => response.status() === 503);
+  // A session that another person starts makes the page read again.
+  await page.evaluate(
+    `fetch("/v1/sessions", { method: "POST", headers: { "X-Holdfast-Page": "1", "Content-Type": "application/json" },
+     body: JSON.stringify({ agent: "talker", input: "hi" }) })`,
+  );
+  await refused;
+  await page.evaluate(
+    "new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))",
+  );
+  expect(await page.getByLabel("Request").inputValue()).toBe("hello");
+});
+
 test(
   "an answer is kept as the rule that is shown, and several items are answered at once",
   ofCampaign,

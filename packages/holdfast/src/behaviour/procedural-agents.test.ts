@@ -51,6 +51,14 @@ test("a script runs as an agent without a model, and its call is in the logs", o
   expect((await run("agents", "check", "words")).stdout).toContain("an agent without a model");
 });
 
+test("a folder of the type procedural runs its script", ofCampaign, async () => {
+  const fields = { name: "folder-words", description: "Counts.", type: "procedural", script: "count" };
+  project.write("agents/folder-words/agent.json", JSON.stringify(fields));
+  const done = await run("run", "folder-words", "--input", NOTES);
+  expect(done.code, done.stderr).toBe(0);
+  expect(done.stdout.trim()).toBe("3");
+});
+
 test(
   "the output schema makes JSON of the output, and another output fails the session",
   ofCampaign,

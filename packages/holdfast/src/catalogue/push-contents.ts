@@ -15,7 +15,7 @@ import {
 } from "@holdfast/agents";
 import { HoldfastError, UsageError } from "@holdfast/core";
 import { agentPlaces } from "../agents/agent-places.ts";
-import { findSkill } from "../agents/show-skills.ts";
+import { findSkill } from "../agents/skills/show-skills.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { pickScript } from "../scripts/show-scripts.ts";
 import { pushContents, type PushedContent } from "./catalogue-calls.ts";

@@ -21,6 +21,7 @@ import {
   type Io,
 } from "../frame/command.ts";
 import { quoted } from "../frame/plain-text.ts";
+import { externalOptions, profileIn, withOptions } from "../run/loading/external-input.ts";
 import type { Database } from "../place/project.ts";
 import { randomU32 } from "../frame/random.ts";
 
@@ -158,6 +159,7 @@ export const run: Command = {
     const { refuseSecondStdin, secretsFor } = await import("../secrets/agent-secrets.ts");
     refuseSecondStdin(args, given === "-" ? "--input -" : undefined);
     const plainInput = given === undefined ? text : await readInput(given, io);
+    const profile = args.text("profile") ?? profileIn(plainInput);
     const {
       agent,
       file,
@@ -169,6 +171,7 @@ export const run: Command = {
       given: environment,
       resumesAtReset: args.has("resume-at-reset"),
       inWorktree: args.has("worktree"),
+      profile,
       onSlow: () => io.note(`${path} is still being loaded`),
     });
     const isExternal = file.startsWith("external:");
@@ -176,11 +179,6 @@ export const run: Command = {
       throw refuse("--profile: for external agents, and this is none", run.usage, {
         fix: "give the fields of the profile in the agent file",
       });
-    const profile = args.text("profile");
-    if (profile !== undefined) {
-      const { checkProfile } = await import("../agents/external-agents.ts");
-      checkProfile(profile, agent.name, io);
-    }
     const input = isExternal ? withOptions(plainInput, externalOptions(args)) : plainInput;
     for (const note of notes) io.note(`${io.notes.symbols.warn} ${note}`);
     if (text !== undefined && record === undefined && agent.input === undefined)
@@ -268,21 +266,6 @@ export const run: Command = {
     );
   },
 };
-
-/** The options of this call that are fields of the input of an external agent. */
-function externalOptions(args: Arguments): Readonly<Record<string, unknown>> {
-  return {
-    ...(args.has("worktree") ? { worktree: true } : {}),
-    ...(args.has("resume-at-reset") ? { resumeAtReset: true } : {}),
-    ...(args.has("profile") ? { profile: args.text("profile") } : {}),
-  };
-}
-
-function withOptions(input: unknown, options: Readonly<Record<string, unknown>>): unknown {
-  if (Object.keys(options).length === 0) return input;
-  if (typeof input === "string") return { text: input, ...options };
-  return typeof input === "object" && input !== null ? { ...input, ...options } : input;
-}
 
 async function environmentOf(args: Arguments): Promise<GivenEnvironment | undefined> {
   if (!args.has("env") && !args.has("env-ref")) return undefined;

@@ -1,8 +1,8 @@
 // Checks of this machine: the installed versions, settings, folders, disks and what can isolate processes.
 
-import { accessSync, constants, existsSync } from "node:fs";
+import { existsSync, mkdtempSync, rmdirSync } from "node:fs";
 import { stat, statfs } from "node:fs/promises";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { ERROR_TABLE } from "@holdfast/core";
 import { VERSION } from "@holdfast/core/internal";
 import { findNamespaceSupport } from "@holdfast/runtime/internal";
@@ -46,7 +46,8 @@ export function checkDataFolder(io: Io): Finding {
   const folder = dataFolder(io);
   const there = nearestThere(folder);
   try {
-    accessSync(`${there}/.`, constants.W_OK);
+    // A folder may allow to write and still take no folder, as /proc does.
+    rmdirSync(mkdtempSync(join(there, ".holdfast-doctor-")));
   } catch (thrown) {
     const { code } = thrown as NodeJS.ErrnoException;
     return {

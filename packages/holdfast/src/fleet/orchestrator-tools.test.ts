@@ -3,6 +3,7 @@
 
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { customAgent, externalAgent } from "@holdfast/agents";
 import { defineAgent } from "@holdfast/runtime";
 import { z } from "zod";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -62,11 +63,22 @@ const order = defineAgent({
   input: z.object({ size: z.enum(["small", "large"]), count: z.number().int().default(1) }),
   run: async (_ctx, { size }) => `one ${size}`,
 });
+/** An input like that of Claude Code: fields that it does not know are refused. */
+const coder = externalAgent(
+  customAgent({ name: "coder", protocol: "lines", command: ["true"], resumes: false, folder: "/" }),
+  { folder: "/", permissionModes: ["default"] },
+);
+const survey = defineAgent({
+  name: "survey",
+  input: z.object({ prompt: z.string(), project_dir: z.string() }),
+  run: async (_ctx, { prompt, project_dir: folder }) => `${prompt} in ${folder}`,
+});
+const echo = defineAgent({ name: "echo", run: async (_ctx, input) => input });
 
 beforeAll(async () => {
   project = new Project({ eachAsProcess: true });
   fleet = await openFleet({ config: { mcp: { deleteSessions: true, agentTools: true } } });
-  await fleet.runner({ agents: [greet, deploy, talk, hold, fail, order], graceMs: 0 });
+  await fleet.runner({ agents: [greet, deploy, talk, hold, fail, order, coder, survey, echo], graceMs: 0 });
 });
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close()));
@@ -226,6 +238,22 @@ test("a wrong input is refused with its places and the schema, and starts no ses
   expect(right.value).toMatchObject({ result: "one small" });
 });
 
+test("a project_dir reaches the agents that take one, and is refused for an agent that does not", async () => {
+  const client = await connect();
+  const folder = { project_dir: "/srv/project" };
+  const executor = await call(client, "start_agent_session", start("echo", folder));
+  expect(JSON.parse(executor.value.result)).toEqual({ parameters: { prompt: "you" }, ...folder });
+  const declared = await call(client, "start_agent_session", start("survey", folder));
+  expect(declared.value).toMatchObject({ result: "you in /srv/project" });
+  const refused = await call(client, "start_agent_session", start("coder", folder));
+  expect(refused.isError).toBe(true);
+  expect(refused.text).toMatch(/agent "coder" takes no project_dir[^]*fix: leave project_dir out/);
+  const { sessions } = (await call(client, "list_agent_sessions")).value as {
+    readonly sessions: readonly { readonly agent_name: string }[];
+  };
+  expect(sessions.filter(({ agent_name }) => agent_name === "coder")).toEqual([]);
+});
+
 test("errors are results that say what to do", async () => {
   const client = await connect();
   const failed = await call(client, "start_agent_session", start("fail"));
@@ -238,7 +266,9 @@ test("errors are results that say what to do", async () => {
     isError: true,
   });
   const unnamed = await call(client, "start_agent_session", { parameters: {} });
-  expect(unnamed.text).toMatch(/no agent is named\nexpected: one of deploy, fail, greet, hold, order, talk/);
+  expect(unnamed.text).toMatch(
+    /no agent is named\nexpected: one of coder, deploy, echo, fail, greet, hold, order, survey, talk/,
+  );
   const callback = await call(client, "start_agent_session", start("greet", { mode: "async_callback" }));
   expect(callback.text).toContain("a callback needs the session that is called back");
   const huge = await call(

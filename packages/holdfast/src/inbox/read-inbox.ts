@@ -50,7 +50,6 @@ export async function itemsOf(session: Session, context: InboxContext): Promise<
   const open = openQuestions(session);
   const pending = new Set((await reader.pendingSignals(sessionId)).map(({ name }) => name));
   const records = await questionRecords(session, open, reader);
-  const oldest = open.find(({ name }) => !pending.has(name));
   return open.map((wait) => {
     const asked = records.get(wait.id);
     const view = viewQuestion(asked?.question ?? { prompt: wait.prompt }, wait.answer);
@@ -72,7 +71,7 @@ export async function itemsOf(session: Session, context: InboxContext): Promise<
         ? isElsewhere
           ? [] // Its runners take the answer.
           : [io.call(`resume ${sessionId}`)]
-        : answerCommands(sessionId, wait, wait === oldest, io),
+        : answerCommands(sessionId, wait, io),
     };
   });
 }

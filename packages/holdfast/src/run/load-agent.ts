@@ -13,7 +13,7 @@ import type { Io } from "../frame/command.ts";
 import type { AgentSearch } from "../agents/agent-places.ts";
 import { EXTERNAL, externalAgentName } from "../agents/external-agent-names.ts";
 import type { FileAgent, LoadOptions as LoadOptionsOfFile } from "../agents/file-agent.ts";
-import { chosenAgent, EXTENSIONS } from "./loading/chosen-agent.ts";
+import { chosenAgent, EXTENSIONS, namesAgentFile } from "./loading/chosen-agent.ts";
 import type { AgentRecord, GivenEnvironment } from "@holdfast/agents";
 import { defineAgent, isAgent, type Agent, type TaskDefinition } from "@holdfast/runtime";
 
@@ -40,9 +40,11 @@ export async function loadAgent(
     env = {},
     servesOthers = false,
     name,
+    recordedSecrets,
     given,
     resumesAtReset,
     inWorktree,
+    profile,
     onSlow = () => {},
     giveUpMs,
   }: {
@@ -51,10 +53,13 @@ export async function loadAgent(
     readonly env?: Io["env"];
     readonly servesOthers?: boolean;
     readonly name?: string;
+    /** The names of the secrets that the session of an agent file began with. */
+    readonly recordedSecrets?: () => Promise<readonly string[]>;
     /** The environments and variables of the call, for an agent file. */
     readonly given?: GivenEnvironment | undefined;
     readonly resumesAtReset?: boolean;
     readonly inWorktree?: boolean;
+    readonly profile?: string | undefined;
     readonly onSlow?: () => void;
     /** Milliseconds after which the file is given up: 60,000 by default. */
     readonly giveUpMs?: number;
@@ -64,7 +69,14 @@ export async function loadAgent(
   const external = externalAgentName(path, { cwd, env });
   if (external !== undefined) {
     const { loadExternalAgent } = await import("../agents/external-agents.ts");
-    const agent = await loadExternalAgent(external, { cwd, env, servesOthers }, name !== undefined);
+    if (!path.startsWith(EXTERNAL)) {
+      const { agentPlaces } = await import("../agents/agent-places.ts");
+      (await import("../agents/registry/doubled-names.ts")).refuseDoubledName(
+        external,
+        agentPlaces({ cwd, env }),
+      );
+    }
+    const agent = await loadExternalAgent(external, { cwd, env, servesOthers, profile }, name !== undefined);
     return { agent, file: `${EXTERNAL}${external}` };
   }
   const options = {
@@ -72,6 +84,7 @@ export async function loadAgent(
     given,
     ...(resumesAtReset === true ? { resumesAtReset } : {}),
     ...(inWorktree === true ? { inWorktree } : {}),
+    ...(recordedSecrets === undefined ? {} : { recordedSecrets }),
   };
   const fileAgent = await asFileAgent(path, { cwd, env }, options);
   if (fileAgent !== undefined) {
@@ -99,16 +112,6 @@ async function asFileAgent(
     ...options,
     loadTasks: (file) => loadTasks(file, { ...io, onSlow: () => {} }),
   });
-}
-
-/** Whether `run` reads this argument as an agent file or the name of one, and not as a file of code. */
-function namesAgentFile(nameOrPath: string, cwd: string): boolean {
-  const path = resolve(cwd, nameOrPath);
-  if ([".md", ".toml"].includes(extname(path))) return true;
-  if (existsSync(path)) return existsSync(join(path, "agent.json")) || basename(path) === "agent.json";
-  // `run hello` beside hello.ts is a file whose ending was forgotten.
-  if (EXTENSIONS.some((extension) => existsSync(`${path}${extension}`))) return false;
-  return /^[\w.-]+$/.test(nameOrPath) && extname(path) === "";
 }
 
 /** All agents that a file exports. @throws HoldfastError as `loadAgent`. */

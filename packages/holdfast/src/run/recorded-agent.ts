@@ -7,6 +7,7 @@ import type { Arguments, Io } from "../frame/command.ts";
 import { walkUp } from "../view/session-tree.ts";
 import { findUnfinished, withReader, withReaderOf } from "../place/find-session.ts";
 import { loadAgent } from "./load-agent.ts";
+import { recordedSecrets } from "./loading/recorded-secrets.ts";
 import type { Database } from "../place/project.ts";
 
 /** The session of the id that is given, or with `--last` the newest that has not ended. */
@@ -37,6 +38,7 @@ export async function agentOf(session: Session, database: Database, args: Argume
     cwd: io.cwd,
     env: io.env,
     name,
+    recordedSecrets: () => withReader(database, (reader) => recordedSecrets(session, reader)),
     onSlow: () => io.note("the agent is still loading"),
   });
   reportVersion(agent.version, version, io);

@@ -183,7 +183,7 @@ class InboxScreen {
     const said: string[] = [];
     const quiet: Io = { ...this.#io, result: () => {}, note: (line) => void said.push(line) };
     try {
-      await answerQuestion(this.#args, quiet, { id: sessionId, question, ...answer });
+      await answerQuestion(this.#args, quiet, { id: sessionId, question: { id: question }, ...answer });
       this.#set({ message: plainLine(said.join("; "), MESSAGE_CHARS) });
     } catch (error) {
       if (!HoldfastError.is(error)) throw error;

@@ -17,6 +17,7 @@ import { HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
 import { plainLine } from "../frame/plain-text.ts";
 import { agentPlaces, shownPath } from "../agents/agent-places.ts";
+import { changesText, noteHiddenText } from "../agents/skills/content-notes.ts";
 import { showToGit } from "../agents/new-agent.ts";
 import { HASH_CHARS, pickScript } from "./show-scripts.ts";
 
@@ -85,20 +86,25 @@ export function push(names: readonly string[], io: Io): number {
       "you have not trusted this project, so that none of its scripts is used",
       { at: places.project, fix: "run `holdfast agents trust`, which also pushes its scripts" },
     );
-  const pushed = chosen.map((script) => ({
-    name: script.name,
-    hash: pushScript(script, places, Date.now()),
-    before: script.current,
-  }));
+  const pushed = chosen.map((script) => {
+    const { name, current: before } = script;
+    const hash = pushScript(script, places, Date.now());
+    const [old, content] = [before, hash].map((one) =>
+      one === null ? undefined : contentOfVersion(one, places),
+    );
+    if (content !== undefined) noteHiddenText(`the script ${name}`, content.files, io);
+    const changes = old === undefined || content === undefined ? null : changesText(old, content);
+    return { name, hash, before, changes };
+  });
   io.show(
     pushed,
     pushed.length === 0
       ? "the project has no script to push"
       : pushed
-          .map(({ name, hash, before }) =>
+          .map(({ name, hash, before, changes }) =>
             hash === before
               ? `${name} has version ${hash.slice(0, HASH_CHARS)} already`
-              : `${name} has version ${hash.slice(0, HASH_CHARS)} now`,
+              : `${name} has version ${hash.slice(0, HASH_CHARS)} now${changes === null ? "" : `: ${changes}`}`,
           )
           .join("\n"),
   );

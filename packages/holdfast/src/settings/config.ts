@@ -1,9 +1,10 @@
-// The schema of configuration files (`CONFIG_SCHEMA`), and reading them. Their order is decided in
-// `project.ts`.
+// The schema of configuration files (`CONFIG_SCHEMA`), and reading them. `place/project.ts` decides
+// which file counts first.
 //
-//   config-1. The schema is the only list of settings: files are checked against it, and `docs/config.schema.json` is
-//       its copy.
-//   config-2. A file that is there and wrong is an error naming the file and the pointer, never passed over.
+//   config-1. The schema is the only list of settings: a key that it does not have is refused, and `docs/config.schema.json`
+//       is its copy. `checkSetting` checks the types of values.
+//   config-2. A file that exists and is wrong is an error that names the file and the JSON pointer. It is never passed over. An empty file is
+//       right.
 //   config-3. A file that other users may write is refused: it says where sessions are stored and where traces go.
 
 import { isAbsolute, join } from "node:path";

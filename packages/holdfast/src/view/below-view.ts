@@ -58,11 +58,10 @@ export class BelowView {
         paint.yellow(`${symbols.warn} ${who} is ${statusText(session)}: ${paused.why}`),
         paused.commands,
       );
-    const [oldest] = openQuestions(session);
     for (const question of openQuestions(session))
       this.#say(
         `${paint.bold(symbols.ask)} ${who} asks: ${plainLine(question.prompt, TEXT_CHARS)}`,
-        answerCommands(session.sessionId, question, question === oldest, io),
+        answerCommands(session.sessionId, question, io),
         question.id,
       );
   }

@@ -34,11 +34,10 @@ export function describeWaits(
   }: { readonly io: Pick<Io, "call">; readonly now: number; readonly pending?: ReadonlySet<string> },
 ): DescribedWait[] {
   if (session.move !== undefined) return [];
-  const oldest = openQuestions(session).find(({ name }) => !pending.has(name));
   return session.waits.map((wait) => {
     const until = "until" in wait && wait.until !== undefined ? `, until ${moment(wait.until, now)}` : "";
     const hasArrived = wait.type === "timer" ? wait.at <= now : pending.has(wait.name);
-    const commands = hasArrived ? [] : commandsFor(session.sessionId, wait, oldest?.id, io);
+    const commands = hasArrived ? [] : commandsFor(session.sessionId, wait, io);
     return { what: what(session.sessionId, wait, now), until, commands, hasArrived };
   });
 }
@@ -187,7 +186,7 @@ export function signalText(name: string, sessionId: string): string {
   return plainSignalText(plainLine(name, TEXT_CHARS), sessionId);
 }
 
-function commandsFor(id: string, wait: Wait, oldest: number | undefined, io: Pick<Io, "call">): string[] {
+function commandsFor(id: string, wait: Wait, io: Pick<Io, "call">): string[] {
   switch (wait.type) {
     case "timer":
       return [];
@@ -195,16 +194,15 @@ function commandsFor(id: string, wait: Wait, oldest: number | undefined, io: Pic
       if (isReservedName(wait.name)) return [];
       return [io.call(`signal ${id} ${quoted(plainLine(wait.name, TEXT_CHARS))} [JSON]`)];
     case "input":
-      return answerCommands(id, wait, wait.id === oldest, io);
+      return answerCommands(id, wait, io);
   }
 }
 
 /** The commands that answer a question, as a person types them. */
 export function answerCommands(
   id: string,
-  question: Pick<QuestionWait, "id" | "answer">,
-  isOldest: boolean,
+  question: Pick<QuestionWait, "id" | "life" | "answer">,
   io: Pick<Io, "call">,
 ): string[] {
-  return answerLines(id, question, isOldest).map((line) => io.call(line));
+  return answerLines(id, question).map((line) => io.call(line));
 }

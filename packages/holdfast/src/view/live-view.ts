@@ -114,7 +114,7 @@ function textView({ io, sessionId, canType, isDurable }: LiveViewOptions): LiveV
         const { id = 0, takes: answer } = event;
         hintAtAnswers(
           answer,
-          answerCommands(sessionId, { id, ...(answer === undefined ? {} : { answer }) }, true, io),
+          answerCommands(sessionId, { id, ...(answer === undefined ? {} : { answer }) }, io),
         );
       }
       if (event.type !== "wait_signal" || isReservedName(event.name ?? "")) return;

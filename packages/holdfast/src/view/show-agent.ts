@@ -12,13 +12,18 @@ import {
   type ProjectInstructions,
 } from "@holdfast/agents";
 import { agentPlaces, shownPath } from "../agents/agent-places.ts";
+import { EXTERNAL, externalAgentName } from "../agents/external-agent-names.ts";
+import { refuseDoubledName } from "../agents/registry/doubled-names.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { duration, table } from "../frame/plain-text.ts";
 import { limitsText } from "./budget-text.ts";
 
 export async function showAgent(nameOrPath: string, args: Arguments, io: Io): Promise<number> {
   const places = agentPlaces(io, { trustsProject: args.has("trust") });
-  const profile = profileNamed(nameOrPath, places);
+  const isExact = nameOrPath.startsWith(EXTERNAL);
+  const name = isExact ? nameOrPath.slice(EXTERNAL.length) : nameOrPath;
+  if (!isExact && externalAgentName(name, io) !== undefined) refuseDoubledName(name, places);
+  const profile = isExact ? findProfileFile(name, places) : profileNamed(name, places);
   if (profile !== undefined) {
     io.show(profile, profileText(profile));
     return 0;
@@ -33,9 +38,12 @@ export async function showAgent(nameOrPath: string, args: Arguments, io: Io): Pr
 
 /** The profile of an external agent, where no agent file has its name. @throws HoldfastError for one that cannot be used. */
 function profileNamed(name: string, places: AgentPlaces): ProfileFile | undefined {
+  return listAgents(places).some((agent) => agent.name === name) ? undefined : findProfileFile(name, places);
+}
+
+function findProfileFile(name: string, places: AgentPlaces): ProfileFile | undefined {
   const file = readProfiles(places).find((one) => one.name === name);
-  if (file === undefined || listAgents(places).some((agent) => agent.name === name)) return undefined;
-  findUsableProfile(name, places);
+  if (file !== undefined) findUsableProfile(name, places);
   return file;
 }
 

@@ -34,6 +34,7 @@ export { type InboxItem, inInboxOrder, principalOf, repeatsAction } from "./inbo
 export {
   type AnswerKind,
   answerLines,
+  questionNumber,
   type AskedQuestion,
   type QuestionKind,
   type QuestionView,

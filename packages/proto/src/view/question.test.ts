@@ -26,8 +26,8 @@ test("a question of any shape keeps its details, and one about an uncertain effe
 });
 
 test("only the oldest question of a session is answered without its number", () => {
-  expect(answerLines("s", { id: 3, answer: "approval" }, true)).toEqual(["approve s", "approve s --no"]);
-  expect(answerLines("s", { id: 3, answer: "approval" }, false)).toEqual([`answer s 3 '{"approved": true}'`]);
-  expect(answerLines("s", { id: 3, answer: "any" }, true)).toEqual(["answer s JSON"]);
-  expect(answerLines("s", { id: 3 }, true)).toEqual(["approve s", "answer s JSON"]);
+  expect(answerLines("s", { id: 3, answer: "approval" })).toEqual(["approve s 3", "approve s 3 --no"]);
+  expect(answerLines("s", { id: 3, life: 2, answer: "approval" })[0]).toBe("approve s 3.2");
+  expect(answerLines("s", { id: 3, answer: "any" })).toEqual(["answer s 3 JSON"]);
+  expect(answerLines("s", { id: 3 })).toEqual(["approve s 3", "answer s 3 JSON"]);
 });

@@ -66,19 +66,29 @@ function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
 }
 
 /**
- * The command lines after `holdfast` that answer a question. `approve` answers the oldest question of a session; the others, and those that
- * take something else, have `answer`.
+ * The command lines after `holdfast` that answer a question. Each names the question, and so the exact call that a person has read. It never
+ * answers a later question in its place.
  */
 export function answerLines(
   sessionId: string,
-  question: { readonly id: number; readonly answer?: AnswerKind },
-  isOldest: boolean,
+  question: { readonly id: number; readonly life?: number; readonly answer?: AnswerKind },
 ): readonly string[] {
-  const target = isOldest ? sessionId : `${sessionId} ${question.id}`;
-  const isApproval = question.answer === "approval";
-  const answer = `answer ${target} ${isApproval ? `'{"approved": true}'` : "JSON"}`;
-  if (question.answer === "any" || !isOldest) return [answer];
-  return isApproval
-    ? [`approve ${sessionId}`, `approve ${sessionId} --no`]
-    : [`approve ${sessionId}`, answer];
+  const target = `${sessionId} ${questionNumber(question)}`;
+  const answer = `answer ${target} JSON`;
+  switch (question.answer) {
+    case "any":
+      return [answer];
+    case "approval":
+      return [`approve ${target}`, `approve ${target} --no`];
+    case undefined:
+      return [`approve ${target}`, answer];
+  }
+}
+
+/**
+ * The number by which a command names a question: its position in the journal. Each incarnation of a session that keeps no journal counts
+ * from the beginning, so the number of the incarnation follows there.
+ */
+export function questionNumber({ id, life }: { readonly id: number; readonly life?: number }): string {
+  return life === undefined ? String(id) : `${id}.${life}`;
 }

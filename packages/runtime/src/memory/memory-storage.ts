@@ -1,7 +1,7 @@
 // `MemoryStorage`: sessions in the memory of this process, the storage of ephemeral mode.
 //
-// `applyChange` decides what a change does, for this storage as for every other one. This file finds things
-// quickly. No method awaits, so every call is one transaction.
+// `applyChange` decides what a change does, for this storage as for every other one. `MemoryIndex`
+// finds due and leased sessions; this file joins the parts. No method awaits, so every call is one transaction.
 
 import {
   CorruptRecordError,

@@ -1,12 +1,11 @@
-// createPrivate, replacePrivate and makePrivateFolder: files that hold a secret, a token or a lock, and folders, made for this user alone.
-// `mayWrite` judges files that are only read.
+// `createPrivate`, `replacePrivate` and `makePrivateFolder`: files that hold a secret, a token or a lock, and folders, made for this user alone.
+// An existing folder is taken as it is. `isWritableByOthers` judges files that are only read.
 //
 //   private-file-1. A file is created exclusively (O_EXCL), never through a link (O_NOFOLLOW), with mode 0600
 //       whatever the umask. An existing file is never opened but for logs, by `openPrivateAppend`;
 //       `replacePrivate` replaces it by a rename.
-//   private-file-2. No other user can replace the file in its folder. The folder belongs to this user or
-//       root, and others may write to it only if it is sticky. A group of this process may write to it, as
-//       volumes of containers are shared so.
+//   private-file-2. Only this user, root and the members of this process's groups can replace the file in its folder. The folder belongs
+//       to this user or root, and others may write to it only if it is sticky. Volumes of containers are shared by a group.
 
 import { randomBytes } from "node:crypto";
 import {

@@ -1,10 +1,11 @@
-// `Spending`: the costs of a session's tasks. It makes the charges of each commit and reads the admissions.
+// `Spending`: the costs of a session's tasks. It makes the charges of each commit, and sorts the tasks by storage's answer to
+// their reservations: admitted, queued or refused.
 //
 //   spending-1. The worst case of every attempt is reserved before it starts, in the commit that starts it.
-//       The hold is settled once, with its outcome.
+//       This hold is settled once, with the outcome of the attempt.
 //   spending-2. An attempt that reported no usage, or that was lost with its process, is charged its worst
 //       case. When a session without a journal restarts from scratch, all its holds are charged so. Its tasks
-//       get the same numbers again, and may then cost something else.
+//       get the same numbers again and may then cost something else, so an old hold must not pay for them.
 //   spending-3. A charge for an attempt that was lost with its process is marked, so that a person can
 //       release it.
 //

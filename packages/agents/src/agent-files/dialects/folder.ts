@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { existsSync } from "node:fs";
 import { z } from "zod";
 import type { AgentHook } from "../agent-record.ts";
-import { field, HONOURED, mapped, refused } from "../format/fields.ts";
+import { field, HONOURED, ignored, mapped, refused } from "../format/fields.ts";
 import { FileProblem, readJson, readText, type ParsedFile } from "../format/front-matter.ts";
 import { mcpServerValue, takeServers } from "../format/mcp-servers.ts";
 import { checkJsonSchema } from "../format/schema-check.ts";
@@ -14,8 +14,12 @@ import { descriptionRule, listSkills, nameRule, unused, type Dialect } from "./d
 /** The files of the folder form. Each may be missing but the first. */
 const FOLDER_FILES = ["agent.json", "agent.system-prompt.md", "agent.mcp.json", ".disabled"] as const;
 
+const NO_MODEL = "an agent of the type procedural has no model that could use it";
+
 const schema = (what: "inputSchema" | "outputSchema") =>
   field(z.record(z.string(), z.unknown()).describe("a JSON Schema"), (value, draft) => {
+    if (what === "inputSchema" && draft.script !== undefined)
+      return refused("the parameters of the script check the input; write the schema into script.json");
     const problem = checkJsonSchema(value);
     if (problem !== undefined) return refused(`it is no JSON Schema: ${problem}`);
     draft[what] = value;
@@ -56,10 +60,13 @@ export const folder: Dialect = {
     rules: {
       name: nameRule,
       description: descriptionRule,
-      type: field(z.enum(["autonomous", "procedural"]).describe("autonomous or procedural"), (value) =>
-        value === "autonomous"
-          ? HONOURED
-          : refused("a script as a whole agent is not supported; write an agent of code that runs it"),
+      type: field(
+        z.enum(["autonomous", "procedural"]).describe("autonomous or procedural"),
+        (value, draft) => {
+          if (value === "autonomous") return HONOURED;
+          draft.script = ""; // The field script follows, and `readFolder` has seen it.
+          return mapped("an agent without a model (holdfast.script)");
+        },
       ),
       parameters_schema: schema("inputSchema"),
       output_schema: schema("outputSchema"),
@@ -84,28 +91,39 @@ export const folder: Dialect = {
       ),
       mcpServers: field(
         z.record(z.string(), mcpServerValue).describe("MCP servers by name"),
-        (value, draft, report) =>
-          takeServers(
+        (value, draft, report) => {
+          if (draft.script !== undefined) return refused(NO_MODEL);
+          return takeServers(
             Object.entries(value).map(([name, given]) => [name, referenceOf(given)] as const),
             "mcpServers",
             draft,
             report,
-          ),
+          );
+        },
       ),
-      skills: field(z.array(z.string()).describe("names of skills"), listSkills),
+      skills: field(z.array(z.string()).describe("names of skills"), (value, draft) =>
+        draft.script === undefined ? listSkills(value, draft) : refused(NO_MODEL),
+      ),
       capabilities: field(merged.describe("names of capabilities"), ({ names, scripts }, draft) => {
+        if (draft.script !== undefined) return refused(NO_MODEL);
         draft.scripts = [...scripts];
         const parts = scripts.length === 0 ? "" : `; scripts: ${scripts.join(", ")}`;
         return mapped(`${names.join(", ") || "none"}${parts}`);
       }),
       tags: unused("the list of agents is not filtered by tags"),
       hooks: field(hooks.describe("agents at on_run_start and on_run_finish"), (value, draft) => {
+        if (draft.script !== undefined) return refused(NO_MODEL);
         draft.hooks = Object.entries(value).flatMap(([point, given]) =>
           given === undefined ? [] : [hookOf(point, given)],
         );
         return mapped("holdfast.hooks");
       }),
-      script: unused("only an agent of the type procedural has a script"),
+      script: field(z.string().min(1).describe("the name of a script"), (value, draft) => {
+        if (draft.script === undefined) return ignored("only an agent of the type procedural has a script");
+        draft.script = value;
+        draft.scripts = [value];
+        return mapped("holdfast.script: the script gets the input, and its output is the result");
+      }),
     },
   },
 };
@@ -139,6 +157,11 @@ export function readFolder(path: string): ParsedFile {
     throw new FileProblem(
       `agent.mcp.json has the unknown field "${unknown}"`,
       "leave it out; the servers are in mcpServers",
+    );
+  if (values["type"] === "procedural" && values["script"] === undefined)
+    throw new FileProblem(
+      "agent.json has the type procedural and no script",
+      "name the script in the field script, or leave the type out",
     );
   const names = capabilityNames(values);
   const own = existsSync(prompt) ? readText(prompt).trim() : "";

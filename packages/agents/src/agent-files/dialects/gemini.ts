@@ -51,7 +51,11 @@ export const gemini: Dialect = {
       description: descriptionRule,
       display_name: unused(DISPLAY_ONLY),
       kind: field(z.enum(["local", "remote"]).describe("local or remote"), (value) =>
-        value === "local" ? HONOURED : refused("an agent of another server (A2A) is not supported as a file"),
+        value === "local"
+          ? HONOURED
+          : refused(
+              "an agent of another server (A2A) has no file; write a profile with a2a for it (~/.holdfast/profiles/NAME.yaml)",
+            ),
       ),
       agent_card_url: unused("only an agent of the kind remote has one"),
       tools: field(
@@ -72,9 +76,9 @@ export const gemini: Dialect = {
       hooks: field(z.record(z.string(), z.unknown()), (value) =>
         Object.keys(value).some((event) => event.startsWith("Before"))
           ? refused(
-              "Holdfast runs no hooks of files, and a hook that runs before a call may be there to forbid it",
+              "Holdfast does not run hooks of Gemini CLI, and a hook that runs before a call may be there to forbid it; write it under holdfast.hooks",
             )
-          : ignored("Holdfast runs no hooks of files"),
+          : ignored("Holdfast does not run hooks of Gemini CLI; write them under holdfast.hooks"),
       ),
       holdfast: holdfastKey,
     },

@@ -1,8 +1,8 @@
-// `readMcpFiles`: the MCP servers of a project (`.mcp.json`, `.vscode/mcp.json`) and of the user, by name.
+// `readMcpFiles`: the MCP servers of a project (`.mcp.json`, `.vscode/mcp.json`), of the user and of their plugins, by name.
 //
 //   mcp-files-1. A file of a project that the user does not trust is listed, and not read: a server of it is a program to start.
 //   mcp-files-2. The first file that has a server of a name counts, and a server that is refused leaves the others usable. The files of the
-//       project go before the file of the user.
+//       project go before the file of the user, and each before the plugins of its place.
 //   mcp-files-3. The file of the user lies in the data folder. It is refused when other users may write it.
 
 import { existsSync, statSync } from "node:fs";
@@ -14,6 +14,8 @@ import { newDraft } from "../format/agent-draft.ts";
 import { FieldReport, type FieldVerdict } from "../format/field-report.ts";
 import { FileProblem, readJson } from "../format/front-matter.ts";
 import { mcpServerValue, takeServers } from "../format/mcp-servers.ts";
+import { PLUGIN_SERVERS_FILE, readPluginServers } from "../plugins/plugin-servers.ts";
+import { findPlugins, type Plugin } from "../plugins/plugins.ts";
 import { isTrusted } from "../trust/trusted-folders.ts";
 
 /** A file that may have MCP servers. */
@@ -50,13 +52,21 @@ export function readMcpFiles(places: AgentPlaces): readonly McpFile[] {
   );
   const isRead = found.length > 0 && (trustsProject || isTrusted(trustFile, project));
   const own = mcpPlace(places, "user");
+  const plugins = findPlugins(places).filter(
+    ({ folder, status }) =>
+      (status === "loaded" || status === "untrusted") && existsSync(join(folder, PLUGIN_SERVERS_FILE)),
+  );
+  const ofPlugins = (scope: McpPlace["scope"]): readonly McpFile[] =>
+    plugins.filter((plugin) => plugin.scope === scope).map((plugin) => readPluginFile(plugin, trustFile));
   return [
     ...found.map(([path, key]): McpFile =>
       isRead
         ? readMcpFile({ path, scope: "project" }, key, realPath(project))
         : { path, scope: "project", status: "untrusted", servers: {}, verdicts: [], problem: null },
     ),
+    ...ofPlugins("project"),
     ...(existsSync(own.path) ? [readMcpFile(own, "mcpServers", undefined)] : []),
+    ...ofPlugins("user"),
   ];
 }
 
@@ -104,6 +114,22 @@ function readMcpFile({ path, scope }: McpPlace, key: string, within: string | un
   } catch (error) {
     if (!(error instanceof FileProblem)) throw error;
     return { path, scope, status: "refused", servers: {}, verdicts: [], problem: error.message };
+  }
+}
+
+function readPluginFile(plugin: Plugin, trustFile: string): McpFile {
+  const { folder, scope, status } = plugin;
+  const file = { path: join(folder, PLUGIN_SERVERS_FILE), scope, servers: {}, verdicts: [], problem: null };
+  if (status === "untrusted") return { ...file, status };
+  try {
+    return {
+      ...file,
+      status: "loaded",
+      ...readPluginServers(plugin, join(dirname(trustFile), "plugin-data")),
+    };
+  } catch (error) {
+    if (!(error instanceof FileProblem)) throw error;
+    return { ...file, status: "refused", problem: error.message };
   }
 }
 

@@ -30,6 +30,7 @@ import {
   whyDied,
 } from "../program/agent-process.ts";
 import type {
+  ChosenProgram,
   Delivery,
   ExternalAgent,
   ExternalAgentCapabilities,
@@ -41,7 +42,7 @@ import type {
   PermissionRequest,
   RuledCall,
 } from "../external-agent-protocol.ts";
-import { findProgram, locateProgram } from "../program/find-program.ts";
+import { chosenProgram, chosenVariables, findProgram, locateProgram } from "../program/find-program.ts";
 import { fieldsOf, isFields, parseFields, textOr, type Fields } from "../lines/fields.ts";
 import { ruledPath } from "../lines/ruled-path.ts";
 import { unknownSession } from "../lines/unknown-session.ts";
@@ -77,22 +78,24 @@ export class AcpAgent implements ExternalAgentProtocol {
   }
 
   capabilities(): ExternalAgentCapabilities {
-    const { resumes, reportsUsage, signIn } = this.#facts;
+    const { resumes, reportsUsage, signIn, profileFields } = this.#facts;
     return {
       steer: "none",
       resume: resumes ? "id" : "none",
       usage: reportsUsage ? "turn" : "none",
       model: false,
       ...(signIn === undefined ? {} : { signIn }),
+      ...(profileFields === undefined ? {} : { profileFields }),
     };
   }
 
-  find(): Promise<{ readonly program: string; readonly version: string }> {
-    return findProgram(this.#facts.program, this.#supervisor, this.#env(), this.#folder);
+  find(chosen?: ChosenProgram): Promise<{ readonly program: string; readonly version: string }> {
+    const wanted = chosenProgram(this.#facts.program, chosen);
+    return findProgram(wanted, this.#supervisor, this.#env(chosen), this.#folder);
   }
 
-  locate(): string {
-    return locateProgram(this.#facts.program, this.#env(), this.#folder);
+  locate(chosen?: ChosenProgram): string {
+    return locateProgram(chosenProgram(this.#facts.program, chosen), this.#env(), this.#folder);
   }
 
   start(turn: ExternalTurn): Promise<ExternalAgent> {
@@ -121,9 +124,10 @@ export class AcpAgent implements ExternalAgentProtocol {
     await endTagged(tag);
   }
 
-  #env(): Record<string, string> {
+  #env(chosen?: ChosenProgram): Record<string, string> {
     const { variables, settings } = this.#facts;
-    const passed = Object.fromEntries(variables.map((name) => [name, this.#environment[name]]));
+    const names = [...chosenVariables(chosen), ...variables];
+    const passed = Object.fromEntries(names.map((name) => [name, this.#environment[name]]));
     return scrubEnvironment(this.#environment, passed, settings);
   }
 
@@ -132,12 +136,14 @@ export class AcpAgent implements ExternalAgentProtocol {
     resumedId: string | null,
   ): Promise<ExternalAgent> {
     const sdk = await import("@agentclientprotocol/sdk");
-    const keys = this.#facts.keys.flatMap((name) => this.#environment[name] ?? []);
+    const keys = [...this.#facts.keys, ...(intent.profile?.keys ?? [])].flatMap(
+      (name) => this.#environment[name] ?? [],
+    );
     const wire = new AcpWire(new Redactor(wayBack === undefined ? keys : [...keys, wayBack.token]));
     const process = await this.#supervisor.start({
       argv: [intent.program, ...this.#facts.args],
       cwd: intent.folder,
-      env: this.#env(),
+      env: this.#env(intent.profile),
       keepsInputOpen: true,
       needsOutput: true,
       outputBytes: AGENT_PROCESS.outputBytes,

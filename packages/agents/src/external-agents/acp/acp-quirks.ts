@@ -1,7 +1,8 @@
 // The agents that speak the Agent Client Protocol, and how each differs from it: `ACP_AGENTS`. The differences were observed with the versions
 // named, and are data. A new agent needs no code.
 
-import type { WantedProgram } from "../program/find-program.ts";
+import type { ExternalAgentCapabilities } from "../external-agent-protocol.ts";
+import { CHOSEN_FIELDS, type WantedProgram } from "../program/find-program.ts";
 
 export interface AcpAgentFacts {
   /** The name of the agent. */
@@ -20,6 +21,8 @@ export interface AcpAgentFacts {
   readonly reportsUsage: boolean;
   /** How a person signs in: what to do, beginning with a verb. */
   readonly signIn?: string;
+  /** The fields of a profile that the agent takes. */
+  readonly profileFields?: ExternalAgentCapabilities["profileFields"];
 }
 
 const PROXIES = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"];
@@ -54,6 +57,7 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
     keys: ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"],
     settings: { OPENCODE_DISABLE_AUTOUPDATE: "1" },
     resumes: true,
+    profileFields: CHOSEN_FIELDS,
     signIn: "run `opencode auth login`, or set the key of its provider",
     reportsUsage: false, // 1.18.33 reports the last step of a turn alone.
   },
@@ -79,6 +83,7 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
     keys: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     settings: {},
     resumes: false, // 0.61 says that it loads sessions, and fails in another process.
+    profileFields: CHOSEN_FIELDS,
     signIn: "run `gemini` and choose a sign-in, or set GEMINI_API_KEY",
     reportsUsage: false,
   },

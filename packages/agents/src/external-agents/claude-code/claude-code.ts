@@ -26,6 +26,7 @@ import { hostEnvironment } from "../../workspace/host-environment.ts";
 import { claudeEnvironment, claudeKeys, claudeTraces, isAnthropicApi } from "./claude-environment.ts";
 import { claudeCall } from "./claude-tools.ts";
 import { ClaudeMessages, type UnanswerableRequest } from "./claude-messages.ts";
+import { ClaudeOptions } from "./claude-options.ts";
 import { claudeAnswer } from "./claude-questions.ts";
 import {
   AGENT_PROCESS,
@@ -36,6 +37,7 @@ import {
 } from "../program/agent-process.ts";
 import type {
   AgentTraces,
+  ChosenProgram,
   Delivery,
   ExternalAgent,
   ExternalAgentCapabilities,
@@ -47,7 +49,7 @@ import type {
   PermissionRequest,
   RuledCall,
 } from "../external-agent-protocol.ts";
-import { findProgram, locateProgram } from "../program/find-program.ts";
+import { CHOSEN_FIELDS, chosenProgram, findProgram, locateProgram } from "../program/find-program.ts";
 import type { WayBack } from "../way-back/way-back.ts";
 import { WAY_BACK } from "../way-back/way-back-tools.ts";
 
@@ -75,32 +77,36 @@ export class ClaudeCode implements ExternalAgentProtocol {
   readonly #environment: Environment;
   readonly #folder: string;
   readonly #supervisor: ProcessSupervisor;
+  readonly #options: ClaudeOptions;
 
   constructor({ environment = hostEnvironment, folder }: ClaudeCodeOptions) {
     this.#environment = environment;
     this.#folder = folder;
     this.#supervisor = new ProcessSupervisor({ environment, namespaces: "never" });
+    this.#options = new ClaudeOptions(this.#supervisor);
   }
 
-  capabilities(): ExternalAgentCapabilities {
+  capabilities(chosen?: ChosenProgram): ExternalAgentCapabilities {
+    const isPriced = isAnthropicApi(claudeEnvironment(this.#environment, chosen));
     return {
       steer: "inject",
       resume: "id",
       usage: "message",
       model: true,
-      pricePrefix: "anthropic/",
+      ...(isPriced ? { pricePrefix: "anthropic/" } : {}),
       takesEditedInput: true,
-      profileFields: ["settings", "mcpServers"],
+      profileFields: ["settings", "mcpServers", ...CHOSEN_FIELDS],
       signIn: "run `claude` and enter /login, or set ANTHROPIC_API_KEY",
     };
   }
 
-  find(): Promise<{ readonly program: string; readonly version: string }> {
-    return findProgram(PROGRAM, this.#supervisor, claudeEnvironment(this.#environment), this.#folder);
+  find(chosen?: ChosenProgram): Promise<{ readonly program: string; readonly version: string }> {
+    const environment = claudeEnvironment(this.#environment, chosen);
+    return findProgram(chosenProgram(PROGRAM, chosen), this.#supervisor, environment, this.#folder);
   }
 
-  locate(): string {
-    return locateProgram(PROGRAM, claudeEnvironment(this.#environment), this.#folder);
+  locate(chosen?: ChosenProgram): string {
+    return locateProgram(chosenProgram(PROGRAM, chosen), claudeEnvironment(this.#environment), this.#folder);
   }
 
   start(turn: ExternalTurn): Promise<ExternalAgent> {
@@ -124,13 +130,16 @@ export class ClaudeCode implements ExternalAgentProtocol {
   }
 
   async #begin(
-    { intent, prompt, tag, wayBack }: ExternalTurn,
+    { intent, prompt, tag, wayBack, costMicroUsdMax }: ExternalTurn,
     session: readonly string[],
   ): Promise<ExternalAgent> {
+    const environment = claudeEnvironment(this.#environment, intent.profile);
+    const keys = claudeKeys(this.#environment, intent.profile);
     const output = new ClaudeOutput(
-      isAnthropicApi(this.#environment),
-      new Redactor([...claudeKeys(this.#environment), ...(wayBack === undefined ? [] : [wayBack.token])]),
+      isAnthropicApi(environment),
+      new Redactor([...keys, ...(wayBack === undefined ? [] : [wayBack.token])]),
     );
+    const place = { env: environment, cwd: intent.folder };
     const process = await this.#supervisor.start({
       argv: [
         intent.program,
@@ -148,10 +157,11 @@ export class ClaudeCode implements ExternalAgentProtocol {
         ...(intent.model === null ? [] : ["--model", intent.model]),
         ...(wayBack === undefined ? [] : wayBackArguments(wayBack)),
         ...profileArguments(intent.profile),
+        ...(await this.#options.budget(intent.program, costMicroUsdMax, place)),
         ...session,
       ],
       cwd: intent.folder,
-      env: { ...claudeEnvironment(this.#environment), ...wayBack?.env },
+      env: { ...environment, ...wayBack?.env },
       input: userMessage(prompt, randomUUID()),
       keepsInputOpen: true,
       needsOutput: true,

@@ -4,7 +4,8 @@
 import { join } from "node:path";
 import { scrubEnvironment, type Environment } from "@holdfast/runtime/internal";
 
-import type { AgentTraces, ExternalIntent } from "../external-agent-protocol.ts";
+import type { AgentTraces, ChosenProgram, ExternalIntent } from "../external-agent-protocol.ts";
+import { chosenVariables } from "../program/find-program.ts";
 import { tracedVariables } from "../receipt/traced-variables.ts";
 
 /** Their values are keys: they are replaced in everything that is recorded. */
@@ -30,19 +31,28 @@ const SETTINGS = [
   "USER",
 ] as const;
 
-export function claudeEnvironment(own: Environment): Record<string, string> {
-  const passed = Object.fromEntries([...KEYS, ...SETTINGS].map((name) => [name, own[name]]));
+/** Variables by which the program asks for its models at another vendor. */
+const OTHER_VENDORS = [
+  "CLAUDE_CODE_USE_BEDROCK",
+  "CLAUDE_CODE_USE_VERTEX",
+  "CLAUDE_CODE_USE_FOUNDRY",
+] as const;
+
+export function claudeEnvironment(own: Environment, chosen?: ChosenProgram): Record<string, string> {
+  const names = [...chosenVariables(chosen), ...KEYS, ...SETTINGS];
+  const passed = Object.fromEntries(names.map((name) => [name, own[name]]));
   return scrubEnvironment(own, passed, { DISABLE_AUTOUPDATER: "1" });
 }
 
 /** The keys that the program can read and print. */
-export function claudeKeys(own: Environment): readonly string[] {
-  return KEYS.flatMap((name) => own[name] ?? []);
+export function claudeKeys(own: Environment, { keys = [] }: ChosenProgram = {}): readonly string[] {
+  return [...KEYS, ...keys].flatMap((name) => own[name] ?? []);
 }
 
-/** Whether its models are those of Anthropic's own API. */
-export function isAnthropicApi(own: Environment): boolean {
-  const url = own["ANTHROPIC_BASE_URL"] ?? "";
+/** Whether its models are those of Anthropic's own API. @param environment of the program. */
+export function isAnthropicApi(environment: Environment): boolean {
+  if (OTHER_VENDORS.some((name) => !["", "0", "false"].includes(environment[name] ?? ""))) return false;
+  const url = environment["ANTHROPIC_BASE_URL"] ?? "";
   return url === "" || URL.parse(url)?.hostname === "api.anthropic.com";
 }
 
@@ -54,6 +64,10 @@ export function claudeTraces(
   return {
     sessions: { folder: join(base, "projects"), ending: `${agentSessionId}.jsonl` },
     mcpFiles: [join(folder, ".mcp.json"), ...(profile?.mcpFile ? [profile.mcpFile] : [])],
-    environment: tracedVariables(own, SETTINGS, KEYS),
+    environment: tracedVariables(
+      own,
+      [...SETTINGS, ...(profile?.variables ?? [])],
+      [...KEYS, ...(profile?.keys ?? [])],
+    ),
   };
 }

@@ -279,6 +279,8 @@ function endOf(message: Fields): ExternalEnd {
   const texts = Array.isArray(errors) ? errors.filter((one) => typeof one === "string") : [];
   if (texts.some((text) => text.startsWith("No conversation found"))) return { type: "unknown_session" };
   if (reason === "aborted_streaming" || reason === "aborted_tools") return { type: "aborted" };
+  // The limit that Holdfast gave to the program. Holdfast's own count says whether the budget is used up.
+  if (reason === "budget_exhausted" || subtype === "error_max_budget_usd") return { type: "aborted" };
   // Some versions give the refusal as the answer.
   if (/^Claude AI usage limit reached\|\d+$/.test(textOr(result, "")))
     return { type: "error", message: textOr(result, "") };

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { PermissionRequest, RuledCall } from "../external-agent-protocol.ts";
 import type { LineAgentFacts } from "../lines/line-agent.ts";
 import { ruledPath } from "../lines/ruled-path.ts";
+import { CHOSEN_FIELDS } from "../program/find-program.ts";
 import { CodexDialogue } from "./codex-dialogue.ts";
 
 export const CODEX: LineAgentFacts = {
@@ -21,6 +22,7 @@ export const CODEX: LineAgentFacts = {
     usage: "message",
     model: true,
     pricePrefix: "openai/",
+    profileFields: CHOSEN_FIELDS,
     signIn: "run `codex login`, or set OPENAI_API_KEY",
   },
   argumentsOf: () => ["app-server"],

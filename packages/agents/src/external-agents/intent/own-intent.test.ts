@@ -1,14 +1,24 @@
 // A turn whose record names a program, a mode or a profile of another machine.
 
-import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { afterEach, describe, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import { ExternalSession } from "../../testing/external-session.ts";
-import type { ExternalIntent } from "../external-agent-protocol.ts";
+import type { ChosenProgram, ExternalIntent } from "../external-agent-protocol.ts";
 import { takeOwnIntent } from "./own-intent.ts";
+import { takeProfile } from "./session-profile.ts";
 
 describe("a session whose record was made elsewhere", () => {
   let session: ExternalSession;
@@ -77,10 +87,40 @@ describe("the intent of a turn", () => {
   test.each([
     ["settings", { settings: '{"hooks":{}}', mcpFile: null }],
     ["a file with servers", { settings: null, mcpFile: "/project/servers.json" }],
+    ["a program", { settings: null, mcpFile: null, program: "/elsewhere/claude" }],
+    ["variables", { settings: null, mcpFile: null, variables: ["NODE_OPTIONS"] }],
   ])("a profile with %s from elsewhere is a loss, and is left out", (_what, fields) => {
     const { losses, rights } = takeOwnIntent(place, { ...intent, profile: { name: "p", ...fields } });
     expect(losses).toHaveLength(1);
     expect(rights).toEqual({ permissionMode: "default" });
+  });
+
+  test("the program of a profile that this machine has kept is located, and one of another machine is not", () => {
+    const mirrors = mkdtempSync(join(tmpdir(), "holdfast-own-intent-"));
+    try {
+      const located: unknown[] = [];
+      const protocol = {
+        name: "claude-code",
+        locate: (chosen?: ChosenProgram) => String(located.push(chosen?.program)),
+        capabilities: () =>
+          ({
+            steer: "none",
+            resume: "id",
+            usage: "none",
+            model: true,
+            profileFields: ["program"],
+          }) as const,
+      };
+      const profile = { name: "p", agent: "claude-code", program: "/opt/claude", rules: [] };
+      const { intended } = takeProfile(profile, protocol, ["default"], mirrors, []);
+      takeOwnIntent({ ...place, protocol, mirrors }, { ...intent, profile: intended });
+      const other = { ...intended, program: "/opt/other" };
+      const { losses } = takeOwnIntent({ ...place, protocol, mirrors }, { ...intent, profile: other });
+      expect(located).toEqual(["/opt/claude", undefined]);
+      expect(losses).toHaveLength(1);
+    } finally {
+      rmSync(mirrors, { recursive: true });
+    }
   });
 
   test("a program that is missing here is a loss, and the path of the record is not tried", () => {

@@ -1,7 +1,8 @@
 // Takes from this machine what a turn may not take from the record of its session (`takeOwnIntent`). The record may come from another
 // machine, in a file or from a coordinator, and it names a program, a permission mode and a profile.
 //
-//   own-intent-1. A turn runs the program that this machine has under the agent's name, wherever the record says that it was.
+//   own-intent-1. A turn runs the program that this machine has under the agent's name, or that a profile which it has kept names. The path
+//       of the record is never run.
 //   own-intent-2. A permission mode that this machine does not offer, a profile that it has not kept, and a missing program are losses.
 //       A person decides before a process starts, and the session continues without the mode and the profile.
 
@@ -36,9 +37,10 @@ export function takeOwnIntent(
 ): OwnIntent {
   const { permissionMode, profile } = intent;
   const losses: string[] = [];
+  const isOwn = profile === undefined || isKept(profile, mirrors);
   let { program } = intent;
   try {
-    program = protocol.locate();
+    program = protocol.locate(isOwn ? profile : undefined);
   } catch (error) {
     if (!HoldfastError.is(error)) throw error;
     losses.push(error.message);
@@ -48,7 +50,6 @@ export function takeOwnIntent(
     losses.push(
       `the permission mode "${permissionMode}" is not offered on this machine, and "${permissionModes[0]}" takes its place`,
     );
-  const isOwn = profile === undefined || isKept(profile, mirrors);
   if (!isOwn)
     losses.push(
       `the profile "${profile.name}" was not taken on this machine, and the session continues without it`,

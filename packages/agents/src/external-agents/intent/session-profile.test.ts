@@ -6,10 +6,20 @@ import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import { ExternalSession, type FakeName } from "../../testing/external-session.ts";
 import type { AgentProfile } from "../../agent-files/agent-record.ts";
+import { ACP_AGENTS } from "../acp/acp-quirks.ts";
+import { AcpAgent } from "../acp/acp-agent.ts";
+import { ClaudeCode } from "../claude-code/claude-code.ts";
+import { CODEX } from "../codex/codex-agent.ts";
+import type { ExternalAgentProtocol } from "../external-agent-protocol.ts";
+import { LineAgent } from "../lines/line-agent.ts";
+import { PI } from "../pi/pi-agent.ts";
 import { takeProfile } from "./session-profile.ts";
 
-let session: ExternalSession;
-afterEach(() => session.dispose());
+let session: ExternalSession | undefined;
+afterEach(async () => {
+  await session?.dispose();
+  session = undefined;
+});
 
 test(
   "a profile gives its model, mode, settings, MCP servers and rules to Claude Code, and no key to its arguments",
@@ -38,6 +48,20 @@ test(
   },
 );
 
+const place = { environment: { PATH: "/nowhere" }, folder: "/" };
+test.each<ExternalAgentProtocol>([
+  new ClaudeCode(place),
+  ...[CODEX, PI].map((facts) => new LineAgent({ facts, ...place })),
+  ...ACP_AGENTS.map((facts) => new AcpAgent({ facts, ...place })),
+])("the program of a profile takes the place of that of $name", (protocol) => {
+  expect(protocol.locate({ program: process.execPath })).toBe(process.execPath);
+  const missing = { code: "program_missing", fix: "correct `program` in the profile" };
+  expect(() => protocol.locate({ program: "/nowhere/at-all" })).toThrow(expect.objectContaining(missing));
+  expect(protocol.capabilities().profileFields).toEqual(
+    expect.arrayContaining(["program", "variables", "keys"]),
+  );
+});
+
 test.each<[FakeName, Omit<AgentProfile, "name">, RegExp]>([
   ["codex", { rules: [], settings: { a: 1 } }, /settings/],
   ["pi", { rules: [], mcpServers: {} }, /mcpServers/],
@@ -47,7 +71,8 @@ test.each<[FakeName, Omit<AgentProfile, "name">, RegExp]>([
   ["claude-code", { rules: [], agents: ["codex", "other"] }, /agents: other/],
 ])("a profile that %s cannot take is refused: %j", (name, profile, got) => {
   session = new ExternalSession(name);
+  const { protocol } = session;
   const take = (): unknown =>
-    takeProfile({ ...profile, name: "p" }, session.protocol, ["default"], undefined, ["codex"]);
+    takeProfile({ ...profile, name: "p" }, protocol, ["default"], undefined, ["codex"]);
   expect(take).toThrow(expect.objectContaining({ code: "config_invalid", got: expect.stringMatching(got) }));
 });

@@ -2,8 +2,8 @@
 //
 //   session-profile-1. A later change of the profile changes no session that has begun. Its MCP servers may hold keys, which may stand in no
 //       journal and no argument. They are kept in a file for this user alone, named by its content.
-//   session-profile-2. The settings and the agents of a profile are kept in the same way. A record that names others, or other servers,
-//       was not made on this machine (`isKept`).
+//   session-profile-2. The settings and the agents of a profile, its program and its variables are kept in the same way. A record that names
+//       others, or other servers, was not made on this machine (`isKept`).
 
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
@@ -13,6 +13,7 @@ import { createPrivate, makePrivateFolder } from "@holdfast/runtime/internal";
 
 import type { AgentProfile, PermissionRule } from "../../agent-files/agent-record.ts";
 import type { ExternalAgentProtocol, IntendedProfile } from "../external-agent-protocol.ts";
+import { CHOSEN_FIELDS } from "../program/find-program.ts";
 
 /** Files of profiles. No session renews them. */
 export const KEPT_FILE = /^(servers|profile)-[\da-f]{32}\.json$/;
@@ -36,6 +37,7 @@ export function takeProfile(
   startable: readonly string[],
 ): TakenProfile {
   const { name, agent, model = null, permissionMode = null, rules, settings, mcpServers, agents } = profile;
+  const { program, variables, keys } = profile;
   const { model: takesModel, profileFields = [] } = protocol.capabilities();
   const refuse = (got: string, expected: string): HoldfastError =>
     new HoldfastError("config_invalid", `the profile "${name}" cannot be used with ${protocol.name}`, {
@@ -49,7 +51,7 @@ export function takeProfile(
     throw refuse("model", `no model, which ${protocol.name} takes from its own settings`);
   if (permissionMode !== null && !permissionModes.includes(permissionMode))
     throw refuse(`permissionMode: ${permissionMode}`, permissionModes.join(", "));
-  for (const field of ["settings", "mcpServers"] as const)
+  for (const field of ["settings", "mcpServers", ...CHOSEN_FIELDS] as const)
     if (profile[field] !== undefined && !profileFields.includes(field))
       throw refuse(field, `no ${field}, which ${protocol.name} does not take from a profile`);
   const missing = agents?.find((one) => !startable.includes(one));
@@ -61,17 +63,19 @@ export function takeProfile(
   const kept: KeptFields = {
     settings: settings === undefined ? null : JSON.stringify(settings),
     ...(agents === undefined ? {} : { agents }),
+    ...(program === undefined ? {} : { program }),
+    ...(variables === undefined ? {} : { variables }),
+    ...(keys === undefined ? {} : { keys }),
   };
   if (needsKeeping(kept)) keep("profile", textOf(kept), folder);
   return {
     intended: {
       name,
-      settings: kept.settings,
+      ...kept,
       mcpFile:
         mcpServers === undefined
           ? null
           : keep("servers", `${JSON.stringify({ mcpServers }, null, 2)}\n`, folder),
-      ...(agents === undefined ? {} : { agents }),
     },
     model,
     permissionMode,
@@ -90,15 +94,16 @@ export function isKept(profile: IntendedProfile, folder: string | undefined): bo
   return pathOf("servers", readFileSync(mcpFile, "utf8"), folder) === mcpFile;
 }
 
-type KeptFields = Pick<IntendedProfile, "settings" | "agents">;
+type KeptFields = Omit<IntendedProfile, "name" | "mcpFile">;
 
 /** Whether the profile gives its session something that no other session of the machine has. */
-function needsKeeping({ settings, agents }: KeptFields): boolean {
-  return settings !== null || agents !== undefined;
+function needsKeeping({ settings, agents, program, variables, keys }: KeptFields): boolean {
+  return settings !== null || [agents, program, variables, keys].some((field) => field !== undefined);
 }
 
-function textOf({ settings, agents = [] }: KeptFields): string {
-  return JSON.stringify({ settings, agents });
+/** Fields that are absent are in no text, so that a profile without them has the text that it had in earlier versions. */
+function textOf({ settings, agents = [], program, variables, keys }: KeptFields): string {
+  return JSON.stringify({ settings, agents, program, variables, keys });
 }
 
 /** session-profile-1. @returns the path of the file. */

@@ -14,6 +14,7 @@ import { hostEnvironment } from "../../workspace/host-environment.ts";
 import { AGENT_PROCESS } from "../program/agent-process.ts";
 import type {
   AgentTraces,
+  ChosenProgram,
   ExternalAgent,
   ExternalAgentCapabilities,
   ExternalAgentProtocol,
@@ -21,7 +22,13 @@ import type {
   PermissionRequest,
   RuledCall,
 } from "../external-agent-protocol.ts";
-import { findProgram, locateProgram, type WantedProgram } from "../program/find-program.ts";
+import {
+  chosenProgram,
+  chosenVariables,
+  findProgram,
+  locateProgram,
+  type WantedProgram,
+} from "../program/find-program.ts";
 import type { WayBack } from "../way-back/way-back.ts";
 import { tracedVariables } from "../receipt/traced-variables.ts";
 import { unknownSession } from "./unknown-session.ts";
@@ -80,12 +87,13 @@ export class LineAgent implements ExternalAgentProtocol {
     return this.#facts.capabilities;
   }
 
-  find(): Promise<{ readonly program: string; readonly version: string }> {
-    return findProgram(this.#facts.program, this.#supervisor, this.#env(), this.#folder);
+  find(chosen?: ChosenProgram): Promise<{ readonly program: string; readonly version: string }> {
+    const wanted = chosenProgram(this.#facts.program, chosen);
+    return findProgram(wanted, this.#supervisor, this.#env(chosen), this.#folder);
   }
 
-  locate(): string {
-    return locateProgram(this.#facts.program, this.#env(), this.#folder);
+  locate(chosen?: ChosenProgram): string {
+    return locateProgram(chosenProgram(this.#facts.program, chosen), this.#env(), this.#folder);
   }
 
   start(turn: ExternalTurn): Promise<ExternalAgent> {
@@ -109,7 +117,11 @@ export class LineAgent implements ExternalAgentProtocol {
     return (
       files && {
         ...files(this.#environment, id, intent.folder),
-        environment: tracedVariables(this.#environment, variables, keys),
+        environment: tracedVariables(
+          this.#environment,
+          [...variables, ...(intent.profile?.variables ?? [])],
+          [...keys, ...(intent.profile?.keys ?? [])],
+        ),
       }
     );
   }
@@ -118,21 +130,24 @@ export class LineAgent implements ExternalAgentProtocol {
     await endTagged(tag);
   }
 
-  #env(): Record<string, string> {
+  #env(chosen?: ChosenProgram): Record<string, string> {
     const { variables, settings } = this.#facts;
-    const passed = Object.fromEntries(variables.map((name) => [name, this.#environment[name]]));
+    const names = [...chosenVariables(chosen), ...variables];
+    const passed = Object.fromEntries(names.map((name) => [name, this.#environment[name]]));
     return scrubEnvironment(this.#environment, passed, settings);
   }
 
   async #begin(turn: ExternalTurn, resumedId: string | null): Promise<ExternalAgent> {
     const { intent, prompt, tag, wayBack } = turn;
     const { argumentsOf, keys, dialogue, toolVariables } = this.#facts;
-    const secrets = keys.flatMap((name) => this.#environment[name] ?? []);
+    const secrets = [...keys, ...(intent.profile?.keys ?? [])].flatMap(
+      (name) => this.#environment[name] ?? [],
+    );
     const wire = new LineWire(new Redactor(wayBack === undefined ? secrets : [...secrets, wayBack.token]));
     const process = await this.#supervisor.start({
       argv: [intent.program, ...argumentsOf(turn, resumedId !== null)],
       cwd: intent.folder,
-      env: { ...this.#env(), ...(wayBack === undefined ? {} : toolVariables?.(wayBack)) },
+      env: { ...this.#env(intent.profile), ...(wayBack === undefined ? {} : toolVariables?.(wayBack)) },
       keepsInputOpen: true,
       needsOutput: true,
       outputBytes: AGENT_PROCESS.outputBytes,

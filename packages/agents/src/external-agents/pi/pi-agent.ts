@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import type { PermissionRequest, RuledCall } from "../external-agent-protocol.ts";
 import type { LineAgentFacts } from "../lines/line-agent.ts";
 import { ruledPath } from "../lines/ruled-path.ts";
+import { CHOSEN_FIELDS } from "../program/find-program.ts";
 import { PiDialogue } from "./pi-dialogue.ts";
 
 /** The names of our rules for Pi's tools. */
@@ -33,6 +34,7 @@ export const PI: LineAgentFacts = {
     usage: "message",
     model: true,
     pricePrefix: "",
+    profileFields: CHOSEN_FIELDS,
     signIn: "run `pi` and enter /login, or set the key of its provider",
   },
   // The id opens the session or makes it. The dialogue checks which.

@@ -5,6 +5,7 @@ import { HoldfastError } from "@holdfast/core";
 import { describeProcessEnd, type ProcessSupervisor } from "@holdfast/runtime/internal";
 
 import { executableAt, programOnPath } from "../../workspace/program-on-path.ts";
+import type { ChosenProgram } from "../external-agent-protocol.ts";
 
 export interface WantedProgram {
   /** The name of the file. */
@@ -19,6 +20,22 @@ export interface WantedProgram {
   readonly check?: () => Promise<void>;
   /** The command that installs it. */
   readonly install: string;
+  /** The correction by a person who has chosen the program. */
+  readonly fix?: string;
+}
+
+/** The fields of a profile for an agent whose program a user may choose. */
+export const CHOSEN_FIELDS = ["program", "variables", "keys"] as const;
+
+/** The program as a profile chooses it. */
+export function chosenProgram(wanted: WantedProgram, { program }: ChosenProgram = {}): WantedProgram {
+  if (program === undefined) return wanted;
+  return { ...wanted, name: program, fix: "correct `program` in the profile" };
+}
+
+/** The variables that a profile adds to those of the program. */
+export function chosenVariables({ variables = [], keys = [] }: ChosenProgram = {}): readonly string[] {
+  return [...variables, ...keys];
 }
 
 /** Some programs need seconds to start, and more on a busy machine. */
@@ -30,7 +47,7 @@ const VERSION_MS = 60_000;
  * @throws HoldfastError `program_missing`
  */
 export function locateProgram(
-  { name, title, versionMin, install }: WantedProgram,
+  { name, title, versionMin, install, fix = `install it: ${install}` }: WantedProgram,
   env: Readonly<Record<string, string>>,
   cwd: string,
 ): string {
@@ -38,9 +55,10 @@ export function locateProgram(
     ? executableAt(resolve(cwd, name))
     : programOnPath(name, env["PATH"] ?? "");
   if (program !== undefined) return program;
-  throw new HoldfastError("program_missing", `there is no program "${name}" (${title}) on the PATH`, {
+  const place = name.includes("/") ? "" : " on the PATH";
+  throw new HoldfastError("program_missing", `there is no program "${name}" (${title})${place}`, {
     expected: versionMin === undefined ? "an executable file" : `${title} ${versionMin} or later`,
-    fix: `install it: ${install}`,
+    fix,
   });
 }
 
@@ -71,7 +89,7 @@ export async function findProgram(
     at: program,
     got: version === undefined ? `no version (${describeProcessEnd(end)})` : `version ${version}`,
     expected: `version ${versionMin} or later`,
-    fix: `install a newer one: ${wanted.install}`,
+    fix: wanted.fix ?? `install a newer one: ${wanted.install}`,
   });
 }
 

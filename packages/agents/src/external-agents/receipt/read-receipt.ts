@@ -16,7 +16,7 @@ import { createPrivate, makePrivateFolder, replacePrivate } from "@holdfast/runt
 
 import { parseStatus } from "../../tasks/git.ts";
 import { SHALLOW } from "../../workspace/git-options.ts";
-import { gitIn } from "../../worktrees/worktree-git.ts";
+import { gitIn, ownGuard } from "../../worktrees/worktree-git.ts";
 import type { AgentTraces, ExternalAgentProtocol, ExternalIntent } from "../external-agent-protocol.ts";
 import { KEPT_FILE } from "../intent/session-profile.ts";
 import {
@@ -88,12 +88,14 @@ export async function checkReceipt(
   const putBack =
     traces && sessionFile && mirror ? await restoreFile(traces, sessionFile, mirror) : undefined;
   const path = traces && (await findSessionFile(traces, sessionFile?.path));
+  const workspace = receipt.workspace === null ? null : await readWorkspace(intent.folder);
+  const commit = receipt.workspace?.commit ?? null;
   const found: FoundState = {
     ...intendedParts(intent),
     isFolderThere: existsSync(intent.folder),
     sessionFile: path === undefined ? null : await hashOf(path, sessionFile?.bytes),
-    workspace: receipt.workspace === null ? null : await readWorkspace(intent.folder),
-    hasCommit: await hasCommit(intent.folder, receipt.workspace?.commit),
+    workspace,
+    hasCommit: commit === null || commit === workspace?.commit || (await hasCommit(intent.folder, commit)),
     program: await readProgram(protocol, intent, receipt.program),
     ...(await readNamed(traces)),
   };
@@ -221,31 +223,26 @@ async function hashOf(
 /** read-receipt-2 and 4. */
 async function readWorkspace(folder: string): Promise<Workspace | null> {
   try {
-    const asked = ["rev-parse", "--show-toplevel"];
-    const place = await gitIn(folder, asked, {}, { codes: [0, 128] });
-    if (place.exitCode !== 0) return null;
-    const root = place.stdout.trim();
-    const head = await gitIn(
-      folder,
-      ["rev-parse", "--verify", "--quiet", "HEAD"],
-      {},
-      { codes: [0, 1, 128] },
-    );
+    // Each start of a git delays the turn.
+    const [place, env] = await Promise.all([
+      gitIn(folder, ["rev-parse", "--show-toplevel", "HEAD"], {}, { codes: [0, 128] }),
+      ownGuard(folder, {}),
+    ]);
+    const [root = "", head] = place.stdout.trim().split("\n");
+    if (root === "") return null;
     const status = ["status", "--porcelain=v1", "-z", "--untracked-files=all", SHALLOW];
-    const changes = parseStatus((await gitIn(root, status, {}, { isForeign: true })).stdout).slice(
-      0,
-      UNCOMMITTED_MAX,
-    );
+    const { stdout } = await gitIn(root, status, {}, { env });
+    const changes = parseStatus(stdout).slice(0, UNCOMMITTED_MAX);
     const uncommitted: Record<string, string> = {};
     for (const { path } of changes) uncommitted[path] = await digestOf(join(root, path));
-    return { commit: head.exitCode === 0 ? head.stdout.trim() : null, uncommitted };
+    // A repository without a commit answers with the word HEAD, and 128.
+    return { commit: place.exitCode === 0 && head !== undefined ? head : null, uncommitted };
   } catch {
     return null;
   }
 }
 
-async function hasCommit(folder: string, commit: string | null | undefined): Promise<boolean> {
-  if (commit === null || commit === undefined) return true;
+async function hasCommit(folder: string, commit: string): Promise<boolean> {
   const asked = gitIn(folder, ["cat-file", "-e", `${commit}^{commit}`], {}, { codes: [0, 1, 128] });
   return (await asked.catch(() => undefined))?.exitCode === 0;
 }
@@ -262,7 +259,7 @@ async function digestOf(path: string): Promise<string> {
 /** The program is asked for its version only after its file was replaced. */
 async function readProgram(
   protocol: ExternalAgentProtocol,
-  { program, version }: ExternalIntent,
+  { program, version, profile }: ExternalIntent,
   last: ProgramFile | null,
 ): Promise<ProgramFile | null> {
   const facts = await stat(program).catch(() => undefined);
@@ -270,7 +267,7 @@ async function readProgram(
   const stamp = `${facts.size} ${facts.mtimeMs}`;
   if (last === null) return { version, stamp };
   if (last.stamp === stamp) return last;
-  const now = await protocol.find().catch(() => undefined);
+  const now = await protocol.find(profile).catch(() => undefined);
   return { version: now?.program === program ? now.version : "unknown", stamp };
 }
 

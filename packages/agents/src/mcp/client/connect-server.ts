@@ -4,7 +4,12 @@
 // takes as long as starting Node.
 
 import { HoldfastError } from "@holdfast/core";
-import { scrubEnvironment, type ProcessSupervisor, type Redactor } from "@holdfast/runtime/internal";
+import {
+  makePrivateFolder,
+  scrubEnvironment,
+  type ProcessSupervisor,
+  type Redactor,
+} from "@holdfast/runtime/internal";
 
 import type { McpServer } from "../../agent-files/agent-record.ts";
 import { hostEnvironment } from "../../workspace/host-environment.ts";
@@ -20,6 +25,8 @@ interface WantedServer {
   readonly name: string;
   readonly server: McpServer;
   readonly values: PlaceholderValues;
+  /** The variables whose values need not be hidden. */
+  readonly shown: ReadonlySet<string>;
   readonly redactor: Redactor;
   readonly key: string;
   readonly supervisor: ProcessSupervisor;
@@ -34,23 +41,24 @@ export function connectServer({
   name,
   server,
   values,
+  shown,
   redactor,
   key,
   supervisor,
   signIns,
 }: WantedServer): (callMs: number) => Promise<McpConnection> {
   // A server may repeat a value, and the text that it was put into, such as `Bearer …`.
-  const noted: PlaceholderValues = {
-    ...values,
-    variable: (variable) => {
-      const value = values.variable(variable);
-      if (value !== undefined) redactor.add(value);
-      return value;
-    },
-  };
   const fill = (text: string): string => {
-    const filled = fillPlaceholders(text, noted, `the MCP server ${name}`);
-    if (filled !== text) redactor.add(filled);
+    let isHidden = false;
+    const variable = (wanted: string): string | undefined => {
+      const value = values.variable(wanted);
+      if (value === undefined || shown.has(wanted)) return value;
+      isHidden = true;
+      redactor.add(value);
+      return value;
+    };
+    const filled = fillPlaceholders(text, { ...values, variable }, `the MCP server ${name}`);
+    if (isHidden) redactor.add(filled);
     return filled;
   };
   const fillAll = (texts: Readonly<Record<string, string>>): Record<string, string> =>
@@ -80,9 +88,10 @@ export function connectServer({
   const program = {
     argv: [fill(server.command), ...server.args.map(fill)] as const,
     env: scrubEnvironment(hostEnvironment, fillAll(server.env)),
-    cwd: values.folder,
+    cwd: server.cwd ?? values.folder,
     tag: key,
   };
+  if (server.dataFolder !== undefined) makePrivateFolder(server.dataFolder);
   return (callMs) =>
     McpConnection.open({ name, callMs, open: () => new StdioTransport(supervisor, program) });
 }

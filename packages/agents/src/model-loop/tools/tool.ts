@@ -117,13 +117,13 @@ export async function renderResult(run: () => Promise<Rendered>): Promise<ToolOu
 }
 
 /** A tool as it is offered to a model. */
-export function offer(name: string, description: string, schema: z.ZodType): ModelTool {
+function offer(name: string, description: string, schema: z.ZodType): ModelTool {
   const { $schema: _, ...inputSchema } = z.toJSONSchema(schema, { io: "input" });
   return { name, description, inputSchema };
 }
 
 /** The arguments of a call. @throws HoldfastError `invalid_input` */
-export function parseArguments<Schema extends z.ZodType>(
+function parseArguments<Schema extends z.ZodType>(
   name: string,
   schema: Schema,
   input: unknown,

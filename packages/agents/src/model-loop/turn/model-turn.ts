@@ -90,7 +90,8 @@ export class ModelTurn {
   }
 
   async #begin(): Promise<Turn> {
-    const prepared = await this.#draft.ctx.run("prepare", this.#draft.parts.prepare, {
+    const { ctx, parts } = this.#draft;
+    const prepared = await ctx.run("prepare", (task) => parts.prepare(task, ctx.input), {
       retry: PREPARE_RETRY,
     });
     const { workspace, files, facts, rules } = prepared;

@@ -28,12 +28,13 @@ export interface LoopParts {
   readonly tools: readonly Tool[];
   readonly capabilities: readonly AnyCapability[];
   /** Reads what a session that starts now continues with. */
-  readonly prepare: (task: TaskContext) => Promise<Prepared>;
+  readonly prepare: (task: TaskContext, input: unknown) => Promise<Prepared>;
   /** Opens the workspace of a fork in place of that of its origin. */
   readonly openFork: (
     agent: AgentRecord,
     state: Pick<ModelState, "facts" | "files">,
     task: TaskContext,
+    input: unknown,
   ) => Promise<OpenedFork>;
   readonly keepFiles: KeepFiles | undefined;
   readonly projectRules: ProjectRules | undefined;

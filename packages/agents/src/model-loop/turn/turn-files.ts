@@ -81,7 +81,7 @@ export class TurnFiles {
     const { ctx, parts, state } = this.#draft;
     const opened = await ctx.run(
       "open_fork",
-      (task) => parts.openFork(this.#agent, { ...state, files }, task),
+      (task) => parts.openFork(this.#agent, { ...state, files }, task, ctx.input),
       {
         retry: PREPARE_RETRY,
       },

@@ -50,7 +50,8 @@ export function StartScreen() {
         </p>
       </Empty>
     );
-  if (error !== null) return <Problem error={error} />;
+  // A later read that fails takes nothing away that a person has written.
+  if (error !== null && data === undefined) return <Problem error={error} />;
   if (data === undefined) return <p className="p-6 text-soft">Reading the agents…</p>;
   const { agents = [] } = data;
   if (agents.length === 0)

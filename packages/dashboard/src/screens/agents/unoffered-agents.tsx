@@ -18,8 +18,8 @@ export function UnofferedAgents() {
     refetchInterval: REFRESH_MS,
   });
   const error = runners.error ?? catalogue.error;
-  if (error !== null) return <Problem error={error} />;
-  if (runners.data === undefined || catalogue.data === undefined) return null;
+  if (runners.data === undefined || catalogue.data === undefined)
+    return error === null ? null : <Problem error={error} />;
   const agents = unofferedAgents(catalogue.data.items ?? [], runners.data.runners);
   if (agents.length === 0) return null;
   return (

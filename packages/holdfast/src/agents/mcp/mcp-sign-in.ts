@@ -9,6 +9,7 @@ import type { Arguments, Io } from "../../frame/command.ts";
 import { plainLine } from "../../frame/plain-text.ts";
 import { askFor, canAsk } from "../../secrets/supplied-secrets.ts";
 import { signInStore } from "../../secrets/sign-in-store.ts";
+import { baseValuesOf } from "./base-values.ts";
 import { agentPlaces } from "../agent-places.ts";
 
 interface Address {
@@ -18,7 +19,7 @@ interface Address {
 
 export async function login(name: string, args: Arguments, io: Io): Promise<number> {
   const places = agentPlaces(io);
-  const { url, allowsPrivate } = addressOf(name, places);
+  const { url, allowsPrivate } = await addressOf(name, places);
   const stop = new AbortController();
   const { signInToServer } = await import("@holdfast/agents/mcp-sign-in");
   const issuer = await signInToServer({
@@ -42,7 +43,7 @@ export async function login(name: string, args: Arguments, io: Io): Promise<numb
 
 export async function logout(name: string, io: Io): Promise<number> {
   const places = agentPlaces(io);
-  const { url } = addressOf(name, places);
+  const { url } = await addressOf(name, places);
   const isDeleted = await signInStore(dirname(places.trustFile), { env: io.env }).delete(
     signInKey(name, url),
   );
@@ -59,7 +60,7 @@ export async function signedIn(places: AgentPlaces): Promise<ReadonlySet<string>
   return new Set(await signInStore(dirname(places.trustFile), { env: places.env }).names());
 }
 
-function addressOf(name: string, places: AgentPlaces): Address {
+async function addressOf(name: string, places: AgentPlaces): Promise<Address> {
   const files = readMcpFiles(places);
   const servers = Object.assign(
     {},
@@ -78,8 +79,10 @@ function addressOf(name: string, places: AgentPlaces): Address {
     throw new UsageError(`the MCP server ${name} is a program, and nobody signs in to it`, {
       fix: "give it its secrets by placeholders in `env`",
     });
+  const own = await baseValuesOf(found, places);
+  const base = new Map(Object.entries({ ...own.values, ...own.secrets }));
   const values = {
-    variable: (variable: string) => places.env[variable],
+    variable: (variable: string) => base.get(variable) ?? places.env[variable],
     sessionId: "",
     folder: places.project,
   };

@@ -20,6 +20,7 @@ import type { Arguments, Io } from "../../frame/command.ts";
 import { count, cutTo, plainLine, table } from "../../frame/plain-text.ts";
 import { signInStore } from "../../secrets/sign-in-store.ts";
 import { signedIn } from "./mcp-sign-in.ts";
+import { baseValuesOf } from "./base-values.ts";
 import { agentPlaces, shownPath } from "../agent-places.ts";
 
 const REASON_CHARS = 300;
@@ -212,7 +213,10 @@ async function checkAll(
       server === undefined || status !== "usable" ? [] : [{ name, server, folder: places.project }],
     );
     const results = await Promise.all(
-      found.map(async (one) => [one.name, await describeServer(servers, one)] as const),
+      found.map(async (one) => {
+        const own = await baseValuesOf(one.server, places);
+        return [one.name, await describeServer(servers, { ...one, own })] as const;
+      }),
     );
     return new Map(results);
   } finally {

@@ -48,18 +48,18 @@ export const skill: Command = {
       case "list":
         takeNothing(rest, skill.usage);
         if (args.has("pushed")) return (await calls()).listPushed("skill", args, io);
-        return (await import("../../agents/show-skills.ts")).listSkills(io);
+        return (await import("../../agents/skills/show-skills.ts")).listSkills(io);
       case "show":
         if (args.has("pushed")) {
           const name = takeOnly(rest, "the name", skill.usage);
           return (await calls()).showPushed("skill", name, "SKILL.md", args, io);
         }
-        return (await import("../../agents/show-skills.ts")).showSkill(
+        return (await import("../../agents/skills/show-skills.ts")).showSkill(
           takeOnly(rest, "the name", skill.usage),
           io,
         );
       case "approve":
-        return (await import("../../agents/show-skills.ts")).approve(rest, io);
+        return (await import("../../agents/skills/show-skills.ts")).approve(rest, io);
       case "push":
         return (await import("../../catalogue/push-contents.ts")).pushSkills(rest, args, io);
       default:

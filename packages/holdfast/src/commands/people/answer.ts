@@ -6,7 +6,7 @@ export const answer: Command = {
   summary: "Answer a session's open question with any JSON",
   usage: "answer ID [QUESTION] JSON",
   description:
-    "QUESTION is the number that `holdfast show` gives; without it, the command answers the oldest open question. A question that asks " +
+    "QUESTION is the number in the command that `holdfast inbox` shows. It may be left out while the session has one open question. A question that asks " +
     'for yes or no takes only {"approved": true} or {"approved": false, "reason": "…"}.',
   options: {},
   examples: [
@@ -19,25 +19,21 @@ export const answer: Command = {
     if (id === undefined) throw refuse("the session's id is missing", answer.usage);
     const text = others.at(-1);
     if (text === undefined) throw refuse("the answer is missing", answer.usage);
-    const [number, extra] = others.slice(0, -1);
+    const [given, extra] = others.slice(0, -1);
     if (extra !== undefined)
       throw refuse(`"${extra}" is one argument too many`, answer.usage, {
         fix: "put the JSON in single quotes",
       });
-    if (number !== undefined && !/^\d{1,15}$/.test(number)) {
-      throw refuse(`"${number}" is not the number of a question`, answer.usage, {
-        fix: "run `holdfast show ID` to see the open questions",
-      });
-    }
+    const { answerQuestion, questionIn } = await import("../../ask/answer-question.ts");
+    const question = questionIn(given, answer.usage);
     const { readJson } = await import("../../frame/input.ts");
     const payload = readJson(text, "the answer", "JSON");
-    const { answerQuestion } = await import("../../ask/answer-question.ts");
     return answerQuestion(args, io, {
       id,
       payload,
       isApproval: false,
       said: "answered",
-      ...(number === undefined ? {} : { question: Number(number) }),
+      ...question,
     });
   },
 };

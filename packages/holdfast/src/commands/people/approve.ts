@@ -4,11 +4,13 @@ import type { Arguments, Command, Io } from "../../frame/command.ts";
 
 export const approve: Command = {
   name: "approve",
-  summary: "Answer a session's oldest open question with yes, or with no",
+  summary: "Answer a session's open question with yes, or with no",
   usage:
-    "approve (ID | --last) [--no] [--reason TEXT] [--for session|project [--pattern PATTERN]] [--input JSON]",
+    "approve (ID [QUESTION] | --last) [--no] [--reason TEXT] [--for session|project [--pattern PATTERN]] [--input JSON]",
   description:
-    "Only for questions that ask for yes or no; answer other questions with `holdfast answer`. An answer counts once. With --for it is kept as " +
+    "Only for questions that ask for yes or no; answer other questions with `holdfast answer`. QUESTION is the number in the command that " +
+    "`holdfast inbox` shows: the answer is then for the call that you have read, and refused when another one is open. It may be left out " +
+    "while the session has one open question. An answer counts once. With --for it is kept as " +
     "a rule for the same call of the same tool, as `holdfast inbox` shows it, and --pattern makes the rule wider. Rules for a project lie in " +
     "your data folder; `holdfast rules` lists and revokes them. A rule never weakens a `deny` of the agent.",
   options: {
@@ -31,6 +33,7 @@ export const approve: Command = {
   },
   examples: [
     ["approve ses_019a", "yes"],
+    ["approve ses_019a 12", "yes to question 12, and to no other one"],
     ["approve --last", "whichever asked last"],
     ["approve ses_019a --for session", "yes, and the same call is not asked for again in this session"],
     [
@@ -41,7 +44,9 @@ export const approve: Command = {
   ],
 
   async run(args, io) {
-    const id = args.has("last") ? await newestAsking(args, io) : idIn(args);
+    const { answerQuestion, questionIn } = await import("../../ask/answer-question.ts");
+    const [id, number] = args.has("last") ? [await newestAsking(args, io)] : targetIn(args);
+    const question = questionIn(number, approve.usage);
     const reason = args.text("reason");
     const remember = rememberIn(args);
     const given = args.text("input");
@@ -51,9 +56,9 @@ export const approve: Command = {
       ...(remember === undefined ? {} : { remember }),
       ...(given === undefined ? {} : { input: await inputIn(given) }),
     };
-    const { answerQuestion } = await import("../../ask/answer-question.ts");
     return answerQuestion(args, io, {
       id,
+      ...question,
       payload: approval,
       isApproval: true,
       isNo: !approval.approved,
@@ -92,8 +97,14 @@ async function inputIn(given: string): Promise<Readonly<Record<string, unknown>>
   );
 }
 
-function idIn({ positionals }: Arguments): string {
-  return takeOnly(positionals, "the session (its id, or --last)", approve.usage);
+function targetIn({ positionals }: Arguments): readonly [id: string, question?: string] {
+  const [id, question, ...more] = positionals;
+  const only = takeOnly(
+    [id, ...more].filter((one) => one !== undefined),
+    "the session (its id, or --last)",
+    approve.usage,
+  );
+  return question === undefined ? [only] : [only, question];
 }
 
 async function newestAsking(args: Arguments, io: Io): Promise<string> {

@@ -1,7 +1,9 @@
-// `StackClients`: clients of the local stack that start sessions of the agents of this folder, while its processes are killed.
+// `StackClients`: clients of the local stack that start sessions of the agents in `nemesis/stack`, while the processes of the stack are
+// killed.
 //
-//   stack-clients-1. After a hard cancel the time is taken until no process of the session's executor is left.
-//   stack-clients-2. The secret is searched in all bytes of event streams, and in each answer about a session that had it.
+//   stack-clients-1. After a hard cancel `cancelledMs` gets the time until no process of the session's executor is left. A cancel with a kill
+//       in between does not count.
+//   stack-clients-2. The secret of the agents is searched in all bytes of event streams, and in each answer about a session that had it.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CanaryScan } from "@holdfast/testkit";

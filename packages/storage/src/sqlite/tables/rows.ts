@@ -1,10 +1,11 @@
-// Rows of SQLite as values of the port, and back. The only file where snake_case meets camelCase.
+// Rows of sessions, states, the journal, entries and signals in SQLite as values of the port, and back.
 //
 //   sqlite-rows-1. A row is checked against its checksum before anything is made of it. A mismatch is a
 //       `CorruptRecordError` that names file, table and row; no default stands in for it.
 //   sqlite-rows-2. An absent value is NULL, and NULL comes back as absent.
 //   sqlite-rows-3. `state` may be behind the journal, the entries and the pending signals of its session (see
-//       `migrations.ts`); reading brings the row up to them. It is never ahead, so lost rows are found.
+//       `migrations.ts`); reading brings the row up to them. It is never ahead: if it counts
+//       more records or entries than there are, rows were lost, and that is a `CorruptRecordError`.
 
 import {
   decodeRecords,

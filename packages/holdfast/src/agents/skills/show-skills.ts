@@ -2,13 +2,22 @@
 
 import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { approveSkills, findSkills, isTrusted, readFolderContent, type Skill } from "@holdfast/agents";
+import {
+  approvedContent,
+  approveSkills,
+  findSkills,
+  isTrusted,
+  readFolderContent,
+  SKILL_FILE,
+  type Skill,
+} from "@holdfast/agents";
 import { HoldfastError, NotFoundError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
-import type { Io } from "../frame/command.ts";
-import { count, cutTo, plain, plainLine, table } from "../frame/plain-text.ts";
-import { agentPlaces, shownPath } from "./agent-places.ts";
-import { otherText } from "./check-agents.ts";
+import type { Io } from "../../frame/command.ts";
+import { count, cutTo, plain, plainLine, table } from "../../frame/plain-text.ts";
+import { agentPlaces, shownPath } from "../agent-places.ts";
+import { otherText } from "../check-agents.ts";
+import { changesText, hiddenTextLines, noteHiddenText } from "./content-notes.ts";
 
 const HASH_CHARS = 12;
 
@@ -42,12 +51,19 @@ export function listSkills(io: Io): number {
 export function showSkill(name: string, io: Io): number {
   const skill = findSkill(name, findSkills(agentPlaces(io)));
   const { hash, path, status, verdicts, ...rest } = skill;
-  const files = hash === null ? [] : readFolderContent(dirname(path)).files.map((file) => file.path);
+  const content = hash === null ? undefined : readFolderContent(dirname(path));
+  const files = content?.files.map((file) => file.path) ?? [];
+  const warnings = hiddenTextLines(content?.files ?? []);
+  const approved = status === "unapproved" ? approvedContent(agentPlaces(io), skill.name) : undefined;
+  const changes = content === undefined || approved === undefined ? null : changesText(approved, content);
   const text = hash === null ? "" : plain(readFileSync(path, "utf8"));
   io.show(
-    { ...rest, path, status, hash, files, fields: verdicts },
+    { ...rest, path, status, hash, files, changes, warnings, fields: verdicts },
     [
       otherText(skill, `${plainLine(skill.name, 64)} (skill)`, io),
+      // The warnings of SKILL.md stand among its fields.
+      ...warnings.filter((line) => !line.startsWith(SKILL_FILE)).map((line) => `  warning: ${line}`),
+      ...(changes === null ? [] : [`  since you approved it: ${changes}`]),
       ...(hash === null ? [] : [`  version: ${hash}`, `  files: ${files.join(", ")}`, "", text.trimEnd()]),
     ].join("\n"),
   );
@@ -75,16 +91,24 @@ export function approve(names: readonly string[], io: Io): number {
         fix: `run \`holdfast skill show ${name}\` to see the reason`,
       });
   }
-  const approved = approveSkills(places, names.length === 0 ? undefined : names).map(({ name, hash }) => ({
-    name,
-    hash,
-  }));
+  const before = new Map(skills.map(({ name }) => [name, approvedContent(places, name)]));
+  const approved = approveSkills(places, names.length === 0 ? undefined : names).map(
+    ({ name, hash, path }) => {
+      const content = readFolderContent(dirname(path));
+      noteHiddenText(`the skill ${name}`, content.files, io);
+      const old = before.get(name);
+      return { name, hash, changes: old === undefined ? null : changesText(old, content) };
+    },
+  );
   io.show(
     approved,
     approved.length === 0
       ? "the project has no skill to approve"
       : approved
-          .map(({ name, hash }) => `${name} is approved with version ${hash?.slice(0, HASH_CHARS)}`)
+          .map(({ name, hash, changes }) => {
+            const since = changes === null ? "" : changes === "" ? ", as before" : `: ${changes}`;
+            return `${name} is approved with version ${hash?.slice(0, HASH_CHARS)}${since}`;
+          })
           .join("\n"),
   );
   return 0;

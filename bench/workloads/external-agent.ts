@@ -1,0 +1,204 @@
+// `external-agent`: what Holdfast adds to the turns of a coding agent. The agent is a program that speaks Claude Code's protocol and answers at
+// once. The floor is the same program under a process that only reads its lines.
+//
+// It does not measure a model, the start of a real program, or the copies of the program's own session files.
+
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { ClaudeCode, externalAgent } from "@holdfast/agents";
+import type { AgentStorage, TraceEvent } from "@holdfast/core";
+import { createRuntime, type Agent } from "@holdfast/runtime";
+import type { Measured } from "../line.ts";
+import { assertDone, cpuMicros, median, nowMs, percentile, until } from "../measure.ts";
+import { withFolder, withStorage } from "../storages.ts";
+import type { Bench, Workload } from "../workload.ts";
+
+const PROGRAM = fileURLToPath(new URL("../../packages/agents/src/testing/fake-claude.mjs", import.meta.url));
+const TURN_GOAL_MS = 5;
+const FIRST_EVENT_GOAL_MS = 100;
+const MEMORY_GOAL_MB = 2;
+/** Three calls of tools with their results, and a text. */
+const REQUEST = "write:a write:b write:c";
+const ANSWER = `Done: ${REQUEST}`;
+
+export const externalAgentTurns: Workload = {
+  id: "external-agent",
+  title: "turns of a coding agent, each in a process of its own, and many such processes at once",
+  refuses: (storage) => (storage === "postgres" ? "it is not measured with a server" : undefined),
+  async *run(bench) {
+    yield await inPlace(bench, (place, storage) => measureMemory(bench, place, storage));
+    yield* await inPlace(bench, (place, storage) => measureTurns(bench, place, storage));
+  },
+};
+
+/** A project, and a home with the program on its PATH. */
+class Place {
+  readonly project: string;
+  readonly environment: Readonly<Record<string, string>>;
+
+  constructor(home: string) {
+    this.project = join(home, "project");
+    mkdirSync(this.project);
+    const git = (...args: readonly string[]): void => void execFileSync("git", args, { cwd: this.project });
+    git("init", "--quiet");
+    git(
+      "-c",
+      "user.name=b",
+      "-c",
+      "user.email=b@example.invalid",
+      "commit",
+      "-q",
+      "--allow-empty",
+      "-m",
+      "b",
+    );
+    mkdirSync(join(home, "bin"));
+    const file = join(home, "bin/claude");
+    writeFileSync(file, `#!/bin/sh\nexec "${process.execPath}" "${PROGRAM}" "$@"\n`);
+    chmodSync(file, 0o755);
+    this.environment = {
+      HOME: home,
+      PATH: [join(home, "bin"), process.env["PATH"]].join(delimiter),
+    };
+  }
+
+  /** The programs that are in the middle of a turn. */
+  working(): number {
+    const file = join(this.project, "gates");
+    return existsSync(file) ? readFileSync(file, "utf8").trim().split("\n").length : 0;
+  }
+
+  agent(): Agent<unknown, string> {
+    const protocol = new ClaudeCode({ environment: this.environment, folder: this.project });
+    return externalAgent(protocol, { folder: this.project, permissionModes: ["default"] });
+  }
+
+  /** One turn of the program without Holdfast. Answers when its first text came, and the CPU of reading it. */
+  async floorTurn(session: string): Promise<{ readonly firstMs: number; readonly cpuMs: number }> {
+    const before = process.cpuUsage();
+    const startedAt = nowMs();
+    const args = ["--session-id", session, "--permission-mode", "default"];
+    const { environment: env, project: cwd } = this;
+    const child = spawn("claude", args, { cwd, env, stdio: ["pipe", "pipe", "ignore"] });
+    const ended = once(child, "exit");
+    let firstAt: number | undefined;
+    const lines = createInterface({ input: child.stdout });
+    lines.on("line", (line) => {
+      const message = JSON.parse(line) as { readonly type: string };
+      if (message.type === "assistant") firstAt ??= nowMs();
+      if (message.type === "result") child.stdin.end();
+    });
+    const content = [{ type: "text", text: REQUEST }];
+    child.stdin.write(`${JSON.stringify({ type: "user", message: { role: "user", content } })}\n`);
+    await ended;
+    if (firstAt === undefined) throw new Error("the program answered nothing");
+    return { firstMs: firstAt - startedAt, cpuMs: cpuMicros(before) / 1_000 };
+  }
+}
+
+function inPlace<T>(bench: Bench, work: (place: Place, storage: AgentStorage) => Promise<T>): Promise<T> {
+  return withFolder(bench.folder, (home) =>
+    withStorage(bench.storage, home, ({ storage }) => work(new Place(home), storage)),
+  );
+}
+
+/** The turns of one conversation, each with a floor before it. */
+async function measureTurns(bench: Bench, place: Place, storage: AgentStorage): Promise<Measured[]> {
+  const turns = bench.size(60, 12);
+  const seen: Seen = { firstAt: 0, answers: 0, waits: () => {} };
+  const runtime = createRuntime({ storage, tracer: { trace: (event) => note(event, seen) } });
+  const agent = place.agent();
+  const ours: { firstMs: number; cpuMs: number }[] = [];
+  const floors: typeof ours = [];
+  let handle: Awaited<ReturnType<typeof runtime.start>> | undefined;
+  for (let turn = 0; turn < turns; turn++) {
+    floors.push(await place.floorTurn(crypto.randomUUID()));
+    seen.firstAt = 0;
+    const waiting = new Promise<void>((resolve) => (seen.waits = resolve));
+    const before = process.cpuUsage();
+    const startedAt = nowMs();
+    if (handle === undefined) handle = await runtime.start(agent, { text: REQUEST, conversation: true });
+    else await handle.signal("next_input", REQUEST);
+    await waiting;
+    ours.push({ firstMs: seen.firstAt - startedAt, cpuMs: cpuMicros(before) / 1_000 });
+  }
+  await runtime.close();
+  assertDone("answers", seen.answers, turns);
+  // The first turn compiles the code of both sides.
+  const of = (side: typeof ours, what: keyof (typeof ours)[number]): number[] =>
+    side.slice(1).map((turn) => turn[what]);
+  const cpuMs = median(of(ours, "cpuMs"));
+  const firstMs = median(of(ours, "firstMs"));
+  const floorMs = median(of(floors, "firstMs"));
+  return [
+    {
+      variant: "CPU of a turn with 3 calls",
+      unit: "ms CPU/turn",
+      value: cpuMs,
+      floor: median(of(floors, "cpuMs")),
+      goal: `<= ${TURN_GOAL_MS} ms more than the floor`,
+      isGoalMet: cpuMs - median(of(floors, "cpuMs")) <= TURN_GOAL_MS,
+    },
+    {
+      variant: "from the request to the first text or call",
+      unit: "ms",
+      value: firstMs,
+      floor: floorMs,
+      p50Ms: firstMs,
+      p99Ms: percentile(of(ours, "firstMs"), 0.99),
+      goal: `<= ${FIRST_EVENT_GOAL_MS} ms more than the floor`,
+      isGoalMet: firstMs - floorMs <= FIRST_EVENT_GOAL_MS,
+    },
+  ];
+}
+
+interface Seen {
+  /** When the first entry of the program was appended in a turn; 0 before. */
+  firstAt: number;
+  answers: number;
+  /** Called when the session begins to wait for the next request. */
+  waits: () => void;
+}
+
+function note(event: TraceEvent, seen: Seen): void {
+  if (event.type === "waiting" && event.waits.some((wait) => "name" in wait && wait.name === "next_input"))
+    seen.waits();
+  if (event.type !== "entry_appended" || event.role !== "assistant") return;
+  if (seen.firstAt === 0) seen.firstAt = nowMs();
+  if (event.content?.includes(ANSWER) ?? false) seen.answers++;
+}
+
+/** Sessions whose program is in the middle of a turn, beside fewer of them. Garbage of the process counts. */
+async function measureMemory(bench: Bench, place: Place, storage: AgentStorage): Promise<Measured> {
+  const [few, many] = bench.isQuick ? [1, 3] : [10, 60];
+  const runtime = createRuntime({ storage });
+  const agent = place.agent();
+  const results: Promise<string>[] = [];
+  const rssMb: number[] = [];
+  for (const count of [few, many]) {
+    while (results.length < count) {
+      const handle = await runtime.start(agent, `${REQUEST} gate:g-${results.length}`);
+      results.push(handle.result());
+    }
+    await until("programs that work", () => place.working() === count);
+    rssMb.push(process.memoryUsage.rss() / 1e6);
+  }
+  for (let number = 0; number < many; number++) writeFileSync(join(place.project, `open-${number}`), "");
+  const answers = await Promise.all(results);
+  assertDone("answers", answers.filter((text) => text.startsWith(ANSWER)).length, many);
+  await runtime.close();
+  const [before = 0, after = 0] = rssMb;
+  const value = (after - before) / (many - few);
+  return {
+    variant: `memory of this process for each of ${many} working agents`,
+    unit: "MB",
+    value,
+    goal: `<= ${MEMORY_GOAL_MB} MB`,
+    isGoalMet: value <= MEMORY_GOAL_MB,
+    more: { rssMbWithAll: after },
+  };
+}

@@ -1,0 +1,44 @@
+// An answer is for the question that a person has read: commands name it by its number.
+
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { Project } from "../testing/holdfast-process.ts";
+
+let project: Project;
+beforeEach(() => void (project = new Project()));
+afterEach(() => project.dispose());
+
+// A person reads a call, and the session asks for another one before the answer arrives.
+test("an answer to the question that was read never answers the next one", async () => {
+  project.write(
+    "ask-twice.ts",
+    `import { defineAgent } from "holdfast";
+export default defineAgent({ name: "ask-twice", run: async (ctx) => {
+  await ctx.requestInput({ prompt: "Allow ls?" });
+  return ctx.requestInput({ prompt: "Allow rm -rf /?" });
+} });`,
+  );
+  await project.run("run", "ask-twice.ts", "--session", "q", "--park");
+  const shown = await project.json<{ items: { commands: string[] }[] }>("inbox");
+  const approve = shown.items[0]!.commands[0]!.split(" ").slice(1);
+  expect(approve).toEqual(["approve", "q", expect.stringMatching(/^\d+$/)]);
+  await project.run(...approve);
+  await project.run("resume", "q", "--park");
+  const late = await project.run(...approve, "--reason", "again");
+  expect(late.code).toBe(4);
+  expect(late.stderr).toMatch(/has no open question \d+; it is input_required[^]*\d+: Allow rm -rf \/\?/);
+  expect(await project.json("show", "q")).toMatchObject({ pendingSignals: [] });
+  expect((await project.run("approve", "q", "x")).stderr).toContain("is not the number of a question");
+});
+
+test("an answer that names none of several open questions is refused, and the error lists them", async () => {
+  project.write(
+    "two.ts",
+    `import { defineAgent } from "holdfast";
+export default defineAgent({ name: "two", run: (ctx) => ctx.all([ctx.requestInput("A?"), ctx.requestInput("B?")]) });`,
+  );
+  await project.run("run", "two.ts", "--session", "q", "--park");
+  const unclear = await project.run("approve", "q");
+  expect(unclear.code).toBe(2);
+  expect(unclear.stderr).toMatch(/2 open questions[^]*: A\?\n[^]*: B\?\n[^]*fix: holdfast approve q \d+ or/);
+  expect(await project.json("show", "q")).toMatchObject({ pendingSignals: [] });
+});

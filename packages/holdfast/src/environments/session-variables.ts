@@ -1,0 +1,78 @@
+// `SessionVariables`: the secrets and MCP servers of a session's agents, by the environments of the user and of the call.
+//
+//   session-variables-1. A session that has begun keeps the servers and the variables of its start. Its process declares every secret that the
+//       session may ask for: those that it recorded, and those that today's environments name.
+
+import {
+  readEnvironments,
+  secretsOfBegun,
+  serverEnvironment,
+  sessionEnvironment,
+  variablesOfServers,
+  withMcpServers,
+  type AgentPlaces,
+  type AgentRecord,
+  type Environments,
+  type GivenEnvironment,
+  type SessionEnvironment,
+} from "@holdfast/agents";
+import { HoldfastError } from "@holdfast/core";
+import { environmentsBeside } from "./given-environment.ts";
+
+export interface SessionVariablesOptions {
+  readonly places: AgentPlaces;
+  readonly given?: GivenEnvironment | undefined;
+  /** The names of the secrets that a session began with; `undefined` for a new session. */
+  readonly recorded: readonly string[] | undefined;
+}
+
+export class SessionVariables {
+  readonly #places: AgentPlaces;
+  readonly #given: GivenEnvironment | undefined;
+  readonly #recorded: readonly string[] | undefined;
+  #read: Environments | undefined;
+
+  constructor({ places, given, recorded }: SessionVariablesOptions) {
+    this.#places = places;
+    this.#given = given;
+    this.#recorded = recorded;
+  }
+
+  /** The names of the secrets that its commands get. @throws HoldfastError for a missing key, unless the session has begun. */
+  secretsOf(record: AgentRecord): readonly string[] {
+    return this.#recorded === undefined
+      ? sessionEnvironment(record, this.#environments, this.#given).secrets
+      : [...this.#recorded, ...secretsOfBegun(record, this.#environments, record.variables)];
+  }
+
+  /** @throws HoldfastError for a server that cannot be used, unless the session has begun. */
+  withServers(record: AgentRecord): AgentRecord {
+    return this.#recorded === undefined ? withMcpServers(record, this.#places, this.#ofServer) : record;
+  }
+
+  /** The names of the secrets that its MCP servers get. @param record as `withServers` returns it. */
+  serverSecretsOf(record: AgentRecord): readonly string[] {
+    if (this.#recorded === undefined) return this.#ofServer(record, variablesOfServers(record)).secrets;
+    try {
+      const served = withMcpServers(record, this.#places, EVERY_VARIABLE);
+      return [...this.#recorded, ...secretsOfBegun(record, this.#environments, variablesOfServers(served))];
+    } catch (error) {
+      if (!HoldfastError.is(error)) throw error;
+      return this.#recorded; // Its servers are gone from their files.
+    }
+  }
+
+  readonly #ofServer = (record: AgentRecord, variables: readonly string[]): SessionEnvironment =>
+    serverEnvironment(record, this.#environments, this.#given, variables);
+
+  get #environments(): Environments {
+    this.#read ??= readEnvironments(environmentsBeside(this.#places.trustFile));
+    return this.#read;
+  }
+}
+
+/** A session that has begun got a value for each variable. */
+const EVERY_VARIABLE = (_record: AgentRecord, variables: readonly string[]): SessionEnvironment => ({
+  values: Object.fromEntries(variables.map((name) => [name, "a value"])),
+  secrets: [],
+});

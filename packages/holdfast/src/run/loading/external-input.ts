@@ -1,0 +1,27 @@
+// The input of an external agent's session that `holdfast run` starts: the options of the call as its fields (`withOptions`).
+
+import type { Arguments } from "../../frame/command.ts";
+
+/** The options of this call that are fields of the input of an external agent. */
+export function externalOptions(args: Arguments): Readonly<Record<string, unknown>> {
+  return {
+    ...(args.has("worktree") ? { worktree: true } : {}),
+    ...(args.has("resume-at-reset") ? { resumeAtReset: true } : {}),
+    ...(args.has("profile") ? { profile: args.text("profile") } : {}),
+  };
+}
+
+/** The profile that an input for an external agent names. */
+export function profileIn(input: unknown): string | undefined {
+  const { profile } = (typeof input === "object" && input !== null ? input : {}) as {
+    readonly profile?: unknown;
+  };
+  return typeof profile === "string" ? profile : undefined;
+}
+
+/** The input with these fields. A text becomes the field `text`. */
+export function withOptions(input: unknown, options: Readonly<Record<string, unknown>>): unknown {
+  if (Object.keys(options).length === 0) return input;
+  if (typeof input === "string") return { text: input, ...options };
+  return typeof input === "object" && input !== null ? { ...input, ...options } : input;
+}
