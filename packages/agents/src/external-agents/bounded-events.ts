@@ -8,6 +8,7 @@ import type { ExternalEnd, ExternalEvent } from "./external-agent-protocol.ts";
 
 const TEXT_CHARS = 1024 * 1024;
 const MESSAGE_CHARS = 16 * 1024;
+const TOO_LONG_FORM = `the agent asks a question of more than ${TEXT_CHARS} characters`;
 const PLAN_STEPS = 500;
 const STEP_CHARS = 2_000;
 export const ID_CHARS = 1_000;
@@ -25,7 +26,8 @@ export function boundedEvent(event: ExternalEvent): ExternalEvent | string {
         ? { ...event, text: cutText(event.text, TEXT_CHARS) }
         : tooLong("a call of a tool");
     case "permission_request":
-      return isId(event.request.requestId) && isId(event.request.toolCallId) ? event : tooLong("a request");
+      if (!isId(event.request.requestId) || !isId(event.request.toolCallId)) return tooLong("a request");
+      return JSON.stringify(event.request.form ?? "").length <= TEXT_CHARS ? event : TOO_LONG_FORM;
     case "permission_withdrawn":
       return isId(event.requestId) ? event : tooLong("a request");
     case "plan":

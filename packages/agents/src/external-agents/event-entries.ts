@@ -52,8 +52,8 @@ export class EventEntries {
   readonly #ctx: EntryContext;
   readonly #open = new Map<string, OpenCall>();
   readonly #on: EventTakers;
-  /** The names of the tools whose results the agent has reported. */
-  readonly #results: string[] = [];
+  /** The calls whose results the agent has reported, and the names of their tools. */
+  readonly #results: { readonly id: string; readonly name: string }[] = [];
 
   constructor(ctx: EntryContext, on: EventTakers) {
     this.#ctx = ctx;
@@ -62,7 +62,11 @@ export class EventEntries {
 
   /** How many results of our tool the agent has reported. Agents write the name of the MCP server before that of the tool. */
   resultsOf(tool: string): number {
-    return this.#results.filter((name) => name.includes(tool)).length;
+    return this.#results.filter(({ name }) => name.includes(tool)).length;
+  }
+
+  hasResult(callId: string): boolean {
+    return this.#results.some(({ id }) => id === callId);
   }
 
   get openCalls(): readonly OpenCall[] {
@@ -110,7 +114,7 @@ export class EventEntries {
       case "tool_result": {
         const { id, text, isError } = event;
         const name = this.#open.get(id)?.name ?? "";
-        this.#results.push(name);
+        this.#results.push({ id, name });
         this.hasProgressed = true;
         this.#open.delete(id);
         return this.#result({ toolCallId: id, name, text, isError, ...authorOf(event) });

@@ -18,6 +18,7 @@
 
 import type { TokenUsage } from "@holdfast/core";
 
+import type { JsonSchema } from "../agent-files/agent-record.ts";
 import type { WayBack } from "./way-back/way-back.ts";
 
 /** The agent's abilities. */
@@ -137,11 +138,26 @@ export interface PermissionRequest {
   /** The tool, as the agent names it. */
   readonly tool: string;
   readonly input: Readonly<Record<string, unknown>>;
+  /** The form that a person fills in. Absent where the agent asks for yes or no. */
+  readonly form?: AskedForm;
+}
+
+/** A question of the agent that needs more than yes or no. */
+export interface AskedForm {
+  /** The words of the agent. */
+  readonly message: string;
+  /** The JSON Schema of an object. A text with `examples` may be another one than these. */
+  readonly schema: JsonSchema;
 }
 
 export type PermissionAnswer =
-  /** With an input, the call gets it in place of its own (`takesEditedInput`). */
-  | { readonly allowed: true; readonly input?: Readonly<Record<string, unknown>> }
+  | {
+      readonly allowed: true;
+      /** The call gets this in place of its own input (`takesEditedInput`). */
+      readonly input?: Readonly<Record<string, unknown>>;
+      /** The fields of the form. */
+      readonly filled?: Readonly<Record<string, unknown>>;
+    }
   /** The message is for the agent to read. */
   | { readonly allowed: false; readonly message: string };
 

@@ -46,6 +46,8 @@ export interface ExternalAgentOptions {
   readonly profile?: (name: string) => AgentProfile;
   /** The folder for copies of the program's own session files. Without it there are no copies. */
   readonly mirrors?: string;
+  /** How long a program may write nothing before its session is reported as unresponsive. A minute by default. */
+  readonly silenceMs?: number;
   /** The permission modes that a session may ask for; the first is the default. */
   readonly permissionModes: readonly [string, ...string[]];
 }
@@ -66,6 +68,7 @@ export function externalAgent(
     startsByProfile = false,
     mirrors,
     profile,
+    silenceMs,
   }: ExternalAgentOptions,
 ): Agent<unknown, string> {
   const text = z.string().trim().min(1);
@@ -90,7 +93,7 @@ export function externalAgent(
   const startable = ({ profile: taken }: ExternalIntent): readonly Agent[] =>
     startsByProfile ? agents.filter(({ name }) => taken?.agents?.includes(name) === true) : agents;
   const startsAgents = (intent: ExternalIntent): boolean => startable(intent).length > 0;
-  const task = turnTask({ protocol, live, startsAgents, mirrors, permissionModes });
+  const task = turnTask({ protocol, live, startsAgents, mirrors, permissionModes, silenceMs });
   const parts: ExternalParts = {
     protocol,
     task,

@@ -1,7 +1,7 @@
 // The state of a session of an external agent, stored with each checkpoint.
 
 import type { PermissionRule } from "../agent-files/agent-record.ts";
-import type { Grant } from "./permission-questions.ts";
+import type { Grant } from "./questions/permission-questions.ts";
 import type { ExternalIntent } from "./external-agent-protocol.ts";
 import type { DoneCall } from "./way-back/way-back-calls.ts";
 import type { RestoreReceipt } from "./receipt/restore-receipt.ts";

@@ -6,13 +6,14 @@ import { CancelledError, HoldfastError, type RetryPolicy, type TokenUsage } from
 import type { Agent, AgentContext, TaskContext, TurnResult } from "@holdfast/runtime";
 
 import { modelPrices } from "../models/prices.ts";
-import { EventEntries, type OpenCall } from "./event-entries.ts";
+import { EventEntries } from "./event-entries.ts";
 import type { ExternalEnd, ExternalIntent } from "./external-agent-protocol.ts";
 import type { ExternalState } from "./external-state.ts";
 import type { AgentLimit } from "./limits/agent-limit.ts";
 import { limitTask } from "./limits/limit-task.ts";
 import { askAboutLosses, askToStartAfresh } from "./receipt/lost-session.ts";
-import { PermissionQuestions, type LateAnswer, type QuestionParts } from "./permission-questions.ts";
+import { PermissionQuestions, type QuestionParts } from "./questions/permission-questions.ts";
+import { answerText, cutOffText } from "./turn-texts.ts";
 import { INTERRUPT, Messages, News, nextRequest, readInput, STEER } from "./turn-messages.ts";
 import { lateText, WayBackCalls } from "./way-back/way-back-calls.ts";
 import { isQuestion } from "./way-back/way-back-tools.ts";
@@ -37,7 +38,6 @@ const PREPARE_RETRY: RetryPolicy = {
   nonRetryable: ["program_missing", "version_unsupported", "file_not_found", "invalid_input", "conflict"],
 };
 const INTERRUPTED = "(The user interrupted the turn.)";
-const CALL_CHARS = 500;
 
 type Context = AgentContext<unknown, ExternalState>;
 type Turn = TurnResult<ExternalState, string>;
@@ -299,7 +299,7 @@ export class ExternalAgentTurn {
 
   async #continued(work: Work, why: string, cutOffs: number): Promise<ExternalState> {
     const { entries, questions, messages } = work;
-    const late = await questions.late();
+    const late = await questions.late((callId) => entries.hasResult(callId));
     const made = await work.calls.late((tool) => entries.resultsOf(tool));
     const asked = new Set(late.map(({ request }) => request.toolCallId));
     const cutOff = entries.openCalls.filter(({ id }) => !asked.has(id));
@@ -414,28 +414,6 @@ const OVER_BUDGET = "Your session reached the limit of its budget, which has bee
 
 function added(sum: number | null, cost: number | undefined): number | null {
   return sum === null || cost === undefined ? null : sum + cost;
-}
-
-function cutOffText(calls: readonly OpenCall[]): string {
-  const named = calls.map(
-    ({ name, input, parentCallId }) =>
-      `- ${callText(name, input)}${parentCallId === undefined ? "" : " (of a sub-agent)"}`,
-  );
-  if (named.length === 0) return "No tool call was under way as far as is known.";
-  return `These tool calls were under way, and whether they took effect is unknown:\n${named.join("\n")}`;
-}
-
-function answerText({ request: { tool, input }, refusal, input: edited }: LateAnswer): string {
-  const call = callText(tool, input);
-  if (refusal === undefined && edited !== undefined)
-    return `You asked for this call, which was not carried out: ${call}\nA person has allowed this one in its place, once: ${callText(tool, edited)}`;
-  return refusal === undefined
-    ? `You asked for this call, which was not carried out. A person has allowed it, once: ${call}`
-    : `You asked for this call, which was not carried out: ${call}\n${refusal}`;
-}
-
-function callText(name: string, input: OpenCall["input"]): string {
-  return `${name} ${JSON.stringify(input).slice(0, CALL_CHARS)}`;
 }
 
 /** A session of an earlier version has losses of its receipt alone, without rights. */

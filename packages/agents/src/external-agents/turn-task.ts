@@ -140,6 +140,8 @@ interface TurnPlace extends ReceiptPlace, OwnPlace {
   readonly live: LiveTurns;
   /** Whether the agent may start others in this session. */
   readonly startsAgents: (intent: ExternalIntent) => boolean;
+  /** How long a program may write nothing before that is reported. A minute by default. */
+  readonly silenceMs?: number | undefined;
 }
 
 /** @param place `mirrors` is the folder for copies of session files. */
@@ -162,7 +164,7 @@ function tagOf({ agentSessionId }: ExternalIntent): string {
 
 async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContext): Promise<TurnOutput> {
   const { sessionId, signal } = task;
-  const { protocol, live, startsAgents } = place;
+  const { protocol, live, startsAgents, silenceMs = SILENCE_MS } = place;
   // turn-task-3.
   await live.get(sessionId)?.agent.abort();
   const { boundId, mode } = request;
@@ -206,8 +208,8 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
   };
   const fence = new BudgetFence(request, { onNear: () => void wrapUp(), onReached: abort });
   const silence = setInterval(
-    () => task.progress({ unresponsive: `no output for ${SILENCE_MS / 1_000} s` }),
-    SILENCE_MS,
+    () => task.progress({ unresponsive: `no output for ${silenceMs / 1_000} s` }),
+    silenceMs,
   );
   signal.addEventListener("abort", abort, { once: true });
   if (signal.aborted) abort();

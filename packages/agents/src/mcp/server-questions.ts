@@ -96,11 +96,17 @@ function choicesOf(field: Field["schema"]): readonly string[] | undefined {
   return Array.isArray(titled) ? titled.map((one: { const?: unknown }) => String(one.const)) : undefined;
 }
 
+/** The examples of a text that may also be another one. */
+function examplesOf(field: Field["schema"]): string | undefined {
+  const { examples } = (field["type"] === "array" ? (field["items"] ?? {}) : field) as Field["schema"];
+  return Array.isArray(examples) ? `${examples.map(String).join(" or ")} or another text` : undefined;
+}
+
 /** The fields for a person: `name (string), size (small or large, optional)`. */
 export function fieldsText(schema: JsonSchema): string {
   return fieldsOf(schema)
-    .map(({ name, type, isRequired, choices }) => {
-      const kind = choices === undefined ? type : choices.join(" or ");
+    .map(({ name, type, isRequired, choices, schema: field }) => {
+      const kind = choices === undefined ? (examplesOf(field) ?? type) : choices.join(" or ");
       return `${name} (${type === "array" ? "a list of " : ""}${kind}${isRequired ? "" : ", optional"})`;
     })
     .join(", ");

@@ -45,6 +45,40 @@ function once(word) {
 
 export const record = (file, line) => appendFileSync(join(HOME, file), `${line}\n`);
 
+/** Questions with choices. */
+export const CHOICES = [
+  {
+    id: "db",
+    header: "Database",
+    question: "Which database?",
+    options: [
+      { label: "Postgres", description: "a server" },
+      { label: "SQLite", description: "a file" },
+    ],
+    multiSelect: false,
+  },
+  {
+    id: "checks",
+    header: "Checks",
+    question: "Which checks?",
+    options: [
+      { label: "unit", description: "" },
+      { label: "lint", description: "" },
+    ],
+    multiSelect: true,
+  },
+];
+
+/** The form that an MCP server asks for. */
+export const FORM = {
+  message: "Which size?",
+  schema: {
+    type: "object",
+    properties: { size: { type: "string", enum: ["small", "large"] }, count: { type: "integer" } },
+    required: ["size"],
+  },
+};
+
 /** Steps with their statuses. */
 export const PLANS = {
   first: [
@@ -66,7 +100,7 @@ export async function doActs(prompt, speech) {
 
 async function act(
   word,
-  { call, result, ask, think, use, garbage, callSession, memory, fail, subAgent, plan },
+  { call, result, ask, think, use, garbage, callSession, memory, fail, subAgent, plan, choose, elicit },
 ) {
   const [name, value = ""] = word.split(":");
   switch (name) {
@@ -97,6 +131,10 @@ async function act(
       if (isAllowed) appendFileSync(value, "x\n");
       return result(id, isAllowed ? "allowed" : "refused", !isAllowed);
     }
+    case "choose":
+      return choose?.(CHOICES);
+    case "elicit":
+      return elicit?.(FORM);
     case "plan":
       return plan?.(PLANS[value]);
     case "sub-agent":

@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { atGate, PLANS } from "./fake-acts.mjs";
+import { atGate, CHOICES, FORM, PLANS } from "./fake-acts.mjs";
 import { inputOf, sessionTools } from "./fake-session-tools.mjs";
 
 const { HOME = "/", FAKE_CLAUDE_VERSION = "2.1.329" } = process.env;
@@ -165,7 +165,26 @@ async function act(word) {
       return toolResult(callId, given.text, given.isError);
     }
     case "unknown-request":
-      return say({ type: "control_request", request_id: "other", request: { subtype: "elicitation" } });
+      return say({
+        type: "control_request",
+        request_id: "other",
+        request: { subtype: "request_user_dialog" },
+      });
+    case "choose": {
+      const questions = CHOICES.map(({ id: _ofCodex, ...question }) => question);
+      return permission("AskUserQuestion", { questions }, toolCall("AskUserQuestion", { questions }));
+    }
+    case "elicit": {
+      const answered = new Promise((resolve) => answers.set("elicit", resolve));
+      const { message, schema } = FORM;
+      const request = { subtype: "elicitation", mcp_server_name: "notes", mode: "form", message };
+      say({
+        type: "control_request",
+        request_id: "elicit",
+        request: { ...request, requested_schema: schema },
+      });
+      return appendFileSync(join(HOME, "answers"), `${JSON.stringify(await answered)}\n`);
+    }
     case "withdraw": {
       const callId = toolCall("Bash", { command: "ls" });
       void permission("Bash", { command: "ls" }, callId);

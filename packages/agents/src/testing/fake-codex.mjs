@@ -53,7 +53,26 @@ function itemOf(tool, input) {
   return item;
 }
 
+/** A request to the host. */
+function request(method, params) {
+  const id = `ask-${++asked}`;
+  const answered = new Promise((resolve) => answers.set(id, resolve));
+  writeMessage({ id, method, params: { threadId, turnId, ...params } });
+  return answered;
+}
+
 const speech = {
+  async choose(choices) {
+    const questions = choices.map(({ multiSelect: _ofClaude, ...question }) => question);
+    record(
+      "answers",
+      JSON.stringify(await request("item/tool/requestUserInput", { itemId: "q", questions })),
+    );
+  },
+  async elicit({ message, schema }) {
+    const asks = { serverName: "notes", mode: "form", message, requestedSchema: schema };
+    record("answers", JSON.stringify(await request("mcpServer/elicitation/request", asks)));
+  },
   call(tool, input) {
     const item = itemOf(tool, input);
     started(item);
@@ -69,14 +88,7 @@ const speech = {
     );
   },
   async ask(itemId) {
-    const id = `ask-${++asked}`;
-    const answered = new Promise((resolve) => answers.set(id, resolve));
-    writeMessage({
-      id,
-      method: "item/fileChange/requestApproval",
-      params: { threadId, turnId, itemId, reason: null },
-    });
-    const answer = await answered;
+    const answer = await request("item/fileChange/requestApproval", { itemId, reason: null });
     return { isAllowed: answer.decision === "accept", answer };
   },
   callSession: (tool, input) => sessionTools(servers["mcp_servers.holdfast_session"])(tool, input),

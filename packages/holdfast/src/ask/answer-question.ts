@@ -18,6 +18,8 @@ export interface Answering {
   readonly payload: unknown;
   /** Whether it is yes or no, which only some questions ask for. */
   readonly isApproval: boolean;
+  /** Whether it is a no, which a question for the fields of a form takes too. */
+  readonly isNo?: boolean;
   /** Whether it has another input for a call, which only some questions take. */
   readonly hasInput?: boolean;
   /** Whether the exact call becomes a rule, which not every call can. */
@@ -49,15 +51,17 @@ export function questionIn(text: string | undefined, usage: string): { readonly 
 export async function answerQuestion(
   args: Arguments,
   io: Io,
-  { id, payload, isApproval, hasInput = false, keepsRule = false, said, question }: Answering,
+  { id, payload, isApproval, isNo = false, hasInput = false, keepsRule = false, said, question }: Answering,
 ): Promise<number> {
   return sendSignal(args, io, {
     id,
     choose: async (session, pending, reader) => {
       const found = findQuestion(session, pending, question, io);
       if (found === undefined) throw await noSuchQuestion(session, reader, question, io);
-      if (isApproval && found.answer === "any") throw takesAnotherAnswer(session, found, io);
-      const details = hasInput || keepsRule ? await detailsOf(session, found, reader) : {};
+      const isOther = isApproval && found.answer === "any";
+      const details = hasInput || keepsRule || isOther ? await detailsOf(session, found, reader) : {};
+      if (isOther && !(details["takesInput"] === true && (hasInput || isNo)))
+        throw takesAnotherAnswer(session, found, io);
       if (hasInput && details["takesInput"] !== true) throw takesNoInput(session, found, io);
       if (keepsRule && details["lastingRule"] === undefined) throw keepsNoRule(session, found, io);
       const { name, prompt } = found;
@@ -108,7 +112,7 @@ function takesNoInput({ sessionId }: Session, question: QuestionWait, io: Io): U
   const target = `${sessionId} ${questionNumber(question)}`;
   return new UsageError(`the question takes no input for a call: ${plainLine(question.prompt, TEXT_CHARS)}`, {
     got: "--input",
-    expected: "a question with `takesInput`, which is for a call of Claude Code",
+    expected: "a question with `takesInput`, which is for a call of Claude Code or for a form",
     fix: `answer without it: ${io.call(`approve ${target}`)}, or ${io.call(`approve ${target} --no --reason "…"`)} with the input that you want`,
   });
 }

@@ -340,7 +340,7 @@ describe("a call that needs a permission", () => {
       const { code, stderr } = await run("run", "claude-code", "withdraw unknown-request", "--session", "s");
       expect(code, stderr).toBe(0);
       expect((await run("inbox")).stdout).not.toContain("shell");
-      expect(project.answers()).toEqual(["this host does not support the request"]);
+      expect(project.answers()).toEqual(["Holdfast does not support the request request_user_dialog"]);
     },
   );
 });

@@ -1,4 +1,4 @@
-// Entries of external agents as the real command shows them. The program is a fake that speaks the protocol of the real one.
+// Entries and forms of external agents, by the real command. The program is a fake that speaks the protocol of the real one.
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
@@ -25,4 +25,41 @@ test("a sub-agent of the program is no answer, and the log tells its work apart"
   expect(logs).toMatch(/tool \(sub-agent of toolu_[\w-]+\): listed/);
   expect(logs).toContain("assistant: Done: sub-agent");
   expect((await run("show", "s")).stdout).toMatch(/assistant \(sub-agent of toolu_/);
+});
+
+test(
+  "a form is the same question after kill -9, and `approve --input` answers it once",
+  ofCampaign,
+  async () => {
+    const first = project.startHere(["run", "claude-code", "choose", "--session", "s"]);
+    await first.says("Which database?");
+    const question = async (): Promise<unknown> => {
+      const { waits } = await project.json<{ waits: readonly { type: string; id: number }[] }>("show", "s");
+      return waits.find(({ type }) => type === "input")?.id;
+    };
+    const before = await question();
+    first.kill("SIGKILL");
+    await first.finished;
+    expect(await question()).toBe(before);
+    expect((await run("inbox")).stdout).toMatch(/Which database\?[^]*SQLite[^]*a file/);
+    const yes = await run("approve", "s");
+    expect(yes.code).toBe(2);
+    expect(yes.stderr).toContain("needs another answer than yes or no");
+    const fields = JSON.stringify({ Database: "SQLite", Checks: ["lint"] });
+    expect((await run("approve", "s", "--input", fields)).code).toBe(0);
+    const { code, stderr } = await run("resume", "s");
+    expect(code, stderr).toBe(0);
+    expect(project.answers()).toHaveLength(1);
+    expect(project.answers()[0]).toContain('"answers":{"Which database?":"SQLite","Which checks?":"lint"}');
+    const prompts = (await project.shown("s")).entries.filter(({ role }) => role === "user");
+    expect(prompts.at(-1)?.content).toContain(`The answer: ${fields}`);
+  },
+);
+
+test("a person refuses a form with `approve --no`", ofCampaign, async () => {
+  const running = project.startHere(["run", "claude-code", "choose", "--session", "s"]);
+  await running.says("Which database?");
+  expect((await run("approve", "s", "--no", "--reason", "you decide")).code).toBe(0);
+  expect((await running.finished).code).toBe(0);
+  expect(project.answers()[0]).toContain("The reason: you decide");
 });

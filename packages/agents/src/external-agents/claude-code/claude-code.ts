@@ -25,8 +25,9 @@ import {
 import { hostEnvironment } from "../../workspace/host-environment.ts";
 import { claudeEnvironment, claudeKeys, claudeTraces, isAnthropicApi } from "./claude-environment.ts";
 import { claudeCall } from "./claude-tools.ts";
-import { ClaudeMessages } from "./claude-messages.ts";
+import { ClaudeMessages, type UnanswerableRequest } from "./claude-messages.ts";
 import { ClaudeOptions } from "./claude-options.ts";
+import { claudeAnswer } from "./claude-questions.ts";
 import {
   AGENT_PROCESS,
   EventQueue,
@@ -217,7 +218,7 @@ class ClaudeTurn implements ExternalAgent {
     this.#process = process;
     this.#output = output;
     output.changes.on("line", () => {
-      for (const id of output.messages.takeUnanswerable()) void this.#refuse(id);
+      for (const request of output.messages.takeUnanswerable()) void this.#refuse(request);
     });
     if (output.isOver) this.#finish();
     else output.changes.once("over", () => this.#finish());
@@ -244,18 +245,16 @@ class ClaudeTurn implements ExternalAgent {
   async answerPermission(requestId: string, answer: PermissionAnswer): Promise<boolean> {
     const request = this.#output.isOver ? undefined : this.#output.messages.takeRequest(requestId);
     if (request === undefined) return false;
-    const response = answer.allowed
-      ? { behavior: "allow", updatedInput: answer.input ?? request.input }
-      : { behavior: "deny", message: answer.message };
+    const response = claudeAnswer(request, answer);
     return this.#respond({ subtype: "success", request_id: requestId, response });
   }
 
   /** A request of a kind that this adapter does not know. */
-  #refuse(requestId: string): Promise<boolean> {
+  #refuse({ id, name }: UnanswerableRequest): Promise<boolean> {
     return this.#respond({
       subtype: "error",
-      request_id: requestId,
-      error: "this host does not support the request",
+      request_id: id,
+      error: `Holdfast does not support the request ${name}`,
     });
   }
 

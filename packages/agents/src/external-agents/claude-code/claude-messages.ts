@@ -20,8 +20,14 @@ import {
   type Fields,
 } from "../lines/fields.ts";
 import { planStepsOf } from "../lines/plan-steps.ts";
+import { claudeRequest } from "./claude-questions.ts";
 
 const GARBAGE_CHARS = 300;
+
+export interface UnanswerableRequest {
+  readonly id: string;
+  readonly name: string;
+}
 
 export class ClaudeMessages {
   /** The first line that was no JSON object. */
@@ -30,7 +36,7 @@ export class ClaudeMessages {
   readonly #isPriced: boolean;
   #hasStarted = false;
   readonly #requests = new Map<string, PermissionRequest>();
-  readonly #unanswerable: string[] = [];
+  readonly #unanswerable: UnanswerableRequest[] = [];
   #end: ExternalEnd | undefined;
   /** The last word of the program on the limits of its account. */
   #limit: Pick<Extract<ExternalEnd, { type: "error" }>, "cause" | "resetsAt"> = {};
@@ -170,15 +176,9 @@ export class ClaudeMessages {
   }
 
   #asked({ request_id: id, request }: Fields): void {
-    const { subtype, tool_name: tool, tool_use_id: toolCallId, input } = fieldsOf(request);
     if (typeof id !== "string") return;
-    if (subtype !== "can_use_tool") return void this.#unanswerable.push(id);
-    const asked: PermissionRequest = {
-      requestId: id,
-      toolCallId: textOr(toolCallId, ""),
-      tool: textOr(tool, ""),
-      input: fieldsOf(input),
-    };
+    const asked = claudeRequest(id, fieldsOf(request));
+    if (typeof asked === "string") return void this.#unanswerable.push({ id, name: asked });
     this.#requests.set(id, asked);
     this.#emit({ type: "permission_request", request: asked });
   }
@@ -194,8 +194,8 @@ export class ClaudeMessages {
     return request;
   }
 
-  /** The ids of requests that this adapter does not know. The program waits for an answer to each. */
-  takeUnanswerable(): readonly string[] {
+  /** Requests that this adapter does not know. The program waits for an answer to each. */
+  takeUnanswerable(): readonly UnanswerableRequest[] {
     return this.#unanswerable.splice(0);
   }
 

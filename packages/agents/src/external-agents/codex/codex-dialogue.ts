@@ -15,7 +15,8 @@ import { countOf, fieldsOf, textOr, type Fields } from "../lines/fields.ts";
 import { planStepsOf } from "../lines/plan-steps.ts";
 import type { DialogueTurn, LineDialogue } from "../lines/line-dialogue.ts";
 import { WAY_BACK } from "../way-back/way-back-tools.ts";
-import { codexCallOf, codexResultOf, innerCommand } from "./codex-items.ts";
+import { codexCallOf, codexResultOf } from "./codex-items.ts";
+import { codexAnswer, codexRequest, type CodexAsked } from "./codex-questions.ts";
 import { CodexSubAgents } from "./codex-sub-agents.ts";
 
 /** The policy for approvals and the sandbox of Codex for each of our permission modes. */
@@ -27,9 +28,6 @@ const MODES: Readonly<Record<string, Fields>> = {
 
 /** How long Codex waits for the result of a call to the session. Its process is ended before (`keepAliveMs`). */
 const CALL_SECONDS = 2 * 86_400;
-
-/** Questions of Codex that `allow` and `refuse` can answer, by their method. */
-const APPROVALS = ["item/commandExecution/requestApproval", "item/fileChange/requestApproval"];
 
 type Reply = (result: Fields | undefined, error: string) => void;
 
@@ -48,8 +46,7 @@ export class CodexDialogue implements LineDialogue {
   #resetsAt: number | undefined;
   readonly #calls = new Map<string, Pick<PermissionRequest, "tool" | "input">>();
   readonly #subAgents = new CodexSubAgents();
-  /** The ids of open requests, as Codex writes them. */
-  readonly #asked = new Map<string, unknown>();
+  readonly #asked = new Map<string, CodexAsked>();
 
   constructor(turn: DialogueTurn) {
     this.#turn = turn;
@@ -74,9 +71,10 @@ export class CodexDialogue implements LineDialogue {
   }
 
   answer(requestId: string, answer: PermissionAnswer): boolean {
-    const id = this.#asked.get(requestId);
-    if (!this.#asked.delete(requestId)) return false;
-    this.#turn.send({ id, result: { decision: answer.allowed ? "accept" : "decline" } });
+    const asked = this.#asked.get(requestId);
+    if (asked === undefined) return false;
+    this.#asked.delete(requestId);
+    this.#turn.send({ id: asked.id, result: codexAnswer(asked, answer) });
     if (!answer.allowed) void this.steer(answer.message); // A refusal has no text of its own.
     return true;
   }
@@ -95,7 +93,8 @@ export class CodexDialogue implements LineDialogue {
   }
 
   interrupt(): void {
-    for (const id of this.#asked.values()) this.#turn.send({ id, result: { decision: "cancel" } });
+    for (const asked of this.#asked.values())
+      this.#turn.send({ id: asked.id, result: codexAnswer(asked, undefined) });
     this.#asked.clear();
     if (this.#turnId === undefined) return this.#turn.end({ type: "aborted" });
     this.#request("turn/interrupt", { threadId: this.#threadId, turnId: this.#turnId }, () => {});
@@ -180,20 +179,12 @@ export class CodexDialogue implements LineDialogue {
   }
 
   #asks(id: unknown, method: string, params: Fields): void {
-    if (!APPROVALS.includes(method))
-      return this.#turn.send({
-        id,
-        error: { code: -32601, message: "this client does not support the request" },
-      });
-    const toolCallId = textOr(params["itemId"], "");
-    const known = this.#calls.get(toolCallId);
-    const { command, reason } = params;
-    const requestId = `approval-${String(id)}`;
-    this.#asked.set(requestId, id);
-    const request: PermissionRequest =
-      typeof command === "string"
-        ? { requestId, toolCallId, tool: "shell", input: { command: innerCommand(command) } }
-        : { requestId, toolCallId, tool: known?.tool ?? "edit_file", input: known?.input ?? { reason } };
+    const requestId = requestIdOf(id);
+    const known = this.#calls.get(textOr(params["itemId"], ""));
+    const request = codexRequest(requestId, method, params, known);
+    if (typeof request === "string")
+      return this.#turn.send({ id, error: { code: -32601, message: request } });
+    this.#asked.set(requestId, { id, method, request });
     this.#turn.emit({ type: "permission_request", request });
   }
 
@@ -230,6 +221,8 @@ export class CodexDialogue implements LineDialogue {
       }
       case "account/rateLimits/updated":
         return this.#limits(fieldsOf(params["rateLimits"]));
+      case "serverRequest/resolved":
+        return this.#resolved(requestIdOf(params["requestId"]));
       case "turn/completed":
         return this.#completed(fieldsOf(params["turn"]));
       default: // external-agent-protocol-6.
@@ -284,6 +277,11 @@ export class CodexDialogue implements LineDialogue {
     if (this.#calls.has(id)) this.#turn.emit({ type: "tool_result", id, ...codexResultOf(item), ...author });
   }
 
+  /** Codex goes on without the answer to a request. */
+  #resolved(requestId: string): void {
+    if (this.#asked.delete(requestId)) this.#turn.emit({ type: "permission_withdrawn", requestId });
+  }
+
   #planned({ plan }: Fields, author: Author = {}): void {
     const steps = planStepsOf(plan, "step");
     if (steps !== undefined) this.#turn.emit({ type: "plan", steps, ...author });
@@ -330,6 +328,10 @@ const CAUSES: Readonly<Record<string, "quota" | "auth_required">> = {
   usageLimitExceeded: "quota",
   unauthorized: "auth_required",
 };
+
+function requestIdOf(id: unknown): string {
+  return `approval-${String(id)}`;
+}
 
 function inputOf(text: string): readonly Fields[] {
   return [{ type: "text", text, text_elements: [] }];

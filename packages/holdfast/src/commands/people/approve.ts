@@ -22,7 +22,7 @@ export const approve: Command = {
       value: "session|project",
     },
     input: {
-      help: "yes, with this input in place of that of the call; for questions that say `takesInput`",
+      help: "yes, with this input in place of that of the call, or with the fields of a form; for questions that say `takesInput`",
       value: "JSON",
       excludes: ["no", "for", "pattern"],
     },
@@ -61,6 +61,7 @@ export const approve: Command = {
       ...question,
       payload: approval,
       isApproval: true,
+      isNo: !approval.approved,
       hasInput: given !== undefined,
       keepsRule: remember !== undefined && remember.pattern === undefined,
       said: `${approval.approved ? "approved" : "not approved"}${remember === undefined ? "" : ` for the ${remember.scope}`}`,
@@ -89,7 +90,11 @@ async function inputIn(given: string): Promise<Readonly<Record<string, unknown>>
   const input = readJson(given, "the input of the call", "JSON");
   if (typeof input === "object" && input !== null && !Array.isArray(input))
     return input as Readonly<Record<string, unknown>>;
-  throw refuse("--input takes an object, the whole input of the call", approve.usage, { got: given });
+  throw refuse(
+    "--input takes an object, the whole input of the call or the fields of a form",
+    approve.usage,
+    { got: given },
+  );
 }
 
 function targetIn({ positionals }: Arguments): readonly [id: string, question?: string] {

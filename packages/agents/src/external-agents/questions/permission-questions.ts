@@ -5,27 +5,31 @@
 //   permission-questions-2. An answer reaches the program once. If its process has ended, an approval is kept as a grant for exactly this call,
 //       and the next turn tells the program. The grant is used up by the call.
 //   permission-questions-3. If it is unknown whether the program received the answer, there is no grant: the program asks again.
+//   permission-questions-5. A form (`askForm`) is a question too. If its turn was cut off before the program reported the result of its call, the
+//       next turn is told the answer. If the program asks the same again there, it gets the same answer, once, and nobody is asked again.
 //   permission-questions-4. A rule that forbids a call also forbids it as an input that a person gave in place of another.
 
 import { HoldfastError } from "@holdfast/core";
 import type { AgentContext } from "@holdfast/runtime";
 
-import type { PermissionRule } from "../agent-files/agent-record.ts";
-import { askPermission, type ProjectRules } from "../model-loop/permission/ask-permission.ts";
-import { decideWithAnswers } from "../model-loop/permission/permissions.ts";
-import type { PermissionEvent } from "./event-entries.ts";
+import type { PermissionRule } from "../../agent-files/agent-record.ts";
+import { askForm } from "./ask-form.ts";
+import { askPermission, type ProjectRules } from "../../model-loop/permission/ask-permission.ts";
+import { decideWithAnswers } from "../../model-loop/permission/permissions.ts";
+import type { PermissionEvent } from "../event-entries.ts";
 import type {
   ExternalAgentProtocol,
   PermissionAnswer,
   PermissionRequest,
-} from "./external-agent-protocol.ts";
-import type { LiveTurns } from "./turn-task.ts";
+} from "../external-agent-protocol.ts";
+import type { LiveTurns } from "../turn-task.ts";
 
-/** A call that a person has allowed, and that was not carried out. */
+/** A call that a person has allowed, and that was not carried out; or a form that a person has filled in (permission-questions-5). */
 export interface Grant {
   readonly tool: string;
   /** The input as JSON. */
   readonly input: string;
+  readonly filled?: Input;
 }
 
 export interface QuestionParts {
@@ -34,13 +38,10 @@ export interface QuestionParts {
   readonly projectRules: ProjectRules | undefined;
 }
 
-/** An answer that did not reach the program. */
+/** An answer that may not have reached the program. */
 export interface LateAnswer {
   readonly request: PermissionRequest;
-  /** Why the call is refused; `undefined` for an approval. */
-  readonly refusal: string | undefined;
-  /** The input that the person gave in place of that of the call. */
-  readonly input?: Input | undefined;
+  readonly answer: PermissionAnswer;
 }
 
 type Input = PermissionRequest["input"];
@@ -79,23 +80,25 @@ export class PermissionQuestions {
     this.#open.set(event.request.requestId, asked);
   }
 
-  /** Waits for the answers of all questions of a turn that was cut off. @returns those that did not reach the program. */
-  async late(): Promise<readonly LateAnswer[]> {
-    const late = (await Promise.all(this.#open.values())).filter((one) => one !== undefined);
-    const granted = late.filter(({ refusal }) => refusal === undefined);
+  /**
+   * Waits for the answers of all questions of a turn that was cut off.
+   *
+   * @param hasResult whether the program has reported the result of this call.
+   * @returns the answers that may not have reached the program.
+   */
+  async late(hasResult: (callId: string) => boolean): Promise<readonly LateAnswer[]> {
+    const late = (await Promise.all(this.#open.values())).filter(
+      (one) => one !== undefined && !(one.request.form !== undefined && hasResult(one.request.toolCallId)),
+    ) as readonly LateAnswer[];
     this.grants = [
       ...this.grants,
-      ...granted.map(({ request, input = request.input }) => grantOf({ ...request, input })),
+      ...late.flatMap(({ request, answer }) => (answer.allowed ? grantOf(request, answer) : [])),
     ];
     return late;
   }
 
   async #ask(request: PermissionRequest): Promise<LateAnswer | undefined> {
-    const { refusal, input } = this.#isGranted(request) ? NO_REFUSAL : await this.#judge(request);
-    const answer: PermissionAnswer =
-      refusal === undefined
-        ? { allowed: true, ...(input === undefined ? {} : { input }) }
-        : { allowed: false, message: refusal };
+    const answer = this.#takeGrant(request) ?? (await this.#answerTo(request));
     const delivery = await this.#ctx
       .run(
         "answer_permission",
@@ -106,19 +109,24 @@ export class PermissionQuestions {
         { retry: { maxAttempts: 1 } },
       )
       .catch((error: unknown): Delivery => {
-        if (HoldfastError.is(error)) return "unknown"; // permission-questions-3.
+        if (HoldfastError.is(error)) return "unknown";
         throw error;
       });
-    return delivery === "not_delivered" ? { request, refusal, input } : undefined;
+    // permission-questions-3, permission-questions-5.
+    return delivery === "not_delivered" || request.form !== undefined ? { request, answer } : undefined;
   }
 
-  async #judge(request: PermissionRequest): Promise<Pick<LateAnswer, "refusal" | "input">> {
+  async #answerTo(request: PermissionRequest): Promise<PermissionAnswer> {
+    const { form } = request;
+    if (form !== undefined) return askForm(this.#ctx, this.#parts.protocol.name, { ...request, form });
     let input: Input | undefined;
     const refusal = await this.#whyRefused(request, (given) => void (input = given));
-    if (input === undefined || !this.#isForbidden({ ...request, input })) return { refusal, input };
+    if (refusal !== undefined) return { allowed: false, message: refusal };
+    if (input === undefined) return { allowed: true };
+    if (!this.#isForbidden({ ...request, input })) return { allowed: true, input };
     return {
-      refusal: "Not permitted with the input that the person gave. A rule forbids it.",
-      input: undefined,
+      allowed: false,
+      message: "Not permitted with the input that the person gave. A rule forbids it.",
     };
   }
 
@@ -134,7 +142,7 @@ export class PermissionQuestions {
     takeInput: (input: Input) => void,
   ): Promise<string | undefined> {
     const { protocol, projectRules } = this.#parts;
-    if (request.tool === "AskUserQuestion") return NO_CHOICES;
+    if (request.tool === "AskUserQuestion") return NO_CHOICES; // Its questions cannot be read.
     const { tool, subjectKind, subject } = protocol.ruledCall(request, this.#folder);
     return askPermission(this.#ctx, {
       agent: { name: protocol.name, permissions: [] },
@@ -150,18 +158,22 @@ export class PermissionQuestions {
   }
 
   /** permission-questions-2. */
-  #isGranted(request: PermissionRequest): boolean {
+  #takeGrant(request: PermissionRequest): PermissionAnswer | undefined {
     const { tool, input } = grantOf(request);
     const at = this.grants.findIndex((grant) => grant.tool === tool && grant.input === input);
-    if (at < 0) return false;
+    const grant = this.grants[at];
+    if (grant === undefined) return undefined;
     this.grants = this.grants.toSpliced(at, 1);
-    return true;
+    return { allowed: true, ...(grant.filled === undefined ? {} : { filled: grant.filled }) };
   }
 }
 
-const NO_REFUSAL = { refusal: undefined, input: undefined } as const;
 const NO_CHOICES = "Nobody can choose here. Ask the question in your answer, and end your turn.";
 
-function grantOf({ tool, input }: PermissionRequest): Grant {
-  return { tool, input: JSON.stringify(input) };
+function grantOf(
+  { tool, input }: PermissionRequest,
+  given: { readonly input?: Input; readonly filled?: Input } = {},
+): Grant {
+  const { filled } = given;
+  return { tool, input: JSON.stringify(given.input ?? input), ...(filled === undefined ? {} : { filled }) };
 }

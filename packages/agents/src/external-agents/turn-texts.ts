@@ -1,0 +1,34 @@
+// The texts about a turn that was cut off, for the prompt of the next one (`cutOffText`, `answerText`). Pure.
+
+import type { OpenCall } from "./event-entries.ts";
+import type { LateAnswer } from "./questions/permission-questions.ts";
+
+const CALL_CHARS = 500;
+
+/** The calls of a turn that was cut off. */
+export function cutOffText(calls: readonly OpenCall[]): string {
+  const named = calls.map(
+    ({ name, input, parentCallId }) =>
+      `- ${callText(name, input)}${parentCallId === undefined ? "" : " (of a sub-agent)"}`,
+  );
+  if (named.length === 0) return "No tool call was under way as far as is known.";
+  return `These tool calls were under way, and whether they took effect is unknown:\n${named.join("\n")}`;
+}
+
+/** An answer of a person that may not have reached the program. */
+export function answerText({ request: { tool, input, form }, answer }: LateAnswer): string {
+  if (form !== undefined) {
+    const said = answer.allowed ? `The answer: ${JSON.stringify(answer.filled ?? {})}` : answer.message;
+    return `You asked a person, and may not have received the answer: ${form.message}\n${said}`;
+  }
+  const call = callText(tool, input);
+  if (!answer.allowed)
+    return `You asked for this call, which was not carried out: ${call}\n${answer.message}`;
+  return answer.input === undefined
+    ? `You asked for this call, which was not carried out. A person has allowed it, once: ${call}`
+    : `You asked for this call, which was not carried out: ${call}\nA person has allowed this one in its place, once: ${callText(tool, answer.input)}`;
+}
+
+function callText(name: string, input: OpenCall["input"]): string {
+  return `${name} ${JSON.stringify(input).slice(0, CALL_CHARS)}`;
+}
