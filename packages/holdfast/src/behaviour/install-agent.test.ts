@@ -11,6 +11,11 @@ import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
 
 const FAKE = fileURLToPath(new URL("../../../agents/src/testing/fake-acp.mjs", import.meta.url));
+/** The program as a file that can lie anywhere: its imports are addresses. */
+const fakeAnywhere = (): string =>
+  readFileSync(FAKE, "utf8").replaceAll(/"\.\/(fake-[\w-]+\.mjs)"/g, (_, name: string) =>
+    JSON.stringify(new URL(name, `file://${FAKE}`).href),
+  );
 const PROGRAM = `#!/bin/sh\nexec "${process.execPath}" "${FAKE}" "$@"\n`;
 const PLATFORM = `${process.platform}-${process.arch === "arm64" ? "aarch64" : "x86_64"}`;
 const STORE = ".local/share/holdfast/external-agents";
@@ -132,10 +137,7 @@ test("an npm package with an exact version is installed without its scripts, and
   };
   const tarball = tar({
     "package/package.json": JSON.stringify(manifest),
-    "package/cli.mjs": readFileSync(FAKE, "utf8").replace(
-      "./fake-session-tools.mjs",
-      new URL("fake-session-tools.mjs", `file://${FAKE}`).href,
-    ),
+    "package/cli.mjs": fakeAnywhere(),
   });
   const integrity = `sha512-${createHash("sha512").update(tarball).digest("base64")}`;
   const dist = { tarball: `${origin()}/helper-acp/-/helper-acp-2.0.0.tgz`, integrity };
