@@ -145,6 +145,7 @@ async function killedSession(
     }
     for (const name of lived.wrote) wrote.set(name, `${session} ${life} ${name}\n`);
     if (lived.isKilled) kills.done++;
+    if (isCampaign && lived.isKilled && kills.done % 50 === 0) console.log(`${kills.done} kills`);
     if (lived.said.includes("removed")) break;
   }
   expect(existsSync(join(project.worktrees, session))).toBe(false);
