@@ -78,7 +78,9 @@ function typesOf({ folder, manifest }: Package): ReadonlySet<string> {
     source.replace(/^\.\/src\/(.*)\.ts$/, "$1.d.ts"),
   );
   for (let path = toRead.pop(); path !== undefined; path = toRead.pop()) {
-    if (found.has(path) || !existsSync(join(dist, path))) continue;
+    if (found.has(path)) continue;
+    if (!existsSync(join(dist, path)))
+      fail(`${manifest.name}: the types of its entries need ${path}, which is not built`);
     found.add(path);
     for (const [, imported = ""] of readFileSync(join(dist, path), "utf8").matchAll(/"(\.[^"]*)\.[jt]s"/g))
       toRead.push(join(dirname(path), `${imported}.d.ts`));

@@ -4,6 +4,7 @@ import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, extname, join, resolve, sep } from "node:path";
 import type { PushedContents } from "../contents/pushed-contents.ts";
 import type { AgentSource } from "./agent-record.ts";
+import { FileProblem } from "./format/front-matter.ts";
 
 export type DialectName = "holdfast" | "claude" | "opencode" | "codex" | "gemini" | "copilot" | "folder";
 
@@ -128,12 +129,36 @@ function foldersIn(folder: string): readonly string[] {
     .map(({ name }) => join(folder, name));
 }
 
+/** The names in a folder in their order; none for a folder that cannot be read. */
+export function namesIn(folder: string): readonly string[] {
+  return readFolder(folder).map(({ name }) => name);
+}
+
 function readFolder(path: string) {
   try {
     return readdirSync(path, { withFileTypes: true }).toSorted((a, b) => (a.name < b.name ? -1 : 1));
   } catch {
     return [];
   }
+}
+
+/**
+ * A file must lie inside the folder that it came from when links are followed: a link could bring in a file of anybody.
+ *
+ * @param within the real path of the folder; without it the user alone decides.
+ * @throws FileProblem
+ */
+export function requireInside(
+  path: string,
+  within: string | null | undefined,
+  { what = "file", outer = "project" } = {},
+): void {
+  const real = realPath(path);
+  if (within === null || within === undefined || real.startsWith(`${within}${sep}`)) return;
+  throw new FileProblem(
+    `the ${what} is a link that leads out of the ${outer}, to ${real}`,
+    `put the ${what} itself into the ${outer}`,
+  );
 }
 
 /** The path without links; of a path that is not there, the path itself. */

@@ -122,6 +122,22 @@ describe("names", () => {
     });
   });
 
+  test.each(["agent.system-prompt.md", "agent.mcp.json", ".disabled"])(
+    "a link that leads out of the project is refused in an agent's folder: %s",
+    (name) => {
+      const inProject = join(places.project, "agents/helper");
+      mkdirSync(inProject, { recursive: true });
+      writeFileSync(join(inProject, "agent.json"), '{ "name": "helper", "description": "Helps." }');
+      writeFileSync(join(inProject, "agent.system-prompt.md"), "You help.");
+      expect(listAgents(places)).toMatchObject([{ status: "loaded" }]);
+      rmSync(join(inProject, name), { force: true });
+      symlinkSync(write("outside.md"), join(inProject, name));
+      expect(listAgents(places)).toMatchObject([
+        { status: "refused", problem: { message: expect.stringContaining("leads out") } },
+      ]);
+    },
+  );
+
   test("agents that start each other without end are refused, and a name of no file is reported", () => {
     write("project/.holdfast/agents/a.md", "holdfast: { agents: [b] }\n");
     write("project/.holdfast/agents/b.md", "holdfast: { agents: [c] }\n");

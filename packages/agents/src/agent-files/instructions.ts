@@ -6,8 +6,8 @@
 //   instructions-3. The search below a folder is bounded, and follows no link.
 
 import { existsSync, readdirSync, statSync } from "node:fs";
-import { dirname, join, relative, resolve, sep } from "node:path";
-import { realPath } from "./agent-places.ts";
+import { dirname, join, relative, resolve } from "node:path";
+import { realPath, requireInside } from "./agent-places.ts";
 import { FileProblem, readText } from "./format/front-matter.ts";
 
 export interface Instructions {
@@ -39,8 +39,7 @@ export function readInstructions(folder: string, root: string = rootOf(folder)):
   let chars = 0;
   for (const path of candidates(resolve(folder), resolve(root))) {
     try {
-      if (!realPath(path).startsWith(`${realPath(root)}${sep}`))
-        throw new FileProblem("it is a link that leads out of the project", "");
+      requireInside(path, realPath(root));
       const text = readText(path).trim();
       if (text === "") continue;
       const part = `Instructions of ${relative(root, path)}:\n\n${text}`;

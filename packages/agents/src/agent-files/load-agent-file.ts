@@ -2,14 +2,15 @@
 //
 //   load-agent-file-1. A file with a problem or a refused field has no record. Nothing here throws for a wrong file, so that one broken
 //       file never breaks a list.
-//   load-agent-file-2. A file of a project is a problem if its real path is outside of the project, or if other users may write it.
+//   load-agent-file-2. A file of a project is a problem if its real path is outside of the project, or if other users may write it. The same
+//       holds for each file of an agent's folder.
 
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { basename, relative, sep } from "node:path";
+import { basename, join, relative } from "node:path";
 import { isWritableByOthers } from "@holdfast/runtime/internal";
 import type { AgentRecord } from "./agent-record.ts";
-import { realPath, type DialectName, type FoundFile } from "./agent-places.ts";
+import { realPath, requireInside, type DialectName, type FoundFile } from "./agent-places.ts";
 import { claude, holdfast } from "./dialects/claude.ts";
 import { codex, readCodexFile } from "./dialects/codex.ts";
 import { copilot } from "./dialects/copilot.ts";
@@ -50,7 +51,7 @@ export function loadAgentFile(found: FoundFile): AgentFile {
   const report: { current: FieldReport } = { current: new FieldReport() };
   const draft = newDraft(stemOf(found), "");
   try {
-    checkPlace(found);
+    checkPlaces(found);
     const dialect = DIALECTS[found.dialect];
     const parsed = parse(found);
     report.current = new FieldReport(parsed.lineOf);
@@ -120,14 +121,18 @@ function parse({ path, dialect }: FoundFile): ParsedFile {
   }
 }
 
+/** The place of the file, and of each file that an agent's folder is read from. @throws FileProblem */
+function checkPlaces(found: FoundFile): void {
+  checkPlace(found);
+  if (found.dialect !== "folder") return;
+  checkPlace({ ...found, path: join(found.path, "agent.json") }); // It names the others, so it comes first.
+  for (const path of filesOfFolder(found.path)) if (existsSync(path)) checkPlace({ ...found, path });
+}
+
 /** load-agent-file-2. @throws FileProblem */
 function checkPlace({ path, within, scope }: FoundFile): void {
+  requireInside(path, within);
   const real = realPath(path);
-  if (within !== null && !real.startsWith(`${within}${sep}`))
-    throw new FileProblem(
-      `the file is a link that leads out of the project, to ${real}`,
-      "put the file itself into the project",
-    );
   if (scope === "path" || !existsSync(real)) return;
   const stats = statSync(real);
   if (isWritableByOthers(stats))

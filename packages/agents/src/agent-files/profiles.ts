@@ -7,12 +7,12 @@
 //   profiles-3. A field that is not known, or that has another form, refuses the whole file. A profile is never used in part.
 
 import { existsSync, readdirSync, statSync } from "node:fs";
-import { join, sep } from "node:path";
+import { join } from "node:path";
 import { HoldfastError, NotFoundError } from "@holdfast/core";
 import { isWritableByOthers } from "@holdfast/runtime/internal";
 import { z } from "zod";
 
-import { realPath, type AgentPlaces } from "./agent-places.ts";
+import { realPath, requireInside, type AgentPlaces } from "./agent-places.ts";
 import type { AgentProfile, PermissionRule } from "./agent-record.ts";
 import { FieldReport, type FieldVerdict } from "./format/field-report.ts";
 import { FileProblem, readFrontMatter, readText } from "./format/front-matter.ts";
@@ -147,8 +147,7 @@ function readProfile(
   try {
     if (scope === "user" && isWritableByOthers(statSync(path)))
       throw new FileProblem("other users may write it", "run chmod 600 on it");
-    if (scope === "project" && !realPath(path).startsWith(`${realPath(project)}${sep}`))
-      throw new FileProblem("the file is a link that leads out of the project", "put the file itself there");
+    if (scope === "project") requireInside(path, realPath(project));
     const { values, lineOf } = readFrontMatter(`---\n${readText(path)}\n---\n`);
     return judged(file, values, new FieldReport(lineOf));
   } catch (error) {

@@ -5,10 +5,10 @@
 //   skills-3. A skill of a project is loaded only with the content that the user has approved. `trustsProject` approves all of them.
 //   skills-4. A skill of a coordinator is there only for an agent that names it. It hides no other skill.
 
-import { existsSync, readdirSync } from "node:fs";
-import { basename, dirname, join, sep } from "node:path";
+import { existsSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { z } from "zod";
-import { realPath, type AgentPlaces } from "./agent-places.ts";
+import { namesIn, realPath, requireInside, type AgentPlaces } from "./agent-places.ts";
 import { DISPLAY_ONLY, unused } from "./dialects/dialect.ts";
 import { newDraft } from "./format/agent-draft.ts";
 import { FieldReport, type FieldVerdict } from "./format/field-report.ts";
@@ -165,7 +165,7 @@ export function approveSkills(places: AgentPlaces, names?: readonly string[]): r
     before[name] === undefined ? [] : [[name, before[name]] as const],
   );
   const added = chosen.flatMap(({ name, hash }) => (hash === null ? [] : [[name, hash] as const]));
-  const store = approvedContents(places);
+  const store = contentsOfSkills(places);
   for (const skill of chosen) {
     const content = contentOfSkill(skill);
     if (content !== undefined) store.keep(content);
@@ -177,11 +177,11 @@ export function approveSkills(places: AgentPlaces, names?: readonly string[]): r
 /** The content of a skill of the project that the user approved last, if it is still kept. @throws HoldfastError `config_invalid` */
 export function approvedContent(places: AgentPlaces, name: string): FolderContent | undefined {
   const hash = readApprovedSkills(approvalsFile(places), realPath(places.project))[name];
-  return hash === undefined ? undefined : approvedContents(places).read(hash);
+  return hash === undefined ? undefined : contentsOfSkills(places).read(hash);
 }
 
-/** Sessions read their skills there, too. */
-export function approvedContents({ trustFile }: AgentPlaces): ContentStore {
+/** The contents of skills by their hash: those that the user has approved, and those that sessions began with. */
+export function contentsOfSkills({ trustFile }: AgentPlaces): ContentStore {
   return new ContentStore(join(dirname(trustFile), "skills"));
 }
 
@@ -200,14 +200,6 @@ function skillFilesIn(root: string): readonly string[] {
     namesIn(join(root, folder)).map((name) => join(root, folder, name, SKILL_FILE)),
   );
   return files.filter((path) => existsSync(path)).slice(0, SKILLS_MAX);
-}
-
-function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder).toSorted();
-  } catch {
-    return [];
-  }
 }
 
 function nameAt(path: string): string {
@@ -232,11 +224,7 @@ export function readSkill(
   const skill = { name: draft.name, description: "", path, scope, hash: null, verdicts: [], problem: null };
   if (!isRead) return { ...skill, status: "untrusted" };
   try {
-    if (within !== null && !realPath(path).startsWith(`${within}${sep}`))
-      throw new FileProblem(
-        "the file is a link that leads out of the project",
-        "put the folder itself into the project",
-      );
+    requireInside(path, within, { what: "skill" });
     const parsed = readFrontMatter(readText(path));
     const report = new FieldReport(parsed.lineOf);
     readFields(parsed.values, TABLE, draft, report);

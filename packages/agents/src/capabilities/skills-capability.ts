@@ -17,7 +17,7 @@ import type { AgentPlaces } from "../agent-files/agent-places.ts";
 import type { AgentRecord } from "../agent-files/agent-record.ts";
 import { FileProblem, readFrontMatter } from "../agent-files/format/front-matter.ts";
 import {
-  approvedContents,
+  contentsOfSkills,
   contentOfSkill,
   findSkills,
   SKILL_FILE,
@@ -146,7 +146,7 @@ export function skillsCapability({
   places,
   workspace,
 }: SkillsCapabilityOptions): Capability<readonly SkillFact[]> {
-  const store = approvedContents(places);
+  const store = contentsOfSkills(places);
 
   /** skills-capability-2. */
   const contentOf = ({ name, hash }: Pick<SkillFact, "name" | "hash">): FolderContent => {

@@ -4,9 +4,9 @@
 //   claude-settings-2. Fields beside `hooks` are reported and have no effect.
 
 import { existsSync } from "node:fs";
-import { join, sep } from "node:path";
+import { join } from "node:path";
 
-import { realPath, type AgentPlaces } from "../agent-files/agent-places.ts";
+import { realPath, requireInside, type AgentPlaces } from "../agent-files/agent-places.ts";
 import type { AgentHook } from "../agent-files/agent-record.ts";
 import { FieldReport, type FieldVerdict } from "../agent-files/format/field-report.ts";
 import { FileProblem, readJson } from "../agent-files/format/front-matter.ts";
@@ -44,11 +44,7 @@ export function readHookFiles({
 
 function readHookFile(path: string, within: string): HookFile {
   try {
-    if (!realPath(path).startsWith(`${within}${sep}`))
-      throw new FileProblem(
-        "the file is a link that leads out of the project",
-        "put the file itself into the project",
-      );
+    requireInside(path, within);
     const { hooks: given, disableAllHooks, ...others } = readJson(path);
     const report = new FieldReport();
     for (const name of Object.keys(others).filter((key) => key !== "$schema"))

@@ -7,10 +7,10 @@
 //   find-scripts-4. A script of a coordinator hides no other script. The policy of the machine decides whether it is used.
 
 import { existsSync, readdirSync } from "node:fs";
-import { basename, dirname, join, sep } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 
-import { realPath, type AgentPlaces } from "../agent-files/agent-places.ts";
+import { realPath, requireInside, type AgentPlaces } from "../agent-files/agent-places.ts";
 import { FileProblem } from "../agent-files/format/front-matter.ts";
 import { isTrusted } from "../agent-files/trust/trusted-folders.ts";
 import { ContentStore } from "../contents/content-store.ts";
@@ -171,11 +171,7 @@ function readFolder(
 
 /** @throws FileProblem */
 function contentIn(path: string, within: string | null): FolderContent {
-  if (within !== null && !realPath(path).startsWith(`${within}${sep}`))
-    throw new FileProblem(
-      "the folder is a link that leads out of the project",
-      "put the folder itself into the project",
-    );
+  requireInside(path, within, { what: "folder" });
   return readFolderContent(path);
 }
 

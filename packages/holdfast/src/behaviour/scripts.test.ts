@@ -49,7 +49,9 @@ test(
     expect(before.stdout.trim()).toBe("2");
     expect(before.stderr).toContain("the folder has another content than this version");
 
-    expect((await run("script", "push", "count")).stdout).toMatch(/^count has version [0-9a-f]{12} now\n$/);
+    expect((await run("script", "push", "count")).stdout).toMatch(
+      /^count has version [0-9a-f]{12} now: changed [\w., ]+\n$/,
+    );
     expect((await run(...call)).stdout.trim()).toBe("8");
     const history = await run("script", "history", "count");
     expect(history.stdout.match(/current/g)).toHaveLength(1);

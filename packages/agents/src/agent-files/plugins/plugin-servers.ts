@@ -10,7 +10,7 @@ import { z } from "zod";
 import type { McpServer } from "../agent-record.ts";
 import { FieldReport, type FieldVerdict } from "../format/field-report.ts";
 import { FileProblem, readJson } from "../format/front-matter.ts";
-import { realPath } from "../agent-places.ts";
+import { realPath, requireInside } from "../agent-places.ts";
 import type { Plugin } from "./plugins.ts";
 
 export const PLUGIN_SERVERS_FILE = "mcp.json";
@@ -49,11 +49,7 @@ export interface PluginServers {
 export function readPluginServers({ folder, name, scope }: Plugin, data: string): PluginServers {
   const path = join(folder, PLUGIN_SERVERS_FILE);
   const root = realPath(folder);
-  if (!realPath(path).startsWith(`${root}${sep}`))
-    throw new FileProblem(
-      "the file is a link that leads out of the plugin",
-      "put the file itself into the plugin",
-    );
+  requireInside(path, root, { outer: "plugin" });
   const { $schema, mcpServers, ...others } = readJson(path);
   if ($schema !== SCHEMA)
     throw new FileProblem("Holdfast reads version 1.0.0 of the format alone", `write "$schema": "${SCHEMA}"`);

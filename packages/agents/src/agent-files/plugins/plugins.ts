@@ -6,10 +6,10 @@
 //   plugins-3. A plugin of a project lies inside the project, also when links are followed.
 //   plugins-4. A plugin of the project goes before one of the user with its name, which is hidden.
 
-import { existsSync, readdirSync } from "node:fs";
-import { basename, dirname, join, sep } from "node:path";
+import { existsSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { z } from "zod";
-import { realPath, type AgentPlaces } from "../agent-places.ts";
+import { namesIn, realPath, requireInside, type AgentPlaces } from "../agent-places.ts";
 import { newDraft } from "../format/agent-draft.ts";
 import { FieldReport, type FieldVerdict } from "../format/field-report.ts";
 import { field, HONOURED, ignored, readFields, refused, type FieldTable } from "../format/fields.ts";
@@ -108,14 +108,6 @@ function manifestsIn(root: string): readonly string[] {
     .slice(0, PLUGINS_MAX);
 }
 
-function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder).toSorted();
-  } catch {
-    return [];
-  }
-}
-
 /** plugins-2. */
 function untrusted(path: string): Plugin {
   return { ...unread(path, "project"), status: "untrusted" };
@@ -130,11 +122,7 @@ function unread(path: string, scope: Plugin["scope"]): Omit<Plugin, "status"> {
 function readPlugin(path: string, scope: Plugin["scope"], within: string | undefined): Plugin {
   const plugin = unread(path, scope);
   try {
-    if (within !== undefined && !realPath(path).startsWith(`${within}${sep}`))
-      throw new FileProblem(
-        "the plugin is a link that leads out of the project",
-        "put the folder itself into the project",
-      ); // plugins-3.
+    requireInside(path, within, { what: "plugin" }); // plugins-3.
     const values = readJson(path);
     const draft = newDraft(plugin.name, "");
     const report = new FieldReport();

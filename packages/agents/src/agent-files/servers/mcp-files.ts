@@ -6,10 +6,10 @@
 //   mcp-files-3. The file of the user lies in the data folder. It is refused when other users may write it.
 
 import { existsSync, statSync } from "node:fs";
-import { dirname, join, sep } from "node:path";
+import { dirname, join } from "node:path";
 import { isWritableByOthers } from "@holdfast/runtime/internal";
 import type { McpServer } from "../agent-record.ts";
-import { realPath, type AgentPlaces } from "../agent-places.ts";
+import { realPath, requireInside, type AgentPlaces } from "../agent-places.ts";
 import { newDraft } from "../format/agent-draft.ts";
 import { FieldReport, type FieldVerdict } from "../format/field-report.ts";
 import { FileProblem, readJson } from "../format/front-matter.ts";
@@ -75,11 +75,7 @@ function readMcpFile({ path, scope }: McpPlace, key: string, within: string | un
   try {
     if (within === undefined && isWritableByOthers(statSync(path)))
       throw new FileProblem("other users may write it", "run chmod 600 on it"); // mcp-files-3.
-    if (within !== undefined && !realPath(path).startsWith(`${within}${sep}`))
-      throw new FileProblem(
-        "the file is a link that leads out of the project",
-        "put the file itself into the project",
-      );
+    requireInside(path, within);
     const { [key]: servers = {}, ...others } = readJson(path);
     const report = new FieldReport();
     const draft = newDraft("", "");
