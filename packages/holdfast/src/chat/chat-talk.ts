@@ -65,7 +65,7 @@ export class ChatTalk implements DriveChat, LiveView {
   #isInterrupting = false;
   #sending: Promise<void> = Promise.resolve();
 
-  /** @param begun the lines for a session that is there already; `undefined` to begin one with the first line. */
+  /** @param begun the lines for a session that is there, or whose first message is known; `undefined` to begin one with the first line. */
   constructor(io: Io, sessionId: string, begun: readonly string[] | undefined) {
     this.#io = io;
     this.#stand = begun === undefined ? "new" : "working";
