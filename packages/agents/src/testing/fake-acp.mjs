@@ -1,5 +1,5 @@
 // A program that speaks the Agent Client Protocol, version 1, as OpenCode and Gemini CLI were observed to, for tests. Each word of the prompt's
-// last line is an act. It stores its sessions in $HOME/.acp.
+// last line is an act. It stores its sessions in $HOME/.acp. It is steered where $HOME/steered is there.
 
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -22,6 +22,7 @@ const write = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.
 const fileOf = (id) => join(sessions, id);
 let sessionId;
 let servers = [];
+let steered = () => {};
 let cancel = () => {};
 let requests = 0;
 const waiting = new Map();
@@ -128,6 +129,8 @@ async function act(word) {
       appendFileSync(join(HOME, "pids"), `${process.pid}\n${daemon.pid}\n`);
       return new Promise(() => setInterval(() => {}, 1_000));
     }
+    case "steer":
+      return say(await new Promise((resolve) => (steered = resolve)));
     case "cancelled":
       cancel();
       return new Promise(() => {});
@@ -148,6 +151,7 @@ async function prompt(params) {
   const cancelled = new Promise((resolve) => (cancel = () => resolve("cancelled")));
   const words = params.prompt[0].text.split("\n").at(-1).split(" ");
   appendFileSync(fileOf(sessionId), `${JSON.stringify(params.prompt)}\n`);
+  appendFileSync(join(HOME, "chosen"), `${chosen.model} ${chosen.mode}\n`);
   const work = (async () => {
     for (const word of words) await act(word);
     say(`Done: ${words.join(" ")}`);
@@ -156,9 +160,26 @@ async function prompt(params) {
   return { stopReason: await Promise.race([work, cancelled]), usage: { inputTokens: 10, outputTokens: 1 } };
 }
 
+/** A new process begins with the first of each, as programs do. */
+const chosen = { model: "first", mode: "auto" };
+const offered = { model: ["first", "second"], mode: ["auto", "default", "build", "plan", "read-only"] };
+const configOptions = () =>
+  Object.entries(offered).map(([category, values]) => ({
+    id: `own-${category}`,
+    category,
+    type: "select",
+    currentValue: chosen[category],
+    // The first value is in a group.
+    options: [
+      { group: "g", options: [{ value: values[0] }] },
+      ...values.slice(1).map((value) => ({ value })),
+    ],
+  }));
+
 const METHODS = {
   initialize: () => ({
     protocolVersion: 1,
+    _meta: { steering: { supported: existsSync(join(HOME, "steered")) } },
     agentCapabilities: { loadSession: true, sessionCapabilities: {} },
     agentInfo: { name: "fake", version: "1.18.33" },
   }),
@@ -166,7 +187,7 @@ const METHODS = {
     servers = params.mcpServers;
     sessionId = `fake_${randomUUID()}`;
     writeFileSync(fileOf(sessionId), "");
-    return { sessionId };
+    return { sessionId, configOptions: configOptions() };
   },
   "session/load": (params) => {
     sessionId = params.sessionId;
@@ -174,7 +195,15 @@ const METHODS = {
     if (!existsSync(fileOf(sessionId))) throw new Error("no such session");
     // The history is repeated, as the protocol says.
     if (readFileSync(fileOf(sessionId), "utf8") !== "") say("An old answer.");
-    return {};
+    return { configOptions: configOptions() };
+  },
+  "session/set_config_option": ({ configId, value }) => {
+    chosen[configId.slice("own-".length)] = value;
+    return { configOptions: configOptions() };
+  },
+  "_session/steering": (params) => {
+    steered(params.prompt[0].text);
+    return { outcome: "injected" };
   },
   "session/prompt": prompt,
   "session/cancel": () => cancel(),

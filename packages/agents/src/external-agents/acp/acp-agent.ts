@@ -1,18 +1,18 @@
 // The adapter for programs that speak the Agent Client Protocol (`AcpAgent`), such as OpenCode and Gemini CLI.
 //
 //   acp-agent-1. A process carries out one turn, and its session is resumed by the id that the agent gave to it. No second prompt is sent while one
-//       is at work: agents do five different things with it.
+//       is at work: agents do five different things with it. A message joins the turn only where the program says that it can be steered.
 //   acp-agent-2. The program's own statement of its abilities counts, unless the table of agents (`ACP_AGENTS`) says that it is wrong.
 //   acp-agent-3. An open question is answered with `cancelled` when its turn is aborted, as the protocol asks.
+//   acp-agent-5. The model and the mode are set again in every turn, before its prompt (`acp-options.ts`).
 //   acp-agent-4. No output grows without a limit, and keys are replaced in all that the program writes.
 //
 // Neither files nor terminals are offered to the program: it uses its own.
 
 import { toError } from "@holdfast/core";
-import type { AnyMessage, ClientConnection } from "@agentclientprotocol/sdk";
+import type { ClientConnection } from "@agentclientprotocol/sdk";
 import {
   endTagged,
-  OutputLines,
   ProcessSupervisor,
   Redactor,
   scrubEnvironment,
@@ -22,13 +22,7 @@ import {
 } from "@holdfast/runtime/internal";
 
 import { hostEnvironment } from "../../workspace/host-environment.ts";
-import {
-  AGENT_PROCESS,
-  EventQueue,
-  LINE_TOO_LONG,
-  TOO_MANY_EVENTS,
-  whyDied,
-} from "../program/agent-process.ts";
+import { AGENT_PROCESS, EventQueue, TOO_MANY_EVENTS, whyDied } from "../program/agent-process.ts";
 import type {
   ChosenProgram,
   Delivery,
@@ -37,19 +31,22 @@ import type {
   ExternalAgentProtocol,
   ExternalEnd,
   ExternalEvent,
+  ExternalIntent,
   ExternalTurn,
   PermissionAnswer,
   PermissionRequest,
   RuledCall,
 } from "../external-agent-protocol.ts";
 import { chosenProgram, chosenVariables, findProgram, locateProgram } from "../program/find-program.ts";
-import { fieldsOf, isFields, parseFields, textOr, type Fields } from "../lines/fields.ts";
+import { countOf, fieldsOf, isFields, textOr, type Fields } from "../lines/fields.ts";
 import { ruledPath } from "../lines/ruled-path.ts";
 import { unknownSession } from "../lines/unknown-session.ts";
 import type { WayBack } from "../way-back/way-back.ts";
+import { currentModel, optionRequest, type AcpChoice } from "./acp-options.ts";
 import type { AcpAgentFacts } from "./acp-quirks.ts";
 import { serverOf } from "./acp-server.ts";
 import { AcpUpdates } from "./acp-updates.ts";
+import { AcpWire } from "./acp-wire.ts";
 
 /** From the end of the turn to SIGTERM: some programs do not end with their input. */
 const EXIT_MS = 2_000;
@@ -78,12 +75,12 @@ export class AcpAgent implements ExternalAgentProtocol {
   }
 
   capabilities(): ExternalAgentCapabilities {
-    const { resumes, reportsUsage, signIn, profileFields } = this.#facts;
+    const { resumes, steers, takesModel = true, reportsUsage, signIn, profileFields } = this.#facts;
     return {
-      steer: "none",
+      steer: steers === true ? "inject" : "none",
       resume: resumes ? "id" : "none",
       usage: reportsUsage ? "turn" : "none",
-      model: false,
+      model: takesModel,
       ...(signIn === undefined ? {} : { signIn }),
       ...(profileFields === undefined ? {} : { profileFields }),
     };
@@ -154,7 +151,26 @@ export class AcpAgent implements ExternalAgentProtocol {
       },
     });
     const { folder } = intent;
-    return new AcpTurn(process, wire, { sdk, facts: this.#facts, folder, prompt, resumedId, wayBack });
+    const choices = this.#choices(intent);
+    return new AcpTurn(process, wire, {
+      sdk,
+      facts: this.#facts,
+      folder,
+      choices,
+      prompt,
+      resumedId,
+      wayBack,
+    });
+  }
+
+  /** The model first: the modes of a session may depend on it. */
+  #choices({ model, permissionMode }: ExternalIntent): readonly AcpChoice[] {
+    const mode =
+      this.#facts.modes?.[permissionMode] ?? (permissionMode === "default" ? null : permissionMode);
+    return [
+      ...(model === null ? [] : [{ category: "model", value: model } as const]),
+      ...(mode === null ? [] : [{ category: "mode", value: mode } as const]),
+    ];
   }
 }
 
@@ -167,41 +183,19 @@ const RULED_KINDS: Readonly<Record<string, string>> = {
   fetch: "web_fetch",
 };
 
-/** The messages that the program writes, one a line (acp-agent-4). */
-class AcpWire {
-  readonly messages: ReadableStream<AnyMessage>;
-  readonly redactor: Redactor;
-  broken: string | undefined;
-  /** Called once, when the output cannot be used. */
-  onBroken: () => void = () => {};
-  readonly #lines = new OutputLines(AGENT_PROCESS.lineChars);
-  #controller: ReadableStreamDefaultController<AnyMessage> | undefined;
-
-  constructor(redactor: Redactor) {
-    this.redactor = redactor;
-    this.messages = new ReadableStream({ start: (controller) => void (this.#controller = controller) });
-  }
-
-  push(text: string): void {
-    if (this.broken !== undefined) return;
-    for (const line of this.#lines.push(text)) {
-      const message = parse(this.redactor.text(line));
-      if (message !== undefined) this.#controller?.enqueue(message);
-    }
-    if (!this.#lines.isTooLong) return;
-    this.broken = LINE_TOO_LONG;
-    this.onBroken();
-  }
-}
-
 interface Asked {
   /** Loaded by the first turn: it takes longer than starting Node. */
   readonly sdk: typeof import("@agentclientprotocol/sdk");
   readonly facts: AcpAgentFacts;
   readonly folder: string;
+  readonly choices: readonly AcpChoice[];
   readonly prompt: string;
   readonly resumedId: string | null;
   readonly wayBack: WayBack | undefined;
+}
+
+interface OpenedSession extends Fields {
+  readonly sessionId: string;
 }
 
 class AcpTurn implements ExternalAgent {
@@ -216,6 +210,7 @@ class AcpTurn implements ExternalAgent {
   #sessionId: string | undefined;
   /** The updates that a loaded session repeats are none of this turn. */
   #isPrompted = false;
+  #isSteerable = false;
   #isAborted = false;
   #end: ExternalEnd | undefined;
   readonly #events = new EventQueue();
@@ -257,8 +252,16 @@ class AcpTurn implements ExternalAgent {
   }
 
   /** acp-agent-1. */
-  steer(): Promise<Delivery> {
-    return Promise.resolve("rejected");
+  async steer(text: string): Promise<Delivery> {
+    const sessionId = this.#sessionId;
+    if (!this.#isSteerable || sessionId === undefined || this.#end !== undefined) return "rejected";
+    const prompt = [{ type: "text", text }];
+    try {
+      const { outcome } = await this.#request("_session/steering", { sessionId, prompt });
+      return outcome === "injected" ? "injected" : "rejected";
+    } catch {
+      return "rejected"; // Its turn is over, or the program has ended: the message is the next prompt.
+    }
   }
 
   answerPermission(requestId: string, answer: PermissionAnswer): Promise<boolean> {
@@ -297,11 +300,14 @@ class AcpTurn implements ExternalAgent {
       protocolVersion: this.#asked.sdk.PROTOCOL_VERSION,
       clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
     });
-    const sessionId = await this.#open(fieldsOf(started["agentCapabilities"]));
-    if (sessionId === undefined) return { type: "unknown_session" };
+    const opened = await this.#open(fieldsOf(started["agentCapabilities"]));
+    if (opened === undefined) return { type: "unknown_session" };
+    const { sessionId } = opened;
     this.#sessionId = sessionId;
+    const model = currentModel(await this.#choose(opened)) ?? "unknown";
     this.#isPrompted = true;
-    this.#give({ type: "session_started", model: "unknown", boundId: sessionId });
+    this.#isSteerable = fieldsOf(fieldsOf(started["_meta"])["steering"])["supported"] === true;
+    this.#give({ type: "session_started", model, boundId: sessionId });
     const prompt = [{ type: "text", text: this.#asked.prompt }];
     const response = await this.#request("session/prompt", { sessionId, prompt });
     await new Promise((resolve) => setImmediate(resolve)); // Updates that came before the response are handled.
@@ -310,17 +316,31 @@ class AcpTurn implements ExternalAgent {
     return this.#judge(response["stopReason"]);
   }
 
-  /** @returns the id of the session, `undefined` when the program does not know it. */
-  async #open(abilities: Fields): Promise<string | undefined> {
+  /** acp-agent-5. @returns the choices that the session has then. */
+  async #choose({ sessionId, ...opened }: OpenedSession): Promise<Fields> {
+    let offered: Fields = opened;
+    for (const choice of this.#asked.choices) {
+      const request = optionRequest(offered, choice, this.#asked.facts.name);
+      if (request === undefined) continue;
+      offered = { ...offered, ...(await this.#request(request.method, { sessionId, ...request.params })) };
+    }
+    return offered;
+  }
+
+  /** @returns the session with the choices that it offers, `undefined` when the program does not know it. */
+  async #open(abilities: Fields): Promise<OpenedSession | undefined> {
     const { folder, resumedId, wayBack } = this.#asked;
     const place = { cwd: folder, mcpServers: wayBack === undefined ? [] : [serverOf(wayBack)] };
-    if (resumedId === null) return textOr((await this.#request("session/new", place))["sessionId"], "");
+    if (resumedId === null) {
+      const opened = await this.#request("session/new", place);
+      return { ...opened, sessionId: textOr(opened["sessionId"], "") };
+    }
     // acp-agent-2.
     const canResume = isFields(fieldsOf(abilities["sessionCapabilities"])["resume"]);
     if (!canResume && abilities["loadSession"] !== true) return undefined;
     try {
-      await this.#request(canResume ? "session/resume" : "session/load", { ...place, sessionId: resumedId });
-      return resumedId;
+      const method = canResume ? "session/resume" : "session/load";
+      return { ...(await this.#request(method, { ...place, sessionId: resumedId })), sessionId: resumedId };
     } catch (error) {
       if (this.#process.pid === undefined || isClosed(error)) throw error;
       return undefined;
@@ -369,8 +389,10 @@ class AcpTurn implements ExternalAgent {
 
   #use(usage: Fields): void {
     if (!this.#asked.facts.reportsUsage) return;
-    const [input = 0, output = 0] = [usage["inputTokens"], usage["outputTokens"]].map(Number);
-    if (!(input + output > 0)) return;
+    const output = countOf(usage["outputTokens"]);
+    // The total has the tokens of a cache, which `inputTokens` of some programs has not.
+    const input = Math.max(countOf(usage["inputTokens"]), countOf(usage["totalTokens"]) - output);
+    if (input + output === 0) return;
     const model = `${this.#asked.facts.name}/unknown`;
     this.#give({ type: "usage", usage: { model, inputTokens: input, outputTokens: output } });
   }
@@ -417,9 +439,4 @@ function isClosed(error: unknown): boolean {
     /closed/i.test(error.message) &&
     !("code" in error && typeof error.code === "number")
   );
-}
-
-function parse(line: string): AnyMessage | undefined {
-  const message = parseFields(line);
-  return message?.["jsonrpc"] === "2.0" ? (message as unknown as AnyMessage) : undefined;
 }
