@@ -17,6 +17,7 @@
 // `externalAgentConformance` has the tests of these clauses.
 
 import type { TokenUsage } from "@holdfast/core";
+import type { ProcessEnd } from "@holdfast/runtime/internal";
 
 import type { JsonSchema } from "../agent-files/agent-record.ts";
 import type { WayBack } from "./way-back/way-back.ts";
@@ -201,7 +202,11 @@ export type ExternalEnd =
   | { readonly type: "died"; readonly message: string; readonly hasStarted: boolean }
   /** The program does not keep to the protocol, and was ended. */
   | { readonly type: "broken"; readonly message: string }
-  | { readonly type: "aborted" };
+  | {
+      readonly type: "aborted";
+      /** The step that ended its program, and how the program ended. Absent without a process of ours. */
+      readonly process?: ProcessEnd;
+    };
 
 /** Whether a message reached the agent, and how. */
 export type Delivery = "injected" | "rejected";

@@ -158,7 +158,7 @@ export function turnTask(place: TurnPlace) {
 }
 
 /** The id of the agent's session and not of ours, which a user may choose twice. */
-function tagOf({ agentSessionId }: ExternalIntent): string {
+export function tagOf({ agentSessionId }: ExternalIntent): string {
   return `external:${agentSessionId}`;
 }
 

@@ -98,6 +98,16 @@ export class ExternalSession {
     input: Readonly<Record<string, unknown>> = {},
     options: StartOptions = {},
   ): Promise<Session> {
+    await this.begin(text, input, options);
+    return this.rest();
+  }
+
+  /** Begins a conversation. */
+  async begin(
+    text: string,
+    input: Readonly<Record<string, unknown>> = {},
+    options: StartOptions = {},
+  ): Promise<void> {
     const agent = externalAgent(this.protocol, {
       folder: this.folder,
       permissionModes: ["default", "acceptEdits", "plan"],
@@ -105,7 +115,6 @@ export class ExternalSession {
       mirrors: join(this.home, "mirrors"),
     });
     this.#handle = await this.#runtime.start(agent, { text, conversation: true, ...input }, options);
-    return this.rest();
   }
 
   /** The next request of the conversation. */
@@ -138,7 +147,7 @@ export class ExternalSession {
     for (;;) {
       const session = await this.handle.session();
       const { status } = session;
-      if (["completed", "failed", "paused"].includes(status)) return session;
+      if (["completed", "failed", "cancelled", "paused"].includes(status)) return session;
       if (this.#isWaiting && ["waiting", "input_required"].includes(status)) return session;
       await delay(10);
     }

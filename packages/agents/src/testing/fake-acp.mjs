@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { PLANS } from "./fake-acts.mjs";
+import { beStubborn, PLANS, resumedId, writeMessage } from "./fake-acts.mjs";
 import { inputOf, sessionTools } from "./fake-session-tools.mjs";
 
 const { HOME = "/" } = process.env;
@@ -18,7 +18,7 @@ const sessions = join(HOME, ".acp");
 mkdirSync(sessions, { recursive: true });
 appendFileSync(join(HOME, "acp.log"), `${JSON.stringify(process.argv.slice(2))}\n`);
 
-const write = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+const write = (message) => writeMessage({ jsonrpc: "2.0", ...message });
 const fileOf = (id) => join(sessions, id);
 let sessionId;
 let servers = [];
@@ -128,6 +128,21 @@ async function act(word) {
       appendFileSync(join(HOME, "pids"), `${process.pid}\n${daemon.pid}\n`);
       return new Promise(() => setInterval(() => {}, 1_000));
     }
+    case "stubborn": {
+      const mark = join(HOME, "was-stubborn");
+      if (existsSync(mark)) return undefined;
+      writeFileSync(mark, "");
+      const rawInput = { command: "sleep 1000" };
+      update({
+        sessionUpdate: "tool_call",
+        toolCallId,
+        title: "bash",
+        kind: "execute",
+        status: "in_progress",
+        rawInput,
+      });
+      return beStubborn();
+    }
     case "cancelled":
       cancel();
       return new Promise(() => {});
@@ -174,6 +189,7 @@ const METHODS = {
     if (!existsSync(fileOf(sessionId))) throw new Error("no such session");
     // The history is repeated, as the protocol says.
     if (readFileSync(fileOf(sessionId), "utf8") !== "") say("An old answer.");
+    sessionId = resumedId(sessionId);
     return {};
   },
   "session/prompt": prompt,

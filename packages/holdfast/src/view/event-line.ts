@@ -8,6 +8,16 @@ import { errorLine, moment, questionLines, signalText, statusText } from "./desc
 import type { JournalEvent } from "./journal-events.ts";
 import { duration, plainLine } from "../frame/plain-text.ts";
 
+/** The end of a turn of an external agent, in the output of its task. */
+interface StoppedEnd {
+  readonly type: string;
+  readonly process?: {
+    readonly type: string;
+    readonly means: string;
+    readonly exit?: { readonly type: string; readonly exitCode?: number; readonly signal?: string };
+  };
+}
+
 const TEXT_CHARS = 500;
 const ROLE_CHARS = 120;
 
@@ -25,7 +35,7 @@ export function eventLine(
       return paint.dim(`${symbols.begin} ${kind}`);
     case "task_completed":
       if (isSteerReceipt(event)) return receiptLine(event.output, look);
-      return `${paint.green(symbols.done)} ${kind}${paint.dim(took(event))}`;
+      return `${paint.green(symbols.done)} ${kind}${paint.dim(took(event))}${paint.dim(stopOf(event.output))}`;
     case "task_failed":
       return `${paint.red(symbols.failed)} ${kind}${paint.dim(took(event))}  ${paint.red(errorOf(event))}`;
     case "attempt_failed": {
@@ -110,6 +120,16 @@ export function eventLine(
     case "wait_cancelled":
       return undefined;
   }
+}
+
+/** The step that ended the program of an aborted turn. */
+function stopOf(output: unknown): string {
+  const { end } = (output ?? {}) as { readonly end?: StoppedEnd | null };
+  const { process } = end?.type === "aborted" ? end : {};
+  if (process?.type !== "stopped") return "";
+  const { means, exit } = process;
+  const how = exit?.type === "exit" ? `exit code ${exit.exitCode}` : (exit?.signal ?? "exit not seen");
+  return `  the program was stopped by ${means === "request" ? "a request" : means} (${how})`;
 }
 
 /** Whether a task has given a message to an external agent at work. */

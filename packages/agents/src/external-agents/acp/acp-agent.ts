@@ -4,6 +4,7 @@
 //       is at work: agents do five different things with it.
 //   acp-agent-2. The program's own statement of its abilities counts, unless the table of agents (`ACP_AGENTS`) says that it is wrong.
 //   acp-agent-3. An open question is answered with `cancelled` when its turn is aborted, as the protocol asks.
+//   acp-agent-5. A resumed program whose updates are all of another session has opened that one, and does not know ours.
 //   acp-agent-4. No output grows without a limit, and keys are replaced in all that the program writes.
 //
 // Neither files nor terminals are offered to the program: it uses its own.
@@ -26,8 +27,10 @@ import {
   AGENT_PROCESS,
   EventQueue,
   LINE_TOO_LONG,
+  type StopLimits,
   TOO_MANY_EVENTS,
   whyDied,
+  withProcess,
 } from "../program/agent-process.ts";
 import type {
   ChosenProgram,
@@ -60,6 +63,7 @@ export interface AcpAgentOptions {
   readonly environment?: Environment;
   /** The folder in which the program is asked for its version. */
   readonly folder: string;
+  readonly stopLimits?: StopLimits | undefined;
 }
 
 export class AcpAgent implements ExternalAgentProtocol {
@@ -68,13 +72,15 @@ export class AcpAgent implements ExternalAgentProtocol {
   readonly #environment: Environment;
   readonly #folder: string;
   readonly #supervisor: ProcessSupervisor;
+  readonly #stopLimits: StopLimits;
 
-  constructor({ facts, environment = hostEnvironment, folder }: AcpAgentOptions) {
+  constructor({ facts, environment = hostEnvironment, folder, stopLimits = AGENT_PROCESS }: AcpAgentOptions) {
     this.name = facts.name;
     this.#facts = facts;
     this.#environment = environment;
     this.#folder = folder;
     this.#supervisor = new ProcessSupervisor({ environment, namespaces: "never" });
+    this.#stopLimits = stopLimits;
   }
 
   capabilities(): ExternalAgentCapabilities {
@@ -153,8 +159,17 @@ export class AcpAgent implements ExternalAgentProtocol {
         if (stream === "stdout") wire.push(text);
       },
     });
+    const limits = this.#stopLimits;
     const { folder } = intent;
-    return new AcpTurn(process, wire, { sdk, facts: this.#facts, folder, prompt, resumedId, wayBack });
+    return new AcpTurn(process, wire, {
+      sdk,
+      facts: this.#facts,
+      folder,
+      prompt,
+      resumedId,
+      wayBack,
+      limits,
+    });
   }
 }
 
@@ -202,6 +217,7 @@ interface Asked {
   readonly prompt: string;
   readonly resumedId: string | null;
   readonly wayBack: WayBack | undefined;
+  readonly limits: StopLimits;
 }
 
 class AcpTurn implements ExternalAgent {
@@ -216,6 +232,8 @@ class AcpTurn implements ExternalAgent {
   #sessionId: string | undefined;
   /** The updates that a loaded session repeats are none of this turn. */
   #isPrompted = false;
+  /** Whose updates have come since the prompt: once those of its own session have, those of others are of its sub-agents. */
+  #updated: "own" | "other" | undefined;
   #isAborted = false;
   #end: ExternalEnd | undefined;
   readonly #events = new EventQueue();
@@ -246,10 +264,10 @@ class AcpTurn implements ExternalAgent {
       return process.stop("its turn is over", {
         ask: () => {},
         askMs: EXIT_MS,
-        graceMs: AGENT_PROCESS.graceMs,
+        graceMs: asked.limits.graceMs,
       });
     });
-    this.ended = process.ended.then((report) => this.#endOf(report));
+    this.ended = process.ended.then((report) => withProcess(this.#endOf(report), report));
   }
 
   subscribe(subscriber: (event: ExternalEvent) => void): void {
@@ -282,12 +300,7 @@ class AcpTurn implements ExternalAgent {
         .catch(() => {});
       this.#cancelRequests();
     };
-    void this.#process.stop("its turn was aborted", {
-      ask,
-      askMs: AGENT_PROCESS.askMs,
-      graceMs: AGENT_PROCESS.graceMs,
-      isUrgent,
-    });
+    void this.#process.stop("its turn was aborted", { ask, ...this.#asked.limits, isUrgent });
     return this.ended;
   }
 
@@ -306,6 +319,8 @@ class AcpTurn implements ExternalAgent {
     const response = await this.#request("session/prompt", { sessionId, prompt });
     await new Promise((resolve) => setImmediate(resolve)); // Updates that came before the response are handled.
     this.#updates.flush();
+    // acp-agent-5.
+    if (this.#asked.resumedId !== null && this.#updated === "other") return { type: "unknown_session" };
     this.#use(fieldsOf(response["usage"]));
     return this.#judge(response["stopReason"]);
   }
@@ -333,7 +348,13 @@ class AcpTurn implements ExternalAgent {
 
   #update(params: unknown): void {
     const { update, sessionId } = fieldsOf(params);
-    if (this.#isPrompted && sessionId === this.#sessionId && isFields(update)) this.#updates.update(update);
+    if (!this.#isPrompted || !isFields(update)) return;
+    if (sessionId !== this.#sessionId) {
+      this.#updated ??= "other";
+      return;
+    }
+    this.#updated = "own";
+    this.#updates.update(update);
   }
 
   async #permission({ toolCall, options }: Fields): Promise<Fields> {

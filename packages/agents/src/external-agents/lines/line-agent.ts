@@ -11,7 +11,7 @@ import {
 } from "@holdfast/runtime/internal";
 
 import { hostEnvironment } from "../../workspace/host-environment.ts";
-import { AGENT_PROCESS } from "../program/agent-process.ts";
+import { AGENT_PROCESS, type StopLimits } from "../program/agent-process.ts";
 import type {
   AgentTraces,
   ChosenProgram,
@@ -33,7 +33,7 @@ import type { WayBack } from "../way-back/way-back.ts";
 import { tracedVariables } from "../receipt/traced-variables.ts";
 import { unknownSession } from "./unknown-session.ts";
 import type { MakeDialogue } from "./line-dialogue.ts";
-import { LineTurn, LineWire, type StopLimits } from "./line-turn.ts";
+import { LineTurn, LineWire } from "./line-turn.ts";
 
 export interface LineAgentFacts {
   readonly name: string;

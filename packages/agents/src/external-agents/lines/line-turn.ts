@@ -16,8 +16,10 @@ import {
   AGENT_PROCESS,
   EventQueue,
   LINE_TOO_LONG,
+  type StopLimits,
   TOO_MANY_EVENTS,
   whyDied,
+  withProcess,
 } from "../program/agent-process.ts";
 import type { Delivery, ExternalAgent, ExternalEnd, PermissionAnswer } from "../external-agent-protocol.ts";
 import { parseFields, type Fields } from "./fields.ts";
@@ -28,13 +30,6 @@ const EXIT_MS = 2_000;
 /** From a request to interrupt to the end of the input. Some programs drop the request when their input ends. */
 const INTERRUPT_MS = 500;
 const GARBAGE_CHARS = 300;
-
-export interface StopLimits {
-  /** From a request to end the turn to SIGTERM. */
-  readonly askMs: number;
-  /** From SIGTERM to SIGKILL. */
-  readonly graceMs: number;
-}
 
 /** The output of a process, which may come before its turn does. */
 export class LineWire {
@@ -114,7 +109,7 @@ export class LineTurn implements ExternalAgent {
       },
       end: (end) => this.#finish(end),
     });
-    this.ended = process.ended.then((report) => this.#endOf(report));
+    this.ended = process.ended.then((report) => withProcess(this.#endOf(report), report));
     this.#dialogue.begin();
     wire.read({
       message: (message) => {
