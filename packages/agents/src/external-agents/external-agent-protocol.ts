@@ -24,8 +24,11 @@ import type { WayBack } from "./way-back/way-back.ts";
 
 /** The agent's abilities. */
 export interface ExternalAgentCapabilities {
-  /** The effect of a message to an agent that works: it joins the running turn, or it is refused. */
-  readonly steer: "inject" | "none";
+  /**
+   * The effect of a message to an agent that works. It joins the running turn, or interrupts it and begins the next one, or
+   * waits for its end.
+   */
+  readonly steer: "inject" | "restart" | "none";
   /** Whether a session continues in a new process, by its id. */
   readonly resume: "id" | "none";
   readonly usage: "message" | "turn" | "none";

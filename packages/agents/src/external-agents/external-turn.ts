@@ -142,6 +142,7 @@ export class ExternalAgentTurn {
     const ctx = this.#ctx;
     const { mode, prompt, keepAliveMs, boundId, receipt } = this.#state;
     const { tokens, costMicroUsd } = ctx.remainingBudget();
+    const restarts = this.#parts.protocol.capabilities().steer === "restart";
     const limits = { tokensLeft: tokens ?? null, costMicroUsdLeft: costMicroUsd ?? null };
     const questions = new PermissionQuestions(ctx, this.#parts, { ...this.#state, folder: intent.folder });
     const agents = this.#parts.startable(intent);
@@ -151,7 +152,7 @@ export class ExternalAgentTurn {
       call: (event) => calls.take(event),
     });
     this.#entries = entries;
-    const messages = new Messages(ctx, this.#parts.live);
+    const messages = new Messages(ctx, this.#parts.live, restarts);
     const work: Work = { intent, entries, messages, questions, calls };
     const ended = ctx
       .scheduleTask(this.#parts.task, {
@@ -213,9 +214,10 @@ export class ExternalAgentTurn {
       case "unknown_session":
         return this.#startAfresh(intent);
       case "aborted":
-        return work.messages.isInterrupted
-          ? this.#wait(work, `(The user interrupted the turn.${stopText(name, end)})`)
-          : this.#afterCutOff("its turn was cancelled by the program", work);
+        if (work.messages.isInterrupted)
+          return this.#wait(work, `(The user interrupted the turn.${stopText(name, end)})`);
+        if (await work.messages.hasRestarted()) return this.#continueAfter(work, RESTARTED, 0);
+        return this.#afterCutOff("its turn was cancelled by the program", work);
       case "died":
         if (this.#state.mode === "start" && /already in use/i.test(end.message))
           return this.#continueAfter(work, CUT_OFF, this.#state.cutOffs + 1);
@@ -388,6 +390,7 @@ export class ExternalAgentTurn {
 const prices = modelPrices();
 const UNKNOWN_USAGE: TokenUsage = { model: "unknown", inputTokens: 0, outputTokens: 0 };
 const CUT_OFF = "Your previous turn was cut off before it ended.";
+const RESTARTED = "Your previous turn was interrupted, because the user has sent a message.";
 const SUSPENDED = "Your previous turn was ended while it waited for a person.";
 const LIMITED = "Your previous turn was ended by a limit of your account, which has passed.";
 /** How often in a row a limit is waited for without a person. */

@@ -16,6 +16,7 @@ import { isUrgentAbort } from "@holdfast/runtime/internal";
 
 import { modelPrices } from "../models/prices.ts";
 import type {
+  Delivery,
   ExternalAgent,
   ExternalAgentProtocol,
   ExternalEnd,
@@ -81,12 +82,16 @@ const REPORT_CHARS = 256 * 1024;
 /** The turns at work in this process, by session. */
 export type LiveTurns = Map<string, LiveTurn>;
 
+/** The receipt for a message to a turn at work. A message that was not taken is the next prompt. */
+export type MessageReceipt = Delivery | "restarted";
+
 /** A turn at work. It ends itself when a question waits for too long (turn-task-4). */
 export class LiveTurn {
   readonly agent: ExternalAgent;
   isSuspended = false;
   readonly #keepAliveMs: number;
   readonly #calls: PendingCalls;
+  #hasStarted = false;
   readonly #open = new Map<string, NodeJS.Timeout>();
 
   constructor(agent: ExternalAgent, keepAliveMs: number, calls: PendingCalls) {
@@ -96,9 +101,21 @@ export class LiveTurn {
   }
 
   note(event: ExternalEvent | SessionCallEvent): void {
+    if (event.type === "session_started") this.#hasStarted = true;
     if (event.type === "permission_withdrawn") this.#forget(event.requestId);
     if (event.type === "permission_request") this.#await(event.request.requestId);
     if (event.type === "session_call" && isQuestion(event.call)) this.#await(`call ${event.callId}`);
+  }
+
+  /**
+   * Gives a message to the agent.
+   *
+   * @param restarts whether a turn that does not take it is interrupted. A program that has opened no session yet is left alone.
+   */
+  async steer(text: string, restarts: boolean): Promise<MessageReceipt> {
+    const delivery = await this.agent.steer(text);
+    if (delivery === "injected" || !restarts || !this.#hasStarted || this.isSuspended) return delivery;
+    return (await this.agent.abort()).type === "aborted" ? "restarted" : "rejected";
   }
 
   /** @returns whether the answer reached the agent. */

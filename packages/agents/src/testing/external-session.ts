@@ -36,13 +36,14 @@ import type { AgentProfile } from "../agent-files/agent-record.ts";
 import { PI } from "../external-agents/pi/pi-agent.ts";
 import { modelPrices } from "../models/prices.ts";
 
-export type FakeName = "claude-code" | "codex" | "pi" | "opencode";
+export type FakeName = "claude-code" | "codex" | "pi" | "opencode" | "gemini";
 
 const FAKES = {
   "claude-code": { program: "claude", source: "fake-claude.mjs" },
   codex: { program: "codex", source: "fake-codex.mjs" },
   pi: { program: "pi", source: "fake-pi.mjs" },
   opencode: { program: "opencode", source: "fake-acp.mjs" },
+  gemini: { program: "gemini", source: "fake-acp.mjs" },
 };
 
 /** An entry of the conversation. */
@@ -175,6 +176,19 @@ export class ExternalSession {
     const records = await this.#storage.reader.journal(this.handle.sessionId, 0, 10_000);
     return records.flatMap((record) =>
       record.type === "task_completed" && record.usage !== undefined ? record.usage : [],
+    );
+  }
+
+  /** The receipts for messages to the program at work. */
+  async receipts(): Promise<readonly unknown[]> {
+    const records = await this.#storage.reader.journal(this.handle.sessionId, 0, 10_000);
+    const steers = new Set(
+      records.flatMap((record) =>
+        record.type === "schedule_task" && record.kind === "steer" ? record.id : [],
+      ),
+    );
+    return records.flatMap((record) =>
+      record.type === "task_completed" && steers.has(record.task) ? decodeJson(record.payload) : [],
     );
   }
 

@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { beStubborn, PLANS, resumedId, writeMessage } from "./fake-acts.mjs";
+import { atGate, beStubborn, fault, PLANS, resumedId, writeMessage } from "./fake-acts.mjs";
 import { inputOf, sessionTools } from "./fake-session-tools.mjs";
 
 const { HOME = "/" } = process.env;
@@ -128,6 +128,8 @@ async function act(word) {
       appendFileSync(join(HOME, "pids"), `${process.pid}\n${daemon.pid}\n`);
       return new Promise(() => setInterval(() => {}, 1_000));
     }
+    case "gate":
+      return atGate(value);
     case "stubborn": {
       const mark = join(HOME, "was-stubborn");
       if (existsSync(mark)) return undefined;
@@ -175,6 +177,7 @@ const METHODS = {
   initialize: () => ({
     protocolVersion: 1,
     agentCapabilities: { loadSession: true, sessionCapabilities: {} },
+    ...(fault("steering") === undefined ? {} : { _meta: { steering: { supported: true } } }),
     agentInfo: { name: "fake", version: "1.18.33" },
   }),
   "session/new": (params) => {
@@ -194,6 +197,10 @@ const METHODS = {
   },
   "session/prompt": prompt,
   "session/cancel": () => cancel(),
+  "_session/steering": (params) => {
+    say(`You say: ${params.prompt[0].text}`);
+    return { outcome: "injected" };
+  },
 };
 
 createInterface({ input: process.stdin })

@@ -18,6 +18,7 @@ import {
   takeProfile,
   type AgentPlaces,
   type ChosenProgram,
+  type ExternalAgentCapabilities,
   type ExternalAgentProtocol,
 } from "@holdfast/agents";
 import { HoldfastError } from "@holdfast/core";
@@ -145,7 +146,7 @@ async function findProgram(name: string, io: Pick<Io, "cwd" | "env">): Promise<E
     const { resume, steer, usage } = protocol.capabilities();
     const abilities = [
       resume === "none" ? "sessions end with their process" : "resumes sessions",
-      steer === "none" ? "takes no message while it works" : "takes messages while it works",
+      MESSAGES[steer],
       usage === "none" ? "reports no usage" : `reports usage per ${usage}`,
     ];
     return { name, status: "ready", found: `${name} ${version} (${abilities.join(", ")})` };
@@ -158,6 +159,12 @@ async function findProgram(name: string, io: Pick<Io, "cwd" | "env">): Promise<E
     return { name, status: "refused", found, ...(fix === undefined ? {} : { fix }) };
   }
 }
+
+const MESSAGES: Readonly<Record<ExternalAgentCapabilities["steer"], string>> = {
+  inject: "takes messages while it works",
+  restart: "is interrupted for a message",
+  none: "takes no message while it works",
+};
 
 export function installedAgents(io: Pick<Io, "cwd" | "env">): InstalledAgents {
   return new InstalledAgents(installedAgentsFolder(io));

@@ -134,14 +134,22 @@ function stopOf(output: unknown): string {
 
 /** Whether a task has given a message to an external agent at work. */
 export function isSteerReceipt({ type, kind, output }: JournalEvent): boolean {
-  return type === "task_completed" && kind === "steer" && (output === "injected" || output === "rejected");
+  return type === "task_completed" && kind === "steer" && RECEIPTS.has(output);
 }
 
-function receiptLine(delivery: unknown, { paint, symbols }: Look): string {
-  return delivery === "injected"
-    ? `${paint.green(symbols.done)} the message joined the turn that is under way`
-    : `${paint.yellow(symbols.wait)} the agent did not take the message in this turn; it is the next prompt`;
+function receiptLine(receipt: unknown, { paint, symbols }: Look): string {
+  switch (receipt) {
+    case "injected":
+      return `${paint.green(symbols.done)} the message joined the turn that is under way`;
+    case "restarted":
+      return `${paint.green(symbols.again)} the turn was interrupted for the message; it begins the next one`;
+    default:
+      return `${paint.yellow(symbols.wait)} the agent did not take the message in this turn; it is the next prompt`;
+  }
 }
+
+/** The receipts for messages to an external agent at work. */
+const RECEIPTS: ReadonlySet<unknown> = new Set(["injected", "restarted", "rejected"]);
 
 /** By this command a minimal session became persistent. */
 function persistsOf({ persists }: JournalEvent, { paint }: Look): string {

@@ -6,14 +6,15 @@
 //   acp-agent-3. An open question is answered with `cancelled` when its turn is aborted, as the protocol asks.
 //   acp-agent-5. A resumed program whose updates are all of another session has opened that one, and does not know ours.
 //   acp-agent-4. No output grows without a limit, and keys are replaced in all that the program writes.
+//   acp-agent-6. A message joins the turn where the program offers the extension for that (`_session/steering`). Otherwise the turn is
+//       interrupted for it, if the program can resume.
 //
 // Neither files nor terminals are offered to the program: it uses its own.
 
 import { toError } from "@holdfast/core";
-import type { AnyMessage, ClientConnection } from "@agentclientprotocol/sdk";
+import type { ClientConnection } from "@agentclientprotocol/sdk";
 import {
   endTagged,
-  OutputLines,
   ProcessSupervisor,
   Redactor,
   scrubEnvironment,
@@ -26,7 +27,6 @@ import { hostEnvironment } from "../../workspace/host-environment.ts";
 import {
   AGENT_PROCESS,
   EventQueue,
-  LINE_TOO_LONG,
   type StopLimits,
   TOO_MANY_EVENTS,
   whyDied,
@@ -46,13 +46,14 @@ import type {
   RuledCall,
 } from "../external-agent-protocol.ts";
 import { chosenProgram, chosenVariables, findProgram, locateProgram } from "../program/find-program.ts";
-import { fieldsOf, isFields, parseFields, textOr, type Fields } from "../lines/fields.ts";
+import { fieldsOf, isFields, textOr, type Fields } from "../lines/fields.ts";
 import { ruledPath } from "../lines/ruled-path.ts";
 import { unknownSession } from "../lines/unknown-session.ts";
 import type { WayBack } from "../way-back/way-back.ts";
 import type { AcpAgentFacts } from "./acp-quirks.ts";
 import { serverOf } from "./acp-server.ts";
 import { AcpUpdates } from "./acp-updates.ts";
+import { AcpWire } from "./acp-wire.ts";
 
 /** From the end of the turn to SIGTERM: some programs do not end with their input. */
 const EXIT_MS = 2_000;
@@ -86,7 +87,7 @@ export class AcpAgent implements ExternalAgentProtocol {
   capabilities(): ExternalAgentCapabilities {
     const { resumes, reportsUsage, signIn, profileFields } = this.#facts;
     return {
-      steer: "none",
+      steer: resumes ? "restart" : "none", // acp-agent-6.
       resume: resumes ? "id" : "none",
       usage: reportsUsage ? "turn" : "none",
       model: false,
@@ -182,33 +183,6 @@ const RULED_KINDS: Readonly<Record<string, string>> = {
   fetch: "web_fetch",
 };
 
-/** The messages that the program writes, one a line (acp-agent-4). */
-class AcpWire {
-  readonly messages: ReadableStream<AnyMessage>;
-  readonly redactor: Redactor;
-  broken: string | undefined;
-  /** Called once, when the output cannot be used. */
-  onBroken: () => void = () => {};
-  readonly #lines = new OutputLines(AGENT_PROCESS.lineChars);
-  #controller: ReadableStreamDefaultController<AnyMessage> | undefined;
-
-  constructor(redactor: Redactor) {
-    this.redactor = redactor;
-    this.messages = new ReadableStream({ start: (controller) => void (this.#controller = controller) });
-  }
-
-  push(text: string): void {
-    if (this.broken !== undefined) return;
-    for (const line of this.#lines.push(text)) {
-      const message = parse(this.redactor.text(line));
-      if (message !== undefined) this.#controller?.enqueue(message);
-    }
-    if (!this.#lines.isTooLong) return;
-    this.broken = LINE_TOO_LONG;
-    this.onBroken();
-  }
-}
-
 interface Asked {
   /** Loaded by the first turn: it takes longer than starting Node. */
   readonly sdk: typeof import("@agentclientprotocol/sdk");
@@ -232,6 +206,7 @@ class AcpTurn implements ExternalAgent {
   #sessionId: string | undefined;
   /** The updates that a loaded session repeats are none of this turn. */
   #isPrompted = false;
+  #takesMessages = false;
   /** Whose updates have come since the prompt: once those of its own session have, those of others are of its sub-agents. */
   #updated: "own" | "other" | undefined;
   #isAborted = false;
@@ -274,9 +249,14 @@ class AcpTurn implements ExternalAgent {
     this.#events.subscribe(subscriber);
   }
 
-  /** acp-agent-1. */
-  steer(): Promise<Delivery> {
-    return Promise.resolve("rejected");
+  /** acp-agent-6. */
+  async steer(text: string): Promise<Delivery> {
+    const sessionId = this.#sessionId;
+    if (!this.#takesMessages || sessionId === undefined || this.#end !== undefined) return "rejected";
+    const prompt = [{ type: "text", text }];
+    const given = this.#request("_session/steering", { sessionId, prompt }).catch((): Fields => ({}));
+    const { outcome } = await Promise.race([given, this.ended.then((): Fields => ({}))]);
+    return outcome === "injected" ? "injected" : "rejected";
   }
 
   answerPermission(requestId: string, answer: PermissionAnswer): Promise<boolean> {
@@ -310,6 +290,7 @@ class AcpTurn implements ExternalAgent {
       protocolVersion: this.#asked.sdk.PROTOCOL_VERSION,
       clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
     });
+    this.#takesMessages = fieldsOf(fieldsOf(started["_meta"])["steering"])["supported"] === true;
     const sessionId = await this.#open(fieldsOf(started["agentCapabilities"]));
     if (sessionId === undefined) return { type: "unknown_session" };
     this.#sessionId = sessionId;
@@ -438,9 +419,4 @@ function isClosed(error: unknown): boolean {
     /closed/i.test(error.message) &&
     !("code" in error && typeof error.code === "number")
   );
-}
-
-function parse(line: string): AnyMessage | undefined {
-  const message = parseFields(line);
-  return message?.["jsonrpc"] === "2.0" ? (message as unknown as AnyMessage) : undefined;
 }

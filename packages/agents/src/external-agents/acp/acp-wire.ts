@@ -1,0 +1,41 @@
+// `AcpWire`: the output of a program of the Agent Client Protocol as its messages.
+//
+// It knows lines and not their meaning. Limits and keys are those of acp-agent-4.
+
+import type { AnyMessage } from "@agentclientprotocol/sdk";
+import { OutputLines, type Redactor } from "@holdfast/runtime/internal";
+
+import { parseFields } from "../lines/fields.ts";
+import { AGENT_PROCESS, LINE_TOO_LONG } from "../program/agent-process.ts";
+
+/** The messages that the program writes, one a line (acp-agent-4). */
+export class AcpWire {
+  readonly messages: ReadableStream<AnyMessage>;
+  readonly redactor: Redactor;
+  broken: string | undefined;
+  /** Called once, when the output cannot be used. */
+  onBroken: () => void = () => {};
+  readonly #lines = new OutputLines(AGENT_PROCESS.lineChars);
+  #controller: ReadableStreamDefaultController<AnyMessage> | undefined;
+
+  constructor(redactor: Redactor) {
+    this.redactor = redactor;
+    this.messages = new ReadableStream({ start: (controller) => void (this.#controller = controller) });
+  }
+
+  push(text: string): void {
+    if (this.broken !== undefined) return;
+    for (const line of this.#lines.push(text)) {
+      const message = parse(this.redactor.text(line));
+      if (message !== undefined) this.#controller?.enqueue(message);
+    }
+    if (!this.#lines.isTooLong) return;
+    this.broken = LINE_TOO_LONG;
+    this.onBroken();
+  }
+}
+
+function parse(line: string): AnyMessage | undefined {
+  const message = parseFields(line);
+  return message?.["jsonrpc"] === "2.0" ? (message as unknown as AnyMessage) : undefined;
+}
