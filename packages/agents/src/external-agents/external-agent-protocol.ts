@@ -91,6 +91,8 @@ export interface ExternalTurn {
   readonly tag: string;
   /** The tools of the session, for agents that can be given tools. Its token is replaced in all that the agent writes. */
   readonly wayBack?: WayBack;
+  /** Called with each line of the program, without keys. Must not throw. Agents that are no program of lines do not call it. */
+  readonly onLine?: (line: string) => void;
   /** The rest of the session's budget in money, for agents with a limit of their own. Absent without such a budget. */
   readonly costMicroUsdMax?: number;
 }

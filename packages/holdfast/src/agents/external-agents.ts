@@ -116,7 +116,7 @@ function modesOf(name: string): readonly [string, ...string[]] {
 }
 
 /** The folder for copies of the programs' own files. */
-function mirrorsOf({ trustFile }: Pick<AgentPlaces, "trustFile">): string {
+export function mirrorsOf({ trustFile }: Pick<AgentPlaces, "trustFile">): string {
   return join(dirname(trustFile), "external-sessions");
 }
 

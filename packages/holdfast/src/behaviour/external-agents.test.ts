@@ -38,6 +38,9 @@ test("run claude-code works in the current folder, and its conversation reads as
   const logs = (await run("logs", "s")).stdout;
   expect(logs).toContain('assistant: Write {"file_path":"a.txt","content":"x"}');
   expect(logs).toContain("Done: think write:a.txt");
+  const raw = (await run("logs", "s", "--raw")).stdout.trimEnd().split("\n");
+  const types = raw.map((line) => (JSON.parse(line) as { readonly type: string }).type);
+  expect([types[0], types.at(-1)]).toEqual(["system", "result"]);
 });
 
 test(
@@ -53,6 +56,9 @@ test(
     const recorded = JSON.stringify((await project.shown("s")).entries);
     expect(recorded).toContain("ANTHROPIC_API_KEY");
     expect(recorded).not.toContain(ANTHROPIC_KEY);
+    const raw = (await run("logs", "s", "--raw")).stdout;
+    expect(raw).toContain("ANTHROPIC_API_KEY");
+    expect(raw).not.toContain(ANTHROPIC_KEY);
   },
 );
 

@@ -139,14 +139,14 @@ export class AcpAgent implements ExternalAgentProtocol {
   }
 
   async #begin(
-    { intent, prompt, tag, wayBack }: ExternalTurn,
+    { intent, prompt, tag, wayBack, onLine }: ExternalTurn,
     resumedId: string | null,
   ): Promise<ExternalAgent> {
     const sdk = await import("@agentclientprotocol/sdk");
     const keys = [...this.#facts.keys, ...(intent.profile?.keys ?? [])].flatMap(
       (name) => this.#environment[name] ?? [],
     );
-    const wire = new AcpWire(new Redactor(wayBack === undefined ? keys : [...keys, wayBack.token]));
+    const wire = new AcpWire(new Redactor(wayBack === undefined ? keys : [...keys, wayBack.token]), onLine);
     const process = await this.#supervisor.start({
       argv: [intent.program, ...this.#facts.args],
       cwd: intent.folder,

@@ -18,15 +18,20 @@ export class AcpWire {
   readonly #lines = new OutputLines(AGENT_PROCESS.lineChars);
   #controller: ReadableStreamDefaultController<AnyMessage> | undefined;
 
-  constructor(redactor: Redactor) {
+  readonly #onLine: ((line: string) => void) | undefined;
+
+  constructor(redactor: Redactor, onLine?: (line: string) => void) {
     this.redactor = redactor;
+    this.#onLine = onLine;
     this.messages = new ReadableStream({ start: (controller) => void (this.#controller = controller) });
   }
 
   push(text: string): void {
     if (this.broken !== undefined) return;
     for (const line of this.#lines.push(text)) {
-      const message = parse(this.redactor.text(line));
+      const redacted = this.redactor.text(line);
+      this.#onLine?.(redacted);
+      const message = parse(redacted);
       if (message !== undefined) this.#controller?.enqueue(message);
     }
     if (!this.#lines.isTooLong) return;

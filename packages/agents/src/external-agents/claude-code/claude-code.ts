@@ -132,7 +132,7 @@ export class ClaudeCode implements ExternalAgentProtocol {
   }
 
   async #begin(
-    { intent, prompt, tag, wayBack, costMicroUsdMax }: ExternalTurn,
+    { intent, prompt, tag, wayBack, costMicroUsdMax, onLine }: ExternalTurn,
     session: readonly string[],
   ): Promise<ExternalAgent> {
     const environment = claudeEnvironment(this.#environment, intent.profile);
@@ -141,6 +141,7 @@ export class ClaudeCode implements ExternalAgentProtocol {
       new Redactor([...keys, ...(wayBack === undefined ? [] : [wayBack.token])]),
       { sessionId: intent.agentSessionId, isPriced: isAnthropicApi(environment) },
     );
+    if (onLine !== undefined) output.changes.on("line", onLine);
     const place = { env: environment, cwd: intent.folder };
     const process = await this.#supervisor.start({
       argv: [

@@ -138,12 +138,15 @@ export class LineAgent implements ExternalAgentProtocol {
   }
 
   async #begin(turn: ExternalTurn, resumedId: string | null): Promise<ExternalAgent> {
-    const { intent, prompt, tag, wayBack } = turn;
+    const { intent, prompt, tag, wayBack, onLine } = turn;
     const { argumentsOf, keys, dialogue, toolVariables } = this.#facts;
     const secrets = [...keys, ...(intent.profile?.keys ?? [])].flatMap(
       (name) => this.#environment[name] ?? [],
     );
-    const wire = new LineWire(new Redactor(wayBack === undefined ? secrets : [...secrets, wayBack.token]));
+    const wire = new LineWire(
+      new Redactor(wayBack === undefined ? secrets : [...secrets, wayBack.token]),
+      onLine,
+    );
     const process = await this.#supervisor.start({
       argv: [intent.program, ...argumentsOf(turn, resumedId !== null)],
       cwd: intent.folder,

@@ -40,8 +40,11 @@ export class LineWire {
   readonly #waiting: Fields[] = [];
   #reader: { message(message: Fields): void; broken(): void } | undefined;
 
-  constructor(redactor: Redactor) {
+  readonly #onLine: ((line: string) => void) | undefined;
+
+  constructor(redactor: Redactor, onLine?: (line: string) => void) {
     this.redactor = redactor;
+    this.#onLine = onLine;
   }
 
   push(text: string): void {
@@ -64,6 +67,7 @@ export class LineWire {
 
   /** line-turn-3. */
   #line(line: string): void {
+    this.#onLine?.(line);
     const message = parseFields(line);
     if (message === undefined) {
       if (line.trim() !== "") this.garbage ??= line.slice(0, GARBAGE_CHARS);
