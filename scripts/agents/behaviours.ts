@@ -62,7 +62,10 @@ export const BEHAVIOURS: readonly Behaviour[] = [
       await subject.untilRunning(agent);
       const delivery = await agent.steer("canary-steer");
       const end = await agent.ended;
-      if (delivery === "rejected") return "no, it is the next prompt";
+      if (delivery === "rejected")
+        return subject.protocol.capabilities().steer === "restart"
+          ? "no, the turn is interrupted for it"
+          : "no, it is the next prompt";
       if (end.type !== "answered") return instead(end);
       return subject.wasSent("canary-steer") ? "yes" : "it is taken, and the model does not get it";
     },

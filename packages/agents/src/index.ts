@@ -110,6 +110,8 @@ export { PI } from "./external-agents/pi/pi-agent.ts";
 export { type WantedProgram } from "./external-agents/program/find-program.ts";
 export { ClaudeCode, type ClaudeCodeOptions } from "./external-agents/claude-code/claude-code.ts";
 export { takeProfile } from "./external-agents/intent/session-profile.ts";
+export { rawLinesFolder } from "./external-agents/turn-task.ts";
+export { readRawLines, type RawReference } from "./external-agents/raw/raw-lines.ts";
 export { externalAgent, type ExternalAgentOptions } from "./external-agents/external-agent.ts";
 export {
   type Delivery,

@@ -51,22 +51,6 @@ function conformInCampaign(subject: ExternalAgentSubject): void {
   if (isCampaign) externalAgentConformance(subject);
 }
 
-for (const facts of ACP_AGENTS)
-  conformInCampaign({
-    make: (home) =>
-      new AcpAgent({
-        facts,
-        environment: installed(home, facts.program.name, "fake-acp.mjs"),
-        folder: home,
-      }),
-    prompts,
-  });
-
-externalAgentConformance({
-  make: (home) => new ClaudeCode({ environment: installed(home, "claude", "fake-claude.mjs"), folder: home }),
-  prompts,
-});
-
 /** The faults of programs with the acts of `fake-acts.mjs`. */
 const faulty: Omit<ExternalAgentSubject, "make"> = {
   prompts: { ...prompts, ignoreSignals: "stubborn" },
@@ -76,9 +60,32 @@ const faulty: Omit<ExternalAgentSubject, "make"> = {
       else writeFileSync(join(home, "die-at"), String(messages));
     },
     openAnother: (home) => writeFileSync(join(home, "other-session"), ""),
+    repeatHistory: (home) => writeFileSync(join(home, "repeat-history"), ""),
   },
 };
 const stopLimits = { askMs: 300, graceMs: 300 };
+
+for (const facts of ACP_AGENTS)
+  conformInCampaign({
+    make: (home) =>
+      new AcpAgent({
+        facts,
+        environment: installed(home, facts.program.name, "fake-acp.mjs"),
+        folder: home,
+        stopLimits,
+      }),
+    ...faulty,
+  });
+
+externalAgentConformance({
+  make: (home) =>
+    new ClaudeCode({
+      environment: installed(home, "claude", "fake-claude.mjs"),
+      folder: home,
+      stopLimits,
+    }),
+  ...faulty,
+});
 
 for (const [facts, source] of [
   [CODEX, "fake-codex.mjs"],

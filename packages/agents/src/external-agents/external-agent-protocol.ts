@@ -17,14 +17,18 @@
 // `externalAgentConformance` has the tests of these clauses.
 
 import type { TokenUsage } from "@holdfast/core";
+import type { ProcessEnd } from "@holdfast/runtime/internal";
 
 import type { JsonSchema } from "../agent-files/agent-record.ts";
 import type { WayBack } from "./way-back/way-back.ts";
 
 /** The agent's abilities. */
 export interface ExternalAgentCapabilities {
-  /** The effect of a message to an agent that works: it joins the running turn, or it is refused. */
-  readonly steer: "inject" | "none";
+  /**
+   * The effect of a message to an agent that works. It joins the running turn, or interrupts it and begins the next one, or
+   * waits for its end.
+   */
+  readonly steer: "inject" | "restart" | "none";
   /** Whether a session continues in a new process, by its id. */
   readonly resume: "id" | "none";
   readonly usage: "message" | "turn" | "none";
@@ -87,6 +91,8 @@ export interface ExternalTurn {
   readonly tag: string;
   /** The tools of the session, for agents that can be given tools. Its token is replaced in all that the agent writes. */
   readonly wayBack?: WayBack;
+  /** Called with each line of the program, without keys. Must not throw. Agents that are no program of lines do not call it. */
+  readonly onLine?: (line: string) => void;
   /** The rest of the session's budget in money, for agents with a limit of their own. Absent without such a budget. */
   readonly costMicroUsdMax?: number;
 }
@@ -201,7 +207,11 @@ export type ExternalEnd =
   | { readonly type: "died"; readonly message: string; readonly hasStarted: boolean }
   /** The program does not keep to the protocol, and was ended. */
   | { readonly type: "broken"; readonly message: string }
-  | { readonly type: "aborted" };
+  | {
+      readonly type: "aborted";
+      /** The step that ended its program, and how the program ended. Absent without a process of ours. */
+      readonly process?: ProcessEnd;
+    };
 
 /** Whether a message reached the agent, and how. */
 export type Delivery = "injected" | "rejected";

@@ -13,8 +13,9 @@ import type { AgentLimit } from "./limits/agent-limit.ts";
 import { limitTask } from "./limits/limit-task.ts";
 import { askAboutLosses, askToStartAfresh } from "./receipt/lost-session.ts";
 import { PermissionQuestions, type QuestionParts } from "./questions/permission-questions.ts";
-import { answerText, cutOffText } from "./turn-texts.ts";
+import { answerText, cutOffText, stopText } from "./turn-texts.ts";
 import { INTERRUPT, Messages, News, nextRequest, readInput, STEER } from "./turn-messages.ts";
+import { endCancelled } from "./stopping/cancelled-session.ts";
 import { lateText, WayBackCalls } from "./way-back/way-back-calls.ts";
 import { isQuestion } from "./way-back/way-back-tools.ts";
 import { afterCutOff, type RestoreReceipt } from "./receipt/restore-receipt.ts";
@@ -37,7 +38,6 @@ const CUT_OFFS_MAX = 5;
 const PREPARE_RETRY: RetryPolicy = {
   nonRetryable: ["program_missing", "version_unsupported", "file_not_found", "invalid_input", "conflict"],
 };
-const INTERRUPTED = "(The user interrupted the turn.)";
 
 type Context = AgentContext<unknown, ExternalState>;
 type Turn = TurnResult<ExternalState, string>;
@@ -72,27 +72,9 @@ export class ExternalAgentTurn {
     try {
       return await this.#take();
     } catch (error) {
-      if (CancelledError.is(error)) await this.#endRemote();
+      if (CancelledError.is(error)) await endCancelled(this.#ctx, this.#state, this.#parts, this.#entries);
       throw error;
     }
-  }
-
-  /** The session is cancelled, and its work at another place with it. */
-  async #endRemote(): Promise<void> {
-    const { protocol } = this.#parts;
-    const { intent } = this.#state;
-    if (intent === null || protocol.endRemote === undefined) return;
-    // The id of the remote work may be in a report that was not taken yet.
-    for (const { payload } of this.#ctx.drainSignals<StoredReport>(REPORT_SIGNAL))
-      this.#entries?.take(payload);
-    const boundId = this.#entries?.boundId ?? this.#state.boundId;
-    if (boundId === null) return;
-    const session = { intent, boundId };
-    await this.#ctx
-      .cleanup((ctx) => ctx.run("end_remote", () => protocol.endRemote?.(session)))
-      .catch((error: unknown) => {
-        if (!HoldfastError.is(error)) throw error; // The remote work may have ended.
-      });
   }
 
   async #take(): Promise<Turn> {
@@ -160,6 +142,7 @@ export class ExternalAgentTurn {
     const ctx = this.#ctx;
     const { mode, prompt, keepAliveMs, boundId, receipt } = this.#state;
     const { tokens, costMicroUsd } = ctx.remainingBudget();
+    const restarts = this.#parts.protocol.capabilities().steer === "restart";
     const limits = { tokensLeft: tokens ?? null, costMicroUsdLeft: costMicroUsd ?? null };
     const questions = new PermissionQuestions(ctx, this.#parts, { ...this.#state, folder: intent.folder });
     const agents = this.#parts.startable(intent);
@@ -169,7 +152,7 @@ export class ExternalAgentTurn {
       call: (event) => calls.take(event),
     });
     this.#entries = entries;
-    const messages = new Messages(ctx, this.#parts.live);
+    const messages = new Messages(ctx, this.#parts.live, restarts);
     const work: Work = { intent, entries, messages, questions, calls };
     const ended = ctx
       .scheduleTask(this.#parts.task, {
@@ -231,9 +214,10 @@ export class ExternalAgentTurn {
       case "unknown_session":
         return this.#startAfresh(intent);
       case "aborted":
-        return work.messages.isInterrupted
-          ? this.#wait(work, INTERRUPTED)
-          : this.#afterCutOff("its turn was cancelled by the program", work);
+        if (work.messages.isInterrupted)
+          return this.#wait(work, `(The user interrupted the turn.${stopText(name, end)})`);
+        if (await work.messages.hasRestarted()) return this.#continueAfter(work, RESTARTED, 0);
+        return this.#afterCutOff("its turn was cancelled by the program", work);
       case "died":
         if (this.#state.mode === "start" && /already in use/i.test(end.message))
           return this.#continueAfter(work, CUT_OFF, this.#state.cutOffs + 1);
@@ -406,6 +390,7 @@ export class ExternalAgentTurn {
 const prices = modelPrices();
 const UNKNOWN_USAGE: TokenUsage = { model: "unknown", inputTokens: 0, outputTokens: 0 };
 const CUT_OFF = "Your previous turn was cut off before it ended.";
+const RESTARTED = "Your previous turn was interrupted, because the user has sent a message.";
 const SUSPENDED = "Your previous turn was ended while it waited for a person.";
 const LIMITED = "Your previous turn was ended by a limit of your account, which has passed.";
 /** How often in a row a limit is waited for without a person. */

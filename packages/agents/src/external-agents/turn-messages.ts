@@ -3,7 +3,7 @@
 import type { AgentContext } from "@holdfast/runtime";
 
 import { FEEDBACK_SIGNALS, feedbackText } from "../model-loop/feedback.ts";
-import type { LiveTurns } from "./turn-task.ts";
+import type { LiveTurns, MessageReceipt } from "./turn-task.ts";
 
 /** The signals of a conversation are those of the model loop. */
 const NEXT_INPUT = "next_input";
@@ -61,24 +61,27 @@ export class Messages {
   isInterrupted = false;
   readonly #ctx: Context;
   readonly #live: LiveTurns;
-  readonly #steered: Promise<string | undefined>[] = [];
+  readonly #restarts: boolean;
+  readonly #steered: Promise<{ readonly text: string; readonly receipt: MessageReceipt }>[] = [];
 
-  constructor(ctx: Context, live: LiveTurns) {
+  /** @param restarts whether a turn that does not take a message is interrupted for it. */
+  constructor(ctx: Context, live: LiveTurns, restarts: boolean) {
     this.#ctx = ctx;
     this.#live = live;
+    this.#restarts = restarts;
   }
 
   steer(text: string): void {
     this.#ctx.appendEntry({ role: "user", content: text });
-    const given = this.#ctx.run(
+    const given = this.#ctx.run<MessageReceipt>(
       "steer",
-      async ({ sessionId }) => (await this.#live.get(sessionId)?.agent.steer(text)) ?? "rejected",
+      async ({ sessionId }) => (await this.#live.get(sessionId)?.steer(text, this.#restarts)) ?? "rejected",
       { retry: { maxAttempts: 1 } },
     );
     this.#steered.push(
       given.then(
-        (delivery) => (delivery === "injected" ? undefined : text),
-        () => text,
+        (receipt) => ({ text, receipt }),
+        () => ({ text, receipt: "rejected" as const }),
       ),
     );
   }
@@ -91,9 +94,15 @@ export class Messages {
       .then(undefined, () => {});
   }
 
+  /** Whether the turn was interrupted for a message. */
+  async hasRestarted(): Promise<boolean> {
+    return (await Promise.all(this.#steered)).some(({ receipt }) => receipt === "restarted");
+  }
+
   /** The texts that did not reach the program in its turn. */
   async undelivered(): Promise<readonly string[]> {
-    return (await Promise.all(this.#steered)).filter((text) => text !== undefined);
+    const steered = await Promise.all(this.#steered);
+    return steered.filter(({ receipt }) => receipt !== "injected").map(({ text }) => text);
   }
 }
 

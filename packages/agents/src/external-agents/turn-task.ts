@@ -10,12 +10,13 @@
 //   turn-task-9. The program and the rights of a turn are the choice of this machine and not of the record (`own-intent.ts`).
 //   turn-task-6. A turn that has used four fifths of the rest of its budget is told so once, where its agent takes a message.
 
-import { HoldfastError, toError, type TokenUsage } from "@holdfast/core";
+import { join } from "node:path";
+import { HoldfastError, toError } from "@holdfast/core";
 import { defineTask, type TaskContext } from "@holdfast/runtime";
 import { isUrgentAbort } from "@holdfast/runtime/internal";
 
-import { modelPrices } from "../models/prices.ts";
 import type {
+  Delivery,
   ExternalAgent,
   ExternalAgentProtocol,
   ExternalEnd,
@@ -27,9 +28,11 @@ import { boundedEnd, boundedEvent } from "./bounded-events.ts";
 import { PendingCalls, type SessionCallEvent } from "./way-back/pending-calls.ts";
 import { openWayBack, type CallResult } from "./way-back/way-back.ts";
 import { isQuestion, wayBackTools } from "./way-back/way-back-tools.ts";
+import { BudgetFence } from "./limits/budget-fence.ts";
 import { limitOf, type AgentLimit } from "./limits/agent-limit.ts";
 import { turnCost } from "./limits/turn-cost.ts";
 import { takeOwnIntent, type OwnPlace, type OwnRights } from "./intent/own-intent.ts";
+import { OWN_ID, pruneRawLines, RawLines, type RawReference } from "./raw/raw-lines.ts";
 import { checkReceipt, takeReceipt, type ReceiptPlace } from "./receipt/read-receipt.ts";
 import { differencesText, type RestoreReceipt } from "./receipt/restore-receipt.ts";
 
@@ -62,6 +65,8 @@ export interface TurnOutput {
   /** turn-task-4. */
   readonly isSuspended: boolean;
   readonly reports: number;
+  /** The lines of the program, which are kept on the machine of the turn. */
+  readonly raw?: RawReference;
   /** Taken where the turn ended in order. */
   readonly receipt?: RestoreReceipt;
   /** The turn ended by a limit of the agent's account. */
@@ -81,12 +86,16 @@ const REPORT_CHARS = 256 * 1024;
 /** The turns at work in this process, by session. */
 export type LiveTurns = Map<string, LiveTurn>;
 
+/** The receipt for a message to a turn at work. A message that was not taken is the next prompt. */
+export type MessageReceipt = Delivery | "restarted";
+
 /** A turn at work. It ends itself when a question waits for too long (turn-task-4). */
 export class LiveTurn {
   readonly agent: ExternalAgent;
   isSuspended = false;
   readonly #keepAliveMs: number;
   readonly #calls: PendingCalls;
+  #hasStarted = false;
   readonly #open = new Map<string, NodeJS.Timeout>();
 
   constructor(agent: ExternalAgent, keepAliveMs: number, calls: PendingCalls) {
@@ -96,9 +105,21 @@ export class LiveTurn {
   }
 
   note(event: ExternalEvent | SessionCallEvent): void {
+    if (event.type === "session_started") this.#hasStarted = true;
     if (event.type === "permission_withdrawn") this.#forget(event.requestId);
     if (event.type === "permission_request") this.#await(event.request.requestId);
     if (event.type === "session_call" && isQuestion(event.call)) this.#await(`call ${event.callId}`);
+  }
+
+  /**
+   * Gives a message to the agent.
+   *
+   * @param restarts whether a turn that does not take it is interrupted. A program that has opened no session yet is left alone.
+   */
+  async steer(text: string, restarts: boolean): Promise<MessageReceipt> {
+    const delivery = await this.agent.steer(text);
+    if (delivery === "injected" || !restarts || !this.#hasStarted || this.isSuspended) return delivery;
+    return (await this.agent.abort()).type === "aborted" ? "restarted" : "rejected";
   }
 
   /** @returns whether the answer reached the agent. */
@@ -158,7 +179,7 @@ export function turnTask(place: TurnPlace) {
 }
 
 /** The id of the agent's session and not of ours, which a user may choose twice. */
-function tagOf({ agentSessionId }: ExternalIntent): string {
+export function tagOf({ agentSessionId }: ExternalIntent): string {
   return `external:${agentSessionId}`;
 }
 
@@ -188,9 +209,11 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
     (call, gone) => calls.carryOut(call, gone),
     wayBackTools(startsAgents(intent)),
   );
+  const lines = openRawLines(place.mirrors, request);
+  const listening = lines === undefined ? {} : { onLine: (line: string) => lines.add(line) };
   const { costMicroUsdLeft } = request;
   const fenced = costMicroUsdLeft === null ? {} : { costMicroUsdMax: costMicroUsdLeft };
-  const turn = { intent, boundId, prompt: checked.prompt, tag, wayBack, ...fenced };
+  const turn = { intent, boundId, prompt: checked.prompt, tag, wayBack, ...fenced, ...listening };
   const begun = mode === "start" ? protocol.start(turn) : protocol.resume(turn);
   const agent = await begun.catch((error: unknown) => {
     wayBack.close();
@@ -236,12 +259,14 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
     const count = await reports.end();
     signal.throwIfAborted();
     const limit = limitOf(end, Date.now());
+    const raw = lines?.end();
     const turnOutput = {
       end,
       isOverBudget: fence.isReached,
       isSuspended: turnAtWork.isSuspended,
       reports: count,
       ...(limit === undefined ? {} : { limit }),
+      ...(raw === undefined ? {} : { raw }),
     };
     if (!IN_ORDER.includes(end.type)) return turnOutput;
     const receipt = await takeReceipt(place, { intent, boundId: bound }, request.receipt ?? null);
@@ -253,6 +278,18 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
     wayBack.close();
     if (live.get(sessionId) === turnAtWork) live.delete(sessionId);
   }
+}
+
+function openRawLines(mirrors: string | undefined, { intent, mode }: TurnRequest): RawLines | undefined {
+  const folder = rawLinesFolder(mirrors);
+  if (folder === undefined || !OWN_ID.test(intent.agentSessionId)) return undefined;
+  if (mode === "start") pruneRawLines(folder);
+  return new RawLines(folder, intent.agentSessionId);
+}
+
+/** The folder for the lines of programs, beside the copies of their session files. */
+export function rawLinesFolder(mirrors: string | undefined): string | undefined {
+  return mirrors === undefined ? undefined : join(mirrors, "raw");
 }
 
 /** Ends after which the program had time to store its session. */
@@ -282,54 +319,9 @@ async function check(
 }
 
 const CHANGED = "Since your last turn this has changed, and not by you:";
-const prices = modelPrices();
 
 const WRAP_UP =
   "The budget of this session is nearly used up. Finish the step that you are in, leave the work in order, and answer with what is done and what is left.";
-/** The part of the budget that is left when the agent is told (turn-task-6). */
-const NEAR = 0.2;
-
-/** turn-task-5, turn-task-6. */
-class BudgetFence {
-  isReached = false;
-  #isNear = false;
-  #tokens: number;
-  #cost: number;
-  #used: SessionCallEvent["used"] = { tokens: 0, costMicroUsd: 0 };
-  readonly #nearTokens: number;
-  readonly #nearCost: number;
-  readonly #on: { onNear(): void; onReached(): void };
-
-  constructor({ tokensLeft, costMicroUsdLeft }: TurnRequest, on: { onNear(): void; onReached(): void }) {
-    this.#tokens = tokensLeft ?? Infinity;
-    this.#cost = costMicroUsdLeft ?? Infinity;
-    this.#nearTokens = (tokensLeft ?? 0) * NEAR;
-    this.#nearCost = (costMicroUsdLeft ?? 0) * NEAR;
-    this.#on = on;
-  }
-
-  /** The use of the turn so far. */
-  get used(): SessionCallEvent["used"] {
-    return this.#used;
-  }
-
-  use(usage: TokenUsage): void {
-    const tokens = usage.inputTokens + usage.outputTokens;
-    const cost = prices(usage) ?? 0;
-    this.#used = { tokens: this.#used.tokens + tokens, costMicroUsd: this.#used.costMicroUsd + cost };
-    this.#tokens -= tokens;
-    this.#cost -= cost;
-    if (this.isReached) return;
-    if (this.#tokens <= 0 || this.#cost <= 0) {
-      this.isReached = true;
-      return this.#on.onReached();
-    }
-    if (this.#isNear || (this.#tokens > this.#nearTokens && this.#cost > this.#nearCost)) return;
-    this.#isNear = true;
-    this.#on.onNear();
-  }
-}
-
 /** turn-task-2. Stores events in their order, several in one signal while the storage is busy. */
 class Reports {
   readonly #task: TaskContext;

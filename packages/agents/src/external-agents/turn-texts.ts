@@ -1,6 +1,9 @@
 // The texts about a turn that was cut off, for the prompt of the next one (`cutOffText`, `answerText`). Pure.
 
+import { describeProcessEnd, type StopMeans } from "@holdfast/runtime/internal";
+
 import type { OpenCall } from "./event-entries.ts";
+import type { ExternalEnd } from "./external-agent-protocol.ts";
 import type { LateAnswer } from "./questions/permission-questions.ts";
 
 const CALL_CHARS = 500;
@@ -27,6 +30,24 @@ export function answerText({ request: { tool, input, form }, answer }: LateAnswe
   return answer.input === undefined
     ? `You asked for this call, which was not carried out. A person has allowed it, once: ${call}`
     : `You asked for this call, which was not carried out: ${call}\nA person has allowed this one in its place, once: ${callText(tool, answer.input)}`;
+}
+
+const MEANS: Readonly<Record<StopMeans, string>> = {
+  request: "a request",
+  SIGTERM: "SIGTERM",
+  SIGKILL: "SIGKILL",
+};
+
+/** How the program of an aborted turn ended, as a sentence behind another. Empty without a process of ours. */
+export function stopText(
+  name: string,
+  { process }: Extract<ExternalEnd, { readonly type: "aborted" }>,
+): string {
+  if (process === undefined) return "";
+  if (process.type !== "stopped")
+    return ` ${name} ended before it was stopped: ${describeProcessEnd(process)}.`;
+  const { means, exit } = process;
+  return ` ${name} was stopped by ${MEANS[means]}: ${exit === undefined ? "its exit was not seen" : describeProcessEnd(exit)}.`;
 }
 
 function callText(name: string, input: OpenCall["input"]): string {

@@ -44,6 +44,8 @@ export interface ExternalAgentSubject {
     readonly dieAfter: (home: string, messages: number | undefined) => void;
     /** Makes the program open another session than the one that is resumed. */
     readonly openAnother: (home: string) => void;
+    /** Makes the program repeat the history of a session that it resumes. */
+    readonly repeatHistory?: (home: string) => void;
   };
 }
 
@@ -109,12 +111,17 @@ export function externalAgentConformance({ make, prompts, faults, unfit = {} }: 
   // external-agent-protocol-4. An agent that cannot resume opens no other session.
   const resumed = { type: make("/").capabilities().resume === "id" ? "answered" : "unknown_session" };
 
+  const killed = {
+    process: { type: "stopped", means: "SIGKILL", exit: { type: "signal", signal: "SIGKILL" } },
+  };
+
   describe(`external agent: ${make("/").name}`, { timeout: SLOW_MS }, () => {
     test("external-agent-protocol-1: a session is resumed by the id that the caller or the agent chose", async () => {
       const agent = await start(prompts.answer);
       eventsOf(agent);
       expect(await agent.ended).toMatchObject({ type: "answered" });
       protocol = make(base); // As another process would.
+      faults?.repeatHistory?.(base);
       const next = await resume(prompts.answer);
       const events = eventsOf(next);
       const end = await next.ended;
@@ -199,7 +206,7 @@ export function externalAgentConformance({ make, prompts, faults, unfit = {} }: 
       async () => {
         const agent = await start(prompts.hang);
         await eventOf(agent, "tool_call");
-        expect(await agent.abort()).toEqual({ type: "aborted" });
+        expect(await agent.abort()).toMatchObject({ type: "aborted" });
         expect(left()).toEqual([]);
         expect(await (await resume(prompts.answer)).ended).toMatchObject(resumed);
       },
@@ -212,7 +219,7 @@ export function externalAgentConformance({ make, prompts, faults, unfit = {} }: 
       const agent = await start(prompts.ignoreSignals!);
       await eventOf(agent, "tool_call");
       while (left().length < 2) await delay(20);
-      expect(await agent.abort()).toEqual({ type: "aborted" });
+      expect(await agent.abort()).toMatchObject({ type: "aborted", ...killed });
       expect(left()).toEqual([]);
     });
 

@@ -36,13 +36,14 @@ import type { AgentProfile } from "../agent-files/agent-record.ts";
 import { PI } from "../external-agents/pi/pi-agent.ts";
 import { modelPrices } from "../models/prices.ts";
 
-export type FakeName = "claude-code" | "codex" | "pi" | "opencode";
+export type FakeName = "claude-code" | "codex" | "pi" | "opencode" | "gemini";
 
 const FAKES = {
   "claude-code": { program: "claude", source: "fake-claude.mjs" },
   codex: { program: "codex", source: "fake-codex.mjs" },
   pi: { program: "pi", source: "fake-pi.mjs" },
   opencode: { program: "opencode", source: "fake-acp.mjs" },
+  gemini: { program: "gemini", source: "fake-acp.mjs" },
 };
 
 /** An entry of the conversation. */
@@ -98,6 +99,16 @@ export class ExternalSession {
     input: Readonly<Record<string, unknown>> = {},
     options: StartOptions = {},
   ): Promise<Session> {
+    await this.begin(text, input, options);
+    return this.rest();
+  }
+
+  /** Begins a conversation. */
+  async begin(
+    text: string,
+    input: Readonly<Record<string, unknown>> = {},
+    options: StartOptions = {},
+  ): Promise<void> {
     const agent = externalAgent(this.protocol, {
       folder: this.folder,
       permissionModes: ["default", "acceptEdits", "plan"],
@@ -105,7 +116,6 @@ export class ExternalSession {
       mirrors: join(this.home, "mirrors"),
     });
     this.#handle = await this.#runtime.start(agent, { text, conversation: true, ...input }, options);
-    return this.rest();
   }
 
   /** The next request of the conversation. */
@@ -138,7 +148,7 @@ export class ExternalSession {
     for (;;) {
       const session = await this.handle.session();
       const { status } = session;
-      if (["completed", "failed", "paused"].includes(status)) return session;
+      if (["completed", "failed", "cancelled", "paused"].includes(status)) return session;
       if (this.#isWaiting && ["waiting", "input_required"].includes(status)) return session;
       await delay(10);
     }
@@ -166,6 +176,19 @@ export class ExternalSession {
     const records = await this.#storage.reader.journal(this.handle.sessionId, 0, 10_000);
     return records.flatMap((record) =>
       record.type === "task_completed" && record.usage !== undefined ? record.usage : [],
+    );
+  }
+
+  /** The receipts for messages to the program at work. */
+  async receipts(): Promise<readonly unknown[]> {
+    const records = await this.#storage.reader.journal(this.handle.sessionId, 0, 10_000);
+    const steers = new Set(
+      records.flatMap((record) =>
+        record.type === "schedule_task" && record.kind === "steer" ? record.id : [],
+      ),
+    );
+    return records.flatMap((record) =>
+      record.type === "task_completed" && steers.has(record.task) ? decodeJson(record.payload) : [],
     );
   }
 

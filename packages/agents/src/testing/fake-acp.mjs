@@ -1,12 +1,12 @@
 // A program that speaks the Agent Client Protocol, version 1, as OpenCode and Gemini CLI were observed to, for tests. Each word of the prompt's
-// last line is an act. It stores its sessions in $HOME/.acp. It is steered where $HOME/steered is there.
+// last line is an act. It stores its sessions in $HOME/.acp.
 
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { PLANS } from "./fake-acts.mjs";
+import { atGate, beStubborn, fault, PLANS, resumedId, writeMessage } from "./fake-acts.mjs";
 import { inputOf, sessionTools } from "./fake-session-tools.mjs";
 
 const { HOME = "/" } = process.env;
@@ -18,11 +18,10 @@ const sessions = join(HOME, ".acp");
 mkdirSync(sessions, { recursive: true });
 appendFileSync(join(HOME, "acp.log"), `${JSON.stringify(process.argv.slice(2))}\n`);
 
-const write = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+const write = (message) => writeMessage({ jsonrpc: "2.0", ...message });
 const fileOf = (id) => join(sessions, id);
 let sessionId;
 let servers = [];
-let steered = () => {};
 let cancel = () => {};
 let requests = 0;
 const waiting = new Map();
@@ -129,8 +128,23 @@ async function act(word) {
       appendFileSync(join(HOME, "pids"), `${process.pid}\n${daemon.pid}\n`);
       return new Promise(() => setInterval(() => {}, 1_000));
     }
-    case "steer":
-      return say(await new Promise((resolve) => (steered = resolve)));
+    case "gate":
+      return atGate(value);
+    case "stubborn": {
+      const mark = join(HOME, "was-stubborn");
+      if (existsSync(mark)) return undefined;
+      writeFileSync(mark, "");
+      const rawInput = { command: "sleep 1000" };
+      update({
+        sessionUpdate: "tool_call",
+        toolCallId,
+        title: "bash",
+        kind: "execute",
+        status: "in_progress",
+        rawInput,
+      });
+      return beStubborn();
+    }
     case "cancelled":
       cancel();
       return new Promise(() => {});
@@ -179,8 +193,8 @@ const configOptions = () =>
 const METHODS = {
   initialize: () => ({
     protocolVersion: 1,
-    _meta: { steering: { supported: existsSync(join(HOME, "steered")) } },
     agentCapabilities: { loadSession: true, sessionCapabilities: {} },
+    ...(fault("steering") === undefined ? {} : { _meta: { steering: { supported: true } } }),
     agentInfo: { name: "fake", version: "1.18.33" },
   }),
   "session/new": (params) => {
@@ -195,18 +209,19 @@ const METHODS = {
     if (!existsSync(fileOf(sessionId))) throw new Error("no such session");
     // The history is repeated, as the protocol says.
     if (readFileSync(fileOf(sessionId), "utf8") !== "") say("An old answer.");
+    sessionId = resumedId(sessionId);
     return { configOptions: configOptions() };
   },
   "session/set_config_option": ({ configId, value }) => {
     chosen[configId.slice("own-".length)] = value;
     return { configOptions: configOptions() };
   },
-  "_session/steering": (params) => {
-    steered(params.prompt[0].text);
-    return { outcome: "injected" };
-  },
   "session/prompt": prompt,
   "session/cancel": () => cancel(),
+  "_session/steering": (params) => {
+    say(`You say: ${params.prompt[0].text}`);
+    return { outcome: "injected" };
+  },
 };
 
 createInterface({ input: process.stdin })

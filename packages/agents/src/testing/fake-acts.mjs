@@ -9,7 +9,7 @@ import { inputOf } from "./fake-session-tools.mjs";
 
 const { HOME = "/" } = process.env;
 const never = () => new Promise(() => setInterval(() => {}, 1_000));
-const fault = (name) =>
+export const fault = (name) =>
   existsSync(join(HOME, name)) ? readFileSync(join(HOME, name), "utf8").trim() : undefined;
 
 let written = 0;
@@ -154,13 +154,10 @@ async function act(
       appendFileSync(join(HOME, "pids"), `${process.pid}\n${daemon.pid}\n`);
       return never();
     }
-    case "stubborn": // Hangs, and nothing but SIGKILL ends it.
+    case "stubborn":
       if (!once(word)) return undefined;
-      process.on("SIGTERM", () => {});
-      process.stdin.removeAllListeners("end");
       call("shell", { command: "sleep 1000" });
-      spawn("sleep", ["1000"], { detached: true, stdio: "ignore" });
-      return never();
+      return beStubborn();
     case "limit": // Once; the value says how long from now it lasts, in seconds.
       return once(word) ? fail("quota", Math.floor(Date.now() / 1_000) + Number(value)) : undefined;
     case "logged-out":
@@ -180,6 +177,15 @@ async function act(
     default:
       return undefined;
   }
+}
+
+/** Hangs with a process outside of the group, reads nothing more, and nothing but SIGKILL ends it. */
+export async function beStubborn() {
+  process.on("SIGTERM", () => {});
+  await new Promise((resolve) => setTimeout(resolve, 100)); // The messages before are written.
+  const daemon = spawn("sleep", ["1000"], { detached: true, stdio: "ignore" });
+  appendFileSync(join(HOME, "pids"), `${process.pid}\n${daemon.pid}\n`);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
 }
 
 /** Arrives at a gate, and waits until the file `open-N` with its number is there. The file `gates` has all arrivals. */

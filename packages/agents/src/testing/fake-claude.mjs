@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { atGate, CHOICES, FORM, PLANS } from "./fake-acts.mjs";
+import { atGate, beStubborn, CHOICES, fault, FORM, PLANS, resumedId, writeMessage } from "./fake-acts.mjs";
 import { inputOf, sessionTools } from "./fake-session-tools.mjs";
 
 const { HOME = "/", FAKE_CLAUDE_VERSION = "2.1.329" } = process.env;
@@ -35,7 +35,9 @@ appendFileSync(
   `${JSON.stringify({ args, env: Object.keys(process.env), cwd: process.cwd() })}\n`,
 );
 
-const say = (message) => process.stdout.write(`${JSON.stringify({ ...message, session_id: id })}\n`);
+/** The id that it writes. */
+const writtenId = resumeId === undefined ? id : resumedId(id);
+const say = (message) => writeMessage({ ...message, session_id: writtenId });
 const store = (line) => {
   mkdirSync(sessions, { recursive: true });
   appendFileSync(file, `${JSON.stringify(line)}\n`);
@@ -223,6 +225,10 @@ async function act(word) {
       appendFileSync(join(HOME, "pids"), `${process.pid}\n${daemon.pid}\n`);
       return never();
     }
+    case "stubborn":
+      if (!once(word)) return undefined;
+      toolCall("Bash", { command: "sleep 1000" });
+      return beStubborn();
     case "forget": // Dies before its session is on the disk.
       return undefined;
     case "garbage":
@@ -306,6 +312,10 @@ async function work(prompt) {
   // The request stands in the last line of a request to continue.
   const words = prompt.split("\n").at(-1).split(" ");
   if (words.includes("exit")) await act("exit");
+  if (resumeId !== undefined && fault("repeat-history") !== undefined) {
+    assistant({ type: "text", text: "An old answer." });
+    toolResult(toolCall("Write", { file_path: "old.txt", content: "x" }), "an old result");
+  }
   say({
     type: "system",
     subtype: "init",

@@ -18,6 +18,7 @@ import {
   takeProfile,
   type AgentPlaces,
   type ChosenProgram,
+  type ExternalAgentCapabilities,
   type ExternalAgentProtocol,
 } from "@holdfast/agents";
 import { HoldfastError } from "@holdfast/core";
@@ -116,7 +117,7 @@ function modesOf(name: string): readonly [string, ...string[]] {
 }
 
 /** The folder for copies of the programs' own files. */
-function mirrorsOf({ trustFile }: Pick<AgentPlaces, "trustFile">): string {
+export function mirrorsOf({ trustFile }: Pick<AgentPlaces, "trustFile">): string {
   return join(dirname(trustFile), "external-sessions");
 }
 
@@ -146,7 +147,7 @@ async function findProgram(name: string, io: Pick<Io, "cwd" | "env">): Promise<E
     const { resume, steer, usage } = protocol.capabilities();
     const abilities = [
       resume === "none" ? "sessions end with their process" : "resumes sessions",
-      steer === "none" ? "takes no message while it works" : "takes messages while it works",
+      MESSAGES[steer],
       usage === "none" ? "reports no usage" : `reports usage per ${usage}`,
     ];
     return { name, status: "ready", found: `${name} ${version} (${abilities.join(", ")})` };
@@ -159,6 +160,12 @@ async function findProgram(name: string, io: Pick<Io, "cwd" | "env">): Promise<E
     return { name, status: "refused", found, ...(fix === undefined ? {} : { fix }) };
   }
 }
+
+const MESSAGES: Readonly<Record<ExternalAgentCapabilities["steer"], string>> = {
+  inject: "takes messages while it works",
+  restart: "is interrupted for a message",
+  none: "takes no message while it works",
+};
 
 export function installedAgents(io: Pick<Io, "cwd" | "env">): InstalledAgents {
   return new InstalledAgents(installedAgentsFolder(io));

@@ -38,6 +38,9 @@ test("run claude-code works in the current folder, and its conversation reads as
   const logs = (await run("logs", "s")).stdout;
   expect(logs).toContain('assistant: Write {"file_path":"a.txt","content":"x"}');
   expect(logs).toContain("Done: think write:a.txt");
+  const raw = (await run("logs", "s", "--raw")).stdout.trimEnd().split("\n");
+  const types = raw.map((line) => (JSON.parse(line) as { readonly type: string }).type);
+  expect([types[0], types.at(-1)]).toEqual(["system", "result"]);
 });
 
 test(
@@ -53,6 +56,9 @@ test(
     const recorded = JSON.stringify((await project.shown("s")).entries);
     expect(recorded).toContain("ANTHROPIC_API_KEY");
     expect(recorded).not.toContain(ANTHROPIC_KEY);
+    const raw = (await run("logs", "s", "--raw")).stdout;
+    expect(raw).toContain("ANTHROPIC_API_KEY");
+    expect(raw).not.toContain(ANTHROPIC_KEY);
   },
 );
 
@@ -94,7 +100,7 @@ test(
     await running.says("You say: hurry");
     await running.says("the message joined the turn that is under way");
     expect((await run("signal", "s", "interrupt")).code).toBe(0);
-    await running.says("(The user interrupted the turn.)");
+    await running.says("(The user interrupted the turn. claude-code was stopped by a request: exit code 0.)");
     expect(project.hanging()).toEqual([]);
     expect((await run("signal", "s", "next_input", '"write:b.txt"')).code).toBe(0);
     await running.says("Done: write:b.txt");
@@ -202,6 +208,17 @@ describe("a cut-off turn", () => {
       expect(text.match(/"toolCallId"/g)?.length).toBe(text.match(/"toolCalls":\[\{/g)?.length);
     },
   );
+
+  test("a cancel after kill -9 ends what was left running, and then the session", ofCampaign, async () => {
+    const first = start(["run", "claude-code", "write:a.txt hang", "--session", "s"]);
+    await project.hangs("s");
+    first.kill("SIGKILL");
+    await first.finished;
+    expect(project.hanging()).toHaveLength(2);
+    expect((await run("cancel", "s")).code).toBe(0);
+    expect((await project.shown("s")).status).toBe("cancelled");
+    expect(project.hanging()).toEqual([]);
+  });
 
   test("a program that dies in its turn is resumed without a person", ofCampaign, async () => {
     const { code, stderr } = await run("run", "claude-code", "die", "--session", "s");

@@ -85,7 +85,7 @@ test(
 
 test("a session that is cancelled after kill -9 cancels its remote task on its next drive", async () => {
   const first = project.startHere(["run", "remote.ts", "hang", "--session", "s"]);
-  await first.says("▸");
+  while (remote.states().length === 0) await delay(20);
   await delay(500); // The id of the task is stored with the next report.
   first.kill("SIGKILL");
   await first.finished;

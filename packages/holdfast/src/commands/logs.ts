@@ -7,17 +7,19 @@ const AWAY_MS = 1_000;
 export const logs: Command = {
   name: "logs",
   summary: "Show everything that a session did, from its journal",
-  usage: "logs ID|--last [--follow]",
+  usage: "logs ID|--last [--follow|--raw]",
   description:
     "Every line is numbered by its position in the journal, which never changes. With --json each event is one line of JSON, and " +
     "the result of a session that has ended is the last one.",
   options: {
     last: { help: "the newest session" },
+    raw: { help: "the lines that the program of an external agent has written, as this machine keeps them" },
     follow: { help: "stay and show new records until the session ends", short: "f" },
   },
   examples: [
     ["logs ses_019a", "what it did so far"],
     ["logs ses_019a -f", "and what it does next, from another terminal"],
+    ["logs ses_019a --raw | jq .type", "the messages of the program of an external agent, turn by turn"],
     ["logs ses_019a --json | jq 'select(.type == \"task_failed\")'", "for programs"],
   ],
 
@@ -28,11 +30,13 @@ export const logs: Command = {
     const { cancelledLine, eventLine, endLine } = await import("../view/event-line.ts");
     const { localTime } = await import("../frame/plain-text.ts");
     const { resultOf } = await import("../view/session-end.ts");
+    const { showRawLines } = await import("../ask/show-raw-lines.ts");
     const { watchElsewhere } = await import("../view/moved-session.ts");
     const { noteUnstored } = await import("../view/describe-session.ts");
     return withReaderOfMeant(findDatabase(args, io), args, logs.usage, async (found, reader) => {
       noteUnstored(found, io);
       const { sessionId } = found;
+      if (args.has("raw")) return showRawLines(reader, sessionId, args.has("follow"), io);
       const tail = new JournalTail(reader, sessionId);
       const now = Date.now();
       let at = "";

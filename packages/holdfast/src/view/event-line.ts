@@ -8,6 +8,16 @@ import { errorLine, moment, questionLines, signalText, statusText } from "./desc
 import type { JournalEvent } from "./journal-events.ts";
 import { duration, plainLine } from "../frame/plain-text.ts";
 
+/** The end of a turn of an external agent, in the output of its task. */
+interface StoppedEnd {
+  readonly type: string;
+  readonly process?: {
+    readonly type: string;
+    readonly means: string;
+    readonly exit?: { readonly type: string; readonly exitCode?: number; readonly signal?: string };
+  };
+}
+
 const TEXT_CHARS = 500;
 const ROLE_CHARS = 120;
 
@@ -25,7 +35,7 @@ export function eventLine(
       return paint.dim(`${symbols.begin} ${kind}`);
     case "task_completed":
       if (isSteerReceipt(event)) return receiptLine(event.output, look);
-      return `${paint.green(symbols.done)} ${kind}${paint.dim(took(event))}`;
+      return `${paint.green(symbols.done)} ${kind}${paint.dim(took(event))}${paint.dim(stopOf(event.output))}`;
     case "task_failed":
       return `${paint.red(symbols.failed)} ${kind}${paint.dim(took(event))}  ${paint.red(errorOf(event))}`;
     case "attempt_failed": {
@@ -112,16 +122,34 @@ export function eventLine(
   }
 }
 
-/** Whether a task has given a message to an external agent at work. */
-export function isSteerReceipt({ type, kind, output }: JournalEvent): boolean {
-  return type === "task_completed" && kind === "steer" && (output === "injected" || output === "rejected");
+/** The step that ended the program of an aborted turn. */
+function stopOf(output: unknown): string {
+  const { end } = (output ?? {}) as { readonly end?: StoppedEnd | null };
+  const { process } = end?.type === "aborted" ? end : {};
+  if (process?.type !== "stopped") return "";
+  const { means, exit } = process;
+  const how = exit?.type === "exit" ? `exit code ${exit.exitCode}` : (exit?.signal ?? "exit not seen");
+  return `  the program was stopped by ${means === "request" ? "a request" : means} (${how})`;
 }
 
-function receiptLine(delivery: unknown, { paint, symbols }: Look): string {
-  return delivery === "injected"
-    ? `${paint.green(symbols.done)} the message joined the turn that is under way`
-    : `${paint.yellow(symbols.wait)} the agent did not take the message in this turn; it is the next prompt`;
+/** Whether a task has given a message to an external agent at work. */
+export function isSteerReceipt({ type, kind, output }: JournalEvent): boolean {
+  return type === "task_completed" && kind === "steer" && RECEIPTS.has(output);
 }
+
+function receiptLine(receipt: unknown, { paint, symbols }: Look): string {
+  switch (receipt) {
+    case "injected":
+      return `${paint.green(symbols.done)} the message joined the turn that is under way`;
+    case "restarted":
+      return `${paint.green(symbols.again)} the turn was interrupted for the message; it begins the next one`;
+    default:
+      return `${paint.yellow(symbols.wait)} the agent did not take the message in this turn; it is the next prompt`;
+  }
+}
+
+/** The receipts for messages to an external agent at work. */
+const RECEIPTS: ReadonlySet<unknown> = new Set(["injected", "restarted", "rejected"]);
 
 /** By this command a minimal session became persistent. */
 function persistsOf({ persists }: JournalEvent, { paint }: Look): string {

@@ -14,6 +14,9 @@ export function isUrgentAbort(signal: AbortSignal): boolean {
 /** The last means that a stop needed: the request of the caller, or a signal. */
 export type StopMeans = "request" | "SIGTERM" | "SIGKILL";
 
+/** How the program itself ended, also where it was stopped. */
+export type ProcessExit = Extract<ProcessEnd, { readonly type: "exit" | "signal" }>;
+
 /** Why a process ended. Only `exit` and `signal` were not decided by its supervisor. */
 export type ProcessEnd =
   | { readonly type: "exit"; readonly exitCode: number }
@@ -21,7 +24,13 @@ export type ProcessEnd =
   /** It was ended because its time was over. */
   | { readonly type: "timeout"; readonly timeoutMs: number }
   /** It was ended by `stop`, or by the abort of its signal (reason `aborted`). */
-  | { readonly type: "stopped"; readonly reason: string; readonly means: StopMeans }
+  | {
+      readonly type: "stopped";
+      readonly reason: string;
+      readonly means: StopMeans;
+      /** Absent for a process that the system did not report as ended. */
+      readonly exit?: ProcessExit;
+    }
   /** It closed its standard output, continued to run, and was ended. */
   | { readonly type: "output_closed" }
   /** It never ran. */

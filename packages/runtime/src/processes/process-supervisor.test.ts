@@ -89,11 +89,12 @@ for (const { way, namespaces, isPossible } of WAYS) {
       },
     );
 
+    const EXITED = { type: "exit", exitCode: 0 } as const;
     test.each([
       ["request", "read line; exit 0"],
       ["SIGTERM", "trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done"],
       ["SIGKILL", "trap '' TERM; echo ready; while :; do sleep 0.05; done"],
-    ] as const)("a stop tells that it needed %s", async (means, script) => {
+    ] as const)("a stop tells that it needed %s, and how the program ended", async (means, script) => {
       const ready = Promise.withResolvers<void>();
       const started = await start(means === "request" ? `echo ready; ${script}` : script, {
         input: "",
@@ -107,7 +108,8 @@ for (const { way, namespaces, isPossible } of WAYS) {
         ask: () => void started.write("shutdown\n"),
         askMs,
       });
-      const expected: ProcessEnd = { type: "stopped", reason: "no longer wanted", means };
+      const exit = means === "SIGKILL" ? ({ type: "signal", signal: "SIGKILL" } as const) : EXITED;
+      const expected: ProcessEnd = { type: "stopped", reason: "no longer wanted", means, exit };
       expect({ end, isTreeGone }).toEqual({ end: expected, isTreeGone: true });
     });
 

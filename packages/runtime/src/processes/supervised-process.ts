@@ -14,7 +14,13 @@ import { StringDecoder } from "node:string_decoder";
 
 import { OutputCapture } from "./output-capture.ts";
 import type { PidNamespace } from "./pid-namespace.ts";
-import { isUrgentAbort, notStarted, type ProcessEnd, type StopMeans } from "./process-end.ts";
+import {
+  isUrgentAbort,
+  notStarted,
+  type ProcessEnd,
+  type ProcessExit,
+  type StopMeans,
+} from "./process-end.ts";
 import { endTree, holdsOutputOf, killGroup, signalTree, type ProcessTree } from "./process-tree.ts";
 import { within } from "./within.ts";
 
@@ -93,7 +99,7 @@ const OUTPUT_CLOSED_MS = 1_000;
 const OUTPUT_MISSES = 3;
 
 interface Stop {
-  readonly end: (means: StopMeans) => ProcessEnd;
+  readonly end: (means: StopMeans, exit: ProcessExit | undefined) => ProcessEnd;
   readonly options: StopOptions;
 }
 
@@ -134,7 +140,10 @@ export class SupervisedProcess {
   /** Ends the process: by the request, then SIGTERM, then SIGKILL. A later call only waits, or makes the stop urgent. */
   stop(reason: string, options: StopOptions = {}): Promise<ProcessReport> {
     if (options.isUrgent === true) this.#isUrgent.resolve();
-    this.#stopped.resolve({ end: (means) => ({ type: "stopped", reason, means }), options });
+    this.#stopped.resolve({
+      end: (means, exit) => ({ type: "stopped", reason, means, ...(exit === undefined ? {} : { exit }) }),
+      options,
+    });
     return this.ended;
   }
 
@@ -159,7 +168,7 @@ export class SupervisedProcess {
       return this.#report(notStarted(error, argv[0], this.#spawned.isCwdThere, cwd), true);
     }
     const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
-    const exited = new Promise<ProcessEnd>((resolve) => {
+    const exited = new Promise<ProcessExit>((resolve) => {
       child.once("exit", (exitCode, signal) => {
         resolve(signal === null ? { type: "exit", exitCode: exitCode ?? 0 } : { type: "signal", signal });
       });
@@ -207,7 +216,7 @@ export class SupervisedProcess {
   }
 
   /** supervised-process-4. Waits for the exit; ends the process when its time is over or it is no longer wanted. */
-  async #watch(child: ChildProcess, tree: ProcessTree, exited: Promise<ProcessEnd>): Promise<ProcessEnd> {
+  async #watch(child: ChildProcess, tree: ProcessTree, exited: Promise<ProcessExit>): Promise<ProcessEnd> {
     const { timeoutMs, signal, needsOutput = false } = this.#options;
     const onAbort = (): void => void this.stop("aborted", { isUrgent: isUrgentAbort(signal!) });
     const timer =
@@ -220,7 +229,8 @@ export class SupervisedProcess {
     try {
       const first = await Promise.race([exited, this.#stopped.promise]);
       if ("type" in first) return first;
-      return first.end(await this.#end(tree, exited, first.options));
+      const means = await this.#end(tree, exited, first.options);
+      return first.end(means, await Promise.race([exited, Promise.resolve(undefined)]));
     } finally {
       clearTimeout(timer);
       clearInterval(watching);

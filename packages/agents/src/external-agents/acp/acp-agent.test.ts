@@ -1,7 +1,5 @@
 // The model and the mode of a program of the Agent Client Protocol, messages to it, and output of its commands.
 
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 
 import { ExternalSession } from "../../testing/external-session.ts";
@@ -27,17 +25,6 @@ test("a model that the program does not offer ends the turn, and the error names
   const { content } = (await session.entries()).at(-1) ?? {};
   expect(content).toContain('opencode offers no model "third"; it offers first, second');
   expect(session.lines("chosen")).toEqual([]);
-});
-
-test("a message joins the turn where the program says that it can be steered", async () => {
-  session = new ExternalSession("opencode");
-  writeFileSync(join(session.home, "steered"), "");
-  const resting = session.converse("think steer");
-  await expect.poll(() => session?.lines("chosen")).toHaveLength(1);
-  await session.handle.signal("steer", "canary-message");
-  await resting;
-  expect(JSON.stringify(await session.entries())).toContain("canary-message");
-  expect(session.lines("chosen")).toHaveLength(1); // It was no second prompt.
 });
 
 test("an older program is asked for its mode in the older way", () => {

@@ -1,11 +1,14 @@
 // The adapter for programs that speak the Agent Client Protocol (`AcpAgent`), such as OpenCode and Gemini CLI.
 //
 //   acp-agent-1. A process carries out one turn, and its session is resumed by the id that the agent gave to it. No second prompt is sent while one
-//       is at work: agents do five different things with it. A message joins the turn only where the program says that it can be steered.
+//       is at work: agents do five different things with it.
 //   acp-agent-2. The program's own statement of its abilities counts, unless the table of agents (`ACP_AGENTS`) says that it is wrong.
 //   acp-agent-3. An open question is answered with `cancelled` when its turn is aborted, as the protocol asks.
-//   acp-agent-5. The model and the mode are set again in every turn, before its prompt (`acp-options.ts`).
 //   acp-agent-4. No output grows without a limit, and keys are replaced in all that the program writes.
+//   acp-agent-5. The model and the mode are set again in every turn, before its prompt (`acp-options.ts`).
+//   acp-agent-6. A message joins the turn where the program offers the extension for that (`_session/steering`). Otherwise the turn is
+//       interrupted for it, if the program can resume.
+//   acp-agent-7. A resumed program whose updates are all of another session has opened that one, and does not know ours.
 //
 // Neither files nor terminals are offered to the program: it uses its own.
 
@@ -22,7 +25,14 @@ import {
 } from "@holdfast/runtime/internal";
 
 import { hostEnvironment } from "../../workspace/host-environment.ts";
-import { AGENT_PROCESS, EventQueue, TOO_MANY_EVENTS, whyDied } from "../program/agent-process.ts";
+import {
+  AGENT_PROCESS,
+  EventQueue,
+  type StopLimits,
+  TOO_MANY_EVENTS,
+  whyDied,
+  withProcess,
+} from "../program/agent-process.ts";
 import type {
   ChosenProgram,
   Delivery,
@@ -31,7 +41,6 @@ import type {
   ExternalAgentProtocol,
   ExternalEnd,
   ExternalEvent,
-  ExternalIntent,
   ExternalTurn,
   PermissionAnswer,
   PermissionRequest,
@@ -42,7 +51,7 @@ import { countOf, fieldsOf, isFields, textOr, type Fields } from "../lines/field
 import { ruledPath } from "../lines/ruled-path.ts";
 import { unknownSession } from "../lines/unknown-session.ts";
 import type { WayBack } from "../way-back/way-back.ts";
-import { currentModel, optionRequest, type AcpChoice } from "./acp-options.ts";
+import { choicesOf, currentModel, optionRequest, type AcpChoice } from "./acp-options.ts";
 import type { AcpAgentFacts } from "./acp-quirks.ts";
 import { serverOf } from "./acp-server.ts";
 import { AcpUpdates } from "./acp-updates.ts";
@@ -57,6 +66,7 @@ export interface AcpAgentOptions {
   readonly environment?: Environment;
   /** The folder in which the program is asked for its version. */
   readonly folder: string;
+  readonly stopLimits?: StopLimits | undefined;
 }
 
 export class AcpAgent implements ExternalAgentProtocol {
@@ -65,19 +75,21 @@ export class AcpAgent implements ExternalAgentProtocol {
   readonly #environment: Environment;
   readonly #folder: string;
   readonly #supervisor: ProcessSupervisor;
+  readonly #stopLimits: StopLimits;
 
-  constructor({ facts, environment = hostEnvironment, folder }: AcpAgentOptions) {
+  constructor({ facts, environment = hostEnvironment, folder, stopLimits = AGENT_PROCESS }: AcpAgentOptions) {
     this.name = facts.name;
     this.#facts = facts;
     this.#environment = environment;
     this.#folder = folder;
     this.#supervisor = new ProcessSupervisor({ environment, namespaces: "never" });
+    this.#stopLimits = stopLimits;
   }
 
   capabilities(): ExternalAgentCapabilities {
-    const { resumes, steers, takesModel = true, reportsUsage, signIn, profileFields } = this.#facts;
+    const { resumes, takesModel = true, reportsUsage, signIn, profileFields } = this.#facts;
     return {
-      steer: steers === true ? "inject" : "none",
+      steer: resumes ? "restart" : "none", // acp-agent-6.
       resume: resumes ? "id" : "none",
       usage: reportsUsage ? "turn" : "none",
       model: takesModel,
@@ -129,14 +141,14 @@ export class AcpAgent implements ExternalAgentProtocol {
   }
 
   async #begin(
-    { intent, prompt, tag, wayBack }: ExternalTurn,
+    { intent, prompt, tag, wayBack, onLine }: ExternalTurn,
     resumedId: string | null,
   ): Promise<ExternalAgent> {
     const sdk = await import("@agentclientprotocol/sdk");
     const keys = [...this.#facts.keys, ...(intent.profile?.keys ?? [])].flatMap(
       (name) => this.#environment[name] ?? [],
     );
-    const wire = new AcpWire(new Redactor(wayBack === undefined ? keys : [...keys, wayBack.token]));
+    const wire = new AcpWire(new Redactor(wayBack === undefined ? keys : [...keys, wayBack.token]), onLine);
     const process = await this.#supervisor.start({
       argv: [intent.program, ...this.#facts.args],
       cwd: intent.folder,
@@ -150,8 +162,9 @@ export class AcpAgent implements ExternalAgentProtocol {
         if (stream === "stdout") wire.push(text);
       },
     });
+    const limits = this.#stopLimits;
     const { folder } = intent;
-    const choices = this.#choices(intent);
+    const choices = choicesOf(intent, this.#facts.modes);
     return new AcpTurn(process, wire, {
       sdk,
       facts: this.#facts,
@@ -160,17 +173,8 @@ export class AcpAgent implements ExternalAgentProtocol {
       prompt,
       resumedId,
       wayBack,
+      limits,
     });
-  }
-
-  /** The model first: the modes of a session may depend on it. */
-  #choices({ model, permissionMode }: ExternalIntent): readonly AcpChoice[] {
-    const mode =
-      this.#facts.modes?.[permissionMode] ?? (permissionMode === "default" ? null : permissionMode);
-    return [
-      ...(model === null ? [] : [{ category: "model", value: model } as const]),
-      ...(mode === null ? [] : [{ category: "mode", value: mode } as const]),
-    ];
   }
 }
 
@@ -192,6 +196,7 @@ interface Asked {
   readonly prompt: string;
   readonly resumedId: string | null;
   readonly wayBack: WayBack | undefined;
+  readonly limits: StopLimits;
 }
 
 interface OpenedSession extends Fields {
@@ -210,7 +215,9 @@ class AcpTurn implements ExternalAgent {
   #sessionId: string | undefined;
   /** The updates that a loaded session repeats are none of this turn. */
   #isPrompted = false;
-  #isSteerable = false;
+  #takesMessages = false;
+  /** Whose updates have come since the prompt: once those of its own session have, those of others are of its sub-agents. */
+  #updated: "own" | "other" | undefined;
   #isAborted = false;
   #end: ExternalEnd | undefined;
   readonly #events = new EventQueue();
@@ -241,27 +248,24 @@ class AcpTurn implements ExternalAgent {
       return process.stop("its turn is over", {
         ask: () => {},
         askMs: EXIT_MS,
-        graceMs: AGENT_PROCESS.graceMs,
+        graceMs: asked.limits.graceMs,
       });
     });
-    this.ended = process.ended.then((report) => this.#endOf(report));
+    this.ended = process.ended.then((report) => withProcess(this.#endOf(report), report));
   }
 
   subscribe(subscriber: (event: ExternalEvent) => void): void {
     this.#events.subscribe(subscriber);
   }
 
-  /** acp-agent-1. */
+  /** acp-agent-6. */
   async steer(text: string): Promise<Delivery> {
     const sessionId = this.#sessionId;
-    if (!this.#isSteerable || sessionId === undefined || this.#end !== undefined) return "rejected";
+    if (!this.#takesMessages || sessionId === undefined || this.#end !== undefined) return "rejected";
     const prompt = [{ type: "text", text }];
-    try {
-      const { outcome } = await this.#request("_session/steering", { sessionId, prompt });
-      return outcome === "injected" ? "injected" : "rejected";
-    } catch {
-      return "rejected"; // Its turn is over, or the program has ended: the message is the next prompt.
-    }
+    const given = this.#request("_session/steering", { sessionId, prompt }).catch((): Fields => ({}));
+    const { outcome } = await Promise.race([given, this.ended.then((): Fields => ({}))]);
+    return outcome === "injected" ? "injected" : "rejected";
   }
 
   answerPermission(requestId: string, answer: PermissionAnswer): Promise<boolean> {
@@ -285,12 +289,7 @@ class AcpTurn implements ExternalAgent {
         .catch(() => {});
       this.#cancelRequests();
     };
-    void this.#process.stop("its turn was aborted", {
-      ask,
-      askMs: AGENT_PROCESS.askMs,
-      graceMs: AGENT_PROCESS.graceMs,
-      isUrgent,
-    });
+    void this.#process.stop("its turn was aborted", { ask, ...this.#asked.limits, isUrgent });
     return this.ended;
   }
 
@@ -300,18 +299,20 @@ class AcpTurn implements ExternalAgent {
       protocolVersion: this.#asked.sdk.PROTOCOL_VERSION,
       clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
     });
+    this.#takesMessages = fieldsOf(fieldsOf(started["_meta"])["steering"])["supported"] === true;
     const opened = await this.#open(fieldsOf(started["agentCapabilities"]));
     if (opened === undefined) return { type: "unknown_session" };
     const { sessionId } = opened;
     this.#sessionId = sessionId;
     const model = currentModel(await this.#choose(opened)) ?? "unknown";
     this.#isPrompted = true;
-    this.#isSteerable = fieldsOf(fieldsOf(started["_meta"])["steering"])["supported"] === true;
     this.#give({ type: "session_started", model, boundId: sessionId });
     const prompt = [{ type: "text", text: this.#asked.prompt }];
     const response = await this.#request("session/prompt", { sessionId, prompt });
     await new Promise((resolve) => setImmediate(resolve)); // Updates that came before the response are handled.
     this.#updates.flush();
+    // acp-agent-7.
+    if (this.#asked.resumedId !== null && this.#updated === "other") return { type: "unknown_session" };
     this.#use(fieldsOf(response["usage"]));
     return this.#judge(response["stopReason"]);
   }
@@ -353,7 +354,13 @@ class AcpTurn implements ExternalAgent {
 
   #update(params: unknown): void {
     const { update, sessionId } = fieldsOf(params);
-    if (this.#isPrompted && sessionId === this.#sessionId && isFields(update)) this.#updates.update(update);
+    if (!this.#isPrompted || !isFields(update)) return;
+    if (sessionId !== this.#sessionId) {
+      this.#updated ??= "other";
+      return;
+    }
+    this.#updated = "own";
+    this.#updates.update(update);
   }
 
   async #permission({ toolCall, options }: Fields): Promise<Fields> {

@@ -6,12 +6,29 @@
 
 import { HoldfastError } from "@holdfast/core";
 
+import type { ExternalIntent } from "../external-agent-protocol.ts";
 import { isFields, listOf, type Fields } from "../lines/fields.ts";
 
 export interface AcpChoice {
   /** The category of the option. */
   readonly category: "model" | "mode";
   readonly value: string;
+}
+
+/**
+ * The model first: the modes of a session may depend on it.
+ *
+ * @param modes the modes of the program by the permission modes of Holdfast; without them a default mode is the program's own.
+ */
+export function choicesOf(
+  { model, permissionMode }: ExternalIntent,
+  modes: Readonly<Record<string, string>> | undefined,
+): readonly AcpChoice[] {
+  const mode = modes?.[permissionMode] ?? (permissionMode === "default" ? null : permissionMode);
+  return [
+    ...(model === null ? [] : [{ category: "model", value: model } as const]),
+    ...(mode === null ? [] : [{ category: "mode", value: mode } as const]),
+  ];
 }
 
 export interface OptionRequest {

@@ -23,8 +23,6 @@ export interface AcpAgentFacts {
   readonly takesModel?: boolean;
   /** The modes of the program by the permission modes of Holdfast. Without it a session keeps the mode that the program chooses. */
   readonly modes?: Readonly<Record<string, string>>;
-  /** Whether the program takes messages while it works, by the extension `_session/steering`. */
-  readonly steers?: boolean;
   /** Whether the usage of a turn that it reports is that of the whole turn. */
   readonly reportsUsage: boolean;
   /** How a person signs in: what to do, beginning with a verb. */
@@ -112,7 +110,6 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
     // Tools of MCP servers, such as those of the session, would be hidden behind a search.
     settings: { DISABLE_AUTOUPDATER: "1", ENABLE_TOOL_SEARCH: "false" },
     resumes: true,
-    steers: true,
     // 0.101 begins in `auto`, in which it decides about permissions itself.
     modes: { default: "default", acceptEdits: "acceptEdits", plan: "plan" },
     profileFields: CHOSEN_FIELDS,
@@ -132,7 +129,6 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
     keys: CODEX.keys,
     settings: {},
     resumes: true,
-    steers: true,
     // 2.6 begins in `agent`, in which it reviews its commands itself.
     modes: { default: "read-only", acceptEdits: "workspace-write" },
     profileFields: CHOSEN_FIELDS,

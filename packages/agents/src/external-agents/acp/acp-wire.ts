@@ -1,4 +1,6 @@
-// `AcpWire`: the lines of a program of the Agent Client Protocol, as messages for its connection. Keys are replaced in them.
+// `AcpWire`: the output of a program of the Agent Client Protocol as its messages.
+//
+// It knows lines and not their meaning. Limits and keys are those of acp-agent-4.
 
 import type { AnyMessage } from "@agentclientprotocol/sdk";
 import { OutputLines, type Redactor } from "@holdfast/runtime/internal";
@@ -16,15 +18,20 @@ export class AcpWire {
   readonly #lines = new OutputLines(AGENT_PROCESS.lineChars);
   #controller: ReadableStreamDefaultController<AnyMessage> | undefined;
 
-  constructor(redactor: Redactor) {
+  readonly #onLine: ((line: string) => void) | undefined;
+
+  constructor(redactor: Redactor, onLine?: (line: string) => void) {
     this.redactor = redactor;
+    this.#onLine = onLine;
     this.messages = new ReadableStream({ start: (controller) => void (this.#controller = controller) });
   }
 
   push(text: string): void {
     if (this.broken !== undefined) return;
     for (const line of this.#lines.push(text)) {
-      const message = parse(this.redactor.text(line));
+      const redacted = this.redactor.text(line);
+      this.#onLine?.(redacted);
+      const message = parse(redacted);
       if (message !== undefined) this.#controller?.enqueue(message);
     }
     if (!this.#lines.isTooLong) return;

@@ -32,8 +32,10 @@ import {
   AGENT_PROCESS,
   EventQueue,
   LINE_TOO_LONG,
+  type StopLimits,
   TOO_MANY_EVENTS,
   whyDied,
+  withProcess,
 } from "../program/agent-process.ts";
 import type {
   AgentTraces,
@@ -62,14 +64,12 @@ const PROGRAM = {
 
 /** From the result of the turn to the end of the process. */
 const EXIT_MS = 10_000;
-/** claude-code-2. */
-const STOP = { askMs: AGENT_PROCESS.askMs, graceMs: AGENT_PROCESS.graceMs };
-
 export interface ClaudeCodeOptions {
   /** The environment of this process by default. */
   readonly environment?: Environment;
   /** The folder in which the program is asked for its version. */
   readonly folder: string;
+  readonly stopLimits?: StopLimits | undefined;
 }
 
 export class ClaudeCode implements ExternalAgentProtocol {
@@ -78,12 +78,14 @@ export class ClaudeCode implements ExternalAgentProtocol {
   readonly #folder: string;
   readonly #supervisor: ProcessSupervisor;
   readonly #options: ClaudeOptions;
+  readonly #stopLimits: StopLimits;
 
-  constructor({ environment = hostEnvironment, folder }: ClaudeCodeOptions) {
+  constructor({ environment = hostEnvironment, folder, stopLimits = AGENT_PROCESS }: ClaudeCodeOptions) {
     this.#environment = environment;
     this.#folder = folder;
     this.#supervisor = new ProcessSupervisor({ environment, namespaces: "never" });
     this.#options = new ClaudeOptions(this.#supervisor);
+    this.#stopLimits = stopLimits;
   }
 
   capabilities(chosen?: ChosenProgram): ExternalAgentCapabilities {
@@ -130,15 +132,16 @@ export class ClaudeCode implements ExternalAgentProtocol {
   }
 
   async #begin(
-    { intent, prompt, tag, wayBack, costMicroUsdMax }: ExternalTurn,
+    { intent, prompt, tag, wayBack, costMicroUsdMax, onLine }: ExternalTurn,
     session: readonly string[],
   ): Promise<ExternalAgent> {
     const environment = claudeEnvironment(this.#environment, intent.profile);
     const keys = claudeKeys(this.#environment, intent.profile);
     const output = new ClaudeOutput(
-      isAnthropicApi(environment),
       new Redactor([...keys, ...(wayBack === undefined ? [] : [wayBack.token])]),
+      { sessionId: intent.agentSessionId, isPriced: isAnthropicApi(environment) },
     );
+    if (onLine !== undefined) output.changes.on("line", onLine);
     const place = { env: environment, cwd: intent.folder };
     const process = await this.#supervisor.start({
       argv: [
@@ -172,7 +175,7 @@ export class ClaudeCode implements ExternalAgentProtocol {
         if (stream === "stdout") output.push(text);
       },
     });
-    return new ClaudeTurn(process, output);
+    return new ClaudeTurn(process, output, this.#stopLimits);
   }
 }
 
@@ -186,9 +189,9 @@ class ClaudeOutput {
   readonly events = new EventQueue();
   readonly #lines = new OutputLines(AGENT_PROCESS.lineChars);
 
-  constructor(isPriced: boolean, redactor: Redactor) {
+  constructor(redactor: Redactor, session: ConstructorParameters<typeof ClaudeMessages>[1]) {
     this.redactor = redactor;
-    this.messages = new ClaudeMessages((event) => this.events.give(event), isPriced);
+    this.messages = new ClaudeMessages((event) => this.events.give(event), session);
   }
 
   get isOver(): boolean {
@@ -212,17 +215,19 @@ class ClaudeTurn implements ExternalAgent {
   readonly ended: Promise<ExternalEnd>;
   readonly #process: SupervisedProcess;
   readonly #output: ClaudeOutput;
+  readonly #limits: StopLimits;
   #isAborted = false;
 
-  constructor(process: SupervisedProcess, output: ClaudeOutput) {
+  constructor(process: SupervisedProcess, output: ClaudeOutput, limits: StopLimits) {
     this.#process = process;
     this.#output = output;
+    this.#limits = limits;
     output.changes.on("line", () => {
       for (const request of output.messages.takeUnanswerable()) void this.#refuse(request);
     });
     if (output.isOver) this.#finish();
     else output.changes.once("over", () => this.#finish());
-    this.ended = process.ended.then((report) => this.#endOf(report));
+    this.ended = process.ended.then((report) => withProcess(this.#endOf(report), report));
   }
 
   subscribe(subscriber: (event: ExternalEvent) => void): void {
@@ -276,7 +281,7 @@ class ClaudeTurn implements ExternalAgent {
       );
       this.#process.closeInput();
     };
-    void this.#process.stop("its turn was aborted", { ask, ...STOP, isUrgent });
+    void this.#process.stop("its turn was aborted", { ask, ...this.#limits, isUrgent });
     return this.ended;
   }
 
@@ -284,6 +289,11 @@ class ClaudeTurn implements ExternalAgent {
   #finish(): void {
     if (this.#output.broken !== undefined) {
       void this.#process.stop(this.#output.broken, { graceMs: 0 });
+      return;
+    }
+    // Another session than ours may already work.
+    if (this.#output.messages.end?.type === "unknown_session") {
+      void this.#process.stop("it opened another session", this.#limits);
       return;
     }
     this.#process.closeInput();

@@ -4,6 +4,8 @@
 //   claude-messages-2. Usage is counted once: by message id while the turn runs, and at its end what the result reports beyond that.
 //       `total_cost_usd` and `modelUsage` are sums over all turns of a session and are not used.
 //   claude-messages-4. A message with `parent_tool_use_id` is of the sub-agent that this call has started, and of nobody else.
+//   claude-messages-5. A program that opens another session than that of the turn does not know the session. The messages before
+//       it opens one are the repeated history of an earlier turn.
 //   claude-messages-3. Unknown messages, and lines that are no JSON, are ignored (external-agent-protocol-6). The end of the first such line is kept for errors.
 
 import type { TokenUsage } from "@holdfast/core";
@@ -23,6 +25,8 @@ import { planStepsOf } from "../lines/plan-steps.ts";
 import { claudeRequest } from "./claude-questions.ts";
 
 const GARBAGE_CHARS = 300;
+/** The types of messages that say what the agent does. */
+const CONVERSATION: ReadonlySet<string> = new Set(["assistant", "user", "stream_event"]);
 
 export interface UnanswerableRequest {
   readonly id: string;
@@ -33,6 +37,7 @@ export class ClaudeMessages {
   /** The first line that was no JSON object. */
   garbage: string | undefined;
   readonly #emit: (event: ExternalEvent) => void;
+  readonly #sessionId: string;
   readonly #isPriced: boolean;
   #hasStarted = false;
   readonly #requests = new Map<string, PermissionRequest>();
@@ -46,8 +51,12 @@ export class ClaudeMessages {
   readonly #reported = new Map<string, Counts>();
 
   /** @param isPriced whether the models are those of Anthropic's API, whose prices are known. */
-  constructor(emit: (event: ExternalEvent) => void, isPriced: boolean) {
+  constructor(
+    emit: (event: ExternalEvent) => void,
+    { sessionId, isPriced }: { readonly sessionId: string; readonly isPriced: boolean },
+  ) {
     this.#emit = emit;
+    this.#sessionId = sessionId;
     this.#isPriced = isPriced;
   }
 
@@ -66,6 +75,9 @@ export class ClaudeMessages {
       if (line.trim() !== "") this.garbage ??= line.slice(0, GARBAGE_CHARS);
       return;
     }
+    // claude-messages-5.
+    if (this.#end?.type === "unknown_session") return;
+    if (!this.#hasStarted && CONVERSATION.has(textOr(message["type"], ""))) return;
     switch (message["type"]) {
       case "system":
         return this.#system(message);
@@ -90,6 +102,10 @@ export class ClaudeMessages {
   #system(message: Fields): void {
     if (message["subtype"] === "init") {
       if (this.#hasStarted) return; // It comes again with every turn of the process.
+      if (textOr(message["session_id"], this.#sessionId) !== this.#sessionId) {
+        this.#end = { type: "unknown_session" };
+        return;
+      }
       this.#hasStarted = true;
       this.#emit({ type: "session_started", model: textOr(message["model"], "unknown"), boundId: null });
     } else if (message["subtype"] === "api_retry") {

@@ -5,7 +5,7 @@ import type { Environment } from "@holdfast/runtime/internal";
 import { AcpAgent } from "../acp/acp-agent.ts";
 import type { ExternalAgentProtocol, PermissionRequest, RuledCall } from "../external-agent-protocol.ts";
 import { LineAgent } from "../lines/line-agent.ts";
-import type { StopLimits } from "../lines/line-turn.ts";
+import type { StopLimits } from "../program/agent-process.ts";
 import { ruledPath } from "../lines/ruled-path.ts";
 import { CustomDialogue } from "./custom-dialogue.ts";
 

@@ -12,7 +12,7 @@ import { customCall } from "../custom/custom-agent.ts";
 import { CustomDialogue } from "../custom/custom-dialogue.ts";
 import type { ExternalAgentProtocol } from "../external-agent-protocol.ts";
 import { LineAgent } from "../lines/line-agent.ts";
-import type { StopLimits } from "../lines/line-turn.ts";
+import type { StopLimits } from "../program/agent-process.ts";
 
 export interface HarnessAgentOptions {
   readonly name: string;

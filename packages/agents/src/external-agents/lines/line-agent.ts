@@ -11,7 +11,7 @@ import {
 } from "@holdfast/runtime/internal";
 
 import { hostEnvironment } from "../../workspace/host-environment.ts";
-import { AGENT_PROCESS } from "../program/agent-process.ts";
+import { AGENT_PROCESS, type StopLimits } from "../program/agent-process.ts";
 import type {
   AgentTraces,
   ChosenProgram,
@@ -33,7 +33,7 @@ import type { WayBack } from "../way-back/way-back.ts";
 import { tracedVariables } from "../receipt/traced-variables.ts";
 import { unknownSession } from "./unknown-session.ts";
 import type { MakeDialogue } from "./line-dialogue.ts";
-import { LineTurn, LineWire, type StopLimits } from "./line-turn.ts";
+import { LineTurn, LineWire } from "./line-turn.ts";
 
 export interface LineAgentFacts {
   readonly name: string;
@@ -138,12 +138,15 @@ export class LineAgent implements ExternalAgentProtocol {
   }
 
   async #begin(turn: ExternalTurn, resumedId: string | null): Promise<ExternalAgent> {
-    const { intent, prompt, tag, wayBack } = turn;
+    const { intent, prompt, tag, wayBack, onLine } = turn;
     const { argumentsOf, keys, dialogue, toolVariables } = this.#facts;
     const secrets = [...keys, ...(intent.profile?.keys ?? [])].flatMap(
       (name) => this.#environment[name] ?? [],
     );
-    const wire = new LineWire(new Redactor(wayBack === undefined ? secrets : [...secrets, wayBack.token]));
+    const wire = new LineWire(
+      new Redactor(wayBack === undefined ? secrets : [...secrets, wayBack.token]),
+      onLine,
+    );
     const process = await this.#supervisor.start({
       argv: [intent.program, ...argumentsOf(turn, resumedId !== null)],
       cwd: intent.folder,

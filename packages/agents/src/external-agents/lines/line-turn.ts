@@ -16,8 +16,10 @@ import {
   AGENT_PROCESS,
   EventQueue,
   LINE_TOO_LONG,
+  type StopLimits,
   TOO_MANY_EVENTS,
   whyDied,
+  withProcess,
 } from "../program/agent-process.ts";
 import type { Delivery, ExternalAgent, ExternalEnd, PermissionAnswer } from "../external-agent-protocol.ts";
 import { parseFields, type Fields } from "./fields.ts";
@@ -29,13 +31,6 @@ const EXIT_MS = 2_000;
 const INTERRUPT_MS = 500;
 const GARBAGE_CHARS = 300;
 
-export interface StopLimits {
-  /** From a request to end the turn to SIGTERM. */
-  readonly askMs: number;
-  /** From SIGTERM to SIGKILL. */
-  readonly graceMs: number;
-}
-
 /** The output of a process, which may come before its turn does. */
 export class LineWire {
   readonly redactor: Redactor;
@@ -45,8 +40,11 @@ export class LineWire {
   readonly #waiting: Fields[] = [];
   #reader: { message(message: Fields): void; broken(): void } | undefined;
 
-  constructor(redactor: Redactor) {
+  readonly #onLine: ((line: string) => void) | undefined;
+
+  constructor(redactor: Redactor, onLine?: (line: string) => void) {
     this.redactor = redactor;
+    this.#onLine = onLine;
   }
 
   push(text: string): void {
@@ -69,6 +67,7 @@ export class LineWire {
 
   /** line-turn-3. */
   #line(line: string): void {
+    this.#onLine?.(line);
     const message = parseFields(line);
     if (message === undefined) {
       if (line.trim() !== "") this.garbage ??= line.slice(0, GARBAGE_CHARS);
@@ -114,7 +113,7 @@ export class LineTurn implements ExternalAgent {
       },
       end: (end) => this.#finish(end),
     });
-    this.ended = process.ended.then((report) => this.#endOf(report));
+    this.ended = process.ended.then((report) => withProcess(this.#endOf(report), report));
     this.#dialogue.begin();
     wire.read({
       message: (message) => {

@@ -2,7 +2,15 @@
 
 import { describeProcessEnd, type ProcessReport, type Redactor } from "@holdfast/runtime/internal";
 
-import type { ExternalEvent } from "../external-agent-protocol.ts";
+import type { ExternalEnd, ExternalEvent } from "../external-agent-protocol.ts";
+
+/** How long the steps of an abort take. */
+export interface StopLimits {
+  /** From a request to end the turn to SIGTERM. */
+  readonly askMs: number;
+  /** From SIGTERM to SIGKILL. */
+  readonly graceMs: number;
+}
 
 export const AGENT_PROCESS = {
   /** From a request to end the turn to SIGTERM. */
@@ -41,6 +49,11 @@ export class EventQueue {
     if (this.#subscriber !== undefined) this.#subscriber(event);
     else if (!this.isOverflowing) this.#waiting.push(event);
   }
+}
+
+/** An aborted turn ends with what ended its process. */
+export function withProcess(end: ExternalEnd, report: ProcessReport): ExternalEnd {
+  return end.type === "aborted" ? { ...end, process: report.end } : end;
 }
 
 /** Why a process ended before its turn did: its end, and the last of what it wrote for people. */

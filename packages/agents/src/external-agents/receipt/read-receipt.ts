@@ -18,6 +18,7 @@ import { parseStatus } from "../../tasks/git.ts";
 import { SHALLOW } from "../../workspace/git-options.ts";
 import { gitIn, ownGuard } from "../../worktrees/worktree-git.ts";
 import type { AgentTraces, ExternalAgentProtocol, ExternalIntent } from "../external-agent-protocol.ts";
+import { OWN_ID } from "../raw/raw-lines.ts";
 import { KEPT_FILE } from "../intent/session-profile.ts";
 import {
   compareReceipt,
@@ -36,8 +37,6 @@ const MIRROR_BYTES_MAX = 32 * 1024 * 1024;
 const HASHED_BYTES_MAX = 4 * 1024 * 1024;
 const MIRROR_DAYS = 180;
 const UNCOMMITTED_MAX = 500;
-/** The id that a session gets from us. */
-const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 /** Codex sorts its sessions by year, month and day. */
 const DEPTH_MAX = 4;
 
@@ -109,7 +108,7 @@ async function prune(mirrors: string): Promise<void> {
   for (const name of names.filter((one) => !KEPT_FILE.test(one))) {
     const path = join(mirrors, name);
     const facts = await stat(path).catch(() => undefined);
-    if (facts !== undefined && facts.mtimeMs < oldest) await rm(path, { force: true });
+    if (facts?.isFile() === true && facts.mtimeMs < oldest) await rm(path, { force: true });
   }
 }
 
@@ -140,7 +139,7 @@ function isOfSession({ sessions: { folder, ending } }: AgentTraces, path: string
 
 /** read-receipt-3. */
 function mirrorOf(mirrors: string | undefined, { agentSessionId }: ExternalIntent): string | undefined {
-  return mirrors === undefined || !UUID.test(agentSessionId) ? undefined : join(mirrors, agentSessionId);
+  return mirrors === undefined || !OWN_ID.test(agentSessionId) ? undefined : join(mirrors, agentSessionId);
 }
 
 /** read-receipt-1. */
