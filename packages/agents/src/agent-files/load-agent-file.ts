@@ -20,6 +20,7 @@ import { gemini } from "./dialects/gemini.ts";
 import { checkSubAgents } from "./dialects/sub-agent-fields.ts";
 import { opencode } from "./dialects/opencode.ts";
 import { newDraft, type AgentDraft } from "./format/agent-draft.ts";
+import { serverPlaceholderProblem } from "../mcp/server-texts.ts";
 import { FieldReport, type FieldVerdict } from "./format/field-report.ts";
 import { readFields } from "./format/fields.ts";
 import { FileProblem, readFrontMatter, readText, type ParsedFile } from "./format/front-matter.ts";
@@ -90,6 +91,7 @@ function readDialect(dialect: Dialect, parsed: ParsedFile, draft: AgentDraft, re
     report.add([name], "mapped", "read as a text, although it is not valid YAML; put it in quotes");
   readFields(parsed.values, dialect.table, draft, report);
   checkSubAgents(draft, report);
+  checkPlaceholders(draft, report);
   if (parsed.values["name"] === undefined) {
     const problem = nameProblem(draft.name);
     if (problem === undefined) report.add(["name"], "mapped", `${draft.name}, as the file is named`);
@@ -104,6 +106,15 @@ function readDialect(dialect: Dialect, parsed: ParsedFile, draft: AgentDraft, re
       "refused",
       "the system prompt is missing: write it below the front matter",
     );
+}
+
+/** Refuses placeholders that can never have a value. */
+function checkPlaceholders({ mcpServers, inputSchema }: AgentDraft, report: FieldReport): void {
+  for (const [name, server] of Object.entries(mcpServers)) {
+    if (typeof server === "string") continue;
+    const found = serverPlaceholderProblem(server, { inputSchema });
+    if (found !== undefined) report.add(["mcpServers", name, found[0]], "refused", found[1]);
+  }
 }
 
 function parse({ path, dialect }: FoundFile): ParsedFile {

@@ -93,12 +93,7 @@ export const folder: Dialect = {
         z.record(z.string(), mcpServerValue).describe("MCP servers by name"),
         (value, draft, report) => {
           if (draft.script !== undefined) return refused(NO_MODEL);
-          return takeServers(
-            Object.entries(value).map(([name, given]) => [name, referenceOf(given)] as const),
-            "mcpServers",
-            draft,
-            report,
-          );
+          return takeServers(Object.entries(value), "mcpServers", draft, report);
         },
       ),
       skills: field(z.array(z.string()).describe("names of skills"), (value, draft) =>
@@ -127,13 +122,6 @@ export const folder: Dialect = {
     },
   },
 };
-
-/** A reference to a configured server. Its own configuration would be lost, so a reference with one is refused as a server. */
-function referenceOf(given: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> | string {
-  const { ref, config, ...others } = given;
-  const isPlain = Object.keys(others).length === 0 && Object.keys(config ?? {}).length === 0;
-  return typeof ref === "string" && isPlain ? ref : given;
-}
 
 /** Reads the files of the folder as one. @throws FileProblem */
 export function readFolder(path: string): ParsedFile {
