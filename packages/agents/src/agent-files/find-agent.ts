@@ -162,6 +162,11 @@ function withoutCycles(listed: readonly ListedAgent[]): readonly ListedAgent[] {
   });
 }
 
+/** The agents that it may start, also as hooks. */
+function startedBy({ agents, hooks }: AgentRecord): readonly string[] {
+  return [...agents, ...hooks.flatMap(({ run }) => (run.type === "agent" ? [run.name] : []))];
+}
+
 /** The names from this agent down to the wanted one. */
 function pathTo(
   wanted: string,
@@ -169,7 +174,7 @@ function pathTo(
   all: ReadonlyMap<string, AgentRecord>,
   seen: Set<string>,
 ): readonly string[] | undefined {
-  for (const name of from.agents) {
+  for (const name of startedBy(from)) {
     if (name === wanted) return [name];
     const next = all.get(name);
     if (next === undefined || seen.has(name)) continue;

@@ -7,6 +7,7 @@ import {
   distrustFolder,
   findAgentFiles,
   listAgents,
+  loadAgentFile,
   pushScriptsOf,
   readFolderContent,
   readProfileAgents,
@@ -18,6 +19,7 @@ import type { Arguments, Io } from "../frame/command.ts";
 import { isFolder } from "../frame/given-file.ts";
 import { count, cutTo, plainLine, table } from "../frame/plain-text.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
+import { trifectaText } from "./agent-warnings.ts";
 import { hiddenTextIn, noteHiddenText } from "./skills/content-notes.ts";
 import { installedAgentsFolder } from "./external-agent-names.ts";
 import { doublesOf } from "./registry/doubled-names.ts";
@@ -130,6 +132,9 @@ export async function trustProject(path: string | undefined, args: Arguments, io
   const files = agentFiles.length;
   for (const { path: file } of agentFiles)
     for (const line of hiddenTextIn(file, shownPath(file, io))) io.note(`${io.notes.symbols.warn} ${line}`);
+  for (const { record, name } of agentFiles.map(loadAgentFile))
+    for (const text of record === null ? [] : trifectaText(record))
+      io.note(`${io.notes.symbols.warn} ${plainLine(name, 40)}: ${text}`);
   const skills = approveSkills(places).map(({ name, path: file }) => {
     noteHiddenText(`the skill ${name}`, readFolderContent(dirname(file)).files, io);
     return name;
