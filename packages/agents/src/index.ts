@@ -145,6 +145,7 @@ export {
   type FoundFile,
 } from "./agent-files/agent-places.ts";
 export { findAgent, listAgents, type AgentStatus, type ListedAgent } from "./agent-files/find-agent.ts";
+export { importedAgents } from "./agent-files/imports/import-files.ts";
 export { loadAgentFile, type AgentFile, type AgentFileProblem } from "./agent-files/load-agent-file.ts";
 export { type FieldVerdict, type Verdict } from "./agent-files/format/field-report.ts";
 export { nameProblem } from "./agent-files/dialects/dialect.ts";

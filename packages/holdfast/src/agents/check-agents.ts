@@ -7,6 +7,7 @@ import {
   findPlugins,
   findSkills,
   foundAt,
+  importedAgents,
   listAgents,
   loadAgentFile,
   readHookFiles,
@@ -152,8 +153,8 @@ function filesAt(nameOrPath: string, io: Io): readonly ListedAgent[] {
   if (!existsSync(path)) return filesNamed(nameOrPath, path, io);
   if (isFolder(path) && !existsSync(resolve(path, "agent.json")))
     return listAgents({ ...agentPlaces(io, { project: path, trustsProject: true }), home: undefined });
-  const file = loadAgentFile(foundAt(path));
-  return [{ ...file, status: file.record === null ? "refused" : "loaded", others: [] }];
+  const files = importedAgents(path) ?? [loadAgentFile(foundAt(path))];
+  return files.map((file) => ({ ...file, status: file.record === null ? "refused" : "loaded", others: [] }));
 }
 
 /** The files of this name, also those that cannot be used. */
@@ -172,7 +173,7 @@ function filesNamed(name: string, path: string, io: Io): readonly ListedAgent[] 
   });
 }
 
-function fileText(file: ListedAgent, warningsOf: WarningsOf, io: Io): string {
+export function fileText(file: ListedAgent, warningsOf: WarningsOf, io: Io): string {
   const { path, name, dialect, status, others, problem, verdicts, record } = file;
   const lines = [titleText(path, `${name} (${dialect})`, status, io)];
   if (others.length > 0) {

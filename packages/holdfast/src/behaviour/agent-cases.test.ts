@@ -1,8 +1,9 @@
 // The cases of the list of bad inputs that concern agent files, seen through `holdfast agents check`, `agents push` and `run`. Each refusal
 // names the file, the field, what is wrong and what is expected.
 
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectError } from "../testing/expect-error.ts";
 import { Project } from "../testing/holdfast-process.ts";
@@ -236,4 +237,31 @@ test("an agent with private data, texts of strangers and a way out is warned of 
   expect([shown.code, shown.stderr]).toEqual([0, expect.stringContaining(says)]);
   const trusted = await project.finish(["agents", "trust", "open"], { stdin: "" });
   expect([trusted.code, trusted.stderr]).toEqual([0, expect.stringContaining(`open: ${says}`)]);
+});
+
+test("agents import writes each agent of a file of another tool, with a report on every field, all of them or none", async () => {
+  cpSync(
+    fileURLToPath(new URL("../../../agents/src/agent-files/fixtures/docker/agent.yaml", import.meta.url)),
+    project.path("team.yaml"),
+  );
+  const call = (...args: readonly string[]) => project.finish(["agents", ...args], { stdin: "" });
+  expectError(await project.finish(["run", "./team.yaml", "x"], { stdin: "" }), 3, "E_AGENT_INVALID", [
+    "holdfast agents import",
+  ]);
+  const imported = await call("import", "team.yaml");
+  expect([imported.code, imported.stdout]).toEqual([
+    0,
+    expect.stringContaining("wrote .holdfast/agents/root.md"),
+  ]);
+  expect(imported.stdout).toContain("agents.root.add_date: ignored because");
+  expect(imported.stdout).toContain("permissions: mapped to deny web_fetch");
+  expect(readFileSync(project.path(".holdfast/agents/reviewer.md"), "utf8")).toContain("openai/gpt-5-mini");
+  expect((await call("check", "root", "reviewer")).code).toBe(0);
+  expectError(await call("import", "team.yaml"), 2, "E_USAGE", ["a file of that name already", "root.md"]);
+  write("bad.yaml", "agents: { a: { description: d, instruction: x, safety: autonomous } }\n");
+  expectError(await call("import", "bad.yaml"), 3, "E_AGENT_INVALID", [
+    "agents.a.safety",
+    "permissions.allow",
+  ]);
+  expectError(await call("import", "none.yaml"), 2, "E_FILE_NOT_FOUND", ["none.yaml"]);
 });

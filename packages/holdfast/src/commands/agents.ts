@@ -53,6 +53,10 @@ export const agents: Command = {
       "agents import agents/report",
       "writes the agent of a file of another tool, or of a folder, in our own form",
     ],
+    [
+      "agents import agent.yaml",
+      "the agents of a file of Docker Agent, opencode.json or a managed agent of Anthropic",
+    ],
     ["agents push reviewer --tag stable", "a new version at the coordinator, for its runners"],
     ["agents history reviewer", "its versions at the coordinator"],
     [
