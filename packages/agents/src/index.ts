@@ -162,6 +162,7 @@ export { mcpCapability } from "./capabilities/mcp-capability.ts";
 export { variablesOfServers, withMcpServers } from "./capabilities/session-servers.ts";
 export { McpServers } from "./mcp/mcp-servers.ts";
 export { variablesOfServer } from "./mcp/server-texts.ts";
+export { unmetDemands } from "./agent-files/format/demands.ts";
 export { lethalTrifecta, type LethalTrifecta } from "./agent-files/trust/lethal-trifecta.ts";
 export { fillPlaceholders } from "./mcp/placeholders.ts";
 export { signInKey, type SignInStore } from "./mcp/sign-in/sign-in-record.ts";

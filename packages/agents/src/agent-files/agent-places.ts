@@ -25,6 +25,8 @@ export interface AgentPlaces {
   readonly trustsProject?: boolean;
   /** The sessions belong to several people, as those of a coordinator's runner. No answer becomes a rule of the project then. */
   readonly servesOthers?: boolean;
+  /** The labels of the runner that looks for agents; absent in a process that is no runner. */
+  readonly labels?: Readonly<Record<string, string>>;
   /** Skills and scripts of the coordinator, for agents that come from it. */
   readonly pushed?: Readonly<Record<"skills" | "scripts", PushedContents>>;
 }

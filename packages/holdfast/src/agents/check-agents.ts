@@ -26,7 +26,7 @@ import type { Io } from "../frame/command.ts";
 import { isFolder } from "../frame/given-file.ts";
 import { count } from "../frame/plain-text.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
-import { agentWarnings, type WarningsOf } from "./agent-warnings.ts";
+import { agentWarnings, type WarningsOf } from "./checks/agent-warnings.ts";
 import { hiddenTextIn } from "./skills/content-notes.ts";
 
 /** @returns the exit code: 3 when a file is refused. */

@@ -19,7 +19,7 @@ import type { Arguments, Io } from "../frame/command.ts";
 import { isFolder } from "../frame/given-file.ts";
 import { count, cutTo, plainLine, table } from "../frame/plain-text.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
-import { trifectaText } from "./agent-warnings.ts";
+import { trifectaText } from "./checks/agent-warnings.ts";
 import { hiddenTextIn, noteHiddenText } from "./skills/content-notes.ts";
 import { installedAgentsFolder } from "./external-agent-names.ts";
 import { doublesOf } from "./registry/doubled-names.ts";

@@ -17,7 +17,7 @@ import { UsageError } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
 import { quoted } from "../frame/plain-text.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
-import { agentWarnings } from "./agent-warnings.ts";
+import { agentWarnings } from "./checks/agent-warnings.ts";
 import { fileText } from "./check-agents.ts";
 
 export async function newAgent(name: string, isUsers: boolean, io: Io): Promise<number> {

@@ -12,7 +12,7 @@ import {
   type ProjectInstructions,
 } from "@holdfast/agents";
 import { agentPlaces, shownPath } from "../agents/agent-places.ts";
-import { trifectaText } from "../agents/agent-warnings.ts";
+import { trifectaText } from "../agents/checks/agent-warnings.ts";
 import { EXTERNAL, externalAgentName } from "../agents/external-agent-names.ts";
 import { refuseDoubledName } from "../agents/registry/doubled-names.ts";
 import type { Arguments, Io } from "../frame/command.ts";

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { existsSync } from "node:fs";
 import { z } from "zod";
 import type { AgentHook } from "../agent-record.ts";
+import { demandsOf, demandsValue } from "../format/demands.ts";
 import { field, HONOURED, ignored, mapped, refused } from "../format/fields.ts";
 import { FileProblem, readJson, readText, type ParsedFile } from "../format/front-matter.ts";
 import { mcpServerValue, takeServers } from "../format/mcp-servers.ts";
@@ -70,25 +71,10 @@ export const folder: Dialect = {
       ),
       parameters_schema: schema("inputSchema"),
       output_schema: schema("outputSchema"),
-      demands: field(
-        z
-          .strictObject({
-            hostname: z.string().nullish(),
-            project_dir: z.string().nullish(),
-            executor_profile: z.string().nullish(),
-            executor_type: z.string().nullish(),
-            tags: z.array(z.string()).default([]),
-          })
-          .describe("demands: hostname, project_dir, executor_profile, executor_type, tags"),
-        ({ tags, ...demands }, draft) => {
-          const given = Object.entries(demands).filter(([, value]) => value !== null && value !== undefined);
-          draft.labels = {
-            ...Object.fromEntries(given),
-            ...Object.fromEntries(tags.map((tag) => [tag, true])),
-          } as Record<string, string | boolean>;
-          return mapped("holdfast.demands; a tag is a label that is true");
-        },
-      ),
+      demands: field(demandsValue, (value, draft) => {
+        draft.labels = demandsOf(value);
+        return mapped("holdfast.demands; a tag is a label that is true");
+      }),
       mcpServers: field(
         z.record(z.string(), mcpServerValue).describe("MCP servers by name"),
         (value, draft, report) => {

@@ -13,8 +13,8 @@ import {
   type AgentRecord,
 } from "@holdfast/agents";
 import { didYouMean } from "@holdfast/core/internal";
-import { environmentsBeside } from "../environments/given-environment.ts";
-import { plainLine } from "../frame/plain-text.ts";
+import { environmentsBeside } from "../../environments/given-environment.ts";
+import { plainLine } from "../../frame/plain-text.ts";
 
 export type WarningsOf = (record: AgentRecord) => readonly string[];
 
