@@ -85,6 +85,8 @@ export interface AgentRecord {
   readonly name: string;
   /** For the model of a parent that may delegate to this agent, and for people. */
   readonly description: string;
+  /** Words by which a list of agents is filtered. */
+  readonly tags: readonly string[];
   /** The system prompt. */
   readonly prompt: string;
   /** `provider/model` or an alias; `null` for the model that the environment or configuration chooses. */

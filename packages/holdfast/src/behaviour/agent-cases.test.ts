@@ -223,6 +223,30 @@ test("case B11: agents that start each other without end, also as hooks, are ref
   );
 });
 
+test("the list of agents shows their tags, and --tag chooses those that have all of them", async () => {
+  write("tags/.holdfast/agents/one.md", agentFile("one", "holdfast: { tags: [review, team/core] }\n"));
+  write("tags/.holdfast/agents/two.md", agentFile("two", "holdfast: { tags: [review] }\n"));
+  write("tags/.holdfast/agents/bad.md", agentFile("bad", 'holdfast: { tags: ["a,b"] }\n'));
+  write(
+    "tags/agents/three/agent.json",
+    JSON.stringify({ name: "three", description: "d", tags: ["review"] }),
+  );
+  write("tags/agents/three/agent.system-prompt.md", "Do it.");
+  const list = async (...args: readonly string[]) =>
+    await project.shell(`cd tags && holdfast agents list --trust ${args.join(" ")}`);
+  const all = await list();
+  expect(all.stdout).toMatch(/^NAME +STATUS +FORMAT +FILE +TAGS/m);
+  expect(all.stdout).toMatch(/^one +loaded .* review, team\/core +Does it\.$/m);
+  expect(all.stdout).toMatch(/^bad +refused .* holdfast\.tags: wrong value/m);
+  const names = async (tags: string) =>
+    (JSON.parse((await list("--json", "--tag", tags)).stdout) as { name: string }[]).map(({ name }) => name);
+  expect((await names("review")).toSorted()).toEqual(["one", "three", "two"]);
+  expect(await names("review,team/core")).toEqual(["one"]);
+  expect((await list("--tag", "reviw")).stdout).toBe(
+    "no agent has the tag reviw; tags here: review, team/core\n",
+  );
+});
+
 test("an agent with private data, texts of strangers and a way out is warned of by check, show and trust", async () => {
   const path = write(
     "open/.holdfast/agents/open.md",

@@ -10,7 +10,7 @@ import { FileProblem, readJson, readText, type ParsedFile } from "../format/fron
 import { mcpServerValue, takeServers } from "../format/mcp-servers.ts";
 import { checkJsonSchema } from "../format/schema-check.ts";
 import { capabilityFiles, joinTexts, readCapabilities } from "./capability-folders.ts";
-import { descriptionRule, listSkills, nameRule, unused, type Dialect } from "./dialect.ts";
+import { descriptionRule, listSkills, nameRule, tagsRule, type Dialect } from "./dialect.ts";
 
 /** The files of the folder form. Each may be missing but the first. */
 const FOLDER_FILES = ["agent.json", "agent.system-prompt.md", "agent.mcp.json", ".disabled"] as const;
@@ -56,7 +56,7 @@ export const folder: Dialect = {
   name: "folder",
   promptField: "system_prompt",
   table: {
-    restricting: ["parameters_schema", "output_schema", "demands", "hooks", "tags"],
+    restricting: ["parameters_schema", "output_schema", "demands", "hooks"],
     owner: "of an agent's folder",
     rules: {
       name: nameRule,
@@ -91,7 +91,7 @@ export const folder: Dialect = {
         const parts = scripts.length === 0 ? "" : `; scripts: ${scripts.join(", ")}`;
         return mapped(`${names.join(", ") || "none"}${parts}`);
       }),
-      tags: unused("the list of agents is not filtered by tags"),
+      tags: tagsRule,
       hooks: field(hooks.describe("agents at on_run_start and on_run_finish"), (value, draft) => {
         if (draft.script !== undefined) return refused(NO_MODEL);
         draft.hooks = Object.entries(value).flatMap(([point, given]) =>
