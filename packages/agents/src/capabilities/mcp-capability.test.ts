@@ -131,7 +131,7 @@ test("enabled tools and denied tools limit the offer", async () => {
   expect(requests[0]?.system).toContain("missing (the server has no such tool)");
 });
 
-test("a server gets declared variables alone, and a value is not recorded", async () => {
+test("X7: a server gets declared variables alone, and a value is not recorded", async () => {
   process.env["HOLDFAST_MCP_CANARY"] = "1";
   const { results } = await run(program("good", { env: { TEST_TOKEN: "${TEST_TOKEN}" } }), [
     "environment",
