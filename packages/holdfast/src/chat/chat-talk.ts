@@ -6,7 +6,8 @@
 //
 //   chat-talk-1. A line is an answer while the talk is asked, and the next request while it is idle. While it works, a typed line steers the
 //       model, and a piped line waits for its turn.
-//   chat-talk-2. Nothing is answered but by a line. A line that is no answer to the open question is refused.
+//   chat-talk-2. Nothing is answered but by a line. A line that is no answer to the open question is refused. One question is shown at a time,
+//       so a line is for the one that the person has read.
 //   chat-talk-3. Each line has a key of its own. A line whose receipt was lost is sent again under it, and is stored once.
 //   chat-talk-4. Ctrl-C interrupts the turn; a second one leaves. The session stays either way.
 
@@ -46,6 +47,8 @@ const HELP = [
 type Question = Pick<QuestionWait, "id" | "name" | "prompt" | "answer"> & {
   /** The rule that the answer `a` keeps for the session. */
   readonly lastingRule?: string;
+  /** The question in full, and how it is answered. */
+  readonly lines: readonly string[];
 };
 
 export class ChatTalk implements DriveChat, LiveView {
@@ -124,7 +127,7 @@ export class ChatTalk implements DriveChat, LiveView {
       this.#ask({ id, name: "", prompt: prompt ?? "", ...shape }, details);
     }
     if (type === "signal_received" || type === "wait_timed_out" || type === "wait_cancelled")
-      this.#questions = this.#questions.filter((question) => question.id !== event["wait"]);
+      this.#keep(this.#questions.filter((question) => question.id !== event["wait"]));
     if (this.#stand === "left") return;
     if (name === NEXT_INPUT && type === "signal_received") this.#stand = "working";
     if (name === NEXT_INPUT && type === "wait_signal") {
@@ -227,30 +230,42 @@ export class ChatTalk implements DriveChat, LiveView {
     for (const text of HELP) this.#terminal.say(this.#io.notes.paint.dim(`  ${text}`));
   }
 
-  #ask(question: Question, details: unknown): void {
+  #ask(question: Omit<Question, "lines">, details: unknown): void {
     if (this.#questions.some(({ id }) => id === question.id)) return;
     const view = viewQuestion({ prompt: question.prompt, details }, question.answer);
     const { lastingRule } = view;
-    this.#questions.push(lastingRule === undefined ? question : { ...question, lastingRule });
-    if (this.#io.isJson) return;
     const { paint, symbols } = this.#io.notes;
-    for (const [at, line] of askedLines(view).entries())
-      this.#terminal.say(at === 0 ? paint.bold(`${symbols.ask} ${line}`) : `    ${line}`);
-    if (view.folder !== undefined) this.#terminal.say(paint.dim(`    in ${view.folder}`));
+    const asked = askedLines(view).map((line, at) =>
+      at === 0 ? paint.bold(`${symbols.ask} ${line}`) : `    ${line}`,
+    );
+    const place = view.folder === undefined ? [] : [paint.dim(`    in ${view.folder}`)];
     const always =
       lastingRule === undefined ? "" : `, or a to allow ${plainLine(lastingRule, 2_000)} in this session`;
-    this.#terminal.say(paint.dim(`  ${howToAnswer(question.answer)}${always}`));
+    const lines = [...asked, ...place, paint.dim(`  ${howToAnswer(question.answer)}${always}`)];
+    this.#keep([
+      ...this.#questions,
+      { ...question, lines, ...(lastingRule === undefined ? {} : { lastingRule }) },
+    ]);
+  }
+
+  /** chat-talk-2. */
+  #keep(questions: Question[]): void {
+    const [before] = this.#questions;
+    this.#questions = questions;
+    const [first] = questions;
+    if (first === undefined || first.id === before?.id || this.#io.isJson) return;
+    for (const line of first.lines) this.#terminal.say(line);
   }
 
   /** chat-talk-2. @returns whether it was one. */
   #answer(line: string, question: Question): boolean {
-    const { lastingRule, ...asked } = question;
+    const { lastingRule } = question;
     const isText = question.answer === "any" && !/^["{[\d]/.test(line);
     const isAlways = lastingRule !== undefined && /^\s*(a|always)\s*$/i.test(line);
     const text = isAlways ? ALWAYS : isText ? JSON.stringify(said(line)) : line;
-    const meaning = readTypedLine(text, { ...asked, type: "input" });
+    const meaning = readTypedLine(text, { ...question, type: "input" });
     if (meaning.type === "signal" && questionOf(meaning.signal.name) === question.id) {
-      this.#questions = this.#questions.filter(({ id }) => id !== question.id);
+      this.#keep(this.#questions.filter(({ id }) => id !== question.id));
       this.#send({ type: "answer", question: question.id, payload: meaning.signal.payload });
       return true;
     }

@@ -36,8 +36,10 @@ export {
   answerLines,
   questionNumber,
   type AskedQuestion,
+  type ListedQuestion,
   type QuestionKind,
   type QuestionView,
+  unnamedAnswer,
   viewQuestion,
 } from "./question.ts";
 export { type DiffFile, type DiffLine, parseDiff } from "./worktree/parse-diff.ts";
