@@ -1,6 +1,7 @@
 // An answer is for the question that a person has read: commands name it by its number.
 
 import { spawnSync } from "node:child_process";
+import { userInfo } from "node:os";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
@@ -25,6 +26,11 @@ export default defineAgent({ name: "ask-twice", run: async (ctx) => {
   expect(approve).toEqual(["approve", "q", expect.stringMatching(/^\d+$/)]);
   await project.run(...approve);
   await project.run("resume", "q", "--park");
+  // The answer has its principal, in the same transaction.
+  const by = userInfo().username;
+  expect(await project.json("show", "q")).toMatchObject({ answers: [{ id: 0, prompt: "Allow ls?", by }] });
+  expect((await project.run("show", "q")).stdout).toContain(`0 by ${by}: Allow ls?`);
+  expect((await project.run("logs", "q")).stdout).toContain(`{"approved":true}  by ${by}`);
   const late = await project.run(...approve, "--reason", "again");
   expect(late.code).toBe(4);
   expect(late.stderr).toMatch(/has no open question \d+; it is input_required[^]*\d+: Allow rm -rf \/\?/);
@@ -75,6 +81,7 @@ export default defineAgent({ name: "tree", agents: [asking], run: async (ctx) =>
     running.type('"for A"');
     const { stdout, code } = await running.finished;
     expect(code, stdout).toBe(0);
+    expect((await project.run("logs", "q")).stdout).toContain(`"for A"  by ${userInfo().username}`);
     expect(stdout).toMatch(/"for A",\s+"from elsewhere"\s+\],\s+"for the child"/);
   },
 );

@@ -61,7 +61,12 @@ export class ShownQuestions {
 }
 
 /** A view of a session that keeps the shown questions. */
-export function keepingShown(view: LiveView, sessionId: string, questions: ShownQuestions): LiveView {
+export function keepingShown(
+  view: LiveView,
+  sessionId: string,
+  questions: ShownQuestions | undefined,
+): LiveView {
+  if (questions === undefined) return view;
   return {
     began(session: Session, resumed, pending) {
       view.began(session, resumed, pending);

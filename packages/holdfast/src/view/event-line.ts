@@ -48,7 +48,7 @@ export function eventLine(
         .join("\n");
     }
     case "signal_received":
-      return `${paint.cyan(symbols.arrived)} ${event.prompt === undefined ? name : "answered"}${valueOf(event.payload)}`;
+      return `${paint.cyan(symbols.arrived)} ${event.prompt === undefined ? name : "answered"}${valueOf(event.payload)}${principalText(event)}`;
     case "signal_ready":
       return `${paint.cyan(symbols.arrived)} ${name} has arrived`;
     case "take_signals": {
@@ -244,4 +244,9 @@ function usageText({ inputTokens, outputTokens, costMicroUsd }: TokenUsage): str
 
 function errorOf(event: JournalEvent): string {
   return errorLine(event.error);
+}
+
+/** The person who gave an answer, where that is known. */
+function principalText({ by }: JournalEvent): string {
+  return typeof by === "string" ? `  by ${plainLine(by, ROLE_CHARS)}` : "";
 }

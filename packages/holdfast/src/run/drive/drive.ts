@@ -42,6 +42,7 @@ import { plainLine, quoted } from "../../frame/plain-text.ts";
 import { acrossOwners, databaseLost } from "../../place/across-owners.ts";
 import type { GuardedStorage } from "../../place/owner-guard.ts";
 import { leaseOf, suspectsFile, type Database } from "../../place/project.ts";
+import { recordingAnswers } from "../../principals/answer-principals.ts";
 import { keepingShown, ShownQuestions } from "../../typing/shown-questions.ts";
 import { StdinListener } from "../../typing/stdin-listener.ts";
 import { isDebugged, stopper } from "../../typing/stopper.ts";
@@ -115,9 +116,8 @@ export async function drive(options: DriveOptions, io: Io): Promise<number> {
   const reads = chat === undefined && options.readsStdin;
   const questions = reads && io.stdin.isTTY === true ? new ShownQuestions(io) : undefined;
   const stdin = chat ?? (reads ? new StdinListener(sessionId, io, questions) : undefined);
-  const canType = questions !== undefined;
-  const plainView = chat?.view ?? liveView({ io, sessionId, canType, isDurable: database !== undefined });
-  const view = questions === undefined ? plainView : keepingShown(plainView, sessionId, questions);
+  const shown = { io, sessionId, canType: questions !== undefined, isDurable: database !== undefined };
+  const view = keepingShown(chat?.view ?? liveView(shown), sessionId, questions);
   const startedAt = performance.now();
   const common = {
     options,
@@ -279,9 +279,10 @@ class StorageRun {
   }
 
   #makeRuntime(watchdog: Watchdog | undefined, prices: Prices | undefined): Runtime {
-    const { storage, options } = this.#parts;
+    const { storage, options, stdin } = this.#parts;
+    const isRecorded = stdin !== undefined && options.database?.coordinator === undefined;
     return createRuntime({
-      storage,
+      storage: isRecorded ? recordingAnswers(storage) : storage,
       agents: options.agent === undefined ? [] : [options.agent],
       adopt: false,
       ...options.runtime,
