@@ -38,8 +38,11 @@ const NEXT_INPUT = "next_input";
 const RETRIES = 100;
 const RETRY_MS = 100;
 const ALWAYS = JSON.stringify({ approved: true, remember: { scope: "session" } } satisfies Approval);
+const STEERS = "stored: it reaches the agent before its next call";
+const QUEUED = "stored: it is the next message, after this answer";
 const HELP = [
   "a line is your next message; while the agent works, it steers the agent",
+  "/queue TEXT keeps a message until the agent has answered; without it a message reaches the agent before its next call",
   "/exit leaves, and the session stays; /help shows this; //text sends a text that begins with a slash",
   "Ctrl-C interrupts the agent; twice leaves",
 ];
@@ -129,7 +132,8 @@ export class ChatTalk implements DriveChat, LiveView {
     if (type === "signal_received" || type === "wait_timed_out" || type === "wait_cancelled")
       this.#keep(this.#questions.filter((question) => question.id !== event["wait"]));
     if (this.#stand === "left") return;
-    if (name === NEXT_INPUT && type === "signal_received") this.#stand = "working";
+    const isRequest = type === "append_entry" && event.role === "user";
+    if (isRequest || (name === NEXT_INPUT && type === "signal_received")) this.#stand = "working";
     if (name === NEXT_INPUT && type === "wait_signal") {
       if (this.#isInterrupting) this.#terminal.say(this.#io.notes.paint.dim("interrupted"));
       this.#isInterrupting = false;
@@ -185,9 +189,15 @@ export class ChatTalk implements DriveChat, LiveView {
       this.#stand === "working" &&
       this.#questions.length === 0 &&
       !this.#isInterrupting;
+    const queued = queuedText(line);
+    if (queued !== undefined && this.#terminal.isTyped && this.#stand === "working") {
+      const payload = { text: queued, delivery: "queue" };
+      this.#send({ type: "signal", name: NEXT_INPUT, payload, receipt: QUEUED });
+      return this.#next();
+    }
     if (isSteering && !/^\/(?!\/)/.test(line))
-      return this.#send({ type: "signal", name: "steer", payload: said(line) });
-    this.#held.push(line);
+      return this.#send({ type: "signal", name: "steer", payload: said(line), receipt: STEERS });
+    this.#held.push(queued?.replace(/^\//, "//") ?? line);
     this.#next();
   }
 
@@ -226,7 +236,8 @@ export class ChatTalk implements DriveChat, LiveView {
 
   #obey(line: string): void {
     if (line === "/exit" || line === "/quit") return this.#leave({ type: "left" });
-    if (line !== "/help") this.#warn(`there is no command ${line.split(/\s/)[0]}`);
+    if (line === "/queue") this.#warn("/queue needs a text");
+    else if (line !== "/help") this.#warn(`there is no command ${line.split(/\s/)[0]}`);
     for (const text of HELP) this.#terminal.say(this.#io.notes.paint.dim(`  ${text}`));
   }
 
@@ -283,6 +294,8 @@ export class ChatTalk implements DriveChat, LiveView {
     this.#sending = this.#sending.then(async () => {
       const receipt = await this.#tryToSend(message, dedupKey);
       if (receipt.status === "refused") this.#warn(`it was not sent: ${receipt.reason}`);
+      else if (message.type === "signal" && message.receipt !== undefined)
+        this.#terminal.say(this.#io.notes.paint.dim(`  ${message.receipt}`));
       if (receipt.status === "duplicate" && message.type === "answer")
         this.#warn("that question already has an answer, which is kept");
     });
@@ -309,8 +322,19 @@ export class ChatTalk implements DriveChat, LiveView {
 }
 
 type Message =
-  | { readonly type: "signal"; readonly name: string; readonly payload: unknown }
+  | {
+      readonly type: "signal";
+      readonly name: string;
+      readonly payload: unknown;
+      /** Shown once the message is stored. */
+      readonly receipt?: string;
+    }
   | { readonly type: "answer"; readonly question: number; readonly payload: unknown };
+
+/** The text of `/queue TEXT`. */
+function queuedText(line: string): string | undefined {
+  return /^\/queue\s+(\S[^]*)$/.exec(line)?.[1];
+}
 
 /** `//x` says `/x`. */
 function said(line: string): string {

@@ -22,6 +22,7 @@ export { forkChoices, type ForkChoice } from "./journal/fork-point.ts";
 export { commonRows, JournalRows, type JournalRow } from "./journal/journal-rows.ts";
 export { foldRows, jsonRows, type JsonRow, type JsonRows } from "./journal/json-rows.ts";
 export {
+  deliveryOf,
   planOf,
   type PlanStepView,
   stepText,
