@@ -35,7 +35,14 @@ import { declaredEffect } from "../model-loop/tools/declared-effect.ts";
 import { cutText, renderResult, type Tool, type ToolContext } from "../model-loop/tools/tool.ts";
 import { ownValues } from "./environment-capability.ts";
 import { askForServer } from "./server-dialog.ts";
-import { followTask, recordedResult, serverTaskOf, type ServerTaskStep } from "./server-task-steps.ts";
+import {
+  followTask,
+  recordedResult,
+  serverTaskOf,
+  type ServerTaskStep,
+  type RecordedResult,
+} from "./server-task-steps.ts";
+import { isReadImage } from "../mcp/result-media.ts";
 
 type ServerFact = {
   readonly name: string;
@@ -71,9 +78,7 @@ interface Resumed {
   readonly known: Readonly<Record<string, ServerAnswer>>;
 }
 
-interface CallOutput {
-  readonly text: string;
-  readonly isError: boolean;
+interface CallOutput extends RecordedResult {
   readonly asks?: Asks;
   /** The server goes on with the call as a task. */
   readonly task?: ServerTask;
@@ -159,7 +164,8 @@ export function mcpCapability(
           const outcome = await renderResult(async () => {
             const result = await callWithAnswers(ctx, { call: tasks[effect], serverTask, effect }, input);
             ({ isError } = result);
-            return result.text;
+            const images = (result.media ?? []).filter(isReadImage);
+            return { text: result.text, ...(images.length === 0 ? {} : { images }) };
           });
           return isError ? { ...outcome, isError } : outcome;
         },

@@ -362,7 +362,10 @@ describe("conversations", () => {
     expect(await results(handle.sessionId)).toEqual([
       "Not carried out: the user has sent a message in between, which follows.",
     ]);
-    expect(model.requests[1]?.messages.at(-1)).toEqual({ role: "user", content: "Stop, do not write." });
+    expect(model.requests[1]?.messages.at(-1)).toEqual({
+      role: "user",
+      content: { text: "Stop, do not write.", delivery: "steer" },
+    });
   });
 });
 
