@@ -204,7 +204,13 @@ export type ExternalEnd =
   /** external-agent-protocol-4. */
   | { readonly type: "unknown_session" }
   /** The program ended before its turn did. */
-  | { readonly type: "died"; readonly message: string; readonly hasStarted: boolean }
+  | {
+      readonly type: "died";
+      readonly message: string;
+      readonly hasStarted: boolean;
+      /** How the program ended. Absent without a process of ours. */
+      readonly process?: ProcessEnd;
+    }
   /** The program does not keep to the protocol, and was ended. */
   | { readonly type: "broken"; readonly message: string }
   | {

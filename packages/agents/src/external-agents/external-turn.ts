@@ -221,7 +221,9 @@ export class ExternalAgentTurn {
       case "died":
         if (this.#state.mode === "start" && /already in use/i.test(end.message))
           return this.#continueAfter(work, CUT_OFF, this.#state.cutOffs + 1);
-        if (!end.hasStarted) throw this.#failed(`${name} ended before its session began: ${end.message}`);
+        // A signal comes from outside of the program, and says nothing against it.
+        if (!end.hasStarted && end.process?.type !== "signal")
+          throw this.#failed(`${name} ended before its session began: ${end.message}`);
         return this.#afterCutOff(end.message, work);
       case "broken":
         throw this.#failed(`${name} does not keep to its protocol: ${end.message}`);

@@ -51,9 +51,9 @@ export class EventQueue {
   }
 }
 
-/** An aborted turn ends with what ended its process. */
+/** A turn that was aborted or cut off ends with what ended its process. */
 export function withProcess(end: ExternalEnd, report: ProcessReport): ExternalEnd {
-  return end.type === "aborted" ? { ...end, process: report.end } : end;
+  return end.type === "aborted" || end.type === "died" ? { ...end, process: report.end } : end;
 }
 
 /** Why a process ended before its turn did: its end, and the last of what it wrote for people. */

@@ -1,0 +1,37 @@
+// Programs that end before their session has begun.
+
+import { chmodSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterEach, expect, test } from "vitest";
+
+import { ExternalSession } from "../testing/external-session.ts";
+
+let session: ExternalSession;
+afterEach(() => session.dispose());
+
+test("a program that is killed before its session has begun is started again", async () => {
+  session = new ExternalSession("codex");
+  writeFileSync(join(session.home, "die-at"), "1");
+  await session.begin("write:a.txt");
+  while ((await session.entries()).length < 2) await delay(20);
+  rmSync(join(session.home, "die-at"));
+  expect((await session.rest()).status).toBe("waiting");
+  expect(JSON.stringify(await session.entries())).toContain("Done: write:a.txt");
+});
+
+test("a program that ends by itself before its session has begun fails the session at once", async () => {
+  session = new ExternalSession("codex");
+  const path = join(session.home, "bin", "codex");
+  writeFileSync(
+    path,
+    '#!/bin/sh\n[ "$1" = --version ] && echo "codex-cli 0.171.0" && exit\necho start >> "$HOME/starts"\nexit 3\n',
+  );
+  chmodSync(path, 0o755);
+  const { status, error } = await session.converse("hello");
+  expect([status, error?.message]).toEqual([
+    "failed",
+    expect.stringContaining("ended before its session began: exit code 3"),
+  ]);
+  expect(session.lines("starts")).toHaveLength(1);
+});
