@@ -93,6 +93,7 @@ describe("the shapes of the specification", () => {
   test.each([
     ["the two required fields", both("")],
     ["no text below the fields", both(""), ""],
+    ["a description of one letter", `name: ${NAME}\ndescription: d`],
     ["a license", both("license: Proprietary. LICENSE.txt has complete terms")],
     ["a compatibility of 500 characters", both(`compatibility: ${"c".repeat(500)}`)],
     ["metadata", both('metadata:\n  author: example-org\n  version: "1.0"')],
@@ -106,6 +107,33 @@ describe("the shapes of the specification", () => {
     ["a field that is not known", both("colour: red")],
   ])("%s is allowed", (_name, frontMatter, body = "Text.\n") => {
     expect(shape(frontMatter, body)).toMatchObject({ status: "loaded", problem: null });
+  });
+
+  test.each(["a", "7", "a1-b2-3", `${"a".repeat(31)}-${"b".repeat(32)}`])(
+    "the name %s is allowed",
+    (name) => {
+      write(`project/.agents/skills/${name}/SKILL.md`, `---\nname: "${name}"\ndescription: d\n---\nText.\n`);
+      expect(findSkills(places)).toMatchObject([{ name, status: "loaded", problem: null }]);
+    },
+  );
+
+  test("folders for scripts, references and assets are part of the skill, and of its version", () => {
+    const before = shape(both(""));
+    for (const file of ["scripts/fill.sh", "references/FORMS.md", "assets/form.pdf", "LICENSE.txt"])
+      write(`project/.agents/skills/${NAME}/${file}`, "x");
+    const after = shape(both(""));
+    expect([before?.status, after?.status]).toEqual(["loaded", "loaded"]);
+    expect(after?.hash).not.toBe(before?.hash);
+  });
+
+  test.each([
+    ["a folder without SKILL.md", "project/.agents/skills/pdf/README.md"],
+    ["a file in the place of a folder", "project/.agents/skills/pdf.md"],
+    ["SKILL.md beside the folders", "project/.agents/skills/SKILL.md"],
+    ["a folder of a folder", "project/.agents/skills/group/pdf/SKILL.md"],
+  ])("%s is no skill", (_name, path) => {
+    write(path, `---\nname: ${NAME}\ndescription: d\n---\nText.\n`);
+    expect(findSkills(places)).toEqual([]);
   });
 
   test.each([

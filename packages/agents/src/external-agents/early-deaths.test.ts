@@ -20,7 +20,7 @@ test("a program that is killed before its session has begun is started again", a
   expect(JSON.stringify(await session.entries())).toContain("Done: write:a.txt");
 });
 
-test("a program that ends by itself before its session has begun fails the session at once", async () => {
+test("a program that exits before its session has begun fails the session at once", async () => {
   session = new ExternalSession("codex");
   const path = join(session.home, "bin", "codex");
   writeFileSync(

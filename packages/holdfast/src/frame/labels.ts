@@ -1,5 +1,6 @@
 // NAME=VALUE, as labels and demands are given.
 
+import { hostname } from "node:os";
 import { UsageError } from "@holdfast/core";
 import type { Arguments } from "./command.ts";
 
@@ -16,4 +17,14 @@ export function readLabels(args: Arguments, option: "label" | "demand"): Record<
     labels[text.slice(0, at)] = text.slice(at + 1);
   }
   return labels;
+}
+
+/** The labels of a runner with those that each runner has, and with the folder that folders of agents may demand. */
+export function allLabels(
+  labels: Readonly<Record<string, string>>,
+  project: string,
+  name: string | undefined,
+): Readonly<Record<string, string>> {
+  const always = { hostname: hostname(), machine: hostname(), project_dir: project };
+  return { ...always, ...(name === undefined ? {} : { runner: name }), ...labels };
 }

@@ -12,7 +12,6 @@ import {
 } from "@holdfast/runtime";
 import { makePrivateFolder } from "@holdfast/runtime/internal";
 import { MAX_RUNS, startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "@holdfast/runner";
-import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 import type { AgentSearch } from "../agents/agent-places.ts";
 import { checkRunnerExecutor, listRunnerExecutors, RunnerExecutors } from "../executors/runner-executors.ts";
@@ -26,7 +25,7 @@ import { definedOf } from "../frame/command-error.ts";
 import { isDebugged, stopper } from "../typing/stopper.ts";
 import { checkTrusted, isFolder } from "../frame/given-file.ts";
 import { readAll } from "../frame/input.ts";
-import { readLabels } from "../frame/labels.ts";
+import { allLabels, readLabels } from "../frame/labels.ts";
 import { refuseSecondStdin, secretsFor } from "../secrets/agent-secrets.ts";
 import { holdSecrets } from "../secrets/held-secrets.ts";
 import { catalogueOf } from "./runner-catalogue.ts";
@@ -182,10 +181,11 @@ export async function runnerOptions(
   const servesOthers = supervised === undefined; // The local stack serves the person who started it.
   const stage = findStage(io);
   const labels = { ...(stage === undefined ? {} : { env: stage }), ...readLabels(args, "label") };
-  const offered = { ...alwaysSet(args), project_dir: workspace, ...labels };
+  // The local stack is the user's own machine, and has no labels to give (demands-1).
+  const demanded = servesOthers ? { labels: allLabels(labels, workspace, args.text("name")) } : undefined;
   const code = await loadCode(args, io, workspace, policyFile, executors, {
     servesOthers,
-    labels: offered,
+    ...demanded,
     imported: () => supervised?.report({ type: "files", files: [...settings, ...imported()] }),
   });
   const { agents, tasks } = code;
@@ -224,7 +224,7 @@ export async function runnerOptions(
     insecure: args.has("insecure"),
     ...(await catalogueOf(
       policy,
-      { cwd: workspace, env: io.env, servesOthers, labels: offered },
+      { cwd: workspace, env: io.env, servesOthers, ...demanded },
       secrets.values(),
       io,
     )),
@@ -236,12 +236,6 @@ export async function runnerOptions(
     ...(renewMs === undefined ? {} : { renewMs }),
     ...(pollTimeoutMs === undefined ? {} : { pollTimeoutMs }),
   };
-}
-
-/** The labels that each runner has at its coordinator. */
-function alwaysSet(args: Arguments): Readonly<Record<string, string>> {
-  const name = args.text("name");
-  return { hostname: hostname(), machine: hostname(), ...(name === undefined ? {} : { runner: name }) };
 }
 
 /** The agents and tasks of a runner. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { existsSync } from "node:fs";
 import { z } from "zod";
 import type { AgentHook } from "../agent-record.ts";
-import { demandsOf, demandsValue } from "../format/demands.ts";
+import { DEMANDS_TEXT, demandsOf, demandsValue } from "../format/demands.ts";
 import { field, HONOURED, ignored, mapped, refused } from "../format/fields.ts";
 import { FileProblem, readJson, readText, type ParsedFile } from "../format/front-matter.ts";
 import { mcpServerValue, takeServers } from "../format/mcp-servers.ts";
@@ -73,7 +73,7 @@ export const folder: Dialect = {
       output_schema: schema("outputSchema"),
       demands: field(demandsValue, (value, draft) => {
         draft.labels = demandsOf(value);
-        return mapped("holdfast.demands; a tag is a label that is true");
+        return mapped(`holdfast.demands, honoured ${DEMANDS_TEXT}; a tag is a label that is true`);
       }),
       mcpServers: field(
         z.record(z.string(), mcpServerValue).describe("MCP servers by name"),

@@ -15,6 +15,7 @@ import {
   type Ruling,
 } from "../format/fields.ts";
 import type { AgentDraft } from "../format/agent-draft.ts";
+import { DEMANDS_TEXT } from "../format/demands.ts";
 import { holdfastHooks, holdfastHooksSchema } from "../format/hook-fields.ts";
 import { checkJsonSchema } from "../format/schema-check.ts";
 import { CLAUDE_TOOLS, OWN_TOOLS } from "../format/tool-names.ts";
@@ -157,7 +158,7 @@ const RULES: Readonly<Record<string, FieldRule>> = {
       .describe("labels that a runner must have, by name"),
     (value, draft) => {
       draft.labels = value;
-      return HONOURED;
+      return ["honoured", DEMANDS_TEXT];
     },
   ),
   effects: field(

@@ -1,9 +1,12 @@
 // Demands of agents and scripts: labels that the runner of their sessions must have (`demandsValue`, `unmetDemands`).
 //
 //   demands-1. A runner offers no agent whose demands it does not meet, so that no session of it begins there. The demands of its scripts
-//       are among them. A process that is no runner has no labels, and demands do not concern it.
+//       are among them. Demands do not concern a process of the user, nor the local stack.
 
 import { z } from "zod";
+
+/** The end of the verdict about demands. */
+export const DEMANDS_TEXT = "by runners with --label; a process of your own and the local stack ignore them";
 
 export type Demands = Readonly<Record<string, string | number | boolean>>;
 

@@ -1,4 +1,4 @@
-// `readMcpFiles`: the MCP servers of a project (`.mcp.json`, `.vscode/mcp.json`), of the user and of their plugins, by name.
+// `readMcpFiles`: the MCP servers of a project (`.mcp.json`, `.vscode/mcp.json`, `mcp-servers/ID/mcp-server.json`), of the user and of their plugins, by name.
 //
 //   mcp-files-1. A file of a project that the user does not trust is listed, and not read: a server of it is a program to start.
 //   mcp-files-2. The first file that has a server of a name counts, and a server that is refused leaves the others usable. The files of the
@@ -9,7 +9,7 @@ import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isWritableByOthers } from "@holdfast/runtime/internal";
 import type { McpServer } from "../agent-record.ts";
-import { realPath, requireInside, type AgentPlaces } from "../agent-places.ts";
+import { namesIn, realPath, requireInside, type AgentPlaces } from "../agent-places.ts";
 import { newDraft } from "../format/agent-draft.ts";
 import { FieldReport, type FieldVerdict } from "../format/field-report.ts";
 import { FileProblem, readJson } from "../format/front-matter.ts";
@@ -17,6 +17,7 @@ import { mcpServerValue, takeServers } from "../format/mcp-servers.ts";
 import { PLUGIN_SERVERS_FILE, readPluginServers } from "../plugins/plugin-servers.ts";
 import { findPlugins, type Plugin } from "../plugins/plugins.ts";
 import { isTrusted } from "../trust/trusted-folders.ts";
+import { readRegistryFile } from "./registry-files.ts";
 
 /** A file that may have MCP servers. */
 export interface McpPlace {
@@ -38,6 +39,10 @@ const FILES = [
   [".vscode/mcp.json", "servers"],
 ] as const;
 
+/** A registry with a folder for each server. */
+const REGISTRY = "mcp-servers";
+const REGISTRY_FILE = "mcp-server.json";
+
 /** The file that `holdfast mcp add` writes. */
 export function mcpPlace({ project, trustFile }: AgentPlaces, scope: McpPlace["scope"]): McpPlace {
   const path = scope === "user" ? join(dirname(trustFile), "mcp-servers.json") : join(project, FILES[0][0]);
@@ -47,9 +52,12 @@ export function mcpPlace({ project, trustFile }: AgentPlaces, scope: McpPlace["s
 /** @throws HoldfastError `config_invalid` when the file of trusted folders cannot be used. */
 export function readMcpFiles(places: AgentPlaces): readonly McpFile[] {
   const { project, trustFile, trustsProject = false } = places;
-  const found = FILES.map(([name, key]) => [join(project, name), key] as const).filter(([path]) =>
-    existsSync(path),
-  );
+  const found = [
+    ...FILES.map(([name, key]) => [join(project, name), key] as const),
+    ...namesIn(join(project, REGISTRY)).map(
+      (id) => [join(project, REGISTRY, id, REGISTRY_FILE), null] as const,
+    ),
+  ].filter(([path]) => existsSync(path));
   const isRead = found.length > 0 && (trustsProject || isTrusted(trustFile, project));
   const own = mcpPlace(places, "user");
   const plugins = findPlugins(places).filter(
@@ -70,15 +78,33 @@ export function readMcpFiles(places: AgentPlaces): readonly McpFile[] {
   ];
 }
 
-/** @param within the folder that the file must lie in; `undefined` for the file of the user. */
-function readMcpFile({ path, scope }: McpPlace, key: string, within: string | undefined): McpFile {
+/**
+ * @param key the field with the servers; `null` for the file of one server in a registry.
+ * @param within the folder that the file must lie in; `undefined` for the file of the user.
+ */
+function readMcpFile({ path, scope }: McpPlace, key: string | null, within: string | undefined): McpFile {
   try {
     if (within === undefined && isWritableByOthers(statSync(path)))
       throw new FileProblem("other users may write it", "run chmod 600 on it"); // mcp-files-3.
     requireInside(path, within);
-    const { [key]: servers = {}, ...others } = readJson(path);
     const report = new FieldReport();
     const draft = newDraft("", "");
+    const loaded = (): McpFile => ({
+      path,
+      scope,
+      status: "loaded",
+      servers:
+        scope === "user"
+          ? ofUser(draft.mcpServers as McpFile["servers"])
+          : (draft.mcpServers as McpFile["servers"]),
+      verdicts: report.verdicts,
+      problem: null,
+    });
+    if (key === null) {
+      readRegistryFile(path, readJson(path), draft, report);
+      return loaded();
+    }
+    const { [key]: servers = {}, ...others } = readJson(path);
     for (const name of Object.keys(others))
       report.add(
         [name],
@@ -102,17 +128,7 @@ function readMcpFile({ path, scope }: McpPlace, key: string, within: string | un
       )
         report.add([key, name], "honoured");
     }
-    return {
-      path,
-      scope,
-      status: "loaded",
-      servers:
-        scope === "user"
-          ? ofUser(draft.mcpServers as McpFile["servers"])
-          : (draft.mcpServers as McpFile["servers"]),
-      verdicts: report.verdicts,
-      problem: null,
-    };
+    return loaded();
   } catch (error) {
     if (!(error instanceof FileProblem)) throw error;
     return { path, scope, status: "refused", servers: {}, verdicts: [], problem: error.message };

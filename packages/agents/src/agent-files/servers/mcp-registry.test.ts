@@ -3,6 +3,7 @@
 import {
   chmodSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readFileSync,
   realpathSync,
@@ -11,10 +12,12 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import type { AgentPlaces } from "../agent-places.ts";
 import type { McpServer } from "../agent-record.ts";
+import { withMcpServers } from "../../capabilities/session-servers.ts";
+import { RECORD } from "../../testing/agent-record.ts";
 import { mcpPlace, readMcpFiles } from "./mcp-files.ts";
 import { addMcpServer, removeMcpServer } from "./mcp-registry.ts";
 
@@ -128,4 +131,71 @@ test("a second server of one name and the removal of none are refused", () => {
   addMcpServer(place, "tickets", program());
   expect(() => addMcpServer(place, "tickets", program())).toThrow(/already/);
   expect(() => removeMcpServer(place, "tickts")).toThrow(/did you mean tickets/);
+});
+
+describe("a registry with a folder for each server", () => {
+  const register = (id: string, content: object) => {
+    mkdirSync(join(places.project, "mcp-servers", id), { recursive: true });
+    writeFileSync(join(places.project, "mcp-servers", id, "mcp-server.json"), JSON.stringify(content));
+    return readMcpFiles(places)[0];
+  };
+  const entry = {
+    id: "context-store",
+    name: "Context Store",
+    description: "Documents",
+    url: "http://localhost:9501/mcp",
+    config_schema: {
+      context_id: { type: "string", description: "d", required: true },
+      "X-Agent-Tags": { type: "string", required: true, sensitive: false },
+      workflow: { type: "string", required: false },
+      lang: { type: "string", default: "en" },
+    },
+    default_config: { "X-Agent-Tags": "internal" },
+  };
+
+  test("the configuration is headers, and a required one without a default needs a value", () => {
+    const file = register("context-store", entry);
+    expect(file?.servers).toEqual({
+      "context-store": {
+        type: "http",
+        url: "http://localhost:9501/mcp",
+        headers: { context_id: "${context_id}", "X-Agent-Tags": "internal", lang: "en" },
+      },
+    });
+    expect(file?.verdicts.map(({ field, verdict }) => [field, verdict])).toEqual([
+      ["id", "honoured"],
+      ["name", "ignored"],
+      ["description", "ignored"],
+      ["url", "honoured"],
+      ["config_schema", "mapped"],
+      ["default_config", "mapped"],
+    ]);
+    const check = (config: Readonly<Record<string, string>>) =>
+      withMcpServers({ ...RECORD, mcpServers: { docs: { ref: "context-store", config } } }, places);
+    expect(check({ context_id: "${params.prompt}" }).mcpServers["docs"]).toMatchObject({
+      headers: { context_id: "${params.prompt}" },
+    });
+    expect(() => check({})).toThrow(
+      /docs, headers\.context_id: the placeholder \$\{context_id\} has no value/,
+    );
+  });
+
+  test.each<readonly [what: string, change: object, says: string]>([
+    ["another id than its folder", { id: "other" }, "the folder of the server is context-store"],
+    ["no address", { url: undefined }, "it is missing"],
+    ["an address of another scheme", { url: "file:///etc/passwd" }, "no URL of http or https"],
+    ["an unknown field", { confg: {} }, 'knows no field "confg"'],
+    ["a configuration that is a list", { default_config: [] }, "wrong value"],
+  ])("%s is refused", (_what, change, says) => {
+    const file = register("context-store", { ...entry, ...change });
+    expect(file?.servers).toEqual({});
+    expect(JSON.stringify(file?.verdicts.filter(({ verdict }) => verdict === "refused"))).toContain(
+      JSON.stringify(says).slice(1, -1),
+    );
+  });
+
+  test("in a project that is not trusted it is listed and not read", () => {
+    places = { ...places, trustsProject: false };
+    expect(register("context-store", entry)).toMatchObject({ status: "untrusted", servers: {} });
+  });
 });
