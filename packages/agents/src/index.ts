@@ -55,6 +55,7 @@ export {
   type ModelTool,
   type ModelToolCall,
   type ModelUsage,
+  type ResultImage,
   type ToolContent,
 } from "./models/model-provider.ts";
 export {

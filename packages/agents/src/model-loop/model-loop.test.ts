@@ -346,6 +346,18 @@ describe("conversations", () => {
     expect((await handle.session()).status).toBe("waiting");
   });
 
+  test("a message that comes after the answer is the next request", async () => {
+    const model = fakeModel([{ text: "Hello." }, { text: "Turned." }]);
+    const { handle } = await start({ isConversation: true, ttlMs: 60_000 }, model, { input: "hi" });
+    await expect.poll(async () => (await handle.session()).status).toBe("waiting");
+    await handle.signal("steer", "turn left");
+    await expect.poll(() => model.requests.length).toBe(2);
+    expect(model.requests[1]?.messages.at(-1)).toEqual({
+      role: "user",
+      content: { text: "turn left", delivery: "queue" },
+    });
+  });
+
   test("a message in the middle of the work reaches the model before its next call", async () => {
     const gate = Promise.withResolvers<void>();
     const model = fakeModel(async (_request, number) => {

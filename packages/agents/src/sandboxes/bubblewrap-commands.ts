@@ -87,7 +87,7 @@ function wrapped(request: Launch, { git, own }: GuardedPlaces, options: Bubblewr
 }
 
 /** The folders of PATH that are not the system's, such as that of a Node of the user's, each with the libraries beside it. */
-function programFolders(path: string): readonly string[] {
+export function programFolders(path: string): readonly string[] {
   return path
     .split(":")
     .filter(

@@ -22,7 +22,7 @@ export const bubblewrapSandbox: SandboxBackend = {
       return {
         status: "unavailable",
         reason: "bubblewrap runs on Linux alone",
-        fix: "use the sandbox virtual",
+        fix: "use the sandbox seatbelt on macOS, or virtual",
       };
     const bwrap = findProgram("bwrap");
     if (bwrap === undefined)

@@ -20,6 +20,7 @@ import {
   type SandboxPlace,
 } from "./sandbox-backend.ts";
 import { remoteSandboxes, type SandboxKeys } from "./remote/remote-sandbox.ts";
+import { seatbeltSandbox } from "./seatbelt/seatbelt-sandbox.ts";
 import { virtualSandbox } from "./virtual-sandbox.ts";
 
 /** Other names of the same sandbox, as people and other tools write them. */
@@ -29,7 +30,14 @@ const OPEN_MAX = 1_000;
 
 /** The backends of Holdfast. @param keys reads the keys of remote services; from the environment by default. */
 export function ownSandboxes(keys?: SandboxKeys): readonly SandboxBackend[] {
-  return [filesystemSandbox, virtualSandbox, bubblewrapSandbox, containerSandbox, ...remoteSandboxes(keys)];
+  return [
+    filesystemSandbox,
+    virtualSandbox,
+    bubblewrapSandbox,
+    seatbeltSandbox,
+    containerSandbox,
+    ...remoteSandboxes(keys),
+  ];
 }
 
 export class Sandboxes {

@@ -60,7 +60,7 @@ const never =
   };
 
 /** Sandboxes that keep the files of a session on this machine. */
-const SANDBOXES_HERE = ["filesystem", "virtual", "bubblewrap", "bwrap", "docker", "podman"];
+const SANDBOXES_HERE = ["filesystem", "virtual", "bubblewrap", "bwrap", "seatbelt", "docker", "podman"];
 
 /** rights-3. */
 const RULES = {

@@ -1,0 +1,82 @@
+// `seatbeltProfile`: the rules by which macOS holds a command in, as a profile of `sandbox-exec`.
+//
+// Pure. It is the list of `bubblewrap`, in the words of Seatbelt. The last rule that fits an operation decides.
+//
+//   seatbelt-profile-1. Everything is denied that no rule allows: the network, the files of the user, and the services of the system.
+//   seatbelt-profile-2. `.git` of the folder cannot be changed or made, and `.holdfast` is out of reach. These rules stand last.
+//   seatbelt-profile-3. Paths are parameters of the command line, so no path can end a rule.
+
+export interface SeatbeltPlaces {
+  /** The folder, without symbolic links. */
+  readonly root: string;
+  /** A folder for temporary files. */
+  readonly scratch: string;
+  /** Folders with programs of the user, which commands may read. */
+  readonly programs: readonly string[];
+}
+
+export interface SeatbeltProfile {
+  readonly text: string;
+  /** The values of its parameters. */
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+/** Folders of the system that programs need. They hold nothing of a user. */
+const SYSTEM = [
+  "/bin",
+  "/sbin",
+  "/usr",
+  "/opt",
+  "/System",
+  "/Library/Apple",
+  "/Library/Developer",
+  "/Library/Frameworks",
+  "/Library/Preferences",
+  "/private/etc",
+  "/private/var/db/dyld",
+  "/private/var/db/timezone",
+  "/private/var/select",
+  "/nix/store",
+];
+const SECRETS = [
+  "/private/etc/ssh",
+  "/private/etc/master.passwd",
+  "/private/etc/sudoers",
+  "/private/etc/sudoers.d",
+];
+const DEVICES = [
+  "/dev/null",
+  "/dev/zero",
+  "/dev/random",
+  "/dev/urandom",
+  "/dev/fd",
+  "/dev/stdin",
+  "/dev/stdout",
+  "/dev/stderr",
+];
+
+export function seatbeltProfile({ root, scratch, programs }: SeatbeltPlaces): SeatbeltProfile {
+  const folders = programs.map((_folder, at) => `(subpath (param "PROGRAMS_${at}"))`);
+  const text = `(version 1)
+(deny default)
+(allow process-exec process-fork)
+(allow signal process-info* (target same-sandbox))
+(allow sysctl-read)
+(allow file-read-metadata)
+(allow file-read* (literal "/") ${[...subpaths(SYSTEM), ...subpaths(DEVICES), ...folders].join(" ")})
+(deny file-read* ${subpaths(SECRETS).join(" ")})
+(allow file-write* ${subpaths(DEVICES).join(" ")})
+(allow file-read* file-write* (subpath (param "SCRATCH")) (subpath (param "ROOT")))
+(deny file-write* (subpath (param "GIT")))
+(deny file-read* file-write* (subpath (param "OWN")))
+`;
+  const named = Object.fromEntries(programs.map((folder, at) => [`PROGRAMS_${at}`, folder]));
+  return {
+    text,
+    parameters: { ROOT: root, SCRATCH: scratch, GIT: `${root}/.git`, OWN: `${root}/.holdfast`, ...named },
+  };
+}
+
+function subpaths(paths: readonly string[]): readonly string[] {
+  return paths.map((path) => `(subpath "${path}")`);
+}
