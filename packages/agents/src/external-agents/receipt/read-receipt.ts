@@ -6,7 +6,6 @@
 //   read-receipt-3. A path counts only below the folder of the program's sessions, and with the ending of this session, whatever a receipt names.
 //       No link leads a copy out of that folder. The name of a copy is that of no other file.
 //   read-receipt-2. A file that cannot be read is recorded as absent, and fails no turn.
-//   read-receipt-4. No program runs that the configuration of the folder's repository names: the agent may have written it.
 
 import { createHash } from "node:crypto";
 import { createReadStream, existsSync } from "node:fs";
@@ -14,9 +13,7 @@ import { readdir, readFile, realpath, rm, stat } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import { createPrivate, makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
 
-import { parseStatus } from "../../tasks/git.ts";
-import { SHALLOW } from "../../workspace/git-options.ts";
-import { gitIn, ownGuard } from "../../worktrees/worktree-git.ts";
+import { gitIn } from "../../worktrees/worktree-git.ts";
 import type { AgentTraces, ExternalAgentProtocol, ExternalIntent } from "../external-agent-protocol.ts";
 import { OWN_ID } from "../raw/raw-lines.ts";
 import { KEPT_FILE } from "../intent/session-profile.ts";
@@ -28,15 +25,12 @@ import {
   type ProgramFile,
   type RestoreReceipt,
   type SessionFile,
-  type Workspace,
 } from "./restore-receipt.ts";
+import { readWorkspace } from "./read-workspace.ts";
 
 /** Larger session files are hashed and not copied. */
 const MIRROR_BYTES_MAX = 32 * 1024 * 1024;
-/** Larger files of the workspace are known by their size and time. */
-const HASHED_BYTES_MAX = 4 * 1024 * 1024;
 const MIRROR_DAYS = 180;
-const UNCOMMITTED_MAX = 500;
 /** Codex sorts its sessions by year, month and day. */
 const DEPTH_MAX = 4;
 
@@ -219,40 +213,9 @@ async function hashOf(
   return { bytes: read, sha256: hash.digest("hex") };
 }
 
-/** read-receipt-2 and 4. */
-async function readWorkspace(folder: string): Promise<Workspace | null> {
-  try {
-    // Each start of a git delays the turn.
-    const [place, env] = await Promise.all([
-      gitIn(folder, ["rev-parse", "--show-toplevel", "HEAD"], {}, { codes: [0, 128] }),
-      ownGuard(folder, {}),
-    ]);
-    const [root = "", head] = place.stdout.trim().split("\n");
-    if (root === "") return null;
-    const status = ["status", "--porcelain=v1", "-z", "--untracked-files=all", SHALLOW];
-    const { stdout } = await gitIn(root, status, {}, { env });
-    const changes = parseStatus(stdout).slice(0, UNCOMMITTED_MAX);
-    const uncommitted: Record<string, string> = {};
-    for (const { path } of changes) uncommitted[path] = await digestOf(join(root, path));
-    // A repository without a commit answers with the word HEAD, and 128.
-    return { commit: place.exitCode === 0 && head !== undefined ? head : null, uncommitted };
-  } catch {
-    return null;
-  }
-}
-
 async function hasCommit(folder: string, commit: string): Promise<boolean> {
   const asked = gitIn(folder, ["cat-file", "-e", `${commit}^{commit}`], {}, { codes: [0, 1, 128] });
   return (await asked.catch(() => undefined))?.exitCode === 0;
-}
-
-async function digestOf(path: string): Promise<string> {
-  const facts = await stat(path).catch(() => undefined);
-  if (facts === undefined) return "absent";
-  if (!facts.isFile()) return "no file";
-  if (facts.size > HASHED_BYTES_MAX) return `${facts.size} bytes at ${facts.mtimeMs}`;
-  const content = await readFile(path).catch(() => undefined);
-  return content === undefined ? "unreadable" : sha256(content).slice(0, 16);
 }
 
 /** The program is asked for its version only after its file was replaced. */
