@@ -169,8 +169,8 @@ export type PermissionAnswer =
 
 /** The files of a session that the program keeps outside of our record, for the restore receipt. */
 export interface AgentTraces {
-  /** The folder below which the program stores its sessions, and how the name of the file of this one ends. */
-  readonly sessions: { readonly folder: string; readonly ending: string };
+  /** The folder below which the program stores its sessions, and how the name of the file of this one ends. Absent where that is not known. */
+  readonly sessions?: { readonly folder: string; readonly ending: string };
   /** Files that name MCP servers. A file that is not there has no hash. */
   readonly mcpFiles: readonly string[];
   /** The variables that the program gets for itself: settings with their values, and the names of keys. */

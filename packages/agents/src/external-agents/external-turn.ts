@@ -140,7 +140,7 @@ export class ExternalAgentTurn {
   /** One run of the program, with everything that it reports. */
   async #work(intent: ExternalIntent): Promise<Turn> {
     const ctx = this.#ctx;
-    const { mode, prompt, keepAliveMs, boundId, receipt } = this.#state;
+    const { mode, prompt, keepAliveMs, boundId, receipt, restores = false } = this.#state;
     const { tokens, costMicroUsd } = ctx.remainingBudget();
     const restarts = this.#parts.protocol.capabilities().steer === "restart";
     const limits = { tokensLeft: tokens ?? null, costMicroUsdLeft: costMicroUsd ?? null };
@@ -163,6 +163,7 @@ export class ExternalAgentTurn {
         keepAliveMs,
         ...limits,
         ...(mode === "resume" && receipt ? { receipt } : {}),
+        ...(mode === "resume" && restores ? { restores } : {}),
       })
       .then(
         (output) => ({ output }),
@@ -198,7 +199,8 @@ export class ExternalAgentTurn {
     const { entries } = work;
     while (entries.count < reports) entries.take(await this.#ctx.waitForSignal<StoredReport>(REPORT_SIGNAL));
     if (end.type !== "answered" && isSuspended) return this.#continueAfter(work, SUSPENDED, 0);
-    if (losses !== undefined) return this.#restore(withRights(work.intent, rights), losses);
+    if (losses !== undefined)
+      return this.#restore(withRights(work.intent, rights), losses, output.isRestorable ?? false);
     if (limit !== undefined) return this.#awaitLimit(limit, work);
     // The next task waits until the budget is raised.
     if (end.type !== "answered" && isOverBudget) return this.#continueAfter(work, OVER_BUDGET, 0);
@@ -333,12 +335,16 @@ export class ExternalAgentTurn {
   }
 
   /** external-agent-6. */
-  async #restore(intent: ExternalIntent, losses: readonly string[]): Promise<Turn> {
+  async #restore(intent: ExternalIntent, losses: readonly string[], isRestorable: boolean): Promise<Turn> {
     const { name } = this.#parts.protocol;
     const { request, prompt } = this.#state;
-    const asked = { name, lostId: this.#state.boundId ?? intent.agentSessionId, request, prompt, losses };
+    const lostId = this.#state.boundId ?? intent.agentSessionId;
+    const asked = { name, lostId, request, prompt, losses, isRestorable };
     const chosen = await askAboutLosses(this.#ctx, asked);
     this.#ctx.appendEntry({ role: "user", content: chosen.prompt });
+    // The receipt counts again for what is lost besides the file.
+    if (chosen.mode === "restore")
+      return { state: { ...this.#state, intent, prompt: chosen.prompt, restores: true } };
     const state: ExternalState = { ...this.#state, intent, prompt: chosen.prompt, receipt: null };
     if (chosen.mode === "resume") return { state };
     const fresh = { ...intent, agentSessionId: this.#ctx.randomUuid() };
@@ -360,6 +366,7 @@ export class ExternalAgentTurn {
       model: entries.model ?? model,
       boundId: entries.boundId ?? boundId,
       receipt: receipt ?? afterCutOff(this.#state.receipt ?? null),
+      restores: false,
       // external-agent-4. A turn without a report has cost something nevertheless.
       usage: (entries.usage.length === 0 && !isUnbilled ? [UNKNOWN_USAGE] : entries.usage).reduce(
         (sum, one) => ({

@@ -57,6 +57,8 @@ export interface TurnRequest {
   readonly costMicroUsdLeft: number | null;
   /** turn-task-7. Absent where nothing is checked. */
   readonly receipt?: RestoreReceipt;
+  /** A person has chosen that a damaged session file is replaced by its copy. */
+  readonly restores?: boolean;
 }
 
 export interface TurnOutput {
@@ -73,6 +75,8 @@ export interface TurnOutput {
   readonly limit?: AgentLimit;
   /** turn-task-7. The turn did not begin. */
   readonly losses?: readonly string[];
+  /** A loss that the copy of the session file can repair. */
+  readonly isRestorable?: boolean;
   /** turn-task-9. How a session with losses continues. */
   readonly rights?: OwnRights;
 }
@@ -199,6 +203,7 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
     return {
       end: { type: "unknown_session" },
       losses,
+      ...(checked.isRestorable === true ? { isRestorable: true } : {}),
       rights: own.rights,
       isOverBudget: false,
       isSuspended: false,
@@ -299,22 +304,22 @@ interface Checked {
   readonly prompt: string;
   readonly notice?: string;
   readonly losses?: readonly string[];
+  readonly isRestorable?: boolean;
 }
 
 /** turn-task-7. Changes are told to the agent, before the request, which stays at the end of the prompt. */
 async function check(
   place: ReceiptPlace,
-  { intent, boundId, prompt, receipt }: TurnRequest,
+  { intent, boundId, prompt, receipt, restores }: TurnRequest,
 ): Promise<Checked> {
   if (receipt === undefined) return { prompt };
-  const { differences, putBack } = await checkReceipt(place, { intent, boundId }, receipt);
+  const session = { intent, boundId };
+  const { differences, putBack, isRestorable } = await checkReceipt(place, session, receipt, restores);
   const losses = differences.filter(({ isLoss }) => isLoss).map(({ text }) => text);
-  if (losses.length > 0) return { prompt, losses };
+  if (losses.length > 0) return { prompt, losses, isRestorable };
   return {
     prompt: differences.length === 0 ? prompt : `${CHANGED}\n${differencesText(differences)}\n\n${prompt}`,
-    ...(putBack === undefined
-      ? {}
-      : { notice: `the agent's own session file was missing and was put back: ${putBack}` }),
+    ...(putBack === undefined ? {} : { notice: `the agent's own session file was put back: ${putBack}` }),
   };
 }
 

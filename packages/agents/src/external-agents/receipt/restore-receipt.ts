@@ -69,6 +69,8 @@ export interface Difference {
   readonly text: string;
 }
 
+/** Larger session files are hashed and not copied. */
+export const MIRROR_BYTES_MAX = 32 * 1024 * 1024;
 /** Names in one difference. */
 const NAMES_MAX = 10;
 
@@ -97,7 +99,9 @@ function compareSessionFile(
   found: FoundState["sessionFile"],
 ): readonly Difference[] {
   if (recorded === null) return [];
-  const { path, bytes, sha256 } = recorded;
+  const { bytes, sha256 } = recorded;
+  const size = `it was too large for a copy, with ${bytes} bytes of at most ${MIRROR_BYTES_MAX}`;
+  const path = isTooLarge(recorded) ? `${recorded.path} (${size})` : recorded.path;
   if (found === null) return [loss("session_file", `the agent's own session file is gone: ${path}`)];
   if (found.bytes < bytes)
     return [
@@ -106,6 +110,10 @@ function compareSessionFile(
   return found.sha256 === sha256
     ? []
     : [loss("session_file", `the agent's own session file has another content: ${path}`)];
+}
+
+function isTooLarge({ bytes, isMirrored }: SessionFile): boolean {
+  return !isMirrored && bytes > MIRROR_BYTES_MAX;
 }
 
 function compareWorkspace(recorded: Workspace | null, found: FoundState): readonly Difference[] {
