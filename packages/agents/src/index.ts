@@ -115,6 +115,7 @@ export { readRawLines, type RawReference } from "./external-agents/raw/raw-lines
 export { externalAgent, type ExternalAgentOptions } from "./external-agents/external-agent.ts";
 export {
   type Delivery,
+  type Enclose,
   type ExternalAgent,
   type ExternalAgentCapabilities,
   type ChosenProgram,
@@ -123,6 +124,7 @@ export {
   type ExternalEvent,
   type ExternalIntent,
   type ExternalTurn,
+  type OwnFolders,
 } from "./external-agents/external-agent-protocol.ts";
 
 export {

@@ -5,7 +5,9 @@ import { realpathSync } from "node:fs";
 import { CancelledError, HoldfastError, type RetryPolicy, type TokenUsage } from "@holdfast/core";
 import type { Agent, AgentContext, TaskContext, TurnResult } from "@holdfast/runtime";
 
+import type { AgentRecord } from "../agent-files/agent-record.ts";
 import { modelPrices } from "../models/prices.ts";
+import { openEnclosure } from "./enclosure/enclosure.ts";
 import { EventEntries } from "./event-entries.ts";
 import type { ExternalEnd, ExternalIntent } from "./external-agent-protocol.ts";
 import type { ExternalState } from "./external-state.ts";
@@ -30,13 +32,21 @@ export interface ExternalParts extends QuestionParts {
   /** The agents that a session may start. */
   readonly startable: (intent: ExternalIntent) => readonly Agent[];
   readonly takeProfile: ((name: string) => TakenProfile) | undefined;
-  readonly place: ((task: TaskContext, inWorktree: boolean) => Promise<string>) | undefined;
+  readonly place: ((task: TaskContext, workspace: AgentRecord["workspace"]) => Promise<string>) | undefined;
 }
 
 /** Turns in a row that may be cut off. */
 const CUT_OFFS_MAX = 5;
 const PREPARE_RETRY: RetryPolicy = {
-  nonRetryable: ["program_missing", "version_unsupported", "file_not_found", "invalid_input", "conflict"],
+  nonRetryable: [
+    "program_missing",
+    "version_unsupported",
+    "file_not_found",
+    "invalid_input",
+    "conflict",
+    "config_invalid",
+    "policy_denied",
+  ],
 };
 
 type Context = AgentContext<unknown, ExternalState>;
@@ -98,9 +108,14 @@ export class ExternalAgentTurn {
       "prepare",
       async (task) => {
         const chosen = input.profile === undefined ? undefined : take?.(input.profile);
+        const program = await protocol.find(chosen?.intended);
+        const { sandbox, workspace = input.worktree === true ? "worktree" : "shared" } = input;
+        const root = realpathSync((await place?.(task, workspace)) ?? folder);
+        if (sandbox !== undefined)
+          await openEnclosure(protocol, { sandbox, folder: root, program: program.program });
         return {
-          ...(await protocol.find(chosen?.intended)),
-          folder: realpathSync((await place?.(task, input.worktree === true)) ?? folder),
+          ...program,
+          folder: root,
           rules: projectRules?.read() ?? [],
           ...(chosen === undefined ? {} : { taken: chosen }),
         };
@@ -109,6 +124,7 @@ export class ExternalAgentTurn {
     );
     const intent: ExternalIntent = {
       ...found,
+      ...(input.sandbox === undefined ? {} : { sandbox: input.sandbox }),
       agentSessionId: this.#ctx.randomUuid(),
       model: input.model ?? taken?.model ?? null,
       permissionMode: input.permissionMode ?? taken?.permissionMode ?? permissionMode,

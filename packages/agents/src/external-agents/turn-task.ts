@@ -32,6 +32,7 @@ import { BudgetFence } from "./limits/budget-fence.ts";
 import { limitOf, type AgentLimit } from "./limits/agent-limit.ts";
 import { turnCost } from "./limits/turn-cost.ts";
 import { takeOwnIntent, type OwnPlace, type OwnRights } from "./intent/own-intent.ts";
+import { openEnclosure } from "./enclosure/enclosure.ts";
 import { OWN_ID, pruneRawLines, RawLines, type RawReference } from "./raw/raw-lines.ts";
 import { checkReceipt, takeReceipt, type ReceiptPlace } from "./receipt/read-receipt.ts";
 import { differencesText, type RestoreReceipt } from "./receipt/restore-receipt.ts";
@@ -209,6 +210,7 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
       isSuspended: false,
       reports: 0,
     };
+  const enclose = await openEnclosure(protocol, intent);
   const calls = new PendingCalls();
   const wayBack = await openWayBack(
     (call, gone) => calls.carryOut(call, gone),
@@ -218,7 +220,16 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
   const listening = lines === undefined ? {} : { onLine: (line: string) => lines.add(line) };
   const { costMicroUsdLeft } = request;
   const fenced = costMicroUsdLeft === null ? {} : { costMicroUsdMax: costMicroUsdLeft };
-  const turn = { intent, boundId, prompt: checked.prompt, tag, wayBack, ...fenced, ...listening };
+  const turn = {
+    intent,
+    boundId,
+    prompt: checked.prompt,
+    tag,
+    wayBack,
+    ...fenced,
+    ...listening,
+    ...(enclose && { enclose }),
+  };
   const begun = mode === "start" ? protocol.start(turn) : protocol.resume(turn);
   const agent = await begun.catch((error: unknown) => {
     wayBack.close();

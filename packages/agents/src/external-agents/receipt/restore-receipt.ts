@@ -13,7 +13,8 @@ export interface RestoreReceipt {
   readonly sessionFile: SessionFile | null;
   /** `null` outside of git, and after a turn that was cut off (restore-receipt-3). */
   readonly workspace: Workspace | null;
-  readonly sandbox: "none";
+  /** `none` without one. */
+  readonly sandbox: string;
   readonly permissionMode: string;
   readonly model: string | null;
   readonly program: ProgramFile | null;
@@ -178,8 +179,12 @@ export function differencesText(differences: readonly Pick<Difference, "text">[]
 }
 
 /** The parts of a receipt that the intent decides. They are given to the program again with each turn. */
-export function intendedParts({ permissionMode, model }: ExternalIntent) {
-  return { sandbox: "none", permissionMode, model } as const;
+export function intendedParts({
+  permissionMode,
+  model,
+  sandbox,
+}: ExternalIntent): Pick<RestoreReceipt, "sandbox" | "permissionMode" | "model"> {
+  return { sandbox: sandbox ?? "none", permissionMode, model };
 }
 
 function loss(part: Difference["part"], text: string): Difference {
