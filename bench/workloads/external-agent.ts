@@ -1,7 +1,7 @@
 // `external-agent`: what Holdfast adds to the turns of a coding agent. The agent is a program that speaks Claude Code's protocol and answers at
 // once. The floor is the same program under a process that only reads its lines.
 //
-// It does not measure a model, the start of a real program, or the copies of the program's own session files.
+// It does not measure a model, or the start of a real program.
 
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -74,7 +74,8 @@ class Place {
 
   agent(): Agent<unknown, string> {
     const protocol = new ClaudeCode({ environment: this.environment, folder: this.project });
-    return externalAgent(protocol, { folder: this.project, permissionModes: ["default"] });
+    const mirrors = join(this.project, "../mirrors");
+    return externalAgent(protocol, { folder: this.project, permissionModes: ["default"], mirrors });
   }
 
   /** One turn of the program without Holdfast. Answers when its first text came, and the CPU of reading it. */

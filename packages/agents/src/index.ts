@@ -116,6 +116,7 @@ export { readRawLines, type RawReference } from "./external-agents/raw/raw-lines
 export { externalAgent, type ExternalAgentOptions } from "./external-agents/external-agent.ts";
 export {
   type Delivery,
+  type Enclose,
   type ExternalAgent,
   type ExternalAgentCapabilities,
   type ChosenProgram,
@@ -124,6 +125,7 @@ export {
   type ExternalEvent,
   type ExternalIntent,
   type ExternalTurn,
+  type OwnFolders,
 } from "./external-agents/external-agent-protocol.ts";
 
 export {

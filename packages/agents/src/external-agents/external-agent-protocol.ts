@@ -57,6 +57,8 @@ export interface ExternalIntent {
   /** `null` for the one that the agent's own settings choose. */
   readonly model: string | null;
   readonly permissionMode: string;
+  /** The sandbox of its program. Absent without one. */
+  readonly sandbox?: string;
   /** The additions of a profile. Absent without one. */
   readonly profile?: IntendedProfile;
 }
@@ -81,6 +83,12 @@ export interface IntendedProfile extends ChosenProgram {
   readonly agents?: readonly string[];
 }
 
+/** Puts the command line of a program into the sandbox of its session. */
+export type Enclose = (
+  argv: readonly [string, ...string[]],
+  env: Readonly<Record<string, string>>,
+) => readonly [string, ...string[]];
+
 /** One turn: the intent, and the prompt that begins it. */
 export interface ExternalTurn {
   readonly intent: ExternalIntent;
@@ -91,6 +99,8 @@ export interface ExternalTurn {
   readonly tag: string;
   /** The tools of the session, for agents that can be given tools. Its token is replaced in all that the agent writes. */
   readonly wayBack?: WayBack;
+  /** Puts the command line of the program into the sandbox of the session. Absent without one. */
+  readonly enclose?: Enclose;
   /** Called with each line of the program, without keys. Must not throw. Agents that are no program of lines do not call it. */
   readonly onLine?: (line: string) => void;
   /** The rest of the session's budget in money, for agents with a limit of their own. Absent without such a budget. */
@@ -169,8 +179,8 @@ export type PermissionAnswer =
 
 /** The files of a session that the program keeps outside of our record, for the restore receipt. */
 export interface AgentTraces {
-  /** The folder below which the program stores its sessions, and how the name of the file of this one ends. */
-  readonly sessions: { readonly folder: string; readonly ending: string };
+  /** The folder below which the program stores its sessions, and how the name of the file of this one ends. Absent where that is not known. */
+  readonly sessions?: { readonly folder: string; readonly ending: string };
   /** Files that name MCP servers. A file that is not there has no hash. */
   readonly mcpFiles: readonly string[];
   /** The variables that the program gets for itself: settings with their values, and the names of keys. */
@@ -178,6 +188,13 @@ export interface AgentTraces {
     readonly settings: Readonly<Record<string, string>>;
     readonly keys: readonly string[];
   };
+}
+
+/** The folders that a program needs inside of a sandbox. Absolute paths. */
+export interface OwnFolders {
+  /** The folders of its settings, credentials and sessions. It writes to them. */
+  readonly written: readonly string[];
+  readonly read: readonly string[];
 }
 
 /** How our rules see a call of an agent's tool. */
@@ -261,6 +278,8 @@ export interface ExternalAgentProtocol {
   resume(turn: ExternalTurn): Promise<ExternalAgent>;
   /** A call of one of its tools in the words of our permission rules. Pure. */
   ruledCall(call: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall;
+  /** The folders that the program needs besides that of the session. `undefined` where they are not known. */
+  ownFolders?(): OwnFolders | undefined;
   /** `undefined` where the adapter does not know them. Reads no file. */
   traces?(session: Pick<ExternalTurn, "intent" | "boundId">): AgentTraces | undefined;
   /** Ends what an earlier process of ours has left running under this tag. */

@@ -25,17 +25,17 @@ import { ExternalAgentTurn, type ExternalParts } from "./external-turn.ts";
 import { limitTask } from "./limits/limit-task.ts";
 import { summaryTask } from "./receipt/lost-session.ts";
 import { takeProfile } from "./intent/session-profile.ts";
-import type { AgentProfile } from "../agent-files/agent-record.ts";
+import type { AgentProfile, AgentRecord } from "../agent-files/agent-record.ts";
 import { turnTask, type LiveTurns } from "./turn-task.ts";
 
 export interface ExternalAgentOptions {
   /** Where sessions that start here work. */
   readonly folder: string;
   /**
-   * Finds the folder of a session, such as that of its parent, or makes the worktree that its input asks for. Without it every session
-   * works in `folder`, and none may ask.
+   * Finds the folder of a session, such as that of its parent, or makes the worktree or the empty folder that its input asks for. Without
+   * it every session works in `folder`, and none may ask.
    */
-  readonly place?: (task: TaskContext, inWorktree: boolean) => Promise<string>;
+  readonly place?: (task: TaskContext, workspace: AgentRecord["workspace"]) => Promise<string>;
   /** The rules that the user keeps for the project. Without them an answer for a project counts for its session. */
   readonly projectRules?: ProjectRules;
   /** The agents that its sessions may start as children, by tools of the session. Without it they start no others. */
@@ -74,11 +74,14 @@ export function externalAgent(
   const text = z.string().trim().min(1);
   const options = {
     conversation: z.boolean().optional(),
-    ...(place === undefined ? {} : { worktree: z.boolean().optional() }),
+    ...(place === undefined
+      ? {}
+      : { worktree: z.boolean().optional(), workspace: z.enum(["shared", "worktree", "empty"]).optional() }),
     ...(protocol.capabilities().model
       ? { model: z.string().regex(MODEL, "expected the name of a model").optional() }
       : {}),
     permissionMode: z.enum(permissionModes).optional(),
+    sandbox: text.optional(),
     ...(profile === undefined ? {} : { profile: text.optional() }),
     resumeAtReset: z.boolean().optional(),
     keepAliveMs: z.int().min(0).max(KEEP_ALIVE_MS_MAX).optional(),

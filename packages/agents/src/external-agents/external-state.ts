@@ -43,6 +43,8 @@ export interface ExternalState {
   readonly limitsInARow?: number;
   /** The receipt of the last safe point, which is checked before a resume. Absent in states of earlier versions. */
   readonly receipt?: RestoreReceipt | null;
+  /** Whether the next turn replaces a damaged session file by its copy. */
+  readonly restores?: boolean;
 }
 
 /** The sums over the session. */

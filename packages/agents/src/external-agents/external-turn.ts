@@ -5,7 +5,9 @@ import { realpathSync } from "node:fs";
 import { CancelledError, HoldfastError, type RetryPolicy, type TokenUsage } from "@holdfast/core";
 import type { Agent, AgentContext, TaskContext, TurnResult } from "@holdfast/runtime";
 
+import type { AgentRecord } from "../agent-files/agent-record.ts";
 import { modelPrices } from "../models/prices.ts";
+import { openEnclosure } from "./enclosure/enclosure.ts";
 import { EventEntries } from "./event-entries.ts";
 import type { ExternalEnd, ExternalIntent } from "./external-agent-protocol.ts";
 import type { ExternalState } from "./external-state.ts";
@@ -30,13 +32,21 @@ export interface ExternalParts extends QuestionParts {
   /** The agents that a session may start. */
   readonly startable: (intent: ExternalIntent) => readonly Agent[];
   readonly takeProfile: ((name: string) => TakenProfile) | undefined;
-  readonly place: ((task: TaskContext, inWorktree: boolean) => Promise<string>) | undefined;
+  readonly place: ((task: TaskContext, workspace: AgentRecord["workspace"]) => Promise<string>) | undefined;
 }
 
 /** Turns in a row that may be cut off. */
 const CUT_OFFS_MAX = 5;
 const PREPARE_RETRY: RetryPolicy = {
-  nonRetryable: ["program_missing", "version_unsupported", "file_not_found", "invalid_input", "conflict"],
+  nonRetryable: [
+    "program_missing",
+    "version_unsupported",
+    "file_not_found",
+    "invalid_input",
+    "conflict",
+    "config_invalid",
+    "policy_denied",
+  ],
 };
 
 type Context = AgentContext<unknown, ExternalState>;
@@ -98,9 +108,14 @@ export class ExternalAgentTurn {
       "prepare",
       async (task) => {
         const chosen = input.profile === undefined ? undefined : take?.(input.profile);
+        const program = await protocol.find(chosen?.intended);
+        const { sandbox, workspace = input.worktree === true ? "worktree" : "shared" } = input;
+        const root = realpathSync((await place?.(task, workspace)) ?? folder);
+        if (sandbox !== undefined)
+          await openEnclosure(protocol, { sandbox, folder: root, program: program.program });
         return {
-          ...(await protocol.find(chosen?.intended)),
-          folder: realpathSync((await place?.(task, input.worktree === true)) ?? folder),
+          ...program,
+          folder: root,
           rules: projectRules?.read() ?? [],
           ...(chosen === undefined ? {} : { taken: chosen }),
         };
@@ -109,6 +124,7 @@ export class ExternalAgentTurn {
     );
     const intent: ExternalIntent = {
       ...found,
+      ...(input.sandbox === undefined ? {} : { sandbox: input.sandbox }),
       agentSessionId: this.#ctx.randomUuid(),
       model: input.model ?? taken?.model ?? null,
       permissionMode: input.permissionMode ?? taken?.permissionMode ?? permissionMode,
@@ -140,7 +156,7 @@ export class ExternalAgentTurn {
   /** One run of the program, with everything that it reports. */
   async #work(intent: ExternalIntent): Promise<Turn> {
     const ctx = this.#ctx;
-    const { mode, prompt, keepAliveMs, boundId, receipt } = this.#state;
+    const { mode, prompt, keepAliveMs, boundId, receipt, restores = false } = this.#state;
     const { tokens, costMicroUsd } = ctx.remainingBudget();
     const restarts = this.#parts.protocol.capabilities().steer === "restart";
     const limits = { tokensLeft: tokens ?? null, costMicroUsdLeft: costMicroUsd ?? null };
@@ -163,6 +179,7 @@ export class ExternalAgentTurn {
         keepAliveMs,
         ...limits,
         ...(mode === "resume" && receipt ? { receipt } : {}),
+        ...(mode === "resume" && restores ? { restores } : {}),
       })
       .then(
         (output) => ({ output }),
@@ -198,7 +215,8 @@ export class ExternalAgentTurn {
     const { entries } = work;
     while (entries.count < reports) entries.take(await this.#ctx.waitForSignal<StoredReport>(REPORT_SIGNAL));
     if (end.type !== "answered" && isSuspended) return this.#continueAfter(work, SUSPENDED, 0);
-    if (losses !== undefined) return this.#restore(withRights(work.intent, rights), losses);
+    if (losses !== undefined)
+      return this.#restore(withRights(work.intent, rights), losses, output.isRestorable ?? false);
     if (limit !== undefined) return this.#awaitLimit(limit, work);
     // The next task waits until the budget is raised.
     if (end.type !== "answered" && isOverBudget) return this.#continueAfter(work, OVER_BUDGET, 0);
@@ -335,12 +353,16 @@ export class ExternalAgentTurn {
   }
 
   /** external-agent-6. */
-  async #restore(intent: ExternalIntent, losses: readonly string[]): Promise<Turn> {
+  async #restore(intent: ExternalIntent, losses: readonly string[], isRestorable: boolean): Promise<Turn> {
     const { name } = this.#parts.protocol;
     const { request, prompt } = this.#state;
-    const asked = { name, lostId: this.#state.boundId ?? intent.agentSessionId, request, prompt, losses };
+    const lostId = this.#state.boundId ?? intent.agentSessionId;
+    const asked = { name, lostId, request, prompt, losses, isRestorable };
     const chosen = await askAboutLosses(this.#ctx, asked);
     this.#ctx.appendEntry({ role: "user", content: chosen.prompt });
+    // The receipt counts again for what is lost besides the file.
+    if (chosen.mode === "restore")
+      return { state: { ...this.#state, intent, prompt: chosen.prompt, restores: true } };
     const state: ExternalState = { ...this.#state, intent, prompt: chosen.prompt, receipt: null };
     if (chosen.mode === "resume") return { state };
     const fresh = { ...intent, agentSessionId: this.#ctx.randomUuid() };
@@ -362,6 +384,7 @@ export class ExternalAgentTurn {
       model: entries.model ?? model,
       boundId: entries.boundId ?? boundId,
       receipt: receipt ?? afterCutOff(this.#state.receipt ?? null),
+      restores: false,
       // external-agent-4. A turn without a report has cost something nevertheless.
       usage: (entries.usage.length === 0 && !isUnbilled ? [UNKNOWN_USAGE] : entries.usage).reduce(
         (sum, one) => ({

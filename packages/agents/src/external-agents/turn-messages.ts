@@ -2,6 +2,7 @@
 
 import type { AgentContext } from "@holdfast/runtime";
 
+import type { AgentRecord } from "../agent-files/agent-record.ts";
 import { FEEDBACK_SIGNALS, feedbackText } from "../model-loop/feedback.ts";
 import type { LiveTurns, MessageReceipt } from "./turn-task.ts";
 
@@ -22,8 +23,12 @@ export interface TurnInput {
   readonly profile?: string;
   /** A usage limit of the agent's account is waited for without a person. */
   readonly resumeAtReset?: boolean;
+  /** The sandbox of the program. */
+  readonly sandbox?: string;
   /** The session works in a git worktree of its own. */
   readonly worktree?: boolean;
+  /** The folder that it works in; counts before `worktree`. */
+  readonly workspace?: AgentRecord["workspace"];
 }
 
 /** The signals that concern a turn. Consumes nothing. */

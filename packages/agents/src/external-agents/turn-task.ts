@@ -32,6 +32,7 @@ import { BudgetFence } from "./limits/budget-fence.ts";
 import { limitOf, type AgentLimit } from "./limits/agent-limit.ts";
 import { turnCost } from "./limits/turn-cost.ts";
 import { takeOwnIntent, type OwnPlace, type OwnRights } from "./intent/own-intent.ts";
+import { openEnclosure } from "./enclosure/enclosure.ts";
 import { OWN_ID, pruneRawLines, RawLines, type RawReference } from "./raw/raw-lines.ts";
 import { checkReceipt, takeReceipt, type ReceiptPlace } from "./receipt/read-receipt.ts";
 import { differencesText, type RestoreReceipt } from "./receipt/restore-receipt.ts";
@@ -57,6 +58,8 @@ export interface TurnRequest {
   readonly costMicroUsdLeft: number | null;
   /** turn-task-7. Absent where nothing is checked. */
   readonly receipt?: RestoreReceipt;
+  /** A person has chosen that a damaged session file is replaced by its copy. */
+  readonly restores?: boolean;
 }
 
 export interface TurnOutput {
@@ -73,6 +76,8 @@ export interface TurnOutput {
   readonly limit?: AgentLimit;
   /** turn-task-7. The turn did not begin. */
   readonly losses?: readonly string[];
+  /** A loss that the copy of the session file can repair. */
+  readonly isRestorable?: boolean;
   /** turn-task-9. How a session with losses continues. */
   readonly rights?: OwnRights;
 }
@@ -199,11 +204,13 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
     return {
       end: { type: "unknown_session" },
       losses,
+      ...(checked.isRestorable === true ? { isRestorable: true } : {}),
       rights: own.rights,
       isOverBudget: false,
       isSuspended: false,
       reports: 0,
     };
+  const enclose = await openEnclosure(protocol, intent);
   const calls = new PendingCalls();
   const wayBack = await openWayBack(
     (call, gone) => calls.carryOut(call, gone),
@@ -213,7 +220,16 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
   const listening = lines === undefined ? {} : { onLine: (line: string) => lines.add(line) };
   const { costMicroUsdLeft } = request;
   const fenced = costMicroUsdLeft === null ? {} : { costMicroUsdMax: costMicroUsdLeft };
-  const turn = { intent, boundId, prompt: checked.prompt, tag, wayBack, ...fenced, ...listening };
+  const turn = {
+    intent,
+    boundId,
+    prompt: checked.prompt,
+    tag,
+    wayBack,
+    ...fenced,
+    ...listening,
+    ...(enclose && { enclose }),
+  };
   const begun = mode === "start" ? protocol.start(turn) : protocol.resume(turn);
   const agent = await begun.catch((error: unknown) => {
     wayBack.close();
@@ -299,22 +315,22 @@ interface Checked {
   readonly prompt: string;
   readonly notice?: string;
   readonly losses?: readonly string[];
+  readonly isRestorable?: boolean;
 }
 
 /** turn-task-7. Changes are told to the agent, before the request, which stays at the end of the prompt. */
 async function check(
   place: ReceiptPlace,
-  { intent, boundId, prompt, receipt }: TurnRequest,
+  { intent, boundId, prompt, receipt, restores }: TurnRequest,
 ): Promise<Checked> {
   if (receipt === undefined) return { prompt };
-  const { differences, putBack } = await checkReceipt(place, { intent, boundId }, receipt);
+  const session = { intent, boundId };
+  const { differences, putBack, isRestorable } = await checkReceipt(place, session, receipt, restores);
   const losses = differences.filter(({ isLoss }) => isLoss).map(({ text }) => text);
-  if (losses.length > 0) return { prompt, losses };
+  if (losses.length > 0) return { prompt, losses, isRestorable };
   return {
     prompt: differences.length === 0 ? prompt : `${CHANGED}\n${differencesText(differences)}\n\n${prompt}`,
-    ...(putBack === undefined
-      ? {}
-      : { notice: `the agent's own session file was missing and was put back: ${putBack}` }),
+    ...(putBack === undefined ? {} : { notice: `the agent's own session file was put back: ${putBack}` }),
   };
 }
 

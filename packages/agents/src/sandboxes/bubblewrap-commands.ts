@@ -61,7 +61,6 @@ export function bubblewrapCommands(options: BubblewrapOptions): CommandRunner {
 function wrapped(request: Launch, { git, own }: GuardedPlaces, options: BubblewrapOptions): Launch["argv"] {
   const { bwrap, prlimit, root, fileBytes, memoryBytes = MEMORY_BYTES } = options;
   const { HOME = "/", PATH = "" } = request.env;
-  const visible = [...SYSTEM, ...programFolders(PATH)].flatMap((path) => ["--ro-bind-try", path, path]);
   const isolation = "--unshare-all --unshare-user --die-with-parent --new-session --cap-drop ALL".split(" ");
   const scratch = `--proc /proc --dev /dev --tmpfs /tmp --dir /run --setenv TMPDIR /tmp`.split(" ");
   const folder = ["--dir", HOME, "--bind", root, root, "--chdir", request.cwd];
@@ -73,8 +72,8 @@ function wrapped(request: Launch, { git, own }: GuardedPlaces, options: Bubblewr
   return [
     bwrap,
     ...isolation,
-    ...visible,
-    ...hidden(),
+    ...visiblePlaces(PATH),
+    ...hiddenPlaces(),
     ...scratch,
     ...folder,
     ...guards,
@@ -84,6 +83,11 @@ function wrapped(request: Launch, { git, own }: GuardedPlaces, options: Bubblewr
     "--",
     ...command,
   ];
+}
+
+/** Options that show the programs and libraries of the system and of PATH, read-only. */
+export function visiblePlaces(path: string): readonly string[] {
+  return [...SYSTEM, ...programFolders(path)].flatMap((folder) => ["--ro-bind-try", folder, folder]);
 }
 
 /** The folders of PATH that are not the system's, such as that of a Node of the user's, each with the libraries beside it. */
@@ -101,7 +105,8 @@ function isWithin(path: string, folder: string): boolean {
   return rest === "" || (!rest.startsWith("..") && !isAbsolute(rest));
 }
 
-function hidden(): readonly string[] {
+/** Options that hide the secrets among the visible places. */
+export function hiddenPlaces(): readonly string[] {
   return [
     ...SECRET_FILES.filter((path) => existsSync(path)).flatMap((path) => ["--ro-bind", "/dev/null", path]),
     ...SECRET_FOLDERS.filter((path) => existsSync(path)).flatMap((path) => ["--tmpfs", path]),

@@ -73,10 +73,7 @@ export function externalAgentOf(name: string, io: AgentSearch): Agent {
     mirrors: mirrorsOf(places),
     agents,
     startsByProfile: own === undefined,
-    place: async (task, inWorktree) => {
-      const workspace = inWorktree ? "worktree" : "shared";
-      return (await sessionFolder({ workspace }, io.cwd, places, task)).path;
-    },
+    place: async (task, workspace) => (await sessionFolder({ workspace }, io.cwd, places, task)).path,
   });
   known.set(key, agent); // Agents may start each other.
   for (const started of own ?? startedByProfiles(name, places)) agents.push(...startableOf(started, io));

@@ -25,6 +25,16 @@ afterEach(() => project.dispose());
 
 const run = (...args: string[]): Promise<Finished> => project.finishHere(args);
 
+test("a session with a workspace of its own leaves the current folder alone", ofCampaign, async () => {
+  const input = JSON.stringify({ text: "write:a.txt", workspace: "empty" });
+  const { code, stderr } = await run("run", "claude-code", "--input", input, "--session", "s");
+  expect(code, stderr).toBe(0);
+  expect(existsSync(project.path("a.txt"))).toBe(false);
+  const folder = project.starts()[0]!.cwd;
+  expect(folder).toContain("/workspaces/");
+  expect(readFileSync(`${folder}/a.txt`, "utf8")).toBe("x\n");
+});
+
 test(
   "an external agent works on a branch of its own, and its work is shown and merged by its session",
   ofCampaign,

@@ -22,7 +22,7 @@ import {
 } from "../frame/command.ts";
 import { quoted } from "../frame/plain-text.ts";
 import {
-  asksForWorktree,
+  askedWorkspace,
   externalOptions,
   profileIn,
   refuseProfile,
@@ -238,12 +238,17 @@ export const run: Command = {
     }
     const secrets = await secretsFor({ agents: [agent] }, args, io);
     const sessionId = found?.sessionId ?? wanted ?? mintId("ses", Date.now(), randomU32);
-    const inWorktree = isExternal ? asksForWorktree(input) : record?.workspace === "worktree";
+    const workspace = isExternal ? askedWorkspace(input) : record?.workspace;
+    const inWorktree = workspace === "worktree";
     if (inWorktree && found === undefined) {
       const { noteUncommitted } = await import("../agents/workspaces/uncommitted-work.ts");
       await noteUncommitted(io);
     }
-    if (place !== undefined && (record !== undefined || isExternal) && !inWorktree) {
+    if (
+      place !== undefined &&
+      (record !== undefined || (isExternal && workspace !== "empty")) &&
+      !inWorktree
+    ) {
       const { noteSharedFolder } = await import("../agents/workspaces/shared-folder.ts");
       await noteSharedFolder({ sessionId, file, record, place }, io);
     }

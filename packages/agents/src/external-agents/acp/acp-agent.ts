@@ -33,7 +33,9 @@ import {
   whyDied,
   withProcess,
 } from "../program/agent-process.ts";
+import { tracedVariables } from "../receipt/traced-variables.ts";
 import type {
+  AgentTraces,
   ChosenProgram,
   Delivery,
   ExternalAgent,
@@ -127,6 +129,19 @@ export class AcpAgent implements ExternalAgentProtocol {
       .find((one) => typeof one === "string");
     if (path === undefined) return { tool: name, subjectKind: "text", subject: null };
     return { tool: name, subjectKind: "path", subject: ruledPath(path, folder) };
+  }
+
+  /** Where these programs store their sessions is their own matter, and changes with their versions. */
+  traces({ intent }: Pick<ExternalTurn, "intent">): AgentTraces {
+    const { variables, keys, mcpFiles } = this.#facts;
+    return {
+      mcpFiles: mcpFiles?.(this.#environment, intent.folder) ?? [],
+      environment: tracedVariables(
+        this.#environment,
+        [...variables, ...(intent.profile?.variables ?? [])],
+        [...keys, ...(intent.profile?.keys ?? [])],
+      ),
+    };
   }
 
   async endLost(tag: string): Promise<void> {

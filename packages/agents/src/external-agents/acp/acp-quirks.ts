@@ -1,6 +1,9 @@
 // The agents that speak the Agent Client Protocol, and how each differs from it: `ACP_AGENTS`. The differences were observed with the versions
 // named, and are data. A new agent needs no code.
 
+import { join } from "node:path";
+import type { Environment } from "@holdfast/runtime/internal";
+
 import { CLAUDE_KEYS, CLAUDE_SETTINGS } from "../claude-code/claude-environment.ts";
 import { CODEX } from "../codex/codex-agent.ts";
 import type { ExternalAgentCapabilities } from "../external-agent-protocol.ts";
@@ -27,6 +30,8 @@ export interface AcpAgentFacts {
   readonly reportsUsage: boolean;
   /** How a person signs in: what to do, beginning with a verb. */
   readonly signIn?: string;
+  /** The files that name its MCP servers. */
+  readonly mcpFiles?: (environment: Environment, folder: string) => readonly string[];
   /** The fields of a profile that the agent takes. */
   readonly profileFields?: ExternalAgentCapabilities["profileFields"];
 }
@@ -62,6 +67,15 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
     ],
     keys: ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"],
     settings: { OPENCODE_DISABLE_AUTOUPDATE: "1" },
+    mcpFiles: (environment, folder) => {
+      const config = environment["XDG_CONFIG_HOME"] ?? join(environment["HOME"] ?? "/", ".config");
+      const named = environment["OPENCODE_CONFIG"];
+      return [
+        join(config, "opencode/opencode.json"),
+        join(folder, "opencode.json"),
+        ...(named === undefined ? [] : [named]),
+      ];
+    },
     resumes: true,
     profileFields: CHOSEN_FIELDS,
     modes: { default: "build", plan: "plan" },
@@ -89,6 +103,10 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
     ],
     keys: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     settings: {},
+    mcpFiles: (environment, folder) => [
+      join(environment["HOME"] ?? "/", ".gemini/settings.json"),
+      join(folder, ".gemini/settings.json"),
+    ],
     resumes: false, // 0.61 says that it loads sessions, and fails in another process.
     takesModel: false, // 0.61 names no models to choose from.
     modes: { default: "default", acceptEdits: "autoEdit", plan: "plan" },

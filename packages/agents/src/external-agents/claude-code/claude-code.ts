@@ -23,7 +23,13 @@ import {
 } from "@holdfast/runtime/internal";
 
 import { hostEnvironment } from "../../workspace/host-environment.ts";
-import { claudeEnvironment, claudeKeys, claudeTraces, isAnthropicApi } from "./claude-environment.ts";
+import {
+  claudeEnvironment,
+  claudeFolder,
+  claudeKeys,
+  claudeTraces,
+  isAnthropicApi,
+} from "./claude-environment.ts";
 import { claudeCall } from "./claude-tools.ts";
 import { ClaudeMessages, type UnanswerableRequest } from "./claude-messages.ts";
 import { ClaudeOptions } from "./claude-options.ts";
@@ -47,6 +53,7 @@ import type {
   ExternalEnd,
   ExternalEvent,
   ExternalTurn,
+  OwnFolders,
   PermissionAnswer,
   PermissionRequest,
   RuledCall,
@@ -123,6 +130,10 @@ export class ClaudeCode implements ExternalAgentProtocol {
     return claudeCall(call, folder);
   }
 
+  ownFolders(): OwnFolders {
+    return { written: [claudeFolder(this.#environment)], read: [] };
+  }
+
   traces({ intent }: Pick<ExternalTurn, "intent">): AgentTraces {
     return claudeTraces(this.#environment, intent);
   }
@@ -132,7 +143,7 @@ export class ClaudeCode implements ExternalAgentProtocol {
   }
 
   async #begin(
-    { intent, prompt, tag, wayBack, costMicroUsdMax, onLine }: ExternalTurn,
+    { intent, prompt, tag, wayBack, costMicroUsdMax, onLine, enclose = (argv) => argv }: ExternalTurn,
     session: readonly string[],
   ): Promise<ExternalAgent> {
     const environment = claudeEnvironment(this.#environment, intent.profile);
@@ -143,28 +154,30 @@ export class ClaudeCode implements ExternalAgentProtocol {
     );
     if (onLine !== undefined) output.changes.on("line", onLine);
     const place = { env: environment, cwd: intent.folder };
+    const argv = [
+      intent.program,
+      "-p",
+      "--input-format",
+      "stream-json",
+      "--output-format",
+      "stream-json",
+      "--verbose",
+      "--include-partial-messages",
+      "--permission-mode",
+      intent.permissionMode,
+      "--permission-prompt-tool",
+      "stdio",
+      ...(intent.model === null ? [] : ["--model", intent.model]),
+      ...(wayBack === undefined ? [] : wayBackArguments(wayBack)),
+      ...profileArguments(intent.profile),
+      ...(await this.#options.budget(intent.program, costMicroUsdMax, place)),
+      ...session,
+    ] as const;
+    const env = { ...environment, ...wayBack?.env };
     const process = await this.#supervisor.start({
-      argv: [
-        intent.program,
-        "-p",
-        "--input-format",
-        "stream-json",
-        "--output-format",
-        "stream-json",
-        "--verbose",
-        "--include-partial-messages",
-        "--permission-mode",
-        intent.permissionMode,
-        "--permission-prompt-tool",
-        "stdio",
-        ...(intent.model === null ? [] : ["--model", intent.model]),
-        ...(wayBack === undefined ? [] : wayBackArguments(wayBack)),
-        ...profileArguments(intent.profile),
-        ...(await this.#options.budget(intent.program, costMicroUsdMax, place)),
-        ...session,
-      ],
+      argv: enclose(argv, env),
       cwd: intent.folder,
-      env: { ...environment, ...wayBack?.env },
+      env,
       input: userMessage(prompt, randomUUID()),
       keepsInputOpen: true,
       needsOutput: true,

@@ -56,11 +56,16 @@ export function isAnthropicApi(environment: Environment): boolean {
   return url === "" || URL.parse(url)?.hostname === "api.anthropic.com";
 }
 
+/** The folder of its settings, credentials and sessions. */
+export function claudeFolder(own: Environment): string {
+  return own["CLAUDE_CONFIG_DIR"] ?? join(own["HOME"] ?? "/", ".claude");
+}
+
 export function claudeTraces(
   own: Environment,
   { agentSessionId, folder, profile }: ExternalIntent,
 ): AgentTraces {
-  const base = own["CLAUDE_CONFIG_DIR"] ?? join(own["HOME"] ?? "/", ".claude");
+  const base = claudeFolder(own);
   return {
     sessions: { folder: join(base, "projects"), ending: `${agentSessionId}.jsonl` },
     mcpFiles: [join(folder, ".mcp.json"), ...(profile?.mcpFile ? [profile.mcpFile] : [])],

@@ -48,6 +48,10 @@ export const CODEX: LineAgentFacts = {
       mcpFiles: [join(home, "config.toml")],
     };
   },
+  ownFolders: (environment) => ({
+    written: [environment["CODEX_HOME"] ?? join(environment["HOME"] ?? "/", ".codex")],
+    read: [],
+  }),
   dialogue: (turn) => new CodexDialogue(turn),
   ruledCall: codexCall,
 };

@@ -19,6 +19,7 @@ import type {
   ExternalAgentCapabilities,
   ExternalAgentProtocol,
   ExternalTurn,
+  OwnFolders,
   PermissionRequest,
   RuledCall,
 } from "../external-agent-protocol.ts";
@@ -53,6 +54,8 @@ export interface LineAgentFacts {
   readonly dialogue: MakeDialogue;
   /** Where the program stores its sessions, and its files with MCP servers. Absent where that is not known. */
   readonly files?: (environment: Environment, id: string, folder: string) => Omit<AgentTraces, "environment">;
+  /** The folders that it needs in a sandbox. Absent where they are not known. */
+  readonly ownFolders?: (environment: Environment) => OwnFolders;
   readonly ruledCall: (call: Pick<PermissionRequest, "tool" | "input">, folder: string) => RuledCall;
 }
 
@@ -126,6 +129,10 @@ export class LineAgent implements ExternalAgentProtocol {
     );
   }
 
+  ownFolders(): OwnFolders | undefined {
+    return this.#facts.ownFolders?.(this.#environment);
+  }
+
   async endLost(tag: string): Promise<void> {
     await endTagged(tag);
   }
@@ -138,7 +145,7 @@ export class LineAgent implements ExternalAgentProtocol {
   }
 
   async #begin(turn: ExternalTurn, resumedId: string | null): Promise<ExternalAgent> {
-    const { intent, prompt, tag, wayBack, onLine } = turn;
+    const { intent, prompt, tag, wayBack, onLine, enclose = (argv) => argv } = turn;
     const { argumentsOf, keys, dialogue, toolVariables } = this.#facts;
     const secrets = [...keys, ...(intent.profile?.keys ?? [])].flatMap(
       (name) => this.#environment[name] ?? [],
@@ -147,10 +154,11 @@ export class LineAgent implements ExternalAgentProtocol {
       new Redactor(wayBack === undefined ? secrets : [...secrets, wayBack.token]),
       onLine,
     );
+    const env = { ...this.#env(intent.profile), ...(wayBack === undefined ? {} : toolVariables?.(wayBack)) };
     const process = await this.#supervisor.start({
-      argv: [intent.program, ...argumentsOf(turn, resumedId !== null)],
+      argv: enclose([intent.program, ...argumentsOf(turn, resumedId !== null)], env),
       cwd: intent.folder,
-      env: { ...this.#env(intent.profile), ...(wayBack === undefined ? {} : toolVariables?.(wayBack)) },
+      env,
       keepsInputOpen: true,
       needsOutput: true,
       outputBytes: AGENT_PROCESS.outputBytes,

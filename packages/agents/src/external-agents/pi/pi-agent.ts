@@ -1,6 +1,6 @@
 // Pi as an external agent (`PI`): its RPC mode, with an extension of ours that asks for permissions. Observed with 0.87.1.
 
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import type { PermissionRequest, RuledCall } from "../external-agent-protocol.ts";
@@ -71,6 +71,11 @@ export const PI: LineAgentFacts = {
     const home = environment["PI_CODING_AGENT_DIR"] ?? join(environment["HOME"] ?? "/", ".pi/agent");
     const folder = environment["PI_CODING_AGENT_SESSION_DIR"] ?? join(home, "sessions");
     return { sessions: { folder, ending: `_${id}.jsonl` }, mcpFiles: [] };
+  },
+  ownFolders: (environment) => {
+    const sessions = environment["PI_CODING_AGENT_SESSION_DIR"];
+    const home = environment["PI_CODING_AGENT_DIR"] ?? join(environment["HOME"] ?? "/", ".pi/agent");
+    return { written: [home, ...(sessions === undefined ? [] : [sessions])], read: [dirname(gatePath())] };
   },
   dialogue: (turn) => new PiDialogue(turn),
   ruledCall: piCall,

@@ -61,7 +61,12 @@ async function freshPrompt(ctx: Context, request: string, gone = ""): Promise<st
 }
 
 /** The answers to the question about losses. */
-const CHOICES = { continue: "continue", afresh: "start afresh", stop: "stop" } as const;
+const CHOICES = {
+  continue: "continue",
+  restore: "put the copy of its session file back, and continue",
+  afresh: "start afresh",
+  stop: "stop",
+} as const;
 type Choice = keyof typeof CHOICES;
 
 export interface AskedLosses {
@@ -71,6 +76,8 @@ export interface AskedLosses {
   /** The prompt of the turn that did not begin. */
   readonly prompt: string;
   readonly losses: readonly string[];
+  /** Whether the choice `restore` is there. */
+  readonly isRestorable: boolean;
 }
 
 /**
@@ -80,13 +87,16 @@ export interface AskedLosses {
  */
 export async function askAboutLosses(
   ctx: Context,
-  { name, lostId, request, prompt, losses }: AskedLosses,
-): Promise<{ readonly mode: "start" | "resume"; readonly prompt: string }> {
+  asked: AskedLosses,
+): Promise<{ readonly mode: "start" | "resume" | "restore"; readonly prompt: string }> {
+  const { name, request, prompt, losses } = asked;
   const list = losses.map((text) => `- ${text}`).join("\n");
   const gone = `This is gone since your last turn, and it was not your doing:\n${list}`;
-  switch (await choose(ctx, name, lostId, losses)) {
+  switch (await choose(ctx, asked)) {
     case "continue":
       return { mode: "resume", prompt: `${gone}\n\n${prompt}` };
+    case "restore":
+      return { mode: "restore", prompt: `${RESTORED}\n\n${prompt}` };
     case "afresh":
       return { mode: "start", prompt: await freshPrompt(ctx, request, gone) };
     case "stop":
@@ -102,21 +112,21 @@ export async function askAboutLosses(
   }
 }
 
-async function choose(
-  ctx: Context,
-  name: string,
-  lostId: string,
-  losses: readonly string[],
-): Promise<Choice> {
-  const ways = Object.keys(CHOICES).map((one) => JSON.stringify(one));
+const RESTORED =
+  "Your own session file was damaged. It was put back as it was after your last turn that ended in order, and what came later is not in it.";
+
+async function choose(ctx: Context, { name, lostId, losses, isRestorable }: AskedLosses): Promise<Choice> {
+  const { restore, ...others } = CHOICES;
+  const choices = isRestorable ? { ...others, restore } : others;
+  const ways = Object.keys(choices).map((one) => JSON.stringify(one));
   for (let problem = ""; ; problem = "That is none of the answers. ") {
     const answer = await ctx.requestInput<unknown>(
       {
         prompt: `${problem}${name} lacks something of its last turn (restore_incomplete): ${losses.join("; ")}. Answer with ${ways.join(", ")}`,
-        details: { agent: name, session: lostId, lost: losses, choices: CHOICES },
+        details: { agent: name, session: lostId, lost: losses, choices },
       },
       { answer: "any" },
     );
-    if (typeof answer === "string" && Object.hasOwn(CHOICES, answer)) return answer as Choice;
+    if (typeof answer === "string" && Object.hasOwn(choices, answer)) return answer as Choice;
   }
 }

@@ -5,38 +5,32 @@
 //       never over a file that is there.
 //   read-receipt-3. A path counts only below the folder of the program's sessions, and with the ending of this session, whatever a receipt names.
 //       No link leads a copy out of that folder. The name of a copy is that of no other file.
+//   read-receipt-5. A damaged session file is replaced by its copy only where a person has chosen that. The damaged one stays beside it.
 //   read-receipt-2. A file that cannot be read is recorded as absent, and fails no turn.
-//   read-receipt-4. No program runs that the configuration of the folder's repository names: the agent may have written it.
 
 import { createHash } from "node:crypto";
 import { createReadStream, existsSync } from "node:fs";
-import { readdir, readFile, realpath, rm, stat } from "node:fs/promises";
+import { readdir, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import { createPrivate, makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
 
-import { parseStatus } from "../../tasks/git.ts";
-import { SHALLOW } from "../../workspace/git-options.ts";
-import { gitIn, ownGuard } from "../../worktrees/worktree-git.ts";
+import { gitIn } from "../../worktrees/worktree-git.ts";
 import type { AgentTraces, ExternalAgentProtocol, ExternalIntent } from "../external-agent-protocol.ts";
 import { OWN_ID } from "../raw/raw-lines.ts";
 import { KEPT_FILE } from "../intent/session-profile.ts";
 import {
   compareReceipt,
+  MIRROR_BYTES_MAX,
   intendedParts,
   type Difference,
   type FoundState,
   type ProgramFile,
   type RestoreReceipt,
   type SessionFile,
-  type Workspace,
 } from "./restore-receipt.ts";
+import { readWorkspace } from "./read-workspace.ts";
 
-/** Larger session files are hashed and not copied. */
-const MIRROR_BYTES_MAX = 32 * 1024 * 1024;
-/** Larger files of the workspace are known by their size and time. */
-const HASHED_BYTES_MAX = 4 * 1024 * 1024;
 const MIRROR_DAYS = 180;
-const UNCOMMITTED_MAX = 500;
 /** Codex sorts its sessions by year, month and day. */
 const DEPTH_MAX = 4;
 
@@ -73,17 +67,21 @@ export interface CheckedReceipt {
   readonly differences: readonly Difference[];
   /** The session file that was put back (read-receipt-1). */
   readonly putBack: string | undefined;
+  /** The session file is damaged, and its copy is whole (read-receipt-5). */
+  readonly isRestorable: boolean;
 }
 
 export async function checkReceipt(
   { protocol, mirrors }: ReceiptPlace,
   session: TracedSession,
   receipt: RestoreReceipt,
+  restores = false,
 ): Promise<CheckedReceipt> {
   const { intent } = session;
   const traces = protocol.traces?.(session);
   const { sessionFile } = receipt;
   const mirror = mirrorOf(mirrors, intent);
+  if (restores && traces && sessionFile && mirror) await setAside(traces, sessionFile, mirror);
   const putBack =
     traces && sessionFile && mirror ? await restoreFile(traces, sessionFile, mirror) : undefined;
   const path = traces && (await findSessionFile(traces, sessionFile?.path));
@@ -98,7 +96,14 @@ export async function checkReceipt(
     program: await readProgram(protocol, intent, receipt.program),
     ...(await readNamed(traces)),
   };
-  return { differences: compareReceipt(receipt, found), putBack };
+  const differences = compareReceipt(receipt, found);
+  const isDamaged = found.sessionFile !== null && differences.some(({ part }) => part === "session_file");
+  const isRestorable =
+    isDamaged &&
+    sessionFile !== null &&
+    mirror !== undefined &&
+    (await copyOf(sessionFile, mirror)) !== undefined;
+  return { differences, putBack, isRestorable };
 }
 
 /** Removes the copies that no session has renewed for months. Each turn renews the copy of its session, and no turn renews the files of profiles. */
@@ -113,6 +118,7 @@ async function prune(mirrors: string): Promise<void> {
 }
 
 async function findSessionFile(traces: AgentTraces, known: string | undefined): Promise<string | undefined> {
+  if (traces.sessions === undefined) return undefined;
   const { folder, ending } = traces.sessions;
   if (known !== undefined && isOfSession(traces, known) && existsSync(known)) return known;
   return findBelow(folder, ending, DEPTH_MAX);
@@ -132,7 +138,9 @@ async function findBelow(folder: string, ending: string, depth: number): Promise
 }
 
 /** read-receipt-3. */
-function isOfSession({ sessions: { folder, ending } }: AgentTraces, path: string): boolean {
+function isOfSession({ sessions }: AgentTraces, path: string): boolean {
+  if (sessions === undefined) return false;
+  const { folder, ending } = sessions;
   const inside = relative(folder, path);
   return inside !== "" && inside.split(sep)[0] !== ".." && !isAbsolute(inside) && path.endsWith(ending);
 }
@@ -175,10 +183,10 @@ async function restoreFile(
 ): Promise<string | undefined> {
   if (!isMirrored || (await findSessionFile(traces, path)) !== undefined) return undefined;
   // The program's folder may be another one than at the time of the receipt.
-  if (!isOfSession(traces, path) || !(await isWithoutLinks(traces.sessions.folder, dirname(path))))
+  if (!isOfSession(traces, path) || !(await isWithoutLinks(traces.sessions?.folder ?? "", dirname(path))))
     return undefined;
-  const content = await readFile(mirror).catch(() => undefined);
-  if (content === undefined || sha256(content) !== wanted) return undefined;
+  const content = await copyOf({ sha256: wanted }, mirror);
+  if (content === undefined) return undefined;
   try {
     makePrivateFolder(dirname(path));
     createPrivate(path, content);
@@ -186,6 +194,24 @@ async function restoreFile(
   } catch {
     return undefined;
   }
+}
+
+/** The whole copy; `undefined` for one that is missing or damaged. */
+async function copyOf(
+  { sha256: wanted }: Pick<SessionFile, "sha256">,
+  mirror: string,
+): Promise<Buffer | undefined> {
+  const content = await readFile(mirror).catch(() => undefined);
+  return content === undefined || sha256(content) !== wanted ? undefined : content;
+}
+
+/** read-receipt-5. The damaged file gets a name that is none of a session. */
+async function setAside(traces: AgentTraces, sessionFile: SessionFile, mirror: string): Promise<void> {
+  if (!sessionFile.isMirrored || (await copyOf(sessionFile, mirror)) === undefined) return;
+  const path = await findSessionFile(traces, sessionFile.path);
+  // A file that grew is whole.
+  if (path === undefined || (await hashOf(path, sessionFile.bytes))?.sha256 === sessionFile.sha256) return;
+  await rename(path, `${path}.damaged-${Date.now()}`).catch(() => {});
 }
 
 /** Whether no link leads from the outer folder to another place than the inner one, as far as folders are there. */
@@ -219,40 +245,9 @@ async function hashOf(
   return { bytes: read, sha256: hash.digest("hex") };
 }
 
-/** read-receipt-2 and 4. */
-async function readWorkspace(folder: string): Promise<Workspace | null> {
-  try {
-    // Each start of a git delays the turn.
-    const [place, env] = await Promise.all([
-      gitIn(folder, ["rev-parse", "--show-toplevel", "HEAD"], {}, { codes: [0, 128] }),
-      ownGuard(folder, {}),
-    ]);
-    const [root = "", head] = place.stdout.trim().split("\n");
-    if (root === "") return null;
-    const status = ["status", "--porcelain=v1", "-z", "--untracked-files=all", SHALLOW];
-    const { stdout } = await gitIn(root, status, {}, { env });
-    const changes = parseStatus(stdout).slice(0, UNCOMMITTED_MAX);
-    const uncommitted: Record<string, string> = {};
-    for (const { path } of changes) uncommitted[path] = await digestOf(join(root, path));
-    // A repository without a commit answers with the word HEAD, and 128.
-    return { commit: place.exitCode === 0 && head !== undefined ? head : null, uncommitted };
-  } catch {
-    return null;
-  }
-}
-
 async function hasCommit(folder: string, commit: string): Promise<boolean> {
   const asked = gitIn(folder, ["cat-file", "-e", `${commit}^{commit}`], {}, { codes: [0, 1, 128] });
   return (await asked.catch(() => undefined))?.exitCode === 0;
-}
-
-async function digestOf(path: string): Promise<string> {
-  const facts = await stat(path).catch(() => undefined);
-  if (facts === undefined) return "absent";
-  if (!facts.isFile()) return "no file";
-  if (facts.size > HASHED_BYTES_MAX) return `${facts.size} bytes at ${facts.mtimeMs}`;
-  const content = await readFile(path).catch(() => undefined);
-  return content === undefined ? "unreadable" : sha256(content).slice(0, 16);
 }
 
 /** The program is asked for its version only after its file was replaced. */

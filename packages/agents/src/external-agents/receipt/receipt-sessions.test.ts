@@ -1,8 +1,8 @@
 // Sessions of external agents and their restore receipts: a loss is a question, and a session file that is missing is put back.
 
 import { execFileSync } from "node:child_process";
-import { readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 
@@ -78,6 +78,19 @@ describe("a loss", () => {
     },
   );
 
+  test("`restore` puts the copy over the damaged file, keeps that beside it, and asks about the rest", async () => {
+    await lossy();
+    const file = session.files()[0]!;
+    expect(await session.question()).toContain('"restore"');
+    expect((await session.answer("restore")).status).toBe("input_required");
+    expect(await session.question()).not.toMatch(/bytes|"restore"/);
+    expect(readFileSync(file, "utf8")).toContain("write:a.txt");
+    expect(readdirSync(dirname(file)).filter((name) => name.includes(".damaged-"))).toHaveLength(1);
+    expect((await session.answer("continue")).status).toBe("waiting");
+    expect(session.lines("claude.log").at(-1)).toContain("--resume");
+    expect(session.prompts()).toMatch(/put back as it was[^]*/);
+  });
+
   test("`stop` ends the session with restore_incomplete", ofCampaign, async () => {
     await lossy();
     const { status, error } = await session.answer("stop");
@@ -85,4 +98,14 @@ describe("a loss", () => {
     expect(error).toMatchObject({ code: "restore_incomplete" });
     expect(error?.message).toContain("claude-code");
   });
+});
+
+test("an MCP file of OpenCode that is gone is a loss", ofCampaign, async () => {
+  session = new ExternalSession("opencode");
+  const file = join(session.folder, "opencode.json");
+  writeFileSync(file, "{}");
+  await session.converse("hello");
+  rmSync(file);
+  expect((await session.say("hello")).status).toBe("input_required");
+  expect(await session.question()).toContain(`the file with MCP servers ${file} is gone`);
 });

@@ -13,7 +13,8 @@ export interface RestoreReceipt {
   readonly sessionFile: SessionFile | null;
   /** `null` outside of git, and after a turn that was cut off (restore-receipt-3). */
   readonly workspace: Workspace | null;
-  readonly sandbox: "none";
+  /** `none` without one. */
+  readonly sandbox: string;
   readonly permissionMode: string;
   readonly model: string | null;
   readonly program: ProgramFile | null;
@@ -69,6 +70,8 @@ export interface Difference {
   readonly text: string;
 }
 
+/** Larger session files are hashed and not copied. */
+export const MIRROR_BYTES_MAX = 32 * 1024 * 1024;
 /** Names in one difference. */
 const NAMES_MAX = 10;
 
@@ -97,7 +100,9 @@ function compareSessionFile(
   found: FoundState["sessionFile"],
 ): readonly Difference[] {
   if (recorded === null) return [];
-  const { path, bytes, sha256 } = recorded;
+  const { bytes, sha256 } = recorded;
+  const size = `it was too large for a copy, with ${bytes} bytes of at most ${MIRROR_BYTES_MAX}`;
+  const path = isTooLarge(recorded) ? `${recorded.path} (${size})` : recorded.path;
   if (found === null) return [loss("session_file", `the agent's own session file is gone: ${path}`)];
   if (found.bytes < bytes)
     return [
@@ -106,6 +111,10 @@ function compareSessionFile(
   return found.sha256 === sha256
     ? []
     : [loss("session_file", `the agent's own session file has another content: ${path}`)];
+}
+
+function isTooLarge({ bytes, isMirrored }: SessionFile): boolean {
+  return !isMirrored && bytes > MIRROR_BYTES_MAX;
 }
 
 function compareWorkspace(recorded: Workspace | null, found: FoundState): readonly Difference[] {
@@ -170,8 +179,12 @@ export function differencesText(differences: readonly Pick<Difference, "text">[]
 }
 
 /** The parts of a receipt that the intent decides. They are given to the program again with each turn. */
-export function intendedParts({ permissionMode, model }: ExternalIntent) {
-  return { sandbox: "none", permissionMode, model } as const;
+export function intendedParts({
+  permissionMode,
+  model,
+  sandbox,
+}: ExternalIntent): Pick<RestoreReceipt, "sandbox" | "permissionMode" | "model"> {
+  return { sandbox: sandbox ?? "none", permissionMode, model };
 }
 
 function loss(part: Difference["part"], text: string): Difference {

@@ -34,8 +34,10 @@ export function profileIn(input: unknown): string | undefined {
   return typeof profile === "string" ? profile : undefined;
 }
 
-export function asksForWorktree(input: unknown): boolean {
-  return fieldsOf(input)["worktree"] === true;
+/** The workspace that an input for an external agent asks for. */
+export function askedWorkspace(input: unknown): unknown {
+  const { workspace, worktree } = fieldsOf(input);
+  return workspace ?? (worktree === true ? "worktree" : "shared");
 }
 
 function fieldsOf(input: unknown): Readonly<Record<string, unknown>> {

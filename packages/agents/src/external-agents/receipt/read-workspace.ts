@@ -1,0 +1,107 @@
+// Reads the workspace of a session for its restore receipt (`readWorkspace`): its commit, and digests of what is not committed.
+//
+//   read-workspace-1. A file that cannot be read is recorded as absent, and fails no turn.
+//   read-workspace-2. No program runs that the configuration of the folder's repository names: the agent may have written it.
+//   read-workspace-3. One git is started. Each start delays the turn, and takes more time of the processor than all the rest of a turn.
+
+import { createHash } from "node:crypto";
+import { readFileSync, statSync } from "node:fs";
+import { readFile, stat } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+
+import { SHALLOW, withoutPrograms } from "../../workspace/git-options.ts";
+import { gitIn, ownGuard } from "../../worktrees/worktree-git.ts";
+import type { Workspace } from "./restore-receipt.ts";
+
+/** Larger files of the workspace are known by their size and time. */
+const HASHED_BYTES_MAX = 4 * 1024 * 1024;
+const UNCOMMITTED_MAX = 500;
+/** Sections of a configuration with programs, and those that bring in other files. */
+const WITH_PROGRAMS = /\[\s*(filter|hook|include)/i;
+const STATUS = ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", SHALLOW];
+
+/** @returns `null` outside of git. */
+export async function readWorkspace(folder: string): Promise<Workspace | null> {
+  try {
+    const found = findRepository(folder);
+    if (found === undefined) return null;
+    const { root, gitFolder } = found;
+    // Git looks for no repository further up, whose configuration was not read.
+    const place = { GIT_CEILING_DIRECTORIES: dirname(root) };
+    const guard = hasNoPrograms(gitFolder) ? withoutPrograms([]) : await ownGuard(root, {}, place);
+    const { stdout } = await gitIn(root, STATUS, {}, { env: { ...guard, ...place } });
+    const { commit, paths } = parseBranchStatus(stdout);
+    const uncommitted: Record<string, string> = {};
+    for (const path of paths.slice(0, UNCOMMITTED_MAX)) uncommitted[path] = await digestOf(join(root, path));
+    return { commit, uncommitted };
+  } catch {
+    return null;
+  }
+}
+
+interface Repository {
+  readonly root: string;
+  readonly gitFolder: string;
+}
+
+/** The nearest folder with a repository, as git looks for it. */
+function findRepository(folder: string): Repository | undefined {
+  for (let root = folder; ; root = dirname(root)) {
+    const path = join(root, ".git");
+    const kind = statSync(path, { throwIfNoEntry: false });
+    if (kind?.isDirectory() === true && statSync(join(path, "HEAD"), { throwIfNoEntry: false }) !== undefined)
+      return { root, gitFolder: path };
+    if (kind?.isFile() === true) {
+      const [, named] = /^gitdir: (.+?)\n?$/s.exec(readFileSync(path, "utf8")) ?? [];
+      if (named !== undefined) return { root, gitFolder: resolve(root, named) };
+    }
+    if (root === dirname(root)) return undefined;
+  }
+}
+
+/** read-workspace-2. A configuration in which nothing looks like a program needs no further look. */
+function hasNoPrograms(gitFolder: string): boolean {
+  const common = textOf(join(gitFolder, "commondir"))?.trim();
+  const folders = [gitFolder, ...(common === undefined ? [] : [resolve(gitFolder, common)])];
+  return folders
+    .flatMap((one) => [join(one, "config"), join(one, "config.worktree")])
+    .every((path) => !WITH_PROGRAMS.test(textOf(path) ?? ""));
+}
+
+/** @throws what the system says of a file that is there and cannot be read. */
+function textOf(path: string): string | undefined {
+  return statSync(path, { throwIfNoEntry: false }) === undefined ? undefined : readFileSync(path, "utf8");
+}
+
+/** Reads `git status --porcelain=v2 --branch -z`. */
+function parseBranchStatus(text: string): {
+  readonly commit: string | null;
+  readonly paths: readonly string[];
+} {
+  let commit: string | null = null;
+  const paths: string[] = [];
+  const parts = text.split("\0");
+  for (let at = 0; at < parts.length; at++) {
+    const part = parts[at] ?? "";
+    const oid = /^# branch\.oid ([\da-f]+)$/.exec(part)?.[1];
+    if (oid !== undefined) commit = oid;
+    const fields = FIELDS[part.slice(0, 2)];
+    if (fields !== undefined) paths.push(part.split(" ").slice(fields).join(" "));
+    if (part.startsWith("2 ")) at++; // The old name follows.
+  }
+  return { commit, paths };
+}
+
+/** The fields before the path, by the kind of the line. */
+const FIELDS: Readonly<Record<string, number>> = { "1 ": 8, "2 ": 9, "u ": 10, "? ": 1 };
+
+async function digestOf(path: string): Promise<string> {
+  const facts = await stat(path).catch(() => undefined);
+  if (facts === undefined) return "absent";
+  if (!facts.isFile()) return "no file";
+  if (facts.size > HASHED_BYTES_MAX) return `${facts.size} bytes at ${facts.mtimeMs}`;
+  const content = await readFile(path).catch(() => undefined);
+  return content === undefined
+    ? "unreadable"
+    : createHash("sha256").update(content).digest("hex").slice(0, 16);
+}
