@@ -110,6 +110,15 @@ export { PI } from "./external-agents/pi/pi-agent.ts";
 export { type WantedProgram } from "./external-agents/program/find-program.ts";
 export { ClaudeCode, type ClaudeCodeOptions } from "./external-agents/claude-code/claude-code.ts";
 export { takeProfile } from "./external-agents/intent/session-profile.ts";
+export {
+  external,
+  knownAgent,
+  permissionModesOf,
+  type ExternalAgentName,
+  type ExternalInput,
+  type ExternalMode,
+  type ExternalOptions,
+} from "./external-agents/external.ts";
 export { externalAgent, type ExternalAgentOptions } from "./external-agents/external-agent.ts";
 export {
   type Delivery,
