@@ -3,7 +3,8 @@
 //
 //   -- NAME ...                only these. Kills and orphans: kills, external-kills, real-kills, worktree-kills, stack-kills, agent-kills,
 //                             fleet-kills, orphans. Faults: streams, crash-points, postgres, simulation, nemesis, boundaries.
-//                             Suites: conformance, command-lines, mcp, sandboxes, parity, external-agents, page, bench, mutants, tests
+//                             Suites: conformance, command-lines, mcp, real-clients, sandboxes, parity, external-agents, page, bench,
+//                             mutants, tests
 //   -- tests                   every test, with all of its repetitions, in the files that no other campaign has. The tests with the
 //                             tag `campaign`, which `npm test` leaves out, are among them
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
@@ -24,6 +25,8 @@
 //   -- real-kills --kills N --programs FOLDER
 //                              the same kills over the real Claude Code, Codex and Pi, N for each (10 by default). It installs them from the
 //                              npm registry, into a new folder by default, and runs only when it is named
+//   -- real-clients --programs FOLDER
+//                              Claude Code and the MCP Inspector's command call the orchestrator's tools. Installed and named in the same way
 //   -- worktree-kills --kills N
 //                              kills around the creation, the use and the removal of worktrees (1,000 by default)
 //   -- orphans --runs N         runs of executors that leave processes behind (10,000 by default)
@@ -40,7 +43,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runNemesis, type NemesisOptions } from "../packages/simulator/src/nemesis/nemesis.ts";
 import { runStackKills } from "../packages/simulator/src/nemesis/stack/stack-kills.ts";
-import { withRealAgents } from "./agents/with-real-agents.ts";
+import {
+  killRealAgents,
+  REAL_CLIENTS,
+  REAL_KILLS,
+  tryRealClients,
+  type Outcome,
+} from "./agents/real-campaigns.ts";
 import { readArguments, readWhole, refuse } from "./arguments.ts";
 import { readRows, writeRows } from "./evidence.ts";
 import { installCommand } from "./installed-command.ts";
@@ -82,11 +91,6 @@ const sessions = readWhole("sessions", values.sessions ?? "300");
 const firstSeed = values.from === undefined ? otherSeed() : readWhole("from", values.from, 0);
 const nemesisSeed = readWhole("seed", values.seed ?? String(Date.now() % FIRST_SEEDS.most));
 
-interface Outcome {
-  readonly passed: boolean;
-  readonly what: string;
-}
-
 interface Campaign {
   readonly name: string;
   /** Its test files, or parts of their paths, where it is one run of tests. */
@@ -104,7 +108,6 @@ if (askedFor.size === 0 && values.restarts !== undefined) askedFor.add("postgres
 if (askedFor.size === 0 && (values.seeds ?? values.from ?? values.minutes) !== undefined)
   askedFor.add("simulation");
 
-const REAL_KILLS = ["scripts/agents/real-kills.test.ts"];
 const POSTGRES_TESTS = "packages/storage/src/postgres";
 const PAGE_TESTS = ["", "-session", "-system", "-bad-input", "-update", "-memory"].map(
   (end) => `packages/holdfast/src/behaviour/page${end}.test.ts`,
@@ -134,7 +137,13 @@ const CAMPAIGNS: readonly Campaign[] = [
     name: "real-kills",
     tests: REAL_KILLS,
     onlyByName: true,
-    run: killRealAgents,
+    run: () => killRealAgents(values.programs, realKills, runTests),
+  },
+  {
+    name: "real-clients",
+    tests: REAL_CLIENTS,
+    onlyByName: true,
+    run: () => tryRealClients(values.programs, runTests),
   },
   ofTests(
     "agent-kills",
@@ -297,14 +306,6 @@ function runTests(
     stdio: "inherit",
   });
   return { passed: status === 0, what };
-}
-
-function killRealAgents(): Outcome {
-  return withRealAgents(values.programs, ({ titles, problem, env }) => {
-    const what = `${realKills} kills of the supervising process for each of the real ${titles}, over a scripted model`;
-    if (problem !== undefined) return { passed: false, what: `${what}: ${problem}` };
-    return runTests(what, REAL_KILLS, { ...env, HOLDFAST_KILLS: String(realKills) });
-  });
 }
 
 /** The screens, how soon the page shows a change, and its memory. */

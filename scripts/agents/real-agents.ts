@@ -125,6 +125,13 @@ export const REAL_AGENTS: readonly RealAgent[] = [
   },
 ];
 
+/** The command of the MCP Inspector, a client of the orchestrator's tools. */
+export const INSPECTOR: Pick<RealAgent, "name" | "version" | "install"> = {
+  name: "inspector",
+  version: "2.12.0",
+  install: ["@modelcontextprotocol/inspector@2.12.0"],
+};
+
 function claudeSettings(home: string, { url }: ScriptedModelServer): Readonly<Record<string, string>> {
   return {
     ANTHROPIC_BASE_URL: url,

@@ -113,6 +113,15 @@ export { ClaudeCode, type ClaudeCodeOptions } from "./external-agents/claude-cod
 export { takeProfile } from "./external-agents/intent/session-profile.ts";
 export { rawLinesFolder } from "./external-agents/turn-task.ts";
 export { readRawLines, type RawReference } from "./external-agents/raw/raw-lines.ts";
+export {
+  external,
+  knownAgent,
+  permissionModesOf,
+  type ExternalAgentName,
+  type ExternalInput,
+  type ExternalMode,
+  type ExternalOptions,
+} from "./external-agents/external.ts";
 export { externalAgent, type ExternalAgentOptions } from "./external-agents/external-agent.ts";
 export {
   type Delivery,

@@ -83,10 +83,11 @@ export interface IntendedProfile extends ChosenProgram {
   readonly agents?: readonly string[];
 }
 
-/** Puts the command line of a program into the sandbox of its session. */
+/** Puts the command line of a program into the sandbox of its session. @param read more that the program reads, as absolute paths. */
 export type Enclose = (
   argv: readonly [string, ...string[]],
   env: Readonly<Record<string, string>>,
+  read?: readonly string[],
 ) => readonly [string, ...string[]];
 
 /** One turn: the intent, and the prompt that begins it. */

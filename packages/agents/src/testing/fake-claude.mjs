@@ -23,6 +23,10 @@ if (args[0] === "--help") {
 }
 
 const option = (name) => (args.includes(name) ? args[args.indexOf(name) + 1] : undefined);
+/** As the real program, it reads its MCP servers before it says that it begins. */
+const servers = args
+  .filter((path, at) => args[at - 1] === "--mcp-config" && existsSync(path))
+  .reduce((all, path) => ({ ...all, ...JSON.parse(readFileSync(path, "utf8")).mcpServers }), {});
 const [startId, resumeId] = [option("--session-id"), option("--resume")];
 const id = startId ?? resumeId;
 const sessions = join(HOME, ".claude/projects/-fake");
@@ -161,8 +165,7 @@ async function act(word) {
       const [, tool, text] = word.split(":");
       const input = inputOf(tool, text);
       const callId = toolCall(`mcp__holdfast_session__${tool}`, input);
-      const { holdfast_session: server } = JSON.parse(option("--mcp-config")).mcpServers;
-      const given = await sessionTools(server)(tool, input);
+      const given = await sessionTools(servers.holdfast_session)(tool, input);
       appendFileSync(join(HOME, "session-results"), `${given.text}\n`);
       return toolResult(callId, given.text, given.isError);
     }

@@ -40,3 +40,28 @@ test("a session that was started with a callback notifies its parent by one name
     "session ses_task is a queued task, and no conversation",
   ]);
 });
+
+test.each(["sync", "async_poll"])(
+  "a session of the mode %s that names a parent is its child, and outlives it",
+  async (invocation) => {
+    const ada = await fleet.user("ada");
+    const parentId = await ada.start();
+    const start = { agent: "greeter", invocation, waitMs: 0, sessionId: "below", parentSessionId: parentId };
+    expect((await ada.post("/v1/sessions", start)).body).toMatchObject({
+      parentSessionId: parentId,
+      depth: 1,
+    });
+    const other = { ...start, invocation: "async_callback" };
+    expect((await ada.post("/v1/sessions", other)).body.code).toBe("session_exists");
+    const runner = await fleet.runner();
+    const { claims } = await runner.poll();
+    const claim = claims.find(({ sessionId }) => sessionId === parentId)!;
+    await runner.complete(claim);
+    expect((await ada.get("/v1/sessions/below")).body.status).not.toMatch(/cancel/);
+    const late = await ada.post("/v1/sessions", { ...start, sessionId: "late" });
+    expect([late.status, late.body.detail]).toEqual([
+      409,
+      `session ${parentId} has ended (completed): it can have no child`,
+    ]);
+  },
+);

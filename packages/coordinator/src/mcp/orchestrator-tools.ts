@@ -287,8 +287,8 @@ class OrchestratorTools {
     const asked = ctx.mcpReq.requestState<Asked>();
     if (asked !== undefined) return this.#takeAnswer(asked, ctx);
     this.#refuseCallback(call.mode);
-    const isChild = call.mode === "async_callback";
-    const id = await this.#calls.start({ agent: call.agent, input: call.input, key: call.key, isChild });
+    const callsBack = call.mode === "async_callback";
+    const id = await this.#calls.start({ agent: call.agent, input: call.input, key: call.key, callsBack });
     return call.mode === "sync" ? this.#awaitTurn(id, ctx) : result({ session_id: id, status: "running" });
   }
 

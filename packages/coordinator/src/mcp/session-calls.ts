@@ -30,7 +30,8 @@ export interface StartCall {
   readonly agent: string;
   readonly input: unknown;
   readonly key: string | undefined;
-  readonly isChild: boolean;
+  /** Whether the calling session is resumed with the result. */
+  readonly callsBack: boolean;
 }
 
 export class SessionCalls {
@@ -58,18 +59,17 @@ export class SessionCalls {
   }
 
   /** session-calls-1. @returns the id of the session. */
-  async start({ agent, input, key, isChild }: StartCall): Promise<string> {
+  async start({ agent, input, key, callsBack }: StartCall): Promise<string> {
     const { sessions, demands, parentSessionId } = this.#orchestrator;
-    const sessionId = await this.#idFor({ agent, input, isChild, parentSessionId }, key);
+    const sessionId = await this.#idFor({ agent, input, callsBack, parentSessionId }, key);
     await this.#ask(() =>
       sessions.start({
         agent,
         input: encoder.encode(JSON.stringify(input)),
         sessionId,
         demands,
-        ...(isChild && parentSessionId !== undefined
-          ? { invocation: "async_callback", parentSessionId }
-          : { invocation: "async_poll" }),
+        invocation: callsBack ? "async_callback" : "async_poll",
+        ...(parentSessionId === undefined ? {} : { parentSessionId }),
       }),
     );
     return sessionId;

@@ -6,7 +6,8 @@
 //       a conflict.
 //   session-start-1. `async_callback` makes the session a child that calls back. Every end of it reaches its
 //       parent in the same transaction, under the one name that any agent can wait for. The child's number in
-//       the parent is far above those of the parent's own commands.
+//       the parent is far above those of the parent's own commands. In the other modes the session of the caller
+//       may be named too. It then has a child that it is not told of, and that outlives it.
 //   session-start-2. All checks come before the change, so that a refused request leaves nothing behind.
 //   session-start-3. A queued task is created under the claim of its session, and once under that claim.
 //       Storage checks that with the change itself (ST49). A delayed request therefore creates nothing after
@@ -55,7 +56,9 @@ export async function creationOf(
   const input = textOf(request.input, "input");
   refuseIfLarge(input, "input", LIMITS.payloadChars);
   const owner = task === undefined ? await ownerFor(host, call.caller) : task.owner;
-  const parent = invocation === "async_callback" ? await parentOf(host, parentSessionId, call) : undefined;
+  const callsBack = invocation === "async_callback";
+  const parent =
+    callsBack || parentSessionId !== undefined ? await parentOf(host, parentSessionId, call) : undefined;
   const budget = request.budget === undefined ? undefined : checkBudget(budgetOf(request.budget));
   const sessionId = idOf(host, request, owner);
   const timeoutMs = Math.min(Number(request.timeoutMs ?? Infinity), budget?.ttlMs ?? Infinity);
@@ -89,8 +92,8 @@ export async function creationOf(
           parent: {
             sessionId: parent.sessionId,
             child: childNumber(sessionId),
-            onEnd: "cancel" as const,
-            notify: "callback" as const,
+            onEnd: callsBack ? ("cancel" as const) : ("leave" as const),
+            notify: callsBack ? ("callback" as const) : ("end" as const),
           },
           depth: parent.depth + 1,
         }),
@@ -122,6 +125,7 @@ export function refuseOther(stored: Session, change: CreateSession, request: Sta
     stored.input === change.input &&
     (stored.persistence ?? change.persistence) === change.persistence && // The session may have enabled full persistence since.
     stored.parent?.sessionId === change.parent?.sessionId &&
+    stored.parent?.notify === change.parent?.notify &&
     stored.placement?.owner === change.placement?.owner &&
     sorted(stored.placement?.demands) === sorted(change.placement?.demands) &&
     (stored.placement?.priority ?? 0) === (change.placement?.priority ?? 0) &&
@@ -139,7 +143,7 @@ export function refuseOther(stored: Session, change: CreateSession, request: Sta
 }
 
 function refuseForeignStarts(
-  { agent, invocation, parentSessionId, claimToken }: StartRequest,
+  { agent, invocation, claimToken }: StartRequest,
   { caller }: Call,
   task: object | undefined,
 ): void {
@@ -152,11 +156,6 @@ function refuseForeignStarts(
     throw new UsageError("only a queued task is started under a claim", {
       at: "claim_token",
       expected: "a task_id with the claim",
-    });
-  if (parentSessionId !== undefined && invocation !== "async_callback")
-    throw new UsageError("only a session with a callback has a parent", {
-      at: "parent_session_id",
-      expected: 'invocation "async_callback"',
     });
   if (caller.kind === "job" && invocation !== "async_callback")
     throw new HoldfastError("forbidden", "an agent at work starts children of its own session", {
@@ -243,13 +242,13 @@ async function parentOf(
   if (parent.agent.name.startsWith(taskAgent("")))
     throw new UsageError(`session ${parentSessionId} is a queued task, and no conversation`, {
       at: "parent_session_id",
-      expected: "a session whose agent waits for callbacks",
+      expected: "a session of an agent",
       fix: "name the session that asked for the task, or none",
     });
   if (isEnded(parent.status))
     throw new ConflictError(
       "session_ended",
-      `session ${parentSessionId} has ended (${parent.status}): it receives no callback`,
+      `session ${parentSessionId} has ended (${parent.status}): it can have no child`,
     );
   if (parent.depth + 1 > LIMITS.depth)
     throw new LimitError("depth", `session ${parentSessionId} is already ${parent.depth} sessions deep`, {

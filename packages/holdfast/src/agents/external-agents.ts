@@ -2,16 +2,13 @@
 
 import { dirname, join } from "node:path";
 import {
-  ACP_AGENTS,
   AcpAgent,
-  ClaudeCode,
-  CODEX,
   externalAgent,
   findProfile,
   findUsableProfile,
   InstalledAgents,
-  LineAgent,
-  PI,
+  knownAgent,
+  permissionModesOf,
   profileAgent,
   readProfileAgents,
   readProfiles,
@@ -28,13 +25,6 @@ import { agentPlaces, type AgentSearch } from "./agent-places.ts";
 import { EXTERNAL_AGENT_NAMES, installedAgentsFolder, isIncluded } from "./external-agent-names.ts";
 import { projectRulesOf } from "./kept-rules.ts";
 import { sessionFolder } from "./workspaces/session-folder.ts";
-
-/** The permission modes besides those of every program, which has `default`. */
-const MODES: Readonly<Record<string, readonly [string, ...string[]]>> = {
-  "claude-code": ["default", "acceptEdits", "plan"],
-  codex: ["default", "acceptEdits", "plan"],
-  pi: ["default", "acceptEdits"],
-};
 
 /** One agent for each program and folder, because the tasks of a process are known by their names. */
 const known = new Map<string, Agent>();
@@ -67,7 +57,7 @@ export function externalAgentOf(name: string, io: AgentSearch): Agent {
   const agents: Agent[] = [];
   const agent = externalAgent(protocol, {
     folder: io.cwd,
-    permissionModes: modesOf(name),
+    permissionModes: permissionModesOf(name),
     projectRules: projectRulesOf(places),
     profile: (profile) => findProfile(profile, places),
     mirrors: mirrorsOf(places),
@@ -105,12 +95,8 @@ function checkedProfile(profile: string, agent: string, io: Pick<Io, "cwd" | "en
   const places = agentPlaces(io);
   const startable = [...startedByProfiles(agent, places)].filter((name) => startableOf(name, io).length > 0);
   const found = findProfile(profile, places);
-  return takeProfile(found, protocolOf(agent, io), modesOf(agent), mirrorsOf(places), startable).intended;
-}
-
-function modesOf(name: string): readonly [string, ...string[]] {
-  const acp = ACP_AGENTS.find((one) => one.name === name)?.modes ?? {};
-  return MODES[name] ?? ["default", ...Object.keys(acp).filter((mode) => mode !== "default")];
+  return takeProfile(found, protocolOf(agent, io), permissionModesOf(agent), mirrorsOf(places), startable)
+    .intended;
 }
 
 /** The folder for copies of the programs' own files. */
@@ -175,16 +161,13 @@ export function isOfProfile(name: string, places: Pick<AgentPlaces, "home">): bo
 /** A profile of the user counts more than an installed agent of its name, and an installed agent more than a program on the PATH. */
 function protocolOf(name: string, io: Pick<Io, "cwd" | "env">): ExternalAgentProtocol {
   const place = { environment: io.env, folder: io.cwd };
-  const lines = [CODEX, PI].find((one) => one.name === name);
-  if (lines !== undefined) return new LineAgent({ facts: lines, ...place });
-  if (name === "claude-code") return new ClaudeCode(place);
+  // No registry replaces an agent with an adapter of its own.
+  const own = ["claude-code", "codex", "pi"].includes(name) ? knownAgent(name, place) : undefined;
+  if (own !== undefined) return own;
   if (!isIncluded(name) && isOfProfile(name, agentPlaces(io)))
     return profileAgent(findUsableProfile(name, agentPlaces(io)), place);
   const store = installedAgents(io);
   const installed = store.get(name);
-  const facts =
-    installed === undefined ? ACP_AGENTS.find((one) => one.name === name) : store.facts(installed);
-  return facts === undefined
-    ? profileAgent(findUsableProfile(name, agentPlaces(io)), place)
-    : new AcpAgent({ facts, ...place });
+  if (installed !== undefined) return new AcpAgent({ facts: store.facts(installed), ...place });
+  return knownAgent(name, place) ?? profileAgent(findUsableProfile(name, agentPlaces(io)), place);
 }

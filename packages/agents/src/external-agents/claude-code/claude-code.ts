@@ -5,8 +5,8 @@
 //       left its group is found by its environment (`process-tree.ts`).
 //   claude-code-3. No output grows without a limit: lines, the queue of events before a subscriber comes, the text kept for errors.
 //   claude-code-4. Keys that the program knows are replaced in all that it writes.
-//   claude-code-5. The program of the way back gets its token from the environment of Claude Code. Its tools are allowed, because they do no more
-//       than the session permits.
+//   claude-code-5. The program of the way back gets its token by a file (`way-back-file.ts`), and no command of the model does. Its tools are
+//       allowed, because they do no more than the session permits.
 //
 // Without PID namespaces: the tools of the agent are the user's, and the program names sockets in /tmp by its process id.
 
@@ -33,6 +33,7 @@ import {
 import { claudeCall } from "./claude-tools.ts";
 import { ClaudeMessages, type UnanswerableRequest } from "./claude-messages.ts";
 import { ClaudeOptions } from "./claude-options.ts";
+import { writeWayBack } from "./way-back-file.ts";
 import { claudeAnswer } from "./claude-questions.ts";
 import {
   AGENT_PROCESS,
@@ -154,6 +155,8 @@ export class ClaudeCode implements ExternalAgentProtocol {
     );
     if (onLine !== undefined) output.changes.on("line", onLine);
     const place = { env: environment, cwd: intent.folder };
+    const budget = await this.#options.budget(intent.program, costMicroUsdMax, place);
+    const file = wayBack === undefined ? undefined : writeWayBack(wayBack);
     const argv = [
       intent.program,
       "-p",
@@ -168,16 +171,15 @@ export class ClaudeCode implements ExternalAgentProtocol {
       "--permission-prompt-tool",
       "stdio",
       ...(intent.model === null ? [] : ["--model", intent.model]),
-      ...(wayBack === undefined ? [] : wayBackArguments(wayBack)),
+      ...(wayBack === undefined || file === undefined ? [] : wayBackArguments(wayBack, file.path)),
       ...profileArguments(intent.profile),
-      ...(await this.#options.budget(intent.program, costMicroUsdMax, place)),
+      ...budget,
       ...session,
     ] as const;
-    const env = { ...environment, ...wayBack?.env };
     const process = await this.#supervisor.start({
-      argv: enclose(argv, env),
+      argv: enclose(argv, environment, file === undefined ? [] : [file.path]),
       cwd: intent.folder,
-      env,
+      env: environment,
       input: userMessage(prompt, randomUUID()),
       keepsInputOpen: true,
       needsOutput: true,
@@ -188,6 +190,13 @@ export class ClaudeCode implements ExternalAgentProtocol {
         if (stream === "stdout") output.push(text);
       },
     });
+    if (file !== undefined) {
+      // The program has read its settings before it says that it begins.
+      output.changes.on("line", (line) => {
+        if (/"subtype":\s*"init"/.test(line)) file.remove();
+      });
+      void process.ended.then(() => file.remove());
+    }
     return new ClaudeTurn(process, output, this.#stopLimits);
   }
 }
@@ -337,11 +346,10 @@ function garbageText(garbage: string | undefined): string {
 }
 
 /** claude-code-5. */
-function wayBackArguments({ command, args, tools }: WayBack): readonly string[] {
-  const server = { type: "stdio", command, args, alwaysLoad: true };
+function wayBackArguments({ tools }: WayBack, file: string): readonly string[] {
   return [
     "--mcp-config",
-    JSON.stringify({ mcpServers: { [WAY_BACK]: server } }),
+    file,
     "--allowedTools",
     tools.map(({ name }) => `mcp__${WAY_BACK}__${name}`).join(","),
   ];

@@ -71,7 +71,7 @@ export async function openEnclosure(
     ...(profile?.mcpFile ? [profile.mcpFile] : []),
     ...repositoryOf(places.git),
   ];
-  return (argv, { HOME = "/", PATH = "" }) => [
+  return (argv, { HOME = "/", PATH = "" }, more = []) => [
     bwrap,
     ..."--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --die-with-parent".split(
       " ",
@@ -81,7 +81,7 @@ export async function openEnclosure(
     ...hiddenPlaces(),
     ..."--proc /proc --dev /dev --tmpfs /tmp --dir /run --setenv TMPDIR /tmp --dir".split(" "),
     HOME,
-    ...readable.flatMap((path) => ["--ro-bind-try", path, path]),
+    ...[...readable, ...more].flatMap((path) => ["--ro-bind-try", path, path]),
     ...[...own.written, folder].flatMap((path) => ["--bind", path, path]),
     "--tmpfs",
     places.own,

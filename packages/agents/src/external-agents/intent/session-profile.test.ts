@@ -42,7 +42,7 @@ test(
     expect(valueOf("--settings")).toBe('{"includeCoAuthoredBy":false}');
     expect(args.join(" ")).not.toContain("canary-key");
     const configs = args.filter((_, at) => args[at - 1] === "--mcp-config");
-    const file = configs.find((config) => config.startsWith("/")) ?? "";
+    const file = configs.find((config) => config.includes("/servers-")) ?? "";
     expect(readFileSync(file, "utf8")).toContain("canary-key");
     expect(statSync(file).mode & 0o777).toBe(0o600);
   },

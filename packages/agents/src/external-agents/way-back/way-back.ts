@@ -3,7 +3,7 @@
 //   way-back-1. A program of ours, which the agent starts as an MCP server over standard streams, passes bytes to the socket. Every agent that
 //       knows MCP accepts this transport. Agents without MCP call by their own protocol (`call`).
 //   way-back-2. The socket listens on loopback. Its first line must be a token, which is good for this turn alone. The token is in the environment
-//       of the program and in no argument list, and adapters replace it in all that is recorded.
+//       of the program and in no argument list, and adapters replace it in all that is recorded. It is in no variable of the agent.
 //   way-back-3. After `close` nothing listens, and every connection is closed.
 //   way-back-4. A line, the calls that wait, the connections and the time without a token have limits. Nothing more is read from a client that
 //       does not read its answers.

@@ -29,7 +29,7 @@ export const mcp: Command = {
     check: { help: "start the servers and list their tools" },
     user: { help: "your own file, for all projects" },
     url: { help: "the address of a server that is no program; for serve, the coordinator", value: "URL" },
-    parent: { help: "the session that is called back by the mode async_callback", value: "SESSION" },
+    parent: { help: "the calling session, which new sessions are children of", value: "SESSION" },
     demand: {
       help: "a label that a runner must have for each session; may be given more than once",
       value: "NAME=VALUE",

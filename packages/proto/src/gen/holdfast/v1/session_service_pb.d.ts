@@ -83,7 +83,9 @@ export declare type StartRequest = Message<"holdfast.v1.StartRequest"> & {
    * answer comes at once. `async_callback`: the session is created as a child of `parent_session_id`. It is
    * then cancelled with its parent and shown below it, and its end arrives there. The parent's agent did not
    * ask for this child, so `ctx.child` does not know it and nothing waits for its end. An agent that is to
-   * wait asks for its children itself.
+   * wait asks for its children itself. In the other modes `parent_session_id` is optional. The session is then
+   * shown below that session, shares its budget and is cancelled with it. It continues when its parent ends,
+   * and its end resumes nobody.
    *
    * @generated from field: optional string invocation = 11;
    */

@@ -1,0 +1,69 @@
+// The campaigns over real programs, which are installed first: `killRealAgents` and `tryRealClients`.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { installAgent } from "./install-agent.ts";
+import { INSPECTOR, REAL_AGENTS, type RealAgent } from "./real-agents.ts";
+
+export const REAL_KILLS = ["scripts/agents/real-kills.test.ts"];
+export const REAL_CLIENTS = ["scripts/agents/real-clients.test.ts"];
+
+/** The end of a campaign. */
+export interface Outcome {
+  readonly passed: boolean;
+  readonly what: string;
+}
+
+type RunTests = (what: string, tests: readonly string[], env: Readonly<Record<string, string>>) => Outcome;
+
+/** @param programs the folder of the programs; a new one by default, which is removed at the end. */
+export function killRealAgents(programs: string | undefined, kills: number, run: RunTests): Outcome {
+  const resuming = REAL_AGENTS.filter(({ resumes }) => resumes === true);
+  return withRealAgents(programs, resuming, ({ titles, problem, env }) => {
+    const what = `${kills} kills of the supervising process for each of the real ${titles}, over a scripted model`;
+    if (problem !== undefined) return { passed: false, what: `${what}: ${problem}` };
+    return run(what, REAL_KILLS, { ...env, HOLDFAST_KILLS: String(kills) });
+  });
+}
+
+/** @param programs as above. */
+export function tryRealClients(programs: string | undefined, run: RunTests): Outcome {
+  const claude = REAL_AGENTS.filter(({ name }) => name === "claude-code");
+  return withRealAgents(programs, [...claude, INSPECTOR], ({ titles, problem, env }) => {
+    const what = `the tools of the orchestrator by /mcp and by holdfast mcp, called by ${titles}`;
+    if (problem !== undefined) return { passed: false, what: `${what}: ${problem}` };
+    return run(what, REAL_CLIENTS, env);
+  });
+}
+
+interface InstalledAgents {
+  /** The names and versions of the programs. */
+  readonly titles: string;
+  /** The reason why a program could not be installed. */
+  readonly problem: string | undefined;
+  /** The variables of the tests that use them. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+function withRealAgents<T>(
+  given: string | undefined,
+  agents: readonly Pick<RealAgent, "name" | "version" | "install">[],
+  work: (installed: InstalledAgents) => T,
+): T {
+  // Codex refuses to install its helpers below /tmp.
+  const place = mkdtempSync("/var/tmp/holdfast-real-agents-");
+  try {
+    const programs = given === undefined ? join(place, "programs") : resolve(given);
+    const problems = agents.flatMap((agent) => {
+      const problem = installAgent(agent, programs);
+      return problem === undefined ? [] : [`${agent.name} is ${problem}`];
+    });
+    return work({
+      titles: agents.map(({ name, version }) => `${name} ${version}`).join(", "),
+      problem: problems[0],
+      env: { HOLDFAST_REAL_PROGRAMS: programs, TMPDIR: place },
+    });
+  } finally {
+    rmSync(place, { recursive: true, force: true });
+  }
+}
