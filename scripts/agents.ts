@@ -5,7 +5,7 @@
 // It needs the npm registry, some gigabytes and some minutes, and no account. It is no part of `npm test`: `npm test` runs the same adapters
 // against programs that only speak the protocols.
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { toError } from "@holdfast/core";
@@ -35,12 +35,18 @@ interface Column {
   readonly cells: readonly Observed[];
 }
 
+/** The sandbox of Codex makes these empty folders, and a killed one leaves them. Its bridge does so although its settings say otherwise. */
+const LEFT = [".git", ".agents", ".codex", ".aws"]
+  .map((name) => join("/tmp", name))
+  .filter((path) => !existsSync(path));
+
 const wanted = REAL_AGENTS.filter(({ name }) => positionals.length === 0 || names.has(name));
 let columns: readonly Column[];
 try {
   columns = await Promise.all(wanted.map((agent) => observe(agent)));
 } finally {
   rmSync(place, { recursive: true, force: true });
+  for (const path of LEFT.filter((one) => existsSync(one))) rmdirSync(path);
 }
 writeFileSync(document, page(columns));
 

@@ -48,7 +48,7 @@ export const RUNNER_MUTANTS = [
     part: "isRefused(address)",
     becomes: "isRefused(address) && address === ''",
     tests: ["packages/agents/src/web/fetch-page.test.ts"],
-    test: "a name with a private address is refused, also when only one of its addresses is private",
+    test: "X8: a name with a private address is refused, also when only one of its addresses is private",
   },
   {
     name: "X16: a tunnel goes to a public address",

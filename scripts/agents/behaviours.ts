@@ -28,7 +28,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
       await subject.turn("start", "canary-first");
       const end = await subject.turn("resume", "recall");
       if (end.type !== "answered") return instead(end);
-      return end.text === "recalled" ? "yes" : "it answers without its conversation";
+      return end.text.endsWith("recalled") ? "yes" : "it answers without its conversation";
     },
   },
   {
@@ -103,7 +103,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
       const end = await subject.turn("resume", "recall");
       if (end.type !== "answered") return instead(end);
       if (subject.lines("a.txt") !== 1) return `the command ran ${subject.lines("a.txt")} times`;
-      return end.text === "recalled" ? "yes" : "it answers without its conversation";
+      return end.text.endsWith("recalled") ? "yes" : "it answers without its conversation";
     },
   },
   {
@@ -114,6 +114,18 @@ export const BEHAVIOURS: readonly Behaviour[] = [
       if (subject.calls.length === 0) return "the model is not offered the tool";
       if (subject.events.some(({ type }) => type === "permission_request")) return "it asks for a permission";
       return subject.wasSent("canary-result") ? "yes" : "the result does not reach the model";
+    },
+  },
+  {
+    text: "asks the model that its session names",
+    async observed(subject) {
+      const { model } = subject.intent;
+      if (model === null) return "its own settings choose";
+      const end = await subject.turn("start", "hello");
+      if (end.type !== "answered") return instead(end);
+      return subject.askedModels().some((asked) => asked.includes(model.replace(/^.*\//, "")))
+        ? "yes"
+        : `it asks ${subject.askedModels().join(", ")}`;
     },
   },
   {

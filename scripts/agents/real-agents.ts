@@ -13,6 +13,8 @@ export interface RealAgent {
   /** The arguments of `npm install`. */
   readonly install: readonly string[];
   readonly model: string | null;
+  /** `default` by default. */
+  readonly permissionMode?: string;
   /** Whether its sessions continue after a crash at any moment, so that a campaign kills them. */
   readonly resumes?: boolean;
   /** Writes the settings of the program. @returns its environment. */
@@ -25,52 +27,26 @@ const KEY = "sk-scripted-0123456789";
 export const REAL_AGENTS: readonly RealAgent[] = [
   {
     name: "claude-code",
-    version: "2.1.329",
-    install: ["@anthropic-ai/claude-code@2.1.329"],
+    version: "2.1.332",
+    install: ["@anthropic-ai/claude-code@2.1.332"],
     model: "claude-sonnet-4-5",
     resumes: true,
-    settings: (home, { url }) => ({
-      ANTHROPIC_BASE_URL: url,
-      ANTHROPIC_API_KEY: KEY,
-      CLAUDE_CONFIG_DIR: join(home, ".claude"),
-      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-    }),
+    settings: claudeSettings,
     adapter: (environment, folder) => new ClaudeCode({ environment, folder }),
   },
   {
     name: "codex",
-    version: "0.169.0",
-    install: ["@openai/codex@0.169.0"],
+    version: "0.171.0",
+    install: ["@openai/codex@0.171.0"],
     model: null,
     resumes: true,
-    settings(home, { openaiBaseUrl }) {
-      const folder = join(home, ".codex");
-      mkdirSync(folder, { recursive: true });
-      writeFileSync(
-        join(folder, "config.toml"),
-        `model = "scripted-model"
-model_provider = "scripted"
-check_for_update_on_startup = false
-[analytics]
-enabled = false
-[sandbox_workspace_write]
-exclude_slash_tmp = true
-exclude_tmpdir_env_var = true
-[model_providers.scripted]
-name = "scripted"
-base_url = "${openaiBaseUrl}"
-env_key = "OPENAI_API_KEY"
-wire_api = "responses"
-`,
-      );
-      return { OPENAI_API_KEY: KEY, CODEX_HOME: folder };
-    },
+    settings: codexSettings,
     adapter: (environment, folder) => new LineAgent({ facts: CODEX, environment, folder }),
   },
   {
     name: "pi",
-    version: "0.87.1",
-    install: ["@earendil-works/pi-coding-agent@0.87.1"],
+    version: "1.6.0",
+    install: ["@earendil-works/pi-coding-agent@1.6.0"],
     model: "scripted/scripted-model",
     resumes: true,
     settings(home, { url }) {
@@ -109,11 +85,11 @@ wire_api = "responses"
     name: "opencode",
     version: "1.18.33",
     install: ["opencode-ai@1.18.33"],
-    model: null,
+    model: "scripted/other-model",
     settings(home, { openaiBaseUrl }) {
       const file = join(home, "opencode.json");
       const options = { baseURL: openaiBaseUrl, apiKey: KEY };
-      const models = { "scripted-model": { name: "Scripted" } };
+      const models = { "scripted-model": { name: "Scripted" }, "other-model": { name: "Other" } };
       const scripted = { npm: "@ai-sdk/openai-compatible", name: "Scripted", options, models };
       const model = "scripted/scripted-model";
       const permission = { bash: "ask" };
@@ -130,7 +106,59 @@ wire_api = "responses"
     settings: (_home, _server, geminiUrl) => ({ GEMINI_API_KEY: KEY, GOOGLE_GEMINI_BASE_URL: geminiUrl }),
     adapter: (environment, folder) => new AcpAgent({ facts: acp("gemini"), environment, folder }),
   },
+  {
+    name: "claude-acp",
+    version: "0.101.0",
+    install: ["@agentclientprotocol/claude-agent-acp@0.101.0"],
+    model: "sonnet",
+    settings: claudeSettings,
+    adapter: (environment, folder) => new AcpAgent({ facts: acp("claude-acp"), environment, folder }),
+  },
+  {
+    name: "codex-acp",
+    version: "2.6.0",
+    install: ["@agentclientprotocol/codex-acp@2.6.0"],
+    model: null,
+    permissionMode: "acceptEdits", // In `default` its commands may only read.
+    settings: codexSettings,
+    adapter: (environment, folder) => new AcpAgent({ facts: acp("codex-acp"), environment, folder }),
+  },
 ];
+
+function claudeSettings(home: string, { url }: ScriptedModelServer): Readonly<Record<string, string>> {
+  return {
+    ANTHROPIC_BASE_URL: url,
+    ANTHROPIC_API_KEY: KEY,
+    CLAUDE_CONFIG_DIR: join(home, ".claude"),
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+  };
+}
+
+function codexSettings(
+  home: string,
+  { openaiBaseUrl }: ScriptedModelServer,
+): Readonly<Record<string, string>> {
+  const folder = join(home, ".codex");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(
+    join(folder, "config.toml"),
+    `model = "scripted-model"
+model_provider = "scripted"
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+[sandbox_workspace_write]
+exclude_slash_tmp = true
+exclude_tmpdir_env_var = true
+[model_providers.scripted]
+name = "scripted"
+base_url = "${openaiBaseUrl}"
+env_key = "OPENAI_API_KEY"
+wire_api = "responses"
+`,
+  );
+  return { OPENAI_API_KEY: KEY, CODEX_HOME: folder };
+}
 
 function acp(name: string): (typeof ACP_AGENTS)[number] {
   return ACP_AGENTS.find((facts) => facts.name === name)!;

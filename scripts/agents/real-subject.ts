@@ -51,8 +51,8 @@ export class RealSubject {
     const environment = { PATH: path, HOME: home, ...agent.settings(home, servers[0], servers[1].url) };
     const protocol = agent.adapter(environment, folder);
     const found = await protocol.find();
-    const { model } = agent;
-    const intent = { ...found, agentSessionId: randomUUID(), folder, model, permissionMode: "default" };
+    const { model, permissionMode = "default" } = agent;
+    const intent = { ...found, agentSessionId: randomUUID(), folder, model, permissionMode };
     return new RealSubject(protocol, servers, intent);
   }
 
@@ -132,6 +132,12 @@ export class RealSubject {
     return this.servers.some(({ requests }) =>
       requests.some(({ body }) => JSON.stringify(body).includes(text)),
     );
+  }
+
+  /** The names of the models that were asked. */
+  askedModels(): readonly string[] {
+    const models = this.servers[0].requests.map(({ body }) => (body as { readonly model?: unknown }).model);
+    return [...new Set(models.filter((model) => typeof model === "string"))];
   }
 
   /** The processes under the tag of the subject. */

@@ -70,7 +70,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
   holdfast: [
     ["frame", "sdk"],
     ["tracing", "settings", "supervised", "executors"],
-    ["place"],
+    ["place", "principals"],
     ["secrets", "stack-log", "environments", "outside"],
     ["agents"],
     ["view", "scripts"],

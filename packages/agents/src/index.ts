@@ -149,6 +149,7 @@ export {
   type FoundFile,
 } from "./agent-files/agent-places.ts";
 export { findAgent, listAgents, type AgentStatus, type ListedAgent } from "./agent-files/find-agent.ts";
+export { importedAgents } from "./agent-files/imports/import-files.ts";
 export { loadAgentFile, type AgentFile, type AgentFileProblem } from "./agent-files/load-agent-file.ts";
 export { type FieldVerdict, type Verdict } from "./agent-files/format/field-report.ts";
 export { nameProblem } from "./agent-files/dialects/dialect.ts";
@@ -165,6 +166,8 @@ export { mcpCapability } from "./capabilities/mcp-capability.ts";
 export { variablesOfServers, withMcpServers } from "./capabilities/session-servers.ts";
 export { McpServers } from "./mcp/mcp-servers.ts";
 export { variablesOfServer } from "./mcp/server-texts.ts";
+export { unmetDemands } from "./agent-files/format/demands.ts";
+export { lethalTrifecta, type LethalTrifecta } from "./agent-files/trust/lethal-trifecta.ts";
 export { fillPlaceholders } from "./mcp/placeholders.ts";
 export { signInKey, type SignInStore } from "./mcp/sign-in/sign-in-record.ts";
 export {

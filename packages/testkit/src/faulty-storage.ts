@@ -5,7 +5,9 @@
 //       as a file would.
 //   faulty-storage-2. Calls are counted from 1 in their order. Failed calls count, too, so that a run can be
 //       repeated with a crash at each call.
-//   faulty-storage-3. Without a plan it is the storage inside: it passes the same conformance suite.
+//   faulty-storage-3. A dead process is reported as such (`died`) after its writes in flight have reached the storage inside or failed. A claim
+//       that the storage grants later would belong to nobody, and the next life would wait for its lease to run out.
+//   faulty-storage-4. Without a plan it is the storage inside: it passes the same conformance suite.
 
 import {
   UnavailableError,
@@ -48,14 +50,16 @@ export interface FaultyStorage extends AgentStorage {
   /** Every `commit` so far, in order. */
   readonly calls: readonly CommitCall[];
   readonly isDead: boolean;
-  /** Settles when a fault has killed it and has done its work on the storage inside, which may be opened again then. */
+  /** Settles when it is dead and nothing of it reaches the storage inside any more, which may be opened again then. */
   readonly died: Promise<void>;
   /** Die now, between two calls. */
   kill(): void;
 }
 
-export function faultyStorage(inner: AgentStorage, plan: FaultPlan = {}): FaultyStorage {
+export function faultyStorage(storage: AgentStorage, plan: FaultPlan = {}): FaultyStorage {
   const calls: CommitCall[] = [];
+  const inFlight = new Set<Promise<unknown>>();
+  const inner = withWritesIn(inFlight, storage);
   const { promise: died, resolve: reportDeath } = Promise.withResolvers<void>();
   let isDead = false;
 
@@ -76,6 +80,7 @@ export function faultyStorage(inner: AgentStorage, plan: FaultPlan = {}): Faulty
     try {
       await lastAct();
     } finally {
+      await Promise.allSettled(inFlight); // faulty-storage-3.
       reportDeath();
     }
     return never();
@@ -103,7 +108,7 @@ export function faultyStorage(inner: AgentStorage, plan: FaultPlan = {}): Faulty
         return die(async () => {
           if (plan.tear === undefined) return;
           await inner.commit(changes, now);
-          await plan.tear(inner);
+          await plan.tear(storage);
         });
     }
   }
@@ -160,6 +165,23 @@ export function faultyStorage(inner: AgentStorage, plan: FaultPlan = {}): Faulty
     },
     kill: () => void die(async () => {}),
   };
+}
+
+/** The same storage, whose unanswered writes are in this set. */
+function withWritesIn(inFlight: Set<Promise<unknown>>, storage: AgentStorage): AgentStorage {
+  const noted = async <T>(write: Promise<T>): Promise<T> => {
+    inFlight.add(write);
+    try {
+      return await write;
+    } finally {
+      inFlight.delete(write);
+    }
+  };
+  return storageWith(storage, {
+    commit: (changes, now) => noted(storage.commit(changes, now)),
+    claim: (claim) => noted(storage.claim(claim)),
+    renew: (renewal) => noted(storage.renew(renewal)),
+  });
 }
 
 /** The answer of a dead process, which never comes. */

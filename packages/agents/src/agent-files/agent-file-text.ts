@@ -44,6 +44,7 @@ export function agentFileText(record: AgentRecord): string {
       secrets: record.secrets,
       sandbox: record.sandbox,
       workspace: record.workspace === "shared" ? null : record.workspace,
+      tags: record.tags,
       demands: record.labels,
       messages: record.relaysMessages ? true : null,
       conversation: record.isConversation ? true : null,

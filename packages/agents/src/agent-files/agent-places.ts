@@ -6,7 +6,10 @@ import type { PushedContents } from "../contents/pushed-contents.ts";
 import type { AgentSource } from "./agent-record.ts";
 import { FileProblem } from "./format/front-matter.ts";
 
-export type DialectName = "holdfast" | "claude" | "opencode" | "codex" | "gemini" | "copilot" | "folder";
+/** A format whose files are read where they are. */
+export type PlacedDialect = "holdfast" | "claude" | "opencode" | "codex" | "gemini" | "copilot" | "folder";
+/** `docker`, `managed` and `opencode-config` are formats of files that are imported. */
+export type DialectName = PlacedDialect | "docker" | "managed" | "opencode-config";
 
 /** Where agent files are looked for. */
 export interface AgentPlaces {
@@ -22,6 +25,8 @@ export interface AgentPlaces {
   readonly trustsProject?: boolean;
   /** The sessions belong to several people, as those of a coordinator's runner. No answer becomes a rule of the project then. */
   readonly servesOthers?: boolean;
+  /** The labels of the runner that looks for agents; absent in a process that is no runner. */
+  readonly labels?: Readonly<Record<string, string>>;
   /** Skills and scripts of the coordinator, for agents that come from it. */
   readonly pushed?: Readonly<Record<"skills" | "scripts", PushedContents>>;
 }
@@ -30,7 +35,7 @@ export interface AgentPlaces {
 export interface FoundFile {
   /** The file, or the folder of the folder form. */
   readonly path: string;
-  readonly dialect: DialectName;
+  readonly dialect: PlacedDialect;
   readonly scope: AgentSource["scope"];
   /** The folder that the file must be in when links are followed; `null` where the user alone decides. */
   readonly within: string | null;
@@ -42,11 +47,11 @@ const DEPTH_MAX = 5;
 
 interface AgentFolder {
   readonly path: string;
-  readonly dialect: DialectName;
+  readonly dialect: PlacedDialect;
 }
 
 /** Folders of a project, from its folder. */
-const PROJECT_FOLDERS: readonly (readonly [folder: string, dialect: DialectName])[] = [
+const PROJECT_FOLDERS: readonly (readonly [folder: string, dialect: PlacedDialect])[] = [
   [".holdfast/agents", "holdfast"],
   [".claude/agents", "claude"],
   [".opencode/agents", "opencode"],
@@ -92,7 +97,7 @@ export function foundAt(path: string): FoundFile {
   return { path: file, dialect, scope: "path", within: null };
 }
 
-function dialectOf(path: string): DialectName {
+function dialectOf(path: string): PlacedDialect {
   if (path.endsWith(".agent.md")) return "copilot";
   if (extname(path) === ".toml") return "codex";
   const steps = `${dirname(path)}${sep}`;

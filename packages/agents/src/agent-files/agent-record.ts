@@ -35,6 +35,13 @@ export type McpServer = McpServerAddress & {
   readonly enabledTools?: readonly string[];
 };
 
+/** A server of the project's or the user's registry, with headers of this agent. */
+export interface McpReference {
+  readonly ref: string;
+  /** Headers by name. Each replaces the server's own header of that name. */
+  readonly config: Readonly<Record<string, string>>;
+}
+
 type McpServerAddress =
   | {
       readonly type: "stdio";
@@ -78,6 +85,8 @@ export interface AgentRecord {
   readonly name: string;
   /** For the model of a parent that may delegate to this agent, and for people. */
   readonly description: string;
+  /** Words by which a list of agents is filtered. */
+  readonly tags: readonly string[];
   /** The system prompt. */
   readonly prompt: string;
   /** `provider/model` or an alias; `null` for the model that the environment or configuration chooses. */
@@ -115,7 +124,7 @@ export interface AgentRecord {
   readonly when: Readonly<Record<string, ToolCondition>>;
   readonly hooks: readonly AgentHook[];
   /** MCP servers by name. A string names a server of the project's or the user's registry. */
-  readonly mcpServers: Readonly<Record<string, McpServer | string>>;
+  readonly mcpServers: Readonly<Record<string, McpServer | McpReference | string>>;
   /** `worktree`: each session works in a git worktree of its own. */
   readonly workspace: "shared" | "worktree" | "empty";
   /** The name of a sandbox backend; `null` for the default of the mode. */

@@ -11,6 +11,7 @@ import { HoldfastError, NotFoundError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
 import type { AgentRecord } from "./agent-record.ts";
 import { findAgentFiles, foundAt, type AgentPlaces } from "./agent-places.ts";
+import { importedAgents } from "./imports/import-files.ts";
 import { loadAgentFile, unreadFile, type AgentFile } from "./load-agent-file.ts";
 import type { FieldVerdict } from "./format/field-report.ts";
 import { isTrusted } from "./trust/trusted-folders.ts";
@@ -68,7 +69,9 @@ export function findAgent(
 ): AgentRecord {
   if (isPath(nameOrPath)) {
     const path = isAbsolute(nameOrPath) ? nameOrPath : resolve(cwd, nameOrPath);
-    const file = loadAgentFile(foundAt(path));
+    const [imported] = importedAgents(path) ?? [];
+    if (imported?.record !== undefined && imported.record !== null) throw onlyImported(imported);
+    const file = imported ?? loadAgentFile(foundAt(path));
     return file.record ?? refuse(file);
   }
   const listed = listAgents(places);
@@ -96,6 +99,13 @@ const RANK: Readonly<Record<AgentStatus, number>> = {
   untrusted: 3,
   hidden: 4,
 };
+
+function onlyImported({ path, dialect }: AgentFile): HoldfastError {
+  return new HoldfastError("agent_invalid", `a file of the format ${dialect} is not run as it is`, {
+    at: path,
+    fix: `run \`holdfast agents import\` with this file, and then name the agent`,
+  });
+}
 
 /** Whether a text names a file and no agent. */
 function isPath(text: string): boolean {
@@ -162,6 +172,11 @@ function withoutCycles(listed: readonly ListedAgent[]): readonly ListedAgent[] {
   });
 }
 
+/** The agents that it may start, also as hooks. */
+function startedBy({ agents, hooks }: AgentRecord): readonly string[] {
+  return [...agents, ...hooks.flatMap(({ run }) => (run.type === "agent" ? [run.name] : []))];
+}
+
 /** The names from this agent down to the wanted one. */
 function pathTo(
   wanted: string,
@@ -169,7 +184,7 @@ function pathTo(
   all: ReadonlyMap<string, AgentRecord>,
   seen: Set<string>,
 ): readonly string[] | undefined {
-  for (const name of from.agents) {
+  for (const name of startedBy(from)) {
     if (name === wanted) return [name];
     const next = all.get(name);
     if (next === undefined || seen.has(name)) continue;

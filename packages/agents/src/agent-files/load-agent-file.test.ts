@@ -7,19 +7,19 @@ import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
 import { agentFileSchema } from "./agent-file-schema.ts";
 import { agentFileText } from "./agent-file-text.ts";
-import type { DialectName } from "./agent-places.ts";
+import type { PlacedDialect } from "./agent-places.ts";
 import { loadAgentFile, type AgentFile } from "./load-agent-file.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "holdfast-agent-files-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-function loadFixture(dialect: DialectName, file: string): AgentFile {
+function loadFixture(dialect: PlacedDialect, file: string): AgentFile {
   const path = fileURLToPath(new URL(`./fixtures/${dialect}/${file}`, import.meta.url));
   return loadAgentFile({ path, dialect, scope: "path", within: null });
 }
 
 let made = 0;
-function load(dialect: DialectName, text: string): AgentFile {
+function load(dialect: PlacedDialect, text: string): AgentFile {
   const path = join(folder, `agent-${made++}${dialect === "codex" ? ".toml" : ".md"}`);
   writeFileSync(path, text);
   return loadAgentFile({ path, dialect, scope: "path", within: null });

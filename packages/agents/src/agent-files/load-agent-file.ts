@@ -10,7 +10,13 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { basename, join, relative } from "node:path";
 import { isWritableByOthers } from "@holdfast/runtime/internal";
 import type { AgentRecord } from "./agent-record.ts";
-import { realPath, requireInside, type DialectName, type FoundFile } from "./agent-places.ts";
+import {
+  realPath,
+  requireInside,
+  type DialectName,
+  type FoundFile,
+  type PlacedDialect,
+} from "./agent-places.ts";
 import { claude, holdfast } from "./dialects/claude.ts";
 import { codex, readCodexFile } from "./dialects/codex.ts";
 import { copilot } from "./dialects/copilot.ts";
@@ -20,12 +26,14 @@ import { gemini } from "./dialects/gemini.ts";
 import { checkSubAgents } from "./dialects/sub-agent-fields.ts";
 import { opencode } from "./dialects/opencode.ts";
 import { newDraft, type AgentDraft } from "./format/agent-draft.ts";
+import { serverPlaceholderProblem } from "../mcp/server-texts.ts";
 import { FieldReport, type FieldVerdict } from "./format/field-report.ts";
 import { readFields } from "./format/fields.ts";
 import { FileProblem, readFrontMatter, readText, type ParsedFile } from "./format/front-matter.ts";
 
 /** A file that was found, and the result of reading it. */
-export interface AgentFile extends FoundFile {
+export interface AgentFile extends Omit<FoundFile, "dialect"> {
+  readonly dialect: DialectName;
   /** The name in the file, or of the file when it has none. */
   readonly name: string;
   /** `null` for a file that is not loaded: it has a problem or a refused field, or its folder is not trusted. */
@@ -37,7 +45,7 @@ export interface AgentFile extends FoundFile {
 
 export type AgentFileProblem = Pick<FileProblem, "message" | "fix" | "line" | "column">;
 
-const DIALECTS: Readonly<Record<DialectName, Dialect>> = {
+const DIALECTS: Readonly<Record<PlacedDialect, Dialect>> = {
   holdfast,
   claude,
   opencode,
@@ -89,21 +97,41 @@ function readDialect(dialect: Dialect, parsed: ParsedFile, draft: AgentDraft, re
   for (const name of parsed.repaired)
     report.add([name], "mapped", "read as a text, although it is not valid YAML; put it in quotes");
   readFields(parsed.values, dialect.table, draft, report);
-  checkSubAgents(draft, report);
   if (parsed.values["name"] === undefined) {
     const problem = nameProblem(draft.name);
     if (problem === undefined) report.add(["name"], "mapped", `${draft.name}, as the file is named`);
     else report.add(["name"], "refused", `it is missing, and ${problem}`);
   }
-  if (draft.description === "" && !Object.hasOwn(parsed.values, "description"))
+  const promptField = dialect.mayLackPrompt === true ? undefined : (dialect.promptField ?? "prompt");
+  checkAgent(draft, report, { promptField, isDescribed: Object.hasOwn(parsed.values, "description") });
+}
+
+/**
+ * The checks of an agent that concern more than one of its fields.
+ *
+ * @param promptField the field of the system prompt; `undefined` where an agent may have none.
+ */
+export function checkAgent(
+  draft: AgentDraft,
+  report: FieldReport,
+  { promptField, isDescribed }: { readonly promptField: string | undefined; readonly isDescribed: boolean },
+): void {
+  checkSubAgents(draft, report);
+  checkPlaceholders(draft, report);
+  if (draft.description === "" && !isDescribed)
     report.add(["description"], "refused", "it is missing: say in a sentence when to use the agent");
   // An agent without a model needs no prompt.
-  if (draft.prompt === "" && draft.script === undefined && dialect.mayLackPrompt !== true)
-    report.add(
-      [dialect.promptField ?? "prompt"],
-      "refused",
-      "the system prompt is missing: write it below the front matter",
-    );
+  if (draft.prompt === "" && draft.script === undefined && promptField !== undefined)
+    report.add([promptField], "refused", "the system prompt is missing: write it below the front matter");
+}
+
+/** Refuses placeholders that can never have a value. */
+function checkPlaceholders({ mcpServers, inputSchema }: AgentDraft, report: FieldReport): void {
+  for (const [name, server] of Object.entries(mcpServers)) {
+    if (typeof server === "string") continue;
+    const found = serverPlaceholderProblem(server, { inputSchema });
+    if (found !== undefined) report.add(["mcpServers", name, found[0]], "refused", found[1]);
+  }
 }
 
 function parse({ path, dialect }: FoundFile): ParsedFile {

@@ -60,7 +60,12 @@ function program(mode = "good", change: object = {}): McpServer {
   return { type: "stdio", command: process.execPath, args: [PROGRAM, mode, log], env: {}, ...change };
 }
 
-async function run(server: McpServer, calls: readonly string[], change: Partial<AgentRecord> = {}) {
+async function run(
+  server: McpServer,
+  calls: readonly string[],
+  change: Partial<AgentRecord> = {},
+  input: unknown = "hi",
+) {
   const model = fakeModel((_request, number) => {
     const name = calls[number];
     return name === undefined
@@ -75,7 +80,7 @@ async function run(server: McpServer, calls: readonly string[], change: Partial<
   });
   runtime = createRuntime({ storage: new MemoryStorage() });
   const record = { ...RECORD, mcpServers: { test: server }, permissions: ALLOW, ...change };
-  await (await runtime.start(loop.agent(record), "hi")).result();
+  await (await runtime.start(loop.agent(record), input)).result();
   const results = (model.requests.at(-1)?.messages ?? []).flatMap(({ role, content }) =>
     role === "tool" ? [content as { text: string; isError: boolean }] : [],
   );
@@ -126,7 +131,7 @@ test("enabled tools and denied tools limit the offer", async () => {
   expect(requests[0]?.system).toContain("missing (the server has no such tool)");
 });
 
-test("a server gets declared variables alone, and a value is not recorded", async () => {
+test("X7: a server gets declared variables alone, and a value is not recorded", async () => {
   process.env["HOLDFAST_MCP_CANARY"] = "1";
   const { results } = await run(program("good", { env: { TEST_TOKEN: "${TEST_TOKEN}" } }), [
     "environment",
@@ -223,6 +228,22 @@ test("a server that changes its tools says so with the error of the call", async
   expect(results[0]?.text).toContain("has changed its tools since this session began");
 });
 
+test("a server gets fields of the session's input, whose text is not filled in again", async () => {
+  const server = program("good", {
+    env: { TEST_TOKEN: "${params.topic}/${params.pages}/${params.lang:-en}" },
+  });
+  const inputSchema = {
+    type: "object",
+    properties: { topic: { type: "string" }, pages: { type: "number" }, lang: {} },
+    required: ["topic", "pages"],
+  };
+  const input = { topic: "${TEST_TOKEN}", pages: 3 };
+  const { results } = await run(server, ["greet"], { inputSchema }, input);
+  expect(results[0]?.text).toBe("Hello you, ${TEST_TOKEN}/3/en.");
+  const text = program("good", { env: { TEST_TOKEN: "${params.prompt}" } });
+  expect((await run(text, ["greet"])).results[0]?.text).toBe("Hello you, hi.");
+});
+
 test.each(
   sampled([
     ["exit", /MCP server test did not answer when it was started: its process ended/],
@@ -249,6 +270,30 @@ describe("before a session starts", () => {
     expect(check({ mcpServers: { test: "test" } }).mcpServers).toEqual(expected);
     expect(check({ tools: ["mcp__test__greet"] }).mcpServers).toEqual(expected);
     expect(() => check({ mcpServers: { tst: "tst" } })).toThrow(/did you mean test/);
+  });
+
+  test("the configuration of a reference is headers of its server, which replace the server's own", () => {
+    trustFolder(places.trustFile, places.project);
+    const entry = { url: "https://a.example", headers: { "X-Tags": "all", Accept: "a/b" } };
+    writeFileSync(
+      join(places.project, ".mcp.json"),
+      JSON.stringify({ mcpServers: { tickets: entry, tool: { command: "node" } } }),
+    );
+    const refer = (ref: string, config: Readonly<Record<string, string>>) =>
+      check({ mcpServers: { mine: { ref, config } } });
+    expect(refer("tickets", { "x-tags": "internal", tenant: "${params.prompt}" }).mcpServers).toEqual({
+      mine: {
+        ...entry,
+        type: "http",
+        headers: { Accept: "a/b", "x-tags": "internal", tenant: "${params.prompt}" },
+      },
+    });
+    expect(() => refer("tool", { NODE_OPTIONS: "--require x" })).toThrow(/"tool", which is a program/);
+    expect(() => refer("tikets", { a: "b" })).toThrow(/"tikets", which is not there; did you mean tickets/);
+    expect(() => refer("tickets", { token: "abc" })).toThrow(/secret written into its settings: token/);
+    expect(() => refer("tickets", { tenant: "${scope.tenant}" })).toThrow(
+      /headers\.tenant: the placeholder \$\{scope\.tenant\} \(character 1\): a session has no scope/,
+    );
   });
 
   test("a placeholder has its value from an environment of the session", () => {
@@ -281,6 +326,30 @@ describe("before a session starts", () => {
       program("good", { env: { A: "${MISSING}" } }),
       {},
       /\$\{MISSING\} has no value/,
+    ],
+    [
+      "the run in a placeholder, which a server of the whole session has not",
+      program("good", { args: ["-x", "run ${runtime.run_id}"] }),
+      {},
+      /test, args\.1: the placeholder \$\{runtime\.run_id\} \(character 5\): a server serves all runs .* write \$\{runtime\.session_id\}/,
+    ],
+    [
+      "a misspelt placeholder",
+      program("good", { env: { A: "${runtimee.session_id}" } }),
+      {},
+      /env\.A: .* no placeholder has this name; .* \$\{NAME\} .*, \$\{params\.prompt\}; did you mean runtime\.session_id\?/,
+    ],
+    [
+      "a field of the input that the schema lacks",
+      program("good", { env: { A: "${params.topc}" } }),
+      { inputSchema: { type: "object", properties: { topic: {} }, required: ["topic"] } },
+      /the input has no field topc; .* \$\{params\.topic\}; did you mean topic\?/,
+    ],
+    [
+      "a field of the input that may be missing",
+      program("good", { env: { A: "${params.topic}" } }),
+      { inputSchema: { type: "object", properties: { topic: {} } } },
+      /may be missing; make it required, or write \$\{params\.topic:-TEXT\}/,
     ],
     [
       "a literal secret",

@@ -10,7 +10,7 @@
 //   mcp-capability-5. A server may go on with a call as a task, which is polled by a durable timer (`server-task-steps.ts`). A task that its server has
 //       forgotten begins again where the call may be repeated.
 //   mcp-capability-6. A server gets from the session's environments the variables that its placeholders name, and no other server gets them.
-//       State and journal have their values, and of secrets the names.
+//       State and journal have their values, and of secrets the names. The fields of the input that its placeholders name are values, too.
 
 import { type EffectClass, HoldfastError, PauseError } from "@holdfast/core";
 import { defineTask, type TaskContext, type TaskDefinition } from "@holdfast/runtime";
@@ -26,7 +26,7 @@ import { CallLostError, ServerFailedError, SignInNeededError } from "../mcp/call
 import { MCP_LIMITS } from "../mcp/limits.ts";
 import type { McpServers, OpenServer } from "../mcp/mcp-servers.ts";
 import { questionHash } from "../mcp/open-call.ts";
-import { variablesOfServer } from "../mcp/server-texts.ts";
+import { paramValues, variablesOfServer } from "../mcp/server-texts.ts";
 import type { ServerTask } from "../mcp/server-tasks.ts";
 import { readTools, type McpToolFact } from "../mcp/server-tools.ts";
 import type { ServerAnswer, ServerQuestion } from "../mcp/server-questions.ts";
@@ -35,7 +35,14 @@ import { declaredEffect } from "../model-loop/tools/declared-effect.ts";
 import { cutText, renderResult, type Tool, type ToolContext } from "../model-loop/tools/tool.ts";
 import { ownValues } from "./environment-capability.ts";
 import { askForServer } from "./server-dialog.ts";
-import { followTask, recordedResult, serverTaskOf, type ServerTaskStep } from "./server-task-steps.ts";
+import {
+  followTask,
+  recordedResult,
+  serverTaskOf,
+  type ServerTaskStep,
+  type RecordedResult,
+} from "./server-task-steps.ts";
+import { isReadImage } from "../mcp/result-media.ts";
 
 type ServerFact = {
   readonly name: string;
@@ -71,9 +78,7 @@ interface Resumed {
   readonly known: Readonly<Record<string, ServerAnswer>>;
 }
 
-interface CallOutput {
-  readonly text: string;
-  readonly isError: boolean;
+interface CallOutput extends RecordedResult {
   readonly asks?: Asks;
   /** The server goes on with the call as a task. */
   readonly task?: ServerTask;
@@ -86,6 +91,8 @@ interface Asks extends Pick<Resumed, "call" | "isOpen" | "state"> {
 
 /** The field of `_meta` by which a server can remove duplicates. */
 const IDEMPOTENCY_KEY = "dev.holdfast/idempotency-key";
+
+const NO_VALUES: SessionEnvironment = { values: {}, secrets: [] };
 
 const UNCERTAIN =
   "The call was sent, and nobody knows whether it took effect. Find out before you repeat it.";
@@ -157,7 +164,8 @@ export function mcpCapability(
           const outcome = await renderResult(async () => {
             const result = await callWithAnswers(ctx, { call: tasks[effect], serverTask, effect }, input);
             ({ isError } = result);
-            return result.text;
+            const images = (result.media ?? []).filter(isReadImage);
+            return { text: result.text, ...(images.length === 0 ? {} : { images }) };
           });
           return isError ? { ...outcome, isError } : outcome;
         },
@@ -166,22 +174,29 @@ export function mcpCapability(
   });
 
   /** mcp-capability-6. */
-  const environmentOf = (agent: AgentRecord, server: McpServer): SessionEnvironment | undefined => {
-    if (environments === undefined) return undefined;
-    const found = serverEnvironment(agent, readEnvironments(environments), given, variablesOfServer(server));
+  const environmentOf = (
+    agent: AgentRecord,
+    server: McpServer,
+    input: unknown,
+  ): SessionEnvironment | undefined => {
+    const own =
+      environments === undefined
+        ? NO_VALUES
+        : serverEnvironment(agent, readEnvironments(environments), given, variablesOfServer(server));
+    const found = { ...own, values: { ...own.values, ...paramValues(server, input) } };
     return Object.keys(found.values).length + found.secrets.length === 0 ? undefined : found;
   };
 
   return {
     name: "mcp",
     tasks: [...Object.values(tasks), serverTask],
-    prepare: async ({ agent, workspace }, task) => {
+    prepare: async ({ agent, workspace, input }, task) => {
       const facts: ServerFact[] = [];
       for (const [name, server] of Object.entries(agent.mcpServers)) {
-        if (typeof server === "string")
-          throw new HoldfastError("agent_invalid", `there are no settings for the MCP server "${server}"`);
+        if (typeof server === "string" || "ref" in server)
+          throw new HoldfastError("agent_invalid", `there are no settings for the MCP server "${name}"`);
         const folder = workspace.root;
-        const environment = environmentOf(agent, server);
+        const environment = environmentOf(agent, server, input);
         const { sessionId } = task;
         const session = { sessionId, name, server, folder, ...ownValues(environment, task) };
         const found = await servers

@@ -123,7 +123,7 @@ describe("before the first call", () => {
     await expect(run([], { authorization: "Bearer other" })).rejects.toThrow(/holdfast mcp login test/);
   });
 
-  test("a redirect to another origin is not followed, and that origin gets no header", async () => {
+  test("X8: a redirect to another origin is not followed, and that origin gets no header", async () => {
     const seen: string[] = [];
     const other = createServer((request, response) => {
       seen.push(request.url ?? "");
@@ -163,7 +163,7 @@ describe("before the first call", () => {
       "https://example.org/${env.HOLDFAST_TOKEN:-x}",
       /\$\{env\.HOLDFAST_TOKEN:-x\} names a variable of Holdfast itself/,
     ],
-  ])("%s fails the session with its reason", async (_what, url, message) => {
+  ])("X8: %s fails the session with its reason", async (_what, url, message) => {
     await expect(use([], { type: "http", url, headers: {} })).rejects.toThrow(message);
   });
 });

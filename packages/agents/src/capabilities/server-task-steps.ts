@@ -14,6 +14,7 @@ import type { SessionEnvironment } from "../environments/session-environment.ts"
 import { saysSignIn, ServerFailedError, signInAdvice } from "../mcp/call-errors.ts";
 import { MCP_LIMITS } from "../mcp/limits.ts";
 import type { McpServers, OpenServer } from "../mcp/mcp-servers.ts";
+import { resultMedia, type Media } from "../mcp/result-media.ts";
 import { resultText } from "../mcp/result-text.ts";
 import { questionsOf, type ServerAnswer, type ServerQuestion } from "../mcp/server-questions.ts";
 import { pollMsOf, type ServerTask } from "../mcp/server-tasks.ts";
@@ -41,7 +42,7 @@ type StepOutput =
   | TaskEnd;
 
 type TaskEnd =
-  | { readonly type: "ended"; readonly text: string; readonly isError: boolean }
+  | ({ readonly type: "ended" } & RecordedResult)
   /** The server does not know the task. */
   | { readonly type: "forgotten"; readonly text: string };
 
@@ -109,16 +110,24 @@ async function takeStep(
   }
 }
 
+export interface RecordedResult {
+  readonly text: string;
+  readonly isError: boolean;
+  /** Images, sounds and other files, in the order of the text that names them. */
+  readonly media?: readonly Media[];
+}
+
 /** The result of a call, without the values that must not be shown. */
-export function recordedResult(
-  result: CallToolResult,
-  server: string,
-  redactor: Redactor,
-): { readonly text: string; readonly isError: boolean } {
-  const text = redactor.text(cutText(resultText(result), MCP_LIMITS.resultChars));
+export function recordedResult(result: CallToolResult, server: string, redactor: Redactor): RecordedResult {
+  const media = resultMedia(result);
+  const text = redactor.text(cutText(resultText(result, media), MCP_LIMITS.resultChars));
   const isError = result.isError === true;
-  // Some servers say in a result that the sign-in has expired.
-  return { text: isError && saysSignIn(text) ? `${text}\n${signInAdvice(server)}` : text, isError };
+  return {
+    // Some servers say in a result that the sign-in has expired.
+    text: isError && saysSignIn(text) ? `${text}\n${signInAdvice(server)}` : text,
+    isError,
+    ...(media.length === 0 ? {} : { media }),
+  };
 }
 
 /** Waits for the end of a task. */

@@ -3,6 +3,7 @@
 //   session-servers-1. A server is a program to start, or an address that learns what a session does. Settings from a folder that the user has not trusted are not used.
 //   session-servers-2. A placeholder without a value, and a literal secret, refuse the session before anything starts.
 //   session-servers-3. A program would run outside of a sandbox. An agent in a sandbox has servers at an address alone.
+//   session-servers-4. The configuration of a reference is headers of a server at an address. It changes no program and no address.
 
 import { HoldfastError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
@@ -15,7 +16,7 @@ import { readMcpFiles } from "../agent-files/servers/mcp-files.ts";
 import { literalSecret } from "../agent-files/format/literal-secret.ts";
 import { isTrusted } from "../agent-files/trust/trusted-folders.ts";
 import { fillPlaceholders } from "../mcp/placeholders.ts";
-import { serverTexts, variablesOfServer } from "../mcp/server-texts.ts";
+import { serverPlaceholderProblem, serverTexts, variablesOfServer } from "../mcp/server-texts.ts";
 import { filesystemSandbox } from "../sandboxes/filesystem-sandbox.ts";
 
 /** The variables of a session that the placeholders of a server name. */
@@ -41,16 +42,17 @@ export function withMcpServers(
   const added = named.filter((name) => Object.hasOwn(found, name)).map((name) => [name, name] as const);
   const wanted = { ...Object.fromEntries(added), ...record.mcpServers };
   const servers = Object.entries(wanted).map(([name, given]) => {
-    if (typeof given !== "string") {
+    if (typeof given !== "string" && !("ref" in given)) {
       refuseUntrusted(record, name, places);
       return [name, given] as const;
     }
-    const server = Object.hasOwn(found, given) ? found[given] : undefined;
-    if (server !== undefined) return [name, server] as const;
+    const { ref, config } = typeof given === "string" ? { ref: given, config: {} } : given;
+    const server = Object.hasOwn(found, ref) ? found[ref] : undefined;
+    if (server !== undefined) return [name, configured(server, config, ref, record)] as const;
     const untrusted = files.find(({ status }) => status === "untrusted");
     throw new HoldfastError(
       "agent_invalid",
-      `agent "${record.name}" asks for the MCP server "${given}", which is not there${didYouMean(given, Object.keys(found))}`,
+      `agent "${record.name}" asks for the MCP server "${ref}", which is not there${didYouMean(ref, Object.keys(found))}`,
       {
         at: record.source.path,
         fix:
@@ -62,6 +64,29 @@ export function withMcpServers(
   });
   for (const [name, server] of servers) checkServer(record, name, server, places, variablesOf);
   return { ...record, mcpServers: Object.fromEntries(servers) };
+}
+
+/** The server with the headers of an agent in the place of its own (session-servers-4). */
+function configured(
+  server: McpServer,
+  config: Readonly<Record<string, string>>,
+  ref: string,
+  { name: agent, source }: AgentRecord,
+): McpServer {
+  const names = Object.keys(config);
+  if (names.length === 0) return server;
+  if (server.type !== "http")
+    throw new HoldfastError(
+      "agent_invalid",
+      `agent "${agent}" has a configuration for the MCP server "${ref}", which is a program and has no headers`,
+      {
+        at: source.path,
+        fix: `write \${${names[0]}} into \`env\` of the server, and give it a value by an environment`,
+      },
+    );
+  const replaced = new Set(names.map((header) => header.toLowerCase()));
+  const own = Object.entries(server.headers).filter(([header]) => !replaced.has(header.toLowerCase()));
+  return { ...server, headers: { ...Object.fromEntries(own), ...config } };
 }
 
 /** session-servers-1. */
@@ -78,7 +103,7 @@ function refuseUntrusted({ name: agent, source }: AgentRecord, name: string, pla
 /** The variables that the servers of an agent name. */
 export function variablesOfServers({ mcpServers }: Pick<AgentRecord, "mcpServers">): readonly string[] {
   const names = Object.values(mcpServers).flatMap((server) =>
-    typeof server === "string" ? [] : variablesOfServer(server),
+    typeof server === "string" || "ref" in server ? [] : variablesOfServer(server),
   );
   return [...new Set(names)];
 }
@@ -113,11 +138,17 @@ function checkServer(
     ...own.secrets.map((one) => [one, "a secret"] as const), // Its value is looked up when the server starts.
   ]);
   const values = {
-    variable: (variable: string) => ownValues.get(variable) ?? places.env[variable],
+    // The fields of the input have their values when the session starts.
+    variable: (variable: string) =>
+      variable.startsWith("params.") ? "a value" : (ownValues.get(variable) ?? places.env[variable]),
     sessionId: "session",
     folder: places.project,
   };
-  for (const text of serverTexts(server)) fillPlaceholders(text, values, `the MCP server ${name}`);
+  const [place, problem] = serverPlaceholderProblem(server, record) ?? [];
+  if (problem !== undefined)
+    throw new HoldfastError("config_invalid", `the MCP server ${name}, ${place}: ${problem}`, { at });
+  for (const [part, text] of serverTexts(server))
+    fillPlaceholders(text, values, `the MCP server ${name}, ${part}`);
 }
 
 function secretFix({ type }: McpServer, name: string): string {

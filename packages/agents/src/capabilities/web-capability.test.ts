@@ -63,7 +63,7 @@ test("a page of another host is a question to a person", async () => {
   await handle.cancel();
 });
 
-test("a private address is refused, and the model reads why", async () => {
+test("X8: a private address is refused, and the model reads why", async () => {
   const handle = await read("http://169.254.169.254/", "*");
   expect(await handle.result()).toMatch(/169\.254\.169\.254 is no host of the public Internet/);
 });

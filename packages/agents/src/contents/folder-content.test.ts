@@ -1,9 +1,12 @@
 // Folders of skills and scripts: their files, their hash, and every shape that is refused.
 
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
 import { readFolderContent, CONTENT_LIMITS } from "./folder-content.ts";
 import { ContentStore } from "./content-store.ts";
 
@@ -94,7 +97,7 @@ describe("a folder is refused", () => {
   }
 });
 
-test("a kept content is there as a whole, and a damaged one counts as missing", () => {
+test("X6: a kept content is there as a whole, and a damaged one counts as missing", () => {
   write("references/a.md", "a");
   const content = read();
   const store = new ContentStore(join(root, "kept/skills"));
@@ -106,3 +109,38 @@ test("a kept content is there as a whole, and a damaged one counts as missing", 
   store.keep(content);
   expect(store.read(content.hash)?.hash).toBe(content.hash);
 });
+
+// A runner is killed while it fetches a script. The part of the content that it has written must not run.
+test(
+  "X6: a process that is killed while it keeps contents leaves each of them whole or absent",
+  ofCampaign,
+  async () => {
+    const kept = join(root, "kept");
+    for (let at = 0; at < 20; at++) write(`f${at}`, "x".repeat(1_000));
+    const keep = `
+    import { writeFileSync } from "node:fs";
+    import { ContentStore } from ${JSON.stringify(new URL("content-store.ts", import.meta.url).href)};
+    import { readFolderContent } from ${JSON.stringify(new URL("folder-content.ts", import.meta.url).href)};
+    const store = new ContentStore(${JSON.stringify(kept)});
+    for (let at = 0; ; at++) {
+      writeFileSync(${JSON.stringify(join(root, "pdf/SKILL.md"))}, "Text " + process.pid + " " + at);
+      store.keep(readFolderContent(${JSON.stringify(join(root, "pdf"))}));
+      if (at === 0) console.log("begun");
+    }`;
+    let seen = 0;
+    for (let round = 0; round < (isCampaign ? 30 : 3); round++) {
+      const child = spawn(process.execPath, ["--input-type=module", "-e", keep], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      await once(child.stdout, "data");
+      await new Promise((resolve) => setTimeout(resolve, (round * 7) % 40));
+      child.kill("SIGKILL");
+      await once(child, "close");
+      const store = new ContentStore(kept);
+      const hashes = readdirSync(kept).filter((name) => !name.startsWith("."));
+      for (const hash of hashes) expect(store.read(hash)?.files).toHaveLength(21);
+      seen += hashes.length;
+    }
+    expect(seen).toBeGreaterThan(1);
+  },
+);

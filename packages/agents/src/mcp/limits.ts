@@ -63,4 +63,6 @@ export const MCP_LIMITS = {
   instructionsChars: 4_000,
   /** The recorded text of one result. A model reads far less. */
   resultChars: 256 * 1024,
+  /** The base64 of all images, sounds and files that are kept of one result. */
+  mediaChars: 5 * 1024 * 1024,
 } as const;

@@ -18,6 +18,8 @@ import type { WorkspaceFacts } from "./workspace-facts.ts";
 export interface CapabilitySession {
   readonly agent: AgentRecord;
   readonly workspace: WorkspaceFacts;
+  /** Absent for a fork, which keeps what its origin was prepared with. */
+  readonly input?: unknown;
 }
 
 /** The contribution of a capability to a session. */

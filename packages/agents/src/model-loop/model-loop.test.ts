@@ -150,10 +150,20 @@ describe("a request and its answer", () => {
 describe("permissions", () => {
   const WRITE: Say = { calls: [["write_file", { path: "new.txt", content: "new\n" }]] };
 
-  test("a change is asked for, with the whole call, and happens after the approval", async () => {
+  test("X9: a change is asked for, with the whole call, and happens after the approval", async () => {
     const { handle, questions } = await start({}, [WRITE, { text: "Done." }]);
     await handle.result();
     expect(questions).toEqual(["Allow write_file: new.txt?"]);
+    expect(await readFile(join(folder, "new.txt"), "utf8")).toBe("new\n");
+  });
+
+  test("X9: an approval counts for one call, and not for the same call again or for another one", async () => {
+    const other: Say = { calls: [["write_file", { path: "new.txt", content: "other\n" }]] };
+    const { handle, questions } = await start({}, [WRITE, WRITE, other, { text: "Done." }], {
+      answers: [{ approved: true }, { approved: true }, { approved: false }],
+    });
+    await handle.result();
+    expect(questions).toEqual(Array.from({ length: 3 }, () => "Allow write_file: new.txt?"));
     expect(await readFile(join(folder, "new.txt"), "utf8")).toBe("new\n");
   });
 
@@ -352,7 +362,10 @@ describe("conversations", () => {
     expect(await results(handle.sessionId)).toEqual([
       "Not carried out: the user has sent a message in between, which follows.",
     ]);
-    expect(model.requests[1]?.messages.at(-1)).toEqual({ role: "user", content: "Stop, do not write." });
+    expect(model.requests[1]?.messages.at(-1)).toEqual({
+      role: "user",
+      content: { text: "Stop, do not write.", delivery: "steer" },
+    });
   });
 });
 

@@ -210,7 +210,7 @@ export class ModelLoop {
   ): Promise<Prepared> {
     const { capabilities = [], projectRules } = this.#options;
     const { workspace, files } = await this.#open(agent, task, input);
-    const facts = await prepareCapabilities(capabilities, { agent, workspace }, task, tools);
+    const facts = await prepareCapabilities(capabilities, { agent, workspace, input }, task, tools);
     return { agent, workspace, files, facts, rules: projectRules?.read() ?? [] };
   }
 

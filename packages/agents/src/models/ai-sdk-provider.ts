@@ -139,7 +139,7 @@ class AiSdkProvider implements ModelProvider {
     const { stream } = await model.doStream({
       prompt: markLast([
         { role: "system", content: request.system, ...CACHED },
-        ...toPrompt(request.messages),
+        ...toPrompt(request.messages, TAKES_IMAGES.test(model.provider)),
       ]),
       ...(tools.length === 0 ? {} : { tools, toolChoice: { type: "auto" } }),
       maxOutputTokens: request.maxOutputTokens ?? MODEL_OUTPUT_TOKENS,
@@ -172,6 +172,9 @@ class AiSdkProvider implements ModelProvider {
     return { ...reply, usage, model: `${this.provider}/${this.model}` };
   }
 }
+
+/** The wires of the AI SDK that send images in results of calls. The others would send base64 as text. */
+const TAKES_IMAGES = /^(?:anthropic|openai\.responses|google)/;
 
 /** Anthropic bills what it has seen before at a tenth, where it is marked. Others do not read the mark. */
 const CACHED = { providerOptions: { anthropic: { cacheControl: { type: "ephemeral" } } } } as const;

@@ -26,7 +26,8 @@ const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 /** Stands for a name that no server would accept. */
 const NO_NAME = "invalid_tool_name";
 
-export function toPrompt(all: ModelRequest["messages"]): LanguageModelV4Prompt {
+/** @param takesImages whether the server takes images in the result of a call. Elsewhere a sentence says that they are not shown. */
+export function toPrompt(all: ModelRequest["messages"], takesImages: boolean): LanguageModelV4Prompt {
   const entries = all.filter(({ role }) => role !== EVENT_ROLE);
   const messages: LanguageModelV4Prompt = [];
   for (let i = 0; i < entries.length; i++) {
@@ -38,7 +39,7 @@ export function toPrompt(all: ModelRequest["messages"]): LanguageModelV4Prompt {
       const results: ToolContent[] = [];
       for (; entries[i + 1]?.role === "tool"; i++) results.push(readTool(entries[i + 1]?.content));
       if (content.toolCalls.length > 0)
-        messages.push({ role: "tool", content: pairResults(content.toolCalls, results) });
+        messages.push({ role: "tool", content: pairResults(content.toolCalls, results, takesImages) });
     } else if (entry.role !== "tool") {
       // A result without its call belongs to nothing and is left out.
       messages.push({ role: "user", content: [textPart(notEmpty(readText(entry.content)))] });
@@ -77,18 +78,36 @@ function dataOf({ data }: Pick<ModelThought, "data">): { providerOptions?: Share
 function pairResults(
   calls: readonly ModelToolCall[],
   results: readonly ToolContent[],
+  takesImages: boolean,
 ): LanguageModelV4ToolResultPart[] {
   return calls.map(({ id, name }) => {
     const result = results.find((candidate) => candidate.toolCallId === id);
     const output =
       result === undefined
         ? { type: "error-text" as const, value: "There is no result: the call was interrupted." }
-        : {
-            type: result.isError ? ("error-text" as const) : ("text" as const),
-            value: notEmpty(result.text),
-          };
+        : resultOutput(result, takesImages);
     return { type: "tool-result", toolCallId: id, toolName: toolName(name), output };
   });
+}
+
+function resultOutput(
+  { text, isError, images = [] }: ToolContent,
+  takesImages: boolean,
+): LanguageModelV4ToolResultPart["output"] {
+  if (images.length === 0) return { type: isError ? "error-text" : "text", value: notEmpty(text) };
+  if (!takesImages || isError)
+    return { type: isError ? "error-text" : "text", value: `${text}\n${notShown(images.length)}` };
+  const files = images.map(({ mimeType, data }) => ({
+    type: "file" as const,
+    data: { type: "data" as const, data },
+    mediaType: mimeType,
+  }));
+  return { type: "content", value: [textPart(notEmpty(text)), ...files] };
+}
+
+function notShown(count: number): string {
+  const what = count === 1 ? "The image is" : `The ${count} images are`;
+  return `(${what} not shown here: this model's server takes no images in results. The record of the call keeps them.)`;
 }
 
 function textPart(text: string): { readonly type: "text"; readonly text: string } {
@@ -127,8 +146,8 @@ function readTool(content: unknown): ToolContent {
   const isRight =
     isObject(content) && typeof content["toolCallId"] === "string" && typeof content["text"] === "string";
   if (!isRight) throw invalid("a tool entry", content, "{ toolCallId, name, text, isError }");
-  const { toolCallId, name, text, isError } = content as unknown as ToolContent;
-  return { toolCallId, name, text, isError };
+  const { toolCallId, name, text, isError, images } = content as unknown as ToolContent;
+  return { toolCallId, name, text, isError, ...(images === undefined ? {} : { images }) };
 }
 
 function isThought(value: unknown): value is ModelThought {

@@ -49,6 +49,16 @@ export interface ToolContent {
   readonly isError: boolean;
   /** The characters of the whole result, where `text` is a part of it. */
   readonly total?: number;
+  /** Images of the result, which `text` names. */
+  readonly images?: readonly ResultImage[];
+}
+
+/** An image in the result of a call. */
+export interface ResultImage {
+  /** Such as `image/png`. */
+  readonly mimeType: string;
+  /** Base64. */
+  readonly data: string;
 }
 
 export interface ModelToolCall {

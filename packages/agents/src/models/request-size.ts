@@ -12,10 +12,19 @@ export const MODEL_OUTPUT_TOKENS = 16_000;
 export const MODEL_INPUT_TOKENS = 1_000_000;
 
 const PART_TOKENS = 64;
+/** Servers scale an image down to about 1,600 tokens. Newer models of Google take more. */
+export const IMAGE_TOKENS = 3_000;
 const REQUEST_TOKENS = 1_024;
 
 export function entryTokens({ role, content }: Pick<ConversationEntry, "role" | "content">): number {
-  return bytes(role) + bytes(JSON.stringify(content) ?? "") + PART_TOKENS;
+  const { rest, images } = withoutImages(content);
+  return bytes(role) + bytes(JSON.stringify(rest) ?? "") + PART_TOKENS + images * IMAGE_TOKENS;
+}
+
+/** The content of an entry without its images, which a model does not read as text, and their number. */
+export function withoutImages(content: unknown): { readonly rest: unknown; readonly images: number } {
+  const { images, ...rest } = (content ?? {}) as { readonly images?: unknown };
+  return Array.isArray(images) ? { rest, images: images.length } : { rest: content, images: 0 };
 }
 
 /** The tokens of a request apart from its conversation. */

@@ -8,6 +8,7 @@ import type { EffectClass } from "@holdfast/core";
 import { z } from "zod";
 
 import type { JsonSchema } from "../agent-files/agent-record.ts";
+import { demandsOf, demandsValue, type Demands } from "../agent-files/format/demands.ts";
 import { FileProblem } from "../agent-files/format/front-matter.ts";
 import { checkJsonSchema } from "../agent-files/format/schema-check.ts";
 import type { FolderContent } from "../contents/folder-content.ts";
@@ -24,6 +25,8 @@ export interface ScriptManifest {
   readonly effect: EffectClass;
   readonly timeoutMs: number;
   readonly outputBytes: number;
+  /** Labels that a runner must have. */
+  readonly demands: Demands;
 }
 
 export const MANIFEST = "script.json";
@@ -60,6 +63,7 @@ const fields = z.strictObject({
   parameters_schema: z.record(z.string(), z.unknown()).optional(),
   effect: z.enum(EFFECT_CLASSES).optional(),
   timeout: z.string().optional(),
+  demands: demandsValue.optional(),
   output_bytes: z.int().min(1_024).max(SCRIPT_LIMITS.outputMaxBytes).optional(),
 });
 
@@ -81,6 +85,7 @@ export function readManifest(content: FolderContent, name: string): ScriptManife
     effect: data.effect ?? "once",
     timeoutMs: data.timeout === undefined ? SCRIPT_LIMITS.timeoutMs : timeoutOf(data.timeout),
     outputBytes: data.output_bytes ?? SCRIPT_LIMITS.outputBytes,
+    demands: data.demands === undefined ? {} : demandsOf(data.demands),
   };
 }
 
@@ -105,9 +110,11 @@ function fieldProblem(error: z.ZodError): FileProblem {
   const [issue] = error.issues;
   if (issue?.code === "unrecognized_keys") {
     const [key = ""] = issue.keys;
+    const isTop = issue.path.length === 0;
+    const known = Object.keys(isTop ? fields.shape : demandsValue.shape);
     return problemAt(
-      [key],
-      `Holdfast knows no field "${key}" of a script${didYouMean(key, Object.keys(fields.shape))}`,
+      [...issue.path, key],
+      `Holdfast knows no field "${key}" of ${isTop ? "a script" : "demands"}${didYouMean(key, known)}`,
     );
   }
   return problemAt(issue?.path ?? [], issue?.message ?? "it does not fit");

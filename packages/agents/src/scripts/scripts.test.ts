@@ -75,13 +75,35 @@ async function call(name: string, args: object = {}, sandbox = "filesystem"): Pr
   }
 }
 
-test("a damaged content is no version that runs, and a push keeps it again", () => {
+test("X6: a damaged content is no version that runs, and a push keeps it again", () => {
   writeBad({}, "good");
   const { content } = push("good");
   writeFileSync(join(folder, "data/scripts", content.hash, "main.sh"), "evil");
   expect(find("good")).toMatchObject({ status: "unpushed", problem: expect.stringContaining("damaged") });
   push("good");
   expect(find("good").status).toBe("loaded");
+});
+
+test("X6: a call runs the approved bytes, although an agent has changed the files in its workspace", async () => {
+  writeBad({}, "good", "echo approved");
+  expect((await call("good")).stdout).toBe("approved\n");
+  const { content } = push("good");
+  const version = join(places.project, ".agent-orchestrator/scripts/good", content.hash.slice(0, 12));
+  for (const [path, text] of [
+    [join(version, "main.sh"), "echo evil"],
+    [`${version}.sh`, "#!/bin/sh\necho evil"],
+  ] as const) {
+    chmodSync(path, 0o755);
+    writeFileSync(path, text);
+    expect((await call("good")).stdout).toBe("approved\n");
+  }
+  // The folder of the project has another content, which nobody has pushed.
+  write("work/.holdfast/scripts/good/main.sh", "echo evil\n");
+  const workspace = await new Sandboxes().open(places.project);
+  const manifest = find("good").manifest as NonNullable<Script["manifest"]>;
+  const ran = await runScript(workspace, manifest, content, checkCall(manifest, {}));
+  await workspace.dispose();
+  expect(ran.stdout).toBe("approved\n");
 });
 
 test(
@@ -187,6 +209,9 @@ describe("a push is refused, and makes no version", () => {
       ["/parameters_schema/additionalProperties"],
     ],
     ["too many parameters", () => writeBad({ parameters_schema: MANY }), ["50 is the limit"]],
+    ["demands that are a list", () => writeBad({ demands: ["gpu"] }), ["/demands"]],
+    ["an unknown demand", () => writeBad({ demands: { gpu: true } }), ["/demands", "gpu"]],
+    ["an empty tag", () => writeBad({ demands: { tags: [""] } }), ["/demands/tags/0"]],
     ["an unknown effect", () => writeBad({ effect: "maybe" }), ["/effect"]],
     ["a time limit of nothing", () => writeBad({ timeout: "0s" }), ["/timeout"]],
     ["a time limit of days", () => writeBad({ timeout: "2d" }), ["/timeout", "1h"]],

@@ -165,6 +165,7 @@ async function prompt(params) {
   const cancelled = new Promise((resolve) => (cancel = () => resolve("cancelled")));
   const words = params.prompt[0].text.split("\n").at(-1).split(" ");
   appendFileSync(fileOf(sessionId), `${JSON.stringify(params.prompt)}\n`);
+  appendFileSync(join(HOME, "chosen"), `${chosen.model} ${chosen.mode}\n`);
   const work = (async () => {
     for (const word of words) await act(word);
     say(`Done: ${words.join(" ")}`);
@@ -172,6 +173,22 @@ async function prompt(params) {
   })();
   return { stopReason: await Promise.race([work, cancelled]), usage: { inputTokens: 10, outputTokens: 1 } };
 }
+
+/** A new process begins with the first of each, as programs do. */
+const chosen = { model: "first", mode: "auto" };
+const offered = { model: ["first", "second"], mode: ["auto", "default", "build", "plan", "read-only"] };
+const configOptions = () =>
+  Object.entries(offered).map(([category, values]) => ({
+    id: `own-${category}`,
+    category,
+    type: "select",
+    currentValue: chosen[category],
+    // The first value is in a group.
+    options: [
+      { group: "g", options: [{ value: values[0] }] },
+      ...values.slice(1).map((value) => ({ value })),
+    ],
+  }));
 
 const METHODS = {
   initialize: () => ({
@@ -184,7 +201,7 @@ const METHODS = {
     servers = params.mcpServers;
     sessionId = `fake_${randomUUID()}`;
     writeFileSync(fileOf(sessionId), "");
-    return { sessionId };
+    return { sessionId, configOptions: configOptions() };
   },
   "session/load": (params) => {
     sessionId = params.sessionId;
@@ -193,7 +210,11 @@ const METHODS = {
     // The history is repeated, as the protocol says.
     if (readFileSync(fileOf(sessionId), "utf8") !== "") say("An old answer.");
     sessionId = resumedId(sessionId);
-    return {};
+    return { configOptions: configOptions() };
+  },
+  "session/set_config_option": ({ configId, value }) => {
+    chosen[configId.slice("own-".length)] = value;
+    return { configOptions: configOptions() };
   },
   "session/prompt": prompt,
   "session/cancel": () => cancel(),

@@ -30,6 +30,7 @@ const TOOLS = [
   tool("ask_forever"),
   tool("ask_address"),
   tool("environment", { readOnlyHint: true }),
+  tool("picture", { readOnlyHint: true }),
 ];
 if (mode === "mute") setInterval(() => {}, 1_000);
 else if (mode === "exit") exit(3);
@@ -104,6 +105,18 @@ input.on("line", (line) => {
       return void stdout.write("x".repeat(20 * 1024 * 1024));
     case "large":
       return answer(text(`begin${"x".repeat(1_000_000)}end`));
+    case "picture":
+      return answer({
+        content: [
+          { type: "text", text: "A picture and more." },
+          { type: "image", mimeType: "image/png", data: Buffer.alloc(90_000, 7).toString("base64") },
+          { type: "audio", mimeType: "audio/wav", data: Buffer.alloc(300, 1).toString("base64") },
+          { type: "resource", resource: { uri: "file:///a.txt", text: "The text of a resource." } },
+          { type: "resource", resource: { uri: "file:///a.zip", mimeType: "application/zip", blob: "AAAA" } },
+          { type: "resource_link", uri: "file:///b.txt", name: "b.txt" },
+          { type: "image", mimeType: "image/png", data: "A".repeat(6 * 1024 * 1024) },
+        ],
+      });
     case "change":
       send({ method: "notifications/tools/list_changed" });
       return send({ id, error: { code: -32602, message: "Unknown tool: change" } });

@@ -1,25 +1,68 @@
 // A program that tests kill: it opens the worktree of a session, works in it, and removes it. Each line of its output is a fact.
+// A removal that an earlier life had begun is continued. With a number as the last argument, the program kills itself when it has removed so
+// many files. No kill from outside would meet that moment.
 
-import { mkdirSync, writeFileSync } from "node:fs";
+import fs, { appendFileSync, mkdirSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { HoldfastError } from "@holdfast/core";
 import { Worktrees } from "../worktrees/worktrees.ts";
 
-const [project = "", data = "", session = "", life = ""] = process.argv.slice(2);
+/** Locks that one step may meet. Each try takes away one that a killed git left. */
+const TRIES_MAX = 40;
+const RETRY_MS = 50;
+
+const [project = "", data = "", session = "", life = "", filesMax] = process.argv.slice(2);
 const worktrees = new Worktrees({ folder: data });
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
-say("start");
-const { path } = await worktrees.open({ project, session });
-say("open");
-mkdirSync(join(path, "work"), { recursive: true });
-for (const name of ["known.txt", `work/new-${life}.txt`, `work/ignored-${life}.log`]) {
-  writeFileSync(join(path, name), `${session} ${life} ${name}\n`);
-  say(`wrote ${name}`);
+/** Repeats a step while the repository is locked, as callers are told to. */
+async function unlocked<T>(step: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await step();
+    } catch (error) {
+      if (!HoldfastError.is(error) || error.code !== "locked" || tries === TRIES_MAX) throw error;
+      await delay(RETRY_MS);
+    }
+  }
 }
-await worktrees.commit(project, session, `life ${life}`);
-say("committed");
-writeFileSync(join(path, `work/open-${life}.txt`), `${session} ${life} work/open-${life}.txt\n`);
-say(`wrote work/open-${life}.txt`);
-await worktrees.remove(project, session, { rescues: true });
+
+function killAfter(files: number): void {
+  const { unlinkSync } = fs;
+  let count = 0;
+  fs.unlinkSync = (path) => {
+    unlinkSync(path);
+    if (++count === files) process.kill(process.pid, "SIGKILL");
+  };
+  syncBuiltinESMExports();
+}
+
+async function work(): Promise<void> {
+  const { path } = await unlocked(() => worktrees.open({ project, session }));
+  say("open");
+  mkdirSync(join(path, "work"), { recursive: true });
+  const write = (name: string): void => {
+    // The lines of earlier lives stay.
+    appendFileSync(join(path, name), `${session} ${life} ${name}\n`);
+    say(`wrote ${name}`);
+  };
+  for (const name of ["known.txt", `work/new-${life}.txt`, `work/ignored-${life}.log`]) write(name);
+  say("committing");
+  await unlocked(() => worktrees.commit(project, session, `life ${life}`));
+  say("committed");
+  write(`work/open-${life}.txt`);
+}
+
+say("start");
+try {
+  await work();
+} catch (error) {
+  if (!HoldfastError.is(error) || !error.message.endsWith("was removed")) throw error;
+}
+say("removing");
+if (filesMax !== undefined) killAfter(Number(filesMax));
+await unlocked(() => worktrees.remove(project, session, { rescues: true }));
 say("removed");

@@ -71,7 +71,7 @@ test.each([
   expect(requests).toEqual([]);
 });
 
-test("a name with a private address is refused, also when only one of its addresses is private", async () => {
+test("X8: a name with a private address is refused, also when only one of its addresses is private", async () => {
   await serve((_, response) => response.end("secret"));
   const addresses = ["93.184.216.34", "169.254.169.254"].map((address) => ({ address, family: 4 }));
   const network = { ...PUBLIC_NETWORK, lookup: async () => addresses };
@@ -80,7 +80,7 @@ test("a name with a private address is refused, also when only one of its addres
   });
 });
 
-test("a name that changes its address between two connections is refused at the second", async () => {
+test("X8: a name that changes its address between two connections is refused at the second", async () => {
   await serve((_, response) => response.writeHead(302, { location: "/inside" }).end());
   const answers = ["127.0.0.1", "127.0.0.2"];
   const network = { ...HERE, lookup: async () => [{ address: answers.shift() ?? "", family: 4 }] };
@@ -88,7 +88,7 @@ test("a name that changes its address between two connections is refused at the 
   expect(requests).toEqual([`site.test:${port} /`]);
 });
 
-test("a redirect is followed on its host, and another host is named instead", async () => {
+test("X8: a redirect is followed on its host, and another host is named instead", async () => {
   await serve(({ url }, response) => {
     if (url === "/end") return response.setHeader("content-type", "text/plain").end("here");
     return response.writeHead(301, { location: url === "/a" ? "/end" : at("/x", "other.test") }).end();

@@ -131,7 +131,7 @@ describe.each(strategies)("contained files by %s", (strategy) => {
     expect(await readFile(join(outside, "a.txt"), "utf8")).toBe("outside");
   });
 
-  test("a link that dangles outside cannot be written through", async () => {
+  test("X5: a link that dangles outside cannot be written through", async () => {
     await symlink(join(outside, "new.txt"), join(inside, "dangling"));
     await expect(writeContained(root, "dangling", "x", OPTIONS)).rejects.toMatchObject({
       code: "policy_denied",
@@ -272,7 +272,7 @@ describe.each(strategies)("contained files by %s", (strategy) => {
 
 // Elsewhere there is no openat(2) to be had, and the header of contained-directory.ts admits the gap.
 test.runIf(process.platform === "linux")(
-  "writing while somebody swaps the directory for a link changes nothing outside",
+  "X5: writing while somebody swaps the directory for a link changes nothing outside",
   ofCampaign,
   async () => {
     const root = await containedRoot(inside, "descriptors");

@@ -1,36 +1,60 @@
 // Kills around the creation, the use and the removal of worktrees. A write that was acknowledged before a kill must be in the worktree
 // or in a commit that a ref reaches.
+//
+//   worktrees-kill-1. A session is killed several times: each life continues what the one before left, also a removal.
+//   worktrees-kill-2. A kill comes at a random moment of a phase, within the time that this phase took before. Slow and fast machines kill in
+//       it, therefore, and not after it. In `files` the moment is a number of removed files.
+//   worktrees-kill-3. Half of the kills leave the git of the life running.
+//   worktrees-kill-4. The lock of a killed git counts only when it is ten seconds old. No test waits for that: its time is set back, once
+//       no process works in the repository any more.
 
-import { execFileSync, spawn } from "node:child_process";
+import { execFile, execFileSync, spawn } from "node:child_process";
 import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
 
-import { Worktrees } from "./worktrees.ts";
+import { processesIn } from "./worktree-facts.ts";
 
 /** The kills of the campaign, and of a run of this file alone. `npm test` leaves them out. */
-const KILLS = isCampaign ? Number(process.env["HOLDFAST_KILLS"] ?? 1_000) : 2;
-/** Projects at the same time. The lock of a git that was killed makes its project wait for ten seconds, and the others go on. */
-const PROJECTS = isCampaign ? 12 : 1;
-const LIVES_MAX = 4;
+const KILLS = isCampaign ? Number(process.env["HOLDFAST_KILLS"] ?? 1_000) : 4;
+/** Projects at the same time. */
+const PROJECTS = isCampaign ? 6 : 1;
+/** Kills of one session. Then it may end. */
+const KILLS_OF_SESSION = 8;
 const LIFE = fileURLToPath(new URL("../testing/worktree-life.ts", import.meta.url));
+
+/** A part of a life: the lines between which it is, and the time that it last took (worktrees-kill-2). */
+const PHASES = {
+  creation: { from: "start", to: "open", ms: 150 },
+  return: { from: "start", to: "open", ms: 50 },
+  work: { from: "open", to: "committing", ms: 10 },
+  commit: { from: "committing", to: "committed", ms: 50 },
+  removal: { from: "removing", to: "removed", ms: 400 },
+  files: { from: "removing", to: "removed", ms: 400 },
+};
+type Phase = keyof typeof PHASES;
 
 let place: string;
 
 beforeEach(() => void (place = realpathSync(mkdtempSync(join(tmpdir(), "worktrees-kill-")))));
 afterEach(() => rmSync(place, { recursive: true, force: true }));
+
+const execute = promisify(execFile);
 
 /** A repository with one commit, and the folder of its worktrees. */
 class Project {
@@ -41,77 +65,104 @@ class Project {
     this.folder = join(place, `project-${number}`);
     this.worktrees = join(place, `worktrees-${number}`);
     mkdirSync(this.folder);
-    this.git("init", "--quiet", "--initial-branch=main");
+    this.#begin("init", "--quiet", "--initial-branch=main");
     writeFileSync(join(this.folder, "known.txt"), "base\n");
     writeFileSync(join(this.folder, ".gitignore"), "*.log\n");
-    this.git("add", "--all");
-    this.git("-c", "user.name=T", "-c", "user.email=t@example.invalid", "commit", "--quiet", "-m", "base");
+    this.#begin("add", "--all");
+    this.#begin("-c", "user.name=T", "-c", "user.email=t@example.invalid", "commit", "--quiet", "-m", "base");
   }
 
-  git(...args: readonly string[]): string {
-    const env = { PATH: process.env["PATH"], HOME: place };
-    const stdio = ["ignore", "pipe", "ignore"] as const;
-    return execFileSync("git", args, { cwd: this.folder, encoding: "utf8", env, stdio: [...stdio] });
+  #begin(...args: readonly string[]): void {
+    execFileSync("git", args, { cwd: this.folder, env: this.#env, stdio: "ignore" });
+  }
+
+  get #env(): Record<string, string> {
+    return { PATH: process.env["PATH"] ?? "", HOME: place };
+  }
+
+  async git(...args: readonly string[]): Promise<string> {
+    return (await execute("git", args, { cwd: this.folder, env: this.#env, maxBuffer: 64 * 1024 * 1024 }))
+      .stdout;
+  }
+
+  /** worktrees-kill-4. */
+  async ageLocks(): Promise<void> {
+    const isInUse = (): boolean =>
+      [this.folder, this.worktrees].some((folder) => (processesIn(folder) ?? []).length > 0);
+    while (isInUse()) await delay(20);
+    const folder = join(this.folder, ".git");
+    const locks = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
+      (name) => name.endsWith(".lock") && !name.startsWith("objects"),
+    );
+    const then = Date.now() / 1_000 - 60;
+    for (const lock of locks) utimesSync(join(folder, lock), then, then);
   }
 }
 
 interface Life {
-  /** Files that it said to have written. */
-  readonly wrote: readonly string[];
   readonly said: readonly string[];
   /** False if it ended before the kill. */
   readonly isKilled: boolean;
 }
 
-/** Runs one life, and kills it some time after a line of its output. */
+/** Files that a life leaves in the worktree, and those of the repository. */
+const FILES = { ofLife: 4, ofRepository: 2 };
+
+/** Runs one life, and kills it in this phase. */
 async function live(
   { folder, worktrees }: Project,
   session: string,
   life: number,
-  killAfter: string | undefined,
+  phase: Phase | undefined,
   random: () => number,
 ): Promise<Life> {
-  const child = spawn(process.execPath, [LIFE, folder, worktrees, session, String(life)], {
+  const cache = process.env["NODE_COMPILE_CACHE"];
+  const part = random();
+  const files =
+    phase === "files"
+      ? [String(1 + Math.floor(part * (FILES.ofRepository + FILES.ofLife * (life + 1))))]
+      : [];
+  const child = spawn(process.execPath, [LIFE, folder, worktrees, session, String(life), ...files], {
     detached: true,
-    env: { PATH: process.env["PATH"], HOME: place },
+    env: {
+      PATH: process.env["PATH"],
+      HOME: place,
+      ...(cache === undefined ? {} : { NODE_COMPILE_CACHE: cache }),
+    },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  let out = "";
   let errors = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
   const ended = new Promise((resolve) => child.on("close", resolve));
-  const isWithGit = random() < 0.5;
-  let isChosen = false;
+  const group = random() < 0.5 ? -child.pid! : child.pid!; // worktrees-kill-3.
+  const said: string[] = [];
+  const saidAt = new Map<string, number>();
+  let rest = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    out += text;
-    if (isChosen || killAfter === undefined || !out.includes(killAfter)) return;
-    isChosen = true;
-    void delay(random() * 150).then(() => {
-      try {
-        process.kill(isWithGit ? -child.pid! : child.pid!, "SIGKILL");
-      } catch {
-        // It has ended.
-      }
-    });
+    const lines = `${rest}${text}`.split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      said.push(line);
+      saidAt.set(line, performance.now());
+      if (phase === undefined || phase === "files" || line !== PHASES[phase].from) continue;
+      void delay(part * PHASES[phase].ms).then(() => {
+        try {
+          process.kill(group, "SIGKILL");
+        } catch {
+          // It has ended.
+        }
+      });
+    }
   });
   await ended;
-  const said = out.split("\n").slice(0, -1);
+  for (const [name, { from, to }] of Object.entries(PHASES)) {
+    const [begun, done] = [saidAt.get(from), saidAt.get(to)];
+    const isOther = name === (life === 0 ? "return" : "creation");
+    if (begun !== undefined && done !== undefined && !isOther) PHASES[name as Phase].ms = done - begun;
+  }
   const isKilled = child.signalCode === "SIGKILL";
   if (!isKilled && said.at(-1) !== "removed") throw new Error(`life ${life} of ${session}: ${errors}`);
-  return {
-    isKilled,
-    said,
-    wrote: said.flatMap((line) => (line.startsWith("wrote ") ? [line.slice(6)] : [])),
-  };
-}
-
-/** Lives again while the lock of a git that was killed is there. A life takes it away when it is old. */
-async function liveUnlocked(run: () => Promise<Life>): Promise<Life | Error> {
-  for (;;) {
-    const lived = await run().catch((error: unknown) => error as Error);
-    if (!(lived instanceof Error && lived.message.includes("another git is working"))) return lived;
-    await delay(2_000);
-  }
+  return { isKilled, said };
 }
 
 /** A small generator, so that a failing run can be repeated by its seed. */
@@ -123,36 +174,47 @@ function randomOf(seed: number): () => number {
   };
 }
 
-const MOMENTS = ["start", "open", "committed", "wrote work/open"];
+/** A phase that the session has ahead. */
+function phaseAhead(lines: ReadonlySet<string>, random: () => number): Phase {
+  if (lines.has("removing")) return random() < 0.5 ? "files" : "removal";
+  const begin = lines.has("open") ? "return" : "creation";
+  const phases: readonly Phase[] = [begin, begin, begin, "work", "commit", "commit", "removal", "files"];
+  return phases[Math.floor(random() * phases.length)] ?? begin;
+}
+
+type Kills = Record<Phase, number>;
+const sum = (kills: Kills): number => Object.values(kills).reduce((total, count) => total + count, 0);
 
 /** A session in lives, each of which is killed, until its worktree is removed. Then each write that it said is looked for. */
 async function killedSession(
   project: Project,
   session: string,
-  kills: { done: number },
+  kills: Kills,
   random: () => number,
 ): Promise<void> {
-  const wrote = new Map<string, string>();
-  for (let life = 0; ; life++) {
-    const isLast = life >= LIVES_MAX || kills.done >= KILLS;
-    const moment = isLast ? undefined : MOMENTS[Math.floor(random() * MOMENTS.length)];
-    const lived = await liveUnlocked(() => live(project, session, life, moment, random));
-    if (lived instanceof Error) {
-      // A removal that had begun is finished by the next one, and the session does not get the worktree again.
-      expect(lived.message).toContain("was removed");
-      await new Worktrees({ folder: project.worktrees }).remove(project.folder, session, { rescues: true });
-      break;
+  const lines = new Set<string>();
+  const wrote: string[] = [];
+  for (let life = 0; !lines.has("removed"); life++) {
+    const isLast = life >= KILLS_OF_SESSION || sum(kills) >= KILLS;
+    const phase = isLast ? undefined : phaseAhead(lines, random);
+    const { said, isKilled } = await live(project, session, life, phase, random);
+    for (const line of said) {
+      lines.add(line);
+      if (line.startsWith("wrote ")) wrote.push(`${line.slice(6)}:${session} ${life} ${line.slice(6)}`);
     }
-    for (const name of lived.wrote) wrote.set(name, `${session} ${life} ${name}\n`);
-    if (lived.isKilled) kills.done++;
-    if (isCampaign && lived.isKilled && kills.done % 50 === 0) console.log(`${kills.done} kills`);
-    if (lived.said.includes("removed")) break;
+    if (!isKilled || phase === undefined) continue;
+    kills[phase]++;
+    if (isCampaign && sum(kills) % 50 === 0) console.log(`${sum(kills)} kills`);
+    await project.ageLocks();
   }
   expect(existsSync(join(project.worktrees, session))).toBe(false);
-  const kept = project.git("rev-parse", `refs/holdfast/rescue/${session}`).trim();
-  for (const [name, text] of wrote) expect(project.git("show", `${kept}:${name}`)).toBe(text);
-  expect(project.git("rev-list", kept)).toContain(project.git("rev-parse", `holdfast/${session}`).trim());
-  expect(project.git("status", "--porcelain")).toBe("");
+  const kept = (await project.git("rev-parse", `refs/holdfast/rescue/${session}`)).trim();
+  // Each line of each file of the rescue commit.
+  const found = (await project.git("grep", "--text", "-e", "", kept)).split("\n");
+  expect(found.map((line) => line.slice(kept.length + 1))).toEqual(expect.arrayContaining(wrote));
+  const branch = (await project.git("rev-parse", `holdfast/${session}`)).trim();
+  expect(await project.git("rev-list", kept)).toContain(branch);
+  expect(await project.git("status", "--porcelain")).toBe("");
   expect(readFileSync(join(project.folder, "known.txt"), "utf8")).toBe("base\n");
 }
 
@@ -162,19 +224,19 @@ test(
   async () => {
     const seed = Number(process.env["HOLDFAST_SEED"] ?? Date.now() % 1_000_000);
     if (isCampaign) console.log(`seed ${seed}`);
-    const kills = { done: 0 };
+    const kills: Kills = { creation: 0, return: 0, work: 0, commit: 0, removal: 0, files: 0 };
     let sessions = 0;
     const works = Array.from({ length: PROJECTS }, async (_, i) => {
       const project = new Project(i);
       const random = randomOf(seed + i);
-      for (let number = 0; kills.done < KILLS; number++) {
+      for (let number = 0; sum(kills) < KILLS; number++) {
         await killedSession(project, `s${number}`, kills, random);
         sessions++;
       }
-      expect(project.git("worktree", "list").trim().split("\n")).toHaveLength(1);
+      expect((await project.git("worktree", "list")).trim().split("\n")).toHaveLength(1);
     });
     await Promise.all(works);
-    expect(kills.done, `seed ${seed}`).toBeGreaterThanOrEqual(KILLS);
-    if (isCampaign) console.log(`${kills.done} kills in ${sessions} sessions`);
+    expect(sum(kills), `seed ${seed}`).toBeGreaterThanOrEqual(KILLS);
+    if (isCampaign) console.log(`${JSON.stringify(kills)} kills in ${sessions} sessions`);
   },
 );

@@ -39,6 +39,7 @@ import {
   type FileImport,
 } from "@holdfast/core/internal";
 import type { ForkRequest, SessionService } from "@holdfast/proto";
+import { unnamedAnswer } from "@holdfast/proto/view";
 import { bytesOf, bytesOfValue, textOf } from "../call/json-field.ts";
 import { NO_CONTENT, setRestStatus } from "../call/caller.ts";
 import { auditOf, callOf, type Call } from "../call/call.ts";
@@ -161,7 +162,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       const id = question === undefined ? undefined : numberOf(question);
       const wait =
         question === undefined
-          ? openQuestion(session, undefined, await pendingNames(host, sessionId))
+          ? onlyQuestion(session, await pendingNames(host, sessionId))
           : openQuestion(session, id ?? NO_QUESTION);
       if (wait === undefined) {
         const given = id === undefined ? undefined : answerSignalName(id);
@@ -173,7 +174,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
         if (isEnded(session.status)) throw hasEnded(session);
         throw new NotFoundError("question_not_found", noSuchQuestion(session, question), {
           at: "question",
-          fix: "get the session to see its open questions; omit `question` to answer the oldest one",
+          fix: "get the session to see its open questions; omit `question` to answer the only one",
         });
       }
       refuseAnswer(wait, decodeJson(text));
@@ -314,6 +315,20 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
 
 /** A number that no command has. */
 const NO_QUESTION = -1;
+
+/**
+ * The question for an answer that names none: the only one without an answer. If all have one, it is the oldest, whose first answer counts.
+ *
+ * @throws UsageError where there are several.
+ */
+function onlyQuestion(session: Session, pending: ReadonlySet<string>): ReturnType<typeof openQuestion> {
+  const unanswered = session.waits
+    .filter((wait) => wait.type === "input")
+    .filter(({ name }) => !pending.has(name));
+  if (unanswered.length < 2) return openQuestion(session, undefined, pending);
+  const { message, ...details } = unnamedAnswer(session.sessionId, unanswered);
+  throw new UsageError(message, { at: "question", ...details });
+}
 
 /** The number of a question, given alone or as the name of the signal that answers it. */
 function numberOf(question: string): number | undefined {

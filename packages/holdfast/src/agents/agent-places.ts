@@ -10,6 +10,8 @@ import { findProject } from "../place/project.ts";
 export interface AgentSearch extends Pick<Io, "cwd" | "env"> {
   /** The agents are for sessions of several people. */
   readonly servesOthers?: boolean;
+  /** The labels of the runner that offers the agents. */
+  readonly labels?: Readonly<Record<string, string>>;
 }
 
 export function agentPlaces(
@@ -27,6 +29,7 @@ export function agentPlaces(
     trustFile: join(dataFolder(io), "trusted-folders.json"),
     trustsProject,
     ...(io.servesOthers === true ? { servesOthers: true } : {}),
+    ...(io.labels === undefined ? {} : { labels: io.labels }),
   };
 }
 

@@ -7,6 +7,7 @@ import {
   findPlugins,
   findSkills,
   foundAt,
+  importedAgents,
   listAgents,
   loadAgentFile,
   readHookFiles,
@@ -25,6 +26,7 @@ import type { Io } from "../frame/command.ts";
 import { isFolder } from "../frame/given-file.ts";
 import { count } from "../frame/plain-text.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
+import { agentWarnings, type WarningsOf } from "./checks/agent-warnings.ts";
 import { hiddenTextIn } from "./skills/content-notes.ts";
 
 /** @returns the exit code: 3 when a file is refused. */
@@ -34,6 +36,7 @@ export async function checkAgents(namesOrPaths: readonly string[], io: Io): Prom
       ? allFiles(io)
       : { ...NOTHING, agents: namesOrPaths.flatMap((one) => filesAt(one, io)) };
   const { agents, plugins, skills, mcpFiles, hookFiles, profiles } = found;
+  const warningsOf = agentWarnings(agentPlaces(io, { trustsProject: true }));
   const all = [...agents, ...plugins, ...skills, ...mcpFiles, ...hookFiles, ...profiles];
   const refused = all.filter(
     ({ status, verdicts }) =>
@@ -44,9 +47,9 @@ export async function checkAgents(namesOrPaths: readonly string[], io: Io): Prom
       ? "no agent files: `holdfast agents new NAME` writes one"
       : `${count(all.length, "file")}, ${refused.length} refused`;
   io.show(
-    reportOf(found),
+    reportOf(found, warningsOf),
     [
-      ...agents.map((file) => fileText(file, io)),
+      ...agents.map((file) => fileText(file, warningsOf, io)),
       ...plugins.map((plugin) => otherText(plugin, `${plugin.name} (plugin)`, io)),
       ...skills.map((skill) => otherText(skill, `${skill.name} (skill)`, io)),
       ...mcpFiles.map((file) => otherText(file, "MCP servers", io)),
@@ -60,7 +63,7 @@ export async function checkAgents(namesOrPaths: readonly string[], io: Io): Prom
 
 /** The same report on all files for the page. */
 export function agentReport(io: Io): object {
-  return reportOf(allFiles(io));
+  return reportOf(allFiles(io), agentWarnings(agentPlaces(io, { trustsProject: true })));
 }
 
 /**
@@ -115,9 +118,9 @@ interface Found {
 
 const NOTHING: Found = { agents: [], plugins: [], skills: [], mcpFiles: [], hookFiles: [], profiles: [] };
 
-function reportOf(found: Found) {
+function reportOf(found: Found, warningsOf: WarningsOf) {
   return {
-    agents: found.agents.map(({ path, name, dialect, scope, status, others, problem, verdicts }) => ({
+    agents: found.agents.map(({ path, name, dialect, scope, status, others, problem, verdicts, record }) => ({
       path,
       name,
       dialect,
@@ -125,7 +128,7 @@ function reportOf(found: Found) {
       status,
       others,
       problem,
-      warnings: hiddenTextIn(path, path),
+      warnings: [...hiddenTextIn(path, path), ...(record === null ? [] : warningsOf(record))],
       fields: verdicts,
     })),
     plugins: found.plugins.map((file) => ({ name: file.name, scope: file.scope, ...fileJson(file) })),
@@ -150,8 +153,8 @@ function filesAt(nameOrPath: string, io: Io): readonly ListedAgent[] {
   if (!existsSync(path)) return filesNamed(nameOrPath, path, io);
   if (isFolder(path) && !existsSync(resolve(path, "agent.json")))
     return listAgents({ ...agentPlaces(io, { project: path, trustsProject: true }), home: undefined });
-  const file = loadAgentFile(foundAt(path));
-  return [{ ...file, status: file.record === null ? "refused" : "loaded", others: [] }];
+  const files = importedAgents(path) ?? [loadAgentFile(foundAt(path))];
+  return files.map((file) => ({ ...file, status: file.record === null ? "refused" : "loaded", others: [] }));
 }
 
 /** The files of this name, also those that cannot be used. */
@@ -170,8 +173,8 @@ function filesNamed(name: string, path: string, io: Io): readonly ListedAgent[] 
   });
 }
 
-function fileText(file: ListedAgent, io: Io): string {
-  const { path, name, dialect, status, others, problem, verdicts } = file;
+export function fileText(file: ListedAgent, warningsOf: WarningsOf, io: Io): string {
+  const { path, name, dialect, status, others, problem, verdicts, record } = file;
   const lines = [titleText(path, `${name} (${dialect})`, status, io)];
   if (others.length > 0) {
     const where = others.map((other) => shownPath(other, io)).join(", ");
@@ -183,13 +186,16 @@ function fileText(file: ListedAgent, io: Io): string {
     const place = problem.line === null ? "" : `line ${problem.line}: `;
     lines.push(`  ${place}${problem.message}`, `  fix: ${problem.fix}`);
   }
-  return [...lines, ...warningLines(path, io), ...verdicts.map((verdict) => verdictText(verdict, io))].join(
-    "\n",
-  );
+  const warnings = record === null ? [] : warningsOf(record);
+  return [
+    ...lines,
+    ...warningLines(path, io, warnings),
+    ...verdicts.map((verdict) => verdictText(verdict, io)),
+  ].join("\n");
 }
 
-function warningLines(path: string, io: Io): readonly string[] {
-  return hiddenTextIn(path, shownPath(path, io)).map(
+function warningLines(path: string, io: Io, others: readonly string[] = []): readonly string[] {
+  return [...hiddenTextIn(path, shownPath(path, io)), ...others].map(
     (line) => `  ${io.results.paint.yellow("warning")}: ${line}`,
   );
 }

@@ -5,7 +5,15 @@ import { join, resolve } from "node:path";
 import type { Io } from "../frame/command.ts";
 import { dataFolder } from "../place/coordinator-storage.ts";
 
-export const EXTERNAL_AGENT_NAMES = ["claude-code", "codex", "opencode", "gemini", "pi"] as const;
+export const EXTERNAL_AGENT_NAMES = [
+  "claude-code",
+  "codex",
+  "opencode",
+  "gemini",
+  "pi",
+  "claude-acp",
+  "codex-acp",
+] as const;
 
 /** Before the name, it stands for the file of the agent in a session. */
 export const EXTERNAL = "external:";

@@ -109,7 +109,8 @@ function checkedProfile(profile: string, agent: string, io: Pick<Io, "cwd" | "en
 }
 
 function modesOf(name: string): readonly [string, ...string[]] {
-  return MODES[name] ?? ["default"];
+  const acp = ACP_AGENTS.find((one) => one.name === name)?.modes ?? {};
+  return MODES[name] ?? ["default", ...Object.keys(acp).filter((mode) => mode !== "default")];
 }
 
 /** The folder for copies of the programs' own files. */
@@ -171,18 +172,19 @@ export function isOfProfile(name: string, places: Pick<AgentPlaces, "home">): bo
   return readProfileAgents(places).some((profile) => profile.name === name);
 }
 
-/** A profile of the user counts more than an installed agent of its name. */
+/** A profile of the user counts more than an installed agent of its name, and an installed agent more than a program on the PATH. */
 function protocolOf(name: string, io: Pick<Io, "cwd" | "env">): ExternalAgentProtocol {
   const place = { environment: io.env, folder: io.cwd };
-  if (!isIncluded(name)) {
-    const store = installedAgents(io);
-    const installed = isOfProfile(name, agentPlaces(io)) ? undefined : store.get(name);
-    return installed === undefined
-      ? profileAgent(findUsableProfile(name, agentPlaces(io)), place)
-      : new AcpAgent({ facts: store.facts(installed), ...place });
-  }
   const lines = [CODEX, PI].find((one) => one.name === name);
   if (lines !== undefined) return new LineAgent({ facts: lines, ...place });
-  const facts = ACP_AGENTS.find((one) => one.name === name);
-  return facts === undefined ? new ClaudeCode(place) : new AcpAgent({ facts, ...place });
+  if (name === "claude-code") return new ClaudeCode(place);
+  if (!isIncluded(name) && isOfProfile(name, agentPlaces(io)))
+    return profileAgent(findUsableProfile(name, agentPlaces(io)), place);
+  const store = installedAgents(io);
+  const installed = store.get(name);
+  const facts =
+    installed === undefined ? ACP_AGENTS.find((one) => one.name === name) : store.facts(installed);
+  return facts === undefined
+    ? profileAgent(findUsableProfile(name, agentPlaces(io)), place)
+    : new AcpAgent({ facts, ...place });
 }

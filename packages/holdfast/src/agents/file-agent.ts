@@ -50,6 +50,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import type { Agent, TaskDefinition } from "@holdfast/runtime";
+import { checkDemands } from "./checks/agent-demands.ts";
 import { environmentsBeside } from "../environments/given-environment.ts";
 import { SessionVariables } from "../environments/session-variables.ts";
 import { signInStore } from "../secrets/sign-in-store.ts";
@@ -64,7 +65,7 @@ import { DEFAULT_SANDBOX, givenSandbox, makeSandboxRoot } from "./sandbox-settin
 export interface FileAgent {
   readonly agent: Agent;
   readonly record: AgentRecord;
-  /** Files of the project that a session of this agent does not use, each with the reason. */
+  /** Notes for a person: files of the project that a session does not use, and demands that do not count here. */
   readonly notes: readonly string[];
 }
 
@@ -137,6 +138,7 @@ export async function agentOfRecord(
   const notes = [
     ...(local === undefined ? [] : [local.note]),
     ...unused.map(({ path, reason }) => `${path} is not used: ${reason}`),
+    ...tree.demandNotes,
   ];
   return { agent, record, notes };
 }
@@ -252,6 +254,8 @@ class AgentTree {
   /** `undefined` where skills are not checked. */
   readonly skills: readonly Skill[] | undefined;
   readonly #places: AgentPlaces;
+  /** Demands that are for runners, where this process is none. */
+  readonly demandNotes: string[] = [];
   /** The sandboxes of the agents that were made. */
   readonly sandboxes = new Set<string>();
   readonly variables: SessionVariables;
@@ -288,7 +292,9 @@ class AgentTree {
 
   /** A session that has begun keeps the scripts of its start. @throws HoldfastError for one that cannot be used. */
   checkScripts(record: AgentRecord): void {
-    if (this.skills !== undefined) scriptsOf(record, () => findScripts(this.#places).map(withInactive));
+    if (this.skills === undefined) return;
+    const scripts = scriptsOf(record, () => findScripts(this.#places).map(withInactive));
+    this.demandNotes.push(...checkDemands(record, scripts, this.#places.labels));
   }
 
   /** A session that has begun keeps the version of its start. @throws HoldfastError for a script that cannot be used. */

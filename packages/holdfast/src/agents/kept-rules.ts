@@ -9,12 +9,12 @@ import {
   type PermissionRule,
   type ProjectRules,
 } from "@holdfast/agents";
-import { userInfo } from "node:os";
 import { HoldfastError, NotFoundError, type Session, type StorageReader } from "@holdfast/core";
 import { principalOf } from "@holdfast/proto/view";
 
 import type { Io } from "../frame/command.ts";
 import { plainLine, table } from "../frame/plain-text.ts";
+import { userOfMachine } from "../principals/answer-principals.ts";
 import { agentPlaces, rulesFile } from "./agent-places.ts";
 import { loopStateOf } from "./workspaces/loop-state.ts";
 
@@ -97,15 +97,6 @@ function isRule(value: unknown): value is PermissionRule {
 
 function lineOf({ decision, tool, pattern }: PermissionRule): string {
   return `${decision} ${plainLine(ruleText({ tool, pattern }), RULE_CHARS)}`;
-}
-
-/** The user who runs this process. Only that user can answer for sessions of a database of this machine. */
-function userOfMachine(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return `user ${process.getuid?.() ?? "of this machine"}`; // A container may know no name.
-  }
 }
 
 export function revokeRules(wanted: readonly string[] | "all", io: Io): number {

@@ -7,6 +7,7 @@ import {
   distrustFolder,
   findAgentFiles,
   listAgents,
+  loadAgentFile,
   pushScriptsOf,
   readFolderContent,
   readProfileAgents,
@@ -18,11 +19,13 @@ import type { Arguments, Io } from "../frame/command.ts";
 import { isFolder } from "../frame/given-file.ts";
 import { count, cutTo, plainLine, table } from "../frame/plain-text.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
+import { trifectaText } from "./checks/agent-warnings.ts";
 import { hiddenTextIn, noteHiddenText } from "./skills/content-notes.ts";
 import { installedAgentsFolder } from "./external-agent-names.ts";
 import { doublesOf } from "./registry/doubled-names.ts";
 
 const DESCRIPTION_CHARS = 60;
+const NO_TAGS: readonly string[] = [];
 
 export async function showAgents(args: Arguments, io: Io): Promise<number> {
   const places = agentPlaces(io, { trustsProject: args.has("trust") });
@@ -36,6 +39,7 @@ export async function showAgents(args: Arguments, io: Io): Promise<number> {
       ...agent,
       others: [...agent.others, ...[doubles.get(agent.name) ?? []].flat()],
       description: record?.description ?? null,
+      tags: record?.tags ?? [],
     })),
     ...readProfileAgents(places).map(({ profile, problem, ...file }) => ({
       ...file,
@@ -43,6 +47,7 @@ export async function showAgents(args: Arguments, io: Io): Promise<number> {
       others: filesNamed(file.name),
       problem: problem === null ? null : { message: problem },
       description: profile?.description ?? null,
+      tags: NO_TAGS,
     })),
     ...new InstalledAgents(installed).names().map((name) => ({
       name,
@@ -54,27 +59,32 @@ export async function showAgents(args: Arguments, io: Io): Promise<number> {
       verdicts: [],
       problem: null,
       description: "installed from a registry",
+      tags: NO_TAGS,
     })),
   ];
-  const listed = found.map((agent) =>
+  const wanted = (args.text("tag") ?? "").split(",").filter((tag) => tag !== "");
+  const tagged = found.filter(({ tags }) => wanted.every((tag) => tags.includes(tag)));
+  const listed = tagged.map((agent) =>
     doubles.has(agent.name) && agent.status !== "hidden" && agent.status !== "untrusted"
       ? { ...agent, status: "doubled", description: null }
       : agent,
   );
+  const hasTags = listed.some(({ tags }) => tags.length > 0);
   const rows = listed.map((agent) => [
     plainLine(agent.name, 40),
     agent.status,
     agent.dialect,
     shownPath(agent.path, io),
+    ...(hasTags ? [plainLine(agent.tags.join(", "), DESCRIPTION_CHARS, io.results.symbols.cut)] : []),
     plainLine(agent.description ?? reasonOf(agent, io), DESCRIPTION_CHARS, io.results.symbols.cut),
   ]);
-  const lines = table([["NAME", "STATUS", "FORMAT", "FILE", ""], ...rows]);
+  const lines = table([["NAME", "STATUS", "FORMAT", "FILE", ...(hasTags ? ["TAGS"] : []), ""], ...rows]);
   const text =
     rows.length === 0
-      ? "no agent files: `holdfast agents new NAME` writes one"
+      ? noneText(wanted, found)
       : lines.map((line) => cutTo(line, io.results.columns, io.results.symbols.cut)).join("\n");
   io.show(
-    listed.map(({ name, status, dialect, scope, path, others, description }) => ({
+    listed.map(({ name, status, dialect, scope, path, others, description, tags }) => ({
       name,
       status,
       dialect,
@@ -82,6 +92,7 @@ export async function showAgents(args: Arguments, io: Io): Promise<number> {
       path,
       others,
       description,
+      tags,
     })),
     text,
   );
@@ -91,6 +102,12 @@ export async function showAgents(args: Arguments, io: Io): Promise<number> {
       `${io.notes.symbols.warn} ${count(untrusted, "file")} of this project ${untrusted === 1 ? "is" : "are"} not loaded: read ${untrusted === 1 ? "it" : "them"} (\`${io.call("agents check")}\`), then \`${io.call("agents trust")}\``,
     );
   return 0;
+}
+
+function noneText(wanted: readonly string[], found: readonly { readonly tags: readonly string[] }[]): string {
+  if (wanted.length === 0) return "no agent files: `holdfast agents new NAME` writes one";
+  const known = [...new Set(found.flatMap(({ tags }) => tags))].toSorted();
+  return `no agent has the ${wanted.length === 1 ? "tag" : "tags"} ${plainLine(wanted.join(" and "), 80)}; tags here: ${known.join(", ") || "none"}`;
 }
 
 function reasonOf(
@@ -130,6 +147,9 @@ export async function trustProject(path: string | undefined, args: Arguments, io
   const files = agentFiles.length;
   for (const { path: file } of agentFiles)
     for (const line of hiddenTextIn(file, shownPath(file, io))) io.note(`${io.notes.symbols.warn} ${line}`);
+  for (const { record, name } of agentFiles.map(loadAgentFile))
+    for (const text of record === null ? [] : trifectaText(record))
+      io.note(`${io.notes.symbols.warn} ${plainLine(name, 40)}: ${text}`);
   const skills = approveSkills(places).map(({ name, path: file }) => {
     noteHiddenText(`the skill ${name}`, readFolderContent(dirname(file)).files, io);
     return name;

@@ -2,12 +2,23 @@
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { agentFileText, findAgent, isTrusted, listAgents, nameProblem } from "@holdfast/agents";
+import {
+  agentFileText,
+  findAgent,
+  importedAgents,
+  isTrusted,
+  listAgents,
+  nameProblem,
+  type AgentFile,
+  type ListedAgent,
+} from "@holdfast/agents";
 import { makePrivateFolder } from "@holdfast/runtime/internal";
 import { UsageError } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
 import { quoted } from "../frame/plain-text.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
+import { agentWarnings } from "./checks/agent-warnings.ts";
+import { fileText } from "./check-agents.ts";
 
 export async function newAgent(name: string, isUsers: boolean, io: Io): Promise<number> {
   const problem = nameProblem(name);
@@ -16,40 +27,106 @@ export async function newAgent(name: string, isUsers: boolean, io: Io): Promise<
   return writeAgent(name, template(name), isUsers, io);
 }
 
-/** Writes the agent of a file of another tool in our own form. The file itself is not changed. */
+/** Writes the agents of a file of another tool in our own form. The file itself is not changed. */
 export async function importAgent(path: string, isUsers: boolean, io: Io): Promise<number> {
-  const record = findAgent(resolve(io.cwd, path), agentPlaces(io), io.cwd);
+  const at = resolve(io.cwd, path);
+  const imported = importedAgents(at);
+  if (imported?.some(({ record: usable }) => usable !== null) === true)
+    return importAgents(imported, isUsers, io);
+  const record = findAgent(at, agentPlaces(io), io.cwd);
   const exitCode = writeAgent(record.name, agentFileText(record), isUsers, io);
-  const listed = listAgents(agentPlaces(io, { trustsProject: true }));
-  if (listed.some(({ name, status }) => name === record.name && status === "doubled"))
-    io.note(
-      `${io.notes.symbols.warn} two files have the agent ${record.name} now: rename or remove one of them, or use its path`,
-    );
+  noteDoubled([record.name], io);
   return exitCode;
 }
 
+/** The agents that can be used are written, all or none of them. The report says of each field what became of it. */
+function importAgents(files: readonly AgentFile[], isUsers: boolean, io: Io): number {
+  const usable = files.flatMap(({ record }) => record ?? []);
+  const taken = usable.map(({ name }) => pathOf(name, isUsers, io)).find((path) => existsSync(path));
+  if (taken !== undefined) throw nameTaken(taken);
+  const written = usable.map((record) => {
+    const path = pathOf(record.name, isUsers, io);
+    write(path, agentFileText(record), isUsers, io);
+    return { name: record.name, path };
+  });
+  const listed = files.map((file): ListedAgent => ({
+    ...file,
+    status: file.record === null ? "refused" : "loaded",
+    others: [],
+  }));
+  const warningsOf = agentWarnings(agentPlaces(io, { trustsProject: true }));
+  const report = listed.map((file) => fileText(file, warningsOf, io));
+  io.show(
+    {
+      written,
+      agents: listed.map(({ name, dialect, status, problem, verdicts }) => ({
+        name,
+        dialect,
+        status,
+        problem,
+        fields: verdicts,
+      })),
+    },
+    [...report, ...written.map(({ path }) => `wrote ${shownPath(path, io)}`)].join("\n\n"),
+  );
+  noteDoubled(
+    written.map(({ name }) => name),
+    io,
+  );
+  noteTrust(isUsers, io);
+  return usable.length === files.length ? 0 : 3;
+}
+
+function noteDoubled(names: readonly string[], io: Io): void {
+  const listed = listAgents(agentPlaces(io, { trustsProject: true }));
+  for (const one of names.filter((name) =>
+    listed.some((file) => file.name === name && file.status === "doubled"),
+  ))
+    io.note(
+      `${io.notes.symbols.warn} two files have the agent ${one} now: rename or remove one of them, or use its path`,
+    );
+}
+
 function writeAgent(name: string, text: string, isUsers: boolean, io: Io): number {
-  const { project, home, trustFile } = agentPlaces(io);
+  const path = pathOf(name, isUsers, io);
+  write(path, text, isUsers, io);
+  io.show({ name, path }, `wrote ${shownPath(path, io)}`);
+  io.note(`next: edit it, then \`${io.call(`agents check ${quoted(shownPath(path, io))}`)}\``);
+  noteTrust(isUsers, io);
+  return 0;
+}
+
+function pathOf(name: string, isUsers: boolean, io: Io): string {
+  const { project, home } = agentPlaces(io);
   if (isUsers && home === undefined)
     throw new UsageError("there is no home folder for --user", { fix: "set HOME to an absolute path" });
   const root = isUsers ? (home ?? project) : project;
-  const path = join(root, ".holdfast", "agents", `${name}.md`);
+  return join(root, ".holdfast", "agents", `${name}.md`);
+}
+
+/** @throws UsageError for a file that is there. */
+function write(path: string, text: string, isUsers: boolean, io: Io): void {
   makePrivateFolder(dirname(path));
-  if (!isUsers) showToGit("agents", join(project, ".holdfast", ".gitignore"));
+  if (!isUsers) showToGit("agents", join(agentPlaces(io).project, ".holdfast", ".gitignore"));
   try {
     writeFileSync(path, text, { flag: "wx" });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    throw new UsageError("there is a file of that name already", {
-      at: path,
-      fix: "choose another name, or edit that file",
-    });
+    throw nameTaken(path);
   }
-  io.show({ name, path }, `wrote ${shownPath(path, io)}`);
-  io.note(`next: edit it, then \`${io.call(`agents check ${quoted(shownPath(path, io))}`)}\``);
+}
+
+function nameTaken(path: string): UsageError {
+  return new UsageError("there is a file of that name already", {
+    at: path,
+    fix: "choose another name, or edit that file",
+  });
+}
+
+function noteTrust(isUsers: boolean, io: Io): void {
+  const { project, trustFile } = agentPlaces(io);
   if (!isUsers && !isTrusted(trustFile, project))
     io.note(`${io.notes.symbols.warn} this project is not trusted yet: \`${io.call("agents trust")}\``);
-  return 0;
 }
 
 /** The project's folder keeps all files from git but those that this file names. */

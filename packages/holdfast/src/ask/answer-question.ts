@@ -5,13 +5,14 @@ import { refuse } from "../frame/arguments.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { CommandError } from "../frame/command-error.ts";
 import { answerCommands, openQuestions, statusText, type QuestionWait } from "../view/describe-session.ts";
-import { questionNumber } from "@holdfast/proto/view";
+import { questionNumber, unnamedAnswer } from "@holdfast/proto/view";
 import { questionRecords } from "../inbox/read-inbox.ts";
 import { JournalTail } from "../view/journal-events.ts";
 import { plainLine } from "../frame/plain-text.ts";
 import { sendSignal, type PendingSignals } from "./send-signal.ts";
 
 const TEXT_CHARS = 500;
+const PROMPT_CHARS = 200;
 
 export interface Answering {
   readonly id: string;
@@ -140,17 +141,13 @@ function findQuestion(
 }
 
 function whichQuestion({ sessionId }: Session, open: readonly QuestionWait[], io: Io): UsageError {
-  return new UsageError(
-    `session ${sessionId} has ${open.length} open questions, and the answer names none of them`,
-    {
-      expected: `the number of one:\n${listOf(open)}`,
-      fix: open.map((one) => answerCommands(sessionId, one, io)[0]).join(" or "),
-    },
-  );
+  const shown = open.map((one) => ({ ...one, prompt: plainLine(one.prompt, PROMPT_CHARS) }));
+  const { message, ...details } = unnamedAnswer(sessionId, shown, (line) => io.call(line));
+  return new UsageError(message, details);
 }
 
 function listOf(open: readonly QuestionWait[]): string {
-  return open.map((one) => `${questionNumber(one)}: ${plainLine(one.prompt, 200)}`).join("\n");
+  return open.map((one) => `${questionNumber(one)}: ${plainLine(one.prompt, PROMPT_CHARS)}`).join("\n");
 }
 
 async function noSuchQuestion(

@@ -8,8 +8,10 @@ import { recordText } from "@holdfast/agents";
 import { decodeJson, isEnded, mintId, validate, type Session } from "@holdfast/core";
 
 import { agentPlaces } from "../agents/agent-places.ts";
+import { EXTERNAL } from "../agents/external-agent-names.ts";
 import { worktreesOf } from "../agents/workspaces/session-folder.ts";
 import { noteSharedFolder } from "../agents/workspaces/shared-folder.ts";
+import { noteUncommitted } from "../agents/workspaces/uncommitted-work.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { randomU32 } from "../frame/random.ts";
 import { withReaderOf } from "../place/find-session.ts";
@@ -17,6 +19,12 @@ import type { Database } from "../place/project.ts";
 import { secretsFor } from "../secrets/agent-secrets.ts";
 import { drive } from "../run/drive/drive.ts";
 import { loadAgent } from "../run/load-agent.ts";
+import {
+  externalOptions,
+  refuseProfile,
+  refuseWorktree,
+  withOptions,
+} from "../run/loading/external-input.ts";
 
 const ENTRIES_MAX = 1_000;
 
@@ -38,7 +46,20 @@ export async function handOver(
   args: Arguments,
   io: Io,
 ): Promise<number> {
-  const { agent, file, record: agentRecord } = await loadAgent(to, { cwd: io.cwd, env: io.env });
+  const inWorktree = args.has("worktree");
+  const {
+    agent,
+    file,
+    record: agentRecord,
+  } = await loadAgent(to, {
+    cwd: io.cwd,
+    env: io.env,
+    inWorktree,
+    profile: args.text("profile"),
+  });
+  const isExternal = file.startsWith(EXTERNAL);
+  if (args.has("profile") && !isExternal) refuseProfile(agent.name);
+  if (inWorktree && !isExternal && agentRecord === undefined) refuseWorktree(agent.name);
   const { origin, record } = await withReaderOf(database, id, async (session, reader) => {
     const from = Math.max(0, session.entryCount - ENTRIES_MAX);
     const entries = await reader.entries(session.sessionId, from, ENTRIES_MAX);
@@ -47,11 +68,13 @@ export async function handOver(
   });
   if (!isEnded(origin.status))
     io.note(`${origin.sessionId} has not ended, and both sessions may work in the same files`);
-  const input = promptOf({ origin, record, request, branch: await branchOf(origin, io) });
+  const prompt = promptOf({ origin, record, request, branch: await branchOf(origin, io) });
+  const input = isExternal ? withOptions(prompt, externalOptions(args)) : prompt;
   await validate(agent.input, input, `input of agent "${agent.name}"`, "invalid_input");
   const sessionId = wanted ?? mintId("ses", Date.now(), randomU32);
   const named = origin.sessionId;
-  await noteSharedFolder({ sessionId, file, record: agentRecord, place: database, named }, io);
+  if (isExternal ? inWorktree : agentRecord?.workspace === "worktree") await noteUncommitted(io);
+  else await noteSharedFolder({ sessionId, file, record: agentRecord, place: database, named }, io);
   io.note(`${sessionId} goes on with the conversation of ${origin.sessionId}`);
   return drive(
     {

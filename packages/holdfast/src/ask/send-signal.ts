@@ -19,6 +19,7 @@ import { requestsOver, type SessionRequests } from "@holdfast/runtime/internal";
 import { EXTERNAL } from "../agents/external-agent-names.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { withSession, type Access } from "../place/find-session.ts";
+import { recordingAnswers } from "../principals/answer-principals.ts";
 import { guardOwner } from "../place/owner-guard.ts";
 import { findDatabase } from "../place/project.ts";
 import { randomU32 } from "../frame/random.ts";
@@ -61,7 +62,8 @@ export async function sendSignal(args: Arguments, io: Io, sending: Sending): Pro
     try {
       return await withSession(findDatabase(args, io), sending.id, async (session, access) => {
         // A commit would wait for an owner that is gone.
-        const storage = access.role === "client" ? guardOwner(access.storage).storage : access.storage;
+        const held = access.role === "client" ? guardOwner(access.storage).storage : access.storage;
+        const storage = access.role === "remote" ? held : recordingAnswers(held);
         const { reader } = storage;
         const isSent = chosen !== undefined && (await isStored(reader, session.sessionId, signalId));
         if (isEnded(session.status) && !isSent) throw sessionEnded(session, io);

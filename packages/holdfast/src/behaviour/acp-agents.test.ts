@@ -68,11 +68,11 @@ test(
   },
 );
 
-test("an endless line is refused, and so is a model", ofCampaign, async () => {
+test("an endless line is refused, and so is a model of Gemini, which offers none", ofCampaign, async () => {
   const { code, stderr } = await run("run", "opencode", "huge");
   expect(code).toBe(1);
   expect(stderr).toContain("a line of more than 16777216 characters");
-  expect((await run("run", "opencode", "--input", '{"text": "hello", "model": "m"}')).code).toBe(2);
+  expect((await run("run", "gemini", "--input", '{"text": "hello", "model": "m"}')).code).toBe(2);
 });
 
 test("a program that cancels its own turn again and again fails the session", ofCampaign, async () => {

@@ -60,7 +60,7 @@ test("a file is run by its path, and a change waits for an approval without a pr
 });
 
 test(
-  "an answer for the session or the project is kept as a rule, which can be revoked",
+  "X9: an answer for the session or the project is kept as a rule, which can be revoked",
   ofCampaign,
   async () => {
     write("runner", "tools: [Bash]\n", "You run what you are told.");
@@ -108,6 +108,45 @@ test(
     expect(await questions("t")).toEqual(["Allow shell: echo one?"]);
   },
 );
+
+// The names of a project that hold rights of other tools, and those of our own data folder.
+const RIGHTS = [
+  ".holdfast/permission-rules.json",
+  ".holdfast/agents/writer.md",
+  "permission-rules.json",
+  "trusted-folders.json",
+  ".claude/settings.json",
+  ".claude/agents/writer.md",
+  ".mcp.json",
+];
+
+test("X9: no file that an agent can write grants anything, neither to its session nor to the next", async () => {
+  const fields = 'holdfast:\n  approvals:\n    allow: ["write_file"]\n';
+  write("writer", fields);
+  const rule = { decision: "allow", tool: "shell", pattern: null };
+  const content = JSON.stringify({
+    rules: { [project.folder]: [rule] },
+    folders: [project.folder],
+    permissions: { allow: ["Bash(*)"] },
+  });
+  project.script = (conversation) => {
+    const path = RIGHTS[repliesOf(conversation)];
+    return path === undefined
+      ? { toolCalls: [{ name: "shell", input: { command: "echo granted > granted.txt" } }] }
+      : { toolCalls: [{ name: "write_file", input: { path, content } }] };
+  };
+  const before = readFileSync(project.path(".holdfast/agents/writer.md"), "utf8");
+  for (const id of ["first", "second"]) {
+    const parked = await run("run", ".holdfast/agents/writer.md", "Do it.", "--session", id, "--park");
+    expect(parked.code, parked.stderr).toBe(0);
+    expect((await run("show", id)).stdout).toContain("Allow shell: echo granted > granted.txt?");
+  }
+  expect(readFileSync(project.path(".holdfast/agents/writer.md"), "utf8")).toBe(before);
+  expect(existsSync(project.path(".holdfast/permission-rules.json"))).toBe(false);
+  expect(readFileSync(project.path(".claude/settings.json"), "utf8")).toContain("Bash(*)");
+  expect((await run("rules", "list")).stdout).not.toContain("shell");
+  expect(existsSync(project.path("granted.txt"))).toBe(false);
+});
 
 test("an agent that is killed between its tool call and its answer continues without the call", async () => {
   write("counter", 'holdfast:\n  approvals:\n    allow: ["shell(echo:*)"]\n', "You count.");

@@ -1,4 +1,4 @@
-// The cases of command, configuration, scripts and executors that every release is tried with. The short ones run here,
+// The cases of agent files, command, configuration, scripts and executors that every release is tried with. The short ones run here,
 // over the real command, and the others are found by the name of their test.
 //
 // A case's server is our coordinator, its TOML our JSON. `NOT_OURS` has the cases of features that we do not have.
@@ -145,8 +145,17 @@ const SCRIPTS = "packages/agents/src/scripts/scripts.test.ts";
 const COMMANDS = "packages/holdfast/src/behaviour/commands.test.ts";
 const BAD_INPUT = "packages/holdfast/src/behaviour/bad-input.test.ts";
 
+const AGENTS = "packages/holdfast/src/behaviour/agent-cases.test.ts";
+
 /** Cases whose test stands elsewhere: its file, and a text of the test. */
 const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>> = {
+  B01: [AGENTS, '"B01",'],
+  B03: [AGENTS, '"B03",'],
+  B05: [AGENTS, '"B05",'],
+  B07: [AGENTS, "case B07: a skill, a script and a server that are not there"],
+  B09: [AGENTS, '"B09",'],
+  B11: [AGENTS, "case B11: agents that start each other without end"],
+  B13: [AGENTS, '"B13",'],
   C01: [BAD_INPUT, "without arguments the usage goes to standard error"],
   C15: ["packages/holdfast/src/behaviour/running.test.ts", '["SIGINT", 130]'],
   C17: ["packages/holdfast/src/behaviour/bad-input-cases.test.ts", "a reader that closes the output early"],
@@ -212,7 +221,7 @@ test.skipIf(!existsSync(fileURLToPath(CASES_FILE)))(
       .trim()
       .split("\n")
       .map((line) => (JSON.parse(line) as { readonly id: string }).id)
-      .filter((id) => /^[CFSX]/.test(id));
+      .filter((id) => /^[BCFSX]/.test(id));
     const known = new Set([
       ...TRIED.map(({ id }) => id),
       ...Object.keys(ELSEWHERE),

@@ -242,6 +242,48 @@ test(
   },
 );
 
+// The model calls a tool that ends once the file is there, so the messages come in the middle of the work.
+test(
+  "a queued message is the request after the answer, a typed line steers before, and both have receipts",
+  { ...ofCampaign, ...SLOW },
+  async () => {
+    script = (conversation) => {
+      if (lastOf(conversation).includes("begin"))
+        return { toolCalls: [{ name: "shell", input: { command: "until [ -e go ]; do sleep 0.05; done" } }] };
+      return {
+        text: `answer to ${requestsOf(conversation)
+          .map(({ text }) => text)
+          .join(" then ")}`,
+      };
+    };
+    write("free", "holdfast: { approvals: { allow: [shell] } }\n");
+    const line = `HOLDFAST_SCRIPTED_MODEL_URL=${server.url} holdfast chat .holdfast/agents/free.md --session c`;
+    const chat = project.shellOnTerminal(line);
+    await chat.says("> ");
+    chat.type("begin");
+    await chat.says("until [ -e go ]");
+    chat.type("/queue and the tests");
+    await chat.says("it is the next message, after this answer");
+    chat.type("turn left");
+    await chat.says("it reaches the agent before its next call");
+    writeFileSync(project.path("go"), "");
+    await chat.says("your message reached the agent in the middle of its work");
+    await chat.says("answer to begin then turn left");
+    await chat.says("your message waited for the answer, and is the request now");
+    await chat.says("answer to begin then turn left then and the tests");
+    chat.type("/exit");
+    expect((await chat.finished).code).toBe(0);
+    const entries = (await project.json<{ entries: { role: string; content: unknown }[] }>("show", "c"))
+      .entries;
+    expect(entries.filter(({ role }) => role === "user").map(({ content }) => content)).toEqual([
+      "begin",
+      { text: "turn left", delivery: "steer" },
+      { text: "and the tests", delivery: "queue" },
+    ]);
+    expect((await run(["logs", "c"])).stdout).toContain("user (queue): and the tests");
+  },
+);
+
 test.each([
   ["no agent", [], 2, "the agent is missing"],
   ["three arguments", [AGENT_FILE, "a", "b"], 2, "is one argument too many"],

@@ -1,7 +1,7 @@
 // External agents and agent files in a git worktree of their own, by `run --worktree`.
 
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { startScriptedModelServer } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
@@ -62,6 +62,52 @@ test(
     const { code, stderr } = await run("run", "claude-code", "hello", "--worktree");
     expect(code, stderr).toBe(0);
     expect(stderr).toContain("kept.txt is not committed, and the agent does not see the changes");
+  },
+);
+
+test(
+  "a chat and a hand-over take --worktree and --profile, and a conversation keeps what it began with",
+  ofCampaign,
+  async () => {
+    mkdirSync(project.path(".holdfast/profiles"), { recursive: true });
+    writeFileSync(project.path(".holdfast/profiles/mine.yaml"), "variables: [MINE]\n", { mode: 0o600 });
+    const start = (...args: string[]) => project.startHere(args, { MINE: "1" }).finished;
+    const chat = await start(
+      "chat",
+      "claude-code",
+      "write:a.txt",
+      "--session",
+      "c",
+      "--worktree",
+      "--profile",
+      "mine",
+    );
+    expect(chat.code, chat.stderr).toBe(0);
+    expect(chat.stdout).toContain("Done: write:a.txt");
+    const hand = await start(
+      "fork",
+      "c",
+      "--agent",
+      "claude-code",
+      "--input",
+      '"write:b.txt"',
+      "--session",
+      "f",
+      "--worktree",
+      "--profile",
+      "mine",
+    );
+    expect(hand.code, hand.stderr).toBe(0);
+    expect(project.starts().map(({ cwd, env }) => [cwd === project.folder, env.includes("MINE")])).toEqual([
+      [false, true],
+      [false, true],
+    ]);
+    expect((await run("diff", "f")).stdout).toContain("b.txt");
+
+    const again = await start("chat", "--session", "c", "--profile", "mine");
+    expect(again.code).toBe(2);
+    expect(again.stderr).toContain("keeps the agent of its start");
+    expect((await start("fork", "c", "--worktree")).stderr).toContain("name the agent with --agent");
   },
 );
 

@@ -5,10 +5,12 @@ import type { Conversation, Reply } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { expectError } from "../testing/expect-error.ts";
+import { startCoordinator, startRunnerProcess } from "../testing/fleet-processes.ts";
 import { ModelProject } from "../testing/model-project.ts";
 
 let project: ModelProject;
 const seen: string[] = [];
+const GUARD = JSON.stringify({ name: "guard", description: "Guards.", script_file: "guard.sh" });
 
 beforeEach(async () => {
   project = await ModelProject.open();
@@ -58,8 +60,7 @@ test("hooks of a project's settings are off until it is trusted, and guard every
 
 test("a script blocks a run as a hook, by the version that was pushed", ofCampaign, async () => {
   project.write("notes.txt", "x");
-  const manifest = { name: "guard", description: "Guards.", script_file: "guard.sh" };
-  project.write(".holdfast/scripts/guard/script.json", JSON.stringify(manifest));
+  project.write(".holdfast/scripts/guard/script.json", GUARD);
   project.write(
     ".holdfast/scripts/guard/guard.sh",
     "grep -q forbidden && { echo frozen >&2; exit 2; }; exit 0\n",
@@ -94,6 +95,38 @@ test("a hook that a kill cut off is run again, and the session completes", ofCam
   expect(code, stderr).toBe(0);
   expect(project.server.requests).toHaveLength(2);
 });
+
+// A hook that is an agent is a session of its own, and the only place of the runner has its parent.
+test(
+  "one runner with one place runs a session whose hooks are an agent, a script and a command",
+  ofCampaign,
+  async () => {
+    project.write("notes.txt", "x");
+    project.write(".holdfast/scripts/guard/script.json", GUARD);
+    project.write(".holdfast/scripts/guard/guard.sh", "echo script >> hooked.txt\n");
+    project.write(".holdfast/agents/judge.md", "---\nname: judge\ndescription: Judges.\n---\nYou judge.\n");
+    writeAgent(
+      "on_run_start: { script: guard }\n    before_tool: { agent: judge }\n    on_run_finish: { command: 'echo command >> hooked.txt' }",
+    );
+    await run("agents", "trust");
+    project.script = (conversation) =>
+      conversation.system.includes("You judge.")
+        ? { text: '{"action": "block", "reason": "the judge says no"}' }
+        : script(conversation);
+    const coordinator = await startCoordinator(project, { leaseMs: 6_000 });
+    const agent = ".holdfast/agents/helper.md";
+    await startRunnerProcess(project, coordinator, "only", ["-p", ".", "--agents", agent, "--max-runs", "1"]);
+    const env = { HOLDFAST_URL: coordinator.url, HOLDFAST_TOKEN: coordinator.adminToken };
+    const person = project.start(["run", "--agent", "helper", "--input", '"Read."', "--session", "one"], {
+      env,
+    });
+    const { code, stdout, stderr } = await person.finished;
+    expect(code, stderr).toBe(0);
+    expect(stdout).toContain("Done.");
+    expect(seen.at(-1)).toContain("a hook blocked it. the judge says no");
+    expect(readFileSync(project.path("hooked.txt"), "utf8")).toBe("script\ncommand\n");
+  },
+);
 
 test("hooks that cannot be run refuse the run before a session or a model call", async () => {
   writeAgent("on_run_start: { command: 'true' }");

@@ -32,6 +32,7 @@ beforeEach(() => {
        for (let n = 0; n < 60; n++) await ctx.run("say", () => String(n).padEnd(100_000, "."));
        return "said";
      } });
+     export const two = defineAgent({ name: "two", run: (ctx) => ctx.all([ctx.requestInput("A?", { answer: "any" }), ctx.requestInput("B?", { answer: "any" })]) });
      export const waits = defineAgent({ name: "waits", run: (ctx) => ctx.waitForSignal("go") });`,
   );
 });
@@ -198,6 +199,17 @@ describe("a runner that a program holds", () => {
     await host.becomes("g", "input_required");
     expect(await project.run("approve", "g")).toMatchObject({ code: 0 });
     expect(await host.becomes("g", "completed")).toMatchObject({ output: "Hello, Ada" });
+    // A host has to name one of two questions.
+    expect(await host.ask("start", { agent: "two", sessionId: "t" })).toMatchObject({ sessionId: "t" });
+    await host.ask("subscribe", { sessionId: "t" });
+    await host.becomes("t", "input_required");
+    const unclear = await host.ask("answer", { sessionId: "t", answer: 1 });
+    expect(unclear).toMatchObject({ error: { message: expect.stringContaining("names none of them") } });
+    expect(await host.ask("answer", { sessionId: "t", answer: 2, question: 1 })).toEqual({
+      status: "stored",
+    });
+    expect(await host.ask("answer", { sessionId: "t", answer: 1 })).toEqual({ status: "stored" });
+    expect(await host.becomes("t", "completed")).toMatchObject({ output: [1, 2] });
   });
 
   test("the runner continues when the process that owned the database is killed", ofCampaign, async () => {

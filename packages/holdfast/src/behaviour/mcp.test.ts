@@ -3,6 +3,7 @@
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { startScriptedModelServer, type ScriptedModelServer } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -84,6 +85,51 @@ test(
     const logs = (await run(["logs", "s2"])).stdout;
     expect(logs).toContain("Hello you, ");
     expect(logs).not.toContain("canary-7731");
+  },
+);
+
+test(
+  "an image of a server reaches a model that takes images, and the journal has it as a blob",
+  ofCampaign,
+  async () => {
+    calls = ["picture"];
+    await run(["agents", "trust"]);
+    const env = { TEST_TOKEN: "canary-7731" };
+    const done = await run(["run", "helper", "Look.", "--session", "i1"], env);
+    expect(done.code, done.stderr).toBe(0);
+    const shown = server.requests.at(-1)?.conversation?.messages.at(-1)?.toolResults?.[0]?.text ?? "";
+    expect(shown.split("\n")).toEqual([
+      "A picture and more.",
+      "[image: image/png, 90000 bytes]",
+      "[audio/wav, 300 bytes: the record of this call keeps it, and you cannot read it]",
+      "The text of a resource.",
+      "[file:///a.zip, application/zip, 3 bytes: the record of this call keeps it, and you cannot read it]",
+      "[link to file:///b.txt: b.txt]",
+      "[image/png, 4718592 bytes: left out, because it is too large or no base64]",
+      "[image]", // The part itself, as the scripted server shows it.
+    ]);
+    const image = Buffer.alloc(90_000, 7).toString("base64");
+    expect(JSON.stringify(server.requests.at(-1)?.body)).toContain(image);
+    const database = new DatabaseSync(project.path(".holdfast/holdfast.db"), { readOnly: true });
+    const holding = ["journal", "entry", "state", "session", "signal", "blob"].filter((table) =>
+      database
+        .prepare(`SELECT * FROM "${table}"`)
+        .all()
+        .some((row) => JSON.stringify(row).includes(image.slice(0, 1_000))),
+    );
+    database.close();
+    expect(holding).toEqual(["blob"]);
+
+    const elsewhere = await run(["run", "helper", "Look.", "--session", "i2"], {
+      ...env,
+      HOLDFAST_SCRIPTED_MODEL_URL: "",
+      OPENAI_BASE_URL: server.openaiBaseUrl,
+      HOLDFAST_MODEL: "some",
+    });
+    expect(elsewhere.code, elsewhere.stderr).toBe(0);
+    const sentence = server.requests.at(-1)?.conversation?.messages.at(-1)?.toolResults?.[0]?.text ?? "";
+    expect(sentence).toContain("this model's server takes no images in results");
+    expect(sentence).not.toContain(image.slice(0, 100));
   },
 );
 

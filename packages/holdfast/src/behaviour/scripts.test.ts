@@ -200,3 +200,36 @@ test("a wrong call is refused with its reason, and nothing runs", ofCampaign, as
   );
   await Promise.all(checks);
 });
+
+test("a runner that lacks what an agent or its scripts demand does not offer the agent, and a run without a runner says so", async () => {
+  writeScript(project, "count", 'wc -w < "$2"', { demands: { tags: ["uv"], hostname: "build-1" } });
+  project.write(
+    "counter.md",
+    "---\nname: counter\ndescription: Counts.\nholdfast: { script: count, demands: { zone: eu } }\n---\n",
+  );
+  project.write("notes.txt", "one two\n");
+  await run("agents", "trust");
+  expect((await run("script", "show", "count")).stdout).toMatch(/^ +demands +hostname=build-1, uv$/m);
+  const runner = (...labels: string[]) => {
+    const args = ["runner", "-c", "http://127.0.0.1:1", "--agents", "counter.md"];
+    return run(...args, ...labels.flatMap((label) => ["--label", label]));
+  };
+  expectError(await runner(), 3, "E_AGENT_INVALID", [
+    'agent "counter" demands zone=eu, which this runner lacks',
+    "--label zone=eu",
+  ]);
+  expectError(await runner("zone=eu", "uv=false"), 3, "E_AGENT_INVALID", [
+    'the script "count" of agent "counter" demands hostname=build-1, uv, which this runner lacks',
+  ]);
+  const met = await runner("zone=eu", "uv=yes", "hostname=build-1");
+  expect(met.stderr).not.toContain("demands");
+  expect(met.stderr).toMatch(/E_UNAUTHENTICATED|E_UNAVAILABLE|token/);
+  const here = await run("run", "./counter.md", "--input", '{"file":"notes.txt"}');
+  expect(here.code, here.stderr).toBe(0);
+  expect(here.stderr).toContain(
+    'agent "counter" demands zone=eu of a runner, and runs in this process all the same',
+  );
+  expect(here.stderr).toContain(
+    'the script "count" of agent "counter" demands hostname=build-1, uv of a runner',
+  );
+});

@@ -33,7 +33,7 @@ function writeSkill(name: string, body: string): void {
 const run = (...args: string[]) => project.run(...args);
 
 test(
-  "a trusted project's skill is read in a run, and a changed content needs a new approval",
+  "X6: a trusted project's skill is read in a run, and a changed content needs a new approval",
   ofCampaign,
   async () => {
     const prompts: string[] = [];

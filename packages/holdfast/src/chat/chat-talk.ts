@@ -6,7 +6,8 @@
 //
 //   chat-talk-1. A line is an answer while the talk is asked, and the next request while it is idle. While it works, a typed line steers the
 //       model, and a piped line waits for its turn.
-//   chat-talk-2. Nothing is answered but by a line. A line that is no answer to the open question is refused.
+//   chat-talk-2. Nothing is answered but by a line. A line that is no answer to the open question is refused. One question is shown at a time,
+//       so a line is for the one that the person has read.
 //   chat-talk-3. Each line has a key of its own. A line whose receipt was lost is sent again under it, and is stored once.
 //   chat-talk-4. Ctrl-C interrupts the turn; a second one leaves. The session stays either way.
 
@@ -37,8 +38,11 @@ const NEXT_INPUT = "next_input";
 const RETRIES = 100;
 const RETRY_MS = 100;
 const ALWAYS = JSON.stringify({ approved: true, remember: { scope: "session" } } satisfies Approval);
+const STEERS = "stored: it reaches the agent before its next call";
+const QUEUED = "stored: it is the next message, after this answer";
 const HELP = [
   "a line is your next message; while the agent works, it steers the agent",
+  "/queue TEXT keeps a message until the agent has answered; without it a message reaches the agent before its next call",
   "/exit leaves, and the session stays; /help shows this; //text sends a text that begins with a slash",
   "Ctrl-C interrupts the agent; twice leaves",
 ];
@@ -46,6 +50,8 @@ const HELP = [
 type Question = Pick<QuestionWait, "id" | "name" | "prompt" | "answer"> & {
   /** The rule that the answer `a` keeps for the session. */
   readonly lastingRule?: string;
+  /** The question in full, and how it is answered. */
+  readonly lines: readonly string[];
 };
 
 export class ChatTalk implements DriveChat, LiveView {
@@ -65,7 +71,7 @@ export class ChatTalk implements DriveChat, LiveView {
   #isInterrupting = false;
   #sending: Promise<void> = Promise.resolve();
 
-  /** @param begun the lines for a session that is there already; `undefined` to begin one with the first line. */
+  /** @param begun the lines for a session that is there, or whose first message is known; `undefined` to begin one with the first line. */
   constructor(io: Io, sessionId: string, begun: readonly string[] | undefined) {
     this.#io = io;
     this.#stand = begun === undefined ? "new" : "working";
@@ -124,9 +130,10 @@ export class ChatTalk implements DriveChat, LiveView {
       this.#ask({ id, name: "", prompt: prompt ?? "", ...shape }, details);
     }
     if (type === "signal_received" || type === "wait_timed_out" || type === "wait_cancelled")
-      this.#questions = this.#questions.filter((question) => question.id !== event["wait"]);
+      this.#keep(this.#questions.filter((question) => question.id !== event["wait"]));
     if (this.#stand === "left") return;
-    if (name === NEXT_INPUT && type === "signal_received") this.#stand = "working";
+    const isRequest = type === "append_entry" && event.role === "user";
+    if (isRequest || (name === NEXT_INPUT && type === "signal_received")) this.#stand = "working";
     if (name === NEXT_INPUT && type === "wait_signal") {
       if (this.#isInterrupting) this.#terminal.say(this.#io.notes.paint.dim("interrupted"));
       this.#isInterrupting = false;
@@ -182,9 +189,15 @@ export class ChatTalk implements DriveChat, LiveView {
       this.#stand === "working" &&
       this.#questions.length === 0 &&
       !this.#isInterrupting;
+    const queued = queuedText(line);
+    if (queued !== undefined && this.#terminal.isTyped && this.#stand === "working") {
+      const payload = { text: queued, delivery: "queue" };
+      this.#send({ type: "signal", name: NEXT_INPUT, payload, receipt: QUEUED });
+      return this.#next();
+    }
     if (isSteering && !/^\/(?!\/)/.test(line))
-      return this.#send({ type: "signal", name: "steer", payload: said(line) });
-    this.#held.push(line);
+      return this.#send({ type: "signal", name: "steer", payload: said(line), receipt: STEERS });
+    this.#held.push(queued?.replace(/^\//, "//") ?? line);
     this.#next();
   }
 
@@ -223,34 +236,47 @@ export class ChatTalk implements DriveChat, LiveView {
 
   #obey(line: string): void {
     if (line === "/exit" || line === "/quit") return this.#leave({ type: "left" });
-    if (line !== "/help") this.#warn(`there is no command ${line.split(/\s/)[0]}`);
+    if (line === "/queue") this.#warn("/queue needs a text");
+    else if (line !== "/help") this.#warn(`there is no command ${line.split(/\s/)[0]}`);
     for (const text of HELP) this.#terminal.say(this.#io.notes.paint.dim(`  ${text}`));
   }
 
-  #ask(question: Question, details: unknown): void {
+  #ask(question: Omit<Question, "lines">, details: unknown): void {
     if (this.#questions.some(({ id }) => id === question.id)) return;
     const view = viewQuestion({ prompt: question.prompt, details }, question.answer);
     const { lastingRule } = view;
-    this.#questions.push(lastingRule === undefined ? question : { ...question, lastingRule });
-    if (this.#io.isJson) return;
     const { paint, symbols } = this.#io.notes;
-    for (const [at, line] of askedLines(view).entries())
-      this.#terminal.say(at === 0 ? paint.bold(`${symbols.ask} ${line}`) : `    ${line}`);
-    if (view.folder !== undefined) this.#terminal.say(paint.dim(`    in ${view.folder}`));
+    const asked = askedLines(view).map((line, at) =>
+      at === 0 ? paint.bold(`${symbols.ask} ${line}`) : `    ${line}`,
+    );
+    const place = view.folder === undefined ? [] : [paint.dim(`    in ${view.folder}`)];
     const always =
       lastingRule === undefined ? "" : `, or a to allow ${plainLine(lastingRule, 2_000)} in this session`;
-    this.#terminal.say(paint.dim(`  ${howToAnswer(question.answer)}${always}`));
+    const lines = [...asked, ...place, paint.dim(`  ${howToAnswer(question.answer)}${always}`)];
+    this.#keep([
+      ...this.#questions,
+      { ...question, lines, ...(lastingRule === undefined ? {} : { lastingRule }) },
+    ]);
+  }
+
+  /** chat-talk-2. */
+  #keep(questions: Question[]): void {
+    const [before] = this.#questions;
+    this.#questions = questions;
+    const [first] = questions;
+    if (first === undefined || first.id === before?.id || this.#io.isJson) return;
+    for (const line of first.lines) this.#terminal.say(line);
   }
 
   /** chat-talk-2. @returns whether it was one. */
   #answer(line: string, question: Question): boolean {
-    const { lastingRule, ...asked } = question;
+    const { lastingRule } = question;
     const isText = question.answer === "any" && !/^["{[\d]/.test(line);
     const isAlways = lastingRule !== undefined && /^\s*(a|always)\s*$/i.test(line);
     const text = isAlways ? ALWAYS : isText ? JSON.stringify(said(line)) : line;
-    const meaning = readTypedLine(text, { ...asked, type: "input" });
+    const meaning = readTypedLine(text, { ...question, type: "input" });
     if (meaning.type === "signal" && questionOf(meaning.signal.name) === question.id) {
-      this.#questions = this.#questions.filter(({ id }) => id !== question.id);
+      this.#keep(this.#questions.filter(({ id }) => id !== question.id));
       this.#send({ type: "answer", question: question.id, payload: meaning.signal.payload });
       return true;
     }
@@ -268,6 +294,8 @@ export class ChatTalk implements DriveChat, LiveView {
     this.#sending = this.#sending.then(async () => {
       const receipt = await this.#tryToSend(message, dedupKey);
       if (receipt.status === "refused") this.#warn(`it was not sent: ${receipt.reason}`);
+      else if (message.type === "signal" && message.receipt !== undefined)
+        this.#terminal.say(this.#io.notes.paint.dim(`  ${message.receipt}`));
       if (receipt.status === "duplicate" && message.type === "answer")
         this.#warn("that question already has an answer, which is kept");
     });
@@ -294,8 +322,19 @@ export class ChatTalk implements DriveChat, LiveView {
 }
 
 type Message =
-  | { readonly type: "signal"; readonly name: string; readonly payload: unknown }
+  | {
+      readonly type: "signal";
+      readonly name: string;
+      readonly payload: unknown;
+      /** Shown once the message is stored. */
+      readonly receipt?: string;
+    }
   | { readonly type: "answer"; readonly question: number; readonly payload: unknown };
+
+/** The text of `/queue TEXT`. */
+function queuedText(line: string): string | undefined {
+  return /^\/queue\s+(\S[^]*)$/.exec(line)?.[1];
+}
 
 /** `//x` says `/x`. */
 function said(line: string): string {

@@ -4,7 +4,7 @@
 //   chat-view-2. Text of a sub-agent inside of an external program is a note, and no answer.
 
 import type { TraceEvent } from "@holdfast/core";
-import { planOf, stepText, subAgentCallOf } from "@holdfast/proto/view";
+import { deliveryOf, planOf, stepText, subAgentCallOf } from "@holdfast/proto/view";
 import type { Io } from "../frame/command.ts";
 import { jsonLine, plainLine, plainPiece } from "../frame/plain-text.ts";
 import { eventLine, isSteerReceipt } from "../view/event-line.ts";
@@ -71,6 +71,8 @@ export class ChatView {
       for (const { name, input } of toolCalls)
         this.#say(paint.dim(`${by}${symbols.begin} ${plainLine(name, LINE_CHARS)}  ${argumentOf(input)}`));
     }
+    const delivery = role === "user" ? deliveryOf(content) : undefined;
+    if (delivery !== undefined) this.#say(paint.dim(`  ${symbols.done} ${DELIVERED[delivery]}`));
     const plan = planOf(role, content);
     for (const step of plan ?? []) this.#say(paint.dim(`  ${by}${plainLine(stepText(step), LINE_CHARS)}`));
     if (role !== "tool") return;
@@ -86,6 +88,12 @@ export class ChatView {
     this.#terminal.say(line);
   }
 }
+
+/** The receipts of messages that were sent while the agent worked. */
+const DELIVERED = {
+  steer: "your message reached the agent in the middle of its work",
+  queue: "your message waited for the answer, and is the request now",
+} as const;
 
 interface Reply {
   readonly text: string;

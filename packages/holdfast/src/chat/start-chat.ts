@@ -20,8 +20,10 @@ import { findDatabase, type Database } from "../place/project.ts";
 import { drive, type DriveOptions } from "../run/drive/drive.ts";
 import { EXTERNAL } from "../agents/external-agent-names.ts";
 import { noteSharedFolder } from "../agents/workspaces/shared-folder.ts";
+import { noteUncommitted } from "../agents/workspaces/uncommitted-work.ts";
 import { loadAgent } from "../run/load-agent.ts";
-import { agentOf } from "../run/recorded-agent.ts";
+import { externalOptions, refuseProfile } from "../run/loading/external-input.ts";
+import { loadedAgentOf } from "../run/recorded-agent.ts";
 import { secretsFor } from "../secrets/agent-secrets.ts";
 import { ChatTalk } from "./chat-talk.ts";
 
@@ -40,15 +42,22 @@ export async function startChat(chat: Chat, args: Arguments, io: Io): Promise<nu
   const given = findDatabase(args, io);
   const database = wanted === undefined ? given : await placeOfExact(given, wanted);
   const found = wanted === undefined ? undefined : await sessionOf(wanted, database, path === undefined);
-  const resumesAtReset = args.has("resume-at-reset");
+  const chosen = AT_START.filter((option) => args.has(option)).map((option) => `--${option}`);
   if (found !== undefined) {
-    if (resumesAtReset)
-      throw refuseAtReset("the conversation exists already, and keeps the agent of its start");
+    if (chosen.length > 0) throw refuseAtStart(chosen);
     return continueChat(found, database, chat, args, io);
   }
-  const { agent, file, record } = await loadAgent(path ?? "", { cwd: io.cwd, env: io.env, resumesAtReset });
-  if (resumesAtReset && record === undefined) throw refuseAtReset(`${agent.name} is no agent file`);
-  if (record === undefined && !file.startsWith(EXTERNAL))
+  const inWorktree = args.has("worktree");
+  const { agent, file, record } = await loadAgent(path ?? "", {
+    cwd: io.cwd,
+    env: io.env,
+    resumesAtReset: args.has("resume-at-reset"),
+    inWorktree,
+    profile: args.text("profile"),
+  });
+  const isExternal = file.startsWith(EXTERNAL);
+  if (args.has("profile") && !isExternal) refuseProfile(agent.name);
+  if (record === undefined && !isExternal)
     throw new UsageError(`"${agent.name}" is an agent of code, and a chat needs an agent file`, {
       at: file,
       expected: "an agent file; `holdfast agents list` shows all",
@@ -62,17 +71,20 @@ export async function startChat(chat: Chat, args: Arguments, io: Io): Promise<nu
     });
   const sessionId = wanted ?? mintId("ses", Date.now(), randomU32);
   const inputOf = (said: string): unknown =>
-    record?.isConversation === true ? said : { text: said, conversation: true };
+    record?.isConversation === true
+      ? said
+      : { text: said, conversation: true, ...(isExternal ? externalOptions(args) : {}) };
   if (text !== undefined) await checkText(agent, inputOf(text));
   const secrets = await secretsFor({ agents: [agent] }, args, io);
-  const talk = new ChatTalk(io, sessionId, undefined);
+  const talk = new ChatTalk(io, sessionId, text === undefined ? undefined : []);
   const said = text ?? (await talk.first());
   if (said === undefined) {
     await talk.close();
     return 0;
   }
   const input = inputOf(said);
-  await noteSharedFolder({ sessionId, file, record, place: database }, io);
+  if (isExternal ? inWorktree : record?.workspace === "worktree") await noteUncommitted(io);
+  else await noteSharedFolder({ sessionId, file, record, place: database }, io);
   const limits = { ...(record === undefined ? {} : budgetOf(record)), ...chat.limits };
   return drive(
     {
@@ -91,11 +103,14 @@ export async function startChat(chat: Chat, args: Arguments, io: Io): Promise<nu
   );
 }
 
-function refuseAtReset(message: string): UsageError {
-  return new UsageError(message, {
-    at: "--resume-at-reset",
-    expected: "a new conversation of an agent file",
-    fix: "leave --resume-at-reset out, or start another conversation",
+/** Options that only a new conversation has. */
+const AT_START = ["resume-at-reset", "worktree", "profile"] as const;
+
+function refuseAtStart(chosen: readonly string[]): UsageError {
+  return new UsageError("the conversation exists already, and keeps the agent of its start", {
+    at: chosen.join(", "),
+    expected: "a new conversation",
+    fix: `leave ${chosen.join(", ")} out, or start another conversation`,
   });
 }
 
@@ -113,7 +128,10 @@ async function continueChat(
     });
   if (path !== undefined) await checkName(path, session, io);
   const isElsewhere = database.coordinator !== undefined && ref.file === undefined;
-  const agent = isElsewhere ? undefined : await agentOf(session, database, args, io);
+  const loaded = isElsewhere ? undefined : await loadedAgentOf(session, database, args, io);
+  const agent = loaded?.agent;
+  if (loaded !== undefined)
+    await noteSharedFolder({ record: undefined, ...loaded, sessionId, place: database }, io);
   const secrets = agent === undefined ? undefined : await secretsFor({ agents: [agent] }, args, io);
   await showRecent(session, database, io);
   const talk = new ChatTalk(io, sessionId, text === undefined ? [] : [text]);

@@ -4,7 +4,7 @@ import type { Command } from "../frame/command.ts";
 
 /** The options of each action. */
 const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
-  list: ["trust", "pushed"],
+  list: ["trust", "pushed", "tag"],
   show: ["trust"],
   check: [],
   new: ["user"],
@@ -24,7 +24,7 @@ export const agents: Command = {
   name: "agents",
   summary: "List, check and write agent files",
   usage:
-    "agents list [--trust | --pushed] | agents show NAME|PATH [--trust] | agents check [NAME|PATH...] | agents new NAME [--user] | agents import FILE [--user] | agents trust [PATH] [--remove] | " +
+    "agents list [--trust | --pushed] [--tag TAG,...] | agents show NAME|PATH [--trust] | agents check [NAME|PATH...] | agents new NAME [--user] | agents import FILE [--user] | agents trust [PATH] [--remove] | " +
     "agents push NAME|PATH... [--tag TAG] | agents history NAME | agents rollback NAME [VERSION|TAG] | agents tag NAME TAG [VERSION] | agents " +
     "activate NAME | agents deactivate NAME | agents install NAME --registry FILE|URL [--key VARIABLE]... [--yes] | agents uninstall NAME",
   description:
@@ -37,8 +37,11 @@ export const agents: Command = {
   options: {
     trust: { help: "also load the files of this project when you have not trusted it, for this call" },
     user: { help: "write the file into your home folder, for all projects" },
-    pushed: { help: "list the agent files at the coordinator", excludes: ["trust"] },
-    tag: { help: "the tag that the pushed versions get", value: "TAG" },
+    pushed: { help: "list the agent files at the coordinator", excludes: ["trust", "tag"] },
+    tag: {
+      help: "push: the tag that the pushed versions get; list: only agents with all of these tags (a,b)",
+      value: "TAG",
+    },
     registry: { help: "install: the registry, a file or an address", value: "FILE|URL" },
     key: { help: "install: a variable with a key that the program gets", value: "VARIABLE", repeats: true },
     yes: { help: "install: do not ask", short: "y" },
@@ -52,6 +55,10 @@ export const agents: Command = {
     [
       "agents import agents/report",
       "writes the agent of a file of another tool, or of a folder, in our own form",
+    ],
+    [
+      "agents import agent.yaml",
+      "the agents of a file of Docker Agent, opencode.json or a managed agent of Anthropic",
     ],
     ["agents push reviewer --tag stable", "a new version at the coordinator, for its runners"],
     ["agents history reviewer", "its versions at the coordinator"],

@@ -7,7 +7,7 @@ export const fork: Command = {
   name: "fork",
   summary: "Make a session that begins as another one did, up to a point, and then continues independently",
   usage:
-    "fork ID [--at N] [--input JSON|@file|-] [--tasks rerun|cancel] [--session NEW] [--run | --agent AGENT]",
+    "fork ID [--at N] [--input JSON|@file|-] [--tasks rerun|cancel] [--session NEW] [--run | --agent AGENT [--worktree] [--profile NAME]]",
   description:
     "Use a fork to continue after a failure, or to try something else from a point of a session. State, journal and conversation up " +
     "to the point are copied; signals, children and spend are not. The other session does not change, whether or not it has ended. " +
@@ -27,6 +27,11 @@ export const fork: Command = {
       help: "let another agent go on with the conversation: an external agent, an agent file, or a file of code",
       value: "AGENT",
       excludes: ["at", "tasks"],
+    },
+    worktree: { help: "with --agent: the other agent works in a git worktree of its own" },
+    profile: {
+      help: "with --agent, for external agents: a profile of ~/.holdfast/profiles, or of .holdfast/profiles of the project",
+      value: "NAME",
     },
   },
   examples: [
@@ -50,6 +55,13 @@ export const fork: Command = {
       const wish = { id, to, request: input.input, sessionId: wanted.sessionId };
       return handOver(wish, await findPlace(findDatabase(args, io), args, io), args, io);
     }
+    const ofHandOver = ["worktree", "profile"]
+      .filter((option) => args.has(option))
+      .map((name) => `--${name}`);
+    if (ofHandOver.length > 0)
+      throw refuse(`${ofHandOver.join(" and ")}: for a hand-over to another agent`, fork.usage, {
+        fix: "name the agent with --agent; a fork keeps the agent and the workspace of its session",
+      });
     const { agentOf } = await import("../run/recorded-agent.ts");
     const { createRuntime } = await import("@holdfast/runtime");
     const database = await findPlace(findDatabase(args, io), args, io);

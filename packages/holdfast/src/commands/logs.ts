@@ -33,11 +33,16 @@ export const logs: Command = {
     const { showRawLines } = await import("../ask/show-raw-lines.ts");
     const { watchElsewhere } = await import("../view/moved-session.ts");
     const { noteUnstored } = await import("../view/describe-session.ts");
-    return withReaderOfMeant(findDatabase(args, io), args, logs.usage, async (found, reader) => {
+    const { AnswerPrincipals } = await import("../principals/answer-principals.ts");
+    const database = findDatabase(args, io);
+    return withReaderOfMeant(database, args, logs.usage, async (found, reader) => {
       noteUnstored(found, io);
       const { sessionId } = found;
       if (args.has("raw")) return showRawLines(reader, sessionId, args.has("follow"), io);
-      const tail = new JournalTail(reader, sessionId);
+      // A coordinator's audit is for its admins.
+      const principals = database.coordinator === undefined ? new AnswerPrincipals(reader) : undefined;
+      const principalOf = principals && ((signalId: string) => principals.of(signalId));
+      const tail = new JournalTail(reader, sessionId, 0, principalOf);
       const now = Date.now();
       let at = "";
       let isEndShown = false;

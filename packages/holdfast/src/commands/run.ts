@@ -21,7 +21,13 @@ import {
   type Io,
 } from "../frame/command.ts";
 import { quoted } from "../frame/plain-text.ts";
-import { askedWorkspace, externalOptions, profileIn, withOptions } from "../run/loading/external-input.ts";
+import {
+  askedWorkspace,
+  externalOptions,
+  profileIn,
+  refuseProfile,
+  withOptions,
+} from "../run/loading/external-input.ts";
 import type { Database } from "../place/project.ts";
 import { randomU32 } from "../frame/random.ts";
 
@@ -175,10 +181,7 @@ export const run: Command = {
       onSlow: () => io.note(`${path} is still being loaded`),
     });
     const isExternal = file.startsWith("external:");
-    if (args.has("profile") && !isExternal)
-      throw refuse("--profile: for external agents, and this is none", run.usage, {
-        fix: "give the fields of the profile in the agent file",
-      });
+    if (args.has("profile") && !isExternal) refuseProfile(agent.name);
     const input = isExternal ? withOptions(plainInput, externalOptions(args)) : plainInput;
     for (const note of notes) io.note(`${io.notes.symbols.warn} ${note}`);
     if (text !== undefined && record === undefined && agent.input === undefined)

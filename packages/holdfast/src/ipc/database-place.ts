@@ -9,6 +9,7 @@ import { ConflictError, encodeJson, HoldfastError, validate, type AgentTracer } 
 import type { Agent, Runtime, SecretSource } from "@holdfast/runtime";
 import type { Io } from "../frame/command.ts";
 import { acrossOwners } from "../place/across-owners.ts";
+import { recordingAnswers } from "../principals/answer-principals.ts";
 import type { Database } from "../place/project.ts";
 import { everyAgent } from "../run/agent-tree.ts";
 import { keepRuntime } from "../run/keep-runtime.ts";
@@ -46,7 +47,7 @@ export async function runOverDatabase(runner: DatabaseRunner, io: Io): Promise<I
       database,
       owner,
       runtime: {
-        storage,
+        storage: recordingAnswers(storage),
         agents: code.agents,
         tasks: code.tasks,
         secrets,

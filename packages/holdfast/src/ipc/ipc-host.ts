@@ -22,6 +22,7 @@ import {
 import { findPayloadProblem, jsonSyntaxProblem } from "@holdfast/core/internal";
 import { definedOf } from "../frame/command-error.ts";
 import { randomU32 } from "../frame/random.ts";
+import { questionFor } from "./ipc-answer.ts";
 import { sessionJson } from "../view/session-json.ts";
 import { ipcError } from "./ipc-error.ts";
 import { ipcLines, type IpcLine } from "./ipc-lines.ts";
@@ -245,7 +246,7 @@ export class IpcHost implements IpcPlaceHost {
     const { sessionId } = request;
     const signalId = mintId("sig", Date.now(), randomU32);
     return this.#there(async ({ requests, reader }) => {
-      const { dedupKey, question } = { dedupKey: undefined, question: undefined, ...request };
+      const { dedupKey } = { dedupKey: undefined, ...request };
       const receipt =
         request.type === "signal"
           ? await requests.signal(sessionId, request.name, request.payload, {
@@ -254,7 +255,7 @@ export class IpcHost implements IpcPlaceHost {
             })
           : await requests.answer(sessionId, request.answer, {
               signalId,
-              ...(question === undefined ? {} : { question }),
+              ...(await questionFor(request, reader)),
             });
       if (receipt.status !== "refused") return receipt;
       const session = await reader.session(sessionId);

@@ -70,7 +70,7 @@ const REQUESTS = {
   answer: request("answer", {
     sessionId,
     answer: json,
-    question: count.optional().describe("The number of the question; the oldest open one by default."),
+    question: count.optional().describe("The number of the question; the only open one by default."),
   }).describe("Answer a question. The first answer counts."),
   cancel: request("cancel", {
     sessionId,

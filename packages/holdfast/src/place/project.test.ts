@@ -14,6 +14,10 @@ describe("the project", () => {
   const make = (path: string) => mkdirSync(join(root, path), { recursive: true });
   const find = (cwd: string, words: string[] = [], env: Record<string, string> = {}) =>
     findDatabase(parseArguments(words, COMMON_OPTIONS, ""), { cwd: join(root, cwd), env });
+  const makeRepository = (folder: string) => {
+    mkdirSync(join(root, folder, ".git"), { recursive: true });
+    writeFileSync(join(root, folder, ".git/HEAD"), "ref: refs/heads/main\n");
+  };
   const configureUser = (folder: string, text: string) => {
     make(`${folder}/holdfast`);
     writeFileSync(join(root, folder, "holdfast/config.json"), text);
@@ -25,22 +29,28 @@ describe("the project", () => {
 
   test("the project is the nearest folder upward with .holdfast, before the root of a git repository", () => {
     make(".holdfast");
-    make("repo/.git");
+    makeRepository("repo");
     make("repo/a/b");
     expect(findProject({ cwd: join(root, "repo/a/b"), env: {} })).toBe(root);
   });
 
   test("the project is the root of the git repository, or else this folder", () => {
-    make("repo/.git");
+    makeRepository("repo");
     make("repo/a/b");
     make("plain/c");
     expect(findProject({ cwd: join(root, "repo/a/b"), env: {} })).toBe(join(root, "repo"));
     expect(findProject({ cwd: join(root, "plain/c"), env: {} })).toBe(join(root, "plain/c"));
   });
 
+  test("an empty .git, as a sandbox leaves it, is no repository", () => {
+    make(".git");
+    make("repo");
+    expect(findProject({ cwd: join(root, "repo"), env: {} })).toBe(join(root, "repo"));
+  });
+
   test("the home folder with .holdfast is the project only outside of a git repository", () => {
     mkdirSync(join(root, "home/.holdfast"), { recursive: true });
-    mkdirSync(join(root, "home/repo/.git"), { recursive: true });
+    makeRepository("home/repo");
     mkdirSync(join(root, "home/plain"));
     const env = { HOME: join(root, "home") };
     expect(findProject({ cwd: join(root, "home/repo"), env })).toBe(join(root, "home/repo"));

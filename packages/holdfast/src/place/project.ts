@@ -168,7 +168,7 @@ export function configFiles(
 
 export function findProject({ cwd, env }: Pick<Io, "cwd" | "env">): string {
   const marked = nearest(cwd, (folder) => isFolder(join(folder, FOLDER)));
-  const repository = nearest(cwd, (folder) => existsSync(join(folder, ".git")));
+  const repository = nearest(cwd, (folder) => isRepository(join(folder, ".git")));
   // The home folder has agents of the user in `.holdfast`, and is not the project of every repository below it.
   const isBelowHome = marked === env["HOME"] && repository?.startsWith(`${marked}${sep}`) === true;
   return (isBelowHome ? repository : (marked ?? repository)) ?? cwd;
@@ -193,6 +193,11 @@ export function makeProjectFolder({ origin, projectFolder }: Database): void {
   } catch {
     // Making the database reports the problem later.
   }
+}
+
+/** A sandbox, such as that of Codex, leaves an empty folder in this place, also in folders that many projects share. */
+function isRepository(git: string): boolean {
+  return existsSync(join(git, "HEAD")) || (existsSync(git) && !isFolder(git));
 }
 
 function nearest(from: string, matches: (folder: string) => boolean): string | undefined {

@@ -224,10 +224,10 @@ function refuseWrongFile(file: string, path: string): void {
   }
   const extension = extname(file);
   if (!EXTENSIONS.includes(extension)) {
-    const got = extension === "" ? "no extension" : extension;
     throw invalid(`${path} is not a kind of file that can be run`, file, {
-      got,
+      got: extension === "" ? "no extension" : extension,
       expected: EXTENSIONS.slice(0, 4).join(", "),
+      fix: "name another file; `holdfast agents import` reads agent.yaml of Docker, opencode.json and managed agents",
     });
   }
 }

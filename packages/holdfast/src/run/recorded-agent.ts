@@ -6,7 +6,7 @@ import { refuse, takeNothing, takeOnly } from "../frame/arguments.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { walkUp } from "../view/session-tree.ts";
 import { findUnfinished, withReader, withReaderOf } from "../place/find-session.ts";
-import { loadAgent } from "./load-agent.ts";
+import { loadAgent, type LoadedAgent } from "./load-agent.ts";
 import { recordedSecrets } from "./loading/recorded-secrets.ts";
 import type { Database } from "../place/project.ts";
 
@@ -32,17 +32,27 @@ export async function sessionOf(args: Arguments, database: Database, usage: stri
  * session that asked for it.
  */
 export async function agentOf(session: Session, database: Database, args: Arguments, io: Io): Promise<Agent> {
+  return (await loadedAgentOf(session, database, args, io)).agent;
+}
+
+/** The same agent with the record of its agent file. */
+export async function loadedAgentOf(
+  session: Session,
+  database: Database,
+  args: Arguments,
+  io: Io,
+): Promise<LoadedAgent> {
   const { name, version } = session.agent;
   const file = args.text("agent") ?? session.agent.file ?? (await fileAbove(session, database));
-  const { agent } = await loadAgent(file ?? refuseWithoutFile(session), {
+  const loaded = await loadAgent(file ?? refuseWithoutFile(session), {
     cwd: io.cwd,
     env: io.env,
     name,
     recordedSecrets: () => withReader(database, (reader) => recordedSecrets(session, reader)),
     onSlow: () => io.note("the agent is still loading"),
   });
-  reportVersion(agent.version, version, io);
-  return agent;
+  reportVersion(loaded.agent.version, version, io);
+  return loaded;
 }
 
 /** A child's agent comes with its parent's. */

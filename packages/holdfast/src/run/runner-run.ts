@@ -12,7 +12,9 @@ import {
 } from "@holdfast/runtime";
 import { makePrivateFolder } from "@holdfast/runtime/internal";
 import { MAX_RUNS, startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "@holdfast/runner";
+import { hostname } from "node:os";
 import { join, resolve } from "node:path";
+import type { AgentSearch } from "../agents/agent-places.ts";
 import { checkRunnerExecutor, listRunnerExecutors, RunnerExecutors } from "../executors/runner-executors.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
 import { checkedUrl, checkToken, URL_DEFAULT } from "../place/coordinator-access.ts";
@@ -178,12 +180,15 @@ export async function runnerOptions(
   const { policy } = policyFile;
   const imported = supervised === undefined ? () => [] : watchImports();
   const servesOthers = supervised === undefined; // The local stack serves the person who started it.
+  const stage = findStage(io);
+  const labels = { ...(stage === undefined ? {} : { env: stage }), ...readLabels(args, "label") };
+  const offered = { ...alwaysSet(args), project_dir: workspace, ...labels };
   const code = await loadCode(args, io, workspace, policyFile, executors, {
     servesOthers,
+    labels: offered,
     imported: () => supervised?.report({ type: "files", files: [...settings, ...imported()] }),
   });
   const { agents, tasks } = code;
-  const stage = findStage(io);
   const wanted = numberOf(args, "max-runs", 1);
   const { concurrency = Infinity } = policy;
   const maxRuns = concurrency === Infinity ? wanted : Math.min(wanted ?? MAX_RUNS, concurrency);
@@ -215,9 +220,14 @@ export async function runnerOptions(
     agents,
     tasks,
     secrets,
-    labels: { ...(stage === undefined ? {} : { env: stage }), ...readLabels(args, "label") },
+    labels,
     insecure: args.has("insecure"),
-    ...(await catalogueOf(policy, { cwd: workspace, env: io.env, servesOthers }, secrets.values(), io)),
+    ...(await catalogueOf(
+      policy,
+      { cwd: workspace, env: io.env, servesOthers, labels: offered },
+      secrets.values(),
+      io,
+    )),
     ...(name === undefined ? {} : { name }),
     ...(token === undefined ? {} : { token }),
     ...(maxRuns === undefined ? {} : { maxRuns }),
@@ -226,6 +236,12 @@ export async function runnerOptions(
     ...(renewMs === undefined ? {} : { renewMs }),
     ...(pollTimeoutMs === undefined ? {} : { pollTimeoutMs }),
   };
+}
+
+/** The labels that each runner has at its coordinator. */
+function alwaysSet(args: Arguments): Readonly<Record<string, string>> {
+  const name = args.text("name");
+  return { hostname: hostname(), machine: hostname(), ...(name === undefined ? {} : { runner: name }) };
 }
 
 /** The agents and tasks of a runner. */
@@ -248,12 +264,12 @@ export async function loadCode(
   { policy, executorsFolder }: FoundPolicy,
   executors: RunnerExecutors,
   {
-    servesOthers = false,
     imported,
-  }: { readonly servesOthers?: boolean; readonly imported?: () => void } = {},
+    ...served
+  }: Pick<AgentSearch, "servesOthers" | "labels"> & { readonly imported?: () => void } = {},
 ): Promise<RunnerCode> {
   const { cwd, env } = io;
-  const search = { cwd, env, servesOthers, onSlow: () => io.note("a file is still loading") };
+  const search = { cwd, env, ...served, onSlow: () => io.note("a file is still loading") };
   const files = new Map<Agent, string>();
   const tasks: TaskDefinition[] = [];
   try {

@@ -1,6 +1,13 @@
 // `holdfast script list`, `show` and `history`.
 
-import { contentOfVersion, findScripts, parametersOf, usageOf, type Script } from "@holdfast/agents";
+import {
+  contentOfVersion,
+  findScripts,
+  parametersOf,
+  unmetDemands,
+  usageOf,
+  type Script,
+} from "@holdfast/agents";
 import { NotFoundError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
 import type { Io } from "../frame/command.ts";
@@ -56,6 +63,7 @@ export function showScript(name: string, io: Io): number {
           ["version", current ?? "none"],
           ["effect", manifest.effect],
           ["limits", `${manifest.timeoutMs} ms, ${manifest.outputBytes} bytes of output`],
+          ["demands", unmetDemands(manifest.demands, {}).join(", ") || "none"],
           ["runs with", manifest.interpreter.join(" ")],
           ...(files.length === 0 ? [] : [["files", files.join(", ")]]),
         ];

@@ -19,12 +19,19 @@ afterAll(async () => {
 });
 
 describe("questions", () => {
-  test("that were answered are asked no more, and an answer that names none is for the next one", async () => {
+  test("an answer that names none of several questions is refused, and one that is left alone gets it", async () => {
     await fleet.storage.commit([asking("ses_two", 0, 1)], Date.now());
     const session = client.sessions.get("ses_two");
     const names = async () => (await session.status()).questions.map(({ name }) => name);
     expect(await names()).toEqual(["answer:0", "answer:1"]);
-    await session.answer("first");
+    const error = await refusalOf(() => session.answer("which?"));
+    expect(error).toMatchObject({
+      code: "usage",
+      at: "question",
+      fix: "holdfast approve ses_two 0 or holdfast approve ses_two 1",
+    });
+    expect(await fleet.storage.reader.pendingSignals("ses_two")).toEqual([]);
+    await session.answer("first", { question: "answer:0" });
     expect(await names()).toEqual(["answer:1"]);
     for await (const event of session.events()) {
       expect(event).toMatchObject({ status: { questions: [{ name: "answer:1" }] } });

@@ -31,6 +31,7 @@ import type { Agent } from "@holdfast/runtime";
 import { CoordinatorConnection } from "@holdfast/storage/remote";
 import { budgetMessage } from "./budget-message.ts";
 import { checkClientOptions, checkOptions, checkText, nameOfAgent } from "./client-arguments.ts";
+import { onlyQuestionName } from "./only-question.ts";
 
 export interface ClientOptions {
   /** The URL of the coordinator, such as `http://127.0.0.1:8765`. */
@@ -94,7 +95,7 @@ export interface RemoteSession<Output = unknown> {
     payload?: unknown,
     options?: { readonly dedupKey?: string },
   ): Promise<"stored" | "duplicate">;
-  /** Answer a question: the oldest open one, or the one of this name. */
+  /** Answer a question: the only open one, or the one of this name. @throws UsageError when several are open and none is named. */
   answer(answer: unknown, options?: { readonly question?: string }): Promise<void>;
   cancel(options?: {
     readonly hard?: boolean;
@@ -197,7 +198,7 @@ export function createClient(settings: ClientOptions): HoldfastClient {
       const { question } = options;
       const bytes = bytesOf(answer, "the answer") ?? encoder.encode("null");
       // The question that is meant is named before it is sent: sent again it must not answer the next one.
-      const name = question ?? statusOf(await ask(() => service.get({ sessionId }))).questions[0]?.name;
+      const name = question ?? onlyQuestionName(statusOf(await ask(() => service.get({ sessionId }))));
       await ask(() =>
         service.answer({ sessionId, answer: bytes, ...(name === undefined ? {} : { question: name }) }),
       );

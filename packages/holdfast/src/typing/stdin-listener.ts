@@ -1,5 +1,7 @@
 // Standard input while a session runs: lines are signals, and on a terminal also answers to questions.
 //
+// A line answers the question that this terminal has shown last (`ShownQuestions`), which may be one of a child. It never answers another one.
+//
 // The end of the input ends nothing: the terminal may be gone, the session is not.
 
 import {
@@ -13,8 +15,12 @@ import {
 import type { Runtime } from "@holdfast/runtime";
 import type { Io } from "../frame/command.ts";
 import { openQuestions } from "../view/describe-session.ts";
-import { stdinSignals } from "@holdfast/runtime";
+import { stdinSignals, type LineMeaning } from "@holdfast/runtime";
 import { questionOf, readTypedLine } from "../view/typed-answer.ts";
+import { plainLine } from "../frame/plain-text.ts";
+import type { ShownQuestion, ShownQuestions } from "./shown-questions.ts";
+
+const TEXT_CHARS = 200;
 
 /** The target of typed signals, which changes when the storage is opened again. */
 export interface SignalTarget {
@@ -25,12 +31,18 @@ export interface SignalTarget {
 export class StdinListener {
   readonly #sessionId: string;
   readonly #io: Io;
+  readonly #questions: ShownQuestions | undefined;
+  /** The session of the question that the last line answers. */
+  #asker: string;
   #target = Promise.withResolvers<SignalTarget>();
   #reading: { close(): Promise<void> } | undefined;
 
-  constructor(sessionId: string, io: Io) {
+  /** @param questions those that a person who types has seen; `undefined` where no person types. */
+  constructor(sessionId: string, io: Io, questions?: ShownQuestions) {
     this.#sessionId = sessionId;
+    this.#asker = sessionId;
     this.#io = io;
+    this.#questions = questions;
   }
 
   /** The session is there. From the first time on lines are read. */
@@ -49,29 +61,48 @@ export class StdinListener {
   }
 
   #open(): Promise<{ close(): Promise<void> }> {
-    const { stdin } = this.#io;
-    const isTyped = stdin.isTTY === true;
     return stdinSignals({
-      input: stdin,
+      input: this.#io.stdin,
       sessionId: this.#sessionId,
-      interpret: async (line) => readTypedLine(line, isTyped ? await this.#oldestQuestion() : undefined),
+      interpret: (line) => this.#meaning(line),
       onRefused: (reason) => this.#warn(reason),
       onReceipt: ({ name }, receipt) => {
         if (receipt.status === "refused") this.#warn(`signal "${name}" was refused: ${receipt.reason}`);
         if (receipt.status === "duplicate") this.#warn("that question already has an answer");
-        if (receipt.status === "stored") void this.#sayIfUnawaited(name).catch(() => {});
+        const question = questionOf(name);
+        if (question !== undefined && receipt.status !== "refused")
+          this.#questions?.end(this.#asker, question);
+        else if (receipt.status === "stored") void this.#sayIfUnawaited(name).catch(() => {});
       },
     }).open((signal) => this.#send(signal));
   }
 
-  async #oldestQuestion() {
-    const session = await this.#session();
-    return session === undefined ? undefined : openQuestions(session)[0];
+  async #meaning(line: string): Promise<LineMeaning> {
+    const shown = this.#questions?.last;
+    const meaning = readTypedLine(line, shown?.wait);
+    if (this.#questions === undefined || meaning.type !== "signal") return meaning;
+    const { name } = meaning.signal;
+    if (shown !== undefined && questionOf(name) !== undefined) {
+      this.#asker = shown.sessionId;
+      if (await this.#isOpen(shown)) return meaning;
+      this.#questions.end(shown.sessionId, shown.wait.id);
+      const prompt = plainLine(shown.wait.prompt, TEXT_CHARS);
+      return { type: "refused", reason: `nobody waits for an answer any more: ${prompt}` };
+    }
+    const isText = shown === undefined && name === "input" && !line.trimStart().startsWith("{");
+    if (isText && openQuestions((await this.#session()) ?? { waits: [] }).length > 0)
+      return { type: "refused", reason: "the session has just asked a question: read it, and type again" };
+    return meaning;
   }
 
-  async #session(): Promise<Session | undefined> {
+  async #isOpen({ sessionId, wait }: ShownQuestion): Promise<boolean> {
+    const session = await this.#session(sessionId);
+    return session !== undefined && openQuestions(session).some(({ id }) => id === wait.id);
+  }
+
+  async #session(sessionId = this.#sessionId): Promise<Session | undefined> {
     const { storage } = await this.#target.promise;
-    return storage.reader.session(this.#sessionId).catch(() => undefined);
+    return storage.reader.session(sessionId).catch(() => undefined);
   }
 
   /** A note for a person who types a line: the session does not wait for it. */
@@ -96,7 +127,7 @@ export class StdinListener {
     const { runtime } = await this.#target.promise;
     try {
       const question = questionOf(name);
-      if (question !== undefined) return await runtime.answer(sessionId, payload, { question });
+      if (question !== undefined) return await runtime.answer(this.#asker, payload, { question });
       return await runtime.signal(sessionId, name, payload, dedupKey === undefined ? {} : { dedupKey });
     } catch (error) {
       return { status: "refused", reason: toError(error).message };

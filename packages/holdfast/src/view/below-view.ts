@@ -6,10 +6,11 @@
 
 import { isEnded, type Session, type StorageReader, type TraceEvent } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
-import { answerCommands, openQuestions, statusText } from "./describe-session.ts";
+import { answerCommands, openQuestions, statusText, type QuestionWait } from "./describe-session.ts";
 import { readBelow, walk } from "./session-tree.ts";
 import { pauseAdvice } from "./pause-advice.ts";
 import { plainLine } from "../frame/plain-text.ts";
+import { howToAnswer } from "./typed-answer.ts";
 
 const TEXT_CHARS = 200;
 
@@ -27,6 +28,10 @@ interface BelowViewParts {
   readonly isDurable: boolean;
   /** They are a coordinator's. */
   readonly isElsewhere: boolean;
+  /** Receives each question that was shown to a person who types. */
+  readonly questions?: {
+    show(question: { readonly sessionId: string; readonly wait: QuestionWait }): void;
+  };
 }
 
 export class BelowView {
@@ -58,21 +63,28 @@ export class BelowView {
         paint.yellow(`${symbols.warn} ${who} is ${statusText(session)}: ${paused.why}`),
         paused.commands,
       );
-    for (const question of openQuestions(session))
-      this.#say(
-        `${paint.bold(symbols.ask)} ${who} asks: ${plainLine(question.prompt, TEXT_CHARS)}`,
-        answerCommands(session.sessionId, question, io),
-        question.id,
-      );
+    for (const wait of openQuestions(session)) {
+      const line = `${paint.bold(symbols.ask)} ${who} asks: ${plainLine(wait.prompt, TEXT_CHARS)}`;
+      if (!this.#say(line, answerCommands(session.sessionId, wait, io), wait)) continue;
+      this.#parts.questions?.show({ sessionId: session.sessionId, wait });
+    }
   }
 
-  /** @param question the same words may be asked again. */
-  #say(line: string, commands: readonly string[], question?: number): void {
-    const { io, isDurable } = this.#parts;
-    const key = `${line} ${question}`;
-    if (this.#shown.has(key)) return;
+  /**
+   * @param question the same words may be asked again.
+   * @returns whether it was shown now.
+   */
+  #say(line: string, commands: readonly string[], question?: QuestionWait): boolean {
+    const { io, isDurable, questions } = this.#parts;
+    const { paint } = io.notes;
+    const key = `${line} ${question?.id}`;
+    if (this.#shown.has(key)) return false;
     this.#shown.add(key);
     io.note(line);
-    if (isDurable) io.note(io.notes.paint.dim(`  ${commands.join("   ")}`));
+    const canType = question !== undefined && questions !== undefined;
+    if (canType) io.note(paint.dim(`  ${howToAnswer(question.answer)}`));
+    const before = canType ? "or from another terminal: " : "";
+    if (isDurable) io.note(paint.dim(`  ${before}${commands.join("   ")}`));
+    return true;
   }
 }

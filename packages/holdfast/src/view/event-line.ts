@@ -1,7 +1,7 @@
 // A numbered event for people: one line, but for questions. Nothing for those that only replay needs.
 
 import type { Session, TokenUsage } from "@holdfast/core";
-import { planOf, stepText, subAgentCallOf } from "@holdfast/proto/view";
+import { deliveryOf, planOf, stepText, subAgentCallOf } from "@holdfast/proto/view";
 import type { Look } from "../frame/command.ts";
 import { amountText } from "./budget-text.ts";
 import { errorLine, moment, questionLines, signalText, statusText } from "./describe-session.ts";
@@ -58,7 +58,7 @@ export function eventLine(
         .join("\n");
     }
     case "signal_received":
-      return `${paint.cyan(symbols.arrived)} ${event.prompt === undefined ? name : "answered"}${valueOf(event.payload)}`;
+      return `${paint.cyan(symbols.arrived)} ${event.prompt === undefined ? name : "answered"}${valueOf(event.payload)}${principalText(event)}`;
     case "signal_ready":
       return `${paint.cyan(symbols.arrived)} ${name} has arrived`;
     case "take_signals": {
@@ -186,10 +186,12 @@ function taskName(
   return `${plainLine(kind ?? String(taskId), TEXT_CHARS)}${task === undefined ? "" : paint.dim(` #${task}`)}`;
 }
 
-/** The role of an entry, and with it the call that started a sub-agent whose entry it is. */
+/** The role of an entry, with its way to the agent, or with the call that started the sub-agent whose entry it is. */
 export function roleText(role: string, content: unknown): string {
   const call = subAgentCallOf(content);
-  return plainLine(call === undefined ? role : `${role} (sub-agent of ${call})`, ROLE_CHARS);
+  const delivery = deliveryOf(content);
+  const by = call === undefined ? delivery : `sub-agent of ${call}`;
+  return plainLine(by === undefined ? role : `${role} (${by})`, ROLE_CHARS);
 }
 
 /** An entry in one line: the steps of a plan, or the text of another entry. */
@@ -272,4 +274,9 @@ function usageText({ inputTokens, outputTokens, costMicroUsd }: TokenUsage): str
 
 function errorOf(event: JournalEvent): string {
   return errorLine(event.error);
+}
+
+/** The person who gave an answer, where that is known. */
+function principalText({ by }: JournalEvent): string {
+  return typeof by === "string" ? `  by ${plainLine(by, ROLE_CHARS)}` : "";
 }

@@ -14,14 +14,24 @@ export class JournalTail {
   readonly #reader: StorageReader;
   readonly #sessionId: string;
   readonly #events: EventReader;
+  readonly #principalOf: ((signalId: string) => Promise<string | undefined>) | undefined;
   #nextSeq: number;
   #nextEntry = 0;
 
-  /** @param fromSeq the position to begin at: the beginning of the journal, or a checkpoint. */
-  constructor(reader: StorageReader, sessionId: string, fromSeq = 0) {
+  /**
+   * @param fromSeq the position to begin at: the beginning of the journal, or a checkpoint.
+   * @param principalOf the person who gave an answer, by the id of its signal. Without it events do not say that.
+   */
+  constructor(
+    reader: StorageReader,
+    sessionId: string,
+    fromSeq = 0,
+    principalOf?: (signalId: string) => Promise<string | undefined>,
+  ) {
     this.#reader = reader;
     this.#sessionId = sessionId;
     this.#events = new EventReader(sessionId);
+    this.#principalOf = principalOf;
     this.#nextSeq = fromSeq;
   }
 
@@ -37,14 +47,20 @@ export class JournalTail {
       const records = await this.#reader.journal(this.#sessionId, this.#nextSeq, PAGE_RECORDS);
       const contents = await this.#contents(records);
       for (const record of records) {
-        const taken = onEvent(
-          this.#events.event(record as PlainRecord, decodeJson(record.payload), contents),
-        );
+        const event = this.#events.event(record as PlainRecord, decodeJson(record.payload), contents);
+        const by = await this.#by(record, event);
+        const taken = onEvent(by === undefined ? event : { ...event, by });
         if (taken !== undefined) await taken;
       }
       this.#nextSeq = (records.at(-1)?.seq ?? this.#nextSeq - 1) + 1;
       if (records.length < PAGE_RECORDS) return;
     }
+  }
+
+  /** The person who gave an answer to a question. */
+  async #by(record: JournalRecord, { prompt }: JournalEvent): Promise<string | undefined> {
+    if (record.type !== "signal_received" || prompt === undefined) return undefined;
+    return this.#principalOf?.(record.signalId);
   }
 
   /** The contents of the entries among these records: they stand beside the journal. */

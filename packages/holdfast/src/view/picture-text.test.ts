@@ -38,6 +38,7 @@ const shown = (session: Partial<Session>, picture: Partial<Picture> = {}): strin
       session: { ...SESSION, ...session },
       waits: [],
       questions: new Map(),
+      answers: [],
       resume: "holdfast resume s",
       elsewhere: undefined,
       starts: [],

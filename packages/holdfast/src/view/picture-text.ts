@@ -14,11 +14,18 @@ import {
 import { entryText, roleText } from "./event-line.ts";
 import { callbackRows, kinFacts, walk } from "./session-tree.ts";
 import { count, duration, jsonText, plain, plainLine, table } from "../frame/plain-text.ts";
-import { isUncertain, type EntryPicture, type Picture, type TaskPicture } from "./session-picture.ts";
+import {
+  isUncertain,
+  type AnswerPicture,
+  type EntryPicture,
+  type Picture,
+  type TaskPicture,
+} from "./session-picture.ts";
 
 /** The most tasks that are shown; `--json` has all. */
 const TASKS_SHOWN = 40;
 const ENTRIES_SHOWN = 20;
+const ANSWERS_SHOWN = 20;
 const CHILDREN_SHOWN = 200;
 const LABEL_CHARS = 14;
 const LINE_CHARS = 160;
@@ -45,6 +52,9 @@ export function pictureText(picture: Picture, look: Look, now: number): string {
       "",
       `${count(unread.length, "signal")} not taken yet: ${cut([...new Set(unread)].join(", "), look)}`,
     );
+  lines.push(
+    ...section("Answers", picture.answers, ANSWERS_SHOWN, (shown) => answerLines(shown, look), look),
+  );
   const others = tasks.filter((task) => !isUncertain(task));
   lines.push(...section("Tasks", others, TASKS_SHOWN, (shown) => taskLines(shown, look), look));
   const entryLine = ({ role, content }: EntryPicture): string => {
@@ -53,6 +63,13 @@ export function pictureText(picture: Picture, look: Look, now: number): string {
   const current = withoutReplacedPlans(entries);
   lines.push(...section("Conversation", current, ENTRIES_SHOWN, (shown) => shown.map(entryLine), look));
   return lines.join("\n");
+}
+
+function answerLines(answers: readonly AnswerPicture[], look: Look): string[] {
+  return answers.map(({ id, prompt, answer, by }) => {
+    const person = by === undefined ? "" : ` by ${plainLine(by, LINE_CHARS)}`;
+    return `${id}${person}: ${cut(`${prompt} ${JSON.stringify(answer) ?? ""}`, look)}`;
+  });
 }
 
 function facts(picture: Picture, look: Look, now: number): string[] {

@@ -5,6 +5,7 @@ import type { Io } from "../frame/command.ts";
 import { callbackJson, kinJson, readBelow, ReceivedCallbacks, walk, type KinNode } from "./session-tree.ts";
 import { continuesWith, describeWaits, type DescribedWait } from "./describe-session.ts";
 import { JournalTail, type JournalEvent } from "./journal-events.ts";
+import { AnswerPrincipals } from "../principals/answer-principals.ts";
 import { findOwner } from "../place/owner.ts";
 import type { Database } from "../place/project.ts";
 import { pauseAdvice, type PauseAdvice } from "./pause-advice.ts";
@@ -44,11 +45,21 @@ export interface QuestionPicture {
   readonly details: unknown;
 }
 
+/** An answer that the session has taken. */
+export interface AnswerPicture {
+  readonly id: number;
+  readonly prompt: string;
+  readonly answer: unknown;
+  /** The person who gave it, where that is recorded here. */
+  readonly by?: string;
+}
+
 export interface Picture {
   readonly session: Session;
   readonly waits: readonly DescribedWait[];
   /** The questions that are open, by their numbers. */
   readonly questions: ReadonlyMap<number, QuestionPicture>;
+  readonly answers: readonly AnswerPicture[];
   /** The command that resumes the session, if a person has to call it. */
   readonly resume: string | undefined;
   /** The command that follows it where it lives now, if that is not here. */
@@ -90,13 +101,17 @@ export async function readPicture(
   const received = new ReceivedCallbacks();
   let lastAt: number | undefined;
   let persistedBy: string | undefined;
-  await new JournalTail(reader, sessionId).advance((event) => {
+  const answers: AnswerPicture[] = [];
+  const principals = database.coordinator === undefined ? new AnswerPrincipals(reader) : undefined;
+  const principalOf = principals && ((signalId: string) => principals.of(signalId));
+  await new JournalTail(reader, sessionId, 0, principalOf).advance((event) => {
     lastAt = event.at ?? lastAt;
     noteTask(tasks, event, lastAt);
     received.note(event);
     persistedBy ??= persistingAct(event);
     const { type, id, entryId, role, content, prompt, details } = event;
     if (type === "append_entry") entries.push({ entryId: String(entryId), role: String(role), content });
+    if (type === "signal_received" && prompt !== undefined) answers.push(answerOf(event, prompt));
     if (type === "request_input" && id !== undefined)
       questions.set(id, { id, prompt: prompt ?? "", details });
   });
@@ -118,6 +133,7 @@ export async function readPicture(
     session,
     waits,
     questions,
+    answers,
     resume: isElsewhere
       ? undefined
       : isAbovePaused && paused.length > 0
@@ -137,6 +153,11 @@ export async function readPicture(
     run,
     ownerPid: isEnded(session.status) ? undefined : await findOwner(database),
   };
+}
+
+function answerOf(event: JournalEvent, prompt: string): AnswerPicture {
+  const { payload: answer, by, wait } = event;
+  return { id: Number(wait), prompt, answer, ...(typeof by === "string" ? { by } : {}) };
 }
 
 function persistingAct({
@@ -200,13 +221,14 @@ const UNCERTAIN_EFFECT = "UncertainEffectError";
 
 export function pictureJson(picture: Picture, now: number): object {
   const { session, waits, questions, resume, paused, children, tasks, entries, pending, ownerPid } = picture;
-  const { run, starts, elsewhere, pausedBelow, persistedBy, callbacks } = picture;
+  const { run, starts, elsewhere, pausedBelow, persistedBy, callbacks, answers } = picture;
   const uncertain = tasks.filter(isUncertain);
   return {
     ...sessionJson(session),
     ...(uncertain.length === 0 ? {} : { uncertain }),
     waitsFor: waits,
     ...(questions.size === 0 ? {} : { questions: [...questions.values()] }),
+    ...(answers.length === 0 ? {} : { answers }),
     ...(resume === undefined ? {} : { resume }),
     ...(run === undefined ? {} : { run }),
     ...(starts.length === 0 ? {} : { starts }),

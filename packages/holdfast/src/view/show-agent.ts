@@ -12,6 +12,7 @@ import {
   type ProjectInstructions,
 } from "@holdfast/agents";
 import { agentPlaces, shownPath } from "../agents/agent-places.ts";
+import { trifectaText } from "../agents/checks/agent-warnings.ts";
 import { EXTERNAL, externalAgentName } from "../agents/external-agent-names.ts";
 import { refuseDoubledName } from "../agents/registry/doubled-names.ts";
 import type { Arguments, Io } from "../frame/command.ts";
@@ -32,7 +33,9 @@ export async function showAgent(nameOrPath: string, args: Arguments, io: Io): Pr
   const { files, leftOut, nested } = readProjectInstructions(places, io.cwd);
   const instructions = { files, leftOut, nested };
   const parts = [recordText(record), ...instructionTexts(instructions, io)];
-  io.show({ ...record, instructions }, parts.join("\n\n"));
+  const warnings = trifectaText(record);
+  io.show({ ...record, instructions, warnings }, parts.join("\n\n"));
+  for (const text of warnings) io.note(`${io.notes.symbols.warn} ${text}`);
   return 0;
 }
 

@@ -15,7 +15,7 @@ import { readSignalLine, type LineMeaning } from "@holdfast/runtime";
 /**
  * With an open question a line answers it: y or n (a reason may follow), or JSON where it takes that. Otherwise it is a signal.
  *
- * @param question the oldest that is open.
+ * @param question the one that was shown last.
  */
 export function readTypedLine(line: string, question: QuestionWait | undefined): LineMeaning {
   const meaning = readSignalLine(line);

@@ -3,7 +3,7 @@
 export const COMMENTS = {
   "holdfast.v1.Account.lost": "The part of `spent` that was charged for attempts lost with their process. Absent when it is zero.",
   "holdfast.v1.Account.windows": "The amount spent in each window of the limits, as of now.",
-  "holdfast.v1.AnswerRequest.question": "Name of the question; the oldest open one when absent.",
+  "holdfast.v1.AnswerRequest.question": "Name of the question; the only open one when absent. Several open ones are an error then.",
   "holdfast.v1.ArrivalNotice.arrivals": "`Arrivals` of the storage port, from the position `after` of the inbox on. Absent if the runner did not ask for it, or if the coordinator does not know how far the runner has read.",
   "holdfast.v1.ArrivalsResponse.arrivals": "An `Arrivals`.",
   "holdfast.v1.AuditService.List": "Oldest first, or newest first with `before`.",

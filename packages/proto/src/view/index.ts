@@ -22,6 +22,7 @@ export { forkChoices, type ForkChoice } from "./journal/fork-point.ts";
 export { commonRows, JournalRows, type JournalRow } from "./journal/journal-rows.ts";
 export { foldRows, jsonRows, type JsonRow, type JsonRows } from "./journal/json-rows.ts";
 export {
+  deliveryOf,
   planOf,
   type PlanStepView,
   stepText,
@@ -36,8 +37,10 @@ export {
   answerLines,
   questionNumber,
   type AskedQuestion,
+  type ListedQuestion,
   type QuestionKind,
   type QuestionView,
+  unnamedAnswer,
   viewQuestion,
 } from "./question.ts";
 export { type DiffFile, type DiffLine, parseDiff } from "./worktree/parse-diff.ts";

@@ -1,4 +1,5 @@
-// `viewQuestion`, `answerLines`: the meaning of an open question for a person, and the command lines that answer it.
+// `viewQuestion`, `answerLines`, `unnamedAnswer`: the meaning of an open question for a person, and the command lines that answer it. An answer
+// that names none of several is refused.
 //
 // Pure, over plain JSON, so that the command and a page show the same. Nothing here makes text safe for a terminal or for HTML: the caller
 // does that where it shows the text.
@@ -83,6 +84,37 @@ export function answerLines(
     case undefined:
       return [`approve ${target}`, answer];
   }
+}
+
+const PROMPT_CHARS = 200;
+
+/** A question in the list of those that are open. */
+export interface ListedQuestion {
+  readonly id: number;
+  readonly life?: number;
+  readonly answer?: AnswerKind;
+  readonly prompt: string;
+}
+
+/**
+ * The refusal of an answer that names none of several open questions. The person has read one of them, and the answer does not say which.
+ *
+ * @param command the whole of a command line, from the words after `holdfast`.
+ */
+export function unnamedAnswer(
+  sessionId: string,
+  questions: readonly ListedQuestion[],
+  command: (line: string) => string = (line) => `holdfast ${line}`,
+): { readonly message: string; readonly expected: string; readonly fix: string } {
+  const lines = questions.map(
+    (one) => `${questionNumber(one)}: ${one.prompt.replaceAll(/\s+/g, " ").slice(0, PROMPT_CHARS)}`,
+  );
+  const commands = questions.flatMap((one) => answerLines(sessionId, one).slice(0, 1));
+  return {
+    message: `session ${sessionId} has ${questions.length} open questions, and the answer names none of them`,
+    expected: `the number of one:\n${lines.join("\n")}`,
+    fix: commands.map((line) => command(line)).join(" or "),
+  };
 }
 
 /**

@@ -6,6 +6,8 @@
 //   - D3: A runner never loses a lease that was claimed or renewed less than its length ago, however the clock was set. This is
 //       not checked across two lives of a coordinator, as the clock may have been set unnoticed between them.
 //   - O4: When a claim passes to another runner, the previous one runs no attempts of the session any more, unless it is paused.
+//       Attempts that began while the session was minimal are not among them, even when it is persistent now. Its former runner
+//       learns of the loss when it renews its lease or commits, and a minimal session commits nothing before its end.
 
 import type { RecordedError, TraceEvent } from "@holdfast/core";
 import type { ProcessLife } from "../world/process-life.ts";
@@ -65,7 +67,7 @@ export class WorkWatch {
     const name = `${taskId} attempt ${attempt}`;
     const { attempts } = this.#workOf(sessionId, worker);
     if (event.type === "task_ended") attempts.delete(name);
-    else {
+    else if (!this.#host.isMinimal(sessionId)) {
       attempts.add(name);
       this.#look(sessionId, worker.runnerId, `${name} starts at ${worker.runnerId}`);
     }
@@ -128,7 +130,6 @@ export class WorkWatch {
   }
 
   #look(sessionId: string, runnerId: string, what: string): void {
-    if (this.#host.isMinimal(sessionId)) return;
     for (const { worker, attempts } of this.#work.get(sessionId)?.values() ?? []) {
       const { life, wokeAt } = worker;
       const isGone = !life.isAlive || life.isPaused || this.#host.scheduler.now < wokeAt + NOTICES_MS;

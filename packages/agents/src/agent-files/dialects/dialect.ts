@@ -56,6 +56,21 @@ export const descriptionRule = field(
   },
 );
 
+export const tagsRule = field(
+  z
+    .array(
+      z
+        .string()
+        .regex(/^[\p{L}\p{N}][\p{L}\p{N}._/-]{0,49}$/u, "a tag has up to 50 letters, digits, . _ / and -"),
+    )
+    .max(50)
+    .describe("words by which `holdfast agents list --tag` chooses agents"),
+  (value, draft) => {
+    draft.tags = [...new Set(value)];
+    return HONOURED;
+  },
+);
+
 export const modelRule = field(
   z
     .string()

@@ -4,12 +4,13 @@ import { join } from "node:path";
 import { existsSync } from "node:fs";
 import { z } from "zod";
 import type { AgentHook } from "../agent-record.ts";
+import { demandsOf, demandsValue } from "../format/demands.ts";
 import { field, HONOURED, ignored, mapped, refused } from "../format/fields.ts";
 import { FileProblem, readJson, readText, type ParsedFile } from "../format/front-matter.ts";
 import { mcpServerValue, takeServers } from "../format/mcp-servers.ts";
 import { checkJsonSchema } from "../format/schema-check.ts";
 import { capabilityFiles, joinTexts, readCapabilities } from "./capability-folders.ts";
-import { descriptionRule, listSkills, nameRule, unused, type Dialect } from "./dialect.ts";
+import { descriptionRule, listSkills, nameRule, tagsRule, type Dialect } from "./dialect.ts";
 
 /** The files of the folder form. Each may be missing but the first. */
 const FOLDER_FILES = ["agent.json", "agent.system-prompt.md", "agent.mcp.json", ".disabled"] as const;
@@ -55,7 +56,7 @@ export const folder: Dialect = {
   name: "folder",
   promptField: "system_prompt",
   table: {
-    restricting: ["parameters_schema", "output_schema", "demands", "hooks", "tags"],
+    restricting: ["parameters_schema", "output_schema", "demands", "hooks"],
     owner: "of an agent's folder",
     rules: {
       name: nameRule,
@@ -70,35 +71,15 @@ export const folder: Dialect = {
       ),
       parameters_schema: schema("inputSchema"),
       output_schema: schema("outputSchema"),
-      demands: field(
-        z
-          .strictObject({
-            hostname: z.string().nullish(),
-            project_dir: z.string().nullish(),
-            executor_profile: z.string().nullish(),
-            executor_type: z.string().nullish(),
-            tags: z.array(z.string()).default([]),
-          })
-          .describe("demands: hostname, project_dir, executor_profile, executor_type, tags"),
-        ({ tags, ...demands }, draft) => {
-          const given = Object.entries(demands).filter(([, value]) => value !== null && value !== undefined);
-          draft.labels = {
-            ...Object.fromEntries(given),
-            ...Object.fromEntries(tags.map((tag) => [tag, true])),
-          } as Record<string, string | boolean>;
-          return mapped("holdfast.demands; a tag is a label that is true");
-        },
-      ),
+      demands: field(demandsValue, (value, draft) => {
+        draft.labels = demandsOf(value);
+        return mapped("holdfast.demands; a tag is a label that is true");
+      }),
       mcpServers: field(
         z.record(z.string(), mcpServerValue).describe("MCP servers by name"),
         (value, draft, report) => {
           if (draft.script !== undefined) return refused(NO_MODEL);
-          return takeServers(
-            Object.entries(value).map(([name, given]) => [name, referenceOf(given)] as const),
-            "mcpServers",
-            draft,
-            report,
-          );
+          return takeServers(Object.entries(value), "mcpServers", draft, report);
         },
       ),
       skills: field(z.array(z.string()).describe("names of skills"), (value, draft) =>
@@ -110,7 +91,7 @@ export const folder: Dialect = {
         const parts = scripts.length === 0 ? "" : `; scripts: ${scripts.join(", ")}`;
         return mapped(`${names.join(", ") || "none"}${parts}`);
       }),
-      tags: unused("the list of agents is not filtered by tags"),
+      tags: tagsRule,
       hooks: field(hooks.describe("agents at on_run_start and on_run_finish"), (value, draft) => {
         if (draft.script !== undefined) return refused(NO_MODEL);
         draft.hooks = Object.entries(value).flatMap(([point, given]) =>
@@ -127,13 +108,6 @@ export const folder: Dialect = {
     },
   },
 };
-
-/** A reference to a configured server. Its own configuration would be lost, so a reference with one is refused as a server. */
-function referenceOf(given: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> | string {
-  const { ref, config, ...others } = given;
-  const isPlain = Object.keys(others).length === 0 && Object.keys(config ?? {}).length === 0;
-  return typeof ref === "string" && isPlain ? ref : given;
-}
 
 /** Reads the files of the folder as one. @throws FileProblem */
 export function readFolder(path: string): ParsedFile {

@@ -19,7 +19,7 @@ import { holdfastHooks, holdfastHooksSchema } from "../format/hook-fields.ts";
 import { checkJsonSchema } from "../format/schema-check.ts";
 import { CLAUDE_TOOLS, OWN_TOOLS } from "../format/tool-names.ts";
 import { ruleTools, toolTexts } from "../format/tool-rules.ts";
-import { nameProblem, textOrTexts } from "./dialect.ts";
+import { nameProblem, tagsRule, textOrTexts } from "./dialect.ts";
 import { subAgentsField } from "./sub-agent-fields.ts";
 
 export const ALL_TOOL_NAMES = { ...CLAUDE_TOOLS, ...OWN_TOOLS };
@@ -150,6 +150,7 @@ const RULES: Readonly<Record<string, FieldRule>> = {
     draft.outputSchema = value;
     return rulingOfSchema(value);
   }),
+  tags: tagsRule,
   demands: field(
     z
       .record(z.string().min(1), z.union([z.string(), z.number(), z.boolean()]))

@@ -46,7 +46,7 @@ const OPENCODE_TOOLS: ToolNames = {
 };
 
 const action = z.enum(["allow", "ask", "deny"]);
-const permission = z
+export const permission = z
   .union([action, z.record(z.string(), z.union([action, z.record(z.string(), action)]))])
   .describe("allow, ask or deny, or these by tool and by pattern");
 
@@ -79,11 +79,12 @@ export const opencode: Dialect = {
       maxSteps: turnsRule,
       tools: field(z.record(z.string(), z.boolean()).describe("true or false by tool"), (value, draft) => {
         const denied = Object.entries(value).filter(([, isOffered]) => !isOffered);
-        return applyPermission(Object.fromEntries(denied.map(([tool]) => [tool, "deny" as const])), draft);
+        return applyPermission(
+          denied.map(([tool]) => [tool, "deny"]),
+          draft,
+        );
       }),
-      permission: field(permission, (value, draft) =>
-        applyPermission(typeof value === "string" ? { "*": value } : value, draft),
-      ),
+      permission: field(permission, (value, draft) => applyPermission(permissionEntries(value), draft)),
       disable: field(z.boolean(), rulingOfDisabled),
       disabled: field(z.boolean(), rulingOfDisabled),
       hidden: unused(DISPLAY_ONLY),
@@ -99,13 +100,18 @@ function rulingOfDisabled(value: boolean): Ruling {
 }
 
 type Action = z.output<typeof action>;
-type Permission = Readonly<Record<string, Action | Readonly<Record<string, Action>>>>;
+/** Rules by tool, in their order. A tool may stand there more than once. */
+type Permissions = readonly (readonly [tool: string, value: Action | Readonly<Record<string, Action>>])[];
 
-function applyPermission(permissions: Permission, draft: AgentDraft): Ruling {
+export function permissionEntries(value: z.output<typeof permission>): Permissions {
+  return typeof value === "string" ? [["*", value]] : Object.entries(value);
+}
+
+export function applyPermission(permissions: Permissions, draft: AgentDraft): Ruling {
   // The rules for each of Holdfast's tools in their order. A rule for all tools is one for each.
   const rules = new Map<string, (readonly [pattern: string, action: Action])[]>();
   const said: string[] = [];
-  for (const [key, value] of Object.entries(permissions)) {
+  for (const [key, value] of permissions) {
     const tools = toolsOf(key);
     if (tools === undefined) return refused(`${key} is no tool of OpenCode, and its rule cannot be mapped`);
     if (tools.length === 0) {

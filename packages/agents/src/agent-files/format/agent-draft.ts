@@ -9,6 +9,7 @@ export function newDraft(name: string, prompt: string): AgentDraft {
   return {
     name,
     description: "",
+    tags: [],
     prompt,
     model: null,
     fallbackModels: [],

@@ -51,16 +51,20 @@ export function readText(path: string): string {
 
 /** @throws FileProblem */
 export function readJson(path: string): Record<string, unknown> {
-  const text = readText(path);
+  return jsonObject(readText(path), basename(path));
+}
+
+/** @param file the name of the file, for errors. @throws FileProblem */
+export function jsonObject(text: string, file: string): Record<string, unknown> {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    throw new FileProblem(`${basename(path)} is not JSON: ${jsonSyntaxProblem(text)}`, "correct that line");
+    throw new FileProblem(`${file} is not JSON: ${jsonSyntaxProblem(text)}`, "correct that line");
   }
   if (typeof value === "object" && value !== null && !Array.isArray(value))
     return value as Record<string, unknown>;
-  throw new FileProblem(`${basename(path)} is not a JSON object`, "write an object with its fields");
+  throw new FileProblem(`${file} is not a JSON object`, "write an object with its fields");
 }
 
 function readBytes(path: string): Buffer {
@@ -114,31 +118,37 @@ export function readFrontMatter(text: string): ParsedFile {
     .slice(end + 1)
     .join("\n")
     .trim();
-  return { ...parseYaml(rest.slice(0, end).join("\n")), body };
+  // The front matter begins at the second line of its file.
+  return { ...parseYaml(rest.slice(0, end).join("\n"), 1, "the front matter"), body };
 }
 
-function parseYaml(yaml: string): Omit<ParsedFile, "body"> {
+/**
+ * The fields of a text in YAML.
+ *
+ * @param above the lines of the file above the text. @param what the text, for errors. @throws FileProblem
+ */
+export function parseYaml(yaml: string, above: number, what: string): Omit<ParsedFile, "body"> {
   const first = parse(yaml);
   const repaired = new Set<string>();
   let { document, counter } = first;
   if (document.errors.length > 0) {
     const again = parse(quoteTexts(yaml, repaired));
-    if (again.document.errors.length > 0) throw yamlProblem(first);
+    if (again.document.errors.length > 0) throw yamlProblem(first, above, what);
     ({ document, counter } = again);
   }
-  refuseAliases(document, counter);
+  refuseAliases(document, counter, above, what);
   const values: unknown = document.toJS({ maxAliasCount: 0 }) ?? {};
   if (typeof values !== "object" || values === null || Array.isArray(values))
     throw new FileProblem(
-      "the front matter is not a list of fields",
+      `${what} is not a list of fields`,
       "write each field as `name: value`",
-      2,
+      above + 1,
       1,
     );
   return {
     values: values as Record<string, unknown>,
     repaired: [...repaired],
-    lineOf: (path) => lineOf(document, counter, path),
+    lineOf: (path) => lineOf(document, counter, path, above),
   };
 }
 
@@ -154,33 +164,32 @@ function parse(yaml: string): { document: Document.Parsed; counter: LineCounter 
   return { document, counter };
 }
 
-/** The front matter begins at the second line of its file. */
-const LINES_ABOVE = 1;
-
-function yamlProblem({ document, counter }: ReturnType<typeof parse>): FileProblem {
+function yamlProblem(
+  { document, counter }: ReturnType<typeof parse>,
+  above: number,
+  what: string,
+): FileProblem {
   const [error] = document.errors;
   const { line, col } = counter.linePos(error?.pos[0] ?? 0);
   const isDouble = error?.code === "DUPLICATE_KEY";
   return new FileProblem(
-    isDouble
-      ? "a field stands twice in the front matter"
-      : `the front matter is not YAML: ${error?.message ?? ""}`,
+    isDouble ? `a field stands twice in ${what}` : `${what} is not YAML: ${error?.message ?? ""}`,
     isDouble ? "remove one of them" : "correct that line; put a text with `: ` or `#` in quotes",
-    line + LINES_ABOVE,
+    line + above,
     col,
   );
 }
 
 /** front-matter-2. */
-function refuseAliases(document: Document.Parsed, counter: LineCounter): void {
+function refuseAliases(document: Document.Parsed, counter: LineCounter, above: number, what: string): void {
   visit(document, {
     Alias: (_key, node) => {
       if (!isAlias(node)) return;
       const { line, col } = counter.linePos(node.range?.[0] ?? 0);
       throw new FileProblem(
-        `the front matter uses the alias *${node.source}`,
+        `${what} uses the alias *${node.source}`,
         "write the value out",
-        line + LINES_ABOVE,
+        line + above,
         col,
       );
     },
@@ -200,12 +209,17 @@ function quoteTexts(yaml: string, repaired: Set<string>): string {
     .join("\n");
 }
 
-function lineOf(document: Document.Parsed, counter: LineCounter, path: readonly string[]): number | null {
+function lineOf(
+  document: Document.Parsed,
+  counter: LineCounter,
+  path: readonly string[],
+  above: number,
+): number | null {
   const parent = path.length === 1 ? document.contents : document.getIn(path.slice(0, -1), true);
   const items = (parent as { items?: unknown } | null)?.items;
   if (!Array.isArray(items)) return null;
   for (const { key } of items as { key?: { value?: unknown; range?: readonly number[] } }[]) {
-    if (String(key?.value) === path.at(-1)) return counter.linePos(key?.range?.[0] ?? 0).line + LINES_ABOVE;
+    if (String(key?.value) === path.at(-1)) return counter.linePos(key?.range?.[0] ?? 0).line + above;
   }
   return null;
 }

@@ -1,7 +1,7 @@
 // MCP servers as other tools write them: in front matter and in `.mcp.json`.
 
 import { z } from "zod";
-import type { McpServer } from "../agent-record.ts";
+import type { McpReference, McpServer } from "../agent-record.ts";
 import type { AgentDraft } from "./agent-draft.ts";
 import { HONOURED, type Ruling } from "./fields.ts";
 import type { FieldReport } from "./field-report.ts";
@@ -32,8 +32,16 @@ const docker = z.strictObject({
   enabledTools: z.array(z.string()).optional(),
 });
 
+const reference = z.strictObject({
+  ref: z.string().min(1),
+  config: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]).transform(String)).default({}),
+});
+
 /** The fields of one server, which may have fields of its tool that Holdfast does not use. */
 export const mcpServerValue = z.record(z.string(), z.unknown());
+
+const REFERENCE_FORM =
+  "a reference to a configured server has the fields ref and config, and config has texts, numbers and booleans by the names of headers";
 
 /** Fields of other tools that restrict nothing. */
 const UNUSED = new Set(
@@ -41,7 +49,11 @@ const UNUSED = new Set(
 );
 
 /** Reads one server. @returns the server, or the reason why there is none. */
-function readMcpServer(given: Readonly<Record<string, unknown>>): McpServer | string {
+function readMcpServer(given: Readonly<Record<string, unknown>>): McpServer | McpReference | string {
+  if ("ref" in given) {
+    const { data, error } = reference.safeParse(given);
+    return data ?? `${REFERENCE_FORM}: ${z.prettifyError(error).replaceAll("\n", " ")}`;
+  }
   const { httpUrl, enabled: _enabled, disabled: _disabled, enabled_tools: enabledTools, ...others } = given;
   const rest = enabledTools === undefined ? others : { ...others, enabledTools };
   const known = Object.entries(rest).filter(([name]) => !UNUSED.has(name));
@@ -72,7 +84,7 @@ function containerOf({ image, args, env, enabledTools }: z.output<typeof docker>
   };
 }
 
-/** Reads servers by name, each with verdicts of its own. A text names a configured server. */
+/** Reads servers by name, each with verdicts of its own. A text names a configured server, as a reference without a configuration does. */
 export function takeServers(
   servers: readonly (readonly [name: string, given: Readonly<Record<string, unknown>> | string])[],
   path: string,
@@ -94,7 +106,13 @@ export function takeServers(
     }
     const server = typeof given === "string" ? given : readMcpServer(given);
     if (typeof server === "string" && typeof given !== "string") report.add([path, name], "refused", server);
-    else draft.mcpServers = { ...draft.mcpServers, [name]: server };
+    else draft.mcpServers = { ...draft.mcpServers, [name]: withoutEmptyConfig(server) };
   }
   return HONOURED;
+}
+
+function withoutEmptyConfig(server: McpServer | McpReference | string): McpServer | McpReference | string {
+  return typeof server !== "string" && "ref" in server && Object.keys(server.config).length === 0
+    ? server.ref
+    : server;
 }

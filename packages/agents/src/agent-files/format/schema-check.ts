@@ -2,8 +2,6 @@
 
 import { ajv } from "../../lazy-packages.ts";
 
-/** A repeated group with a repetition inside, on which matching may take years. */
-const ENDLESS_PATTERN = /\([^()]*[*+}][^()]*\)[*+{]/;
 const SCHEMA_CHARS_MAX = 100_000;
 
 /** @returns the problem, or `undefined` for a schema. */
@@ -11,9 +9,9 @@ export function checkJsonSchema(schema: Readonly<Record<string, unknown>>): stri
   const text = JSON.stringify(schema);
   if (text.length > SCHEMA_CHARS_MAX)
     return `the schema has ${text.length} characters, and ${SCHEMA_CHARS_MAX} is the limit`;
-  const endless = patternsIn(schema).find((pattern) => ENDLESS_PATTERN.test(pattern));
+  const endless = patternsIn(schema).find(isEndless);
   if (endless !== undefined)
-    return `matching the pattern ${JSON.stringify(endless)} may never end: it repeats a repetition`;
+    return `matching the pattern ${JSON.stringify(endless)} may never end: it repeats a group that has a repetition, or two alternatives that begin alike`;
   const { Ajv2020 } = ajv();
   const checker = new Ajv2020({ strict: false, validateFormats: false, logger: false });
   try {
@@ -35,4 +33,35 @@ function patternsIn(value: unknown): readonly string[] {
     const keys = name === "patternProperties" && typeof inner === "object" ? Object.keys(inner ?? {}) : [];
     return [...own, ...keys, ...patternsIn(inner)];
   });
+}
+
+/** An escaped character, a class of characters, the beginning of a group, or one character. */
+const PARTS = /\\.|\[(?:\\.|[^\]])*\]|\((?:\?(?:[:=!]|<[=!]|<\w+>))?|[^]/g;
+const REPETITION = /^(?:[*+]|\{\d+,)/;
+
+/** Whether a group is repeated that can match one text in more than one way, on which matching may take years. */
+function isEndless(pattern: string): boolean {
+  const open: { alternatives: string[]; isRepeating: boolean }[] = [];
+  for (const { 0: part, index } of pattern.matchAll(PARTS)) {
+    const group = open.at(-1);
+    if (part.startsWith("(")) open.push({ alternatives: [""], isRepeating: false });
+    else if (part === ")" && group !== undefined) {
+      open.pop();
+      const isRepeated = REPETITION.test(pattern.slice(index + 1));
+      if (isRepeated && (group.isRepeating || haveOneBeginning(group.alternatives))) return true;
+      const outer = open.at(-1);
+      if (outer !== undefined) outer.isRepeating ||= group.isRepeating || isRepeated;
+    } else if (group !== undefined) {
+      if (part === "|") group.alternatives.push("");
+      else group.alternatives.push((group.alternatives.pop() ?? "") + part);
+      group.isRepeating ||= REPETITION.test(pattern.slice(index + part.length));
+    }
+  }
+  return false;
+}
+
+function haveOneBeginning(alternatives: readonly string[]): boolean {
+  return alternatives.some((one, at) =>
+    alternatives.some((other, place) => at !== place && other.startsWith(one)),
+  );
 }

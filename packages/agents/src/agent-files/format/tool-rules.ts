@@ -78,7 +78,8 @@ export function ruleTool(
 ): string {
   const given = pattern === null ? tool : `${tool}(${pattern})`;
   if (decision !== "deny" && isLimited(tool, draft)) return ruleWithinLimit(tool, pattern, decision, draft);
-  if (pattern === null || pattern === "*") {
+  // An `ask` for any call by a pattern goes before each `allow` with one.
+  if (pattern === null || (pattern === "*" && decision !== "ask")) {
     if (decision === "deny") denyTools(draft, [tool]);
     else addRule(draft, decision, tool);
     return `${decision} ${tool}`;

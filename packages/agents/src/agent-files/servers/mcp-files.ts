@@ -90,6 +90,12 @@ function readMcpFile({ path, scope }: McpPlace, key: string, within: string | un
     for (const [name, given] of Object.entries(servers as Record<string, unknown>)) {
       const server = mcpServerValue.safeParse(given);
       if (!server.success) report.add([key, name], "refused", "it is no object with the fields of a server");
+      else if ("ref" in server.data)
+        report.add(
+          [key, name],
+          "refused",
+          "a file of servers has no references to others; write its settings",
+        );
       else if (
         takeServers([[name, server.data]], key, draft, report)[0] === "honoured" &&
         Object.hasOwn(draft.mcpServers, name)

@@ -32,7 +32,7 @@ const rule = (pattern: string, decision: KeptRule["decision"] = "allow"): KeptRu
   at: 1,
 });
 
-test("rules are kept by the real path of their project, and the newest decision counts", () => {
+test("X9: rules are kept by the real path of their project, and the newest decision counts", () => {
   const alias = join(folder, "alias");
   symlinkSync(folder, alias);
   addProjectRule(file, alias, rule("echo:*"));

@@ -121,6 +121,7 @@ const RULES = {
   isConversation: noRight,
   budget: noRight,
   ttlMs: noRight,
+  tags: noRight,
   labels: noRight,
   source: noRight,
 } satisfies Record<keyof AgentRecord, Rule>;

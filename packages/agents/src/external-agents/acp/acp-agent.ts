@@ -4,10 +4,11 @@
 //       is at work: agents do five different things with it.
 //   acp-agent-2. The program's own statement of its abilities counts, unless the table of agents (`ACP_AGENTS`) says that it is wrong.
 //   acp-agent-3. An open question is answered with `cancelled` when its turn is aborted, as the protocol asks.
-//   acp-agent-5. A resumed program whose updates are all of another session has opened that one, and does not know ours.
 //   acp-agent-4. No output grows without a limit, and keys are replaced in all that the program writes.
+//   acp-agent-5. The model and the mode are set again in every turn, before its prompt (`acp-options.ts`).
 //   acp-agent-6. A message joins the turn where the program offers the extension for that (`_session/steering`). Otherwise the turn is
 //       interrupted for it, if the program can resume.
+//   acp-agent-7. A resumed program whose updates are all of another session has opened that one, and does not know ours.
 //
 // Neither files nor terminals are offered to the program: it uses its own.
 
@@ -48,11 +49,12 @@ import type {
   RuledCall,
 } from "../external-agent-protocol.ts";
 import { chosenProgram, chosenVariables, findProgram, locateProgram } from "../program/find-program.ts";
-import { fieldsOf, isFields, textOr, type Fields } from "../lines/fields.ts";
-import { ruledPath } from "../lines/ruled-path.ts";
+import { countOf, fieldsOf, isFields, textOr, type Fields } from "../lines/fields.ts";
 import { unknownSession } from "../lines/unknown-session.ts";
 import type { WayBack } from "../way-back/way-back.ts";
+import { choicesOf, currentModel, optionRequest, type AcpChoice } from "./acp-options.ts";
 import type { AcpAgentFacts } from "./acp-quirks.ts";
+import { acpCall } from "./acp-calls.ts";
 import { serverOf } from "./acp-server.ts";
 import { AcpUpdates } from "./acp-updates.ts";
 import { AcpWire } from "./acp-wire.ts";
@@ -87,12 +89,12 @@ export class AcpAgent implements ExternalAgentProtocol {
   }
 
   capabilities(): ExternalAgentCapabilities {
-    const { resumes, reportsUsage, signIn, profileFields } = this.#facts;
+    const { resumes, takesModel = true, reportsUsage, signIn, profileFields } = this.#facts;
     return {
       steer: resumes ? "restart" : "none", // acp-agent-6.
       resume: resumes ? "id" : "none",
       usage: reportsUsage ? "turn" : "none",
-      model: false,
+      model: takesModel,
       ...(signIn === undefined ? {} : { signIn }),
       ...(profileFields === undefined ? {} : { profileFields }),
     };
@@ -117,16 +119,8 @@ export class AcpAgent implements ExternalAgentProtocol {
     return this.#begin(turn, turn.boundId);
   }
 
-  ruledCall({ tool, input }: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall {
-    const name = RULED_KINDS[tool] ?? tool;
-    const command = input["command"];
-    if (name === "shell" && typeof command === "string")
-      return { tool: name, subjectKind: "command", subject: command };
-    const path = ["filePath", "file_path", "path"]
-      .map((field) => input[field])
-      .find((one) => typeof one === "string");
-    if (path === undefined) return { tool: name, subjectKind: "text", subject: null };
-    return { tool: name, subjectKind: "path", subject: ruledPath(path, folder) };
+  ruledCall(call: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall {
+    return acpCall(call, folder);
   }
 
   /** Where these programs store their sessions is their own matter, and changes with their versions. */
@@ -177,10 +171,12 @@ export class AcpAgent implements ExternalAgentProtocol {
     });
     const limits = this.#stopLimits;
     const { folder } = intent;
+    const choices = choicesOf(intent, this.#facts.modes);
     return new AcpTurn(process, wire, {
       sdk,
       facts: this.#facts,
       folder,
+      choices,
       prompt,
       resumedId,
       wayBack,
@@ -189,24 +185,20 @@ export class AcpAgent implements ExternalAgentProtocol {
   }
 }
 
-/** The kinds of calls of the protocol, in the words of our rules. */
-const RULED_KINDS: Readonly<Record<string, string>> = {
-  execute: "shell",
-  edit: "edit_file",
-  read: "read_file",
-  search: "search",
-  fetch: "web_fetch",
-};
-
 interface Asked {
   /** Loaded by the first turn: it takes longer than starting Node. */
   readonly sdk: typeof import("@agentclientprotocol/sdk");
   readonly facts: AcpAgentFacts;
   readonly folder: string;
+  readonly choices: readonly AcpChoice[];
   readonly prompt: string;
   readonly resumedId: string | null;
   readonly wayBack: WayBack | undefined;
   readonly limits: StopLimits;
+}
+
+interface OpenedSession extends Fields {
+  readonly sessionId: string;
 }
 
 class AcpTurn implements ExternalAgent {
@@ -306,32 +298,48 @@ class AcpTurn implements ExternalAgent {
       clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
     });
     this.#takesMessages = fieldsOf(fieldsOf(started["_meta"])["steering"])["supported"] === true;
-    const sessionId = await this.#open(fieldsOf(started["agentCapabilities"]));
-    if (sessionId === undefined) return { type: "unknown_session" };
+    const opened = await this.#open(fieldsOf(started["agentCapabilities"]));
+    if (opened === undefined) return { type: "unknown_session" };
+    const { sessionId } = opened;
     this.#sessionId = sessionId;
+    const model = currentModel(await this.#choose(opened)) ?? "unknown";
     this.#isPrompted = true;
-    this.#give({ type: "session_started", model: "unknown", boundId: sessionId });
+    this.#give({ type: "session_started", model, boundId: sessionId });
     const prompt = [{ type: "text", text: this.#asked.prompt }];
     const response = await this.#request("session/prompt", { sessionId, prompt });
     await new Promise((resolve) => setImmediate(resolve)); // Updates that came before the response are handled.
     this.#updates.flush();
-    // acp-agent-5.
+    // acp-agent-7.
     if (this.#asked.resumedId !== null && this.#updated === "other") return { type: "unknown_session" };
     this.#use(fieldsOf(response["usage"]));
     return this.#judge(response["stopReason"]);
   }
 
-  /** @returns the id of the session, `undefined` when the program does not know it. */
-  async #open(abilities: Fields): Promise<string | undefined> {
+  /** acp-agent-5. @returns the choices that the session has then. */
+  async #choose({ sessionId, ...opened }: OpenedSession): Promise<Fields> {
+    let offered: Fields = opened;
+    for (const choice of this.#asked.choices) {
+      const request = optionRequest(offered, choice, this.#asked.facts.name);
+      if (request === undefined) continue;
+      offered = { ...offered, ...(await this.#request(request.method, { sessionId, ...request.params })) };
+    }
+    return offered;
+  }
+
+  /** @returns the session with the choices that it offers, `undefined` when the program does not know it. */
+  async #open(abilities: Fields): Promise<OpenedSession | undefined> {
     const { folder, resumedId, wayBack } = this.#asked;
     const place = { cwd: folder, mcpServers: wayBack === undefined ? [] : [serverOf(wayBack)] };
-    if (resumedId === null) return textOr((await this.#request("session/new", place))["sessionId"], "");
+    if (resumedId === null) {
+      const opened = await this.#request("session/new", place);
+      return { ...opened, sessionId: textOr(opened["sessionId"], "") };
+    }
     // acp-agent-2.
     const canResume = isFields(fieldsOf(abilities["sessionCapabilities"])["resume"]);
     if (!canResume && abilities["loadSession"] !== true) return undefined;
     try {
-      await this.#request(canResume ? "session/resume" : "session/load", { ...place, sessionId: resumedId });
-      return resumedId;
+      const method = canResume ? "session/resume" : "session/load";
+      return { ...(await this.#request(method, { ...place, sessionId: resumedId })), sessionId: resumedId };
     } catch (error) {
       if (this.#process.pid === undefined || isClosed(error)) throw error;
       return undefined;
@@ -386,8 +394,10 @@ class AcpTurn implements ExternalAgent {
 
   #use(usage: Fields): void {
     if (!this.#asked.facts.reportsUsage) return;
-    const [input = 0, output = 0] = [usage["inputTokens"], usage["outputTokens"]].map(Number);
-    if (!(input + output > 0)) return;
+    const output = countOf(usage["outputTokens"]);
+    // The total has the tokens of a cache, which `inputTokens` of some programs has not.
+    const input = Math.max(countOf(usage["inputTokens"]), countOf(usage["totalTokens"]) - output);
+    if (input + output === 0) return;
     const model = `${this.#asked.facts.name}/unknown`;
     this.#give({ type: "usage", usage: { model, inputTokens: input, outputTokens: output } });
   }

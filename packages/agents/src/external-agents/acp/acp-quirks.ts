@@ -4,6 +4,8 @@
 import { join } from "node:path";
 import type { Environment } from "@holdfast/runtime/internal";
 
+import { CLAUDE_KEYS, CLAUDE_SETTINGS } from "../claude-code/claude-environment.ts";
+import { CODEX } from "../codex/codex-agent.ts";
 import type { ExternalAgentCapabilities } from "../external-agent-protocol.ts";
 import { CHOSEN_FIELDS, type WantedProgram } from "../program/find-program.ts";
 
@@ -20,6 +22,10 @@ export interface AcpAgentFacts {
   readonly settings: Readonly<Record<string, string>>;
   /** Whether a session continues in another process. `false` where the program says that it does, and fails. */
   readonly resumes: boolean;
+  /** Whether a session can ask for a model, as it can by default. */
+  readonly takesModel?: boolean;
+  /** The modes of the program by the permission modes of Holdfast. Without it a session keeps the mode that the program chooses. */
+  readonly modes?: Readonly<Record<string, string>>;
   /** Whether the usage of a turn that it reports is that of the whole turn. */
   readonly reportsUsage: boolean;
   /** How a person signs in: what to do, beginning with a verb. */
@@ -72,6 +78,7 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
     },
     resumes: true,
     profileFields: CHOSEN_FIELDS,
+    modes: { default: "build", plan: "plan" },
     signIn: "run `opencode auth login`, or set the key of its provider",
     reportsUsage: false, // 1.18.33 reports the last step of a turn alone.
   },
@@ -101,8 +108,49 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
       join(folder, ".gemini/settings.json"),
     ],
     resumes: false, // 0.61 says that it loads sessions, and fails in another process.
+    takesModel: false, // 0.61 names no models to choose from.
+    modes: { default: "default", acceptEdits: "autoEdit", plan: "plan" },
     profileFields: CHOSEN_FIELDS,
     signIn: "run `gemini` and choose a sign-in, or set GEMINI_API_KEY",
     reportsUsage: false,
+  },
+  {
+    name: "claude-acp",
+    program: {
+      name: "claude-agent-acp",
+      title: "the Claude bridge",
+      versionMin: "0.49.0",
+      install: "npm install -g @agentclientprotocol/claude-agent-acp",
+    },
+    args: [],
+    variables: [...CLAUDE_KEYS, ...CLAUDE_SETTINGS, "CLAUDE_CODE_EXECUTABLE"],
+    keys: CLAUDE_KEYS,
+    // Tools of MCP servers, such as those of the session, would be hidden behind a search.
+    settings: { DISABLE_AUTOUPDATER: "1", ENABLE_TOOL_SEARCH: "false" },
+    resumes: true,
+    // 0.101 begins in `auto`, in which it decides about permissions itself.
+    modes: { default: "default", acceptEdits: "acceptEdits", plan: "plan" },
+    profileFields: CHOSEN_FIELDS,
+    signIn: "run `claude` and enter /login, or set ANTHROPIC_API_KEY",
+    reportsUsage: true,
+  },
+  {
+    name: "codex-acp",
+    program: {
+      name: "codex-acp",
+      title: "the Codex bridge",
+      versionMin: "2.0.0",
+      install: "npm install -g @agentclientprotocol/codex-acp",
+    },
+    args: [],
+    variables: [...CODEX.variables, "CODEX_PATH", "CODEX_CONFIG"],
+    keys: CODEX.keys,
+    settings: {},
+    resumes: true,
+    // 2.6 begins in `agent`, in which it reviews its commands itself.
+    modes: { default: "read-only", acceptEdits: "workspace-write" },
+    profileFields: CHOSEN_FIELDS,
+    signIn: "run `codex login`, or set OPENAI_API_KEY",
+    reportsUsage: true,
   },
 ];

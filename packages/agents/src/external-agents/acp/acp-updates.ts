@@ -2,18 +2,24 @@
 //
 //   acp-updates-1. Chunks of a text are one `text` event, which ends with the next update of another kind or with the turn.
 //   acp-updates-2. A call is an event once its input is known or it has begun. Some agents ask for the permission before they name the call.
+//   acp-updates-4. The Codex bridge gives the output of a command as pieces beside the call (`terminal_output_delta`), and not as its content.
 //   acp-updates-3. Unknown updates are ignored (external-agent-protocol-6).
 
 import type { ExternalEvent, PlanStep } from "../external-agent-protocol.ts";
-import { isFields, recordedResult, type Fields } from "../lines/fields.ts";
+import { fieldsOf, isFields, recordedResult, textOr, type Fields } from "../lines/fields.ts";
 import { planStepsOf } from "../lines/plan-steps.ts";
 
 /** A longer text is several events. */
 const TEXT_CHARS = 256 * 1024;
 
+/** Output of a call that is kept. Somewhat more than a result may have. */
+const OUTPUT_CHARS = 128 * 1024;
+
 interface KnownCall {
   name: string;
   input: Fields;
+  /** acp-updates-4. */
+  output: string;
   isEmitted: boolean;
   isOver: boolean;
 }
@@ -49,12 +55,20 @@ export class AcpUpdates {
     const id = update["toolCallId"];
     if (typeof id !== "string") return;
     this.flush();
-    const call = this.#calls.get(id) ?? { name: "tool", input: {}, isEmitted: false, isOver: false };
+    const call = this.#calls.get(id) ?? {
+      name: "tool",
+      input: {},
+      output: "",
+      isEmitted: false,
+      isOver: false,
+    };
     this.#calls.set(id, call);
     const { kind, title, rawInput, status } = update;
     if (typeof kind === "string" && kind !== "other") call.name = kind;
     else if (typeof title === "string" && call.name === "tool") call.name = title;
     if (isFields(rawInput) && Object.keys(rawInput).length > 0) call.input = rawInput;
+    const piece = fieldsOf(fieldsOf(update["_meta"])["terminal_output_delta"])["data"];
+    if (call.output.length < OUTPUT_CHARS) call.output += textOr(piece, "");
     const isOver = status === "completed" || status === "failed";
     const isKnown = Object.keys(call.input).length > 0 || status === "in_progress" || isOver;
     if (!call.isEmitted && (isKnown || mustEmit)) {
@@ -63,7 +77,12 @@ export class AcpUpdates {
     }
     if (!isOver || call.isOver) return;
     call.isOver = true;
-    this.#emit({ type: "tool_result", id, text: resultText(update), isError: status === "failed" });
+    this.#emit({
+      type: "tool_result",
+      id,
+      text: resultText(update) || recordedResult(call.output),
+      isError: status === "failed",
+    });
   }
 
   callOf(id: string): { readonly name: string; readonly input: Fields } {
@@ -104,6 +123,7 @@ function resultText({ content, rawOutput }: Fields): string {
 
 function partText({ type, content, path }: Fields): string {
   if (isFields(content) && typeof content["text"] === "string") return content["text"];
+  if (type === "terminal") return "";
   return type === "diff" && typeof path === "string" ? `(changed ${path})` : "(content)";
 }
 

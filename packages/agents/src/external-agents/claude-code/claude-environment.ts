@@ -9,9 +9,9 @@ import { chosenVariables } from "../program/find-program.ts";
 import { tracedVariables } from "../receipt/traced-variables.ts";
 
 /** Their values are keys: they are replaced in everything that is recorded. */
-const KEYS = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"] as const;
+export const CLAUDE_KEYS = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"] as const;
 
-const SETTINGS = [
+export const CLAUDE_SETTINGS = [
   "ANTHROPIC_BASE_URL",
   "ANTHROPIC_MODEL",
   "ANTHROPIC_SMALL_FAST_MODEL",
@@ -39,14 +39,14 @@ const OTHER_VENDORS = [
 ] as const;
 
 export function claudeEnvironment(own: Environment, chosen?: ChosenProgram): Record<string, string> {
-  const names = [...chosenVariables(chosen), ...KEYS, ...SETTINGS];
+  const names = [...chosenVariables(chosen), ...CLAUDE_KEYS, ...CLAUDE_SETTINGS];
   const passed = Object.fromEntries(names.map((name) => [name, own[name]]));
   return scrubEnvironment(own, passed, { DISABLE_AUTOUPDATER: "1" });
 }
 
 /** The keys that the program can read and print. */
 export function claudeKeys(own: Environment, { keys = [] }: ChosenProgram = {}): readonly string[] {
-  return [...KEYS, ...keys].flatMap((name) => own[name] ?? []);
+  return [...CLAUDE_KEYS, ...keys].flatMap((name) => own[name] ?? []);
 }
 
 /** Whether its models are those of Anthropic's own API. @param environment of the program. */
@@ -71,8 +71,8 @@ export function claudeTraces(
     mcpFiles: [join(folder, ".mcp.json"), ...(profile?.mcpFile ? [profile.mcpFile] : [])],
     environment: tracedVariables(
       own,
-      [...SETTINGS, ...(profile?.variables ?? [])],
-      [...KEYS, ...(profile?.keys ?? [])],
+      [...CLAUDE_SETTINGS, ...(profile?.variables ?? [])],
+      [...CLAUDE_KEYS, ...(profile?.keys ?? [])],
     ),
   };
 }

@@ -48,7 +48,7 @@ export function connectServer({
   signIns,
 }: WantedServer): (callMs: number) => Promise<McpConnection> {
   // A server may repeat a value, and the text that it was put into, such as `Bearer …`.
-  const fill = (text: string): string => {
+  const fill = (text: string, place: string): string => {
     let isHidden = false;
     const variable = (wanted: string): string | undefined => {
       const value = values.variable(wanted);
@@ -57,15 +57,15 @@ export function connectServer({
       redactor.add(value);
       return value;
     };
-    const filled = fillPlaceholders(text, { ...values, variable }, `the MCP server ${name}`);
+    const filled = fillPlaceholders(text, { ...values, variable }, `the MCP server ${name}, ${place}`);
     if (isHidden) redactor.add(filled);
     return filled;
   };
-  const fillAll = (texts: Readonly<Record<string, string>>): Record<string, string> =>
-    Object.fromEntries(Object.entries(texts).map(([field, text]) => [field, fill(text)]));
+  const fillAll = (field: string, texts: Readonly<Record<string, string>>): Record<string, string> =>
+    Object.fromEntries(Object.entries(texts).map(([one, text]) => [one, fill(text, `${field}.${one}`)]));
   if (server.type === "http") {
-    const url = checkedUrl(fill(server.url), name);
-    const headers = fillAll(server.headers);
+    const url = checkedUrl(fill(server.url, "url"), name);
+    const headers = fillAll("headers", server.headers);
     const allowsPrivate = server.isUsers === true;
     // A header of the settings is another way to sign in.
     const hasOwn = Object.keys(headers).some((header) => header.toLowerCase() === "authorization");
@@ -86,8 +86,11 @@ export function connectServer({
       });
   }
   const program = {
-    argv: [fill(server.command), ...server.args.map(fill)] as const,
-    env: scrubEnvironment(hostEnvironment, fillAll(server.env)),
+    argv: [
+      fill(server.command, "command"),
+      ...server.args.map((text, index) => fill(text, `args.${index}`)),
+    ] as const,
+    env: scrubEnvironment(hostEnvironment, fillAll("env", server.env)),
     cwd: server.cwd ?? values.folder,
     tag: key,
   };

@@ -3,6 +3,7 @@
 //   context-size-1. The model itself counts the tokens of each request. Only what was added since is estimated.
 //   context-size-2. The next request and its reply must fit. A part of the model's window is therefore kept free.
 
+import { IMAGE_TOKENS, withoutImages } from "../../models/request-size.ts";
 import { contextWindow } from "../../models/prices.ts";
 
 /** The size of the conversation that the model reads, as far as it is known. */
@@ -57,6 +58,8 @@ export function tailBytes(window: number): number {
   return Math.min(TAIL_TOKENS, Math.floor(window * TAIL_PART)) * BYTES_PER_TOKEN;
 }
 
+/** An image counts as its tokens. */
 export function entryBytes(content: unknown): number {
-  return Buffer.byteLength(JSON.stringify(content) ?? "");
+  const { rest, images } = withoutImages(content);
+  return Buffer.byteLength(JSON.stringify(rest) ?? "") + images * IMAGE_TOKENS * BYTES_PER_TOKEN;
 }

@@ -1,4 +1,6 @@
-import { expect, test } from "vitest";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { isCampaign } from "@holdfast/testkit/campaign";
 
 import type { PermissionRule } from "../../agent-files/agent-record.ts";
 import { decide, decideWithAnswers, exactPattern } from "./permissions.ts";
@@ -59,4 +61,80 @@ test.each([
   ["an answer for another tool changes nothing", [], [rule("allow", null, "other")], "ab", "ask"],
 ] as const)("%s (permissions-5)", (_name, own, given, subject, decision) => {
   expect(decideWithAnswers(own, given, tool(false), subject).decision).toBe(decision);
+});
+
+describe("X9: under any rules", () => {
+  const WORDS = ["git diff", "git push", "rm", "ls"];
+  const ruleOf = fc.record({
+    decision: fc.constantFrom("allow" as const, "ask" as const, "deny" as const),
+    tool: fc.constantFrom("shell", "report", "sh*", "*"),
+    pattern: fc.constantFrom(null, "*", "x", "x*", "git diff:*", "rm:*", "ls"),
+  });
+  const subjectOf = fc.oneof(
+    fc.constantFrom(null, "x", "xy", "y"),
+    fc
+      .array(fc.constantFrom(...WORDS, ";", "&&", "|", "$(", ")", "-a", "x"), { maxLength: 6 })
+      .map((words) => words.join(" ")),
+  );
+  const toolOf = fc.record({
+    isReading: fc.boolean(),
+    subjectKind: fc.constantFrom("command" as const, "text" as const),
+    offered: fc.constantFrom({ name: "shell" }, { name: "report" }),
+  });
+  const names = (pattern: string, name: string): boolean =>
+    pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
+  const holds = (property: Parameters<typeof fc.assert>[0]): void =>
+    fc.assert(property as fc.IProperty<unknown>, { numRuns: isCampaign ? 20_000 : 150 });
+
+  test("a call of a tool that changes something runs only by a rule that allows its tool", () => {
+    holds(
+      fc.property(fc.array(ruleOf, { maxLength: 5 }), toolOf, subjectOf, (rules, given, subject) => {
+        const { decision, rule: by } = decide(rules, given, subject);
+        if (decision !== "allow" || given.isReading) return;
+        expect(by?.decision).toBe("allow");
+        expect(names(by?.tool ?? "", given.offered.name)).toBe(true);
+      }),
+    );
+  });
+
+  test("a rule that denies every call of a tool lets none run, and a rule for another tool changes nothing", () => {
+    holds(
+      fc.property(fc.array(ruleOf, { maxLength: 5 }), toolOf, subjectOf, (rules, given, subject) => {
+        const denial = rule("deny", "*", given.offered.name);
+        expect(decide([...rules, denial], given, subject).decision).toBe("deny");
+        const others = [...rules, rule("allow", null, "other"), rule("allow", "*", "other")];
+        expect(decide(others, given, subject)).toEqual(decide(rules, given, subject));
+      }),
+    );
+  });
+
+  test("no answer of a person permits what the agent denies", () => {
+    holds(
+      fc.property(
+        fc.array(ruleOf, { maxLength: 5 }),
+        fc.array(ruleOf, { maxLength: 5 }),
+        toolOf,
+        subjectOf,
+        (own, answers, given, subject) => {
+          if (decide(own, given, subject).decision !== "deny") return;
+          expect(decideWithAnswers(own, answers, given, subject).decision).toBe("deny");
+        },
+      ),
+    );
+  });
+
+  test("a line with an operator of the shell runs by no rule for one command", () => {
+    holds(
+      fc.property(
+        fc.constantFrom(...WORDS),
+        fc.constantFrom(";", "&&", "|", "`", "$(", ">", "\n"),
+        fc.constantFrom(...WORDS, "x"),
+        (first, operator, second) => {
+          const shell = { isReading: false, subjectKind: "command" as const, offered: { name: "shell" } };
+          const rules = [rule("allow", `${first}:*`, "shell"), rule("allow", `${second}:*`, "shell")];
+          expect(decide(rules, shell, `${first} ${operator} ${second}`).decision).toBe("ask");
+        },
+      ),
+    );
+  });
 });

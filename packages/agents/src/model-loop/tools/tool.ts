@@ -6,7 +6,7 @@ import { HoldfastError, UncertainEffectError, type Json } from "@holdfast/core";
 import type { AgentContext, TaskDefinition } from "@holdfast/runtime";
 import { z } from "zod";
 
-import type { ModelTool } from "../../models/model-provider.ts";
+import type { ModelTool, ResultImage } from "../../models/model-provider.ts";
 import type { CapabilityFacts, ModelState } from "../model-state.ts";
 
 // oxlint-disable-next-line typescript/no-explicit-any -- tools run in agents of any input and state.
@@ -16,6 +16,8 @@ export interface ToolOutcome {
   /** The text that the model reads. */
   readonly text: string;
   readonly isError: boolean;
+  /** Images that the model sees beside the text. */
+  readonly images?: readonly ResultImage[];
   /** Changes of the session's state. */
   readonly update?: Partial<ModelState>;
   /** The output of the session: the request is answered. */

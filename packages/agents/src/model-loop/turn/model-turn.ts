@@ -20,7 +20,7 @@ import {
   NO_OUTPUT,
   systemPrompt,
 } from "../system-prompt.ts";
-import { requestText } from "../request-text.ts";
+import { isQueued, requestText, type DeliveredMessage } from "../request-text.ts";
 import type { WorkspaceFacts } from "../workspace-facts.ts";
 import { askModel } from "./model-call.ts";
 import { offeredTools } from "./offered-tools.ts";
@@ -113,9 +113,17 @@ export class ModelTurn {
     const wanted = ctx.select({
       [NEXT_INPUT]: ctx.waitForSignal(NEXT_INPUT, options),
       ...Object.fromEntries(FEEDBACK_SIGNALS.map((name) => [name, ctx.signalReady(name)])),
+      [STEER]: ctx.signalReady(STEER),
     });
     const given = await wanted.then(
-      ({ key, value }) => ({ payload: key === NEXT_INPUT ? value : feedbackText(key, ctx.takeSignal(key)) }),
+      ({ key, value }) => {
+        // The work had ended before the message came.
+        if (key === STEER) return { payload: requestText(ctx.takeSignal(STEER)), isQueued: true };
+        if (key !== NEXT_INPUT) return { payload: feedbackText(key, ctx.takeSignal(key)), isQueued: false };
+        return isQueued(value)
+          ? { payload: requestText(value), isQueued: true }
+          : { payload: value, isQueued: false };
+      },
       (error: unknown) => {
         if (HoldfastError.is(error) && error.code === "wait_timed_out") return undefined;
         throw error;
@@ -131,7 +139,8 @@ export class ModelTurn {
       return this.#draft.next();
     }
     const request = requestText(started.request);
-    this.#draft.append("user", request);
+    const queued: DeliveredMessage = { text: request, delivery: "queue" };
+    this.#draft.append("user", given.isQueued ? queued : request);
     this.#draft.change({ request, isWaiting: false, turns: 0, corrections: 0, guard: FRESH_GUARD });
     return this.#draft.next();
   }
@@ -145,7 +154,7 @@ export class ModelTurn {
     const compaction = new Compaction(this.#draft, agent, system, tools);
     if (compaction.isDue) return compaction.make(); // Messages that arrived meanwhile follow the boundary.
     for (let steer; (steer = this.#draft.ctx.takeSignal(STEER)) !== undefined;)
-      this.#draft.append("user", requestText(steer));
+      this.#draft.append("user", { text: requestText(steer), delivery: "steer" } satisfies DeliveredMessage);
     while (this.#draft.ctx.hasSignal(REVOKE_RULES)) {
       this.#draft.ctx.takeSignal(REVOKE_RULES);
       this.#draft.change({ rules: [] });

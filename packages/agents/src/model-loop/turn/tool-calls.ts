@@ -151,7 +151,9 @@ export class ToolCalls {
       ...opened.map((tool) => `(${tool} can be called now.)`),
       ...(verdict.warning === undefined ? [] : [verdict.warning]),
     ].join("\n");
-    keepResult(this.#draft, this.#agent, call, { toolCallId: call.id, name, text, isError: outcome.isError });
+    const { isError, images } = outcome;
+    const shown = images === undefined ? {} : { images };
+    keepResult(this.#draft, this.#agent, call, { toolCallId: call.id, name, text, isError, ...shown });
     this.#draft.openCalls = this.#draft.openCalls.filter((open) => open !== call);
     return verdict.stop;
   }

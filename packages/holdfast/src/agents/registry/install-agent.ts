@@ -31,9 +31,7 @@ const LIMITS = {
   downloadMs: 600_000,
 } as const;
 /** Agents with an adapter of their own, which no registry replaces. */
-const OWN_ADAPTERS: readonly string[] = EXTERNAL_AGENT_NAMES.filter(
-  (name) => !["opencode", "gemini"].includes(name),
-);
+const OWN_ADAPTERS: readonly (typeof EXTERNAL_AGENT_NAMES)[number][] = ["claude-code", "codex", "pi"];
 
 export async function installAgent(id: string, args: Arguments, io: Io): Promise<number> {
   const given = args.text("registry");
@@ -42,7 +40,7 @@ export async function installAgent(id: string, args: Arguments, io: Io): Promise
       expected: "--registry FILE, or --registry URL",
       fix: "name a file in the format of the ACP registry, or its address",
     });
-  if (OWN_ADAPTERS.includes(id))
+  if (OWN_ADAPTERS.some((name) => name === id))
     throw new UsageError(`"${id}" is an agent that Holdfast knows itself`, {
       fix: `install its program as its author says, and call \`${io.call("doctor")}\``,
     });

@@ -19,7 +19,7 @@ const LOOKED_AT = 100;
 const NAMED_MAX = 3;
 const NAME_CHARS = 100;
 
-interface StartingSession {
+interface WorkingSession {
   readonly sessionId: string;
   readonly file: string;
   /** The record of an agent file. */
@@ -29,9 +29,9 @@ interface StartingSession {
   readonly named?: string;
 }
 
-/** Says which sessions of this project run and share its folder, before another one begins to. */
-export async function noteSharedFolder(starting: StartingSession, io: Io): Promise<void> {
-  const { sessionId, file, record, place, named } = starting;
+/** Says which sessions of this project run and share its folder, before another one begins or continues to. */
+export async function noteSharedFolder(working: WorkingSession, io: Io): Promise<void> {
+  const { sessionId, file, record, place, named } = working;
   if (!worksInFolder(file) || (record !== undefined && record.workspace !== "shared")) return;
   if (place.coordinator !== undefined || !existsSync(place.path)) return;
   const running = await withReader(place, async (reader) => {
@@ -48,8 +48,10 @@ export async function noteSharedFolder(starting: StartingSession, io: Io): Promi
       worksInFolder(other.agent.file ?? "") &&
       !other.waits.some(isForRequest),
   );
-  const ids = mayShare.map((other) => other.sessionId);
+  if (mayShare.length === 0) return;
+  const ids = [sessionId, ...mayShare.map((other) => other.sessionId)];
   const worktrees = await worktreesOf(agentPlaces(io)).lookUpAll(findSandboxRoot(io).value, ids);
+  if (worktrees.has(sessionId)) return; // It is continued, and has one.
   const others = mayShare.filter((other) => !worktrees.has(other.sessionId));
   if (others.length === 0) return;
   const names = others

@@ -4,8 +4,9 @@ import type { Command } from "../../frame/command.ts";
 
 export const chat: Command = {
   name: "chat",
-  summary: "Talk with the agent of an agent file",
-  usage: "chat (AGENT [TEXT] | --session ID) [--session ID] [--budget LIMITS] [--resume-at-reset]",
+  summary: "Talk with the agent of an agent file, or with an external agent",
+  usage:
+    "chat (AGENT [TEXT] | --session ID) [--session ID] [--budget LIMITS] [--resume-at-reset] [--worktree] [--profile NAME]",
   description:
     "Starts a conversation, streams the answers, shows each tool call on a line, and asks for approvals in place. A line is the next " +
     "message; while the agent works, it steers the agent. Ctrl-C interrupts the agent, twice leaves; so do /exit and the end of the input. " +
@@ -22,6 +23,13 @@ export const chat: Command = {
     },
     "resume-at-reset": {
       help: "when a model's usage limit pauses the new conversation, it continues by itself at the reset",
+    },
+    worktree: {
+      help: "the new conversation works in a git worktree of its own (`holdfast diff ID`, `holdfast merge ID`)",
+    },
+    profile: {
+      help: "for external agents: a profile of ~/.holdfast/profiles, or of .holdfast/profiles of the project",
+      value: "NAME",
     },
   },
   examples: [

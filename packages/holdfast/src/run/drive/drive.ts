@@ -42,6 +42,8 @@ import { plainLine, quoted } from "../../frame/plain-text.ts";
 import { acrossOwners, databaseLost } from "../../place/across-owners.ts";
 import type { GuardedStorage } from "../../place/owner-guard.ts";
 import { leaseOf, suspectsFile, type Database } from "../../place/project.ts";
+import { recordingAnswers } from "../../principals/answer-principals.ts";
+import { keepingShown, ShownQuestions } from "../../typing/shown-questions.ts";
 import { StdinListener } from "../../typing/stdin-listener.ts";
 import { isDebugged, stopper } from "../../typing/stopper.ts";
 import { BelowView, mayNeedSomebody } from "../../view/below-view.ts";
@@ -111,14 +113,17 @@ export async function drive(options: DriveOptions, io: Io): Promise<number> {
   void chat?.left.then((outcome) => stopped.resolve(outcome));
   const stop = stopper(io, after, (signal) => stopped.resolve({ type: "stopped", signal }));
   const release = io.onStop(chat === undefined ? stop : (signal) => chat.onStop(signal));
-  const stdin = chat ?? (options.readsStdin ? new StdinListener(sessionId, io) : undefined);
-  const canType = stdin !== undefined && io.stdin.isTTY === true;
-  const view = chat?.view ?? liveView({ io, sessionId, canType, isDurable: database !== undefined });
+  const reads = chat === undefined && options.readsStdin;
+  const questions = reads && io.stdin.isTTY === true ? new ShownQuestions(io) : undefined;
+  const stdin = chat ?? (reads ? new StdinListener(sessionId, io, questions) : undefined);
+  const shown = { io, sessionId, canType: questions !== undefined, isDurable: database !== undefined };
+  const view = keepingShown(chat?.view ?? liveView(shown), sessionId, questions);
   const startedAt = performance.now();
   const common = {
     options,
     io,
     view,
+    questions,
     stdin,
     stopped: stopped.promise,
     startedAt,
@@ -144,6 +149,8 @@ interface RunParts {
   readonly options: DriveOptions;
   readonly io: Io;
   readonly view: LiveView;
+  /** The questions that a person who types has seen. */
+  readonly questions: ShownQuestions | undefined;
   readonly stdin: SessionInput | undefined;
   readonly stopped: Promise<Ending>;
   readonly startedAt: number;
@@ -174,6 +181,7 @@ class StorageRun {
       io: parts.io,
       isDurable: database !== undefined,
       isElsewhere: database?.coordinator !== undefined,
+      ...(parts.questions === undefined ? {} : { questions: parts.questions }),
     });
   }
 
@@ -271,9 +279,10 @@ class StorageRun {
   }
 
   #makeRuntime(watchdog: Watchdog | undefined, prices: Prices | undefined): Runtime {
-    const { storage, options } = this.#parts;
+    const { storage, options, stdin } = this.#parts;
+    const isRecorded = stdin !== undefined && options.database?.coordinator === undefined;
     return createRuntime({
-      storage,
+      storage: isRecorded ? recordingAnswers(storage) : storage,
       agents: options.agent === undefined ? [] : [options.agent],
       adopt: false,
       ...options.runtime,

@@ -1,5 +1,6 @@
-// The input of an external agent's session that `holdfast run` starts: the options of the call as its fields (`withOptions`).
+// The input of an external agent's session that `run`, `chat` or `fork --agent` starts: the options of the call as its fields (`withOptions`).
 
+import { UsageError } from "@holdfast/core";
 import type { Arguments } from "../../frame/command.ts";
 
 /** The options of this call that are fields of the input of an external agent. */
@@ -9,6 +10,22 @@ export function externalOptions(args: Arguments): Readonly<Record<string, unknow
     ...(args.has("resume-at-reset") ? { resumeAtReset: true } : {}),
     ...(args.has("profile") ? { profile: args.text("profile") } : {}),
   };
+}
+
+export function refuseProfile(agent: string): never {
+  throw new UsageError(`--profile is for external agents, and "${agent}" is none`, {
+    at: "--profile",
+    expected: "an external agent, such as claude-code or codex",
+    fix: "give the fields of the profile in the agent file",
+  });
+}
+
+export function refuseWorktree(agent: string): never {
+  throw new UsageError(`--worktree is for agent files and external agents, and "${agent}" is code`, {
+    at: "--worktree",
+    expected: "an agent file, or an external agent such as claude-code",
+    fix: "leave it out; an agent of code chooses its folders itself",
+  });
 }
 
 /** The profile that an input for an external agent names. */

@@ -47,3 +47,10 @@ export function withoutReplacedPlans<Item extends { readonly role: string; reado
       planOf(entry.role, entry.content) === undefined || last.get(subAgentCallOf(entry.content)) === entry,
   );
 }
+
+/** How a message that was sent while the agent worked has reached it. */
+export function deliveryOf(content: unknown): "steer" | "queue" | undefined {
+  if (typeof content !== "object" || content === null || !("delivery" in content)) return undefined;
+  const { delivery } = content;
+  return delivery === "steer" || delivery === "queue" ? delivery : undefined;
+}

@@ -1,6 +1,7 @@
 // Entries whose content the journal holds already: stored once, and read as if they were stored twice.
 
 import { readFileSync, writeFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
 import type { Change, Entry, JournalRecord } from "@holdfast/core";
 import { expect, test } from "vitest";
 import { openSqliteStorage, type SqliteStorage } from "../index.ts";
@@ -85,6 +86,24 @@ test("D2: when the record is damaged that holds an entry's text, the entry is re
   expect((await again.verify()).problems.map(({ table }) => table)).toContain("entry");
   await again.close();
 });
+
+test.each([0, 7])(
+  "D2: a session whose newest entry has a damaged position (%i in place of 1) is refused by name",
+  async (position) => {
+    const path = `${newFolder()}/test.db`;
+    const storage = await openSqliteStorage({ path });
+    await storeTaken(storage);
+    await storage.close();
+    const database = new DatabaseSync(path);
+    database.prepare("UPDATE entry SET idx = ? WHERE seq = 1").run(position);
+    database.close();
+
+    const again = await openSqliteStorage({ path });
+    const error = { code: "corrupt_record", message: expect.stringContaining("table entry, row 1/1") };
+    await expect(again.reader.session("ses-1")).rejects.toMatchObject(error);
+    await again.close();
+  },
+);
 
 // Decoded for each of its entries, a commit with some thousand keeps the owner busy for minutes.
 test("the records of a commit are read once for all of its entries", async () => {

@@ -26,19 +26,16 @@ import { Accounts } from "../tables/accounts.ts";
 import type { Blobs } from "../tables/blobs.ts";
 import type { SqlDriver, SqlRow, SqlStatement } from "../file/driver.ts";
 import { Ledger } from "../tables/ledger.ts";
-import { corruptRow } from "../tables/row-checks.ts";
+import { readEntry, SELECT_ENTRY } from "../tables/entry-rows.ts";
+import { corruptRow, type RowPlace, type RowSource } from "../tables/row-checks.ts";
 import {
   assertJournal,
   JOURNAL_COLUMNS,
-  readEntry,
   readJournal,
   readSession,
   readSignal,
-  SELECT_ENTRY,
   SELECT_SESSION,
   SELECT_SIGNAL,
-  type RowPlace,
-  type RowSource,
   type SessionRow,
 } from "../tables/rows.ts";
 import { Schedules } from "../tables/schedules.ts";

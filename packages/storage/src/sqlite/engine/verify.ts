@@ -12,16 +12,15 @@ import type { SqlDriver, SqlRow } from "../file/driver.ts";
 import { hasTable, readAuditRow, readDocument, SELECT_AUDIT, SELECT_DOCUMENT } from "../tables/ledger.ts";
 import { readLease, SELECT_CLAIM } from "../tables/leases.ts";
 import { Reads } from "./reads.ts";
+import { readEntry, SELECT_ENTRY } from "../tables/entry-rows.ts";
+import type { RowSource } from "../tables/row-checks.ts";
 import {
-  readEntry,
   readJournal,
   readSession,
   readSignal,
-  SELECT_ENTRY,
   SELECT_SESSION,
   SELECT_SIGNAL,
   JOURNAL_COLUMNS,
-  type RowSource,
 } from "../tables/rows.ts";
 import { Findings, PROBLEMS_MAX, type VerifyReport } from "../../verify-report.ts";
 import { readSchedule, SELECT_SCHEDULE } from "../tables/schedules.ts";

@@ -39,6 +39,7 @@ import {
 import type { Blobs } from "../tables/blobs.ts";
 import { journalChecksum } from "../tables/checksum.ts";
 import type { SqlDriver, SqlStatement } from "../file/driver.ts";
+import { entryValues, INSERT_ENTRY } from "../tables/entry-rows.ts";
 import { newHead, type Head, type Heads } from "./heads.ts";
 import type { Filing, Leases } from "../tables/leases.ts";
 import type { Ledger } from "../tables/ledger.ts";
@@ -46,8 +47,6 @@ import type { Reads } from "./reads.ts";
 import { Removal } from "../tables/removal.ts";
 import {
   checkpointMark,
-  entryValues,
-  INSERT_ENTRY,
   INSERT_JOURNAL,
   INSERT_SESSION,
   INSERT_SIGNAL,

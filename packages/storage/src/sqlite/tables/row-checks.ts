@@ -1,7 +1,20 @@
-// Helpers for reading rows of any table: lists of columns, and detection of rows that are not as written.
+// Shared parts of reading a row of any table: its place, lists of columns, and the detection of rows that are not as written.
 
-import { CorruptRecordError } from "@holdfast/core";
+import { CorruptRecordError, type JsonText } from "@holdfast/core";
 import type { SqlRow, SqlValue } from "../file/driver.ts";
+import type { Blobs } from "./blobs.ts";
+
+/** The context for reading a row: the file's name for errors, and the large texts that rows refer to. */
+export interface RowPlace {
+  readonly path: string;
+  readonly blobs: Blobs;
+}
+
+/** For a row that refers to others. */
+export interface RowSource extends RowPlace {
+  /** The payload of the record at this position of a session's journal. */
+  payloadAt(session: number, seq: number): JsonText | undefined;
+}
 
 export function corruptRow(
   path: string,

@@ -1,4 +1,4 @@
-// Rows of sessions, states, the journal, entries and signals in SQLite as values of the port, and back.
+// Rows of sessions, states, the journal and signals in SQLite as values of the port, and back.
 //
 //   sqlite-rows-1. A row is checked against its checksum before anything is made of it. A mismatch is a
 //       `CorruptRecordError` that names file, table and row; no default stands in for it.
@@ -11,11 +11,8 @@ import {
   decodeRecords,
   overdueAt,
   type CancelRequest,
-  type Entry,
   type Hold,
   type JournalRecord,
-  type JsonText,
-  type NewEntry,
   type RecordedError,
   type Session,
   type SessionStatus,
@@ -26,19 +23,8 @@ import { readAccount } from "./accounts.ts";
 import type { Blobs } from "./blobs.ts";
 import { journalChecksum, rowChecksum } from "./checksum.ts";
 import type { SqlRow, SqlValue } from "../file/driver.ts";
-import { assertChecksum, corruptRow, list, marks, valuesOf } from "./row-checks.ts";
-
-/** The context for reading a row: the file's name for errors, and the large texts that rows refer to. */
-export interface RowPlace {
-  readonly path: string;
-  readonly blobs: Blobs;
-}
-
-/** For a row that refers to others. */
-export interface RowSource extends RowPlace {
-  /** The payload of the record at this position of a session's journal. */
-  payloadAt(session: number, seq: number): JsonText | undefined;
-}
+import { ENTRY_COLUMNS } from "./entry-rows.ts";
+import { assertChecksum, corruptRow, list, marks, valuesOf, type RowPlace } from "./row-checks.ts";
 
 // ---- session and state ------------------------------------------------------------------------------------
 
@@ -84,7 +70,13 @@ export const UPDATE_STATE = `UPDATE state SET ${[...STATE_COLUMNS.slice(1), "che
   .map((column, i) => `${column} = ?${i + 2}`)
   .join(", ")} WHERE session = ?1`;
 
-/** A session with the ends of its journal, entries and signals. Completed by a WHERE clause on `s`. */
+const TAIL_ENTRY = ENTRY_COLUMNS.map((column) => `tail_entry_${column}`);
+
+/**
+ * A session with the ends of its journal, entries and signals. Completed by a WHERE clause on `s`.
+ *
+ * The whole newest entry is read only where it does not agree with the state, so that its checksum decides which one is right.
+ */
 export const SELECT_SESSION = `
   SELECT ${list(SESSION_COLUMNS, "s.")}, s.checksum AS session_checksum,
          ${list(STATE_COLUMNS.slice(1), "t.")}, t.checksum AS state_checksum,
@@ -92,11 +84,14 @@ export const SELECT_SESSION = `
          EXISTS (SELECT 1 FROM session WHERE parent = s.session_id) AS has_children,
          j.seq AS tail_seq, j.count AS tail_count, j.committed_at AS tail_at, j.body AS tail_body, j.checksum AS tail_checksum,
          (SELECT idx FROM entry WHERE session = s.session ORDER BY seq DESC LIMIT 1) AS tail_entry,
+         ${ENTRY_COLUMNS.map((column, i) => `e.${column} AS ${TAIL_ENTRY[i]!}`).join(", ")}, e.checksum AS tail_entry_checksum,
          g.ord AS tail_ord, g.sent_at AS tail_sent_at
     FROM session s
     LEFT JOIN state t ON t.session = s.session
     LEFT JOIN account a ON a.session = s.session
     LEFT JOIN journal j ON j.rowid = (SELECT rowid FROM journal WHERE session = s.session ORDER BY seq DESC LIMIT 1)
+    LEFT JOIN entry e ON e.session = s.session AND e.idx + 1 <> t.entry_count
+                     AND e.seq = (SELECT max(seq) FROM entry WHERE session = s.session)
     LEFT JOIN signal g ON g.session = s.session AND g.ord = (SELECT max(ord) FROM signal WHERE session = s.session)`;
 
 export function sessionValues(number: number, session: Session, blobs: Blobs): SqlValue[] {
@@ -301,6 +296,10 @@ function readTail(row: SqlRow, number: number, path: string): Tail {
     assertChecksum(path, "journal", `${number}/${seq}`, row["tail_checksum"], computed);
   }
   const entry = row["tail_entry"] as number | null;
+  if (row["tail_entry_checksum"] !== null) {
+    const key = `${number}/${String(row["tail_entry_seq"])}`;
+    assertChecksum(path, "entry", key, row["tail_entry_checksum"], rowChecksum(valuesOf(row, TAIL_ENTRY)));
+  }
   return {
     nextSeq: seq === null ? 0 : seq + count,
     entryCount: entry === null ? 0 : entry + 1,
@@ -354,71 +353,6 @@ export function readJournal(row: SqlRow, { path, blobs }: RowPlace): JournalReco
   if (checkpointMark(records) !== row["checkpoint"])
     throw corruptRow(path, "journal", key, "the row's checkpoint mark does not match its records");
   return records;
-}
-
-// ---- entries ----------------------------------------------------------------------------------------------
-
-const ENTRY_COLUMNS = [
-  "session",
-  "seq",
-  "idx",
-  "parent",
-  "role",
-  "turn",
-  "content",
-  "blob",
-  "record",
-  "created_at",
-];
-export const INSERT_ENTRY = `INSERT INTO entry (${list(ENTRY_COLUMNS)}, checksum) VALUES (${marks(ENTRY_COLUMNS)}, ?)`;
-export const SELECT_ENTRY = `SELECT ${list(ENTRY_COLUMNS)}, checksum FROM entry`;
-
-/**
- * @param record position of the record of the session's journal whose payload the content is, if there is
- * one.
- */
-export function entryValues(
-  number: number,
-  entry: NewEntry,
-  record: number | undefined,
-  createdAt: number,
-  blobs: Blobs,
-): SqlValue[] {
-  const { id, index, parent, role, turn, content } = entry;
-  const values = [
-    number,
-    id,
-    index,
-    parent ?? null,
-    role,
-    turn,
-    ...blobs.toColumns(record === undefined ? content : undefined, number),
-    record ?? null,
-    createdAt,
-  ];
-  values.push(rowChecksum(values));
-  return values;
-}
-
-export function readEntry(row: SqlRow, { path, blobs, payloadAt }: RowSource): Entry {
-  const key = `${String(row["session"])}/${String(row["seq"])}`;
-  // mutant: entry-row-unchecked
-  assertChecksum(path, "entry", key, row["checksum"], rowChecksum(valuesOf(row, ENTRY_COLUMNS)));
-  const record = row["record"] as number | null;
-  const content =
-    record === null
-      ? blobs.fromColumns(row["content"], row["blob"])
-      : payloadAt(row["session"] as number, record);
-  if (content === undefined) throw corruptRow(path, "entry", key, "the entry has no content");
-  return {
-    id: row["seq"] as number,
-    index: row["idx"] as number,
-    ...(row["parent"] === null ? {} : { parent: row["parent"] as number }),
-    role: row["role"] as string,
-    turn: row["turn"] as number,
-    content,
-    createdAt: row["created_at"] as number,
-  };
 }
 
 // ---- signals ----------------------------------------------------------------------------------------------

@@ -535,7 +535,7 @@ export declare type AnswerRequest = Message<"holdfast.v1.AnswerRequest"> & {
   sessionId: string;
 
   /**
-   * Name of the question; the oldest open one when absent.
+   * Name of the question; the only open one when absent. Several open ones are an error then.
    *
    * @generated from field: optional string question = 2;
    */

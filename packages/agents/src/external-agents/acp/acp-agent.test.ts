@@ -1,0 +1,60 @@
+// The model and the mode of a program of the Agent Client Protocol, messages to it, and output of its commands.
+
+import { afterEach, expect, test } from "vitest";
+
+import { ExternalSession } from "../../testing/external-session.ts";
+import { optionRequest } from "./acp-options.ts";
+import { AcpUpdates } from "./acp-updates.ts";
+
+let session: ExternalSession | undefined;
+afterEach(async () => {
+  await session?.dispose();
+  session = undefined;
+});
+
+test("a model and a mode are set in each process of a session, and the mode also when none was asked for", async () => {
+  session = new ExternalSession("opencode", { rules: [], model: "second" });
+  await session.converse("hello", { profile: "p" });
+  await session.say("hello again");
+  expect(session.lines("chosen")).toEqual(["second build", "second build"]);
+});
+
+test("a model that the program does not offer ends the turn, and the error names those that it offers", async () => {
+  session = new ExternalSession("opencode");
+  await session.converse("hello", { model: "third" });
+  const { content } = (await session.entries()).at(-1) ?? {};
+  expect(content).toContain('opencode offers no model "third"; it offers first, second');
+  expect(session.lines("chosen")).toEqual([]);
+});
+
+test("an older program is asked for its mode in the older way", () => {
+  const modes = { currentModeId: "ask", availableModes: [{ id: "ask" }, { id: "code" }] };
+  expect(optionRequest({ modes }, { category: "mode", value: "ask" }, "old")).toBeUndefined();
+  expect(optionRequest({ modes }, { category: "mode", value: "code" }, "old")).toEqual({
+    method: "session/set_mode",
+    params: { modeId: "code" },
+  });
+  expect(() => optionRequest({ modes }, { category: "model", value: "m" }, "old")).toThrow(
+    'old offers no choice of a model, and "m" was asked for',
+  );
+});
+
+test("the output of a command of the Codex bridge is the result of its call", () => {
+  const events: unknown[] = [];
+  const updates = new AcpUpdates((event) => events.push(event));
+  const content = [{ type: "terminal", terminalId: "c" }];
+  const call = {
+    toolCallId: "c",
+    kind: "execute",
+    status: "in_progress",
+    rawInput: { command: "ls" },
+    content,
+  };
+  updates.update({ sessionUpdate: "tool_call", ...call });
+  for (const data of ["a.t", "xt\n"]) {
+    const piece = { terminal_output_delta: { data } };
+    updates.update({ sessionUpdate: "tool_call_update", toolCallId: "c", _meta: piece });
+  }
+  updates.update({ sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed" });
+  expect(events.at(-1)).toEqual({ type: "tool_result", id: "c", text: "a.txt\n", isError: false });
+});

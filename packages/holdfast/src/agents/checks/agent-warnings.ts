@@ -1,0 +1,71 @@
+// `agentWarnings`: what is wrong with an agent besides the fields of its file, in texts. It may refer to something that is not there. It may
+// also be an agent that a text of a stranger could make send data away.
+
+import {
+  findScripts,
+  findSkills,
+  lethalTrifecta,
+  ownSandboxes,
+  readEnvironments,
+  readMcpFiles,
+  Sandboxes,
+  type AgentPlaces,
+  type AgentRecord,
+} from "@holdfast/agents";
+import { didYouMean } from "@holdfast/core/internal";
+import { environmentsBeside } from "../../environments/given-environment.ts";
+import { plainLine } from "../../frame/plain-text.ts";
+
+export type WarningsOf = (record: AgentRecord) => readonly string[];
+
+/** @param places where the things are that agents refer to. They are looked up once. */
+export function agentWarnings(places: AgentPlaces): WarningsOf {
+  const known = new Map<string, readonly string[]>();
+  const missing = (field: string, what: Kind, wanted: readonly string[]): readonly string[] => {
+    if (wanted.length === 0) return [];
+    const names = known.get(what) ?? FIND[what](places);
+    known.set(what, names);
+    return wanted.flatMap((name, at) =>
+      names.includes(name)
+        ? []
+        : [
+            `${field}.${at}: there is no ${what} ${plainLine(name, 80)} here, so no session begins here${didYouMean(name, names)}`,
+          ],
+    );
+  };
+  return (record) => [
+    ...missing("skills", "skill", record.skills ?? []),
+    ...missing("scripts", "script", record.scripts),
+    ...missing("mcpServers", "MCP server", referencesOf(record)),
+    ...missing("environment", "environment", record.environments),
+    ...missing("sandbox", "sandbox", record.sandbox === null ? [] : [record.sandbox]),
+    ...trifectaText(record),
+  ];
+}
+
+type Kind = "skill" | "script" | "MCP server" | "environment" | "sandbox";
+
+const FIND: Readonly<Record<Kind, (places: AgentPlaces) => readonly string[]>> = {
+  skill: (places) => findSkills(places).map(({ name }) => name),
+  script: (places) => findScripts(places).map(({ name }) => name),
+  "MCP server": (places) => readMcpFiles(places).flatMap(({ servers }) => Object.keys(servers)),
+  environment: ({ trustFile }) => Object.keys(readEnvironments(environmentsBeside(trustFile))),
+  sandbox: () => new Sandboxes(ownSandboxes()).names,
+};
+
+function referencesOf({ mcpServers }: AgentRecord): readonly string[] {
+  return Object.values(mcpServers).flatMap((server) =>
+    typeof server === "string" ? [server] : "ref" in server ? [server.ref] : [],
+  );
+}
+
+/** The text of the warning, as `trust` and `show` print it, too. */
+export function trifectaText(record: AgentRecord): readonly string[] {
+  const found = lethalTrifecta(record);
+  if (found === undefined) return [];
+  const { privateData, strangers, waysOut } = found;
+  return [
+    `a text of a stranger (${strangers.join(", ")}) could make it send private data (${privateData.join(", ")}) away: ${waysOut.join(", ")} ` +
+      `${waysOut.length === 1 ? "runs" : "run"} without asking; take the allowance out, so that a person sees the call, or take one of the three from it`,
+  ];
+}

@@ -1,0 +1,94 @@
+// `ShownQuestions`: the open questions that a terminal has shown, in that order. A typed line answers the last of them.
+//
+//   shown-questions-1. A line never answers a question that this terminal has not shown, nor one that was shown before the last one.
+//   shown-questions-2. When the last one has ended, the one before it is shown again before a line answers it.
+
+import { answerSignalName, type Session } from "@holdfast/core";
+import type { Io } from "../frame/command.ts";
+import { plainLine } from "../frame/plain-text.ts";
+import { openQuestions, type QuestionWait } from "../view/describe-session.ts";
+import type { LiveView } from "../view/live-view.ts";
+import { howToAnswer } from "../view/typed-answer.ts";
+
+const TEXT_CHARS = 200;
+
+export interface ShownQuestion {
+  readonly sessionId: string;
+  readonly wait: QuestionWait;
+}
+
+export class ShownQuestions {
+  readonly #io: Pick<Io, "note" | "notes">;
+  #shown: ShownQuestion[] = [];
+
+  constructor(io: Pick<Io, "note" | "notes">) {
+    this.#io = io;
+  }
+
+  /** The question that a line answers. */
+  get last(): ShownQuestion | undefined {
+    return this.#shown.at(-1);
+  }
+
+  show(question: ShownQuestion): void {
+    this.#shown = [...this.#without(question.sessionId, question.wait.id), question];
+  }
+
+  /** The question has an answer, or nobody waits for one any more. */
+  end(sessionId: string, id: number): void {
+    this.#keep(this.#without(sessionId, id));
+  }
+
+  /** A checkpoint withdraws all questions of its session. */
+  endAll(sessionId: string): void {
+    this.#keep(this.#shown.filter((one) => one.sessionId !== sessionId));
+  }
+
+  #without(sessionId: string, id: number): ShownQuestion[] {
+    return this.#shown.filter((one) => one.sessionId !== sessionId || one.wait.id !== id);
+  }
+
+  /** shown-questions-2. */
+  #keep(left: ShownQuestion[]): void {
+    const before = this.last;
+    this.#shown = left;
+    const { last } = this;
+    if (last === undefined || last === before) return;
+    const { paint, symbols } = this.#io.notes;
+    this.#io.note(`${paint.bold(`${symbols.ask} still open:`)} ${plainLine(last.wait.prompt, TEXT_CHARS)}`);
+    this.#io.note(paint.dim(`  ${howToAnswer(last.wait.answer)}`));
+  }
+}
+
+/** A view of a session that keeps the shown questions. */
+export function keepingShown(
+  view: LiveView,
+  sessionId: string,
+  questions: ShownQuestions | undefined,
+): LiveView {
+  if (questions === undefined) return view;
+  return {
+    began(session: Session, resumed, pending) {
+      view.began(session, resumed, pending);
+      for (const wait of openQuestions(session))
+        if (resumed && !pending.has(wait.name)) questions.show({ sessionId, wait });
+    },
+    event(event) {
+      view.event(event);
+      const { type, id, prompt = "", takes } = event;
+      if (type === "request_input" && id !== undefined) {
+        const shape = takes === undefined ? {} : { answer: takes };
+        questions.show({
+          sessionId,
+          wait: { type: "input", id, name: answerSignalName(id), prompt, ...shape },
+        });
+      }
+      if (type === "checkpoint") questions.endAll(sessionId);
+      if (ENDS.has(type)) questions.end(sessionId, Number(event["wait"]));
+    },
+    trace: (event) => view.trace(event),
+  };
+}
+
+/** The events that end the wait for an answer. */
+const ENDS: ReadonlySet<string> = new Set(["signal_received", "wait_timed_out", "wait_cancelled"]);
