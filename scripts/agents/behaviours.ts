@@ -1,6 +1,7 @@
 // The behaviours that `npm run agents` observes with each real program (`BEHAVIOURS`).
 
-import type { ExternalEnd } from "@holdfast/agents";
+import { setTimeout as delay } from "node:timers/promises";
+import type { ExternalAgent, ExternalEnd } from "@holdfast/agents";
 import type { RealSubject } from "./real-subject.ts";
 
 /** `yes` (perhaps with a figure), `no`, or the thing that happens instead. */
@@ -107,6 +108,26 @@ export const BEHAVIOURS: readonly Behaviour[] = [
     },
   },
   {
+    text: "its session goes on after kill -9 at its first event",
+    async observed(subject) {
+      const agent = await subject.begin("start", "canary-first");
+      while (subject.events.length === 0) await delay(5);
+      return resumedAfterKill(subject, agent);
+    },
+  },
+  {
+    text: "its session goes on after kill -9 in its second turn, and the first is known",
+    async observed(subject) {
+      const first = await subject.turn("start", "canary-first");
+      if (first.type !== "answered") return instead(first);
+      const agent = await subject.begin("resume", "command:[echo x >> a.txt; touch running; sleep 600]");
+      await subject.untilRunning(agent);
+      const observed = await resumedAfterKill(subject, agent);
+      const ran = subject.lines("a.txt");
+      return ran === 1 ? observed : `the command ran ${ran} times`;
+    },
+  },
+  {
     text: "calls a tool of its session without a permission, and gets the result",
     async observed(subject) {
       const end = await subject.turn("start", "canary-progress");
@@ -163,4 +184,14 @@ function uses(subject: RealSubject): number {
 
 function instead(end: ExternalEnd): Observed {
   return "message" in end ? `${end.type}: ${end.message.slice(0, 120)}` : end.type;
+}
+
+/** Kills the program in its turn, and resumes its session. */
+async function resumedAfterKill(subject: RealSubject, agent: ExternalAgent): Promise<Observed> {
+  await subject.protocol.endLost(subject.tag);
+  await agent.ended;
+  if (subject.left().length > 0) return `${subject.left().length} processes are left`;
+  const end = await subject.turn("resume", "recall");
+  if (end.type !== "answered") return instead(end);
+  return end.text.endsWith("recalled") ? "yes" : "it answers without its conversation";
 }

@@ -50,11 +50,11 @@ import type {
 } from "../external-agent-protocol.ts";
 import { chosenProgram, chosenVariables, findProgram, locateProgram } from "../program/find-program.ts";
 import { countOf, fieldsOf, isFields, textOr, type Fields } from "../lines/fields.ts";
-import { ruledPath } from "../lines/ruled-path.ts";
 import { unknownSession } from "../lines/unknown-session.ts";
 import type { WayBack } from "../way-back/way-back.ts";
 import { choicesOf, currentModel, optionRequest, type AcpChoice } from "./acp-options.ts";
 import type { AcpAgentFacts } from "./acp-quirks.ts";
+import { acpCall } from "./acp-calls.ts";
 import { serverOf } from "./acp-server.ts";
 import { AcpUpdates } from "./acp-updates.ts";
 import { AcpWire } from "./acp-wire.ts";
@@ -119,16 +119,8 @@ export class AcpAgent implements ExternalAgentProtocol {
     return this.#begin(turn, turn.boundId);
   }
 
-  ruledCall({ tool, input }: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall {
-    const name = RULED_KINDS[tool] ?? tool;
-    const command = input["command"];
-    if (name === "shell" && typeof command === "string")
-      return { tool: name, subjectKind: "command", subject: command };
-    const path = ["filePath", "file_path", "path"]
-      .map((field) => input[field])
-      .find((one) => typeof one === "string");
-    if (path === undefined) return { tool: name, subjectKind: "text", subject: null };
-    return { tool: name, subjectKind: "path", subject: ruledPath(path, folder) };
+  ruledCall(call: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall {
+    return acpCall(call, folder);
   }
 
   /** Where these programs store their sessions is their own matter, and changes with their versions. */
@@ -192,15 +184,6 @@ export class AcpAgent implements ExternalAgentProtocol {
     });
   }
 }
-
-/** The kinds of calls of the protocol, in the words of our rules. */
-const RULED_KINDS: Readonly<Record<string, string>> = {
-  execute: "shell",
-  edit: "edit_file",
-  read: "read_file",
-  search: "search",
-  fetch: "web_fetch",
-};
 
 interface Asked {
   /** Loaded by the first turn: it takes longer than starting Node. */
