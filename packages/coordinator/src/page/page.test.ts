@@ -42,10 +42,14 @@ function post(path: string, body: unknown, headers: Record<string, string> = {})
   });
 }
 
-async function signedIn(): Promise<string> {
-  const response = await post("/ui/sign-in", { token: " admin\n" });
+/** The cookie, and the header with its key. */
+type SignedIn = Record<"cookie" | "x-holdfast-page", string>;
+
+async function signedIn(token = " admin\n"): Promise<SignedIn> {
+  const response = await post("/ui/sign-in", { token });
   expect(response.status).toBe(200);
-  return response.headers.get("set-cookie")!.split(";")[0]!;
+  const { key } = (await response.json()) as { readonly key: string };
+  return { cookie: response.headers.get("set-cookie")!.split(";")[0]!, "x-holdfast-page": key };
 }
 
 test("the page runs only scripts of its own files, and every view of it is the same file", async () => {
@@ -70,13 +74,9 @@ test.each(["/ui/assets/missing.js", "/ui/assets/../../api.ts", "/ui/assets/%2e%2
 );
 
 test("a cookie counts only with the header of the page, and only for REST", async () => {
-  const cookie = await signedIn();
-  const header = { "x-holdfast-page": "1" };
+  const { cookie, ...header } = await signedIn();
   expect((await get("/v1/sessions", { cookie, ...header })).status).toBe(200);
   expect((await get("/v1/sessions", { cookie })).status).toBe(401);
-  expect((await get("/v1/sessions", { cookie: cookie.replace("admin", "nobody"), ...header })).status).toBe(
-    401,
-  );
   const rpc = await post("/holdfast.v1.SessionService/List", {}, { cookie, ...header });
   expect(rpc.status).toBe(401);
   expect(await (await get("/ui/about", { cookie, ...header })).json()).toEqual({
@@ -89,24 +89,35 @@ test("a cookie counts only with the header of the page, and only for REST", asyn
   expect((await get("/v1/sessions", { cookie, ...header })).status).toBe(401);
 });
 
+test("a cookie has no token in it, and is nothing without the key of its own sign-in", async () => {
+  const own = await signedIn();
+  const { cookie } = own;
+  expect(Buffer.from(cookie.split("=")[1]!, "base64url").toString("latin1")).not.toContain("admin");
+  const refused = async (headers: Record<string, string>): Promise<void> =>
+    expect((await get("/v1/sessions", headers)).status).toBe(401);
+  const { "x-holdfast-page": other } = await signedIn();
+  for (const key of ["1", "", other]) await refused({ cookie, "x-holdfast-page": key });
+  await refused({ ...own, cookie: `${cookie.slice(0, -2)}AA` });
+  await refused({ ...own, cookie: `${cookie.split("=")[0]!}=admin` });
+  await refused({ authorization: `Bearer ${cookie.split("=")[1]!}` });
+});
+
 test.each([
   ["agent-files", { agents: [] }],
   ["secrets", { secrets: [{ name: "KEY", place: "file" }] }],
 ])("the report %s is for admins alone", async (path, report) => {
-  const header = { "x-holdfast-page": "1" };
-  expect((await get(`/ui/${path}`, header)).status).toBe(401);
-  const user = (await post("/ui/sign-in", { token: "user" })).headers.get("set-cookie")!.split(";")[0]!;
-  expect((await get(`/ui/${path}`, { cookie: user, ...header })).status).toBe(404);
-  const answer = await get(`/ui/${path}`, { cookie: await signedIn(), ...header });
+  const { "x-holdfast-page": key } = await signedIn();
+  expect((await get(`/ui/${path}`, { "x-holdfast-page": key })).status).toBe(401);
+  expect((await get(`/ui/${path}`, await signedIn("user"))).status).toBe(404);
+  const answer = await get(`/ui/${path}`, await signedIn());
   expect([answer.status, await answer.json()]).toEqual([200, report]);
 });
 
 test("the workspace of a session is for admins alone, and only an id of a session names one", async () => {
-  const header = { "x-holdfast-page": "1" };
-  expect((await get("/ui/workspaces/ses_1", header)).status).toBe(401);
-  const user = (await post("/ui/sign-in", { token: "user" })).headers.get("set-cookie")!.split(";")[0]!;
-  expect((await get("/ui/workspaces/ses_1", { cookie: user, ...header })).status).toBe(404);
-  const admin = { cookie: await signedIn(), ...header };
+  const admin = await signedIn();
+  const { "x-holdfast-page": key } = admin;
+  expect((await get("/ui/workspaces/ses_1", { "x-holdfast-page": key })).status).toBe(401);
+  expect((await get("/ui/workspaces/ses_1", await signedIn("user"))).status).toBe(404);
   const answer = await get("/ui/workspaces/ses_1", admin);
   expect([answer.status, await answer.json()]).toEqual([200, { of: "ses_1" }]);
   for (const id of ["", "..%2f..%2fetc", ".hidden", "a/b"])
@@ -115,7 +126,7 @@ test("the workspace of a session is for admins alone, and only an id of a sessio
 
 test("the cookie is out of reach of scripts and of other sites, and ends with the sign-out", async () => {
   const set = (await post("/ui/sign-in", { token: "user" })).headers.get("set-cookie");
-  expect(set).toMatch(/^holdfast_\d+=user; Path=\/; HttpOnly; SameSite=Strict$/);
+  expect(set).toMatch(/^holdfast_\d+=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/);
   expect((await post("/ui/sign-out", {})).headers.get("set-cookie")).toContain("; Max-Age=0");
 });
 
@@ -123,7 +134,7 @@ test("a code signs in once, within a minute, and its address has no token", asyn
   const codeOf = (path: string): string => /^\/ui\/#code=([\w-]{43})$/.exec(path)![1]!;
   const code = codeOf(page.signInPath("user"));
   const first = await post("/ui/sign-in", { code });
-  expect(first.headers.get("set-cookie")).toContain("=user;");
+  expect(await first.json()).toMatchObject({ kind: "user", name: "user" });
   expect((await post("/ui/sign-in", { code })).status).toBe(401);
   const late = codeOf(page.signInPath("user"));
   now += 60_001;

@@ -11,7 +11,7 @@ import { answer, readAll, type Exchange } from "../api/exchange.ts";
 import { checkBody, checkJsonType } from "../api/request-guards.ts";
 import { Refusal } from "../call/refusal.ts";
 import { INDEX, readPageFiles, type PageFile } from "./page-files.ts";
-import { authorizationOf, cookieFor, fitsCookie, SignIns } from "./sign-in.ts";
+import { authorizationOf, cookieFor, fitsHeader, sealToken, SignIns } from "./sign-in.ts";
 
 export interface PageOptions {
   /** The name of what is shown: a coordinator's address or a database's path. */
@@ -117,7 +117,7 @@ async function signIn(exchange: Exchange, call: PageCall, signIns: SignIns): Pro
   checkJsonType(rawHeaders);
   const { code, token: given } = readSignIn(await readAll(exchange, BODY_BYTES));
   const token = code === undefined ? given : signIns.take(code);
-  if (token === undefined || !fitsCookie(token))
+  if (token === undefined || !fitsHeader(token))
     throw new Refusal(
       "unauthenticated",
       code === undefined ? "the token is unknown" : "this address was used before, or is older than a minute",
@@ -129,7 +129,8 @@ async function signIn(exchange: Exchange, call: PageCall, signIns: SignIns): Pro
       },
     );
   const { kind, name } = await call.authenticate(`Bearer ${token}`);
-  answerSigned(exchange, token, { kind, name });
+  const { sealed, key } = sealToken(token);
+  answerSigned(exchange, sealed, { kind, name, key });
 }
 
 function readSignIn(body: Uint8Array): { readonly code?: string; readonly token?: string } {
@@ -148,11 +149,11 @@ function readSignIn(body: Uint8Array): { readonly code?: string; readonly token?
   });
 }
 
-function answerSigned(exchange: Exchange, token: string | undefined, body: object): void {
+function answerSigned(exchange: Exchange, sealed: string | undefined, body: object): void {
   const { request } = exchange;
   const isSecure = "encrypted" in request.socket && request.socket.encrypted === true;
   answer(exchange, 200, "application/json", JSON.stringify(body), {
-    "Set-Cookie": cookieFor(request.headers, token, isSecure),
+    "Set-Cookie": cookieFor(request.headers, sealed, isSecure),
   });
 }
 

@@ -1,6 +1,6 @@
-// `call`, `watchSession`, `watchChanges`: requests to the server that served the page.
+// `call`, `signIn`, `watchSession`, `watchChanges`: requests to the server that served the page.
 //
-//   client-1. Every request has the header that makes the cookie count. The page never sees its token.
+//   client-1. Every request has the header that makes the cookie count: the key with which the server reads it. The page never sees its token.
 //   client-2. A stream is open only while the page is visible. A browser has six connections to a server over HTTP/1.1, and streams of
 //       hidden pages would keep them from the visible one.
 
@@ -11,7 +11,9 @@ export function toError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error("something that is no error was thrown");
 }
 
-const HEADERS = { "X-Holdfast-Page": "1" };
+const KEY = "holdfast-page-key";
+/** client-1. */
+const headers = () => ({ "X-Holdfast-Page": localStorage.getItem(KEY) ?? "" });
 const RETRY_MS = 1_000;
 
 /** An answer that is an error. `message` says what happened. */
@@ -56,12 +58,24 @@ export async function call<T>(
   const response = await fetch(path, {
     method,
     credentials: "same-origin",
-    headers: body === undefined ? HEADERS : { ...HEADERS, "Content-Type": "application/json" },
+    headers: body === undefined ? headers() : { ...headers(), "Content-Type": "application/json" },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   const text = await response.text();
   if (response.ok) return (text === "" ? undefined : JSON.parse(text)) as T;
   throw refused(response.status, text);
+}
+
+/** @param body the token, or a code that stands for one. @throws ApiError, or TypeError when the server cannot be reached. */
+export async function signIn(body: { readonly token: string } | { readonly code: string }): Promise<void> {
+  const { key } = await call<{ readonly key: string }>("POST", "/ui/sign-in", body);
+  localStorage.setItem(KEY, key);
+}
+
+/** @throws ApiError, or TypeError when the server cannot be reached. */
+export async function signOut(): Promise<void> {
+  await call("POST", "/ui/sign-out");
+  localStorage.removeItem(KEY);
 }
 
 function refused(status: number, text: string): ApiError {
@@ -128,7 +142,7 @@ async function readStream<T>(path: string, { onEvent, onBreak, signal }: Stream<
     try {
       const response = await fetch(path, {
         credentials: "same-origin",
-        headers: { ...HEADERS, ...(lastId === undefined ? {} : { "Last-Event-ID": lastId }) },
+        headers: { ...headers(), ...(lastId === undefined ? {} : { "Last-Event-ID": lastId }) },
         signal: AbortSignal.any([signal, hidden.signal]),
       });
       if (response.status === 204) return;

@@ -2,7 +2,7 @@
 
 import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
-import { call } from "../api/client.ts";
+import { signOut } from "../api/client.ts";
 import { Palette } from "./palette.tsx";
 import { SYSTEM_SCREENS } from "./system-screens.ts";
 import { brief } from "./text.ts";
@@ -77,8 +77,8 @@ export function Shell({ inboxCount }: { readonly inboxCount: number | undefined 
   });
   const tab = "shrink-0 rounded-md px-2.5 py-1.5 font-medium whitespace-nowrap hover:bg-raised";
   const active = { className: "bg-raised text-accent" };
-  const signOut = async (): Promise<void> => {
-    await call("POST", "/ui/sign-out");
+  const leave = async (): Promise<void> => {
+    await signOut();
     location.reload();
   };
   return (
@@ -120,7 +120,7 @@ export function Shell({ inboxCount }: { readonly inboxCount: number | undefined 
         >
           ?
         </button>
-        <button type="button" className={tab} onClick={() => void signOut()}>
+        <button type="button" className={tab} onClick={() => void leave()}>
           Sign out
         </button>
       </header>

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState, type FormEvent } from "react";
-import { call } from "../api/client.ts";
+import { signIn } from "../api/client.ts";
 import { Button, Command, Problem } from "../parts/parts.tsx";
 import { useRequest } from "../parts/use-session.ts";
 
@@ -13,18 +13,18 @@ export function takeCode(): string | undefined {
 export function SignIn({ code, onDone }: { readonly code: string | undefined; readonly onDone: () => void }) {
   const [token, setToken] = useState("");
   const { run, isBusy, error } = useRequest();
-  const signIn = async (body: object): Promise<void> => {
-    if (await run(() => call("POST", "/ui/sign-in", body))) onDone();
+  const begin = async (body: Parameters<typeof signIn>[0]): Promise<void> => {
+    if (await run(() => signIn(body))) onDone();
   };
   const isSent = useRef(false);
   useEffect(() => {
     if (code === undefined || isSent.current) return;
     isSent.current = true; // It counts once, and React may run an effect twice.
-    void signIn({ code });
+    void begin({ code });
   }, [code]);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    void signIn({ token });
+    void begin({ token });
   };
   return (
     <main className="mx-auto flex min-h-full max-w-md flex-col justify-center gap-4 p-6">

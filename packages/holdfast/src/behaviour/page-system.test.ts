@@ -225,7 +225,7 @@ test("secrets of this machine are shown by name, and no value reaches the page",
   await page.getByText("Nothing is recorded yet").waitFor();
   await stand.check("audit-local");
   const report = await page.evaluate<string>(
-    `fetch("/ui/secrets", { headers: { "X-Holdfast-Page": "1" } }).then((answer) => answer.text())`,
+    `fetch("/ui/secrets", { headers: { "X-Holdfast-Page": localStorage.getItem("holdfast-page-key") } }).then((answer) => answer.text())`,
   );
   expect(report).toBe('{"secrets":[{"name":"DEPLOY_TOKEN","place":"file","used":true}]}');
   expect(await page.content()).not.toContain(value);

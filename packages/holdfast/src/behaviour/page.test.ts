@@ -261,7 +261,7 @@ test("a session is started by a form that shows mistakes at their fields", ofCam
   await page.getByRole("article", { name: "reviewer" }).getByRole("link", { name: "start" }).click();
   await page.getByRole("button", { name: "Start" }).click();
   expect(await page.getByText("is required").count()).toBe(2);
-  expect(await page.evaluate("document.activeElement.id")).toBe("field-repo");
+  await expect.poll(() => page.evaluate("document.activeElement.id")).toBe("field-repo");
   expect(await violations()).toEqual([]);
   await page.keyboard.type("a/b");
   await page.getByLabel("mode").selectOption("thorough");
@@ -302,7 +302,7 @@ test("a request that a person writes stays when the agents cannot be read again"
   const refused = page.waitForResponse((response) => response.status() === 503);
   // A session that another person starts makes the page read again.
   await page.evaluate(
-    `fetch("/v1/sessions", { method: "POST", headers: { "X-Holdfast-Page": "1", "Content-Type": "application/json" },
+    `fetch("/v1/sessions", { method: "POST", headers: { "X-Holdfast-Page": localStorage.getItem("holdfast-page-key"), "Content-Type": "application/json" },
      body: JSON.stringify({ agent: "talker", input: "hi" }) })`,
   );
   await refused;
@@ -320,7 +320,7 @@ test(
     const start = async (): Promise<string> =>
       (
         await page.evaluate<{ readonly sessionId: string }>(
-          `fetch("/v1/sessions", { method: "POST", headers: { "X-Holdfast-Page": "1", "Content-Type": "application/json" },
+          `fetch("/v1/sessions", { method: "POST", headers: { "X-Holdfast-Page": localStorage.getItem("holdfast-page-key"), "Content-Type": "application/json" },
            body: JSON.stringify({ agent: "pusher", budget: { maxCostMicroUsd: 1000000 } }) }).then((answer) => answer.json())`,
         )
       ).sessionId;
