@@ -7,6 +7,8 @@
 //       wins over an `allow`, whatever their order. The pattern `*` matches every call.
 //   permissions-4. Without a subject no pattern can be compared. A `deny` or an `ask` with a pattern then asks a person, and an `allow` with a
 //       pattern permits nothing.
+//   permissions-6. A pattern without a sign of globs matches exactly itself. The exact pattern of a call (`exactPattern`) matches this call alone.
+//       White space inside of quotes is a part of a command.
 //   permissions-5. The rules of the agent decide first. The rules that people gave by answers decide what these would ask for, and can only
 //       forbid what these allow.
 //
@@ -95,10 +97,17 @@ function matches(rule: PermissionRule, tool: PermissionTool, subject: string | n
     case "command":
       return isCommand(rule.pattern, subject);
     case "path":
-      return picomatch.isMatch(posix.normalize(subject), normalizeGlob(rule.pattern), { dot: true });
+      return isGlobOf(normalizeGlob(rule.pattern), normalizePath(subject), {});
     case "text":
-      return picomatch.isMatch(subject, rule.pattern, { bash: true, dot: true });
+      return isGlobOf(rule.pattern, subject, { bash: true });
   }
+}
+
+/** permissions-6. */
+function isGlobOf(pattern: string, subject: string, options: picomatch.PicomatchOptions): boolean {
+  return GLOB_SIGNS.test(pattern)
+    ? picomatch.isMatch(subject, pattern, { ...options, dot: true })
+    : pattern === subject;
 }
 
 /**
@@ -108,9 +117,12 @@ function matches(rule: PermissionRule, tool: PermissionTool, subject: string | n
  */
 export function exactPattern(tool: PermissionTool, subject: string | null): string | null | undefined {
   if (subject === null) return null;
-  if (tool.subjectKind !== "command") return GLOB_SIGNS.test(subject) ? undefined : subject;
-  const words = subject.trim().split(/\s+/).join(" ");
-  return OPERATORS.test(subject) || words.endsWith(":*") || words === "*" ? undefined : words;
+  if (tool.subjectKind === "command") {
+    const words = wordsOf(subject);
+    return OPERATORS.test(subject) || words.endsWith(":*") || words === "*" ? undefined : words;
+  }
+  const exact = tool.subjectKind === "path" ? normalizePath(subject) : subject;
+  return GLOB_SIGNS.test(exact) ? undefined : exact;
 }
 
 const GLOB_SIGNS = /[*?[\]{}()!+@|\\]/;
@@ -119,19 +131,35 @@ const GLOB_SIGNS = /[*?[\]{}()!+@|\\]/;
 const OPERATORS = /[;&|<>`\n\r(){}]|\$\(/;
 
 function commandsOf(line: string): readonly string[] {
-  const commands = line.split(/[;&|<>`\n\r(){}]+|\$\(/).map((command) => command.trim());
-  return commands.filter((command) => command !== "");
+  return line.split(/[;&|<>`\n\r(){}]+|\$\(/).filter((command) => wordsOf(command) !== "");
 }
 
 /** `git diff:*` is `git diff` with any arguments; without `:*` the whole line must be equal. */
 function isCommand(pattern: string, command: string): boolean {
-  const words = command.split(/\s+/).join(" ");
+  const words = wordsOf(command);
   if (!pattern.endsWith(":*")) return words === pattern;
   const prefix = pattern.slice(0, -2);
   return words === prefix || words.startsWith(`${prefix} `);
 }
 
+/** A line with one space between its words. Other white space than blanks and tabs is a part of a word for a shell. */
+function wordsOf(line: string): string {
+  return line
+    .replace(QUOTED_OR_SPACE, (part) => (/^[ \t\n]/.test(part) ? " " : part))
+    .replace(/^ | (?<!\\ )$/g, "");
+}
+
+/** Text in quotes, a character behind a backslash, or white space between words. */
+const QUOTED_OR_SPACE = /"(?:\\[^]|[^"\\])*"|'[^']*'|\\[^]|[ \t\n]+/g;
+
+/** A path as rules see it: without steps that lead nowhere, and without a slash at its end. */
+function normalizePath(path: string): string {
+  return posix.normalize(path).replace(/(?<=.)\/$/, "");
+}
+
+/** A slash at the end stands for all below a folder. */
 function normalizeGlob(pattern: string): string {
-  const relative = pattern.replace(/^\.\//, "");
-  return relative.endsWith("/") ? `${relative}**` : relative;
+  const relative = pattern.replace(/^(\.\/+)+/, "");
+  if (relative.endsWith("/")) return `${relative}**`;
+  return GLOB_SIGNS.test(relative) ? relative : normalizePath(relative);
 }
