@@ -69,3 +69,18 @@ test("an answer that is kept for a folder's path permits no file below it", asyn
   expect(questions).toEqual(["Allow write_file: src/?", "Allow write_file: src/deep/evil.ts?"]);
   expect(existsSync(join(folder, "src/deep/evil.ts"))).toBe(false);
 });
+
+test("a pattern that cannot be used is not kept, and one that was kept lets later calls ask", async () => {
+  const kept: PermissionRule[] = [];
+  const projectRules: ProjectRules = { read: () => kept, add: (rule) => void kept.push(rule) };
+  const unusable = { approved: true, remember: { scope: "project", pattern: "./" } };
+  await play([write("a.txt")], [], [unusable], { projectRules });
+  expect(kept).toEqual([]);
+  await play([write("./")], [], [{ approved: true, remember: { scope: "project" } }], { projectRules });
+  expect(kept).toEqual([{ decision: "allow", tool: "write_file", pattern: "." }]);
+
+  kept.push({ decision: "allow", tool: "write_file", pattern: "./" }); // As an earlier version kept it.
+  const { outcome, questions } = await play([write("ok.txt")], [], [], { projectRules });
+  expect(outcome.status).toBe("completed");
+  expect(questions).toEqual(["Allow write_file: ok.txt?"]);
+});

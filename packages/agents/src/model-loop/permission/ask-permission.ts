@@ -2,6 +2,7 @@
 //
 //   ask-permission-1. A rule that an answer makes names one tool, and the exact main argument of the call or the pattern that the person
 //       gave. The question shows the exact rule before anybody answers.
+//       A pattern that cannot be used becomes no rule, and the session's progress says so.
 //   ask-permission-3. A person may give the call another input where its agent takes one. The call never runs with its own input then.
 //   ask-permission-2. A rule for the project is stored by a task, outside of the project, on the machine where the session runs. If that
 //       fails, the rule counts for the session, and its progress says so.
@@ -10,7 +11,7 @@ import { toError, type Remember } from "@holdfast/core";
 import type { AgentContext } from "@holdfast/runtime";
 
 import type { AgentRecord, PermissionRule } from "../../agent-files/agent-record.ts";
-import { decideWithAnswers, exactPattern, type PermissionTool } from "./permissions.ts";
+import { decideWithAnswers, exactPattern, patternProblem, type PermissionTool } from "./permissions.ts";
 
 /** The rules that a user keeps for a project. */
 export interface ProjectRules {
@@ -59,7 +60,12 @@ export async function askPermission(ctx: Context, call: AskedCall): Promise<stri
   });
   if (remember !== undefined) {
     const lasting = lastingRule(name, pattern, remember, approved);
-    if (lasting !== undefined) {
+    const problem = lasting?.pattern == null ? undefined : patternProblem(tool, lasting.pattern);
+    if (lasting !== undefined && problem !== undefined) {
+      ctx.reportProgress({
+        warning: `${ruleText(lasting)} is not kept, because its pattern cannot be used: ${problem}. The answer counts once.`,
+      });
+    } else if (lasting !== undefined) {
       call.keep(lasting);
       const { projectRules } = call;
       if (remember.scope === "project" && projectRules !== undefined)

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { isCampaign } from "@holdfast/testkit/campaign";
 
 import type { PermissionRule } from "../../agent-files/agent-record.ts";
-import { decide, decideWithAnswers, exactPattern } from "./permissions.ts";
+import { decide, decideWithAnswers, exactPattern, patternProblem } from "./permissions.ts";
 import type { Tool } from "../tools/tool.ts";
 
 const tool = (isReading: boolean): Tool => ({
@@ -110,6 +110,39 @@ test.each([
   const pattern = exactPattern(ruled, asked) ?? expect.fail("no pattern");
   expect(decide([rule("allow", pattern)], ruled, asked).decision).toBe("allow");
   expect(decide([rule("allow", pattern)], ruled, other).decision).toBe("ask");
+});
+
+test.each([
+  ["path", "./", "x"],
+  ["path", "", "x"],
+  ["path", "[z-a]", "x"],
+  ["text", "[z-a]", "x"],
+  ["path", `*${"x".repeat(70_000)}`, "x"],
+  ["command", "", "ls"],
+  ["command", ":*", "ls"],
+] as const)(
+  "a pattern for a %s that cannot be used permits nothing and forbids: %.10j (permissions-7)",
+  (subjectKind, pattern, subject) => {
+    const ruled: Tool = { ...tool(true), subjectKind };
+    expect(patternProblem(ruled, pattern)).toBeDefined();
+    expect(decide([rule("allow", pattern)], { ...ruled, isReading: false }, subject).decision).toBe("ask");
+    expect(decide([rule("deny", pattern)], ruled, subject).decision).toBe("deny");
+    expect(decide([rule("ask", pattern)], ruled, subject).decision).toBe("ask");
+  },
+);
+
+test("no pattern and no subject makes a decision fail (permissions-7)", () => {
+  const text = fc.oneof(fc.string(), fc.stringMatching(/^[[\]{}()!+@|\\*?./ab-]{0,12}$/));
+  const kind = fc.constantFrom("path" as const, "text" as const, "command" as const);
+  fc.assert(
+    fc.property(kind, text, text, (subjectKind, pattern, subject) => {
+      const ruled: Tool = { ...tool(true), subjectKind };
+      const { decision } = decide([rule("deny", pattern)], ruled, subject);
+      if (patternProblem(ruled, pattern) !== undefined && subject.trim() !== "")
+        expect(decision).toBe("deny");
+    }),
+    { numRuns: isCampaign ? 20_000 : 500 },
+  );
 });
 
 test.each([

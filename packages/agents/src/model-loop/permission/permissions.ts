@@ -9,6 +9,7 @@
 //       pattern permits nothing.
 //   permissions-6. A pattern without a sign of globs matches exactly itself. The exact pattern of a call (`exactPattern`) matches this call alone.
 //       White space inside of quotes is a part of a command.
+//   permissions-7. A pattern that cannot be used (`patternProblem`) permits nothing. In a `deny` or an `ask` it counts as matching.
 //   permissions-5. The rules of the agent decide first. The rules that people gave by answers decide what these would ask for, and can only
 //       forbid what these allow.
 //
@@ -93,6 +94,7 @@ function matches(rule: PermissionRule, tool: PermissionTool, subject: string | n
   if (!matchesName(rule.tool, tool.offered.name)) return false;
   if (rule.pattern === null || rule.pattern === "*") return true;
   if (subject === null) return false;
+  if (patternProblem(tool, rule.pattern) !== undefined) return rule.decision !== "allow"; // permissions-7.
   switch (tool.subjectKind) {
     case "command":
       return isCommand(rule.pattern, subject);
@@ -110,6 +112,22 @@ function isGlobOf(pattern: string, subject: string, options: picomatch.Picomatch
     : pattern === subject;
 }
 
+/** @returns why the pattern cannot be compared with calls of the tool. */
+export function patternProblem({ subjectKind }: PermissionTool, pattern: string): string | undefined {
+  if (subjectKind === "command")
+    return wordsOf(pattern.replace(/:\*$/, "")) === "" ? NAMES_NOTHING : undefined;
+  const glob = subjectKind === "path" ? normalizeGlob(pattern) : pattern;
+  if (glob === "") return NAMES_NOTHING;
+  try {
+    if (GLOB_SIGNS.test(glob)) picomatch.makeRe(glob, { dot: true, debug: true });
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+const NAMES_NOTHING = "it names nothing";
+
 /**
  * The pattern that matches this main argument alone, `null` for a call without one.
  *
@@ -119,10 +137,10 @@ export function exactPattern(tool: PermissionTool, subject: string | null): stri
   if (subject === null) return null;
   if (tool.subjectKind === "command") {
     const words = wordsOf(subject);
-    return OPERATORS.test(subject) || words.endsWith(":*") || words === "*" ? undefined : words;
+    return OPERATORS.test(subject) || words === "" || /:\*$|^\*$/.test(words) ? undefined : words;
   }
   const exact = tool.subjectKind === "path" ? normalizePath(subject) : subject;
-  return GLOB_SIGNS.test(exact) ? undefined : exact;
+  return GLOB_SIGNS.test(exact) || exact === "" ? undefined : exact;
 }
 
 const GLOB_SIGNS = /[*?[\]{}()!+@|\\]/;
@@ -161,5 +179,5 @@ function normalizePath(path: string): string {
 function normalizeGlob(pattern: string): string {
   const relative = pattern.replace(/^(\.\/+)+/, "");
   if (relative.endsWith("/")) return `${relative}**`;
-  return GLOB_SIGNS.test(relative) ? relative : normalizePath(relative);
+  return relative === "" || GLOB_SIGNS.test(relative) ? relative : normalizePath(relative);
 }
