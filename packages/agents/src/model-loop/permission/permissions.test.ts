@@ -59,6 +59,7 @@ test.each(["src/*.ts", "a[b]", "{a,b}", "!a"])(
 test.each([
   ["src/", "src"],
   ["./", "."],
+  ["/", undefined],
   ["./src//a.ts", "src/a.ts"],
   ['a"b"', 'a"b"'],
 ] as const)("the path %j has the exact pattern %j", (path, pattern) => {

@@ -140,7 +140,7 @@ export function exactPattern(tool: PermissionTool, subject: string | null): stri
     return OPERATORS.test(subject) || words === "" || /:\*$|^\*$/.test(words) ? undefined : words;
   }
   const exact = tool.subjectKind === "path" ? normalizePath(subject) : subject;
-  return GLOB_SIGNS.test(exact) || exact === "" ? undefined : exact;
+  return GLOB_SIGNS.test(exact) || exact === "" || exact === "/" ? undefined : exact;
 }
 
 const GLOB_SIGNS = /[*?[\]{}()!+@|\\]/;
