@@ -3,6 +3,7 @@
 //   ask-permission-1. A rule that an answer makes names one tool, and the exact main argument of the call or the pattern that the person
 //       gave. The question shows the exact rule before anybody answers.
 //       A pattern that cannot be used becomes no rule, and the session's progress says so.
+//   ask-permission-4. A question that a hook wants is asked for each call, whatever the rules allow, and its answer counts once. A `deny` still refuses.
 //   ask-permission-3. A person may give the call another input where its agent takes one. The call never runs with its own input then.
 //   ask-permission-2. A rule for the project is stored by a task, outside of the project, on the machine where the session runs. If that
 //       fails, the rule counts for the session, and its progress says so.
@@ -30,6 +31,8 @@ export interface AskedCall {
   /** The rules that people gave, at the time of the call. */
   readonly rules: () => readonly PermissionRule[];
   readonly keep: (rule: PermissionRule) => void;
+  /** A hook wants a person to be asked for this call (ask-permission-4). */
+  readonly isAskedByHook?: boolean;
   readonly projectRules: ProjectRules | undefined;
   /** Takes the input that a person gave in place of that of the call. Without it such an answer refuses the call. */
   readonly takeInput?: (input: Readonly<Record<string, unknown>>) => void;
@@ -42,23 +45,24 @@ export async function askPermission(ctx: Context, call: AskedCall): Promise<stri
   const { agent, tool, subject } = call;
   const { name } = tool.offered;
   const { decision, rule } = decideWithAnswers(agent.permissions, call.rules(), tool, subject);
-  if (decision === "allow") return undefined;
+  const isAskedByHook = call.isAskedByHook === true;
+  if (decision === "allow" && !isAskedByHook) return undefined;
   const what = subject === null ? name : `${name}: ${subject}`;
   if (decision === "deny") return `Not permitted: ${what}. A rule forbids it.`;
-  const pattern = exactPattern(tool, subject);
+  const pattern = isAskedByHook ? undefined : exactPattern(tool, subject);
   const { approved, reason, remember, input } = await ctx.requestInput({
     prompt: `Allow ${what.slice(0, 200)}?`,
     details: {
       agent: agent.name,
       tool: name,
       input: call.input,
-      rule,
+      rule: isAskedByHook ? null : rule,
       folder: call.folder,
       ...(call.takeInput === undefined ? {} : { takesInput: true }),
       ...(pattern === undefined ? {} : { lastingRule: ruleText({ tool: name, pattern }) }),
     },
   });
-  if (remember !== undefined) {
+  if (remember !== undefined && !isAskedByHook) {
     const lasting = lastingRule(name, pattern, remember, approved);
     const problem = lasting?.pattern == null ? undefined : patternProblem(tool, lasting.pattern);
     if (lasting !== undefined && problem !== undefined) {

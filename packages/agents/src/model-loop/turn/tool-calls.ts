@@ -114,7 +114,8 @@ export class ToolCalls {
     const notYet = whyNotYet(call.name, this.#agent, this.#draft.state.succeeded);
     if (notYet !== undefined) return notYet;
     return askPermission(this.#draft.ctx, {
-      agent: isAskedByHook ? askedFor(this.#agent, call.name) : this.#agent,
+      agent: this.#agent,
+      isAskedByHook,
       tool,
       subject,
       input: call.input,
@@ -157,11 +158,6 @@ export class ToolCalls {
     this.#draft.openCalls = this.#draft.openCalls.filter((open) => open !== call);
     return verdict.stop;
   }
-}
-
-/** The agent with a rule that asks for each call of a tool, as long as no rule with a pattern says otherwise. */
-function askedFor(agent: AgentRecord, tool: string): AgentRecord {
-  return { ...agent, permissions: [...agent.permissions, { decision: "ask", tool, pattern: "*" }] };
 }
 
 interface CallOutcome extends ToolOutcome {
