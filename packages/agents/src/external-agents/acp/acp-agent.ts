@@ -48,7 +48,7 @@ import type {
 } from "../external-agent-protocol.ts";
 import { chosenProgram, chosenVariables, findProgram, locateProgram } from "../program/find-program.ts";
 import { countOf, fieldsOf, isFields, textOr, type Fields } from "../lines/fields.ts";
-import { ruledPath } from "../lines/ruled-path.ts";
+import { ruledPath } from "../../model-loop/permission/ruled-path.ts";
 import { unknownSession } from "../lines/unknown-session.ts";
 import type { WayBack } from "../way-back/way-back.ts";
 import { choicesOf, currentModel, optionRequest, type AcpChoice } from "./acp-options.ts";

@@ -12,7 +12,14 @@ import { toError, type Remember } from "@holdfast/core";
 import type { AgentContext } from "@holdfast/runtime";
 
 import type { AgentRecord, PermissionRule } from "../../agent-files/agent-record.ts";
-import { decideWithAnswers, exactPattern, patternProblem, type PermissionTool } from "./permissions.ts";
+import {
+  decidePlaces,
+  exactPattern,
+  hasPattern,
+  patternProblem,
+  type PermissionTool,
+} from "./permissions.ts";
+import { followLinks, ruledPath } from "./ruled-path.ts";
 
 /** The rules that a user keeps for a project. */
 export interface ProjectRules {
@@ -44,12 +51,13 @@ type Context = Pick<AgentContext, "requestInput" | "run" | "reportProgress">;
 export async function askPermission(ctx: Context, call: AskedCall): Promise<string | undefined> {
   const { agent, tool, subject } = call;
   const { name } = tool.offered;
-  const { decision, rule } = decideWithAnswers(agent.permissions, call.rules(), tool, subject);
+  const subjects = await subjectsOf(ctx, call);
+  const { decision, rule } = decidePlaces(agent.permissions, call.rules(), tool, subjects);
   const isAskedByHook = call.isAskedByHook === true;
   if (decision === "allow" && !isAskedByHook) return undefined;
   const what = subject === null ? name : `${name}: ${subject}`;
   if (decision === "deny") return `Not permitted: ${what}. A rule forbids it.`;
-  const pattern = isAskedByHook ? undefined : exactPattern(tool, subject);
+  const pattern = isAskedByHook ? undefined : exactPatternOf(tool, subjects);
   const { approved, reason, remember, input } = await ctx.requestInput({
     prompt: `Allow ${what.slice(0, 200)}?`,
     details: {
@@ -83,6 +91,29 @@ export async function askPermission(ctx: Context, call: AskedCall): Promise<stri
   }
   if (approved) return undefined;
   return `The person did not allow it.${reason === undefined ? "" : ` The reason: ${reason}`}`;
+}
+
+/**
+ * The subjects that the rules compare: the main argument, and for a path also the place that it leads to (permissions-8). Links are read only where a rule
+ * compares paths.
+ */
+export async function subjectsOf(
+  ctx: Pick<Context, "run">,
+  { agent, tool, subject, folder, rules }: Pick<AskedCall, "agent" | "tool" | "subject" | "folder" | "rules">,
+): Promise<readonly (string | null)[]> {
+  if (tool.subjectKind !== "path" || subject === null || folder === undefined) return [subject];
+  const given = ruledPath(subject, folder);
+  if (!hasPattern([...agent.permissions, ...rules()], tool)) return [given];
+  return [given, await ctx.run("resolve_path", () => followLinks(subject, folder))];
+}
+
+/** @returns nothing for a path that leads to another place: no rule for one of them permits the other. */
+function exactPatternOf(
+  tool: PermissionTool,
+  [given = null, ...others]: readonly (string | null)[],
+): string | null | undefined {
+  const exact = exactPattern(tool, given);
+  return others.every((other) => exactPattern(tool, other) === exact) ? exact : undefined;
 }
 
 /** ask-permission-2. */

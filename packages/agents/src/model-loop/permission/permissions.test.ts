@@ -66,6 +66,15 @@ test.each([
   expect(exactPattern({ ...tool(false), subjectKind: "path" }, path)).toBe(pattern);
 });
 
+test.each(["/etc/x", "../x", "a/../../x"])(
+  "the path %j out of the folder matches no allow with a relative pattern (permissions-8)",
+  (path) => {
+    const ruled: Tool = { ...tool(false), subjectKind: "path" };
+    expect(decide([rule("allow", "**")], ruled, path).decision).toBe("ask");
+    expect(decide([rule("allow", "/etc/**"), rule("allow", "../*")], ruled, path).decision).toBe("allow");
+  },
+);
+
 test("an exact pattern allows the call that it was made of, and no other one (permissions-6)", () => {
   const part = fc.constantFrom(
     "src",

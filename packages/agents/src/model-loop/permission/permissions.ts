@@ -10,16 +10,20 @@
 //   permissions-6. A pattern without a sign of globs matches exactly itself. The exact pattern of a call (`exactPattern`) matches this call alone.
 //       White space inside of quotes is a part of a command.
 //   permissions-7. A pattern that cannot be used (`patternProblem`) permits nothing. In a `deny` or an `ask` it counts as matching.
+//   permissions-8. A path is decided as it was given and as the place that its links lead to, and the stricter decision counts. A path that leads
+//       out of the folder matches no `allow` with a relative pattern.
+//   permissions-9. The results of a tool for whole folders leave out what a rule of the tool forbids or asks for (`hiddenPaths`), with all below. Tools
+//       that show contents also hide what `read_file` may not read.
 //   permissions-5. The rules of the agent decide first. The rules that people gave by answers decide what these would ask for, and can only
 //       forbid what these allow.
 //
 // A rule for commands is a help and no boundary: `sh -c` and scripts can hide a command from it. A sandbox is the boundary.
 
-import { posix } from "node:path";
 import picomatch from "picomatch";
 
 import type { PermissionDecision, PermissionRule } from "../../agent-files/agent-record.ts";
 import { matchesName } from "../../agent-files/format/tool-names.ts";
+import { GLOB_SIGNS, isOutside, normalizeGlob, normalizePath } from "../../tasks/path-globs.ts";
 import type { Tool } from "../tools/tool.ts";
 
 /** The parts of a tool that a decision needs. */
@@ -53,8 +57,7 @@ export function decide(
     : rules;
   const decisions = commandsOf(subject).map((command) => decideOne(usable, tool, command));
   // permissions-2.
-  const [strictest] = decisions.toSorted((a, b) => ORDER.indexOf(a.decision) - ORDER.indexOf(b.decision));
-  return strictest ?? decideOne(usable, tool, subject);
+  return strictestOf(decisions) ?? decideOne(usable, tool, subject);
 }
 
 /** The decision by the rules of the agent and by those that people gave (permissions-5). */
@@ -69,6 +72,48 @@ export function decideWithAnswers(
   const second = decide(given, tool, subject);
   const isUndecided = second.rule === null || (first.decision === "allow" && second.decision === "allow");
   return isUndecided ? first : second;
+}
+
+/** The strictest decision for the subjects of one call (permissions-8). */
+export function decidePlaces(
+  own: readonly PermissionRule[],
+  given: readonly PermissionRule[],
+  tool: PermissionTool,
+  subjects: readonly (string | null)[],
+): Decision {
+  const decisions = subjects.map((subject) => decideWithAnswers(own, given, tool, subject));
+  return strictestOf(decisions) ?? decideWithAnswers(own, given, tool, null);
+}
+
+/** Whether a rule compares the subjects of this tool's calls. */
+export function hasPattern(rules: readonly PermissionRule[], { offered }: PermissionTool): boolean {
+  return rules.some(
+    ({ tool, pattern }) => pattern !== null && pattern !== "*" && matchesName(tool, offered.name),
+  );
+}
+
+/**
+ * The patterns of paths that are left out of the results of this call (permissions-9). An `ask` that the call itself matches was answered.
+ */
+export function hiddenPaths(
+  rules: readonly PermissionRule[],
+  tool: PermissionTool,
+  subject: string,
+): readonly string[] {
+  const showsContents = ["search", "git_diff"].includes(tool.offered.name);
+  const hiding = rules.filter((rule) => {
+    if (rule.decision === "allow") return false;
+    if (!matchesName(rule.tool, tool.offered.name))
+      return showsContents && matchesName(rule.tool, "read_file");
+    return rule.decision === "deny" || !matches(rule, tool, subject);
+  });
+  return [
+    ...new Set(hiding.flatMap(({ pattern }) => (pattern === null || pattern === "*" ? [] : [pattern]))),
+  ];
+}
+
+function strictestOf(decisions: readonly Decision[]): Decision | undefined {
+  return decisions.toSorted((a, b) => ORDER.indexOf(a.decision) - ORDER.indexOf(b.decision))[0];
 }
 
 function decideOne(rules: readonly PermissionRule[], tool: PermissionTool, subject: string | null): Decision {
@@ -99,10 +144,16 @@ function matches(rule: PermissionRule, tool: PermissionTool, subject: string | n
     case "command":
       return isCommand(rule.pattern, subject);
     case "path":
-      return isGlobOf(normalizeGlob(rule.pattern), normalizePath(subject), {});
+      return isPathOf(rule, normalizeGlob(rule.pattern), normalizePath(subject));
     case "text":
       return isGlobOf(rule.pattern, subject, { bash: true });
   }
+}
+
+/** permissions-8. */
+function isPathOf({ decision }: PermissionRule, glob: string, path: string): boolean {
+  if (decision === "allow" && isOutside(path) && !isOutside(glob)) return false;
+  return isGlobOf(glob, path, {});
 }
 
 /** permissions-6. */
@@ -143,8 +194,6 @@ export function exactPattern(tool: PermissionTool, subject: string | null): stri
   return GLOB_SIGNS.test(exact) || exact === "" || exact === "/" ? undefined : exact;
 }
 
-const GLOB_SIGNS = /[*?[\]{}()!+@|\\]/;
-
 /** The characters that make a line of a shell more than the words of one command. */
 const OPERATORS = /[;&|<>`\n\r(){}]|\$\(/;
 
@@ -169,15 +218,3 @@ function wordsOf(line: string): string {
 
 /** Text in quotes, a character behind a backslash, or white space between words. */
 const QUOTED_OR_SPACE = /"(?:\\[^]|[^"\\])*"|'[^']*'|\\[^]|[ \t\n]+/g;
-
-/** A path as rules see it: without steps that lead nowhere, and without a slash at its end. */
-function normalizePath(path: string): string {
-  return posix.normalize(path).replace(/(?<=.)\/$/, "");
-}
-
-/** A slash at the end stands for all below a folder. */
-function normalizeGlob(pattern: string): string {
-  const relative = pattern.replace(/^(\.\/+)+/, "");
-  if (relative.endsWith("/")) return `${relative}**`;
-  return relative === "" || GLOB_SIGNS.test(relative) ? relative : normalizePath(relative);
-}
