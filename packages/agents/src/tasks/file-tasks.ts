@@ -5,8 +5,9 @@ import { normalize } from "node:path/posix";
 import { HoldfastError } from "@holdfast/core";
 import { z } from "zod";
 
+import { pathFilter } from "./path-globs.ts";
 import { applyEdit } from "./edit.ts";
-import { workspaceField, type WorkspaceSource } from "./workspace-source.ts";
+import { hiddenField, workspaceField, type WorkspaceSource } from "./workspace-source.ts";
 import { defineWorkspaceTask } from "./workspace-task.ts";
 
 const path = z.string().min(1).describe("Path relative to the root of the workspace");
@@ -154,13 +155,15 @@ export function listFilesTask(source: WorkspaceSource) {
   return defineWorkspaceTask(source, {
     name: "list_files",
     description: "List a directory, or all files below it.",
-    input: listFilesInput,
+    input: listFilesInput.extend(hiddenField),
     run: async (workspace, input, task): Promise<ListFilesOutput> => {
+      const isHidden = pathFilter(input.hidden ?? []);
       if (input.recursive === true) {
         const { files, isCut } = await workspace.listFiles(input.path, { signal: task.signal });
-        return { entries: files, isCut };
+        return { entries: files.filter((file) => !isHidden(file)), isCut };
       }
-      const entries = await workspace.list(input.path);
+      const listed = await workspace.list(input.path);
+      const entries = listed.filter((entry) => !isHidden(entry.path));
       const { entries: entriesMax } = workspace.limits;
       return {
         entries: entries
@@ -176,8 +179,15 @@ export function searchTask(source: WorkspaceSource) {
   return defineWorkspaceTask(source, {
     name: "search",
     description: "Find lines in the files of the workspace, without ignored files.",
-    input: searchInput,
-    run: (workspace, { pattern, isRegex = false, ignoreCase = false, path: below = "." }, task) =>
-      workspace.search({ pattern, isRegex, ignoreCase, path: below }, { signal: task.signal }),
+    input: searchInput.extend(hiddenField),
+    run: (
+      workspace,
+      { pattern, isRegex = false, ignoreCase = false, path: below = ".", hidden = [] },
+      task,
+    ) =>
+      workspace.search(
+        { pattern, isRegex, ignoreCase, path: below, isHidden: pathFilter(hidden) },
+        { signal: task.signal },
+      ),
   });
 }

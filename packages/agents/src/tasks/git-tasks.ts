@@ -1,13 +1,15 @@
 // Durable tasks over the git repository of a workspace.
 
+import { HoldfastError } from "@holdfast/core";
 import type { TaskContext } from "@holdfast/runtime";
 import { z } from "zod";
 
+import { pathFilter } from "./path-globs.ts";
 import { PLAIN_DIFF, SHALLOW } from "../workspace/git-options.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import { git, OWN_FILES, parseStatus, type GitChange, type GitOptions } from "./git.ts";
 import { stageChanges } from "./stage.ts";
-import { workspaceField, type WorkspaceSource } from "./workspace-source.ts";
+import { hiddenField, workspaceField, type WorkspaceSource } from "./workspace-source.ts";
 import { defineWorkspaceTask } from "./workspace-task.ts";
 
 const gitStatusInput = z.strictObject({ ...workspaceField });
@@ -87,12 +89,42 @@ export function gitDiffTask(source: WorkspaceSource) {
   return defineWorkspaceTask(source, {
     name: "git_diff",
     description: "What was changed since the last commit.",
-    input: gitDiffInput,
-    run: async (workspace, { path = "." }, task): Promise<GitDiffOutput> => {
-      const args = ["--literal-pathspecs", "diff", ...PLAIN_DIFF, "HEAD", "--", path];
+    input: gitDiffInput.extend(hiddenField),
+    run: async (workspace, { path = ".", hidden = [] }, task): Promise<GitDiffOutput> => {
+      const shown = hidden.length === 0 ? [path] : await shownChanges(workspace, path, hidden, task.signal);
+      if (shown.length === 0) return { diff: "", isCut: false };
+      const args = ["--literal-pathspecs", "diff", ...PLAIN_DIFF, "HEAD", "--", ...shown];
       const { stdout, isCut } = await git(workspace, args, { signal: task.signal, outputBytes: DIFF_BYTES });
       return { diff: stdout, isCut };
     },
+  });
+}
+
+const DIFF_FILES_MAX = 1_000;
+
+/** The changed files below a path that no pattern hides, as paths from the folder. */
+async function shownChanges(
+  workspace: Workspace,
+  path: string,
+  hidden: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const args = [
+    "--literal-pathspecs",
+    "diff",
+    ...PLAIN_DIFF,
+    "--no-renames",
+    "--relative",
+    "--name-only",
+    "-z",
+  ];
+  const { stdout } = await git(workspace, [...args, "HEAD", "--", path], { signal });
+  const isHidden = pathFilter(hidden);
+  const shown = stdout.split("\0").filter((name) => name !== "" && !isHidden(name));
+  if (shown.length <= DIFF_FILES_MAX) return shown;
+  throw new HoldfastError("limit_exceeded", `${shown.length} files below "${path}" have changed`, {
+    expected: `at most ${DIFF_FILES_MAX} where a rule keeps files from the tool`,
+    fix: "name a folder below it",
   });
 }
 

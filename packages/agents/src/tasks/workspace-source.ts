@@ -16,6 +16,11 @@ export const workspaceField = {
   workspace: z.string().optional().describe("Which workspace, when the tasks were defined over several"),
 };
 
+/** The part of a task's input that leaves files out of its results; never offered to a model. */
+export const hiddenField = {
+  hidden: z.array(z.string()).optional().describe("Patterns of paths that the results leave out"),
+};
+
 export async function pickWorkspace(source: WorkspaceSource, name: string | undefined): Promise<Workspace> {
   if (typeof source !== "function") return source;
   if (name !== undefined) return source(name);

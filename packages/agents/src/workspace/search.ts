@@ -16,6 +16,8 @@ export interface SearchQuery {
   readonly ignoreCase?: boolean;
   /** A directory; the root by default. */
   readonly path?: string;
+  /** Whether a file is left out. */
+  readonly isHidden?: (path: string) => boolean;
 }
 
 export interface SearchMatch {
@@ -50,6 +52,7 @@ export async function searchFiles(
   let incomplete = listing.isCut ? `there are more than ${limits.entries} files` : undefined;
   try {
     for (const path of listing.files) {
+      if (query.isHidden?.(path) === true) continue;
       signal?.throwIfAborted();
       const timeLeftMs = deadline - performance.now();
       if (timeLeftMs <= 0) {
@@ -58,7 +61,8 @@ export async function searchFiles(
       }
       // Gone meanwhile, too large or no file: there is nothing in it that could be found.
       const file = await read(path).catch(() => undefined);
-      if (file === undefined || file.isBinary) continue;
+      // A link is not followed: the file that it leads to is searched in its own place, if it may be.
+      if (file === undefined || file.isBinary || file.path !== path) continue;
       filesSearched += 1;
       for (const { line, text } of await matcher.match(file.text, timeLeftMs)) {
         matches.push({ path: file.path, line, text: cutLine(text) });

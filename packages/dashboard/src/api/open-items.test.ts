@@ -39,6 +39,15 @@ test("the inbox names each status of which it has not read all sessions", async 
   expect((await server([asking], ["failed"]).read()).cut).toEqual(["failed"]);
 });
 
+test("the page shows the characters of a call that nothing draws", async () => {
+  const { state, read } = server([asking]);
+  state.question = { prompt: "Allow shell: ls\u200B?", details: { tool: "shell", input: "ls\u200B\u202E" } };
+  expect((await read()).items[0]).toMatchObject({
+    what: "Allow shell: ls\\u{200b}?",
+    action: "ls\\u{200b}\\u{202e}",
+  });
+});
+
 test("a question is read once, and again when the database was replaced by a copy in which it asks for something else", async () => {
   const { state, read } = server([asking]);
   await read();

@@ -4,7 +4,13 @@ import { encodeJson, HoldfastError, UsageError, type Session, type StorageReader
 import { refuse } from "../frame/arguments.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { CommandError } from "../frame/command-error.ts";
-import { answerCommands, openQuestions, statusText, type QuestionWait } from "../view/describe-session.ts";
+import {
+  answerCommands,
+  openQuestions,
+  statusText,
+  type QuestionWait,
+  questionLine,
+} from "../view/describe-session.ts";
 import { questionNumber, unnamedAnswer } from "@holdfast/proto/view";
 import { questionRecords } from "../inbox/read-inbox.ts";
 import { JournalTail } from "../view/journal-events.ts";
@@ -66,12 +72,12 @@ export async function answerQuestion(
       if (hasInput && details["takesInput"] !== true) throw takesNoInput(session, found, io);
       if (keepsRule && details["lastingRule"] === undefined) throw keepsNoRule(session, found, io);
       const { name, prompt } = found;
-      const repeated = `the question already has an answer, which is kept: ${plainLine(prompt, TEXT_CHARS)}`;
+      const repeated = `the question already has an answer, which is kept: ${questionLine(prompt, TEXT_CHARS)}`;
       return {
         name,
         send: (requests, sessionId, signalId) =>
           requests.answer(sessionId, payload, { question: found.id, signalId }),
-        said: `${said}: ${plainLine(prompt, TEXT_CHARS)}`,
+        said: `${said}: ${questionLine(prompt, TEXT_CHARS)}`,
         repeated,
         compare: (recorded) => {
           const given = encodeJson(payload, "the answer");
@@ -101,7 +107,7 @@ async function detailsOf(
 }
 
 function keepsNoRule({ sessionId }: Session, question: QuestionWait, io: Io): UsageError {
-  return new UsageError(`no rule can be kept of this call: ${plainLine(question.prompt, TEXT_CHARS)}`, {
+  return new UsageError(`no rule can be kept of this call: ${questionLine(question.prompt, TEXT_CHARS)}`, {
     got: "--for without --pattern",
     expected:
       "a question whose call names its rule in the inbox; a line of several commands or with a redirection has none",
@@ -111,11 +117,14 @@ function keepsNoRule({ sessionId }: Session, question: QuestionWait, io: Io): Us
 
 function takesNoInput({ sessionId }: Session, question: QuestionWait, io: Io): UsageError {
   const target = `${sessionId} ${questionNumber(question)}`;
-  return new UsageError(`the question takes no input for a call: ${plainLine(question.prompt, TEXT_CHARS)}`, {
-    got: "--input",
-    expected: "a question with `takesInput`, which is for a call of Claude Code or for a form",
-    fix: `answer without it: ${io.call(`approve ${target}`)}, or ${io.call(`approve ${target} --no --reason "…"`)} with the input that you want`,
-  });
+  return new UsageError(
+    `the question takes no input for a call: ${questionLine(question.prompt, TEXT_CHARS)}`,
+    {
+      got: "--input",
+      expected: "a question with `takesInput`, which is for a call of Claude Code or for a form",
+      fix: `answer without it: ${io.call(`approve ${target}`)}, or ${io.call(`approve ${target} --no --reason "…"`)} with the input that you want`,
+    },
+  );
 }
 
 /**
@@ -141,13 +150,13 @@ function findQuestion(
 }
 
 function whichQuestion({ sessionId }: Session, open: readonly QuestionWait[], io: Io): UsageError {
-  const shown = open.map((one) => ({ ...one, prompt: plainLine(one.prompt, PROMPT_CHARS) }));
+  const shown = open.map((one) => ({ ...one, prompt: questionLine(one.prompt, PROMPT_CHARS) }));
   const { message, ...details } = unnamedAnswer(sessionId, shown, (line) => io.call(line));
   return new UsageError(message, details);
 }
 
 function listOf(open: readonly QuestionWait[]): string {
-  return open.map((one) => `${questionNumber(one)}: ${plainLine(one.prompt, PROMPT_CHARS)}`).join("\n");
+  return open.map((one) => `${questionNumber(one)}: ${questionLine(one.prompt, PROMPT_CHARS)}`).join("\n");
 }
 
 async function noSuchQuestion(
@@ -177,14 +186,14 @@ async function lastAnswer(sessionId: string, reader: StorageReader): Promise<str
   let last: string | undefined;
   await new JournalTail(reader, sessionId).advance(({ type, prompt, payload }) => {
     if (type === "signal_received" && prompt !== undefined)
-      last = `a late answer: "${plainLine(prompt, 200)}" already has the answer ${plainLine(JSON.stringify(payload) ?? "", 200)}`;
+      last = `a late answer: "${questionLine(prompt, 200)}" already has the answer ${plainLine(JSON.stringify(payload) ?? "", 200)}`;
   });
   return last;
 }
 
 function takesAnotherAnswer({ sessionId }: Session, question: QuestionWait, io: Io): UsageError {
   return new UsageError(
-    `the question needs another answer than yes or no: ${plainLine(question.prompt, TEXT_CHARS)}`,
+    `the question needs another answer than yes or no: ${questionLine(question.prompt, TEXT_CHARS)}`,
     {
       expected: "the answer that the agent asks for, as JSON",
       fix: answerCommands(sessionId, question, io).join(" or "),

@@ -81,6 +81,9 @@ test(
     expect((await run("approve", "r", "--for", "session")).code).toBe(0);
     await run("resume", "r", "--park");
     expect(await questions("r")).toEqual(["Allow shell: echo two?"]);
+    expect((await run("approve", "r", "--for", "project", "--pattern", "./")).stderr).toContain(
+      "names no call",
+    );
     expect((await run("approve", "r", "--for", "project", "--pattern", "echo:*")).code).toBe(0);
     await run("resume", "r", "--park");
     // A line of several commands matches no rule.

@@ -19,7 +19,7 @@ const pay = defineTask({ name: "pay", effect: "once", run: async () => {
 const asks = (name) => defineAgent({ name, tasks: [pay], run: async (ctx) => {
   if (name === "payer") return ctx.scheduleTask(pay, null, { onUncertain: "ask" });
   const { approved } = await ctx.requestInput({ prompt: "Allow shell?", details: {
-    tool: "shell", input: { command: "rm -rf build \\u001b[2K\\n  && echo " + "x".repeat(600) }, folder: "/srv/app" } });
+    tool: "shell", input: { command: "rm -rf build \\u001b[2K\\u202e\\u200b\\n  && echo " + "x".repeat(600) }, folder: "/srv/app" } });
   return approved;
 } });
 export const child = asks("child");
@@ -97,7 +97,11 @@ describe.each(["a database", "a coordinator"])("over %s", (place) => {
 
       const { stdout } = await run("inbox");
       expect(stdout).toContain("lead > child");
-      expect(stdout.replaceAll(/\s+/g, " ")).toContain(`rm -rf build && echo ${"x".repeat(600)}`);
+      expect(stdout.replaceAll(/\s+/g, " ")).toContain(
+        `rm -rf build \\u{1b}[2K\\u{202e}\\u{200b} && echo ${"x".repeat(600)}`,
+      );
+      for (const command of ["show", "logs"])
+        expect((await run(command, "one")).stdout).toContain("\\u{200b}");
       expect(stdout).not.toContain("\u001b");
       expect(stdout).toContain("in /srv/app");
       expect(stdout.includes("for an admin")).toBe(place === "a coordinator");

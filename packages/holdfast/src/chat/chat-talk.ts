@@ -24,10 +24,9 @@ import {
 import { viewQuestion } from "@holdfast/proto/view";
 import type { Io, StopSignal } from "../frame/command.ts";
 import { askedLines } from "../inbox/inbox-text.ts";
-import { plainLine } from "../frame/plain-text.ts";
 import type { DriveChat } from "../run/drive/drive.ts";
 import type { SignalTarget } from "../typing/stdin-listener.ts";
-import { openQuestions, type QuestionWait } from "../view/describe-session.ts";
+import { openQuestions, type QuestionWait, questionLine } from "../view/describe-session.ts";
 import type { JournalEvent } from "../view/journal-events.ts";
 import { liveView, type LiveView } from "../view/live-view.ts";
 import { howToAnswer, questionOf, readTypedLine } from "../view/typed-answer.ts";
@@ -251,7 +250,7 @@ export class ChatTalk implements DriveChat, LiveView {
     );
     const place = view.folder === undefined ? [] : [paint.dim(`    in ${view.folder}`)];
     const always =
-      lastingRule === undefined ? "" : `, or a to allow ${plainLine(lastingRule, 2_000)} in this session`;
+      lastingRule === undefined ? "" : `, or a to allow ${questionLine(lastingRule, 2_000)} in this session`;
     const lines = [...asked, ...place, paint.dim(`  ${howToAnswer(question.answer)}${always}`)];
     this.#keep([
       ...this.#questions,

@@ -6,7 +6,7 @@
 import type { InboxItem, QuestionView } from "@holdfast/proto/view";
 import type { Look } from "../frame/command.ts";
 import { duration, plain, plainLine } from "../frame/plain-text.ts";
-import { moment, questionLines } from "../view/describe-session.ts";
+import { moment, questionLines, questionLine } from "../view/describe-session.ts";
 
 const NAME_CHARS = 60;
 const RULE_CHARS = 2_000;
@@ -45,7 +45,7 @@ function itemLines(item: InboxItem, { paint, symbols }: Look, now: number): read
     ...(lastingRule === undefined
       ? []
       : [
-          `    with --for session or --for project the answer is kept as a rule for ${plainLine(lastingRule, RULE_CHARS)}`,
+          `    with --for session or --for project the answer is kept as a rule for ${questionLine(lastingRule, RULE_CHARS)}`,
         ]),
     ...item.commands.map((command) => `    ${paint.cyan(command)}`),
   ];

@@ -5,8 +5,7 @@
 
 import { answerSignalName, type Session } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
-import { plainLine } from "../frame/plain-text.ts";
-import { openQuestions, type QuestionWait } from "../view/describe-session.ts";
+import { openQuestions, type QuestionWait, questionLine } from "../view/describe-session.ts";
 import type { LiveView } from "../view/live-view.ts";
 import { howToAnswer } from "../view/typed-answer.ts";
 
@@ -55,7 +54,9 @@ export class ShownQuestions {
     const { last } = this;
     if (last === undefined || last === before) return;
     const { paint, symbols } = this.#io.notes;
-    this.#io.note(`${paint.bold(`${symbols.ask} still open:`)} ${plainLine(last.wait.prompt, TEXT_CHARS)}`);
+    this.#io.note(
+      `${paint.bold(`${symbols.ask} still open:`)} ${questionLine(last.wait.prompt, TEXT_CHARS)}`,
+    );
     this.#io.note(paint.dim(`  ${howToAnswer(last.wait.answer)}`));
   }
 }

@@ -14,10 +14,9 @@ import {
 } from "@holdfast/core";
 import type { Runtime } from "@holdfast/runtime";
 import type { Io } from "../frame/command.ts";
-import { openQuestions } from "../view/describe-session.ts";
+import { openQuestions, questionLine } from "../view/describe-session.ts";
 import { stdinSignals, type LineMeaning } from "@holdfast/runtime";
 import { questionOf, readTypedLine } from "../view/typed-answer.ts";
-import { plainLine } from "../frame/plain-text.ts";
 import type { ShownQuestion, ShownQuestions } from "./shown-questions.ts";
 
 const TEXT_CHARS = 200;
@@ -86,7 +85,7 @@ export class StdinListener {
       this.#asker = shown.sessionId;
       if (await this.#isOpen(shown)) return meaning;
       this.#questions.end(shown.sessionId, shown.wait.id);
-      const prompt = plainLine(shown.wait.prompt, TEXT_CHARS);
+      const prompt = questionLine(shown.wait.prompt, TEXT_CHARS);
       return { type: "refused", reason: `nobody waits for an answer any more: ${prompt}` };
     }
     const isText = shown === undefined && name === "input" && !line.trimStart().startsWith("{");

@@ -6,7 +6,13 @@
 
 import { isEnded, type Session, type StorageReader, type TraceEvent } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
-import { answerCommands, openQuestions, statusText, type QuestionWait } from "./describe-session.ts";
+import {
+  answerCommands,
+  openQuestions,
+  statusText,
+  type QuestionWait,
+  questionLine,
+} from "./describe-session.ts";
 import { readBelow, walk } from "./session-tree.ts";
 import { pauseAdvice } from "./pause-advice.ts";
 import { plainLine } from "../frame/plain-text.ts";
@@ -64,7 +70,7 @@ export class BelowView {
         paused.commands,
       );
     for (const wait of openQuestions(session)) {
-      const line = `${paint.bold(symbols.ask)} ${who} asks: ${plainLine(wait.prompt, TEXT_CHARS)}`;
+      const line = `${paint.bold(symbols.ask)} ${who} asks: ${questionLine(wait.prompt, TEXT_CHARS)}`;
       if (!this.#say(line, answerCommands(session.sessionId, wait, io), wait)) continue;
       this.#parts.questions?.show({ sessionId: session.sessionId, wait });
     }

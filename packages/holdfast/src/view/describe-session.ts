@@ -1,9 +1,9 @@
 // Describes a session for people: its status, its waits, and the commands that answer them.
 
 import { isEnded, isReservedName, type RecordedError, type Session, type Wait } from "@holdfast/core";
-import { answerLines, signalText as plainSignalText } from "@holdfast/proto/view";
+import { answerLines, signalText as plainSignalText, visibleText } from "@holdfast/proto/view";
 import type { Io, Look } from "../frame/command.ts";
-import { duration, jsonText, localTime, plain, plainLine, quoted } from "../frame/plain-text.ts";
+import { cutTo, duration, jsonText, localTime, plain, plainLine, quoted } from "../frame/plain-text.ts";
 
 const TEXT_CHARS = 200;
 
@@ -68,11 +68,18 @@ export function beforeResume(session: Pick<Session, "status" | "pauseReason">): 
   return isAuthorsFault(session) ? "correct the code, then" : "continue with";
 }
 
+/** A question to a person, or its rule, on one line and cut. It shows each character that `plainLine` would drop. */
+export function questionLine(text: string, charsMax: number): string {
+  return cutTo(visibleText(text.trim()).replaceAll("\n", "\\u{a}"), charsMax, "...");
+}
+
 /** A question in full: a person must see all of what is asked. Lines of text, the first without indentation. */
 export function questionLines(prompt: string, details: unknown): string[] {
-  const lines = plain(bounded(prompt)).trimEnd().split("\n");
+  const lines = visibleText(bounded(prompt)).trimEnd().split("\n");
   if (details !== undefined)
-    lines.push(...bounded(typeof details === "string" ? plain(details) : jsonText(details)).split("\n"));
+    lines.push(
+      ...visibleText(bounded(typeof details === "string" ? details : jsonText(details))).split("\n"),
+    );
   return lines;
 }
 
@@ -177,7 +184,7 @@ function what(sessionId: string, wait: Wait, now: number): string {
     case "signal":
       return signalText(wait.name, sessionId);
     case "input":
-      return `an answer to question ${wait.id}: ${plainLine(wait.prompt, TEXT_CHARS)}`;
+      return `an answer to question ${wait.id}: ${questionLine(wait.prompt, TEXT_CHARS)}`;
   }
 }
 

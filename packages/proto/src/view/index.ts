@@ -45,6 +45,7 @@ export {
 } from "./question.ts";
 export { type DiffFile, type DiffLine, parseDiff } from "./worktree/parse-diff.ts";
 export { type PlainWorktree, workText } from "./worktree/work.ts";
+export { visibleText } from "./text/visible-text.ts";
 export { type Status, STATUSES } from "./status.ts";
 export { pauseText, type PlainPause, type PlainWait, signalText, waitText } from "./wait.ts";
 export {

@@ -1,8 +1,10 @@
 // `viewQuestion`, `answerLines`, `unnamedAnswer`: the meaning of an open question for a person, and the command lines that answer it. An answer
 // that names none of several is refused.
 //
-// Pure, over plain JSON, so that the command and a page show the same. Nothing here makes text safe for a terminal or for HTML: the caller
-// does that where it shows the text.
+// Pure, over plain JSON, so that the command and a page show the same. `viewQuestion` keeps the texts as they are: the caller
+// shows them by `visibleText`.
+
+import { visibleText } from "./text/visible-text.ts";
 
 /** A question as its session's journal holds it. */
 export interface AskedQuestion {
@@ -107,7 +109,8 @@ export function unnamedAnswer(
   command: (line: string) => string = (line) => `holdfast ${line}`,
 ): { readonly message: string; readonly expected: string; readonly fix: string } {
   const lines = questions.map(
-    (one) => `${questionNumber(one)}: ${one.prompt.replaceAll(/\s+/g, " ").slice(0, PROMPT_CHARS)}`,
+    (one) =>
+      `${questionNumber(one)}: ${visibleText(one.prompt).replaceAll("\n", " ").slice(0, PROMPT_CHARS)}`,
   );
   const commands = questions.flatMap((one) => answerLines(sessionId, one).slice(0, 1));
   return {

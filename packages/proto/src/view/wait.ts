@@ -2,6 +2,8 @@
 //
 // Pure, over plain JSON, so that a command and the page say the same. Nothing here makes text safe for a terminal or for HTML.
 
+import { visibleText } from "./text/visible-text.ts";
+
 /** Something that a session waits for. */
 export interface PlainWait {
   readonly type: string;
@@ -19,7 +21,7 @@ export function waitText(wait: PlainWait, sessionId: string): string {
     case "timer":
       return "a timer";
     case "input":
-      return `an answer to question ${wait.id}: ${wait.prompt ?? ""}`;
+      return `an answer to question ${wait.id}: ${visibleText(wait.prompt ?? "")}`;
     default:
       return signalText(wait.name ?? "", sessionId);
   }

@@ -2,6 +2,7 @@
 //
 // Pure, over plain JSON, so that `holdfast top` and the page say the same. Nothing here makes text safe for a terminal or for HTML.
 
+import { visibleText } from "./text/visible-text.ts";
 import type { Status } from "./status.ts";
 import { pauseText, waitText, type PlainPause, type PlainWait } from "./wait.ts";
 
@@ -47,7 +48,7 @@ export function whyText(session: PlainSession, { isElsewhere, isDriven = true, w
     .map((wait) => {
       const until = wait.type === "timer" ? wait.at : wait.until;
       const time = until === undefined ? "" : `, ${wait.type === "timer" ? "due" : "until"} ${when(until)}`;
-      return `${wait.type === "input" ? (wait.prompt ?? "") : `waits for ${waitText(wait, sessionId)}`}${time}`;
+      return `${wait.type === "input" ? visibleText(wait.prompt ?? "") : `waits for ${waitText(wait, sessionId)}`}${time}`;
     })
     .join("; ");
 }

@@ -1,7 +1,7 @@
 // Calls of tools of the Agent Client Protocol in the words of our permission rules (`acpCall`). Pure.
 
 import type { PermissionRequest, RuledCall } from "../external-agent-protocol.ts";
-import { ruledPath } from "../lines/ruled-path.ts";
+import { ruledPath } from "../../model-loop/permission/ruled-path.ts";
 
 /** The kinds of calls of the protocol, in the words of our rules. */
 const RULED_KINDS: Readonly<Record<string, string>> = {

@@ -2,7 +2,7 @@
 
 import { CLAUDE_TOOLS } from "../../agent-files/format/tool-names.ts";
 import type { PermissionRequest, RuledCall } from "../external-agent-protocol.ts";
-import { ruledPath } from "../lines/ruled-path.ts";
+import { ruledPath } from "../../model-loop/permission/ruled-path.ts";
 
 /** The input fields that hold the main argument, the first one that is there counts. */
 const PATHS = ["file_path", "notebook_path", "path"];

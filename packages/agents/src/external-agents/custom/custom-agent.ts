@@ -6,7 +6,7 @@ import { AcpAgent } from "../acp/acp-agent.ts";
 import type { ExternalAgentProtocol, PermissionRequest, RuledCall } from "../external-agent-protocol.ts";
 import { LineAgent } from "../lines/line-agent.ts";
 import type { StopLimits } from "../program/agent-process.ts";
-import { ruledPath } from "../lines/ruled-path.ts";
+import { ruledPath } from "../../model-loop/permission/ruled-path.ts";
 import { CustomDialogue } from "./custom-dialogue.ts";
 
 export interface CustomAgentOptions {

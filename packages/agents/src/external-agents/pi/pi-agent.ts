@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 
 import type { PermissionRequest, RuledCall } from "../external-agent-protocol.ts";
 import type { LineAgentFacts } from "../lines/line-agent.ts";
-import { ruledPath } from "../lines/ruled-path.ts";
+import { ruledPath } from "../../model-loop/permission/ruled-path.ts";
 import { CHOSEN_FIELDS } from "../program/find-program.ts";
 import { PiDialogue } from "./pi-dialogue.ts";
 

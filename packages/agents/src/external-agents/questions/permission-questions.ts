@@ -14,8 +14,8 @@ import type { AgentContext } from "@holdfast/runtime";
 
 import type { PermissionRule } from "../../agent-files/agent-record.ts";
 import { askForm } from "./ask-form.ts";
-import { askPermission, type ProjectRules } from "../../model-loop/permission/ask-permission.ts";
-import { decideWithAnswers } from "../../model-loop/permission/permissions.ts";
+import { askPermission, subjectsOf, type ProjectRules } from "../../model-loop/permission/ask-permission.ts";
+import { decidePlaces } from "../../model-loop/permission/permissions.ts";
 import type { PermissionEvent } from "../event-entries.ts";
 import type {
   ExternalAgentProtocol,
@@ -123,7 +123,7 @@ export class PermissionQuestions {
     const refusal = await this.#whyRefused(request, (given) => void (input = given));
     if (refusal !== undefined) return { allowed: false, message: refusal };
     if (input === undefined) return { allowed: true };
-    if (!this.#isForbidden({ ...request, input })) return { allowed: true, input };
+    if (!(await this.#isForbidden({ ...request, input }))) return { allowed: true, input };
     return {
       allowed: false,
       message: "Not permitted with the input that the person gave. A rule forbids it.",
@@ -131,10 +131,13 @@ export class PermissionQuestions {
   }
 
   /** permission-questions-4. */
-  #isForbidden(request: PermissionRequest): boolean {
-    const { tool, subjectKind, subject } = this.#parts.protocol.ruledCall(request, this.#folder);
-    const ruled = { offered: { name: tool }, isReading: false, subjectKind };
-    return decideWithAnswers([], this.rules, ruled, subject).decision === "deny";
+  async #isForbidden(request: PermissionRequest): Promise<boolean> {
+    const { tool: name, subjectKind, subject } = this.#parts.protocol.ruledCall(request, this.#folder);
+    const tool = { offered: { name }, isReading: false, subjectKind };
+    const agent = { name: this.#parts.protocol.name, permissions: [] };
+    const call = { agent, tool, subject, folder: this.#folder, rules: () => this.rules };
+    const subjects = await subjectsOf(this.#ctx, call);
+    return decidePlaces([], this.rules, tool, subjects).decision === "deny";
   }
 
   async #whyRefused(

@@ -38,18 +38,25 @@ function hook(point: AgentHook["point"], command: string, change: Partial<AgentH
 const READ: Play = (_request, number) =>
   number === 0 ? { calls: [["read_file", { path: "a.txt" }]] } : { text: "Done." };
 
-async function play(hooks: readonly AgentHook[], script: Play = READ, record: Partial<AgentRecord> = {}) {
+async function play(
+  hooks: readonly AgentHook[],
+  script: Play = READ,
+  record: Partial<AgentRecord> = {},
+  answer: unknown = { approved: false },
+) {
   const model = fakeModel(script);
   const workspace = workspacesByRoot();
   const loop = new ModelLoop({ model, workspace, root: folder });
   const questions: string[] = [];
+  const asked = new Set<number>();
   const tracer: AgentTracer = {
     trace: (event) => {
       if (event.type !== "waiting") return;
       for (const wait of event.waits) {
-        if (wait.type !== "input" || questions.includes(wait.prompt)) continue;
+        if (wait.type !== "input" || asked.has(wait.id)) continue;
+        asked.add(wait.id);
         questions.push(wait.prompt);
-        void runtime?.answer(event.sessionId, { approved: false }, { question: wait.id });
+        void runtime?.answer(event.sessionId, answer, { question: wait.id });
       }
     },
   };
@@ -151,6 +158,23 @@ describe("before_tool", () => {
     await runtime?.close();
     const ask = hook("before_tool", `echo '{"hookSpecificOutput": {"permissionDecision": "ask"}}'`);
     expect((await play([ask])).questions).toEqual(["Allow read_file: a.txt?"]);
+  });
+
+  test("a hook that wants a person to be asked has each call asked, whatever rules and kept answers allow", async () => {
+    const ask = hook("before_tool", `if grep -q RISKY; then echo '{"action":"ask"}'; fi`);
+    const script: Play = (_request, number) =>
+      number < 3
+        ? { calls: [["shell", { command: ["echo", "echo RISKY", "echo RISKY"][number] }]] }
+        : { text: "Done." };
+    const permissions = [{ decision: "allow", tool: "shell", pattern: "echo:*" }] as const;
+    const kept = { approved: true, remember: { scope: "session" } };
+    const { questions } = await play([ask], script, { permissions }, kept);
+    expect(questions).toEqual(["Allow shell: echo RISKY?", "Allow shell: echo RISKY?"]);
+    await runtime?.close();
+    const denied = await play([ask], script, {
+      permissions: [{ decision: "deny", tool: "shell", pattern: null }],
+    });
+    expect(denied.questions).toEqual([]);
   });
 
   test("a hook that wants another input blocks the call and says which", async () => {

@@ -2,6 +2,8 @@
 //
 //   ask-permission-1. A rule that an answer makes names one tool, and the exact main argument of the call or the pattern that the person
 //       gave. The question shows the exact rule before anybody answers.
+//       A pattern that cannot be used becomes no rule, and the session's progress says so.
+//   ask-permission-4. A question that a hook wants is asked for each call, whatever the rules allow, and its answer counts once. A `deny` still refuses.
 //   ask-permission-3. A person may give the call another input where its agent takes one. The call never runs with its own input then.
 //   ask-permission-2. A rule for the project is stored by a task, outside of the project, on the machine where the session runs. If that
 //       fails, the rule counts for the session, and its progress says so.
@@ -10,7 +12,14 @@ import { toError, type Remember } from "@holdfast/core";
 import type { AgentContext } from "@holdfast/runtime";
 
 import type { AgentRecord, PermissionRule } from "../../agent-files/agent-record.ts";
-import { decideWithAnswers, exactPattern, type PermissionTool } from "./permissions.ts";
+import {
+  decidePlaces,
+  exactPattern,
+  hasPattern,
+  patternProblem,
+  type PermissionTool,
+} from "./permissions.ts";
+import { followLinks, ruledPath } from "./ruled-path.ts";
 
 /** The rules that a user keeps for a project. */
 export interface ProjectRules {
@@ -29,6 +38,8 @@ export interface AskedCall {
   /** The rules that people gave, at the time of the call. */
   readonly rules: () => readonly PermissionRule[];
   readonly keep: (rule: PermissionRule) => void;
+  /** A hook wants a person to be asked for this call (ask-permission-4). */
+  readonly isAskedByHook?: boolean;
   readonly projectRules: ProjectRules | undefined;
   /** Takes the input that a person gave in place of that of the call. Without it such an answer refuses the call. */
   readonly takeInput?: (input: Readonly<Record<string, unknown>>) => void;
@@ -40,26 +51,33 @@ type Context = Pick<AgentContext, "requestInput" | "run" | "reportProgress">;
 export async function askPermission(ctx: Context, call: AskedCall): Promise<string | undefined> {
   const { agent, tool, subject } = call;
   const { name } = tool.offered;
-  const { decision, rule } = decideWithAnswers(agent.permissions, call.rules(), tool, subject);
-  if (decision === "allow") return undefined;
+  const subjects = await subjectsOf(ctx, call);
+  const { decision, rule } = decidePlaces(agent.permissions, call.rules(), tool, subjects);
+  const isAskedByHook = call.isAskedByHook === true;
+  if (decision === "allow" && !isAskedByHook) return undefined;
   const what = subject === null ? name : `${name}: ${subject}`;
   if (decision === "deny") return `Not permitted: ${what}. A rule forbids it.`;
-  const pattern = exactPattern(tool, subject);
+  const pattern = isAskedByHook ? undefined : exactPatternOf(tool, subjects);
   const { approved, reason, remember, input } = await ctx.requestInput({
     prompt: `Allow ${what.slice(0, 200)}?`,
     details: {
       agent: agent.name,
       tool: name,
       input: call.input,
-      rule,
+      rule: isAskedByHook ? null : rule,
       folder: call.folder,
       ...(call.takeInput === undefined ? {} : { takesInput: true }),
       ...(pattern === undefined ? {} : { lastingRule: ruleText({ tool: name, pattern }) }),
     },
   });
-  if (remember !== undefined) {
+  if (remember !== undefined && !isAskedByHook) {
     const lasting = lastingRule(name, pattern, remember, approved);
-    if (lasting !== undefined) {
+    const problem = lasting?.pattern == null ? undefined : patternProblem(tool, lasting.pattern);
+    if (lasting !== undefined && problem !== undefined) {
+      ctx.reportProgress({
+        warning: `${ruleText(lasting)} is not kept, because its pattern cannot be used: ${problem}. The answer counts once.`,
+      });
+    } else if (lasting !== undefined) {
       call.keep(lasting);
       const { projectRules } = call;
       if (remember.scope === "project" && projectRules !== undefined)
@@ -73,6 +91,29 @@ export async function askPermission(ctx: Context, call: AskedCall): Promise<stri
   }
   if (approved) return undefined;
   return `The person did not allow it.${reason === undefined ? "" : ` The reason: ${reason}`}`;
+}
+
+/**
+ * The subjects that the rules compare: the main argument, and for a path also the place that it leads to (permissions-8). Links are read only where a rule
+ * compares paths.
+ */
+export async function subjectsOf(
+  ctx: Pick<Context, "run">,
+  { agent, tool, subject, folder, rules }: Pick<AskedCall, "agent" | "tool" | "subject" | "folder" | "rules">,
+): Promise<readonly (string | null)[]> {
+  if (tool.subjectKind !== "path" || subject === null || folder === undefined) return [subject];
+  const given = ruledPath(subject, folder);
+  if (!hasPattern([...agent.permissions, ...rules()], tool)) return [given];
+  return [given, await ctx.run("resolve_path", () => followLinks(subject, folder))];
+}
+
+/** @returns nothing for a path that leads to another place: no rule for one of them permits the other. */
+function exactPatternOf(
+  tool: PermissionTool,
+  [given = null, ...others]: readonly (string | null)[],
+): string | null | undefined {
+  const exact = exactPattern(tool, given);
+  return others.every((other) => exactPattern(tool, other) === exact) ? exact : undefined;
 }
 
 /** ask-permission-2. */

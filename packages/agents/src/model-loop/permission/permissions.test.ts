@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { isCampaign } from "@holdfast/testkit/campaign";
 
 import type { PermissionRule } from "../../agent-files/agent-record.ts";
-import { decide, decideWithAnswers, exactPattern } from "./permissions.ts";
+import { decide, decideWithAnswers, exactPattern, patternProblem } from "./permissions.ts";
 import type { Tool } from "../tools/tool.ts";
 
 const tool = (isReading: boolean): Tool => ({
@@ -35,7 +35,11 @@ test.each([
 });
 
 test.each([
-  ["git  diff HEAD", "git diff HEAD"],
+  ["git  diff\t HEAD ", "git diff HEAD"],
+  ['touch  "a  b"', 'touch "a  b"'],
+  ["touch  'a  b'", "touch 'a  b'"],
+  ["touch a\\  b\\ ", "touch a\\  b\\ "],
+  ["git\u00a0diff", "git\u00a0diff"],
   ["echo a; rm b", undefined],
   ["echo $(id)", undefined],
   ["git diff:*", undefined],
@@ -51,6 +55,105 @@ test.each(["src/*.ts", "a[b]", "{a,b}", "!a"])(
     expect(exactPattern({ ...tool(false), subjectKind: "path" }, path)).toBeUndefined();
   },
 );
+
+test.each([
+  ["src/", "src"],
+  ["./", "."],
+  ["/", undefined],
+  ["./src//a.ts", "src/a.ts"],
+  ['a"b"', 'a"b"'],
+] as const)("the path %j has the exact pattern %j", (path, pattern) => {
+  expect(exactPattern({ ...tool(false), subjectKind: "path" }, path)).toBe(pattern);
+});
+
+test.each(["/etc/x", "../x", "a/../../x"])(
+  "the path %j out of the folder matches no allow with a relative pattern (permissions-8)",
+  (path) => {
+    const ruled: Tool = { ...tool(false), subjectKind: "path" };
+    expect(decide([rule("allow", "**")], ruled, path).decision).toBe("ask");
+    expect(decide([rule("allow", "/etc/**"), rule("allow", "../*")], ruled, path).decision).toBe("allow");
+  },
+);
+
+test("an exact pattern allows the call that it was made of, and no other one (permissions-6)", () => {
+  const part = fc.constantFrom(
+    "src",
+    "a",
+    ".",
+    "..",
+    "/",
+    '"',
+    "'",
+    "~",
+    "^",
+    "$",
+    ",",
+    "#",
+    " ",
+    "\\",
+    "\t",
+  );
+  const subject = fc.array(part, { minLength: 1, maxLength: 6 }).map((parts) => parts.join(""));
+  const kind = fc.constantFrom("path" as const, "text" as const, "command" as const);
+  fc.assert(
+    fc.property(kind, subject, subject, (subjectKind, asked, other) => {
+      const ruled: Tool = { ...tool(false), subjectKind };
+      const pattern = exactPattern(ruled, asked);
+      if (pattern === undefined || pattern === null) return;
+      const kept = [rule("allow", pattern)];
+      expect(decide(kept, ruled, asked).decision).toBe("allow");
+      if (exactPattern(ruled, other) !== pattern) expect(decide(kept, ruled, other).decision).toBe("ask");
+    }),
+    { numRuns: isCampaign ? 20_000 : 500 },
+  );
+});
+
+test.each([
+  ["command", 'touch "a b"', 'touch "a  b"'],
+  ["command", "touch 'a b'", "touch 'a  b'"],
+  ["command", "git diff", "git\u00a0diff"],
+  ["path", "src/", "src/deep/evil.ts"],
+  ["path", 'a"b"', "ab"],
+  ["text", 'a"b"', "ab"],
+] as const)("an answer to the %s %j does not permit %j", (subjectKind, asked, other) => {
+  const ruled: Tool = { ...tool(false), subjectKind };
+  const pattern = exactPattern(ruled, asked) ?? expect.fail("no pattern");
+  expect(decide([rule("allow", pattern)], ruled, asked).decision).toBe("allow");
+  expect(decide([rule("allow", pattern)], ruled, other).decision).toBe("ask");
+});
+
+test.each([
+  ["path", "./", "x"],
+  ["path", "", "x"],
+  ["path", "[z-a]", "x"],
+  ["text", "[z-a]", "x"],
+  ["path", `*${"x".repeat(70_000)}`, "x"],
+  ["command", "", "ls"],
+  ["command", ":*", "ls"],
+] as const)(
+  "a pattern for a %s that cannot be used permits nothing and forbids: %.10j (permissions-7)",
+  (subjectKind, pattern, subject) => {
+    const ruled: Tool = { ...tool(true), subjectKind };
+    expect(patternProblem(ruled, pattern)).toBeDefined();
+    expect(decide([rule("allow", pattern)], { ...ruled, isReading: false }, subject).decision).toBe("ask");
+    expect(decide([rule("deny", pattern)], ruled, subject).decision).toBe("deny");
+    expect(decide([rule("ask", pattern)], ruled, subject).decision).toBe("ask");
+  },
+);
+
+test("no pattern and no subject makes a decision fail (permissions-7)", () => {
+  const text = fc.oneof(fc.string(), fc.stringMatching(/^[[\]{}()!+@|\\*?./ab-]{0,12}$/));
+  const kind = fc.constantFrom("path" as const, "text" as const, "command" as const);
+  fc.assert(
+    fc.property(kind, text, text, (subjectKind, pattern, subject) => {
+      const ruled: Tool = { ...tool(true), subjectKind };
+      const { decision } = decide([rule("deny", pattern)], ruled, subject);
+      if (patternProblem(ruled, pattern) !== undefined && subject.trim() !== "")
+        expect(decision).toBe("deny");
+    }),
+    { numRuns: isCampaign ? 20_000 : 500 },
+  );
+});
 
 test.each([
   ["an answer permits what the agent asks for", [rule("ask", "a*")], [rule("allow", "ab")], "ab", "allow"],

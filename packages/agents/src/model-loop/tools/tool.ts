@@ -52,6 +52,9 @@ export interface Tool {
   readonly prepare: (input: unknown) => ReadyCall;
 }
 
+/** The fact of one call that holds the patterns of the paths that its results leave out (permissions-9). */
+export const HIDDEN_PATHS = "hiddenPaths";
+
 /** The most characters of one result that a model reads at once. */
 export const RESULT_CHARS_MAX = 24_000;
 /** The most characters of one result that a session keeps. Tasks have lower limits of their own. */

@@ -20,7 +20,8 @@ import {
 } from "../../tasks/shell-task.ts";
 import type { WorkspaceTasks } from "../../tasks/workspace-tasks.ts";
 import { reportScriptCall } from "../script-events.ts";
-import { defineTool, type Tool } from "./tool.ts";
+import type { CapabilityFacts } from "../model-state.ts";
+import { defineTool, HIDDEN_PATHS, type Tool } from "./tool.ts";
 
 const modelShellInput = shellInput.omit({ environment: true, scripts: true }).extend({
   repeatable: z
@@ -56,9 +57,11 @@ export function workspaceTools(tasks: WorkspaceTasks): readonly Tool[] {
       isReading: true,
       subjectKind: "path",
       subject: ({ path = "." }) => path,
-      run: async (ctx, input) => {
-        const { entries, isCut } = await ctx.scheduleTask(tasks.listFiles, input);
-        return [...entries, ...(isCut ? ["(there are more)"] : [])].join("\n") || "(nothing)";
+      run: async (ctx, input, facts) => {
+        const hiding = hidingIn(facts);
+        const { entries, isCut } = await ctx.scheduleTask(tasks.listFiles, { ...input, ...hiding });
+        const lines = [...entries, ...(isCut ? ["(there are more)"] : [])];
+        return withNote(lines.join("\n") || "(nothing)", hiding);
       },
     }),
     defineTool({
@@ -68,12 +71,12 @@ export function workspaceTools(tasks: WorkspaceTasks): readonly Tool[] {
       isReading: true,
       subjectKind: "path",
       subject: ({ path = "." }) => path,
-      run: async (ctx, input) => {
-        const { matches, incomplete } = await ctx.scheduleTask(tasks.search, input);
+      run: async (ctx, input, facts) => {
+        const hiding = hidingIn(facts);
+        const { matches, incomplete } = await ctx.scheduleTask(tasks.search, { ...input, ...hiding });
         const lines = matches.map((match) => `${match.path}:${match.line}: ${match.text}`);
-        return (
-          [...lines, ...(incomplete === undefined ? [] : [`(${incomplete})`])].join("\n") || "(no match)"
-        );
+        const whole = [...lines, ...(incomplete === undefined ? [] : [`(${incomplete})`])];
+        return withNote(whole.join("\n") || "(no match)", hiding);
       },
     }),
     defineTool({
@@ -83,9 +86,10 @@ export function workspaceTools(tasks: WorkspaceTasks): readonly Tool[] {
       isReading: true,
       subjectKind: "path",
       subject: ({ path = "." }) => path,
-      run: async (ctx, input) => {
-        const { diff, isCut } = await ctx.scheduleTask(tasks.gitDiff, input);
-        return `${diff}${isCut ? "\n(cut)" : ""}` || "(no change in files that git knows)";
+      run: async (ctx, input, facts) => {
+        const hiding = hidingIn(facts);
+        const { diff, isCut } = await ctx.scheduleTask(tasks.gitDiff, { ...input, ...hiding });
+        return withNote(`${diff}${isCut ? "\n(cut)" : ""}` || "(no change in files that git knows)", hiding);
       },
     }),
     defineTool({
@@ -138,6 +142,18 @@ export function workspaceTools(tasks: WorkspaceTasks): readonly Tool[] {
       },
     }),
   ];
+}
+
+interface Hiding {
+  readonly hidden?: string[];
+}
+
+function hidingIn({ [HIDDEN_PATHS]: hidden }: CapabilityFacts): Hiding {
+  return hidden === undefined ? {} : { hidden: hidden as string[] };
+}
+
+function withNote(text: string, { hidden }: Hiding): string {
+  return hidden === undefined ? text : `${text}\n(files that a rule keeps from this tool are left out)`;
 }
 
 /** A command's end and output as a text. */

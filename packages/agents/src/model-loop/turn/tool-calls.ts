@@ -12,7 +12,10 @@ import { Hooks } from "../hooks/hooks.ts";
 import { declaredEffect, withDeclaredEffect } from "../tools/declared-effect.ts";
 import { noteCall } from "../loop-guard.ts";
 import { askPermission } from "../permission/ask-permission.ts";
-import type { ReadyCall, Tool, ToolOutcome } from "../tools/tool.ts";
+import { hiddenPaths } from "../permission/permissions.ts";
+import { ruledPath } from "../permission/ruled-path.ts";
+import type { CapabilityFacts } from "../model-state.ts";
+import { HIDDEN_PATHS, type ReadyCall, type Tool, type ToolOutcome } from "../tools/tool.ts";
 import { addressOf } from "../workspace-facts.ts";
 import { noteSuccess, whyNotYet } from "./tool-conditions.ts";
 import { LOOP_LIMITS, STEER, type TurnDraft } from "./turn-draft.ts";
@@ -96,7 +99,8 @@ export class ToolCalls {
     const effect = declaredEffect(this.#agent, call.name);
     if (effect !== "read" && (!tool.isReading || tool.startsWork === true)) this.#files.noteChange();
     const ctx = withDeclaredEffect(this.#draft.ctx, effect);
-    const outcome = await ready.schedule(ctx, addressOf(workspace), facts, call.id);
+    const hiding = this.#hiding(tool, ready.subject);
+    const outcome = await ready.schedule(ctx, addressOf(workspace), { ...facts, ...hiding }, call.id);
     const added = await this.#hooks.afterTool(call, outcome);
     return added.length === 0 ? outcome : { ...outcome, text: [outcome.text, ...added].join("\n") };
   }
@@ -114,7 +118,8 @@ export class ToolCalls {
     const notYet = whyNotYet(call.name, this.#agent, this.#draft.state.succeeded);
     if (notYet !== undefined) return notYet;
     return askPermission(this.#draft.ctx, {
-      agent: isAskedByHook ? askedFor(this.#agent, call.name) : this.#agent,
+      agent: this.#agent,
+      isAskedByHook,
       tool,
       subject,
       input: call.input,
@@ -123,6 +128,15 @@ export class ToolCalls {
       keep: (rule) => this.#draft.change({ rules: [...this.#draft.state.rules, rule] }),
       projectRules: this.#draft.parts.projectRules,
     });
+  }
+
+  /** The fact that keeps files out of the results of a tool for folders (permissions-9). */
+  #hiding(tool: Tool, subject: string | null): CapabilityFacts {
+    if (tool.subjectKind !== "path" || !tool.isReading || subject === null) return {};
+    const { workspace, rules } = this.#draft.state;
+    const given = ruledPath(subject, workspace?.root ?? ".");
+    const hidden = hiddenPaths([...this.#agent.permissions, ...rules], tool, given);
+    return hidden.length === 0 ? {} : { [HIDDEN_PATHS]: hidden };
   }
 
   /** @returns why to stop, if this result is a reason to. */
@@ -157,11 +171,6 @@ export class ToolCalls {
     this.#draft.openCalls = this.#draft.openCalls.filter((open) => open !== call);
     return verdict.stop;
   }
-}
-
-/** The agent with a rule that asks for each call of a tool, as long as no rule with a pattern says otherwise. */
-function askedFor(agent: AgentRecord, tool: string): AgentRecord {
-  return { ...agent, permissions: [...agent.permissions, { decision: "ask", tool, pattern: "*" }] };
 }
 
 interface CallOutcome extends ToolOutcome {

@@ -81,9 +81,14 @@ function rememberIn(args: Arguments): Remember | undefined {
         expected: "--for session, or --for project",
       },
     );
-  if (pattern?.trim() === "") throw refuse("--pattern is empty", approve.usage);
+  if (pattern !== undefined && NAMES_NOTHING.test(pattern))
+    throw refuse(`--pattern ${JSON.stringify(pattern)} names no call`, approve.usage, {
+      expected: "a path such as `src/**`, or a command such as `git diff:*`; `*` is every call of the tool",
+    });
   return { scope, ...(pattern === undefined ? {} : { pattern }) };
 }
+
+const NAMES_NOTHING = /^\s*(\.\/+)*\s*$|^\s*:\*$/;
 
 async function inputIn(given: string): Promise<Readonly<Record<string, unknown>>> {
   const { readJson } = await import("../../frame/input.ts");
