@@ -163,6 +163,31 @@ describe("a budget over model calls", () => {
     expect(account?.spent.costMicroUsd).toBe(await costOf(handle.sessionId));
   });
 
+  test("an outage of the model costs nothing and pauses the session, and a resume continues it", async () => {
+    const { port } = new URL(server.url);
+    await server.close();
+    runtime = open();
+    const handle = await runtime.start(talker(), "Ada", { sessionId: "s", budget: { maxTokens: 500_000 } });
+    expect(await handle.settled()).toMatchObject({
+      status: "paused",
+      fault: { code: "model_unavailable", fix: expect.stringContaining("Then `holdfast resume s`") },
+    });
+    expect((await handle.session()).account).toMatchObject({ spent: { tokens: 0 }, reserved: { tokens: 0 } });
+    server = await startScriptedModelServer({ script: () => ({ text: "back" }), port: Number(port) });
+    await handle.unpause();
+    expect(await handle.result()).toBe("Ada");
+  });
+
+  test("a session pauses for a server that answers each attempt with an error", async () => {
+    server.setFaults(Object.fromEntries([...Array(9).keys()].map((n) => [n + 1, { type: "server_error" }])));
+    runtime = open();
+    const handle = await runtime.start(talker(), "Ada", { budget: { maxTokens: 500_000 } });
+    expect(await handle.settled()).toMatchObject({ status: "paused" });
+    expect((await handle.session()).account?.spent.tokens).toBe(0);
+    await handle.unpause();
+    expect(await handle.result()).toBe("Ada");
+  });
+
   test("the limit is met to the token: one less parks before the call", async () => {
     const held = 20_000 + 1_024 + "You talk.".length + 1_000;
     runtime = open();

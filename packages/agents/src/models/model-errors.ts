@@ -25,7 +25,8 @@ const TEXT_CHARS_MAX = 500;
 export function modelError(thrown: unknown, source: ErrorSource): HoldfastError {
   if (HoldfastError.is(thrown)) return thrown;
   if (!isApiCallError(thrown) || thrown.statusCode === undefined || thrown.statusCode === 200) {
-    return unavailable(source, sayOf(thrown, source));
+    const away = unavailable(source, sayOf(thrown, source));
+    return reachedNoServer(thrown) ? Object.assign(away, UNBILLED) : away;
   }
   // A server that answers with an error bills nothing.
   return Object.assign(refusal(thrown, thrown.statusCode, source), UNBILLED);
@@ -36,6 +37,21 @@ const UNBILLED = { isUnbilled: true } as const;
 /** Whether an attempt that ended with this error used nothing. */
 export function isUnbilled(error: unknown): boolean {
   return error instanceof Error && "isUnbilled" in error && error.isUnbilled === true;
+}
+
+/** Errors of name resolution, of a connection that did not come about, and of a certificate that was not accepted. */
+const NOT_CONNECTED =
+  /^(?:ECONNREFUSED|ENOTFOUND|EAI_\w+|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENETDOWN|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT|EPROTO|ERR_TLS_\w+|ERR_SSL_\w+|CERT_\w+|\w*SELF_SIGNED_CERT\w*|UNABLE_TO_\w+|HOSTNAME_MISMATCH)$/;
+
+/** Whether the request was never sent. A connection that broke later may have been billed. */
+function reachedNoServer(thrown: unknown): boolean {
+  let error = thrown;
+  for (let depth = 0; error instanceof Error && depth < 5; depth++, error = error.cause) {
+    const { code, syscall } = error as NodeJS.ErrnoException;
+    if (code !== undefined && NOT_CONNECTED.test(code)) return true;
+    if (code === "ETIMEDOUT" && syscall === "connect") return true;
+  }
+  return false;
 }
 
 function refusal(thrown: APICallError, status: number, source: ErrorSource): HoldfastError {
@@ -69,6 +85,17 @@ export function unavailable(source: ErrorSource, why: string, afterMs?: number):
     fix: "wait for the next attempt; if the error stays, check the network and the provider's status page",
   });
   return afterMs === undefined ? error : Object.assign(error, { retryAfterMs: afterMs });
+}
+
+/**
+ * The last of several attempts at a model that is not available. The session pauses, because a person or time can bring the
+ * model back.
+ */
+export function outage({ message }: HoldfastError, model: string): PauseError {
+  return new PauseError("model_unavailable", message, {
+    fix: "check the network and the provider's status page",
+    pause: { reason: "quota", pool: model },
+  });
 }
 
 function keyRefused({ model, keyVariable }: ErrorSource, status: number): HoldfastError {

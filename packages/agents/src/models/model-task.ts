@@ -4,7 +4,7 @@ import { HoldfastError, PauseError, type RetryPolicy, type TaskCost } from "@hol
 import { defineTask } from "@holdfast/runtime";
 import { z } from "zod";
 
-import { isUnbilled } from "./model-errors.ts";
+import { isUnbilled, outage } from "./model-errors.ts";
 import { EVENT_ROLE, type ModelProvider, type ModelReply } from "./model-provider.ts";
 import { entryTokens, frameTokens, MODEL_INPUT_TOKENS, MODEL_OUTPUT_TOKENS } from "./request-size.ts";
 
@@ -44,7 +44,10 @@ export const modelInput = z.strictObject({
 /** The input of the task. `messages` may be a reference to the conversation. */
 export type ModelTaskInput = Omit<z.input<typeof modelInput>, "messages"> & { readonly messages: unknown };
 
-/** Two minutes of back-off in all, in addition to the time that the server asks for. */
+/**
+ * Two minutes of back-off in all, in addition to the time that the server asks for. A task cannot pause its session in its
+ * last attempt, so an outage pauses the session in the one before.
+ */
 const RETRY: RetryPolicy = {
   maxAttempts: 10,
   initialDelayMs: 500,
@@ -61,11 +64,12 @@ export interface ModelTaskOptions {
 /** The task `model`: a conversation in, a reply out. Text is streamed, usage reported; what it may cost is told before. */
 export function modelTask(source: ModelSource, options: ModelTaskOptions = {}) {
   const own = typeof source === "function" ? undefined : source.secrets;
+  const retry = { ...RETRY, ...options.retry };
   return defineTask<ModelTaskInput, ModelReply>({
     name: "model",
     secrets: options.secrets ?? own ?? [],
     description: "Ask a language model to continue a conversation",
-    retry: { ...RETRY, ...options.retry },
+    retry,
     cost: (given) => worstCase(given, providerFor(source, given.model)),
     run: async (given, task) => {
       const { model: wanted, maxConversationTokens, orFail, resumeAtReset, ...parsed } = parseInput(given);
@@ -83,10 +87,12 @@ export function modelTask(source: ModelSource, options: ModelTaskOptions = {}) {
         task.reportUsage({ model: reply.model, ...reply.usage });
         return reply;
       } catch (error) {
-        if (provider === undefined || isUnbilled(error)) {
-          const model = provider === undefined ? (wanted ?? "") : nameOf(provider);
+        const model = provider === undefined ? (wanted ?? "") : nameOf(provider);
+        if (provider === undefined || isUnbilled(error))
           task.reportUsage({ model, inputTokens: 0, outputTokens: 0, costMicroUsd: 0 });
-        }
+        const isOutage = HoldfastError.is(error) && error.code === "model_unavailable";
+        const isPausing = isOutage && orFail !== true && task.attempt + 1 >= (retry.maxAttempts ?? Infinity);
+        if (isPausing) throw outage(error, model);
         throw PauseError.is(error) ? asWanted(error, { orFail, resumeAtReset }) : error;
       }
     },

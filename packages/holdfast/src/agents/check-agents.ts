@@ -27,6 +27,7 @@ import { isFolder } from "../frame/given-file.ts";
 import { count } from "../frame/plain-text.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
 import { agentWarnings, type WarningsOf } from "./checks/agent-warnings.ts";
+import { hookWarnings } from "./checks/hook-programs.ts";
 import { hiddenTextIn } from "./skills/content-notes.ts";
 
 /** @returns the exit code: 3 when a file is refused. */
@@ -97,7 +98,7 @@ function filesOf(places: ReturnType<typeof agentPlaces>): Found {
     plugins: findPlugins(places),
     skills: findSkills(places),
     mcpFiles: readMcpFiles(places),
-    hookFiles: readHookFiles(places),
+    hookFiles: readHookFiles(places).map((file) => ({ ...file, warnings: hookWarnings(file.hooks, places) })),
     profiles: readProfiles(places),
   };
 }
@@ -107,12 +108,16 @@ interface ReportedPath {
   readonly status: string;
 }
 
+interface Warned {
+  readonly warnings?: readonly string[];
+}
+
 interface Found {
   readonly agents: readonly ListedAgent[];
   readonly plugins: readonly Plugin[];
   readonly skills: readonly Skill[];
   readonly mcpFiles: readonly McpFile[];
-  readonly hookFiles: readonly HookFile[];
+  readonly hookFiles: readonly (HookFile & Warned)[];
   readonly profiles: readonly ProfileFile[];
 }
 
@@ -143,8 +148,14 @@ function reportOf(found: Found, warningsOf: WarningsOf) {
   };
 }
 
-function fileJson({ path, status, problem, verdicts }: Plugin | McpFile | HookFile | ProfileFile) {
-  return { path, status, problem, warnings: hiddenTextIn(path, path), fields: verdicts };
+function fileJson({
+  path,
+  status,
+  problem,
+  verdicts,
+  warnings = [],
+}: (Plugin | McpFile | HookFile | ProfileFile) & Warned) {
+  return { path, status, problem, warnings: [...hiddenTextIn(path, path), ...warnings], fields: verdicts };
 }
 
 /** One file, the folder of an agent, all files of a project, or the files of an agent's name. */
@@ -201,14 +212,16 @@ function warningLines(path: string, io: Io, others: readonly string[] = []): rea
 }
 
 export function otherText(
-  { path, status, problem, verdicts }: Plugin | Skill | McpFile | HookFile | ProfileFile,
+  { path, status, problem, verdicts, warnings }: (Plugin | Skill | McpFile | HookFile | ProfileFile) & Warned,
   what: string,
   io: Io,
 ): string {
   const lines = [titleText(path, what, status, io), ...(problem === null ? [] : [`  ${problem}`])];
-  return [...lines, ...warningLines(path, io), ...verdicts.map((verdict) => verdictText(verdict, io))].join(
-    "\n",
-  );
+  return [
+    ...lines,
+    ...warningLines(path, io, warnings),
+    ...verdicts.map((verdict) => verdictText(verdict, io)),
+  ].join("\n");
 }
 
 function titleText(

@@ -12,6 +12,7 @@ import {
   readFolderContent,
   readProfileAgents,
   trustFolder,
+  type AgentPlaces,
   type ListedAgent,
 } from "@holdfast/agents";
 import { NotFoundError } from "@holdfast/core";
@@ -30,7 +31,7 @@ const NO_TAGS: readonly string[] = [];
 export async function showAgents(args: Arguments, io: Io): Promise<number> {
   const places = agentPlaces(io, { trustsProject: args.has("trust") });
   const installed = installedAgentsFolder(io);
-  const files = listAgents(places);
+  const files = withRefusals(listAgents(places), places);
   const doubles = doublesOf(files, places);
   const filesNamed = (name: string): string[] =>
     doubles.has(name) ? files.filter((file) => file.name === name).map(({ path }) => path) : [];
@@ -104,6 +105,17 @@ export async function showAgents(args: Arguments, io: Io): Promise<number> {
   return 0;
 }
 
+/** A file that is refused stays so when the project is trusted. Reading it is no use of it, so this needs no trust. */
+function withRefusals(files: readonly ListedAgent[], places: AgentPlaces): readonly ListedAgent[] {
+  if (files.every(({ status }) => status !== "untrusted")) return files;
+  const refused = new Map(
+    listAgents({ ...places, trustsProject: true })
+      .filter(({ status }) => status === "refused")
+      .map((file) => [file.path, file] as const),
+  );
+  return files.map((file) => (file.status === "untrusted" ? (refused.get(file.path) ?? file) : file));
+}
+
 function noneText(wanted: readonly string[], found: readonly { readonly tags: readonly string[] }[]): string {
   if (wanted.length === 0) return "no agent files: `holdfast agents new NAME` writes one";
   const known = [...new Set(found.flatMap(({ tags }) => tags))].toSorted();
@@ -160,9 +172,14 @@ export async function trustProject(path: string | undefined, args: Arguments, io
     ...(scripts.length === 0 ? [] : [count(scripts.length, "script")]),
   ];
   const approved = found.length === 0 ? "" : `, and its ${found.join(" and ")} with their present content`;
+  const usable = listAgents(places).filter(
+    ({ scope, status }) => scope === "project" && status === "loaded",
+  ).length;
+  const unusable = files - usable;
+  const refused = unusable === 0 ? "" : `, and ${unusable} cannot (\`${io.call("agents check")}\` says why)`;
   io.show(
-    { folder, trusted: true, files, skills, scripts },
-    `${folder} is trusted: its ${count(files, "agent file")} can be used${approved}`,
+    { folder, trusted: true, files, usable, skills, scripts },
+    `${folder} is trusted: ${count(usable, "agent file")} can be used${refused}${approved}`,
   );
   return 0;
 }

@@ -1,6 +1,6 @@
 // `holdfast agents new` and `import`: write a file to begin with, or one made of a file of another tool.
 
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import {
   agentFileText,
@@ -16,6 +16,7 @@ import { makePrivateFolder } from "@holdfast/runtime/internal";
 import { UsageError } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
 import { quoted } from "../frame/plain-text.ts";
+import { showToGit } from "../settings/git-ignore.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
 import { agentWarnings } from "./checks/agent-warnings.ts";
 import { fileText } from "./check-agents.ts";
@@ -107,7 +108,7 @@ function pathOf(name: string, isUsers: boolean, io: Io): string {
 /** @throws UsageError for a file that is there. */
 function write(path: string, text: string, isUsers: boolean, io: Io): void {
   makePrivateFolder(dirname(path));
-  if (!isUsers) showToGit("agents", join(agentPlaces(io).project, ".holdfast", ".gitignore"));
+  if (!isUsers) showToGit("agents", join(agentPlaces(io).project, ".holdfast"));
   try {
     writeFileSync(path, text, { flag: "wx" });
   } catch (error) {
@@ -127,14 +128,6 @@ function noteTrust(isUsers: boolean, io: Io): void {
   const { project, trustFile } = agentPlaces(io);
   if (!isUsers && !isTrusted(trustFile, project))
     io.note(`${io.notes.symbols.warn} this project is not trusted yet: \`${io.call("agents trust")}\``);
-}
-
-/** The project's folder keeps all files from git but those that this file names. */
-export function showToGit(folder: "agents" | "scripts", path: string): void {
-  if (!existsSync(path)) return;
-  const text = readFileSync(path, "utf8");
-  if (text.split("\n").includes(`!${folder}/**`) || !text.split("\n").includes("*")) return;
-  writeFileSync(path, `${text.trimEnd()}\n!${folder}/\n!${folder}/**\n`);
 }
 
 function template(name: string): string {

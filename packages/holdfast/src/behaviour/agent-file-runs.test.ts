@@ -1,6 +1,6 @@
 // Agents without code, run by the real command against a scripted model server.
 
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -43,7 +43,7 @@ test("an agent file of a project runs by its name once the user trusts the proje
   expect(stderr).toContain("tool: one");
 });
 
-test("a file is run by its path, and a change waits for an approval without a process", async () => {
+test("a change of an agent waits for an approval without a process, and continues when its file is gone", async () => {
   write("writer", "");
   project.script = (conversation) =>
     repliesOf(conversation) === 0
@@ -54,7 +54,12 @@ test("a file is run by its path, and a change waits for an approval without a pr
   expect(parked.code, parked.stderr).toBe(0);
   expect((await run("show", "w")).stdout).toContain("Allow write_file: new.txt?");
   expect((await run("approve", "w")).code).toBe(0);
-  expect((await run("resume", "w")).code).toBe(0);
+  rmSync(project.path(file));
+  const resumed = await run("resume", "w");
+  expect([resumed.code, resumed.stderr]).toEqual([
+    0,
+    expect.stringContaining("writer.md is gone: the session"),
+  ]);
   expect((await run("result", "w")).stdout).toBe("Written.\n");
   expect(readFileSync(project.path("new.txt"), "utf8")).toBe("new\n");
 });

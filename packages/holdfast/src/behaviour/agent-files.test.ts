@@ -59,9 +59,10 @@ describe("agent files of a project", () => {
     const before = await inWork("agents list");
     expect(before).toMatchObject({
       code: 0,
-      stderr: expect.stringContaining("3 files of this project are not loaded"),
+      stderr: expect.stringContaining("2 files of this project are not loaded"),
     });
     expect(before.stdout).toMatch(/^reviewer +untrusted +claude /m);
+    expect(before.stdout).toMatch(/^broken +refused +/m);
     expect(before.stdout).toMatch(/^mine +loaded +claude +~\/\.claude\/agents\/mine\.md /m);
     expectError(await inWork("agents show reviewer"), 12, "E_POLICY_DENIED", ["holdfast agents trust"]);
     expect((await inWork("agents list --trust")).stdout).toMatch(/^reviewer +loaded /m);
@@ -78,7 +79,9 @@ describe("agent files of a project", () => {
     expect(check.stdout).toContain("mcpServers.x.trust: ignored because");
     expect(check.stdout).toContain("6 files, 1 refused");
 
-    expect((await inWork("agents trust")).stdout).toContain("is trusted: its 3 agent files can be used");
+    expect((await inWork("agents trust")).stdout).toContain(
+      "is trusted: 2 agent files can be used, and 1 cannot (`holdfast agents check` says why)",
+    );
     const shown = JSON.parse((await inWork("agents show reviewer --json")).stdout) as Record<string, unknown>;
     expect(shown).toMatchObject({
       name: "reviewer",
@@ -124,7 +127,7 @@ describe("agent files of a project", () => {
     mkdirSync(project.path("repo/.git"), { recursive: true });
     writeFileSync(project.path("repo/.git/HEAD"), "ref: refs/heads/main\n");
     const trusted = await project.shell("cd repo && holdfast agents trust");
-    expect(trusted.stdout).toContain("/repo is trusted: its 0 agent files");
+    expect(trusted.stdout).toContain("/repo is trusted: 0 agent files");
   });
 
   test("wrong calls are refused", ofCampaign, async () => {

@@ -58,6 +58,26 @@ test("hooks of a project's settings are off until it is trusted, and guard every
   expect(seen.at(-1)).not.toContain("canary");
 });
 
+test("a guard whose program is missing lets the call through, and run, logs and check say so", async () => {
+  project.write("notes.txt", "x");
+  writeAgent("before_tool: { command: nosuch-guard, on_error: block }");
+  const guard = { type: "command", command: '"$CLAUDE_PROJECT_DIR"/.claude/guard.sh --strict' };
+  const settings = { hooks: { PreToolUse: [{ matcher: "Read", hooks: [guard] }] } };
+  project.write(".claude/settings.json", JSON.stringify(settings));
+  await run("agents", "trust");
+  const { stdout } = await run("agents", "check");
+  expect(stdout).toContain(
+    `a hook at before_tool cannot run, so nothing is guarded by it: there is no ${project.path(".claude/guard.sh")}`,
+  );
+  expect(stdout).toContain("so it blocks everything: there is no nosuch-guard");
+  writeAgent("");
+  const { code, stderr } = await run("run", "helper", "Read.", "--session", "g");
+  const warned = /✗ hook #\d+.*! the hook failed, and nothing was blocked: exit code 127: .*guard\.sh/;
+  expect([code, stderr]).toEqual([0, expect.stringMatching(warned)]);
+  expect((await run("logs", "g")).stdout).toMatch(warned);
+  expect((await run("chat", "helper", "Read.")).stderr).toMatch(warned);
+});
+
 test("a script blocks a run as a hook, by the version that was pushed", ofCampaign, async () => {
   project.write("notes.txt", "x");
   project.write(".holdfast/scripts/guard/script.json", GUARD);

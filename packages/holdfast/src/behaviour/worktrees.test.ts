@@ -192,6 +192,13 @@ test(
   },
 );
 
+test("a worktree whose folder is gone is removed, and the command names no rescue that is not there", async () => {
+  rmSync(await worked(), { recursive: true });
+  const removed = await ran("worktrees", "remove", "s");
+  expect(removed).toContain("its folder was gone, so what remains are the commits of holdfast/s");
+  expect(git("for-each-ref", "refs/holdfast/rescue")).toBe("");
+});
+
 test(
   "a fork has the files of its checkpoint, the command says so, and a deleted session keeps no snapshot",
   ofCampaign,

@@ -7,7 +7,7 @@ import type { TraceEvent } from "@holdfast/core";
 import { deliveryOf, planOf, stepText, subAgentCallOf } from "@holdfast/proto/view";
 import type { Io } from "../frame/command.ts";
 import { jsonLine, plainLine, plainPiece } from "../frame/plain-text.ts";
-import { eventLine, isSteerReceipt } from "../view/event-line.ts";
+import { eventLine, isFailedHook, isSteerReceipt } from "../view/event-line.ts";
 import type { JournalEvent } from "../view/journal-events.ts";
 import type { ChatTerminal } from "./chat-terminal.ts";
 
@@ -39,7 +39,7 @@ export class ChatView {
   event(event: JournalEvent): void {
     const look = this.#io.notes;
     if (event.type === "append_entry") return this.#entry(String(event.role), event.content);
-    if (!SHOWN.has(event.type) && !isSteerReceipt(event)) return;
+    if (!SHOWN.has(event.type) && !isSteerReceipt(event) && !isFailedHook(event)) return;
     const line = eventLine(event, look, { now: Date.now(), sessionId: this.#sessionId });
     if (line !== undefined) this.#say(line);
   }

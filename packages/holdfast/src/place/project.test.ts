@@ -1,6 +1,7 @@
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseArguments } from "../frame/arguments.ts";
 import { COMMON_OPTIONS } from "../frame/command.ts";
@@ -143,6 +144,25 @@ describe("the project", () => {
     makeProjectFolder(find(""));
     expect(statSync(join(root, ".holdfast")).mode & 0o777).toBe(0o700);
     expect(statSync(join(root, ".holdfast/.gitignore")).isFile()).toBe(true);
+  });
+
+  test("a folder that exists gets a .gitignore for git to take the project's own files alone, and one that exists stays", () => {
+    const added = () =>
+      execFileSync("git", ["add", "-A", "-n"], { cwd: root, encoding: "utf8" }).match(/(?<=').+(?=')/g);
+    execFileSync("git", ["init", "-q"], { cwd: root });
+    const shown = ["agents/a.md", "scripts/s/s.sh", "skills/k/SKILL.md", "profiles/p.yaml", "config.json"];
+    const hidden = ["holdfast.db", "holdfast.db-wal", "holdfast.db-socket", "coordinator-suspects"];
+    for (const path of [...shown, ...hidden]) {
+      make(dirname(`.holdfast/${path}`));
+      writeFileSync(join(root, ".holdfast", path), "");
+    }
+    makeProjectFolder(find("", ["--db", ".holdfast/own.db"]));
+    expect(added()?.toSorted()).toEqual(
+      [".gitignore", ...shown].map((path) => `.holdfast/${path}`).toSorted(),
+    );
+    writeFileSync(join(root, ".holdfast/.gitignore"), "*\n");
+    makeProjectFolder(find(""));
+    expect(added()).toBeNull();
   });
 
   test("a database that was named elsewhere makes no folder here", () => {

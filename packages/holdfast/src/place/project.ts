@@ -5,15 +5,16 @@
 // The first source that has a value wins: the command line, the environment, the project's configuration, the
 // user's configuration, the default.
 
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
-import { isRunning } from "@holdfast/runtime/internal";
+import { isRunning, makePrivateFolder } from "@holdfast/runtime/internal";
 import type { Arguments, Io } from "../frame/command.ts";
 import { adminTokenFile, readToken } from "./admin-token.ts";
 import { readConfig, userConfigFile, type Config } from "../settings/config.ts";
 import { coordinatorToken, namedCoordinator, type CoordinatorAccess } from "./coordinator-access.ts";
 import { dataFolder } from "./coordinator-storage.ts";
 import { isFolder } from "../frame/given-file.ts";
+import { hideFromGit } from "../settings/git-ignore.ts";
 import { readStackState, stackPaths, type StackState } from "./local-stack.ts";
 import type { Origin } from "../frame/origin.ts";
 import type { WantedTraces } from "../tracing/wanted-tracer.ts";
@@ -185,11 +186,11 @@ export function suspectsFile({ path, coordinator, projectFolder }: Database): st
 }
 
 /** Make the project's folder, readable by its user only, and keep git from taking what is in it. */
-export function makeProjectFolder({ origin, projectFolder }: Database): void {
-  if (origin !== "default" || existsSync(projectFolder)) return;
+export function makeProjectFolder({ path, origin, projectFolder }: Database): void {
+  if (origin !== "default" && !path.startsWith(`${projectFolder}${sep}`)) return;
   try {
-    mkdirSync(projectFolder, { mode: 0o700 });
-    writeFileSync(join(projectFolder, ".gitignore"), "*\n!.gitignore\n!config.json\n!agents/\n!agents/**\n");
+    makePrivateFolder(projectFolder);
+    hideFromGit(projectFolder);
   } catch {
     // Making the database reports the problem later.
   }

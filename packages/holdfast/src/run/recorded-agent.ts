@@ -1,13 +1,17 @@
 // Finds the session that a command continues, and the agent that is recorded with it.
 
+import { existsSync } from "node:fs";
 import { HoldfastError, NotFoundError, type Session } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import { refuse, takeNothing, takeOnly } from "../frame/arguments.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { walkUp } from "../view/session-tree.ts";
 import { findUnfinished, withReader, withReaderOf } from "../place/find-session.ts";
-import { loadAgent, type LoadedAgent } from "./load-agent.ts";
-import { recordedSecrets } from "./loading/recorded-secrets.ts";
+import { EXTERNAL } from "../agents/external-agent-names.ts";
+import { definedOf } from "../frame/command-error.ts";
+import type { AgentRecord } from "@holdfast/agents";
+import { loadAgent, loadTasks, type LoadedAgent } from "./load-agent.ts";
+import { recordedRecord } from "./loading/recorded-record.ts";
 import type { Database } from "../place/project.ts";
 
 /** The session of the id that is given, or with `--last` the newest that has not ended. */
@@ -43,16 +47,57 @@ export async function loadedAgentOf(
   io: Io,
 ): Promise<LoadedAgent> {
   const { name, version } = session.agent;
-  const file = args.text("agent") ?? session.agent.file ?? (await fileAbove(session, database));
-  const loaded = await loadAgent(file ?? refuseWithoutFile(session), {
-    cwd: io.cwd,
-    env: io.env,
-    name,
-    recordedSecrets: () => withReader(database, (reader) => recordedSecrets(session, reader)),
-    onSlow: () => io.note("the agent is still loading"),
-  });
+  const given = args.text("agent");
+  const file = given ?? session.agent.file ?? (await fileAbove(session, database));
+  const recorded = () => withReader(database, (reader) => recordedRecord(session, reader));
+  let loaded: LoadedAgent;
+  try {
+    loaded = await loadAgent(file ?? refuseWithoutFile(session), {
+      cwd: io.cwd,
+      env: io.env,
+      name,
+      recordedSecrets: async () => (await recorded())?.secrets ?? [],
+      onSlow: () => io.note("the agent is still loading"),
+    });
+  } catch (error) {
+    if (!HoldfastError.is(error) || error.code !== "file_not_found" || given !== undefined || !isGone(file))
+      throw error;
+    const record = await recorded();
+    if (record?.name !== name) throw fileGone(error, session, io);
+    loaded = await loadedFrom(record, io);
+    io.note(
+      `${io.notes.symbols.warn} ${loaded.file} is gone: the session continues with the agent as it was at its start`,
+    );
+  }
   reportVersion(loaded.agent.version, version, io);
   return loaded;
+}
+
+function isGone(file: string | undefined): boolean {
+  return file !== undefined && !file.startsWith(EXTERNAL) && !existsSync(file);
+}
+
+/** The agent of an agent file that is gone, as its session has recorded it. */
+async function loadedFrom(record: AgentRecord, io: Io): Promise<LoadedAgent> {
+  const { agentOfRecord } = await import("../agents/file-agent.ts");
+  const { agentPlaces } = await import("../agents/agent-places.ts");
+  const { agent, notes } = await agentOfRecord(record, agentPlaces(io), io.cwd, {
+    isContinued: true,
+    recordedSecrets: async () => record.secrets,
+    loadTasks: (file) => loadTasks(file, { cwd: io.cwd, env: io.env, onSlow: () => {} }),
+  });
+  return { agent, record, notes, file: record.source.path };
+}
+
+function fileGone(
+  { code, message, at, expected }: HoldfastError,
+  { sessionId, agent }: Session,
+  io: Io,
+): HoldfastError {
+  return new HoldfastError(code, `session ${sessionId} needs the file of its agent: ${message}`, {
+    ...definedOf({ at, expected }),
+    fix: `put the file back, or name another one that has the agent "${agent.name}": \`${io.call(`resume ${sessionId} --agent FILE`)}\``,
+  });
 }
 
 /** A child's agent comes with its parent's. */

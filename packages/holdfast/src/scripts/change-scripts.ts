@@ -18,7 +18,7 @@ import type { Io } from "../frame/command.ts";
 import { plainLine } from "../frame/plain-text.ts";
 import { agentPlaces, shownPath } from "../agents/agent-places.ts";
 import { changesText, noteHiddenText } from "../agents/skills/content-notes.ts";
-import { showToGit } from "../agents/new-agent.ts";
+import { showToGit } from "../settings/git-ignore.ts";
 import { HASH_CHARS, pickScript } from "./show-scripts.ts";
 
 export function newScript(name: string, isUsers: boolean, io: Io): number {
@@ -40,7 +40,7 @@ export function newScript(name: string, isUsers: boolean, io: Io): number {
       fix: "choose another name, or edit that script",
     });
   makePrivateFolder(path);
-  if (!isUsers) showToGit("scripts", join(project, ".holdfast", ".gitignore"));
+  if (!isUsers) showToGit("scripts", join(project, ".holdfast"));
   writeFileSync(join(path, MANIFEST), `${JSON.stringify(manifestOf(name), null, 2)}\n`, { flag: "wx" });
   writeFileSync(join(path, `${name}.sh`), TEMPLATE, { flag: "wx", mode: 0o755 });
   io.show({ name, path }, `wrote ${shownPath(path, io)}`);

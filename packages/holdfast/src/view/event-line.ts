@@ -35,6 +35,8 @@ export function eventLine(
       return paint.dim(`${symbols.begin} ${kind}`);
     case "task_completed":
       if (isSteerReceipt(event)) return receiptLine(event.output, look);
+      if (isFailedHook(event))
+        return `${paint.red(symbols.failed)} ${kind}${paint.dim(took(event))}  ${hookText(event.output, look)}`;
       return `${paint.green(symbols.done)} ${kind}${paint.dim(took(event))}${paint.dim(stopOf(event.output))}`;
     case "task_failed":
       return `${paint.red(symbols.failed)} ${kind}${paint.dim(took(event))}  ${paint.red(errorOf(event))}`;
@@ -130,6 +132,23 @@ function stopOf(output: unknown): string {
   const { means, exit } = process;
   const how = exit?.type === "exit" ? `exit code ${exit.exitCode}` : (exit?.signal ?? "exit not seen");
   return `  the program was stopped by ${means === "request" ? "a request" : means} (${how})`;
+}
+
+/** Whether a hook gave no answer. Its task completes, because a hook that fails has an effect that its agent names. */
+export function isFailedHook({ type, kind, output }: JournalEvent): boolean {
+  return type === "task_completed" && kind === "hook" && hookFailureOf(output) !== undefined;
+}
+
+function hookFailureOf(output: unknown): { readonly reason: string; readonly onError: string } | undefined {
+  const { failure } = (output ?? {}) as { readonly failure?: { reason: string; onError: string } };
+  return failure;
+}
+
+function hookText(output: unknown, { paint, symbols }: Look): string {
+  const { reason = "", onError } = hookFailureOf(output) ?? {};
+  const effect =
+    onError === "block" ? "the hook failed, which blocks" : "the hook failed, and nothing was blocked";
+  return `${paint.yellow(`${symbols.warn} ${effect}`)}: ${plainLine(reason, TEXT_CHARS)}`;
 }
 
 /** Whether a task has given a message to an external agent at work. */

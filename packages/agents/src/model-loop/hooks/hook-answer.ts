@@ -12,6 +12,8 @@ export interface HookEnd {
   readonly stderr: string;
   /** How it ended, for people: `exit 1`, `ended after 60000 ms`. */
   readonly ended: string;
+  /** The failure of a hook that gave no answer, for people. */
+  readonly failure?: { readonly reason: string; readonly onError: AgentHook["onError"] };
 }
 
 export interface HookAnswer {
@@ -21,6 +23,8 @@ export interface HookAnswer {
   readonly input?: unknown;
   /** A text for the model. */
   readonly context: string;
+  /** Why the hook gave no answer. */
+  readonly failure?: string;
 }
 
 /** The exit code that blocks, as in Claude Code. */
@@ -62,9 +66,10 @@ export function readOutput(hook: AgentHook, output: unknown): HookAnswer {
 
 /** A hook that gave no answer. */
 export function failed({ onError }: AgentHook, why: string): HookAnswer {
+  const failure = cut(why);
   return onError === "block"
-    ? { ...CONTINUE, action: "block", reason: cut(`the hook failed: ${why}`) }
-    : CONTINUE;
+    ? { ...CONTINUE, action: "block", reason: cut(`the hook failed: ${why}`), failure }
+    : { ...CONTINUE, failure };
 }
 
 function answerOf(hook: AgentHook, given: Readonly<Record<string, unknown>>): HookAnswer {

@@ -10,7 +10,7 @@ import { describeEnd } from "../../tasks/shell-task.ts";
 import { pickWorkspace, type WorkspaceSource } from "../../tasks/workspace-source.ts";
 import type { ExecuteOptions, Execution } from "../../workspace/execute.ts";
 import type { Workspace } from "../../workspace/workspace.ts";
-import type { HookEnd } from "./hook-answer.ts";
+import { readAnswer, type HookEnd } from "./hook-answer.ts";
 
 /** Runs a version of a script for a hook. It may throw a HoldfastError. */
 export type HookScripts = (
@@ -39,7 +39,8 @@ export function hookTask(source: WorkspaceSource, scripts: HookScripts | undefin
       const { workspace } = input as HookTaskInput;
       await (await pickWorkspace(source, workspace)).endTagged(key);
     },
-    run: async ({ hook: { run, timeoutMs }, event, workspace: root }, task) => {
+    run: async ({ hook, event, workspace: root }, task) => {
+      const { run, timeoutMs, onError } = hook;
       const workspace = await pickWorkspace(source, root);
       if (task.attempt > 1) await workspace.endTagged(task.idempotencyKey);
       const options: ExecuteOptions = {
@@ -53,7 +54,10 @@ export function hookTask(source: WorkspaceSource, scripts: HookScripts | undefin
       const execution = await start(workspace, run, options, scripts);
       const { end, stdout, stderr } = execution;
       if (end.type === "aborted") task.signal.throwIfAborted();
-      return { exitCode: end.type === "exit" ? end.exitCode : null, stdout, stderr, ended: describeEnd(end) };
+      const exitCode = end.type === "exit" ? end.exitCode : null;
+      const ended: HookEnd = { exitCode, stdout, stderr, ended: describeEnd(end) };
+      const { failure: reason } = readAnswer(hook, ended);
+      return reason === undefined ? ended : { ...ended, failure: { reason, onError } };
     },
   });
 }

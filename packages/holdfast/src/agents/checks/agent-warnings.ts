@@ -15,6 +15,7 @@ import {
 import { didYouMean } from "@holdfast/core/internal";
 import { environmentsBeside } from "../../environments/given-environment.ts";
 import { plainLine } from "../../frame/plain-text.ts";
+import { hookWarnings } from "./hook-programs.ts";
 
 export type WarningsOf = (record: AgentRecord) => readonly string[];
 
@@ -39,6 +40,7 @@ export function agentWarnings(places: AgentPlaces): WarningsOf {
     ...missing("mcpServers", "MCP server", referencesOf(record)),
     ...missing("environment", "environment", record.environments),
     ...missing("sandbox", "sandbox", record.sandbox === null ? [] : [record.sandbox]),
+    ...hookWarnings(record.hooks, places),
     ...trifectaText(record),
   ];
 }

@@ -45,7 +45,7 @@ export async function listWorktrees(args: Arguments, io: Io): Promise<number> {
 
 export async function removeWorktree(id: string, args: Arguments, io: Io): Promise<number> {
   const { worktrees, project } = here(io);
-  const { session } = await worktrees.find(project, id);
+  const { session, branch } = await worktrees.find(project, id);
   const row = (await sessionsOf([session], args, io)).get(session);
   if (row !== undefined && !isEnded(row.status))
     // project-worktrees-1.
@@ -54,11 +54,14 @@ export async function removeWorktree(id: string, args: Arguments, io: Io): Promi
       fix: `wait for its end, or run \`${io.call(`cancel ${session}`)}\``,
     });
   const { rescue, commit } = await worktrees.remove(project, session, { rescues: args.has("rescue") });
+  const isGone = commit === ""; // Without its folder there was nothing to rescue.
   const text =
     commit === undefined
       ? `the worktree of session ${session} was removed before`
-      : `the worktree of session ${session} is removed; everything that was in it is in ${rescue}`;
-  io.show({ session, rescue, commit: commit ?? null }, text);
+      : isGone
+        ? `the worktree of session ${session} is removed; its folder was gone, so what remains are the commits of ${branch}`
+        : `the worktree of session ${session} is removed; everything that was in it is in ${rescue}`;
+  io.show({ session, rescue: isGone ? null : rescue, commit: isGone ? null : (commit ?? null) }, text);
   return 0;
 }
 
