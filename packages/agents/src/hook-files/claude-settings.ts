@@ -11,6 +11,7 @@ import type { AgentHook } from "../agent-files/agent-record.ts";
 import { FieldReport, type FieldVerdict } from "../agent-files/format/field-report.ts";
 import { FileProblem, readJson } from "../agent-files/format/front-matter.ts";
 import { claudeHooks } from "../agent-files/format/hook-fields.ts";
+import type { GrantingPath } from "../agent-files/trust/granting-places.ts";
 import { isTrusted } from "../agent-files/trust/trusted-folders.ts";
 
 export interface HookFile {
@@ -22,7 +23,7 @@ export interface HookFile {
   readonly problem: string | null;
 }
 
-const FILES = [".claude/settings.json", ".claude/settings.local.json"] as const;
+const FILES: readonly GrantingPath[] = [".claude/settings.json", ".claude/settings.local.json"];
 
 /** The files that have hooks. @throws HoldfastError `config_invalid` when the file of trusted folders cannot be used. */
 export function readHookFiles({

@@ -88,7 +88,7 @@ export async function writeContained(
   content: string | Uint8Array,
   options: {
     readonly bytesMax: number;
-    readonly protectedNames: readonly string[];
+    readonly protectedPlaces: readonly string[];
     readonly removeLeftovers?: boolean;
     readonly mode?: number | undefined;
   },
@@ -96,7 +96,10 @@ export async function writeContained(
   const bytes = typeof content === "string" ? Buffer.from(content) : content;
   if (bytes.byteLength > options.bytesMax) throw tooLarge(path, bytes.byteLength, options.bytesMax);
 
-  const location = await locate(root, path, { createParents: true, protectedNames: options.protectedNames });
+  const location = await locate(root, path, {
+    createParents: true,
+    protectedPlaces: options.protectedPlaces,
+  });
   try {
     if (location.name === undefined) throw isDirectory(path);
     const target = join(location.directory.path, location.name);
@@ -117,7 +120,7 @@ export async function writeContained(
 export async function removeContained(
   root: ContainedRoot,
   path: string,
-  options: { readonly protectedNames: readonly string[] },
+  options: { readonly protectedPlaces: readonly string[] },
 ): Promise<void> {
   const location = await locate(root, path, options);
   try {

@@ -8,6 +8,7 @@ import { basename, delimiter, join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { scrubEnvironment, type Environment } from "@holdfast/runtime/internal";
 
+import { GRANTING_PLACES } from "../agent-files/trust/granting-places.ts";
 import type { WorkspaceCapabilities } from "./capabilities.ts";
 import { hostCommands, type CommandRunner } from "./command-runner.ts";
 import { containedRoot, OWN_FOLDER, type ContainedRoot } from "./contained-directory.ts";
@@ -37,11 +38,6 @@ export interface WorkspaceOptions {
   /** Where those five come from; the environment of this process by default. */
   readonly inherit?: Environment;
   readonly limits?: Partial<WorkspaceLimits>;
-  /**
-   * Names no file tool writes to or below; `.git` by default, because git runs what it finds there. Holdfast's own files
-   * are out of reach whatever stands here.
-   */
-  readonly protectedNames?: readonly string[];
   /** Starts the commands; on this machine and without isolation by default. */
   readonly commands?: CommandRunner;
 }
@@ -98,7 +94,6 @@ class FolderWorkspace implements Workspace {
   readonly limits: WorkspaceLimits;
   readonly #root: ContainedRoot;
   readonly #env: Record<string, string>;
-  readonly #protectedNames: readonly string[];
   readonly #commands: CommandRunner;
   readonly #running = new Set<Promise<unknown>>();
   readonly #disposal = new AbortController();
@@ -110,7 +105,6 @@ class FolderWorkspace implements Workspace {
     this.limits = { ...WORKSPACE_LIMITS, ...options.limits };
     this.#env = scrubEnvironment(options.inherit ?? hostEnvironment, options.env ?? {});
     this.#commands = options.commands ?? hostCommands();
-    this.#protectedNames = options.protectedNames ?? [".git"];
   }
 
   get root(): string {
@@ -231,7 +225,7 @@ class FolderWorkspace implements Workspace {
     return writeContained(this.#root, path, content, {
       mode,
       bytesMax: this.limits.fileBytes,
-      protectedNames: this.#protectedNames,
+      protectedPlaces: PROTECTED_PLACES,
       removeLeftovers: isRetry,
     });
   }
@@ -279,6 +273,9 @@ class FolderWorkspace implements Workspace {
     return files.toSorted();
   }
 }
+
+/** Git runs what it finds in `.git`. */
+const PROTECTED_PLACES = [".git", ...GRANTING_PLACES];
 
 const SYSTEM_PATH = "/usr/bin:/bin";
 

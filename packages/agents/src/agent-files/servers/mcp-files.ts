@@ -13,6 +13,7 @@ import { realPath, requireInside, type AgentPlaces } from "../agent-places.ts";
 import { newDraft } from "../format/agent-draft.ts";
 import { FieldReport, type FieldVerdict } from "../format/field-report.ts";
 import { FileProblem, readJson } from "../format/front-matter.ts";
+import type { GrantingPath } from "../trust/granting-places.ts";
 import { mcpServerValue, takeServers } from "../format/mcp-servers.ts";
 import { PLUGIN_SERVERS_FILE, readPluginServers } from "../plugins/plugin-servers.ts";
 import { findPlugins, type Plugin } from "../plugins/plugins.ts";
@@ -36,7 +37,7 @@ export interface McpFile extends McpPlace {
 const FILES = [
   [".mcp.json", "mcpServers"],
   [".vscode/mcp.json", "servers"],
-] as const;
+] as const satisfies readonly (readonly [path: GrantingPath, field: string])[];
 
 /** The file that `holdfast mcp add` writes. */
 export function mcpPlace({ project, trustFile }: AgentPlaces, scope: McpPlace["scope"]): McpPlace {
