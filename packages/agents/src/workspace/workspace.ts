@@ -8,7 +8,7 @@ import { basename, delimiter, join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { scrubEnvironment, type Environment } from "@holdfast/runtime/internal";
 
-import { GRANTING_PLACES } from "../agent-files/trust/granting-places.ts";
+import { GRANTING_PLACES, WRITTEN_FOLDERS } from "../agent-files/trust/granting-places.ts";
 import type { WorkspaceCapabilities } from "./capabilities.ts";
 import { hostCommands, type CommandRunner } from "./command-runner.ts";
 import { containedRoot, OWN_FOLDER, type ContainedRoot } from "./contained-directory.ts";
@@ -16,8 +16,10 @@ import {
   isTemporaryName,
   listContained,
   readContained,
+  removeOthers,
   resolveDirectory,
   writeContained,
+  type Fate,
   type FileContent,
   type FileListing,
   type ListedEntry,
@@ -63,6 +65,12 @@ export interface Workspace {
     change: (text: string) => string | undefined,
     options?: WriteOptions,
   ): Promise<WrittenFile | undefined>;
+  /**
+   * Remove what one of Holdfast's folders should not hold, also links and whole folders. A folder that is not there stays so.
+   *
+   * @param fateOf is called with paths from the folder.
+   */
+  removeOthers(folder: string, fateOf: (path: string, isFolder: boolean) => Fate): Promise<void>;
   /** The entries of a directory. */
   list(path?: string): Promise<readonly ListedEntry[]>;
   /** All files below a directory; in a git repository those that it does not ignore. */
@@ -81,6 +89,8 @@ export interface WriteOptions {
   readonly isRetry?: boolean;
   /** Permission bits. Without them those of the file that is there, or 0644. */
   readonly mode?: number;
+  /** Holdfast writes an approved file into one of its folders, which agents cannot change. */
+  readonly isOwn?: boolean;
 }
 
 /** @throws HoldfastError `file_not_found` when the root is not a directory. */
@@ -143,6 +153,10 @@ class FolderWorkspace implements Workspace {
       const changed = change(file.text);
       return changed === undefined ? undefined : this.#write(path, changed, options);
     });
+  }
+
+  removeOthers(folder: string, fateOf: (path: string, isFolder: boolean) => Fate): Promise<void> {
+    return this.#change(() => removeOthers(this.#root, folder, fateOf, { protectedPlaces: OWN_PROTECTED }));
   }
 
   list(path = "."): Promise<readonly ListedEntry[]> {
@@ -220,12 +234,12 @@ class FolderWorkspace implements Workspace {
   #write(
     path: string,
     content: string | Uint8Array,
-    { isRetry = false, mode }: WriteOptions,
+    { isRetry = false, mode, isOwn = false }: WriteOptions,
   ): Promise<WrittenFile> {
     return writeContained(this.#root, path, content, {
       mode,
       bytesMax: this.limits.fileBytes,
-      protectedPlaces: PROTECTED_PLACES,
+      protectedPlaces: isOwn ? OWN_PROTECTED : PROTECTED_PLACES,
       removeLeftovers: isRetry,
     });
   }
@@ -275,7 +289,9 @@ class FolderWorkspace implements Workspace {
 }
 
 /** Git runs what it finds in `.git`. */
-const PROTECTED_PLACES = [".git", ...GRANTING_PLACES];
+const PROTECTED_PLACES: readonly string[] = [".git", ...GRANTING_PLACES];
+/** The places that Holdfast itself does not write, either. */
+const OWN_PROTECTED = PROTECTED_PLACES.filter((place) => !WRITTEN_FOLDERS.some((own) => own === place));
 
 const SYSTEM_PATH = "/usr/bin:/bin";
 

@@ -5,7 +5,14 @@
 //   granting-places-2. A place is a path from the folder of the project. A place counts below any folder, because that folder may be a project, too.
 //   granting-places-3. `*` stands for one name. Names are compared without case, as macOS and Windows do.
 
-/** Folders that hold nothing but configuration of agents or editors. */
+/** Folders with the approved files that Holdfast writes into a workspace. */
+export const WRITTEN_FOLDERS = [
+  ".agent-orchestrator/bin",
+  ".agent-orchestrator/scripts",
+  ".agent-orchestrator/skills",
+] as const;
+
+/** Folders that hold nothing but approved files, or the configuration of agents or editors. */
 export const GRANTING_FOLDERS = [
   ".claude",
   ".opencode",
@@ -14,6 +21,7 @@ export const GRANTING_FOLDERS = [
   ".agents",
   ".github/agents",
   ".vscode",
+  ...WRITTEN_FOLDERS,
 ] as const;
 
 /** Files among those of the user. Folders with such names may hold other things as well. */
