@@ -47,7 +47,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["postgres"],
   ],
   agents: [
-    ["lazy-packages.ts"],
+    ["lazy-packages.ts", "agent-files/trust/granting-places.ts"],
     ["models", "workspace", "agent-files/agent-record.ts", "agent-files/user-file.ts"],
     ["sandboxes", "agent-files/format", "mcp", "web"],
     ["tasks"],

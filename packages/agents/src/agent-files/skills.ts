@@ -14,6 +14,7 @@ import { newDraft } from "./format/agent-draft.ts";
 import { FieldReport, type FieldVerdict } from "./format/field-report.ts";
 import { field, HONOURED, ignored, readFields, refused, type FieldTable } from "./format/fields.ts";
 import { FileProblem, readFrontMatter, readText } from "./format/front-matter.ts";
+import type { GrantingPath } from "./trust/granting-places.ts";
 import { readApprovedSkills, writeApprovedSkills } from "../skills/approved-skills.ts";
 import { ContentStore } from "../contents/content-store.ts";
 import { readFolderContent, type FolderContent } from "../contents/folder-content.ts";
@@ -40,7 +41,7 @@ export interface Skill {
 
 export const SKILL_FILE = "SKILL.md";
 
-const FOLDERS = [".agents/skills", ".claude/skills"] as const;
+const FOLDERS: readonly GrantingPath[] = [".agents/skills", ".claude/skills"];
 const SKILLS_MAX = 500;
 
 const TABLE: FieldTable = {

@@ -273,12 +273,12 @@ describe("before a session starts", () => {
   });
 
   test("the configuration of a reference is headers of its server, which replace the server's own", () => {
-    trustFolder(places.trustFile, places.project);
     const entry = { url: "https://a.example", headers: { "X-Tags": "all", Accept: "a/b" } };
     writeFileSync(
       join(places.project, ".mcp.json"),
       JSON.stringify({ mcpServers: { tickets: entry, tool: { command: "node" } } }),
     );
+    trustFolder(places.trustFile, places.project);
     const refer = (ref: string, config: Readonly<Record<string, string>>) =>
       check({ mcpServers: { mine: { ref, config } } });
     expect(refer("tickets", { "x-tags": "internal", tenant: "${params.prompt}" }).mcpServers).toEqual({

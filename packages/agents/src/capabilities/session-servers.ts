@@ -49,7 +49,7 @@ export function withMcpServers(
     const { ref, config } = typeof given === "string" ? { ref: given, config: {} } : given;
     const server = Object.hasOwn(found, ref) ? found[ref] : undefined;
     if (server !== undefined) return [name, configured(server, config, ref, record)] as const;
-    const untrusted = files.find(({ status }) => status === "untrusted");
+    const untrusted = files.find(({ status }) => status === "untrusted" || status === "unapproved");
     throw new HoldfastError(
       "agent_invalid",
       `agent "${record.name}" asks for the MCP server "${ref}", which is not there${didYouMean(ref, Object.keys(found))}`,

@@ -103,9 +103,13 @@ test("read_skill gives the text and writes the files below a folder that git ign
   expect(existsSync(join(places.project, "skills"))).toBe(false);
 });
 
-test("a changed file in the workspace is written again with the content of the skill", async () => {
+test("X6: a skill is read into a folder with exactly its files, each with its content", async () => {
   write(`work/${skillFolder()}/scripts/fill.sh`, "echo changed\n");
+  write(`work/${skillFolder()}/scripts/json.py`, "evil");
+  write(`work/${skillFolder()}/node_modules/a/index.js`, "evil");
   await read([{ name: "pdf" }]);
+  const found = readdirSync(join(places.project, skillFolder()), { recursive: true, encoding: "utf8" });
+  expect(found.toSorted()).toEqual(["SKILL.md", "scripts", "scripts/fill.sh"]);
   expect(readFileSync(join(places.project, skillFolder(), "scripts/fill.sh"), "utf8")).toBe("echo filled\n");
 });
 

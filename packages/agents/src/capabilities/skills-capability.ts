@@ -5,6 +5,7 @@
 //       user's data folder; on another machine, equal files of that machine serve as well.
 //   skills-capability-3. The files of a skill are written into the workspace when the skill is read, below a folder that is named by their hash. Sessions
 //       with different versions thus share a workspace, and a skill that nobody reads leaves nothing there (decision 32).
+//       The folder then has exactly these files (written-content-1).
 //   skills-capability-4. Only files of the content can be read by `read_skill`: a path is looked up and never opened.
 
 import { isUtf8 } from "node:buffer";
@@ -27,8 +28,8 @@ import type { Capability } from "../model-loop/capability.ts";
 import { matchesName } from "../agent-files/format/tool-names.ts";
 import { defineTool, type Tool } from "../model-loop/tools/tool.ts";
 import { type FolderContent } from "../contents/folder-content.ts";
+import { writeContent } from "../contents/written-content.ts";
 import { pickWorkspace, workspaceField, type WorkspaceSource } from "../tasks/workspace-source.ts";
-import type { Workspace } from "../workspace/workspace.ts";
 
 // oxlint-disable-next-line typescript/consistent-type-definitions -- an interface is no JSON value.
 type SkillFact = { readonly name: string; readonly description: string; readonly hash: string };
@@ -171,7 +172,8 @@ export function skillsCapability({
       const content = contentOf({ name, hash });
       if (file !== undefined) return { text: fileText(content, file, name) };
       const folder = folderOf({ name, hash });
-      await writeSkill(await pickWorkspace(workspace, root), folder, content);
+      const written = content.files.map(({ path, bytes }) => ({ path, bytes, mode: 0o644 }));
+      await writeContent(await pickWorkspace(workspace, root), FOLDER, nameIn({ name, hash }), written);
       return { text: skillText(content, folder) };
     },
   });
@@ -260,23 +262,11 @@ function promptPart(facts: readonly SkillFact[]): string {
 }
 
 function folderOf({ name, hash }: Pick<SkillFact, "name" | "hash">): string {
-  return `${FOLDER}/${name}-${hash.slice(0, 12)}`;
+  return `${FOLDER}/${nameIn({ name, hash })}`;
 }
 
-/** skills-capability-3. A file that has its content already is not written again. */
-async function writeSkill(workspace: Workspace, folder: string, { files }: FolderContent): Promise<void> {
-  // The folder is no part of the user's repository.
-  await writeMissing(workspace, `${FOLDER}/.gitignore`, Buffer.from("*\n"));
-  for (const { path, bytes } of files) await writeMissing(workspace, `${folder}/${path}`, bytes);
-}
-
-async function writeMissing(workspace: Workspace, path: string, bytes: Buffer): Promise<void> {
-  try {
-    if ((await workspace.readFile(path)).bytes.equals(bytes)) return;
-  } catch (error) {
-    if (!HoldfastError.is(error) || error.code !== "file_not_found") throw error;
-  }
-  await workspace.writeFile(path, bytes);
+function nameIn({ name, hash }: Pick<SkillFact, "name" | "hash">): string {
+  return `${name}-${hash.slice(0, 12)}`;
 }
 
 function skillText(content: FolderContent, folder: string): string {

@@ -1,6 +1,7 @@
 // `readHookFiles`: the hooks that a project configures for Claude Code, in `.claude/settings.json` and `.claude/settings.local.json`.
 //
 //   claude-settings-1. A file of a project that the user does not trust is listed, and not read: a hook is a program to start.
+//       A file is not read, either, whose hooks have changed since then (trusted-folders-2).
 //   claude-settings-2. Fields beside `hooks` are reported and have no effect.
 
 import { existsSync } from "node:fs";
@@ -11,18 +12,20 @@ import type { AgentHook } from "../agent-files/agent-record.ts";
 import { FieldReport, type FieldVerdict } from "../agent-files/format/field-report.ts";
 import { FileProblem, readJson } from "../agent-files/format/front-matter.ts";
 import { claudeHooks } from "../agent-files/format/hook-fields.ts";
-import { isTrusted } from "../agent-files/trust/trusted-folders.ts";
+import type { GrantingPath } from "../agent-files/trust/granting-places.ts";
+import { isTrusted, isTrustedContent } from "../agent-files/trust/trusted-folders.ts";
 
 export interface HookFile {
   readonly path: string;
-  readonly status: "loaded" | "refused" | "untrusted";
+  /** `unapproved` for hooks that have changed since the user trusted the project. */
+  readonly status: "loaded" | "refused" | "untrusted" | "unapproved";
   readonly hooks: readonly AgentHook[];
   readonly verdicts: readonly FieldVerdict[];
   /** The reason why the file as a whole cannot be used. */
   readonly problem: string | null;
 }
 
-const FILES = [".claude/settings.json", ".claude/settings.local.json"] as const;
+const FILES: readonly GrantingPath[] = [".claude/settings.json", ".claude/settings.local.json"];
 
 /** The files that have hooks. @throws HoldfastError `config_invalid` when the file of trusted folders cannot be used. */
 export function readHookFiles({
@@ -34,11 +37,12 @@ export function readHookFiles({
   if (found.length === 0) return [];
   const isRead = trustsProject || isTrusted(trustFile, project);
   return found
-    .map((path): HookFile =>
-      isRead
-        ? readHookFile(path, realPath(project))
-        : { path, status: "untrusted", hooks: [], verdicts: [], problem: null },
-    )
+    .map((path): HookFile => {
+      const unread = { path, hooks: [], verdicts: [], problem: null };
+      if (!isRead) return { ...unread, status: "untrusted" };
+      const isApproved = trustsProject || isTrustedContent(trustFile, project, path);
+      return isApproved ? readHookFile(path, realPath(project)) : { ...unread, status: "unapproved" };
+    })
     .filter(({ status, hooks, verdicts }) => status !== "loaded" || hooks.length > 0 || verdicts.length > 0);
 }
 

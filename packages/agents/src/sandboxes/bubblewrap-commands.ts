@@ -2,7 +2,7 @@
 //
 //   bubblewrap-commands-1. A command sees the system's programs and libraries, read-only, and the folder. It sees nothing else of this machine:
 //       no home folder, no socket, no process, no network, also not the one of this machine.
-//   bubblewrap-commands-2. In the folder, `.git` is read-only and `.holdfast` is hidden. A folder without them gets empty ones, because
+//   bubblewrap-commands-2. In the folder, `.git` and the places that give rights are read-only, and `.holdfast` is hidden. A folder without them gets empty ones, because
 //       only a place that exists can be guarded. A command is refused where one of them is a link (`guardPlaces`).
 //   bubblewrap-commands-3. A command has no capability and cannot gain one. Its memory is limited for each process, and so are its files.
 //   bubblewrap-commands-4. When `bwrap` ends, the kernel ends every process of the command, also one that left its group or session.
@@ -58,14 +58,25 @@ export function bubblewrapCommands(options: BubblewrapOptions): CommandRunner {
 }
 
 /** The command line that starts a command in its namespaces. */
-function wrapped(request: Launch, { git, own }: GuardedPlaces, options: BubblewrapOptions): Launch["argv"] {
+function wrapped(
+  request: Launch,
+  { git, own, granting, above }: GuardedPlaces,
+  options: BubblewrapOptions,
+): Launch["argv"] {
   const { bwrap, prlimit, root, fileBytes, memoryBytes = MEMORY_BYTES } = options;
   const { HOME = "/", PATH = "" } = request.env;
   const isolation = "--unshare-all --unshare-user --die-with-parent --new-session --cap-drop ALL".split(" ");
   const scratch = `--proc /proc --dev /dev --tmpfs /tmp --dir /run --setenv TMPDIR /tmp`.split(" ");
   const folder = ["--dir", HOME, "--bind", root, root, "--chdir", request.cwd];
   // bubblewrap-commands-2.
-  const guards = ["--tmpfs", own, "--remount-ro", own, "--ro-bind", git, git];
+  const guards = [
+    "--tmpfs",
+    own,
+    "--remount-ro",
+    own,
+    ...above.flatMap((path) => ["--bind", path, path]),
+    ...[git, ...granting].flatMap((path) => ["--ro-bind", path, path]),
+  ];
   const limits = [`--fsize=${fileBytes}`, `--data=${memoryBytes}`, `--nproc=${PROCESSES}`, "--core=0"];
   // The shell reports a program that does not exist by the exit code 127.
   const command = ["/bin/sh", "-c", 'exec "$@"', "sh", ...request.argv];

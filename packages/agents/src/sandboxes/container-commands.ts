@@ -3,7 +3,7 @@
 //   container-commands-1. A session has one container. Its name is made of the session, the folder, the image and the guarded places, so that
 //       every process finds it. It is made before the first command that needs it, and two processes that make it at once get one.
 //   container-commands-2. A container sees the folder and the files of its image. It has no network and no capability, and its memory and
-//       processes are limited. `.git` is read-only in it, and `.holdfast` is hidden. A folder without them gets empty ones, and a command is refused
+//       processes are limited. `.git` and the places that give rights are read-only in it, and `.holdfast` is hidden. A folder without them gets empty ones, and a command is refused
 //       where one of them is a link (`guardPlaces`).
 //   container-commands-3. Commands of a container run one after the other. After each one, every process but the first is ended, also one that
 //       left its group or session.
@@ -118,7 +118,7 @@ function containerName({ identity }: GuardedPlaces, { place, image }: ContainerO
 /** The arguments that make a container. container-commands-2. */
 export function createArguments(
   name: string,
-  { git, own }: GuardedPlaces,
+  { git, own, granting, above }: GuardedPlaces,
   options: ContainerOptions,
 ): readonly string[] {
   const { image, place, root, user, memoryBytes = MEMORY_BYTES } = options;
@@ -133,7 +133,10 @@ export function createArguments(
     );
   const owner = user === undefined ? [] : ["--user", `${user.uid}:${user.gid}`];
   const folder = ["--volume", `${root}:${root}`, "--tmpfs", `${own}:${hidden}`, "--workdir", root];
-  const guard = ["--volume", `${git}:${git}:ro`];
+  const guard = [
+    ...above.flatMap((path) => ["--volume", `${path}:${path}`]),
+    ...[git, ...granting].flatMap((path) => ["--volume", `${path}:${path}:ro`]),
+  ];
   const names = ["--name", name, "--label", `${PLACE_LABEL}=${placeHash(place)}`];
   const first = ["--entrypoint", "/bin/sh", image, "-c", stays];
   return [...life, ...names, ...isolation, ...limits, ...owner, ...folder, ...guard, ...first];

@@ -2,17 +2,18 @@
 //
 //   guarded-files-1. Only the methods that are named here can be called. A method that a later version of the library
 //       adds is refused until its paths are checked.
-//   guarded-files-2. Holdfast's folder, and a database that a process owns, are not there. No name `.git` can be changed.
+//   guarded-files-2. Holdfast's folder, and a database that a process owns, are not there. No `.git` and no place that gives rights can be changed.
 //   guarded-files-3. Work on a whole tree is refused when the tree holds such a name. The library does not ask again for
 //       each file of a tree.
 //   guarded-files-4. No file grows over the limit.
 
 import type { IFileSystem } from "just-bash";
 
+import { GRANTING_PLACES, placeIn } from "../agent-files/trust/granting-places.ts";
 import { OWN_FOLDER } from "../workspace/contained-directory.ts";
 
-/** Names that commands can read and not change. */
-const PROTECTED = [".git"];
+/** Places that commands can read and not change. */
+const PROTECTED = [".git", ...GRANTING_PLACES];
 /** Methods by what they do to their paths. The number says how many of the first arguments are paths. */
 const METHODS: Readonly<
   Record<string, { readonly paths: number; readonly use: "read" | "change" | "tree" }>
@@ -84,7 +85,7 @@ class Guard {
       if (typeof path !== "string") throw refused(name, String(path));
       if (name === "symlink" && path === args[0]) continue; // A text, which is resolved when it is followed.
       await this.#checkPath(name, path, use !== "read");
-      if (use === "tree") await this.#checkTree(name, path);
+      if (use === "tree") await this.#checkTree(name, path, args.slice(0, paths));
     }
     if (name === "writeFile" || name === "appendFile") await this.#checkSize(name, args);
   }
@@ -95,9 +96,9 @@ class Guard {
 
   /** guarded-files-2. */
   async #checkPath(name: string, path: string, isChange: boolean): Promise<void> {
-    const names = path.split("/").map((part) => part.toLowerCase());
+    const names = path.split("/");
     if (names.some(isHidden)) throw missing(name, path);
-    if (isChange && names.some((part) => PROTECTED.includes(part))) throw refused(name, path);
+    if (isChange && placeIn(names, PROTECTED) !== undefined) throw refused(name, path);
     const database = path.replace(/-(wal|shm|lock|owner|socket|suspects)$/, "");
     const beside = await Promise.all(
       [`${database}-owner`, `${database}-lock`].map((at) => this.#isThere(at)),
@@ -106,16 +107,21 @@ class Guard {
   }
 
   /** guarded-files-3. */
-  async #checkTree(name: string, path: string): Promise<void> {
+  async #checkTree(name: string, path: string, ends: readonly unknown[]): Promise<void> {
     const ahead = [path];
+    const isGuarded = (at: string): boolean => {
+      // A copied or moved tree has no such place at either of its ends.
+      const paths = ends.map((end) => `${String(end)}${at.slice(path.length)}`);
+      return paths.some((one) => placeIn(one.split("/"), [OWN_FOLDER, ...PROTECTED]) !== undefined);
+    };
     for (let folders = 0; ahead.length > 0; folders++) {
       const folder = ahead.pop() ?? "";
       if (folders > FOLDERS_MAX) throw refused(name, path);
       const entries = (await this.#files.readdirWithFileTypes?.(folder).catch(() => [])) ?? [];
       for (const entry of entries) {
-        const lower = entry.name.toLowerCase();
-        if (isHidden(lower) || PROTECTED.includes(lower)) throw refused(name, `${folder}/${entry.name}`);
-        if (entry.isDirectory) ahead.push(`${folder}/${entry.name}`);
+        const at = `${folder}/${entry.name}`;
+        if (isGuarded(at)) throw refused(name, at);
+        if (entry.isDirectory) ahead.push(at);
       }
     }
   }

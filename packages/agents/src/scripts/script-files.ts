@@ -1,17 +1,18 @@
 // `writeScript`: the files of a script in a workspace, and its command.
 //
-//   .agent-orchestrator/scripts/NAME/HASH/        the files of a version, which nobody may write
+//   .agent-orchestrator/scripts/NAME/HASH/        exactly the files of a version, which no agent may write
 //   .agent-orchestrator/scripts/NAME/HASH.sh      the wrapper of that version, for the tool
 //   .agent-orchestrator/bin/NAME                  the wrapper of the version that a session used last, for the shell
+//   .agent-orchestrator/calls/                    the notes of the wrappers that the shell runs
 //
 //   script-files-1. Sessions with different versions share a workspace: the files of a version lie below its hash.
-//   script-files-2. The files are compared before each call of the tool, and a changed one is written again.
+//   script-files-2. The files are compared before each call of the tool (written-content-1).
 
 import { join } from "node:path";
-import { HoldfastError } from "@holdfast/core";
 
-import { SCRIPT_BIN } from "../tasks/script-calls.ts";
+import { SCRIPT_BIN, SCRIPT_CALLS } from "../tasks/script-calls.ts";
 import type { FolderContent } from "../contents/folder-content.ts";
+import { writeContent, writeMissing } from "../contents/written-content.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import type { ScriptManifest } from "./script-manifest.ts";
 import { scriptWrapper } from "./script-wrapper.ts";
@@ -26,25 +27,15 @@ export async function writeScript(
   manifest: ScriptManifest,
   { hash, files }: FolderContent,
 ): Promise<string> {
-  const folder = `${FOLDER}/${manifest.name}/${hash.slice(0, HASH_CHARS)}`;
+  const below = `${manifest.name}/${hash.slice(0, HASH_CHARS)}`;
+  const folder = `${FOLDER}/${below}`;
   const wrapper = Buffer.from(scriptWrapper(manifest, { folder: join(workspace.root, folder), hash }));
+  const own = files.map((file) => ({ ...file, mode: file.isExecutable ? 0o555 : 0o444 }));
+  await writeContent(workspace, FOLDER, below, own);
   // The folders are no part of the user's repository.
-  for (const own of [FOLDER, SCRIPT_BIN])
-    await writeMissing(workspace, `${own}/.gitignore`, Buffer.from("*\n"), 0o644);
-  for (const { path, bytes, isExecutable } of files)
-    await writeMissing(workspace, `${folder}/${path}`, bytes, isExecutable ? 0o555 : 0o444);
-  await writeMissing(workspace, `${SCRIPT_BIN}/${manifest.name}`, wrapper, 0o555);
-  await writeMissing(workspace, `${folder}.sh`, wrapper, 0o444);
+  for (const base of [SCRIPT_BIN, SCRIPT_CALLS])
+    await writeMissing(workspace, base, { path: ".gitignore", bytes: Buffer.from("*\n"), mode: 0o644 });
+  await writeMissing(workspace, SCRIPT_BIN, { path: manifest.name, bytes: wrapper, mode: 0o555 });
+  await writeMissing(workspace, FOLDER, { path: `${below}.sh`, bytes: wrapper, mode: 0o444 });
   return `${folder}.sh`;
-}
-
-/** script-files-2. */
-async function writeMissing(workspace: Workspace, path: string, bytes: Buffer, mode: number): Promise<void> {
-  try {
-    const found = await workspace.readFile(path);
-    if (found.mode === mode && found.bytes.equals(bytes)) return;
-  } catch (error) {
-    if (!HoldfastError.is(error) || error.code !== "file_not_found") throw error;
-  }
-  await workspace.writeFile(path, bytes, { mode });
 }

@@ -7,6 +7,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   realpathSync,
   rmSync,
   statSync,
@@ -104,6 +105,52 @@ test("X6: a call runs the approved bytes, although an agent has changed the file
   const ran = await runScript(workspace, manifest, content, checkCall(manifest, {}));
   await workspace.dispose();
   expect(ran.stdout).toBe("approved\n");
+});
+
+test("X6: a script runs from a folder with exactly its files, although an agent has put others beside them", async () => {
+  writeBad({}, "good", 'cd "$SCRIPT_DIR"; ls -A . ../ ../..; cat lib/own.txt');
+  write("work/.holdfast/scripts/good/lib/own.txt", "approved");
+  const { content } = push("good");
+  const version = content.hash.slice(0, 12);
+  const at = `.agent-orchestrator/scripts`;
+  const elsewhere = join(folder, "elsewhere");
+  write("elsewhere/kept.txt", "kept");
+  for (const path of [
+    `${at}/good/${version}/json.py`,
+    `${at}/good/${version}/lib/json.pyc`,
+    `${at}/good/${version}/node_modules/a/b/index.js`,
+    `${at}/good/${version}/main.sh/in-the-way.txt`,
+    `${at}/good/node_modules/a/index.js`,
+    `${at}/node_modules/a/index.js`,
+    `${at}/deno.json`,
+  ])
+    write(`work/${path}`, "evil");
+  symlinkSync(elsewhere, join(places.project, at, "good", version, "linked"));
+  symlinkSync(join(elsewhere, "kept.txt"), join(places.project, at, "package.json"));
+  for (const sandbox of ["filesystem", "virtual"]) {
+    const { stdout } = await call("good", {}, sandbox);
+    expect(
+      stdout
+        .split(/[\n\s]+/)
+        .filter((line) => line !== "" && !line.endsWith(":"))
+        .toSorted(),
+      sandbox,
+    ).toEqual(
+      [
+        ".gitignore",
+        "approved",
+        "good",
+        "lib",
+        "main.sh",
+        "package.json",
+        "script.json",
+        version,
+        `${version}.sh`,
+      ].toSorted(),
+    );
+  }
+  expect(readdirSync(elsewhere)).toEqual(["kept.txt"]);
+  expect(readFileSync(join(elsewhere, "kept.txt"), "utf8")).toBe("kept");
 });
 
 test(

@@ -10,6 +10,8 @@ import type { Workspace } from "../workspace/workspace.ts";
 
 /** The folder of a workspace with the commands of scripts. It is on the PATH of the agent's shell. */
 export const SCRIPT_BIN = ".agent-orchestrator/bin";
+/** The folder in which wrappers note their calls. Commands in a sandbox can write it. */
+export const SCRIPT_CALLS = ".agent-orchestrator/calls";
 
 export interface ScriptCall {
   readonly script: string;
@@ -29,7 +31,7 @@ export class ScriptCalls {
   /** @param key the same for every attempt of the command, and for no other command. */
   constructor(workspace: Workspace, key: string) {
     this.#workspace = workspace;
-    this.#path = `${SCRIPT_BIN}/.calls-${createHash("sha256").update(key).digest("hex").slice(0, 16)}`;
+    this.#path = `${SCRIPT_CALLS}/${createHash("sha256").update(key).digest("hex").slice(0, 16)}`;
   }
 
   /** Variables that tell the wrappers where to write. */

@@ -16,6 +16,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 
+import { GRANTING_FILES, GRANTING_FOLDERS } from "../agent-files/trust/granting-places.ts";
 import type { SandboxBackend, SandboxPlace } from "../sandboxes/sandbox-backend.ts";
 import type { Execution } from "../workspace/execute.ts";
 import type { Workspace } from "../workspace/workspace.ts";
@@ -219,6 +220,39 @@ export function sandboxConformance({ backend, unavailable, sees = existsSync }: 
           );
           expect(readFileSync(join(place.root, ".git", "config"), "utf8")).toBe("[core]\n");
           expect(existsSync(join(place.root, ".git", "hooks"))).toBe(false);
+        });
+
+      test("sandbox-backend-9: no file tool writes a file that gives rights, and every one can be read", async () => {
+        for (const folder of [".claude", "agents/helper"])
+          mkdirSync(join(place.root, folder), { recursive: true });
+        writeFileSync(join(place.root, ".mcp.json"), "{}");
+        expect((await workspace.readFile(".mcp.json")).text).toBe("{}");
+        for (const path of [
+          ...GRANTING_FOLDERS.flatMap((folder) => [folder, `${folder}/new.md`, `${folder}/a/b.md`]),
+          ...GRANTING_FILES.map((file) => file.replace("*", "helper")),
+          ".Claude/settings.json",
+          "deep/.claude/agents/new.md",
+        ])
+          await expect(workspace.writeFile(path, "x"), path).rejects.toMatchObject({ code: "policy_denied" });
+      });
+
+      // A sandbox without this capability does not promise it.
+      if (isHeld)
+        test("sandbox-backend-9: a command makes and changes no file that gives rights", async () => {
+          const agent = join(place.root, "agents/helper/agent.json");
+          mkdirSync(join(place.root, "agents/helper"), { recursive: true });
+          for (const path of [agent, join(place.root, ".mcp.json")]) writeFileSync(path, "{}\n");
+          const made = GRANTING_FOLDERS.map((folder) => `${folder}/new.json`);
+          await run(
+            made.map((path) => `mkdir -p $(dirname ${path}); echo evil > ${path}`).join("; ") +
+              "; mkdir -p with/agents; echo evil > with/agents/new.json; mv .github moved; mv with .github; cp -r with .github; rm -rf .github; mv with .github; " +
+              "ln -s with .claude; rm -rf .mcp.json agents; echo evil > .mcp.json; mkdir -p agents/helper; " +
+              "echo evil > agents/helper/agent.json; echo evil > agents/helper/agent.mcp.json; ln .mcp.json hard; echo evil > hard",
+          );
+          for (const path of [...made, "agents/helper/agent.mcp.json"])
+            expect(existsSync(join(place.root, path)), path).toBe(false);
+          for (const path of [agent, join(place.root, ".mcp.json")])
+            expect(readFileSync(path, "utf8"), path).toBe("{}\n");
         });
 
       // A sandbox without this capability does not promise it.

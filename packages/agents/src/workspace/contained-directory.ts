@@ -21,6 +21,8 @@ import { lstat, mkdir, open, readlink, realpath, stat, type FileHandle } from "n
 import { isAbsolute, join, sep } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 
+import { GRANTING_PLACES, placeIn } from "../agent-files/trust/granting-places.ts";
+
 /** A directory that stays the same one, however its path changes. */
 export interface OpenDirectory {
   /** Prefix for the paths of what is in it. */
@@ -63,8 +65,8 @@ export interface ContainedRoot {
 export interface LocateOptions {
   /** Make the directories on the way that are missing. */
   readonly createParents?: boolean;
-  /** Names that may not be on the way, compared without case, as macOS and Windows do. */
-  readonly protectedNames?: readonly string[];
+  /** Places that may not be on the way (granting-places-3). */
+  readonly protectedPlaces?: readonly string[];
 }
 
 /** Holdfast's folder in a project (contained-directory-4). */
@@ -144,7 +146,7 @@ class Walk {
         await this.#stack.pop()?.directory.close();
         continue;
       }
-      this.#checkProtected(name);
+      this.#checkProtected([...this.#names, name]);
       const target = await this.#linkTarget(name);
       if (target !== undefined) {
         await this.#follow(target);
@@ -167,9 +169,13 @@ class Walk {
     return top.directory;
   }
 
+  /** The path from the root to where the walk is. */
+  get #names(): readonly string[] {
+    return this.#stack.slice(1).map((step) => step.name);
+  }
+
   #at(name: string | undefined): Location {
-    const names = this.#stack.slice(1).map((step) => step.name);
-    if (name !== undefined) names.push(name);
+    const names = [...this.#names, ...(name === undefined ? [] : [name])];
     return {
       directory: this.#here,
       name,
@@ -178,11 +184,10 @@ class Walk {
     };
   }
 
-  #checkProtected(name: string): void {
-    const lower = name.toLowerCase();
-    if (lower === OWN_FOLDER) throw refused(this.#asked, OWN_FILES);
-    const hit = this.#options.protectedNames?.find((known) => known.toLowerCase() === lower);
-    if (hit !== undefined) throw refused(this.#asked, `file tools do not write into ${hit}`);
+  #checkProtected(names: readonly string[]): void {
+    if (placeIn(names, [OWN_FOLDER]) !== undefined) throw refused(this.#asked, OWN_FILES);
+    const hit = placeIn(names, this.#options.protectedPlaces ?? []);
+    if (hit !== undefined) throw refused(this.#asked, protectedText(hit));
   }
 
   /** contained-directory-4. A database need not lie in our folder; while somebody owns it, its lock and its owner's note lie beside it. */
@@ -199,9 +204,11 @@ class Walk {
   }
 
   /** Below a directory that is not there is nothing but the names asked for: a path that is refused leaves none behind. */
-  #checkAhead(): void {
+  #checkAhead(missing: string): void {
+    const names = [...this.#names, missing];
     for (const name of this.#ahead) {
-      this.#checkProtected(name);
+      names.push(name);
+      this.#checkProtected(names);
       if (name === "..") throw fileError(withCode(new Error(name), "ENOENT"), this.#asked);
       if (Buffer.byteLength(name) > NAME_BYTES_MAX) {
         throw fileError(withCode(new Error(name), "ENAMETOOLONG"), this.#asked);
@@ -236,7 +243,7 @@ class Walk {
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code;
       if (code === "ENOENT" && this.#options.createParents === true && !isRetry) {
-        this.#checkAhead();
+        this.#checkAhead(name);
         await mkdir(join(this.#here.path, name)).catch(ignoreExisting);
         return this.#enter(name, true);
       }
@@ -370,6 +377,12 @@ function relativeToRoot(root: ContainedRoot, path: string): string | undefined {
     (name) => path === name || path.startsWith(name.endsWith(sep) ? name : name + sep),
   );
   return known === undefined ? undefined : path.slice(known.length);
+}
+
+function protectedText(place: string): string {
+  return GRANTING_PLACES.includes(place)
+    ? `file tools do not write ${place}, because files there give agents rights`
+    : `file tools do not write into ${place}`;
 }
 
 const OWN_FILES = "it leads to the files Holdfast keeps its sessions in";

@@ -23,7 +23,7 @@ import { containedRoot, locate, type ContainedRoot } from "./contained-directory
 import { listContained, readContained, writeContained } from "./contained-files.ts";
 
 const LIMIT = 1024;
-const OPTIONS = { bytesMax: LIMIT, protectedNames: [".git"] };
+const OPTIONS = { bytesMax: LIMIT, protectedPlaces: [".git"] };
 
 let base: string;
 let inside: string;

@@ -9,11 +9,17 @@
 
 import { randomBytes } from "node:crypto";
 import { constants, type Stats } from "node:fs";
-import { lstat, open, readdir, rename, unlink, type FileHandle } from "node:fs/promises";
+import { lstat, open, readdir, rename, rmdir, unlink, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { HoldfastError, LimitError } from "@holdfast/core";
 
-import { fileError, locate, type ContainedRoot, type Location } from "./contained-directory.ts";
+import {
+  fileError,
+  locate,
+  type ContainedRoot,
+  type Location,
+  type OpenDirectory,
+} from "./contained-directory.ts";
 
 /** How temporary files begin: `.holdfast-<target>-<random>.tmp`. */
 export const TEMPORARY_PREFIX = ".holdfast-";
@@ -88,7 +94,7 @@ export async function writeContained(
   content: string | Uint8Array,
   options: {
     readonly bytesMax: number;
-    readonly protectedNames: readonly string[];
+    readonly protectedPlaces: readonly string[];
     readonly removeLeftovers?: boolean;
     readonly mode?: number | undefined;
   },
@@ -96,7 +102,10 @@ export async function writeContained(
   const bytes = typeof content === "string" ? Buffer.from(content) : content;
   if (bytes.byteLength > options.bytesMax) throw tooLarge(path, bytes.byteLength, options.bytesMax);
 
-  const location = await locate(root, path, { createParents: true, protectedNames: options.protectedNames });
+  const location = await locate(root, path, {
+    createParents: true,
+    protectedPlaces: options.protectedPlaces,
+  });
   try {
     if (location.name === undefined) throw isDirectory(path);
     const target = join(location.directory.path, location.name);
@@ -117,7 +126,7 @@ export async function writeContained(
 export async function removeContained(
   root: ContainedRoot,
   path: string,
-  options: { readonly protectedNames: readonly string[] },
+  options: { readonly protectedPlaces: readonly string[] },
 ): Promise<void> {
   const location = await locate(root, path, options);
   try {
@@ -133,6 +142,67 @@ export async function removeContained(
     throw fileError(error, path);
   } finally {
     await location.close();
+  }
+}
+
+/** The decision about a file or folder: `keep` looks into a folder, and `leave` does not. */
+export type Fate = "keep" | "leave" | "remove";
+
+/**
+ * Removes what a directory should not hold, also whole directories, and everything that is no regular file.
+ *
+ * @param fateOf is called with paths from the directory.
+ */
+export async function removeOthers(
+  root: ContainedRoot,
+  path: string,
+  fateOf: (path: string, isFolder: boolean) => Fate,
+  options: { readonly protectedPlaces: readonly string[] },
+): Promise<void> {
+  let location: Location | undefined;
+  try {
+    location = await locate(root, path, options);
+    const directory =
+      location.name === undefined ? location.directory : await location.directory.openChild(location.name);
+    try {
+      await removeFrom(directory, "", fateOf);
+    } finally {
+      if (directory !== location.directory) await directory.close();
+    }
+  } catch (error) {
+    const known = fileError(error, path);
+    if (!HoldfastError.is(known) || known.code !== "file_not_found") throw known;
+  } finally {
+    await location?.close();
+  }
+}
+
+async function removeFrom(
+  directory: OpenDirectory,
+  below: string,
+  fateOf: (path: string, isFolder: boolean) => Fate,
+): Promise<void> {
+  const entries = await readdir(directory.path, { withFileTypes: true });
+  await directory.verify();
+  for (const entry of entries) {
+    const at = `${below}${entry.name}`;
+    const isFolder = entry.isDirectory();
+    // Another process may be writing the file of this name.
+    if (entry.isFile() && isTemporaryName(entry.name)) continue;
+    const fate = isFolder || entry.isFile() ? fateOf(at, isFolder) : "remove";
+    if (fate === "leave" || (fate === "keep" && !isFolder)) continue;
+    if (!isFolder) {
+      await directory.verify();
+      await unlink(join(directory.path, entry.name)).catch(ignoreMissing);
+      continue;
+    }
+    const child = await directory.openChild(entry.name);
+    try {
+      await removeFrom(child, `${at}/`, fate === "keep" ? fateOf : () => "remove");
+    } finally {
+      await child.close();
+    }
+    if (fate === "remove") await rmdir(join(directory.path, entry.name));
   }
 }
 

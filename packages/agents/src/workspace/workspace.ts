@@ -8,6 +8,7 @@ import { basename, delimiter, join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { scrubEnvironment, type Environment } from "@holdfast/runtime/internal";
 
+import { GRANTING_PLACES, WRITTEN_FOLDERS } from "../agent-files/trust/granting-places.ts";
 import type { WorkspaceCapabilities } from "./capabilities.ts";
 import { hostCommands, type CommandRunner } from "./command-runner.ts";
 import { containedRoot, OWN_FOLDER, type ContainedRoot } from "./contained-directory.ts";
@@ -15,8 +16,10 @@ import {
   isTemporaryName,
   listContained,
   readContained,
+  removeOthers,
   resolveDirectory,
   writeContained,
+  type Fate,
   type FileContent,
   type FileListing,
   type ListedEntry,
@@ -37,11 +40,6 @@ export interface WorkspaceOptions {
   /** Where those five come from; the environment of this process by default. */
   readonly inherit?: Environment;
   readonly limits?: Partial<WorkspaceLimits>;
-  /**
-   * Names no file tool writes to or below; `.git` by default, because git runs what it finds there. Holdfast's own files
-   * are out of reach whatever stands here.
-   */
-  readonly protectedNames?: readonly string[];
   /** Starts the commands; on this machine and without isolation by default. */
   readonly commands?: CommandRunner;
 }
@@ -67,6 +65,12 @@ export interface Workspace {
     change: (text: string) => string | undefined,
     options?: WriteOptions,
   ): Promise<WrittenFile | undefined>;
+  /**
+   * Remove what one of Holdfast's folders should not hold, also links and whole folders. A folder that is not there stays so.
+   *
+   * @param fateOf is called with paths from the folder.
+   */
+  removeOthers(folder: string, fateOf: (path: string, isFolder: boolean) => Fate): Promise<void>;
   /** The entries of a directory. */
   list(path?: string): Promise<readonly ListedEntry[]>;
   /** All files below a directory; in a git repository those that it does not ignore. */
@@ -85,6 +89,8 @@ export interface WriteOptions {
   readonly isRetry?: boolean;
   /** Permission bits. Without them those of the file that is there, or 0644. */
   readonly mode?: number;
+  /** Holdfast writes an approved file into one of its folders, which agents cannot change. */
+  readonly isOwn?: boolean;
 }
 
 /** @throws HoldfastError `file_not_found` when the root is not a directory. */
@@ -98,7 +104,6 @@ class FolderWorkspace implements Workspace {
   readonly limits: WorkspaceLimits;
   readonly #root: ContainedRoot;
   readonly #env: Record<string, string>;
-  readonly #protectedNames: readonly string[];
   readonly #commands: CommandRunner;
   readonly #running = new Set<Promise<unknown>>();
   readonly #disposal = new AbortController();
@@ -110,7 +115,6 @@ class FolderWorkspace implements Workspace {
     this.limits = { ...WORKSPACE_LIMITS, ...options.limits };
     this.#env = scrubEnvironment(options.inherit ?? hostEnvironment, options.env ?? {});
     this.#commands = options.commands ?? hostCommands();
-    this.#protectedNames = options.protectedNames ?? [".git"];
   }
 
   get root(): string {
@@ -149,6 +153,10 @@ class FolderWorkspace implements Workspace {
       const changed = change(file.text);
       return changed === undefined ? undefined : this.#write(path, changed, options);
     });
+  }
+
+  removeOthers(folder: string, fateOf: (path: string, isFolder: boolean) => Fate): Promise<void> {
+    return this.#change(() => removeOthers(this.#root, folder, fateOf, { protectedPlaces: OWN_PROTECTED }));
   }
 
   list(path = "."): Promise<readonly ListedEntry[]> {
@@ -226,12 +234,12 @@ class FolderWorkspace implements Workspace {
   #write(
     path: string,
     content: string | Uint8Array,
-    { isRetry = false, mode }: WriteOptions,
+    { isRetry = false, mode, isOwn = false }: WriteOptions,
   ): Promise<WrittenFile> {
     return writeContained(this.#root, path, content, {
       mode,
       bytesMax: this.limits.fileBytes,
-      protectedNames: this.#protectedNames,
+      protectedPlaces: isOwn ? OWN_PROTECTED : PROTECTED_PLACES,
       removeLeftovers: isRetry,
     });
   }
@@ -279,6 +287,11 @@ class FolderWorkspace implements Workspace {
     return files.toSorted();
   }
 }
+
+/** Git runs what it finds in `.git`. */
+const PROTECTED_PLACES: readonly string[] = [".git", ...GRANTING_PLACES];
+/** The places that Holdfast itself does not write, either. */
+const OWN_PROTECTED = PROTECTED_PLACES.filter((place) => !WRITTEN_FOLDERS.some((own) => own === place));
 
 const SYSTEM_PATH = "/usr/bin:/bin";
 

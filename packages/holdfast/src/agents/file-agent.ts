@@ -149,10 +149,23 @@ function withInactive<Found extends Skill | Script>(found: Found): Found {
 }
 
 function unusedHooks({ path, status }: HookFile): readonly { path: string; reason: string }[] {
-  if (status !== "untrusted") return [];
-  return [
-    { path, reason: "you have not trusted this project; read it, and then run `holdfast agents trust`" },
-  ];
+  switch (status) {
+    case "loaded":
+    case "refused":
+      return [];
+    case "untrusted":
+      return [
+        { path, reason: "you have not trusted this project; read it, and then run `holdfast agents trust`" },
+      ];
+    case "unapproved":
+      return [
+        {
+          path,
+          reason:
+            "its hooks have changed since you trusted this project; read it, and then run `holdfast agents trust`",
+        },
+      ];
+  }
 }
 
 function unusedSkill({ path, name, status }: Skill): readonly { path: string; reason: string }[] {

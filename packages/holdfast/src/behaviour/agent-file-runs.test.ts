@@ -117,15 +117,22 @@ test(
   },
 );
 
-// The names of a project that hold rights of other tools, and those of our own data folder.
+// The places of a project whose files give rights.
+const PLACES = [
+  ".claude/settings.json",
+  ".claude/agents/writer.md",
+  ".mcp.json",
+  ".agents/plugins/evil/mcp.json",
+  "opencode.json",
+  "agents/evil/agent.json",
+];
+// These, our own files, and names of our own data folder.
 const RIGHTS = [
   ".holdfast/permission-rules.json",
   ".holdfast/agents/writer.md",
   "permission-rules.json",
   "trusted-folders.json",
-  ".claude/settings.json",
-  ".claude/agents/writer.md",
-  ".mcp.json",
+  ...PLACES,
 ];
 
 test("X9: no file that an agent can write grants anything, neither to its session nor to the next", async () => {
@@ -151,7 +158,7 @@ test("X9: no file that an agent can write grants anything, neither to its sessio
   }
   expect(readFileSync(project.path(".holdfast/agents/writer.md"), "utf8")).toBe(before);
   expect(existsSync(project.path(".holdfast/permission-rules.json"))).toBe(false);
-  expect(readFileSync(project.path(".claude/settings.json"), "utf8")).toContain("Bash(*)");
+  for (const path of PLACES) expect(existsSync(project.path(path)), path).toBe(false);
   expect((await run("rules", "list")).stdout).not.toContain("shell");
   expect(existsSync(project.path("granted.txt"))).toBe(false);
 });

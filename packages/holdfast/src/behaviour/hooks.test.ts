@@ -78,6 +78,42 @@ test("a guard whose program is missing lets the call through, and run, logs and 
   expect((await run("chat", "helper", "Read.")).stderr).toMatch(warned);
 });
 
+test("X9: hooks and servers that a command has changed in a trusted project are not used until it is trusted again", async () => {
+  const settings = (event: string) =>
+    JSON.stringify({ hooks: { [event]: HOOKED }, permissions: { allow: [] } });
+  const HOOKED = [{ hooks: [{ type: "command", command: "echo x >> hooked.txt" }] }];
+  const servers = JSON.stringify({ mcpServers: { evil: { command: "true" } } });
+  const line = `mkdir -p .claude; echo '${settings("SessionStart")}' > .claude/settings.json; echo '${servers}' > .mcp.json`;
+  project.script = ({ messages }) =>
+    messages.some(({ role }) => role === "assistant")
+      ? { text: "Done." }
+      : { toolCalls: [{ name: "shell", input: { command: line } }] };
+  project.write(
+    ".holdfast/agents/helper.md",
+    "---\nname: helper\ndescription: Helps.\ntools: Bash\nholdfast: { approvals: { allow: [Bash] } }\n---\nYou help.\n",
+  );
+  await run("agents", "trust");
+  const first = await run("run", "helper", "Write.");
+  expect(first.code, first.stderr).toBe(0);
+  project.script = script;
+  const second = await run("run", "helper", "Read.");
+  expect(second.stderr).toContain(
+    ".claude/settings.json is not used: its hooks have changed since you trusted",
+  );
+  expect(existsSync(project.path("hooked.txt"))).toBe(false);
+  expect((await run("agents", "check")).stdout).toMatch(/settings.json: .*unapproved/);
+  expect((await run("mcp", "list")).stdout).toMatch(/unapproved .*have changed since you trusted/);
+
+  await run("agents", "trust");
+  // Other programs keep their own settings in the file. They change no hook.
+  project.write(".claude/settings.json", settings("SessionStart").replace("[]", '["Bash(ls)"]'));
+  expect((await run("run", "helper", "Read.")).stderr).not.toContain("is not used");
+  expect(readFileSync(project.path("hooked.txt"), "utf8")).toBe("x\n");
+  // A server that the user adds by a command is the user's own.
+  await run("mcp", "add", "own", "--", "true");
+  expect((await run("mcp", "list")).stdout).toMatch(/evil +usable[^]*own +usable/);
+});
+
 test("a script blocks a run as a hook, by the version that was pushed", ofCampaign, async () => {
   project.write("notes.txt", "x");
   project.write(".holdfast/scripts/guard/script.json", GUARD);
@@ -166,6 +202,7 @@ test("hooks that cannot be run refuse the run before a session or a model call",
   for (const [hooks, settings, says] of cases) {
     writeAgent(hooks);
     project.write(".claude/settings.json", settings);
+    if (hooks === "") await run("agents", "trust");
     expectError(await run("run", "helper", "x"), 3, "E_AGENT_INVALID", [says]);
   }
   expect(project.server.requests).toHaveLength(0);

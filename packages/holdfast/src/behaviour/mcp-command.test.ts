@@ -46,7 +46,7 @@ test(
     const listed = await mcp("list", "--check");
     expect(listed.code).toBe(1);
     expect(listed.stdout).toMatch(/old +failed .*its process ended/);
-    expect(listed.stdout).toMatch(/test +reached .*MCP 2025-11-25, 13 tools/);
+    expect(listed.stdout).toMatch(/test +reached .*MCP 2025-11-25, 14 tools/);
     const shown = await mcp("show", "test", "--check");
     expect(shown.stdout).toContain("TEST_TOKEN: ${HOME}");
     expect(shown.stdout).toMatch(/greet \(read\)/);

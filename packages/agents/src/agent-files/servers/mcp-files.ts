@@ -1,6 +1,7 @@
 // `readMcpFiles`: the MCP servers of a project (`.mcp.json`, `.vscode/mcp.json`, `mcp-servers/ID/mcp-server.json`), of the user and of their plugins, by name.
 //
 //   mcp-files-1. A file of a project that the user does not trust is listed, and not read: a server of it is a program to start.
+//       A file is not read, either, whose servers have changed since then (trusted-folders-2).
 //   mcp-files-2. The first file that has a server of a name counts, and a server that is refused leaves the others usable. The files of the
 //       project go before the file of the user, and each before the plugins of its place.
 //   mcp-files-3. The file of the user lies in the data folder. It is refused when other users may write it.
@@ -13,10 +14,11 @@ import { namesIn, realPath, requireInside, type AgentPlaces } from "../agent-pla
 import { newDraft } from "../format/agent-draft.ts";
 import { FieldReport, type FieldVerdict } from "../format/field-report.ts";
 import { FileProblem, readJson } from "../format/front-matter.ts";
+import type { GrantingPath } from "../trust/granting-places.ts";
 import { mcpServerValue, takeServers } from "../format/mcp-servers.ts";
 import { PLUGIN_SERVERS_FILE, readPluginServers } from "../plugins/plugin-servers.ts";
 import { findPlugins, type Plugin } from "../plugins/plugins.ts";
-import { isTrusted } from "../trust/trusted-folders.ts";
+import { isTrusted, isTrustedContent } from "../trust/trusted-folders.ts";
 import { readRegistryFile } from "./registry-files.ts";
 
 /** A file that may have MCP servers. */
@@ -26,7 +28,8 @@ export interface McpPlace {
 }
 
 export interface McpFile extends McpPlace {
-  readonly status: "loaded" | "refused" | "untrusted";
+  /** `unapproved` for servers that have changed since the user trusted the project. */
+  readonly status: "loaded" | "refused" | "untrusted" | "unapproved";
   readonly servers: Readonly<Record<string, McpServer>>;
   readonly verdicts: readonly FieldVerdict[];
   /** The reason why the file as a whole cannot be used. */
@@ -37,10 +40,10 @@ export interface McpFile extends McpPlace {
 const FILES = [
   [".mcp.json", "mcpServers"],
   [".vscode/mcp.json", "servers"],
-] as const;
+] as const satisfies readonly (readonly [path: GrantingPath, field: string])[];
 
 /** A registry with a folder for each server. */
-const REGISTRY = "mcp-servers";
+const REGISTRY = "mcp-servers" satisfies GrantingPath;
 const REGISTRY_FILE = "mcp-server.json";
 
 /** The file that `holdfast mcp add` writes. */
@@ -64,14 +67,30 @@ export function readMcpFiles(places: AgentPlaces): readonly McpFile[] {
     ({ folder, status }) =>
       (status === "loaded" || status === "untrusted") && existsSync(join(folder, PLUGIN_SERVERS_FILE)),
   );
-  const ofPlugins = (scope: McpPlace["scope"]): readonly McpFile[] =>
-    plugins.filter((plugin) => plugin.scope === scope).map((plugin) => readPluginFile(plugin, trustFile));
+  const isApproved = (path: string): boolean => trustsProject || isTrustedContent(trustFile, project, path);
+  const unread = (path: string, status: "untrusted" | "unapproved"): McpFile => ({
+    path,
+    scope: "project",
+    status,
+    servers: {},
+    verdicts: [],
+    problem: null,
+  });
+  const ofPlugins = (wanted: McpPlace["scope"]): readonly McpFile[] =>
+    plugins
+      .filter(({ scope }) => scope === wanted)
+      .map((plugin) => {
+        const path = join(plugin.folder, PLUGIN_SERVERS_FILE);
+        if (plugin.status === "untrusted") return unread(path, "untrusted");
+        if (plugin.scope === "project" && !isApproved(path)) return unread(path, "unapproved");
+        return readPluginFile(plugin, trustFile);
+      });
   return [
-    ...found.map(([path, key]): McpFile =>
-      isRead
-        ? readMcpFile({ path, scope: "project" }, key, realPath(project))
-        : { path, scope: "project", status: "untrusted", servers: {}, verdicts: [], problem: null },
-    ),
+    ...found.map(([path, key]): McpFile => {
+      if (!isRead) return unread(path, "untrusted");
+      if (!isApproved(path)) return unread(path, "unapproved");
+      return readMcpFile({ path, scope: "project" }, key, realPath(project));
+    }),
     ...ofPlugins("project"),
     ...(existsSync(own.path) ? [readMcpFile(own, "mcpServers", undefined)] : []),
     ...ofPlugins("user"),
@@ -136,9 +155,8 @@ function readMcpFile({ path, scope }: McpPlace, key: string | null, within: stri
 }
 
 function readPluginFile(plugin: Plugin, trustFile: string): McpFile {
-  const { folder, scope, status } = plugin;
+  const { folder, scope } = plugin;
   const file = { path: join(folder, PLUGIN_SERVERS_FILE), scope, servers: {}, verdicts: [], problem: null };
-  if (status === "untrusted") return { ...file, status };
   try {
     return {
       ...file,

@@ -1,6 +1,8 @@
 // The folders whose agent files the user trusts, in a file of the user's data folder, never in a project.
 //
 //   trusted-folders-1. A folder is trusted by its real path, and no folder below it is.
+//   trusted-folders-2. Hooks and MCP servers are trusted with their content. A file that is new or has changed is not used until the user trusts
+//       the folder again.
 
 import { dirname } from "node:path";
 import { makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
@@ -8,45 +10,69 @@ import { z } from "zod";
 
 import { realPath } from "../agent-places.ts";
 import { readUserFile } from "../user-file.ts";
+import { contentsToTrust, contentToTrust, pathIn } from "./trusted-contents.ts";
 
 /** @throws HoldfastError `config_invalid` for a file that is damaged or that others may write. */
 export function isTrusted(trustFile: string, folder: string): boolean {
-  return readTrusted(trustFile).includes(realPath(folder));
+  return read(trustFile).folders.includes(realPath(folder));
 }
 
-/** @returns the real path of the folder. @throws HoldfastError `config_invalid` */
+/** trusted-folders-2. @returns whether a file of the folder starts nothing, or what the user has trusted. @throws HoldfastError `config_invalid` */
+export function isTrustedContent(trustFile: string, folder: string, path: string): boolean {
+  const real = realPath(folder);
+  const hash = contentToTrust(folder, path);
+  return hash === undefined || read(trustFile).contents[real]?.[pathIn(folder, path)] === hash;
+}
+
+/** Trusts the present content of one file of a trusted folder, which its user has just changed. @throws HoldfastError `config_invalid` */
+export function trustContent(trustFile: string, folder: string, path: string): void {
+  const real = realPath(folder);
+  const { folders, contents } = read(trustFile);
+  const { [pathIn(folder, path)]: _, ...others } = contents[real] ?? {};
+  const hash = contentToTrust(folder, path);
+  const own = hash === undefined ? others : { ...others, [pathIn(folder, path)]: hash };
+  write(trustFile, { folders, contents: { ...contents, [real]: own } });
+}
+
+/** Trusts a folder with the present content of its files. @returns the real path of the folder. @throws HoldfastError `config_invalid` */
 export function trustFolder(trustFile: string, folder: string): string {
   const real = realPath(folder);
-  const trusted = readTrusted(trustFile).filter((known) => known !== real);
-  writeTrusted(trustFile, [...trusted, real]);
+  const { folders, contents } = read(trustFile);
+  write(trustFile, {
+    folders: [...folders.filter((known) => known !== real), real],
+    contents: { ...contents, [real]: contentsToTrust(folder) },
+  });
   return real;
 }
 
 /** @returns whether it was trusted. @throws HoldfastError `config_invalid` */
 export function distrustFolder(trustFile: string, folder: string): boolean {
   const real = realPath(folder);
-  const trusted = readTrusted(trustFile);
-  if (!trusted.includes(real)) return false;
-  writeTrusted(
-    trustFile,
-    trusted.filter((known) => known !== real),
-  );
+  const { folders, contents } = read(trustFile);
+  if (!folders.includes(real)) return false;
+  const { [real]: _, ...others } = contents;
+  write(trustFile, { folders: folders.filter((known) => known !== real), contents: others });
   return true;
 }
 
-function writeTrusted(trustFile: string, folders: readonly string[]): void {
+function write(trustFile: string, trusted: Trusted): void {
   makePrivateFolder(dirname(trustFile));
-  replacePrivate(trustFile, `${JSON.stringify({ folders }, null, 2)}\n`);
+  replacePrivate(trustFile, `${JSON.stringify(trusted, null, 2)}\n`);
 }
 
-const file = z.object({ folders: z.array(z.string()) });
+const file = z.object({
+  folders: z.array(z.string()),
+  /** The hashes of files by their paths, for each folder. */
+  contents: z.record(z.string(), z.record(z.string(), z.string())).default({}),
+});
+type Trusted = z.output<typeof file>;
 
-function readTrusted(trustFile: string): readonly string[] {
+function read(trustFile: string): Trusted {
   const found = readUserFile(trustFile, {
     what: "trusted folders",
     expected: '{ "folders": ["/path/of/a/project"] }',
     fix: "remove the file, and trust the folders again: `holdfast agents trust`",
     schema: file,
   });
-  return found?.folders ?? [];
+  return found ?? { folders: [], contents: {} };
 }

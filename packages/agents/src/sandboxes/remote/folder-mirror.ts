@@ -3,12 +3,14 @@
 //   folder-mirror-1. The folder of this machine is the truth before a command. After it, the files that the command changed or removed are changed here.
 //   folder-mirror-2. Links, and what `STAYING` names, stay on their side. Empty folders are no part of the copy.
 //   folder-mirror-3. A sandbox may be hostile: its files are written as file tools write, so that no path and no link leads out of the folder.
+//       A changed file that gives rights stays in the sandbox.
 
 import type { Stats } from "node:fs";
 import { lstat, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { LimitError } from "@holdfast/core";
 
+import { GRANTING_PLACES } from "../../agent-files/trust/granting-places.ts";
 import { containedRoot } from "../../workspace/contained-directory.ts";
 import { isTemporaryName, removeContained, writeContained } from "../../workspace/contained-files.ts";
 import { STAYING, type JobResult } from "./remote-job.ts";
@@ -67,7 +69,7 @@ export class FolderMirror {
   async take({ changed, names }: Pick<JobResult, "changed" | "names">): Promise<readonly string[]> {
     const root = await containedRoot(this.#root);
     const refused: string[] = [];
-    const options = { protectedNames: STAYING };
+    const options = { protectedPlaces: [...STAYING, ...GRANTING_PLACES] };
     const attempt = async (path: string, work: () => Promise<unknown>): Promise<void> => {
       try {
         await work();

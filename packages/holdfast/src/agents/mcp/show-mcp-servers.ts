@@ -4,14 +4,17 @@ import { dirname } from "node:path";
 import {
   addMcpServer,
   describeServer,
+  isTrusted,
   mcpPlace,
   McpServers,
   readMcpFiles,
   removeMcpServer,
   signInKey,
+  trustContent,
   type AgentPlaces,
   type DescribedServer,
   type McpFile,
+  type McpPlace,
 } from "@holdfast/agents";
 import { NotFoundError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
@@ -31,7 +34,7 @@ type Settings = McpFile["servers"][string];
 interface ListedServer {
   readonly name: string;
   readonly file: McpFile;
-  readonly status: "usable" | "hidden" | "untrusted" | "refused";
+  readonly status: "usable" | "hidden" | "untrusted" | "unapproved" | "refused";
   readonly reason: string;
   readonly server: Settings | undefined;
 }
@@ -144,18 +147,37 @@ export function addServer(
   if (url !== undefined && !/^https?:\/\/[^/]/.test(url))
     throw refuse("--url needs an address of http or https", usage, { got: url.slice(0, 200) });
   const place = mcpPlace(places, args.has("user") ? "user" : "project");
-  addMcpServer(
-    place,
-    name,
-    url === undefined
-      ? { type: "stdio", command: program ?? "", args: rest, env: fields("env") }
-      : { type: "http", url, headers: fields("header") },
+  changeServers(place, places, () =>
+    addMcpServer(
+      place,
+      name,
+      url === undefined
+        ? { type: "stdio", command: program ?? "", args: rest, env: fields("env") }
+        : { type: "http", url, headers: fields("header") },
+    ),
   );
   io.show({ name, ...place }, `${name} is in ${shownPath(place.path, io)}`);
-  const status = readMcpFiles(places).find(({ path }) => path === place.path)?.status;
+  const status = statusOf(place, places);
+  if (status === "unapproved")
+    io.note(
+      `${io.notes.symbols.warn} other servers of the file have changed since you trusted this project: \`${io.call("agents trust")}\``,
+    );
   if (status === "untrusted")
     io.note(`${io.notes.symbols.warn} you have not trusted this project: \`${io.call("agents trust")}\``);
   return 0;
+}
+
+/** Changes a file. The user's own change of a content that is trusted keeps the trust. */
+function changeServers(place: McpPlace, places: AgentPlaces, change: () => void): void {
+  const { project, trustFile } = places;
+  const before = statusOf(place, places);
+  change();
+  if (place.scope === "project" && before !== "unapproved" && isTrusted(trustFile, project))
+    trustContent(trustFile, project, place.path);
+}
+
+function statusOf({ path }: McpPlace, places: AgentPlaces): McpFile["status"] | undefined {
+  return readMcpFiles(places).find((file) => file.path === path)?.status;
 }
 
 function divided(text: string, option: string, usage: string): readonly [string, string] {
@@ -166,8 +188,9 @@ function divided(text: string, option: string, usage: string): readonly [string,
 }
 
 export function removeServer(name: string, args: Arguments, io: Io): number {
-  const place = mcpPlace(agentPlaces(io), args.has("user") ? "user" : "project");
-  removeMcpServer(place, name);
+  const places = agentPlaces(io);
+  const place = mcpPlace(places, args.has("user") ? "user" : "project");
+  changeServers(place, places, () => removeMcpServer(place, name));
   io.show({ name, ...place }, `${name} is removed from ${shownPath(place.path, io)}`);
   return 0;
 }
@@ -177,7 +200,9 @@ function listedServers(places: AgentPlaces): readonly ListedServer[] {
   return readMcpFiles(places).flatMap((file): ListedServer[] => {
     const { status, servers, problem, verdicts } = file;
     if (status !== "loaded") {
-      const reason = problem ?? "read it, and then run `holdfast agents trust`";
+      const since =
+        status === "unapproved" ? "its servers have changed since you trusted this project; " : "";
+      const reason = problem ?? `${since}read it, and then run \`holdfast agents trust\``;
       return [{ name: "(all)", file, status, reason, server: undefined }];
     }
     const usable = Object.entries(servers).map(([name, server]): ListedServer => {
@@ -245,7 +270,7 @@ function jsonOf({ name, status, reason, file: { path, scope }, server }: ListedS
 
 function notThere(name: string, listed: readonly ListedServer[]): NotFoundError {
   const usable = listed.flatMap((one) => (one.status === "usable" ? [one.name] : []));
-  const untrusted = listed.find(({ status }) => status === "untrusted");
+  const untrusted = listed.find(({ status }) => status === "untrusted" || status === "unapproved");
   return new NotFoundError(
     "not_found",
     `there is no MCP server ${plainLine(name, 80)}${didYouMean(name, usable)}`,

@@ -1,0 +1,63 @@
+// `GRANTING_PLACES`: the places of a project whose files give rights, such as a hook, a server to start, or a rule that allows a call.
+//
+//   granting-places-1. The readers of such files take their paths from the type `GrantingPath`. File tools and sandboxes keep agents
+//       from all places here, so a new format cannot be forgotten. Places that only instruct, such as `AGENTS.md`, are not here.
+//   granting-places-2. A place is a path from the folder of the project. A place counts below any folder, because that folder may be a project, too.
+//   granting-places-3. `*` stands for one name. Names are compared without case, as macOS and Windows do.
+
+/** Folders with the approved files that Holdfast writes into a workspace. */
+export const WRITTEN_FOLDERS = [
+  ".agent-orchestrator/bin",
+  ".agent-orchestrator/scripts",
+  ".agent-orchestrator/skills",
+] as const;
+
+/** Folders that hold nothing but approved files, or the configuration of agents or editors. */
+export const GRANTING_FOLDERS = [
+  ".claude",
+  ".opencode",
+  ".codex",
+  ".gemini",
+  ".agents",
+  ".github/agents",
+  ".vscode",
+  ...WRITTEN_FOLDERS,
+] as const;
+
+/** Files among those of the user. Folders with such names may hold other things as well. */
+export const GRANTING_FILES = [
+  ".mcp.json",
+  "opencode.json",
+  "opencode.jsonc",
+  "agents/*/agent.json",
+  "agents/*/agent.mcp.json",
+  "capabilities/*/capability.json",
+  "capabilities/*/capability.mcp.json",
+  "mcp-servers/*/mcp-server.json",
+] as const;
+
+export const GRANTING_PLACES: readonly string[] = [...GRANTING_FOLDERS, ...GRANTING_FILES];
+
+type Folder = (typeof GRANTING_FOLDERS)[number];
+type File = (typeof GRANTING_FILES)[number];
+/** A path that is read for rights (granting-places-1). Holdfast's own folder is out of reach of agents anyway. */
+export type GrantingPath =
+  | `.holdfast/${string}`
+  | Folder
+  | `${Folder}/${string}`
+  | File
+  /** The folders of folder agents. */
+  | (File extends infer Path ? (Path extends `${infer Outer}/*/${string}` ? Outer : never) : never);
+
+/** The place that a path is, or lies below. @param names the names of the path. */
+export function placeIn(names: readonly string[], places: readonly string[]): string | undefined {
+  const lower = names.map((name) => name.toLowerCase());
+  return places.find((place) => {
+    const steps = place.toLowerCase().split("/");
+    return lower.some((_, at) => steps.every((step, i) => isStep(step, lower[at + i])));
+  });
+}
+
+function isStep(step: string, name: string | undefined): boolean {
+  return name !== undefined && (step === "*" || step === name);
+}
