@@ -129,6 +129,8 @@ describe("names", () => {
       mkdirSync(inProject, { recursive: true });
       writeFileSync(join(inProject, "agent.json"), '{ "name": "helper", "description": "Helps." }');
       writeFileSync(join(inProject, "agent.system-prompt.md"), "You help.");
+      expect(listAgents(places)).toMatchObject([{ status: "unapproved" }]);
+      trustFolder(places.trustFile, places.project);
       expect(listAgents(places)).toMatchObject([{ status: "loaded" }]);
       rmSync(join(inProject, name), { force: true });
       symlinkSync(write("outside.md"), join(inProject, name));

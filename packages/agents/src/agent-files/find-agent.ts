@@ -4,9 +4,10 @@
 //       error that names both.
 //   find-agent-2. A file of a project that the user does not trust is listed, and not read.
 //   find-agent-3. Agents that may start each other without end are not loaded.
+//   find-agent-4. A folder agent that is new or has changed since the user trusted its project is listed, and not read (trusted-folders-2).
 
 import { existsSync } from "node:fs";
-import { isAbsolute, resolve } from "node:path";
+import { isAbsolute, join, resolve } from "node:path";
 import { HoldfastError, NotFoundError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
 import type { AgentRecord } from "./agent-record.ts";
@@ -14,7 +15,7 @@ import { findAgentFiles, foundAt, type AgentPlaces } from "./agent-places.ts";
 import { importedAgents } from "./imports/import-files.ts";
 import { loadAgentFile, unreadFile, type AgentFile } from "./load-agent-file.ts";
 import type { FieldVerdict } from "./format/field-report.ts";
-import { isTrusted } from "./trust/trusted-folders.ts";
+import { isTrusted, isTrustedContent } from "./trust/trusted-folders.ts";
 
 export type AgentStatus =
   | "loaded"
@@ -22,6 +23,8 @@ export type AgentStatus =
   | "refused"
   /** Its project is not trusted. */
   | "untrusted"
+  /** A folder agent that is new or has changed since its user trusted the project. */
+  | "unapproved"
   /** Another file of its scope has its name. */
   | "doubled"
   /** An agent of the project has its name. */
@@ -37,12 +40,15 @@ export interface ListedAgent extends AgentFile {
 export function listAgents(places: AgentPlaces): readonly ListedAgent[] {
   const isProjectTrusted = places.trustsProject === true || isTrusted(places.trustFile, places.project);
   const files = findAgentFiles(places).map((found) =>
-    found.scope === "project" && !isProjectTrusted ? unreadFile(found) : loadAgentFile(found),
+    found.scope === "project" && (!isProjectTrusted || !isApproved(found, places))
+      ? unreadFile(found)
+      : loadAgentFile(found),
   );
-  const isRead = (file: AgentFile): boolean => file.scope !== "project" || isProjectTrusted;
+  const isRead = (file: AgentFile): boolean =>
+    file.scope !== "project" || (isProjectTrusted && isApproved(file, places));
   const byName = Map.groupBy(files.filter(isRead), ({ name }) => name);
   const listed = files.map((file): ListedAgent => {
-    if (!isRead(file)) return { ...file, status: "untrusted", others: [] };
+    if (!isRead(file)) return { ...file, status: isProjectTrusted ? "unapproved" : "untrusted", others: [] };
     const others = (byName.get(file.name) ?? []).filter((other) => other !== file);
     const paths = (scope: AgentFile["scope"]): string[] =>
       others.filter((other) => other.scope === scope).map(({ path }) => path);
@@ -52,6 +58,16 @@ export function listAgents(places: AgentPlaces): readonly ListedAgent[] {
     return { ...file, status: file.record === null ? "refused" : "loaded", others: [] };
   });
   return withoutCycles(listed);
+}
+
+/** find-agent-4. */
+function isApproved({ path, dialect }: Pick<AgentFile, "path" | "dialect">, places: AgentPlaces): boolean {
+  const { project, trustFile, trustsProject = false } = places;
+  if (dialect !== "folder" || trustsProject) return true;
+  return ["agent.json", "agent.mcp.json"].every((name) => {
+    const file = join(path, name);
+    return !existsSync(file) || isTrustedContent(trustFile, project, file);
+  });
 }
 
 /**
@@ -97,6 +113,7 @@ const RANK: Readonly<Record<AgentStatus, number>> = {
   doubled: 1,
   refused: 2,
   untrusted: 3,
+  unapproved: 3,
   hidden: 4,
 };
 
@@ -120,6 +137,12 @@ function refuse(file: AgentFile & Partial<Pick<ListedAgent, "status" | "others">
       at: path,
       fix: "read the file, and then run `holdfast agents trust`",
     });
+  if (status === "unapproved")
+    throw new HoldfastError(
+      "policy_denied",
+      `the agent ${name} is new or has changed since you trusted this project`,
+      { at: path, fix: "read its files, and then run `holdfast agents trust`" },
+    );
   if (status === "doubled")
     throw new HoldfastError("agent_invalid", `${others.length + 1} files have the agent ${name}`, {
       at: [path, ...others].join(", "),

@@ -66,7 +66,7 @@ export async function showAgents(args: Arguments, io: Io): Promise<number> {
   const wanted = (args.text("tag") ?? "").split(",").filter((tag) => tag !== "");
   const tagged = found.filter(({ tags }) => wanted.every((tag) => tags.includes(tag)));
   const listed = tagged.map((agent) =>
-    doubles.has(agent.name) && agent.status !== "hidden" && agent.status !== "untrusted"
+    doubles.has(agent.name) && !["hidden", "untrusted", "unapproved"].includes(agent.status)
       ? { ...agent, status: "doubled", description: null }
       : agent,
   );
@@ -97,7 +97,7 @@ export async function showAgents(args: Arguments, io: Io): Promise<number> {
     })),
     text,
   );
-  const untrusted = listed.filter(({ status }) => status === "untrusted").length;
+  const untrusted = listed.filter(({ status }) => status === "untrusted" || status === "unapproved").length;
   if (untrusted > 0)
     io.note(
       `${io.notes.symbols.warn} ${count(untrusted, "file")} of this project ${untrusted === 1 ? "is" : "are"} not loaded: read ${untrusted === 1 ? "it" : "them"} (\`${io.call("agents check")}\`), then \`${io.call("agents trust")}\``,

@@ -78,12 +78,13 @@ test("a guard whose program is missing lets the call through, and run, logs and 
   expect((await run("chat", "helper", "Read.")).stderr).toMatch(warned);
 });
 
-test("X9: hooks and servers that a command has changed in a trusted project are not used until it is trusted again", async () => {
+test("X9: hooks, servers and a folder agent that a command has changed in a trusted project are not used until it is trusted again", async () => {
   const settings = (event: string) =>
     JSON.stringify({ hooks: { [event]: HOOKED }, permissions: { allow: [] } });
   const HOOKED = [{ hooks: [{ type: "command", command: "echo x >> hooked.txt" }] }];
   const servers = JSON.stringify({ mcpServers: { evil: { command: "true" } } });
-  const line = `mkdir -p .claude; echo '${settings("SessionStart")}' > .claude/settings.json; echo '${servers}' > .mcp.json`;
+  const evil = JSON.stringify({ name: "evil", description: "Evil.", type: "autonomous" });
+  const line = `mkdir -p .claude agents/evil; echo '${settings("SessionStart")}' > .claude/settings.json; echo '${servers}' > .mcp.json; echo '${evil}' > agents/evil/agent.json; echo You help. > agents/evil/agent.system-prompt.md`;
   project.script = ({ messages }) =>
     messages.some(({ role }) => role === "assistant")
       ? { text: "Done." }
@@ -104,7 +105,13 @@ test("X9: hooks and servers that a command has changed in a trusted project are 
   expect((await run("agents", "check")).stdout).toMatch(/settings.json: .*unapproved/);
   expect((await run("mcp", "list")).stdout).toMatch(/unapproved .*have changed since you trusted/);
 
+  expectError(await run("run", "evil", "Read."), 12, "E_POLICY_DENIED", [
+    "is new or has changed since you trusted",
+  ]);
+  expect((await run("agents", "list")).stdout).toMatch(/evil +unapproved/);
+
   await run("agents", "trust");
+  expect((await run("agents", "list")).stdout).toMatch(/evil +loaded/);
   // Other programs keep their own settings in the file. They change no hook.
   project.write(".claude/settings.json", settings("SessionStart").replace("[]", '["Bash(ls)"]'));
   expect((await run("run", "helper", "Read.")).stderr).not.toContain("is not used");

@@ -54,6 +54,7 @@ test("a script runs as an agent without a model, and its call is in the logs", o
 test("a folder of the type procedural runs its script", ofCampaign, async () => {
   const fields = { name: "folder-words", description: "Counts.", type: "procedural", script: "count" };
   project.write("agents/folder-words/agent.json", JSON.stringify(fields));
+  await run("agents", "trust");
   const done = await run("run", "folder-words", "--input", NOTES);
   expect(done.code, done.stderr).toBe(0);
   expect(done.stdout.trim()).toBe("3");

@@ -1,7 +1,7 @@
 // The folders whose agent files the user trusts, in a file of the user's data folder, never in a project.
 //
 //   trusted-folders-1. A folder is trusted by its real path, and no folder below it is.
-//   trusted-folders-2. Hooks and MCP servers are trusted with their content. A file that is new or has changed is not used until the user trusts
+//   trusted-folders-2. Hooks, MCP servers and folder agents are trusted with their content. A file that is new or has changed is not used until the user trusts
 //       the folder again.
 
 import { dirname } from "node:path";
