@@ -28,6 +28,8 @@ export interface AgentPlaces {
   readonly servesOthers?: boolean;
   /** The labels of the runner that looks for agents; absent in a process that is no runner. */
   readonly labels?: Readonly<Record<string, string>>;
+  /** The names of external agents, which have no file. */
+  readonly externalAgents?: () => readonly string[];
   /** Skills and scripts of the coordinator, for agents that come from it. */
   readonly pushed?: Readonly<Record<"skills" | "scripts", PushedContents>>;
 }

@@ -57,7 +57,7 @@ export function listAgents(places: AgentPlaces): readonly ListedAgent[] {
     if (doubles.length > 0) return { ...file, status: "doubled", others: doubles };
     return { ...file, status: file.record === null ? "refused" : "loaded", others: [] };
   });
-  return withoutCycles(listed);
+  return withoutCycles(listed, places);
 }
 
 /** find-agent-4. */
@@ -97,7 +97,7 @@ export function findAgent(
     const names = listed.filter(({ status }) => status === "loaded").map(({ name }) => name);
     throw new NotFoundError(
       "agent_not_found",
-      `there is no agent ${nameOrPath}${didYouMean(nameOrPath, names)}`,
+      `there is no agent ${nameOrPath}${didYouMean(nameOrPath, [...names, ...(places.externalAgents?.() ?? [])])}`,
       {
         expected: names.length === 0 ? "an agent file in .holdfast/agents" : names.join(", "),
         fix: "run `holdfast agents list` to see all agents",
@@ -166,8 +166,11 @@ function refuse(file: AgentFile & Partial<Pick<ListedAgent, "status" | "others">
   );
 }
 
-/** find-agent-3. An agent of code may have a name that no file has. */
-function withoutCycles(listed: readonly ListedAgent[]): readonly ListedAgent[] {
+/** find-agent-3. An external agent has no file. An agent of code may have a name that no file has. */
+function withoutCycles(
+  listed: readonly ListedAgent[],
+  { externalAgents }: Pick<AgentPlaces, "externalAgents">,
+): readonly ListedAgent[] {
   const loaded = new Map(
     listed.flatMap(({ status, record }) =>
       status === "loaded" && record !== null ? [[record.name, record] as const] : [],
@@ -185,9 +188,11 @@ function withoutCycles(listed: readonly ListedAgent[]): readonly ListedAgent[] {
       const text = `agents start each other without end: ${[record.name, ...cycle].join(" → ")}`;
       return { ...agent, status: "refused", record: null, verdicts: said("refused", text) };
     }
-    const unknown = record.agents.find((name) => name !== "*" && !loaded.has(name));
+    const files = record.agents.filter((name) => name !== "*" && !loaded.has(name));
+    const externals = files.length === 0 ? [] : (externalAgents?.() ?? []);
+    const unknown = files.find((name) => !externals.includes(name));
     if (unknown === undefined) return agent;
-    const guess = didYouMean(unknown, loaded.keys());
+    const guess = didYouMean(unknown, [...loaded.keys(), ...externals]);
     return {
       ...agent,
       verdicts: said("ignored", `no file has an agent ${unknown}, so it must be an agent of code${guess}`),

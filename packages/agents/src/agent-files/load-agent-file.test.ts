@@ -175,7 +175,7 @@ describe("a file in Holdfast's own form", () => {
     ],
     ["license: MIT", 'license ignored: Holdfast knows no field "license" of an agent file'],
     ["hooks: { Notification: [] }", "hooks.Notification ignored: Holdfast has no such event"],
-    ["tools: Read, Reed", "tools mapped: read_file; not available: Reed; did you mean Read?"],
+    ["tools: Read, Reed", "tools mapped: read_file; there is no tool Reed; did you mean Read?"],
     ["tools: []", "tools mapped: no tool"],
   ])("%s is reported, and the file is loaded", (field, says) => {
     const file = load("holdfast", withField(field));

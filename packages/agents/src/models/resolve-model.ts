@@ -50,8 +50,11 @@ export function resolveModel(
   if (!kinds.includes(kind)) {
     throw new PauseError(
       "config_invalid",
-      `HOLDFAST_MODEL asks for a model of "${kind}", and ${NEEDS[kind]} is not set`,
-      { fix: `set ${NEEDS[kind]}, or HOLDFAST_MODEL to another model`, pause: { reason: "auth_required" } },
+      `the model ${read(env, "HOLDFAST_MODEL")} is asked for, and ${NEEDS[kind]} is not set`,
+      {
+        fix: `set ${NEEDS[kind]}, or name another model (HOLDFAST_MODEL, or \`model\` of the agent file)`,
+        pause: { reason: "auth_required" },
+      },
     );
   }
   return MAKERS[kind](env, wanted.model, options);

@@ -167,7 +167,7 @@ export class Worktrees {
     if (found[0] !== undefined) return { ...found[0], project: root };
     throw new NotFoundError("not_found", `session ${session} has no worktree of this project`, {
       at: folder,
-      fix: "run `holdfast worktrees` to see the sessions that have one",
+      fix: "run `holdfast worktrees list` to see the sessions that have one",
     });
   }
 

@@ -48,8 +48,9 @@ export function SignIn({ code, onDone }: { readonly code: string | undefined; re
         {error === undefined ? null : <Problem error={error} />}
       </form>
       <p className="text-soft">
-        <Command>holdfast token create NAME</Command> makes a token. <Command>holdfast ui</Command> prints an
-        address that needs none.
+        <Command>holdfast ui</Command> prints the address of the page. While a local stack runs, it also names
+        the file of the token; without one the address itself signs in.{" "}
+        <Command>holdfast token create NAME</Command> makes another token.
       </p>
     </main>
   );

@@ -5,6 +5,7 @@ import type { AgentPlaces } from "@holdfast/agents";
 import type { Io } from "../frame/command.ts";
 import { dataFolder } from "../place/coordinator-storage.ts";
 import { findProject } from "../place/project.ts";
+import { externalAgentNames } from "./external-agent-names.ts";
 
 /** A call that looks for agents. */
 export interface AgentSearch extends Pick<Io, "cwd" | "env"> {
@@ -28,6 +29,7 @@ export function agentPlaces(
     env: io.env,
     trustFile: join(dataFolder(io), "trusted-folders.json"),
     trustsProject,
+    externalAgents: () => externalAgentNames(io),
     ...(io.servesOthers === true ? { servesOthers: true } : {}),
     ...(io.labels === undefined ? {} : { labels: io.labels }),
   };

@@ -133,7 +133,10 @@ function reportOf(found: Found, warningsOf: WarningsOf) {
       status,
       others,
       problem,
-      warnings: [...hiddenTextIn(path, path), ...(record === null ? [] : warningsOf(record))],
+      warnings: [
+        ...hiddenTextIn(path, path),
+        ...(record === null ? [] : [...warningsOf(record), ...misspeltTools(verdicts)]),
+      ],
       fields: verdicts,
     })),
     plugins: found.plugins.map((file) => ({ name: file.name, scope: file.scope, ...fileJson(file) })),
@@ -197,12 +200,20 @@ export function fileText(file: ListedAgent, warningsOf: WarningsOf, io: Io): str
     const place = problem.line === null ? "" : `line ${problem.line}: `;
     lines.push(`  ${place}${problem.message}`, `  fix: ${problem.fix}`);
   }
-  const warnings = record === null ? [] : warningsOf(record);
+  const warnings = record === null ? [] : [...warningsOf(record), ...misspeltTools(verdicts)];
   return [
     ...lines,
     ...warningLines(path, io, warnings),
     ...verdicts.map((verdict) => verdictText(verdict, io)),
   ].join("\n");
+}
+
+/** A file with such a tool is used without it. */
+function misspeltTools(verdicts: readonly FieldVerdict[]): readonly string[] {
+  return verdicts.flatMap(({ field, verdict, text }) => {
+    const [, said] = /; (there is no tool .*)$/s.exec(text) ?? [];
+    return verdict === "mapped" && said !== undefined ? [`${field}: ${said}`] : [];
+  });
 }
 
 function warningLines(path: string, io: Io, others: readonly string[] = []): readonly string[] {

@@ -1,6 +1,6 @@
 // The names of the external agents (`externalAgentName`), apart from their code, which loads slowly.
 
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Io } from "../frame/command.ts";
 import { dataFolder } from "../place/coordinator-storage.ts";
@@ -33,6 +33,25 @@ export function externalAgentName(
 
 export function isIncluded(name: string): name is (typeof EXTERNAL_AGENT_NAMES)[number] {
   return EXTERNAL_AGENT_NAMES.some((one) => one === name);
+}
+
+/** The names of all external agents: the included ones, those of profiles of the user, and the installed ones. */
+export function externalAgentNames(io: Pick<Io, "cwd" | "env">): readonly string[] {
+  const { HOME: home } = io.env;
+  const profiles = home === undefined ? [] : namesIn(join(home, ".holdfast", "profiles"));
+  return [
+    ...EXTERNAL_AGENT_NAMES,
+    ...profiles.map((file) => file.replace(/\.yaml$/, "")).filter((name) => isOfProfile(name, home)),
+    ...namesIn(installedAgentsFolder(io)).filter((name) => isInstalled(name, io)),
+  ];
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return []; // There is none that can be read.
+  }
 }
 
 /** A look at the file alone. Its content is checked when the agent is made. */

@@ -137,7 +137,7 @@ description: Say in one sentence when to use this agent.
 # The tools that it gets. Without this line it gets all of them.
 tools: Read, Grep, Glob
 holdfast:
-  budget: { usd: 1 }
+  budget: { tokens: 1000000 }
   ttl: 1h
 ---
 

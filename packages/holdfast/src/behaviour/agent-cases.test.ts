@@ -191,7 +191,14 @@ test("case B07: a skill, a script and a server that are not there are named with
       "sandbox.0: there is no sandbox virtuel here",
       "did you mean virtual?",
     ],
+    [
+      refer("modelled", "model: foo/bar\nholdfast: { agents: [codex] }\n"),
+      'model: "foo/bar" names no known model',
+      "expected",
+    ],
   ] as const;
+  const misspelt = (await check(refer("reading", "tools: Raed, Grep\n"))).files[0];
+  expect(misspelt?.warnings).toEqual(["tools: there is no tool Raed; did you mean Read?"]);
   for (const [path, what, meant] of cases) {
     const { code, files } = await check(path);
     expect([code, files[0]?.warnings.length]).toEqual([0, 1]);

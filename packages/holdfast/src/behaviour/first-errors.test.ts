@@ -2,6 +2,7 @@
 
 import { writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { startScriptedModelServer } from "@holdfast/testkit";
 import { Project } from "../testing/holdfast-process.ts";
 
 let project: Project;
@@ -47,6 +48,40 @@ test("a schedule's next time is told by the clock of its time zone", async () =>
   );
   expect(stderr).toMatch(/next at \d{4}-01-01 03:00:00 Asia\/Tokyo/);
   expect((await project.run("schedule", "list")).stdout).toMatch(/\d{4}-01-01 03:00:00 Asia\/Tokyo/);
+});
+
+test("a failed session shows the fix of its cause, and a file from the template needs no price", async () => {
+  const server = await startScriptedModelServer({ script: () => ({ text: "Hello." }) });
+  const env = { HOLDFAST_SCRIPTED_MODEL_URL: server.url, HOME: project.path("home") };
+  const called = (...args: string[]) => project.finish(args, { stdin: "", env });
+  await called("agents", "new", "helper");
+  const file = ".holdfast/agents/helper.md";
+  expect((await called("run", file, "Hi.")).code).toBe(0);
+  const costly = await called("run", file, "Hi.", "--budget", "1usd");
+  expect([costly.code, costly.stderr]).toEqual([
+    9,
+    expect.stringContaining("fix: limit tokens and not the cost"),
+  ]);
+  const placed = await called("run", file, "Hi.", "--worktree");
+  expect([placed.code, placed.stderr]).toEqual([1, expect.stringContaining("fix: run `git init`")]);
+  await server.close();
+});
+
+test("an error about the model names the model that was asked for and the ways to another", async () => {
+  writeFileSync(project.path("h.md"), "---\nname: h\ndescription: H.\nmodel: haiku\n---\nYou help.\n");
+  const env = { HOME: project.path("home"), ANTHROPIC_API_KEY: undefined };
+  const { stderr } = await project.finish(["run", "h.md", "Hi."], { stdin: "", env });
+  expect(stderr).toContain(
+    "the model anthropic/claude-haiku-4-5 is asked for, and ANTHROPIC_API_KEY is not set",
+  );
+});
+
+test.each([
+  ["claud-code", "claude-code"],
+  ["codx", "codex"],
+  ["claude", "claude-code"],
+])("run %s asks whether %s is meant", async (name, meant) => {
+  expect((await project.run("run", name, "Hi.")).stderr).toContain(`did you mean ${meant}?`);
 });
 
 test("an example that begins with another program is printed as it is", async () => {

@@ -1,6 +1,6 @@
 // How a session that ended is told: its output on standard output, or its error, and the exit code that goes with it.
 
-import { decodeJson, HoldfastError, type Session } from "@holdfast/core";
+import { decodeJson, HoldfastError, type RecordedError, type Session } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
 import { definedOf } from "../frame/command-error.ts";
 import { currentError } from "./describe-session.ts";
@@ -33,17 +33,23 @@ export function showEnd(session: Session, io: Io, tookMs?: number): number {
       new HoldfastError(code, `session ${sessionId} was cancelled${why === undefined ? "" : `: ${why}`}`),
     );
   }
+  const fix = fixOf(error);
   return io.complain(
     new HoldfastError(
       "session_failed",
       `session ${sessionId} failed: ${error?.message ?? "for an unknown reason"}`,
       {
         ...definedOf({ at: error?.at ?? error?.cause?.at, got: error?.got, expected: error?.expected }),
-        fix: `${error?.fix === undefined ? "" : `${error.fix}; `}run \`${io.call(`show ${sessionId}`)}\` or \`${io.call(`logs ${sessionId}`)}\` to see what it did`,
+        fix: `${fix === undefined ? "" : `${fix}; `}run \`${io.call(`show ${sessionId}`)}\` or \`${io.call(`logs ${sessionId}`)}\` to see what it did`,
         cause: error,
       },
     ),
   );
+}
+
+/** The fix of an error, or of the first of its causes that has one. */
+function fixOf(error: RecordedError | undefined): string | undefined {
+  return error === undefined ? undefined : (error.fix ?? fixOf(error.cause));
 }
 
 /** The end of a session that had ended before it was asked for. */

@@ -13,6 +13,8 @@ type ToolItem =
   | { readonly type: "not_offered"; readonly text: string }
   | { readonly type: "unknown"; readonly text: string };
 
+const NO_TOOL = "there is no tool";
+
 /** A text with commas, or a list of texts. Commas inside parentheses belong to a pattern. */
 export function toolTexts(value: string | readonly string[]): readonly string[] {
   const texts = typeof value === "string" ? value.split(/,(?![^()]*\))/) : value;
@@ -38,12 +40,16 @@ export function offerTools(texts: readonly string[], names: ToolNames, draft: Ag
     if (item.type === "tools" && item.pattern === null) for (const tool of item.tools) limited.delete(tool);
   for (const [tool, patterns] of limited) limitTool(tool, patterns, draft);
   draft.tools = [...offered];
-  const unknown = items.flatMap((item) => (item.type === "tools" ? [] : [textOf(item, names)]));
+  const unknown = items.flatMap((item) => (item.type === "not_offered" ? [item.text] : []));
+  const misspelt = items.flatMap((item) =>
+    item.type === "unknown" ? [`; ${NO_TOOL} ${textOf(item, names)}`] : [],
+  );
   const shown = draft.tools.map((tool) =>
     limited.has(tool) ? `${tool}(${limited.get(tool)?.join(" | ")})` : tool,
   );
   const list = shown.length === 0 ? "no tool" : shown.join(", ");
-  return mapped(unknown.length === 0 ? list : `${list}; not available: ${unknown.join(", ")}`);
+  const absent = unknown.length === 0 ? "" : `; not available: ${unknown.join(", ")}`;
+  return mapped(`${list}${absent}${misspelt.join("")}`);
 }
 
 /** `disallowedTools` and `approvals`: rules for calls. A tool that is denied as a whole is not offered. */
@@ -56,7 +62,7 @@ export function ruleTools(
   const said: string[] = [];
   for (const text of texts) {
     const item = readItem(text, names);
-    if (item.type === "unknown") return refused(`there is no tool ${textOf(item, names)}`);
+    if (item.type === "unknown") return refused(`${NO_TOOL} ${textOf(item, names)}`);
     if (item.type === "not_offered") said.push(`${item.text} is not available`);
     else for (const tool of item.tools) said.push(ruleTool(tool, item.pattern, decision, draft));
   }

@@ -4,6 +4,7 @@
 import {
   findScripts,
   findSkills,
+  fullModelName,
   lethalTrifecta,
   ownSandboxes,
   readEnvironments,
@@ -12,6 +13,7 @@ import {
   type AgentPlaces,
   type AgentRecord,
 } from "@holdfast/agents";
+import { HoldfastError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
 import { environmentsBeside } from "../../environments/given-environment.ts";
 import { plainLine } from "../../frame/plain-text.ts";
@@ -40,6 +42,7 @@ export function agentWarnings(places: AgentPlaces): WarningsOf {
     ...missing("mcpServers", "MCP server", referencesOf(record)),
     ...missing("environment", "environment", record.environments),
     ...missing("sandbox", "sandbox", record.sandbox === null ? [] : [record.sandbox]),
+    ...modelWarnings(record),
     ...hookWarnings(record.hooks, places),
     ...trifectaText(record),
   ];
@@ -54,6 +57,21 @@ const FIND: Readonly<Record<Kind, (places: AgentPlaces) => readonly string[]>> =
   environment: ({ trustFile }) => Object.keys(readEnvironments(environmentsBeside(trustFile))),
   sandbox: () => new Sandboxes(ownSandboxes()).names,
 };
+
+/** A name that no provider has refuses the first call of the model. */
+function modelWarnings({ model, fallbackModels }: AgentRecord): readonly string[] {
+  return [model ?? [], fallbackModels].flat().flatMap((name) => {
+    try {
+      fullModelName(name);
+      return [];
+    } catch (error) {
+      if (!HoldfastError.is(error)) throw error;
+      return [
+        `model: ${plainLine(error.message, 200)}, so no session begins here; expected ${error.expected}`,
+      ];
+    }
+  });
+}
 
 function referencesOf({ mcpServers }: AgentRecord): readonly string[] {
   return Object.values(mcpServers).flatMap((server) =>
