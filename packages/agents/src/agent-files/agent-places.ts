@@ -76,6 +76,11 @@ export function findAgentFiles({ project, home, env }: AgentPlaces): readonly Fo
   ];
 }
 
+/** Whether a file is one of the user's own, which needs no trust. @param path its real path. */
+export function isUserFile({ home, env }: Pick<AgentPlaces, "home" | "env">, path: string): boolean {
+  return userFolders(home, env).some((folder) => path.startsWith(`${realPath(folder.path)}${sep}`));
+}
+
 function userFolders(home: string | undefined, env: AgentPlaces["env"]): readonly AgentFolder[] {
   if (home === undefined) return [];
   const set = (name: string): string | undefined => (env[name] === "" ? undefined : env[name]);

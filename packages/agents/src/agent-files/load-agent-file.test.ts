@@ -196,6 +196,12 @@ describe("a file as a whole", () => {
     ["an alias", `${head}a: &x [1]\nb: *x\n---\nx`, "the front matter uses the alias *x", 5],
     ["UTF-16", Buffer.from("---\nname: one\n---\n", "utf16le"), "the file has no front matter", 1],
     ["invalid UTF-8", Buffer.from([0x2d, 0x2d, 0x2d, 0x0a, 0xe9]), "the file is not UTF-8", null],
+    [
+      "front matter of 900 KB",
+      `${head}${Array.from({ length: 90_000 }, (_, n) => `k${n}: 1\n`).join("")}---\nx`,
+      "the front matter has 888914 bytes, and 65536 is the limit",
+      2,
+    ],
     ["10 MB", `${head}---\n${"x".repeat(10_000_000)}`, "the file has 10000033 bytes", null],
   ])("%s is a problem with its place", (_what, text, message, line) => {
     const path = join(folder, `whole-${made++}.md`);

@@ -314,8 +314,8 @@ describe("before a session starts", () => {
   });
 
   test("a file by its path starts no server in a project that is not trusted", () => {
-    const source = { ...RECORD.source, scope: "path" } as const;
-    expect(() => check({ source, mcpServers: { test: program() } })).toThrow(/have not trusted this project/);
+    const source = { ...RECORD.source, scope: "path", path: join(places.project, "a.md") } as const;
+    expect(() => check({ source, mcpServers: { test: program() } })).toThrow(/have not trusted the project/);
     trustFolder(places.trustFile, places.project);
     expect(() => check({ source, mcpServers: { test: program() } })).not.toThrow();
   });

@@ -9,7 +9,7 @@ import { HoldfastError } from "@holdfast/core";
 
 import type { AgentPlaces } from "../agent-files/agent-places.ts";
 import type { AgentHook, AgentRecord } from "../agent-files/agent-record.ts";
-import { isTrusted } from "../agent-files/trust/trusted-folders.ts";
+import { isFileTrusted } from "../agent-files/trust/trusted-folders.ts";
 import { readHookFiles, type HookFile } from "../hook-files/claude-settings.ts";
 import type { HookScripts } from "../model-loop/hooks/hook-task.ts";
 import { checkCall, runScript } from "../scripts/run-script.ts";
@@ -42,11 +42,14 @@ export function hookScripts(places: AgentPlaces): HookScripts {
 /** session-hooks-1. */
 function refuseUntrusted({ name, source }: AgentRecord, places: AgentPlaces): void {
   if (source.scope !== "path" || places.trustsProject === true) return;
-  if ([places.project, dirname(source.path)].some((folder) => isTrusted(places.trustFile, folder))) return;
+  if (isFileTrusted(places, source.path)) return;
   throw new HoldfastError(
     "policy_denied",
-    `agent "${name}" has hooks, which are programs that run by themselves, and you have not trusted this project`,
-    { at: source.path, fix: "read the hooks, and then run `holdfast agents trust`" },
+    `agent "${name}" has hooks, which are programs that run by themselves, and you have not trusted the project of its file`,
+    {
+      at: source.path,
+      fix: `read the hooks, and then run \`holdfast agents trust\` in ${dirname(source.path)}`,
+    },
   );
 }
 

@@ -5,16 +5,16 @@
 //   session-servers-3. A program would run outside of a sandbox. An agent in a sandbox has servers at an address alone.
 //   session-servers-4. The configuration of a reference is headers of a server at an address. It changes no program and no address.
 
+import { dirname } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
-import { dirname } from "node:path";
 
 import type { AgentPlaces } from "../agent-files/agent-places.ts";
 import type { AgentRecord, McpServer } from "../agent-files/agent-record.ts";
 import type { SessionEnvironment } from "../environments/session-environment.ts";
 import { readMcpFiles } from "../agent-files/servers/mcp-files.ts";
 import { literalSecret } from "../agent-files/format/literal-secret.ts";
-import { isTrusted } from "../agent-files/trust/trusted-folders.ts";
+import { isFileTrusted } from "../agent-files/trust/trusted-folders.ts";
 import { fillPlaceholders } from "../mcp/placeholders.ts";
 import { serverPlaceholderProblem, serverTexts, variablesOfServer } from "../mcp/server-texts.ts";
 import { filesystemSandbox } from "../sandboxes/filesystem-sandbox.ts";
@@ -92,11 +92,14 @@ function configured(
 /** session-servers-1. */
 function refuseUntrusted({ name: agent, source }: AgentRecord, name: string, places: AgentPlaces): void {
   if (source.scope !== "path" || places.trustsProject === true) return;
-  if ([places.project, dirname(source.path)].some((folder) => isTrusted(places.trustFile, folder))) return;
+  if (isFileTrusted(places, source.path)) return;
   throw new HoldfastError(
     "policy_denied",
-    `agent "${agent}" would start the MCP server ${name}, and you have not trusted this project`,
-    { at: source.path, fix: "read the file, and then run `holdfast agents trust`" },
+    `agent "${agent}" would start the MCP server ${name}, and you have not trusted the project of its file`,
+    {
+      at: source.path,
+      fix: `read the file, and then run \`holdfast agents trust\` in ${dirname(source.path)}`,
+    },
   );
 }
 

@@ -12,7 +12,7 @@ import { endTagged } from "@holdfast/runtime/internal";
 
 import { SHALLOW } from "../workspace/git-options.ts";
 import { commitOf } from "./repository.ts";
-import { rescueWorktree } from "./rescue.ts";
+import { rescueWorktree } from "./rescue/rescue.ts";
 import type { WorktreeRecord } from "./worktree-record.ts";
 import { gitIn, type GitSettings } from "./worktree-git.ts";
 

@@ -9,7 +9,9 @@ import { existsSync, lstatSync, readdirSync, rmdirSync, unlinkSync } from "node:
 import { join } from "node:path";
 import { HoldfastError, UnavailableError } from "@holdfast/core";
 
-import { rescueWorktree, stampOf, type StoredFile } from "./rescue.ts";
+import { operationIn } from "./rescue/git-folder.ts";
+import { rescueWorktree } from "./rescue/rescue.ts";
+import { stampOf, type StoredFile } from "./rescue/stored-files.ts";
 import { dropRef } from "./repository.ts";
 import { readFacts, processesIn, type WorktreeFacts } from "./worktree-facts.ts";
 import { keepRecord, type WorktreeNames, type WorktreeRecord } from "./worktree-record.ts";
@@ -40,7 +42,10 @@ export async function removeWorktree(
     );
   const facts = await readFacts(record, settings);
   refuseUse(path, facts.processes);
-  if (!rescues && record.state !== "removing") refuseLoss(record, facts);
+  if (!rescues && record.state !== "removing") {
+    const isKnown = facts.isThere && facts.head !== null;
+    refuseLoss(record, facts, isKnown ? await operationIn(path, settings) : undefined);
+  }
   if (facts.isThere) {
     const isPartial = record.state === "removing";
     const place = { path, project, branch, ref: names.rescue, isPartial };
@@ -107,9 +112,11 @@ function refuseUse(path: string, processes: WorktreeFacts["processes"]): void {
   });
 }
 
-function refuseLoss(record: WorktreeRecord, facts: WorktreeFacts): void {
+/** @param operation an unfinished operation of git, which may hold a stash. */
+function refuseLoss(record: WorktreeRecord, facts: WorktreeFacts, operation: string | undefined): void {
   const { changed: files, untracked, unpushed } = facts;
   const found = [
+    ...(operation === undefined ? [] : [`a ${operation} that is not finished`]),
     ...(files.length > 0 ? [`${files.length} changed (${listed(files)})`] : []),
     ...(untracked.length > 0 ? [`${untracked.length} untracked (${listed(untracked)})`] : []),
     ...(unpushed > 0 ? [`${unpushed} commits of ${record.branch} that are nowhere else`] : []),

@@ -202,6 +202,71 @@ test("commits that only the reflog has are parents of the rescue", ofCampaign, a
   expect(git(project, "rev-list", rescue).split("\n")).toContain(lost);
 });
 
+test("a removal keeps what only git's own folder of the worktree has, and needs --rescue while git waits", async () => {
+  commit(project, "a.txt", "one\n");
+  const { path } = await open();
+  const made = (text: string, parent: string) =>
+    git(path, "commit-tree", "HEAD^{tree}", "-p", parent, "-m", text);
+  const head = git(path, "rev-parse", "HEAD");
+  // Each place is one that git deletes with the worktree.
+  const folder = git(path, "rev-parse", "--absolute-git-dir");
+  const base = made("kept 0", head);
+  const lost = [base];
+  for (const ref of ["refs/worktree/keep", "refs/bisect/good-1", "refs/rewritten/onto", "ORIG_HEAD"]) {
+    lost.push(made(`kept ${ref}`, base));
+    git(path, "update-ref", ref, lost.at(-1) ?? "");
+  }
+  for (const file of ["MERGE_AUTOSTASH", "rebase-apply/orig-head", "state-of-a-later-git"]) {
+    mkdirSync(join(folder, "rebase-apply"), { recursive: true });
+    lost.push(made(`kept ${file}`, base));
+    writeFileSync(join(folder, file), `${lost.at(-1)}\n`);
+  }
+  lost.push(made("kept reflog", base));
+  git(path, "update-ref", "--create-reflog", "refs/worktree/log", lost.at(-1) ?? "");
+  git(path, "update-ref", "refs/worktree/log", head);
+  writeFileSync(join(folder, "rebase-apply/0001"), "a patch that is nowhere else");
+  writeFileSync(join(path, "tree.txt"), "a file of AUTO_MERGE");
+  git(path, "add", "tree.txt");
+  writeFileSync(join(folder, "AUTO_MERGE"), git(path, "write-tree"));
+  git(path, "rm", "-fq", "tree.txt");
+  expect(git(path, "status", "--porcelain")).toBe("");
+  await expect(worktrees.remove(project, "s")).rejects.toMatchObject({
+    code: "conflict",
+    got: "a git rebase that is not finished",
+  });
+  const { rescue } = await worktrees.remove(project, "s", { rescues: true });
+  const reached = git(project, "rev-list", rescue).split("\n");
+  expect(lost.filter((id) => !reached.includes(id))).toEqual([]);
+  const parents = git(project, "rev-list", "--parents", "-n1", rescue).split(" ").slice(1);
+  const texts = parents.map((parent) => git(project, "grep", "-h", "", parent)).join("\n");
+  expect(texts).toContain("a patch that is nowhere else");
+  expect(texts).toContain("a file of AUTO_MERGE");
+});
+
+test("a stopped rebase with an autostash is removed with --rescue alone, which keeps the stash", async () => {
+  commit(project, "a.txt", "one\n");
+  const { path } = await open();
+  writeFileSync(join(path, "a.txt"), "precious\n");
+  execFileSync(
+    "git",
+    ["-c", "user.name=T", "-c", "user.email=t@x.invalid", "rebase", "-i", "--autostash", "HEAD"],
+    {
+      cwd: path,
+      env: { PATH: process.env["PATH"], HOME: place, GIT_SEQUENCE_EDITOR: 'printf "break\\n" >' },
+      stdio: "ignore",
+    },
+  );
+  const stash = readFileSync(
+    join(git(path, "rev-parse", "--absolute-git-dir"), "rebase-merge/autostash"),
+    "utf8",
+  );
+  await expect(worktrees.remove(project, "s")).rejects.toMatchObject({
+    got: "a git rebase that is not finished",
+  });
+  const { rescue } = await worktrees.remove(project, "s", { rescues: true });
+  expect(git(project, "rev-list", rescue).split("\n")).toContain(stash.trim());
+});
+
 test(
   "a worktree is not removed while a process works in it, or when git cannot hold what is in it",
   ofCampaign,

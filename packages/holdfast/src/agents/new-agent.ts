@@ -16,6 +16,7 @@ import { makePrivateFolder } from "@holdfast/runtime/internal";
 import { UsageError } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
 import { quoted } from "../frame/plain-text.ts";
+import { requireInProject } from "../place/project.ts";
 import { showToGit } from "../settings/git-ignore.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
 import { agentWarnings } from "./checks/agent-warnings.ts";
@@ -105,8 +106,9 @@ function pathOf(name: string, isUsers: boolean, io: Io): string {
   return join(root, ".holdfast", "agents", `${name}.md`);
 }
 
-/** @throws UsageError for a file that is there. */
+/** @throws UsageError for a file that is there, HoldfastError `config_invalid` for a link that leads out of the project. */
 function write(path: string, text: string, isUsers: boolean, io: Io): void {
+  if (!isUsers) requireInProject(path, agentPlaces(io).project);
   makePrivateFolder(dirname(path));
   if (!isUsers) showToGit("agents", join(agentPlaces(io).project, ".holdfast"));
   try {

@@ -43,6 +43,38 @@ test("an agent file of a project runs by its name once the user trusts the proje
   expect(stderr).toContain("tool: one");
 });
 
+test("an agent file that is named by its path starts programs of its own project's trust alone", async () => {
+  write("writer", "");
+  await run("agents", "trust");
+  const ran = project.path("ran");
+  const hook = `holdfast:\n  hooks:\n    on_run_start: { command: "echo x > ran" }\n`;
+  const server = `mcpServers:\n  - x: { command: sh, args: [-c, 'echo $T > ${ran}'], env: { T: "\${HOME}" } }\n`;
+  const elsewhere = join(project.home, "elsewhere");
+  const clone = project.path("vendor/clone");
+  mkdirSync(join(clone, ".git"), { recursive: true });
+  writeFileSync(join(clone, ".git/HEAD"), "ref: refs/heads/main\n");
+  mkdirSync(elsewhere);
+  for (const folder of [elsewhere, clone])
+    for (const fields of [hook, server]) {
+      const file = join(folder, "agent.md");
+      writeFileSync(file, `---\nname: evil\ndescription: Helps.\n${fields}---\nYou help.\n`);
+      const { code, stderr } = await run("run", file, "Go.");
+      expect([code, stderr]).toEqual([
+        12,
+        expect.stringContaining("you have not trusted the project of its file"),
+      ]);
+      expect(stderr).toContain(`\`holdfast agents trust\` in ${folder}`);
+      expect(existsSync(ran)).toBe(false);
+    }
+  // A file of the trusted project, in any folder of it.
+  mkdirSync(project.path("own"));
+  writeFileSync(project.path("own/agent.md"), `---\nname: own\ndescription: Helps.\n${hook}---\nYou help.\n`);
+  project.script = () => ({ text: "Done." });
+  const { code, stderr } = await run("run", "own/agent.md", "Go.");
+  expect(code, stderr).toBe(0);
+  expect(existsSync(ran)).toBe(true);
+});
+
 test("a change of an agent waits for an approval without a process, and continues when its file is gone", async () => {
   write("writer", "");
   project.script = (conversation) =>

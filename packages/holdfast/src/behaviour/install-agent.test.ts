@@ -44,16 +44,17 @@ const origin = (): string => `http://127.0.0.1:${(server.address() as AddressInf
 const run = (...args: string[]) =>
   project.finish(args, { stdin: "", env: { HOME: project.folder, XDG_DATA_HOME: undefined } });
 
-/** A tar file with these files, by paths. A value that starts with "-> " is a link. */
+/** A tar file with these files and folders, by paths. A value that starts with "-> " is a link, one with "size " a size. */
 function tar(entries: Readonly<Record<string, string>>): Buffer {
   const blocks = Object.entries(entries).flatMap(([path, content]) => {
     const isLink = content.startsWith("-> ");
-    const bytes = Buffer.from(isLink ? "" : content);
+    const [, size] = /^size (.*)/.exec(content) ?? [];
+    const bytes = Buffer.from(isLink || size !== undefined ? "" : content);
     const header = Buffer.alloc(512);
     header.write(path, 0);
     header.write("0000755\0", 100);
-    header.write(`${bytes.length.toString(8).padStart(11, "0")}\0`, 124);
-    header.write(isLink ? "2" : "0", 156);
+    header.write(`${size ?? bytes.length.toString(8).padStart(11, "0")}\0`, 124);
+    header.write(isLink ? "2" : path.endsWith("/") ? "5" : "0", 156);
     header.write("        ", 148);
     const sum = header.reduce((total, byte) => total + byte, 0);
     header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148);
@@ -185,6 +186,17 @@ test.each<readonly [string, () => object, string]>([
   ["an archive without the program", () => binary("empty.tgz"), 'no program "bin/helper"'],
   ["a path that leaves the folder", () => binary("up.tgz"), 'the path "../up" is refused'],
   ["a link", () => binary("link.tgz"), "is neither a file nor a folder"],
+  ["a size below zero", () => binary("negative.tgz"), "has a number that is not octal"],
+  [
+    "an archive of folders alone",
+    () => {
+      files["/folders.tgz"] = tar(
+        Object.fromEntries(Array.from({ length: 20_001 }, (_, n) => [`${n}/`, ""])),
+      );
+      return binary("folders.tgz");
+    },
+    "more than 20000 files, folders and headers",
+  ],
   ["an archive that is none", () => binary("raw.tgz"), "cannot be unpacked"],
   ["an address that does not answer", () => binary("none.tgz"), "HTTP 404"],
   [
@@ -199,6 +211,7 @@ test.each<readonly [string, () => object, string]>([
     "/ok.tgz": tar({ "bin/helper": PROGRAM }),
     "/empty.tgz": tar({ other: "x" }),
     "/up.tgz": tar({ "../up": "x", "bin/helper": PROGRAM }),
+    "/negative.tgz": tar({ "bin/": "size -1000" }), // It leads back to its own header.
     "/link.tgz": tar({ "bin/helper": "-> /etc/passwd" }),
     "/raw.tgz": Buffer.from("no archive"),
   };

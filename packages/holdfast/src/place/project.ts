@@ -5,8 +5,9 @@
 // The first source that has a value wins: the command line, the environment, the project's configuration, the
 // user's configuration, the default.
 
-import { existsSync } from "node:fs";
-import { dirname, join, resolve, sep } from "node:path";
+import { existsSync, lstatSync, realpathSync, type Stats } from "node:fs";
+import { dirname, join, relative, resolve, sep } from "node:path";
+import { HoldfastError } from "@holdfast/core";
 import { isRunning, makePrivateFolder } from "@holdfast/runtime/internal";
 import type { Arguments, Io } from "../frame/command.ts";
 import { adminTokenFile, readToken } from "./admin-token.ts";
@@ -90,7 +91,7 @@ function findStackDatabase(
   return { path: url, origin: "default", projectFolder, coordinator, agents: offers, files: agents };
 }
 
-/** The database of this project. */
+/** The database of this project. @throws HoldfastError `config_invalid` for a project whose `.holdfast` leads out of it. */
 export function findLocalDatabase(args: Arguments, io: Pick<Io, "cwd" | "env">): Database {
   const project = findProject(io);
   const projectFolder = join(project, FOLDER);
@@ -104,7 +105,9 @@ export function findLocalDatabase(args: Arguments, io: Pick<Io, "cwd" | "env">):
     const { value, ...given } = configured;
     return { path: resolve(project, value), ...given, projectFolder };
   }
-  return { path: join(projectFolder, "holdfast.db"), origin: "default", projectFolder };
+  const path = join(projectFolder, "holdfast.db");
+  requireInProject(path, project);
+  return { path, origin: "default", projectFolder };
 }
 
 /** The destinations for traces of sessions that run here. The command line overrides the file. */
@@ -183,6 +186,41 @@ export function leaseOf({ coordinator }: Pick<Database, "coordinator">): { reado
 /** Where a watchdog keeps the names of sessions that it ended the process for (K4a). */
 export function suspectsFile({ path, coordinator, projectFolder }: Database): string {
   return coordinator === undefined ? `${path}-suspects` : join(projectFolder, "coordinator-suspects");
+}
+
+/**
+ * A cloned project may have links in the place of its folders, and a command must not write through them.
+ *
+ * @param path a path below the project, which need not be there. @throws HoldfastError `config_invalid` for a link that leads out.
+ */
+export function requireInProject(path: string, project: string): void {
+  let at = project;
+  for (const step of relative(project, path).split(sep)) {
+    at = join(at, step);
+    const stats = lookAt(at);
+    if (stats?.isDirectory() === true) continue;
+    if (stats?.isSymbolicLink() !== true) return; // Nothing is below it.
+    const real = realOf(at);
+    if (real?.startsWith(`${realpathSync(project)}${sep}`) === true) continue;
+    throw new HoldfastError("config_invalid", `${at} is a link that leads out of the project`, {
+      at,
+      got: real ?? "a link to nothing",
+      expected: "a file or folder of the project itself",
+      fix: "remove the link; `--db` puts the database elsewhere",
+    });
+  }
+}
+
+function lookAt(path: string): Stats | undefined {
+  return lstatSync(path, { throwIfNoEntry: false });
+}
+
+function realOf(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Make the project's folder, readable by its user only, and keep git from taking what is in it. */

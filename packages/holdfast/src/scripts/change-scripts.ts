@@ -18,6 +18,7 @@ import type { Io } from "../frame/command.ts";
 import { plainLine } from "../frame/plain-text.ts";
 import { agentPlaces, shownPath } from "../agents/agent-places.ts";
 import { changesText, noteHiddenText } from "../agents/skills/content-notes.ts";
+import { requireInProject } from "../place/project.ts";
 import { showToGit } from "../settings/git-ignore.ts";
 import { HASH_CHARS, pickScript } from "./show-scripts.ts";
 
@@ -34,6 +35,7 @@ export function newScript(name: string, isUsers: boolean, io: Io): number {
   if (isUsers && home === undefined)
     throw new UsageError("there is no home folder for --user", { fix: "set HOME to an absolute path" });
   const path = join(isUsers ? (home ?? project) : project, ".holdfast", "scripts", name);
+  if (!isUsers) requireInProject(path, project);
   if (existsSync(path))
     throw new UsageError("there is a script of that name already", {
       at: path,

@@ -1,16 +1,16 @@
 // `hideFromGit` and `showToGit`: the `.gitignore` of a project's folder. Git takes the project's own files, and nothing else from it:
 // databases, their sockets and locks are the user's.
 
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { lstatSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** The files of a project's folder that belong into its repository. */
 const SHOWN = [".gitignore", "config.json", "agents/", "scripts/", "skills/", "profiles/"] as const;
 
-/** Writes the file where there is none. An existing file is the user's, and is not changed. */
+/** Writes the file where there is none. An existing file is the user's, and is not changed, nor is a link. */
 export function hideFromGit(projectFolder: string): void {
   const path = join(projectFolder, ".gitignore");
-  if (existsSync(path)) return;
+  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) return;
   writeFileSync(path, `${["*", ...SHOWN.flatMap(linesOf)].join("\n")}\n`, { flag: "wx" });
 }
 
@@ -18,6 +18,7 @@ export function hideFromGit(projectFolder: string): void {
 export function showToGit(folder: "agents" | "scripts", projectFolder: string): void {
   hideFromGit(projectFolder);
   const path = join(projectFolder, ".gitignore");
+  if (lstatSync(path).isSymbolicLink()) return; // It may lead out of the project.
   const text = readFileSync(path, "utf8");
   if (text.split("\n").includes(`!${folder}/**`) || !text.split("\n").includes("*")) return;
   writeFileSync(path, `${text.trimEnd()}\n${linesOf(`${folder}/`).join("\n")}\n`);

@@ -236,7 +236,7 @@ const RULES: Readonly<Record<string, FieldRule>> = {
         (tool) => !Object.hasOwn(OWN_TOOLS, tool) && !/^(mcp|task|script)__/.test(tool),
       );
       if (unknown !== undefined) return refused(`there is no tool ${unknown}; name a tool of Holdfast`);
-      const endless = Object.keys(value).find((tool) => needs(tool, tool, value));
+      const endless = endlessTool(value);
       if (endless !== undefined) return refused(`${endless} would wait for itself`);
       draft.when = value;
       return HONOURED;
@@ -284,12 +284,32 @@ const RULES: Readonly<Record<string, FieldRule>> = {
   ),
 };
 
-/** Whether a tool can be called only after another one, also by way of further tools. */
-function needs(tool: string, wanted: string, all: AgentDraft["when"], seen: readonly string[] = []): boolean {
-  const { after = [] } = all[tool] ?? {};
-  return after.some(
-    (other) => other === wanted || (!seen.includes(other) && needs(other, wanted, all, [...seen, other])),
+/** A tool that can be called only after itself. Each tool and each `after` is looked at a few times, however they are connected. */
+function endlessTool(all: AgentDraft["when"]): string | undefined {
+  const ahead = new Map(
+    Object.entries(all).map(([tool, { after }]) => [
+      tool,
+      new Set(after.filter((one) => Object.hasOwn(all, one))),
+    ]),
   );
+  const followers = new Map([...ahead.keys()].map((tool) => [tool, [] as string[]]));
+  for (const [tool, needed] of ahead) for (const one of needed) followers.get(one)?.push(tool);
+  const free = [...ahead].filter(([, needed]) => needed.size === 0).map(([tool]) => tool);
+  for (let tool; (tool = free.pop()) !== undefined;) {
+    ahead.delete(tool);
+    for (const one of followers.get(tool) ?? []) {
+      ahead.get(one)?.delete(tool);
+      if (ahead.get(one)?.size === 0) free.push(one);
+    }
+  }
+  // Each of the rest waits for another of the rest, so the way from any of them ends in a circle.
+  const passed = new Set<string>();
+  let [tool] = ahead.keys();
+  while (tool !== undefined && !passed.has(tool)) {
+    passed.add(tool);
+    [tool] = ahead.get(tool) ?? [];
+  }
+  return tool;
 }
 
 function rulingOfSchema(schema: JsonSchema): Ruling {

@@ -4,6 +4,7 @@
 //   front-matter-2. Aliases of YAML are refused: a few lines of them can stand for gigabytes.
 //   front-matter-3. A text at the top level may contain ": " without quotes, as in many files of coding agents. Such a line is read as
 //       a text only if YAML cannot read the whole.
+//   front-matter-4. YAML has a limit of its own, far above real files. The reading of many fields takes the square of their number.
 
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { basename } from "node:path";
@@ -12,6 +13,9 @@ import { LineCounter, isAlias, parseDocument, visit, type Document } from "yaml"
 
 /** The largest agent file. */
 const AGENT_FILE_BYTES_MAX = 1024 * 1024;
+
+/** The largest front matter, and the largest file that is YAML as a whole (front-matter-4). */
+const YAML_BYTES_MAX = 64 * 1024;
 
 /** A problem with a file as a whole. */
 export class FileProblem extends Error {
@@ -128,6 +132,14 @@ export function readFrontMatter(text: string): ParsedFile {
  * @param above the lines of the file above the text. @param what the text, for errors. @throws FileProblem
  */
 export function parseYaml(yaml: string, above: number, what: string): Omit<ParsedFile, "body"> {
+  const size = Buffer.byteLength(yaml);
+  if (size > YAML_BYTES_MAX)
+    throw new FileProblem(
+      `${what} has ${size} bytes, and ${YAML_BYTES_MAX} is the limit`,
+      "move what is long into the text below the fields, or into files that the agent reads",
+      above + 1,
+      1,
+    );
   const first = parse(yaml);
   const repaired = new Set<string>();
   let { document, counter } = first;

@@ -17,8 +17,23 @@ const NO_TOOL = "there is no tool";
 
 /** A text with commas, or a list of texts. Commas inside parentheses belong to a pattern. */
 export function toolTexts(value: string | readonly string[]): readonly string[] {
-  const texts = typeof value === "string" ? value.split(/,(?![^()]*\))/) : value;
+  const texts = typeof value === "string" ? splitAtCommas(value) : value;
   return texts.map((text) => text.trim()).filter((text) => text !== "");
+}
+
+/** A comma before a closing parenthesis does not split. From the end, so that no comma looks for its parenthesis. */
+function splitAtCommas(value: string): readonly string[] {
+  const texts: string[] = [];
+  let next = "";
+  let end = value.length;
+  for (let at = value.length - 1; at >= 0; at -= 1) {
+    const char = value.charAt(at);
+    if (char === "(" || char === ")") next = char;
+    if (char !== "," || next === ")") continue;
+    texts.push(value.slice(at + 1, end));
+    end = at;
+  }
+  return [...texts, value.slice(0, end)].toReversed();
 }
 
 /** `tools`: the agent gets these tools only. */

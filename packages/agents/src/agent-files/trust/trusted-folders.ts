@@ -3,12 +3,15 @@
 //   trusted-folders-1. A folder is trusted by its real path, and no folder below it is.
 //   trusted-folders-2. Hooks, MCP servers and folder agents are trusted with their content. A file that is new or has changed is not used until the user trusts
 //       the folder again.
+//   trusted-folders-3. A file that a person names by its path has the trust of the project around it. The folder that the person works in
+//       does not count. A folder with `.git` or `.holdfast` begins another project.
 
-import { dirname } from "node:path";
+import { existsSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
 import { z } from "zod";
 
-import { realPath } from "../agent-places.ts";
+import { isUserFile, realPath, type AgentPlaces } from "../agent-places.ts";
 import { readUserFile } from "../user-file.ts";
 import { contentsToTrust, contentToTrust, pathIn } from "./trusted-contents.ts";
 
@@ -32,6 +35,31 @@ export function trustContent(trustFile: string, folder: string, path: string): v
   const hash = contentToTrust(folder, path);
   const own = hash === undefined ? others : { ...others, [pathIn(folder, path)]: hash };
   write(trustFile, { folders, contents: { ...contents, [real]: own } });
+}
+
+/** Whether the user trusts the project that a file, or the folder of an agent, lies in (trusted-folders-3). @throws HoldfastError `config_invalid` */
+export function isFileTrusted(
+  places: Pick<AgentPlaces, "trustFile" | "home" | "env">,
+  path: string,
+): boolean {
+  const { trustFile, home } = places;
+  const real = realPath(path);
+  if (isUserFile(places, real)) return true;
+  const own = isFile(real) ? dirname(real) : real;
+  const trusted = read(trustFile).folders;
+  // A home folder has downloads of anybody below it.
+  const isRoot = (folder: string): boolean =>
+    trusted.includes(folder) && (folder === own || home === undefined || folder !== realPath(home));
+  const isOther = (folder: string): boolean =>
+    [".git/HEAD", ".holdfast"].some((name) => existsSync(join(folder, name))) || isFile(join(folder, ".git"));
+  for (let folder = own; ; folder = dirname(folder)) {
+    if (isRoot(folder)) return true;
+    if (isOther(folder) || folder === dirname(folder)) return false;
+  }
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
 /** Trusts a folder with the present content of its files. @returns the real path of the folder. @throws HoldfastError `config_invalid` */

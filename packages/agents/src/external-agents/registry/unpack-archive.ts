@@ -1,6 +1,7 @@
 // `unpackArchive`: the files of the archive of an agent. Pure.
 //
 //   unpack-archive-1. The archive was made by others. A path that leaves the folder, a link and a device are refused, and size and number are limited.
+//       A number that is not octal is refused, because a negative size would lead back to where the reading began.
 //   unpack-archive-2. Supported are `.tar.gz`, `.tgz` and a program without an archive. Every other kind is refused by its name.
 
 import { gunzipSync } from "node:zlib";
@@ -13,7 +14,7 @@ export interface ArchivedFile {
   readonly isExecutable: boolean;
 }
 
-const LIMITS = { files: 20_000, bytes: 1024 * 1024 * 1024, pathChars: 1_000 } as const;
+const LIMITS = { entries: 20_000, bytes: 1024 * 1024 * 1024, pathChars: 1_000 } as const;
 const BLOCK = 512;
 const OTHER_KINDS = /\.(zip|tar\.bz2|tbz2|tar\.xz|txz|7z|dmg|pkg|deb|rpm|msi|appimage)$/i;
 
@@ -50,10 +51,13 @@ function gunzip(bytes: Uint8Array, source: string): Uint8Array {
 function readTar(tar: Uint8Array, source: string): readonly ArchivedFile[] {
   const files: ArchivedFile[] = [];
   let longName: string | undefined;
+  let entries = 0;
   for (let at = 0; at + BLOCK <= tar.length;) {
     const header = tar.subarray(at, at + BLOCK);
     if (header.every((byte) => byte === 0)) break;
-    const size = octal(header, 124, 12);
+    if (++entries > LIMITS.entries)
+      throw damaged(source, `it has more than ${LIMITS.entries} files, folders and headers`);
+    const size = octal(header, 124, 12, source);
     const body = tar.subarray(at + BLOCK, at + BLOCK + size);
     if (body.length < size) throw damaged(source, "it ends in the middle of a file");
     at += BLOCK + Math.ceil(size / BLOCK) * BLOCK;
@@ -64,9 +68,8 @@ function readTar(tar: Uint8Array, source: string): readonly ArchivedFile[] {
     if (type === "L") longName = text(body, 0, size);
     else if (type === "x") longName = paxPath(body);
     else if (type === "0" || type === "\0") {
-      const isExecutable = (octal(header, 100, 8) & 0o111) !== 0;
+      const isExecutable = (octal(header, 100, 8, source) & 0o111) !== 0;
       files.push({ path: cleanPath(name, source), bytes: body, isExecutable });
-      if (files.length > LIMITS.files) throw damaged(source, `it has more than ${LIMITS.files} files`);
     } else if (type !== "5" && type !== "g")
       throw damaged(source, `"${name.slice(0, 200)}" is neither a file nor a folder`);
   }
@@ -89,8 +92,11 @@ function text(bytes: Uint8Array, from: number, length: number): string {
   return new TextDecoder().decode(end < 0 ? part : part.subarray(0, end));
 }
 
-function octal(bytes: Uint8Array, from: number, length: number): number {
-  return Number.parseInt(text(bytes, from, length).trim() || "0", 8);
+/** unpack-archive-1. */
+function octal(bytes: Uint8Array, from: number, length: number, source: string): number {
+  const digits = text(bytes, from, length).trim();
+  if (!/^[0-7]*$/.test(digits)) throw damaged(source, "a header of it has a number that is not octal");
+  return Number.parseInt(digits || "0", 8);
 }
 
 /** The path in the fields of an extended header: `LENGTH path=VALUE`. */

@@ -96,6 +96,22 @@ test(
   },
 );
 
+test("way-back-4: the id of a call that waits is good for no second call, and 32 calls wait at most", async () => {
+  const { send, next } = client();
+  const ask = (ids: readonly number[]) =>
+    ids.map((id) => send({ id, method: "tools/call", params: progress }));
+  ask([1, 1, 1]);
+  expect(await next()).toMatchObject({ id: 1, error: { code: -32_600 } });
+  expect(await next()).toMatchObject({ id: 1, error: { code: -32_600 } });
+  ask(Array.from({ length: 32 }, (_, n) => n + 2));
+  expect(await next()).toMatchObject({ id: 33, error: { code: -32_000 } });
+  expect(taken).toHaveLength(32);
+  expect(calls.answer(taken[0]!.callId, { text: "Reported.", isError: false })).toBe(true);
+  expect(await next()).toMatchObject({ id: 1, result: { isError: false } });
+  ask([1]); // The id is free again.
+  await expect.poll(() => taken.length).toBe(33);
+});
+
 test("a call gets the result of the session, and unknown tools and wrong arguments are refused with the reason", async () => {
   const { send, next } = client();
   send({ id: 1, method: "initialize", params: { protocolVersion: "2025-06-18" } });

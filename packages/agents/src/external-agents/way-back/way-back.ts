@@ -6,7 +6,7 @@
 //       of the program and in no argument list, and adapters replace it in all that is recorded. It is in no variable of the agent.
 //   way-back-3. After `close` nothing listens, and every connection is closed.
 //   way-back-4. A line, the calls that wait, the connections and the time without a token have limits. Nothing more is read from a client that
-//       does not read its answers.
+//       does not read its answers. A call with the id of one that still waits is refused: an id stands for one call.
 
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
@@ -118,6 +118,8 @@ function serve(socket: Socket, { token, tools, call }: Pick<WayBack, "token" | "
     const { id, method, params } = message;
     if (method === "notifications/cancelled") waiting.get(fieldsOf(params)["requestId"])?.abort();
     if (id === undefined) return;
+    if (waiting.has(id))
+      return send({ id, error: { code: -32_600, message: "a call with this id waits already" } });
     if (waiting.size >= LIMITS.calls)
       return send({ id, error: { code: -32_000, message: `more than ${LIMITS.calls} calls wait` } });
     const controller = new AbortController();

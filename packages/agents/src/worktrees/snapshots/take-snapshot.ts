@@ -16,7 +16,7 @@ import type { FileSnapshot } from "../../workspace/capabilities.ts";
 import { OWN_FOLDER } from "../../workspace/contained-directory.ts";
 import { SHALLOW } from "../../workspace/git-options.ts";
 import { identity } from "../repository.ts";
-import { fileOf, FILES_PER_CALL, storeFiles, type FoundFile } from "../rescue.ts";
+import { fileOf, FILES_PER_CALL, storeFiles, type FoundFile } from "../rescue/stored-files.ts";
 import type { GitSettings } from "../worktree-git.ts";
 import { isOwnPath, namesIn, snapshotGit, type SnapshotGit, type SnapshotPlace } from "./snapshot-place.ts";
 
