@@ -122,13 +122,17 @@ function refuseLoss(record: WorktreeRecord, facts: WorktreeFacts, operation: str
     ...(unpushed > 0 ? [`${unpushed} commits of ${record.branch} that are nowhere else`] : []),
   ];
   if (found.length === 0) return;
+  const way =
+    operation === undefined
+      ? `merge it (\`holdfast merge ${record.session}\`), push its branch`
+      : `finish or abort the ${operation} there`;
   throw new HoldfastError(
     "conflict",
     `the worktree of session ${record.session} has work that is nowhere else`,
     {
       at: record.path,
       got: found.join(", "),
-      fix: `merge it (\`holdfast merge ${record.session}\`), push its branch, or give --rescue: everything is then in a rescue commit first`,
+      fix: `${way}, or give --rescue: everything is then in a rescue commit first`,
     },
   );
 }
