@@ -7,6 +7,7 @@ import type { TraceEvent } from "@holdfast/core";
 import { deliveryOf, planOf, stepText, subAgentCallOf } from "@holdfast/proto/view";
 import type { Io } from "../frame/command.ts";
 import { jsonLine, plainLine, plainPiece } from "../frame/plain-text.ts";
+import { questionLine } from "../view/describe-session.ts";
 import { eventLine, isFailedHook, isSteerReceipt } from "../view/event-line.ts";
 import type { JournalEvent } from "../view/journal-events.ts";
 import type { ChatTerminal } from "./chat-terminal.ts";
@@ -108,5 +109,5 @@ function replyOf(content: unknown): Reply {
 /** The first argument of a call, on one line. */
 function argumentOf(input: unknown): string {
   const [first] = Object.values((input ?? {}) as Record<string, unknown>);
-  return plainLine(typeof first === "string" ? first : jsonLine(input), LINE_CHARS);
+  return questionLine(typeof first === "string" ? first : jsonLine(input), LINE_CHARS);
 }

@@ -53,6 +53,12 @@ describe("text of agents", () => {
     );
   });
 
+  test("JSON shows by their numbers the characters that nothing draws", () => {
+    const value = { command: "a\u200b\u2028\u{e0041}b" };
+    expect(jsonLine(value)).toBe('{"command":"a\\u200b\\u2028\\udb40\\udc41b"}');
+    expect(JSON.parse(jsonLine(value))).toEqual(value);
+  });
+
   test("a long text is cut between characters, and marked", () => {
     expect(plainLine("abcdefgh", 6)).toBe("abc...");
     expect(plainLine("ab😀😀😀", 6, "…")).toBe("ab😀…");

@@ -45,7 +45,7 @@ export function cutTo(line: string, charsMax: number, cutMark: string): string {
   return (/[\uD800-\uDBFF]$/.test(head) ? head.slice(0, -1) : head) + cutMark;
 }
 
-/** A value as JSON on one line. Characters that steer terminals are escaped, which changes no value. */
+/** A value as JSON on one line. Characters that steer terminals or that nothing draws are escaped, which changes no value. */
 export function jsonLine(value: unknown): string {
   return escapeSteering(JSON.stringify(value) ?? "null");
 }
@@ -56,9 +56,18 @@ export function jsonText(value: unknown): string {
 }
 
 function escapeSteering(json: string): string {
-  return json.replace(STEERING, (mark) =>
-    mark === "\n" ? mark : `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  return json
+    .replace(STEERING, escapeUnit)
+    .replace(UNDRAWN, (mark) =>
+      Array.from({ length: mark.length }, (_, at) => escapeUnit(mark[at]!)).join(""),
+    );
+}
+
+/** Joiners between letters and in emojis stay. */
+const UNDRAWN = /(?![\u200c\u200d])[\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+function escapeUnit(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 /** A time span in the two units that matter. */

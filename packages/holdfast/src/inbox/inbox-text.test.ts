@@ -11,7 +11,7 @@ test("a person sees each character of the command that runs, in all forms of a q
   const [prompt = "", ...others] = askedLines({ prompt: `Allow shell: ${COMMAND}?`, details });
   expect(prompt).toBe(`Allow shell: ${SHOWN}?`);
   expect(others.join("\n")).toMatch(
-    /"touch \\"a {2}b\\" \\u001b\[2K\\u009b31m\\u202e\\u\{200b\}\\u\{2028\}\\u\{e0041\}\\u\{a0\}x"/,
+    /"touch \\"a {2}b\\" \\u001b\[2K\\u009b31m\\u202e\\u200b\\u2028\\udb40\\udc41\\u\{a0\}x"/,
   );
   expect(questionLine(` ${COMMAND}\nrm x `, 200)).toBe(`${SHOWN}\\u{a}rm x`);
 });

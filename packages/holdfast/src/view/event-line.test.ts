@@ -24,6 +24,13 @@ test("an entry of a sub-agent names the call that started it, and other entries 
   expect(lineOf("thinking", "Hm.")).toBe("thinking: Hm.");
 });
 
+test("the call of a reply shows the characters that nothing draws", () => {
+  const toolCalls = [{ name: "shell", input: { command: "touch a\u200b\u202e" } }];
+  expect(lineOf("assistant", { text: "", toolCalls })).toBe(
+    'assistant: shell {"command":"touch a\\u200b\\u202e"}',
+  );
+});
+
 test("a plan is a line with its steps and their statuses", () => {
   const steps = [
     { text: "read", status: "completed" },

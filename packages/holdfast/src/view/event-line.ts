@@ -6,7 +6,7 @@ import type { Look } from "../frame/command.ts";
 import { amountText } from "./budget-text.ts";
 import { errorLine, moment, questionLines, signalText, statusText } from "./describe-session.ts";
 import type { JournalEvent } from "./journal-events.ts";
-import { duration, plainLine } from "../frame/plain-text.ts";
+import { duration, jsonLine, plainLine } from "../frame/plain-text.ts";
 
 /** The end of a turn of an external agent, in the output of its task. */
 interface StoppedEnd {
@@ -234,7 +234,7 @@ function flatten(content: unknown): string {
     if ("text" in content && typeof content.text === "string") return content.text;
     if ("content" in content) return flatten(content.content);
   }
-  return JSON.stringify(content) ?? "";
+  return content === undefined ? "" : jsonLine(content);
 }
 
 /** The first message after a boundary, at which a conversation was summarised. */
@@ -265,7 +265,7 @@ function flattenReply({
   readonly toolCalls?: unknown;
 }): string {
   const calls = (toolCalls as readonly { readonly name?: unknown; readonly input?: unknown }[]).map(
-    ({ name, input }) => `${String(name)} ${JSON.stringify(input)}`,
+    ({ name, input }) => `${String(name)} ${jsonLine(input)}`,
   );
   return [text, ...calls].filter((part) => typeof part === "string" && part !== "").join("  ");
 }
