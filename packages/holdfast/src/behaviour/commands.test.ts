@@ -318,7 +318,7 @@ describe("commands", () => {
         "a",
         "",
       ]);
-      expect(stdout).toContain("an answer to question 0: First? With a second line.");
+      expect(stdout).toContain("an answer to question 0: First?\\nWith a second line.");
       expect(await project.json("list", "--status", "input_required")).toMatchObject([{ sessionId: "d" }]);
       expect((await project.run("list", "--limit", "2")).stderr).toContain("there are more");
     });

@@ -106,7 +106,7 @@ test("a person signs in, sees what waits, answers it by keyboard, and nothing ho
   await page.getByRole("article").waitFor();
   await expect.poll(() => page.title(), { timeout: 15_000 }).toBe("(1) Holdfast");
   const action = (await page.getByTestId("action").textContent())!;
-  expect(action).toMatch(/^git push origin main && echo x{3000} && rm -rf .\/build # ⟨202E⟩exe.txt$/);
+  expect(action).toMatch(/^git push origin main && echo x{3000} && rm -rf .\/build # \\u\{202e\}exe.txt$/);
   expect(await violations()).toEqual([]);
 
   await page.keyboard.press("Enter");

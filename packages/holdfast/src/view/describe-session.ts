@@ -68,9 +68,9 @@ export function beforeResume(session: Pick<Session, "status" | "pauseReason">): 
   return isAuthorsFault(session) ? "correct the code, then" : "continue with";
 }
 
-/** A question to a person, or its rule, on one line and cut. It shows each character that `plainLine` would drop. */
+/** A question to a person, or its rule, on one line and cut, with `\n` for a line break. It shows each character that `plainLine` would drop. */
 export function questionLine(text: string, charsMax: number): string {
-  return cutTo(visibleText(text.trim()).replaceAll("\n", "\\u{a}"), charsMax, "...");
+  return cutTo(visibleText(text.trim()).replaceAll("\n", "\\n"), charsMax, "...");
 }
 
 /** A question in full: a person must see all of what is asked. Lines of text, the first without indentation. */
