@@ -39,14 +39,14 @@ const CANARIES = [
 
 /** The promises whose mutant it must find in fleets, and within how many seeds. Every fifth seed is a fleet. */
 const FLEET_CANARIES = [
-  ["O1, ST2: an older token is fenced", 200],
+  ["O1, ST2: an older token is fenced", 1_000],
   ["O7: leases are renewed", 50],
   ["O4: what cannot be renewed is let go of", 800],
   ["O4: what may have passed on is not renewed", 200],
   ["H3: a poll that is asked again gets the same answer", 400],
   ["O1: a claim that was used elsewhere is not given back", 2_500],
   ["S2: losing every notice loses no session", 50],
-  ["S3: a runner goes by its coordinator's time", 700],
+  ["S3: a runner goes by its coordinator's time", 1_500],
   ["D3: leases are carried over when the clock was set forward", 1_400],
   ["D3: a clock that was set back is not followed", 100],
 ] as const;
