@@ -1,7 +1,7 @@
 // Guards of the local stack and of processes that hold secrets, each taken out: a part of the list in `mutants.ts`.
 
 const SECRETS = "packages/holdfast/src/behaviour/secrets.test.ts";
-const STACK = "packages/holdfast/src/behaviour/local-stack.test.ts";
+const STACK_OPTIONS = "packages/holdfast/src/behaviour/local-stack-options.test.ts";
 const STACK_LOG = "packages/holdfast/src/stack-log/stack-log.test.ts";
 
 const TRIALS = "packages/runtime/src/claims/trials.test.ts";
@@ -43,7 +43,7 @@ export const LOCAL_MUTANTS = [
     marker: "memory-in-core-files",
     part: '"0"',
     becomes: '"33"',
-    tests: [STACK],
+    tests: [STACK_OPTIONS],
     test: "a runner that dies with a secret shows it neither in the log nor in a core file",
   },
   {
