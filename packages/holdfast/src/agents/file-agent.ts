@@ -148,15 +148,15 @@ function withInactive<Found extends Skill | Script>(found: Found): Found {
   return found.status === "inactive" ? { ...found, status: "loaded" } : found;
 }
 
+const UNTRUSTED = "you have not trusted this project; read it, and then run `holdfast agents trust`";
+
 function unusedHooks({ path, status }: HookFile): readonly { path: string; reason: string }[] {
   switch (status) {
     case "loaded":
     case "refused":
       return [];
     case "untrusted":
-      return [
-        { path, reason: "you have not trusted this project; read it, and then run `holdfast agents trust`" },
-      ];
+      return [{ path, reason: UNTRUSTED }];
     case "unapproved":
       return [
         {
@@ -178,9 +178,7 @@ function unusedSkill({ path, name, status }: Skill): readonly { path: string; re
     case "refused":
       return [{ path, reason: `run \`holdfast skill show ${name}\` to see why it is refused` }];
     case "untrusted":
-      return [
-        { path, reason: "you have not trusted this project; read it, and then run `holdfast agents trust`" },
-      ];
+      return [{ path, reason: UNTRUSTED }];
     case "unapproved":
       return [
         {

@@ -3,10 +3,10 @@
 //   ask-permission-1. A rule that an answer makes names one tool, and the exact main argument of the call or the pattern that the person
 //       gave. The question shows the exact rule before anybody answers.
 //       A pattern that cannot be used becomes no rule, and the session's progress says so.
-//   ask-permission-4. A question that a hook wants is asked for each call, whatever the rules allow, and its answer counts once. A `deny` still refuses.
-//   ask-permission-3. A person may give the call another input where its agent takes one. The call never runs with its own input then.
 //   ask-permission-2. A rule for the project is stored by a task, outside of the project, on the machine where the session runs. If that
 //       fails, the rule counts for the session, and its progress says so.
+//   ask-permission-3. A person may give the call another input where its agent takes one. The call never runs with its own input then.
+//   ask-permission-4. A question that a hook wants is asked for each call, whatever the rules allow, and its answer counts once. A `deny` still refuses.
 
 import { toError, type Remember } from "@holdfast/core";
 import type { AgentContext } from "@holdfast/runtime";

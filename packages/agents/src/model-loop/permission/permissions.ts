@@ -7,6 +7,8 @@
 //       wins over an `allow`, whatever their order. The pattern `*` matches every call.
 //   permissions-4. Without a subject no pattern can be compared. A `deny` or an `ask` with a pattern then asks a person, and an `allow` with a
 //       pattern permits nothing.
+//   permissions-5. The rules of the agent decide first. The rules that people gave by answers decide what these would ask for, and can only
+//       forbid what these allow.
 //   permissions-6. A pattern without a sign of globs matches exactly itself. The exact pattern of a call (`exactPattern`) matches this call alone.
 //       White space inside of quotes is a part of a command.
 //   permissions-7. A pattern that cannot be used (`patternProblem`) permits nothing. In a `deny` or an `ask` it counts as matching.
@@ -14,8 +16,6 @@
 //       out of the folder matches no `allow` with a relative pattern.
 //   permissions-9. The results of a tool for whole folders leave out what a rule of the tool forbids or asks for (`hiddenPaths`), with all below. Tools
 //       that show contents also hide what `read_file` may not read.
-//   permissions-5. The rules of the agent decide first. The rules that people gave by answers decide what these would ask for, and can only
-//       forbid what these allow.
 //
 // A rule for commands is a help and no boundary: `sh -c` and scripts can hide a command from it. A sandbox is the boundary.
 

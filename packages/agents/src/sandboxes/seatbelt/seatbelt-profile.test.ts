@@ -5,21 +5,21 @@ import { expect, test } from "vitest";
 import { seatbeltProfile } from "./seatbelt-profile.ts";
 
 const { text, parameters } = seatbeltProfile({
-  root: "/Users/ada/work/app",
+  root: "/Users/ada/app",
   scratch: "/private/var/folders/x/holdfast-scratch-1",
   programs: ["/Users/ada/.node/bin"],
 });
 
 test.each([
-  ["reads a file of the folder", "file-read-data", "/Users/ada/work/app/src/a.ts", "allow"],
-  ["writes a file of the folder", "file-write-create", "/Users/ada/work/app/src/a.ts", "allow"],
-  ["reads the repository", "file-read-data", "/Users/ada/work/app/.git/config", "allow"],
-  ["changes the repository", "file-write-data", "/Users/ada/work/app/.git/config", "deny"],
-  ["makes a repository", "file-write-create", "/Users/ada/work/app/.git", "deny"],
-  ["reads Holdfast's folder", "file-read-data", "/Users/ada/work/app/.holdfast/config.json", "deny"],
-  ["writes Holdfast's folder", "file-write-create", "/Users/ada/work/app/.holdfast/new", "deny"],
+  ["reads a file of the folder", "file-read-data", "/Users/ada/app/src/a.ts", "allow"],
+  ["writes a file of the folder", "file-write-create", "/Users/ada/app/src/a.ts", "allow"],
+  ["reads the repository", "file-read-data", "/Users/ada/app/.git/config", "allow"],
+  ["changes the repository", "file-write-data", "/Users/ada/app/.git/config", "deny"],
+  ["makes a repository", "file-write-create", "/Users/ada/app/.git", "deny"],
+  ["reads Holdfast's folder", "file-read-data", "/Users/ada/app/.holdfast/config.json", "deny"],
+  ["writes Holdfast's folder", "file-write-create", "/Users/ada/app/.holdfast/new", "deny"],
   ["reads a key", "file-read-data", "/Users/ada/.ssh/id_ed25519", "deny"],
-  ["reads a folder with a longer name", "file-read-data", "/Users/ada/work/app2/a.ts", "deny"],
+  ["reads a folder with a longer name", "file-read-data", "/Users/ada/app2/a.ts", "deny"],
   ["reads the keychain", "file-read-data", "/Users/ada/Library/Keychains/login.keychain-db", "deny"],
   ["reads the keychain of the system", "file-read-data", "/Library/Keychains/System.keychain", "deny"],
   ["reads the keys of the machine", "file-read-data", "/private/etc/ssh/ssh_host_rsa_key", "deny"],
