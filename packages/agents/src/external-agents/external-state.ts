@@ -16,6 +16,10 @@ export interface ExternalState {
   /** The prompt of the next turn: the request, or the request to continue. */
   readonly prompt: string;
   readonly mode: "start" | "resume";
+  /** The last turn ended in order, so that the next one is no resume after a crash. Absent in states of earlier versions, and before a turn. */
+  readonly isInOrder?: boolean;
+  /** Requests for after the answer that no turn has begun, in order. Absent without one. */
+  readonly queued?: readonly string[];
   /** The request is answered, and the conversation waits for the next one. */
   readonly isWaiting: boolean;
   readonly isConversation: boolean;

@@ -127,10 +127,11 @@ async function findProgram(name: string, io: Pick<Io, "cwd" | "env">): Promise<E
   try {
     const protocol = protocolOf(name, io);
     const { version } = await protocol.find();
-    const { resume, steer, usage } = protocol.capabilities();
+    const { resume, steer, followUp, usage } = protocol.capabilities();
     const abilities = [
       resume === "none" ? "sessions end with their process" : "resumes sessions",
       MESSAGES[steer],
+      ...(followUp === "queue" ? ["keeps messages for after its answer"] : []),
       usage === "none" ? "reports no usage" : `reports usage per ${usage}`,
     ];
     return { name, status: "ready", found: `${name} ${version} (${abilities.join(", ")})` };
