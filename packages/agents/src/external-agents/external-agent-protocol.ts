@@ -85,6 +85,8 @@ export interface IntendedProfile extends ChosenProgram {
   readonly mcpFile: string | null;
   /** The agents that its session may start. Absent for none. */
   readonly agents?: readonly string[];
+  /** Whether its session may delete the ended ones that it has started. Absent means no. */
+  readonly deletesSessions?: boolean;
 }
 
 /** Puts the command line of a program into the sandbox of its session. @param read more that the program reads, as absolute paths. */

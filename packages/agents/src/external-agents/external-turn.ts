@@ -27,6 +27,7 @@ import { requestText } from "../model-loop/request-text.ts";
 import { readInput } from "./intent/turn-input.ts";
 import { endCancelled } from "./stopping/cancelled-session.ts";
 import { lateText, WayBackCalls } from "./way-back/way-back-calls.ts";
+import type { DeleteSession } from "./way-back/started-sessions.ts";
 import { isQuestion } from "./way-back/way-back-tools.ts";
 import { afterCutOff, type RestoreReceipt } from "./receipt/restore-receipt.ts";
 import type { OwnRights } from "./intent/own-intent.ts";
@@ -37,6 +38,8 @@ export interface ExternalParts extends QuestionParts, PreparedParts {
   readonly task: ReturnType<typeof turnTask>;
   /** The agents that a session may start. */
   readonly startable: (intent: ExternalIntent) => readonly Agent[];
+  readonly deleteSession: DeleteSession | undefined;
+  readonly deletesSessions: (intent: ExternalIntent) => boolean;
 }
 
 /** Turns in a row that may be cut off. */
@@ -132,7 +135,10 @@ export class ExternalAgentTurn {
     const limits = { tokensLeft: tokens ?? null, costMicroUsdLeft: costMicroUsd ?? null };
     const questions = new PermissionQuestions(ctx, this.#parts, { ...this.#state, folder: intent.folder });
     const agents = this.#parts.startable(intent);
-    const calls = new WayBackCalls(ctx, { live: this.#parts.live, agents }, this.#state.doneCalls ?? []);
+    const { live, deleteSession: remove, deletesSessions } = this.#parts;
+    const deleteSession = deletesSessions(intent) ? remove : undefined;
+    const { doneCalls: done = [], started = [] } = this.#state;
+    const calls = new WayBackCalls(ctx, { live, agents, deleteSession }, { done, started });
     const entries = new EventEntries(ctx, {
       permission: (event) => questions.take(event),
       call: (event) => calls.take(event),
@@ -142,7 +148,7 @@ export class ExternalAgentTurn {
       },
     });
     this.#entries = entries;
-    const messages = new Messages(ctx, this.#parts.live, { restarts, kept: queued });
+    const messages = new Messages(ctx, live, { restarts, kept: queued });
     const work: Work = { intent, entries, messages, questions, calls };
     const ended = ctx
       .scheduleTask(this.#parts.task, {
@@ -369,6 +375,7 @@ export class ExternalAgentTurn {
       rules: questions.rules,
       grants: questions.grants,
       doneCalls: calls.done,
+      started: calls.started,
       hasActed: hasActed || entries.hasActed,
       model: entries.model ?? model,
       boundId: entries.boundId ?? boundId,

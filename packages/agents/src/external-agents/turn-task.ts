@@ -166,6 +166,7 @@ interface TurnPlace extends ReceiptPlace, OwnPlace {
   readonly live: LiveTurns;
   /** Whether the agent may start others in this session. */
   readonly startsAgents: (intent: ExternalIntent) => boolean;
+  readonly deletesSessions: (intent: ExternalIntent) => boolean;
   /** How long a program may write nothing before that is reported. A minute by default. */
   readonly silenceMs?: number | undefined;
 }
@@ -190,7 +191,7 @@ export function tagOf({ agentSessionId }: ExternalIntent): string {
 
 async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContext): Promise<TurnOutput> {
   const { sessionId, signal } = task;
-  const { protocol, live, startsAgents, silenceMs = SILENCE_MS } = place;
+  const { protocol, live, startsAgents, deletesSessions, silenceMs = SILENCE_MS } = place;
   // turn-task-3.
   await live.get(sessionId)?.agent.abort();
   const { boundId, mode } = request;
@@ -214,7 +215,7 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
   const calls = new PendingCalls();
   const wayBack = await openWayBack(
     (call, gone) => calls.carryOut(call, gone),
-    wayBackTools(startsAgents(intent)),
+    wayBackTools({ startsAgents: startsAgents(intent), deletesSessions: deletesSessions(intent) }),
   );
   const lines = openRawLines(place.mirrors, request);
   const listening = lines === undefined ? {} : { onLine: (line: string) => lines.add(line) };
