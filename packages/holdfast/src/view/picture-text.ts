@@ -1,7 +1,7 @@
 // The text that `show` prints for people.
 
 import { decodeJson, isEnded, isLost, isReservedName } from "@holdfast/core";
-import { nodeFacts, withoutReplacedPlans } from "@holdfast/proto/view";
+import { givenAnswerText, nodeFacts, withoutReplacedPlans } from "@holdfast/proto/view";
 import type { Look } from "../frame/command.ts";
 import {
   beforeResume,
@@ -68,7 +68,7 @@ export function pictureText(picture: Picture, look: Look, now: number): string {
 function answerLines(answers: readonly AnswerPicture[], look: Look): string[] {
   return answers.map(({ id, prompt, answer, by }) => {
     const person = by === undefined ? "" : ` by ${plainLine(by, LINE_CHARS)}`;
-    return `${id}${person}: ${cut(`${prompt} ${JSON.stringify(answer) ?? ""}`, look)}`;
+    return `${id}${person}: ${cut(`${prompt} ${givenAnswerText(answer)}`, look)}`;
   });
 }
 
