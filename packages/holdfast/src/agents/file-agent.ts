@@ -264,7 +264,7 @@ function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | un
 class AgentTree {
   /** `undefined` where skills are not checked. */
   readonly skills: readonly Skill[] | undefined;
-  readonly #places: AgentPlaces;
+  readonly places: AgentPlaces;
   /** Demands that are for runners, where this process is none. */
   readonly demandNotes: string[] = [];
   /** The sandboxes of the agents that were made. */
@@ -284,7 +284,7 @@ class AgentTree {
       loadTasks,
     }: Pick<LoadOptions, "resumesAtReset" | "loadTasks"> & { readonly variables: SessionVariables },
   ) {
-    this.#places = places;
+    this.places = places;
     this.skills = skills;
     this.variables = variables;
     this.#resumesAtReset = resumesAtReset;
@@ -298,14 +298,14 @@ class AgentTree {
 
   /** A session that has begun keeps the hooks of its start. @throws HoldfastError for hooks that cannot be run. */
   withHooks(record: AgentRecord): AgentRecord {
-    return this.skills === undefined ? record : withHooks(record, this.#places);
+    return this.skills === undefined ? record : withHooks(record, this.places);
   }
 
   /** A session that has begun keeps the scripts of its start. @throws HoldfastError for one that cannot be used. */
   checkScripts(record: AgentRecord): void {
     if (this.skills === undefined) return;
-    const scripts = scriptsOf(record, () => findScripts(this.#places).map(withInactive));
-    this.demandNotes.push(...checkDemands(record, scripts, this.#places.labels));
+    const scripts = scriptsOf(record, this.places, () => findScripts(this.places).map(withInactive));
+    this.demandNotes.push(...checkDemands(record, scripts, this.places.labels));
   }
 
   /** A session that has begun keeps the version of its start. @throws HoldfastError for a script that cannot be used. */
@@ -315,18 +315,20 @@ class AgentTree {
     version: string | undefined,
   ): Agent {
     const [script] =
-      this.skills === undefined ? [] : scriptsOf(record, () => findScripts(this.#places).map(withInactive));
+      this.skills === undefined
+        ? []
+        : scriptsOf(record, this.places, () => findScripts(this.places).map(withInactive));
     const secrets = [...new Set([...record.secrets, ...this.variables.secretsOf(record)])];
     return proceduralAgent(
       { ...record, secrets },
-      { ...parts, places: this.#places, script, ...(version === undefined ? {} : { version }) },
+      { ...parts, places: this.places, script, ...(version === undefined ? {} : { version }) },
     );
   }
 
   /** The tasks of the project that are tools of an agent. @throws HoldfastError for a file that may not be loaded. */
   async taskToolsOf({ tasks, source }: Pick<AgentRecord, "tasks" | "source">): Promise<readonly Tool[]> {
     if (tasks.length === 0) return [];
-    const { project, trustFile, trustsProject } = this.#places;
+    const { project, trustFile, trustsProject } = this.places;
     const at = source.path;
     // file-agent-3.
     if (trustsProject !== true && !isTrusted(trustFile, project))
@@ -359,9 +361,9 @@ class AgentTree {
     if (agents.length === 0) return [];
     // A session that has begun keeps the agents of its start.
     if (this.skills !== undefined)
-      for (const name of agents) if (this.#isExternalName(name)) refuseDoubledName(name, this.#places);
+      for (const name of agents) if (this.#isExternalName(name)) refuseDoubledName(name, this.places);
     this.#records ??= new Map(
-      listAgents(this.#places).flatMap(({ name, status, record }) =>
+      listAgents(this.places).flatMap(({ name, status, record }) =>
         status === "loaded" && record !== null ? [[name, record] as const] : [],
       ),
     );
@@ -383,7 +385,7 @@ class AgentTree {
 
   /** The external agents among these names. In a session that has begun, an agent file of the same name counts more. */
   externalsOf(agents: readonly string[], root: string): readonly Agent[] {
-    const { env, servesOthers = false } = this.#places;
+    const { env, servesOthers = false } = this.places;
     return [...new Set(agents)]
       .filter((name) => this.#isExternal(name))
       .map((name) => externalAgentOf(name, { cwd: root, env, servesOthers }));
@@ -394,7 +396,7 @@ class AgentTree {
   }
 
   #isExternalName(name: string): boolean {
-    const { project, env } = this.#places;
+    const { project, env } = this.places;
     this.#externals ??= externalNames({ cwd: project, env });
     return this.#externals.includes(name);
   }
@@ -407,7 +409,7 @@ async function makeAgent(
   above: readonly string[],
   version?: string,
 ): Promise<Agent> {
-  if (tree.skills !== undefined) skillsOf(record, tree.skills);
+  if (tree.skills !== undefined) skillsOf(record, tree.skills, tree.places);
   tree.checkScripts(record);
   const { sandbox } = record;
   if (sandbox !== null) tree.sandboxes.add(sandbox);

@@ -253,8 +253,8 @@ describe("agent files that are wrong", () => {
     ["tool-object", agentFile("tool-object", "tools: { Bash: true }\n"), "tools refused"],
     [
       "tagged",
-      agentFile("tagged", "skills: [house-style@stable]\n"),
-      "skills refused house-style@stable names a version",
+      agentFile("tagged", "skills: [house-style@]\n"),
+      'skills refused "house-style@" names no version',
     ],
     ["no-prompt", "---\nname: no-prompt\ndescription: d\n---\n", "prompt refused"],
     ["cycle-a", agentFile("cycle-a", "holdfast: { agents: [cycle-b] }\n"), "cycle-a → cycle-b → cycle-a"],
