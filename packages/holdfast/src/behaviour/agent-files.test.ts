@@ -69,6 +69,9 @@ describe("agent files of a project", () => {
 
     const check = await inWork("agents check");
     expect(check.code).toBe(3);
+    expect(check.stdout).toMatch(
+      /reviewer \(claude\), untrusted\n {2}no session uses it: .*\(`holdfast agents trust`\)\n/,
+    );
     expect(check.stdout).toContain("tools: mapped to read_file, shell(git diff:*) (line 4)");
     expect(check.stdout).toContain(
       "color: ignored because it only says how another tool shows the agent (line 5)",
