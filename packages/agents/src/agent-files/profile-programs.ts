@@ -62,7 +62,7 @@ export const PROGRAM_FIELDS = {
 export type ProfileProgram = z.output<z.ZodObject<typeof PROGRAM_FIELDS>>;
 
 /** profile-programs-1. The fields that stand beside them. */
-const BESIDE = ["description", "agents", ...Object.keys(PROGRAM_FIELDS)];
+const BESIDE = ["description", "agents", "deletesSessions", ...Object.keys(PROGRAM_FIELDS)];
 /** The programs that get the tools by which an agent starts others. */
 const STARTING = ["custom", "harness"];
 
@@ -80,7 +80,8 @@ export function whyNotBeside(field: string, fields: Readonly<Record<string, unkn
   }
   if (!BESIDE.includes(field)) return "not in a profile that is an agent of its own";
   const [first = ""] = programsOf(fields);
-  if (field === "agents") return STARTING.includes(first) ? undefined : `not beside ${first}`;
+  if (field === "agents" || field === "deletesSessions")
+    return STARTING.includes(first) ? undefined : `not beside ${first}`;
   return field === "description" || field === first ? undefined : `not beside ${first}`;
 }
 

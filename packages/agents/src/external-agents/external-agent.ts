@@ -27,6 +27,7 @@ import { summaryTask } from "./receipt/lost-session.ts";
 import { takeProfile } from "./intent/session-profile.ts";
 import type { AgentProfile, AgentRecord } from "../agent-files/agent-record.ts";
 import { turnTask, type LiveTurns } from "./turn-task.ts";
+import type { DeleteSession } from "./way-back/started-sessions.ts";
 
 export interface ExternalAgentOptions {
   /** Where sessions that start here work. */
@@ -42,6 +43,11 @@ export interface ExternalAgentOptions {
   readonly agents?: readonly Agent[];
   /** Whether a session may start only those of `agents` that its profile names. */
   readonly startsByProfile?: boolean;
+  /**
+   * Lets a session delete the ended sessions that it has started, by a tool of the session. With `startsByProfile` only those whose
+   * profile says so. Without it none does.
+   */
+  readonly deleteSession?: DeleteSession;
   /** Finds a profile by its name. Without it no session may ask for one. */
   readonly profile?: (name: string) => AgentProfile;
   /** The folder for copies of the program's own session files. Without it there are no copies. */
@@ -66,6 +72,7 @@ export function externalAgent(
     place,
     agents = [],
     startsByProfile = false,
+    deleteSession,
     mirrors,
     profile,
     silenceMs,
@@ -96,7 +103,17 @@ export function externalAgent(
   const startable = ({ profile: taken }: ExternalIntent): readonly Agent[] =>
     startsByProfile ? agents.filter(({ name }) => taken?.agents?.includes(name) === true) : agents;
   const startsAgents = (intent: ExternalIntent): boolean => startable(intent).length > 0;
-  const task = turnTask({ protocol, live, startsAgents, mirrors, permissionModes, silenceMs });
+  const deletesSessions = ({ profile: taken }: ExternalIntent): boolean =>
+    deleteSession !== undefined && (!startsByProfile || taken?.deletesSessions === true);
+  const task = turnTask({
+    protocol,
+    live,
+    startsAgents,
+    deletesSessions,
+    mirrors,
+    permissionModes,
+    silenceMs,
+  });
   const parts: ExternalParts = {
     protocol,
     task,
@@ -106,6 +123,8 @@ export function externalAgent(
     projectRules,
     place,
     startable,
+    deleteSession,
+    deletesSessions,
     takeProfile:
       profile &&
       ((name) => {

@@ -180,6 +180,7 @@ export class ModelLoop {
       name: record.name,
       version,
       description: record.description,
+      tags: record.tags,
       input,
       tasks: [
         this.#model,

@@ -18,6 +18,7 @@ export const CODEX: LineAgentFacts = {
   },
   capabilities: {
     steer: "inject",
+    followUp: "queue",
     resume: "id",
     usage: "message",
     model: true,
