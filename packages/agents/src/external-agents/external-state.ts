@@ -15,6 +15,11 @@ export interface ExternalState {
   readonly request: string;
   /** The prompt of the next turn: the request, or the request to continue. */
   readonly prompt: string;
+  /**
+   * The parts of prompts to continue that the program may not have read, because no result of a call has followed. A program that is killed may
+   * not have stored its prompt. Absent in states of earlier versions.
+   */
+  readonly unread?: readonly string[];
   readonly mode: "start" | "resume";
   /** The request is answered, and the conversation waits for the next one. */
   readonly isWaiting: boolean;

@@ -15,7 +15,7 @@ import type { AgentLimit } from "./limits/agent-limit.ts";
 import { limitTask } from "./limits/limit-task.ts";
 import { askAboutLosses, askToStartAfresh } from "./receipt/lost-session.ts";
 import { PermissionQuestions, type QuestionParts } from "./questions/permission-questions.ts";
-import { answerText, cutOffText, stopText } from "./turn-texts.ts";
+import { answerText, continuePrompt, stopText, unreadText } from "./turn-texts.ts";
 import { INTERRUPT, Messages, News, nextRequest, readInput, STEER } from "./turn-messages.ts";
 import { endCancelled } from "./stopping/cancelled-session.ts";
 import { lateText, WayBackCalls } from "./way-back/way-back-calls.ts";
@@ -150,7 +150,9 @@ export class ExternalAgentTurn {
     const text = await nextRequest(this.#ctx);
     while (this.#ctx.hasSignal(INTERRUPT)) this.#ctx.takeSignal(INTERRUPT); // They were for the turn before.
     this.#ctx.appendEntry({ role: "user", content: text });
-    return { state: { ...this.#state, isWaiting: false, request: text, prompt: text, doneCalls: [] } };
+    return {
+      state: { ...this.#state, isWaiting: false, request: text, prompt: text, unread: [], doneCalls: [] },
+    };
   }
 
   /** One run of the program, with everything that it reports. */
@@ -272,6 +274,7 @@ export class ExternalAgentTurn {
       cutOffs: 0,
       limitsInARow: 0,
       grants: [],
+      unread: [],
       doneCalls: [],
       hasActed: true,
       answer: text,
@@ -307,16 +310,17 @@ export class ExternalAgentTurn {
     const made = await work.calls.late((tool) => entries.resultsOf(tool));
     const asked = new Set(late.map(({ request }) => request.toolCallId));
     const cutOff = entries.openCalls.filter(({ id }) => !asked.has(id));
-    const prompt = [
-      `${why} ${cutOffText(cutOff)}`,
+    const noted = this.#noted(work);
+    const news = [
       ...late.map(answerText),
       ...made.map(lateText),
       ...(await messages.undelivered()).map((text) => `The user has sent this message in between: ${text}`),
-      `Verify what has already been done before you repeat anything, and then continue. The request was:\n\n${this.#state.request}`,
-    ].join("\n");
+    ];
+    const unread = unreadText(cutOff, news, noted.unread ?? []);
+    const prompt = continuePrompt(why, unread, this.#state.request);
     entries.closeCalls();
     this.#ctx.appendEntry({ role: "user", content: prompt });
-    return { ...this.#noted(work), mode: "resume", prompt, cutOffs };
+    return { ...noted, mode: "resume", prompt, unread, cutOffs };
   }
 
   /** external-agent-3. */
@@ -329,13 +333,18 @@ export class ExternalAgentTurn {
         role: "user",
         content: `(${name} had not stored its session. Nothing was done, and the request is sent again.)`,
       });
-      return { state: { ...fresh, prompt: request } };
+      return { state: { ...fresh, prompt: this.#state.prompt } };
     }
     const lostId = this.#state.boundId ?? intent.agentSessionId;
     const prompt = await askToStartAfresh(this.#ctx, { name, lostId, request });
     this.#ctx.appendEntry({ role: "user", content: prompt });
     return {
-      state: { ...fresh, prompt, intent: { ...intent, agentSessionId: this.#ctx.randomUuid() } },
+      state: {
+        ...fresh,
+        prompt,
+        unread: [prompt],
+        intent: { ...intent, agentSessionId: this.#ctx.randomUuid() },
+      },
     };
   }
 
@@ -360,10 +369,11 @@ export class ExternalAgentTurn {
     const asked = { name, lostId, request, prompt, losses, isRestorable };
     const chosen = await askAboutLosses(this.#ctx, asked);
     this.#ctx.appendEntry({ role: "user", content: chosen.prompt });
+    const unread = [chosen.prompt];
     // The receipt counts again for what is lost besides the file.
     if (chosen.mode === "restore")
-      return { state: { ...this.#state, intent, prompt: chosen.prompt, restores: true } };
-    const state: ExternalState = { ...this.#state, intent, prompt: chosen.prompt, receipt: null };
+      return { state: { ...this.#state, intent, prompt: chosen.prompt, unread, restores: true } };
+    const state: ExternalState = { ...this.#state, intent, prompt: chosen.prompt, unread, receipt: null };
     if (chosen.mode === "resume") return { state };
     const fresh = { ...intent, agentSessionId: this.#ctx.randomUuid() };
     return { state: { ...state, mode: "start", boundId: null, intent: fresh } };
@@ -385,6 +395,7 @@ export class ExternalAgentTurn {
       boundId: entries.boundId ?? boundId,
       receipt: receipt ?? afterCutOff(this.#state.receipt ?? null),
       restores: false,
+      unread: entries.hasProgressed ? [] : (this.#state.unread ?? []),
       // external-agent-4. A turn without a report has cost something nevertheless.
       usage: (entries.usage.length === 0 && !isUnbilled ? [UNKNOWN_USAGE] : entries.usage).reduce(
         (sum, one) => ({

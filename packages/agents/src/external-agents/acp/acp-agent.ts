@@ -207,7 +207,7 @@ class AcpTurn implements ExternalAgent {
   readonly #wire: AcpWire;
   readonly #asked: Asked;
   readonly #connection: ClientConnection;
-  readonly #updates = new AcpUpdates((event) => this.#give(event));
+  readonly #updates: AcpUpdates;
   readonly #requests = new Map<string, (answer: PermissionAnswer | undefined) => void>();
   #requestCount = 0;
   #sessionId: string | undefined;
@@ -224,6 +224,7 @@ class AcpTurn implements ExternalAgent {
     this.#process = process;
     this.#wire = wire;
     this.#asked = asked;
+    this.#updates = new AcpUpdates((event) => this.#give(event), asked.facts.titlesAreCommands);
     wire.onBroken = () => void process.stop("it broke the protocol", { graceMs: 0 });
     const { client, methods } = asked.sdk;
     this.#connection = client({ name: "holdfast" })
@@ -433,7 +434,7 @@ class AcpTurn implements ExternalAgent {
     this.#updates.flush();
     if (this.#end !== undefined) return this.#end;
     if (this.#isAborted) return { type: "aborted" };
-    return { type: "died", message: whyDied(report, redactor), hasStarted: this.#sessionId !== undefined };
+    return { type: "died", message: whyDied(report, redactor), hasStarted: this.#isPrompted };
   }
 }
 
