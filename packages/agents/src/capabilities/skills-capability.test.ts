@@ -184,11 +184,11 @@ test.each<readonly [string, Partial<AgentRecord>, RegExp]>([
   ],
 ])("an agent that names a skill %s is refused", (_name, change, message) => {
   write("home/.agents/skills/broken/SKILL.md", "---\nname: broken\n---\n");
-  expect(() => skillsOf({ ...RECORD, ...change }, findSkills(places))).toThrow(message);
+  expect(() => skillsOf({ ...RECORD, ...change }, findSkills(places), places)).toThrow(message);
 });
 
 test("more skills than the limit refuse the agent", ofCampaign, () => {
   for (let at = 0; at <= 100; at++)
     write(`home/.agents/skills/s${at}/SKILL.md`, `---\nname: s${at}\ndescription: d\n---\n`);
-  expect(() => skillsOf(ALL, findSkills(places))).toThrow(/has 102 skills, and 100 is the limit/);
+  expect(() => skillsOf(ALL, findSkills(places), places)).toThrow(/has 102 skills, and 100 is the limit/);
 });

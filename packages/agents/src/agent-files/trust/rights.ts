@@ -7,6 +7,7 @@
 //   rights-3. Each field of a record has a rule. A new field without one is an error of the types.
 
 import type { AgentRecord } from "../agent-record.ts";
+import { splitReference } from "../dialects/content-references.ts";
 import { TOOLS } from "../format/tool-names.ts";
 
 /** Tools that change nothing and reach nothing outside of the workspace. */
@@ -84,15 +85,15 @@ const RULES = {
   relaysMessages: noRight,
   skills: ({ skills }, given) =>
     (skills ?? []).length === 0 || given(SKILL_TOOL)
-      ? undefined
+      ? versionNamed(skills ?? [])
       : notGiven(`the tool ${SKILL_TOOL}, which skills need`),
   script: ({ script }, given) =>
     script === undefined || given(`script__${script}`)
       ? undefined
       : notGiven(`the tool script__${script}, which the agent itself is`),
   scripts: ({ scripts }, given) => {
-    const script = scripts.find((name) => !given(`script__${name}`));
-    return script === undefined ? undefined : notGiven(`the tool script__${script}`);
+    const script = scripts.find((name) => !given(`script__${splitReference(name).name}`));
+    return script === undefined ? versionNamed(scripts) : notGiven(`the tool script__${script}`);
   },
   tasks: never("tasks of a project", ({ tasks }) => tasks),
   when: noRight,
@@ -125,6 +126,13 @@ const RULES = {
   labels: noRight,
   source: noRight,
 } satisfies Record<keyof AgentRecord, Rule>;
+
+/** The versions of a coordinator are chosen there, and its tags are not those of this machine. */
+function versionNamed(references: readonly string[]): string | undefined {
+  const named = references.find((one) => splitReference(one).version !== undefined);
+  if (named === undefined) return undefined;
+  return `a file from a coordinator cannot name a version (${named}): sessions get the one that is current there`;
+}
 
 function notGiven(what: string): string {
   return `the policy of this runner does not give ${what}`;
