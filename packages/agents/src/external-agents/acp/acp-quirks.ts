@@ -26,6 +26,8 @@ export interface AcpAgentFacts {
   readonly takesModel?: boolean;
   /** The modes of the program by the permission modes of Holdfast. Without it a session keeps the mode that the program chooses. */
   readonly modes?: Readonly<Record<string, string>>;
+  /** Whether it names the command of a call by the title alone (acp-updates-5). */
+  readonly titlesAreCommands?: boolean;
   /** Whether the usage of a turn that it reports is that of the whole turn. */
   readonly reportsUsage: boolean;
   /** How a person signs in: what to do, beginning with a verb. */
@@ -109,6 +111,7 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
     ],
     resumes: false, // 0.61 says that it loads sessions, and fails in another process.
     takesModel: false, // 0.61 names no models to choose from.
+    titlesAreCommands: true, // 0.61 gives no input of any call.
     modes: { default: "default", acceptEdits: "autoEdit", plan: "plan" },
     profileFields: CHOSEN_FIELDS,
     signIn: "run `gemini` and choose a sign-in, or set GEMINI_API_KEY",

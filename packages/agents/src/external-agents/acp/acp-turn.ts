@@ -54,7 +54,7 @@ export class AcpTurn implements ExternalAgent {
   readonly #wire: AcpWire;
   readonly #asked: Asked;
   readonly #connection: ClientConnection;
-  readonly #updates = new AcpUpdates((event) => this.#give(event));
+  readonly #updates: AcpUpdates;
   readonly #requests = new Map<string, (answer: PermissionAnswer | undefined) => void>();
   #sessionId: string | undefined;
   /** The updates that a loaded session repeats are none of this turn. */
@@ -71,6 +71,7 @@ export class AcpTurn implements ExternalAgent {
     this.#process = process;
     this.#wire = wire;
     this.#asked = asked;
+    this.#updates = new AcpUpdates((event) => this.#give(event), asked.facts.titlesAreCommands);
     wire.onBroken = () => void process.stop("it broke the protocol", { graceMs: 0 });
     const { client, methods } = asked.sdk;
     this.#connection = client({ name: "holdfast" })

@@ -10,7 +10,7 @@ import { makePrivateFolder, type Environment } from "@holdfast/runtime/internal"
 import { hostEnvironment } from "../../workspace/host-environment.ts";
 import { customCall } from "../custom/custom-agent.ts";
 import { CustomDialogue } from "../custom/custom-dialogue.ts";
-import type { ExternalAgentProtocol } from "../external-agent-protocol.ts";
+import type { ExternalAgentProtocol, PermissionRequest, RuledCall } from "../external-agent-protocol.ts";
 import { LineAgent } from "../lines/line-agent.ts";
 import type { StopLimits } from "../program/agent-process.ts";
 
@@ -62,11 +62,24 @@ export function harnessAgent(options: HarnessAgentOptions): ExternalAgentProtoco
       takesOurId: true,
       files: (_environment, id) => ({ sessions: { folder, ending: `${id}.json` }, mcpFiles: [] }),
       dialogue: (turn) => new CustomDialogue(turn),
-      ruledCall: customCall,
+      ruledCall: harnessCall,
     },
     environment,
     ...place,
   });
+}
+
+/** The names of our rules for the tools that the specification names for every harness. */
+const TOOLS: Readonly<Record<string, string>> = {
+  bash: "shell",
+  read: "read_file",
+  write: "write_file",
+  edit: "edit_file",
+};
+
+function harnessCall({ tool, input }: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall {
+  const { file_path: path = input["path"] } = input;
+  return customCall({ tool: TOOLS[tool] ?? tool, input: { ...input, path } }, folder);
 }
 
 /** The module is loaded in the process of a turn alone. */
