@@ -193,7 +193,7 @@ class StorageRun {
     if (before === undefined && progress.isStored && options.database !== undefined)
       throw databaseLost(options.database);
     const pending = before === undefined ? [] : await storage.reader.pendingSignals(before.sessionId);
-    if (before !== undefined) await this.#tail.skip(before);
+    const asked = before === undefined ? new Map() : await this.#tail.skip(before);
     const path = options.database === undefined ? undefined : suspectsFile(options.database);
     const watchdog = isDebugged() ? undefined : new Watchdog(path === undefined ? {} : { path });
     const prices = await this.#prices(before);
@@ -204,7 +204,7 @@ class StorageRun {
       const session = (await this.#session())!;
       progress.isStored = true;
       if (!isEnded(session.status)) {
-        view.began(session, before !== undefined, new Set(pending.map(({ name }) => name)));
+        view.began(session, before !== undefined, new Set(pending.map(({ name }) => name)), asked);
         if (before !== undefined) this.#inLine(() => this.#below.lookBelow(session));
       }
       this.#begun.resolve();
