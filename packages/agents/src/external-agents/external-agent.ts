@@ -54,12 +54,16 @@ export interface ExternalAgentOptions {
   readonly mirrors?: string;
   /** How long a program may write nothing before its session is reported as unresponsive. A minute by default. */
   readonly silenceMs?: number;
+  /** The model of sessions that ask for none, also by their profile. Without it the program's own settings choose. */
+  readonly model?: string;
+  /** The sandbox of sessions that ask for none. */
+  readonly sandbox?: string;
   /** The permission modes that a session may ask for; the first is the default. */
   readonly permissionModes: readonly [string, ...string[]];
 }
 
 const INPUT_TEXT =
-  'The input is a text. With {"text": "…", "worktree": true} it works in a git worktree of its own, and its result names the branch.';
+  'The input is a text. With {"text": "…", "workspace": "worktree"} it works in a git worktree of its own, and its result names the branch; with "workspace": "empty" in an empty folder of its own.';
 const KEEP_ALIVE_MS_MAX = 24 * 3_600_000;
 const MODEL = /^[A-Za-z0-9][\w.:/@[\]-]{0,199}$/;
 
@@ -75,6 +79,8 @@ export function externalAgent(
     deleteSession,
     mirrors,
     profile,
+    model,
+    sandbox,
     silenceMs,
   }: ExternalAgentOptions,
 ): Agent<unknown, string> {
@@ -120,6 +126,8 @@ export function externalAgent(
     live,
     folder,
     permissionMode: permissionModes[0],
+    model,
+    sandbox,
     projectRules,
     place,
     startable,

@@ -182,7 +182,7 @@ function sessionEnded({ sessionId, status, agent }: Session, io: Io): ConflictEr
       fix:
         name === undefined
           ? "start another session"
-          : `let the agent go on in a new session: \`${io.call(`fork ${sessionId} --agent ${name} --input '"…"'`)}\`; a conversation waits for signals after its answer (\`${io.call(`chat ${name}`)}\`, or "conversation": true in the input)`,
+          : `let the agent go on in a new session: \`${io.call(`fork ${sessionId} --agent ${name} --input '"…"'`)}\`; next time begin a conversation, which waits for signals after its answer: \`${io.call(`run ${name} "…" --conversation`)}\``,
     },
   );
 }

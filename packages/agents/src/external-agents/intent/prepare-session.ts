@@ -15,6 +15,9 @@ export interface PreparedParts {
   readonly protocol: ExternalAgentProtocol;
   readonly folder: string;
   readonly permissionMode: string;
+  /** The model and the sandbox of sessions that ask for none. */
+  readonly model: string | undefined;
+  readonly sandbox: string | undefined;
   readonly projectRules: ProjectRules | undefined;
   readonly takeProfile: ((name: string) => TakenProfile) | undefined;
   readonly place: ((task: TaskContext, workspace: AgentRecord["workspace"]) => Promise<string>) | undefined;
@@ -42,12 +45,13 @@ export async function prepareSession(
 }> {
   const { protocol, folder, permissionMode, projectRules, place, takeProfile: take } = parts;
   const input = readInput(ctx.input);
+  const { sandbox = parts.sandbox } = input;
   const { rules, taken, ...found } = await ctx.run(
     "prepare",
     async (task) => {
       const chosen = input.profile === undefined ? undefined : take?.(input.profile);
       const program = await protocol.find(chosen?.intended);
-      const { sandbox, workspace = input.worktree === true ? "worktree" : "shared" } = input;
+      const { workspace = input.worktree === true ? "worktree" : "shared" } = input;
       const root = realpathSync((await place?.(task, workspace)) ?? folder);
       if (sandbox !== undefined)
         await openEnclosure(protocol, { sandbox, folder: root, program: program.program });
@@ -62,9 +66,9 @@ export async function prepareSession(
   );
   const intent: ExternalIntent = {
     ...found,
-    ...(input.sandbox === undefined ? {} : { sandbox: input.sandbox }),
+    ...(sandbox === undefined ? {} : { sandbox }),
     agentSessionId: ctx.randomUuid(),
-    model: input.model ?? taken?.model ?? null,
+    model: input.model ?? taken?.model ?? parts.model ?? null,
     permissionMode: input.permissionMode ?? taken?.permissionMode ?? permissionMode,
     ...(taken === undefined ? {} : { profile: taken.intended }),
   };
