@@ -82,7 +82,7 @@ test.runIf(PROGRAMS !== undefined).for(REAL_AGENTS.filter(({ name }) => AGENTS.i
   `$name loses no answer, leaves no process and repeats no reported step over ${KILLS} kills`,
   { timeout: KILLS * 60_000 + 300_000 },
   async (agent) => {
-    const { name, model, permissionMode } = agent;
+    const { name, model, permissionMode, killWithinMs = KILL_WITHIN_MS } = agent;
     const server = await startScriptedModelServer({ script: stepsReply });
     try {
       const bin = join(PROGRAMS!, name, "node_modules/.bin");
@@ -93,7 +93,7 @@ test.runIf(PROGRAMS !== undefined).for(REAL_AGENTS.filter(({ name }) => AGENTS.i
           mode: 0o600,
         });
       const input = { ...(model && { model }), ...(permissionMode && { permissionMode }) };
-      const killed = { name, input, env, steps: STEPS, killWithinMs: KILL_WITHIN_MS };
+      const killed = { name, input, env, steps: STEPS, killWithinMs };
       const report = emptyReport(KILLS);
       for (let number = 0; report.kills.done < KILLS; number++)
         await killedSession(project, killed, `s${number}`, report);

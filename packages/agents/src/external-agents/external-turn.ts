@@ -111,8 +111,7 @@ export class ExternalAgentTurn {
         const program = await protocol.find(chosen?.intended);
         const { sandbox, workspace = input.worktree === true ? "worktree" : "shared" } = input;
         const root = realpathSync((await place?.(task, workspace)) ?? folder);
-        if (sandbox !== undefined)
-          await openEnclosure(protocol, { sandbox, folder: root, program: program.program });
+        await openEnclosure(protocol, { ...program, sandbox, folder: root, profile: chosen?.intended });
         return {
           ...program,
           folder: root,

@@ -132,6 +132,7 @@ async function findProgram(name: string, io: Pick<Io, "cwd" | "env">): Promise<E
       resume === "none" ? "sessions end with their process" : "resumes sessions",
       MESSAGES[steer],
       usage === "none" ? "reports no usage" : `reports usage per ${usage}`,
+      protocol.ownFolders?.() === undefined ? "works in no sandbox" : "works in a sandbox",
     ];
     return { name, status: "ready", found: `${name} ${version} (${abilities.join(", ")})` };
   } catch (error) {

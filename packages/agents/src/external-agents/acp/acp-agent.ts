@@ -44,11 +44,18 @@ import type {
   ExternalEnd,
   ExternalEvent,
   ExternalTurn,
+  OwnFolders,
   PermissionAnswer,
   PermissionRequest,
   RuledCall,
 } from "../external-agent-protocol.ts";
-import { chosenProgram, chosenVariables, findProgram, locateProgram } from "../program/find-program.ts";
+import {
+  chosenFolders,
+  chosenProgram,
+  chosenVariables,
+  findProgram,
+  locateProgram,
+} from "../program/find-program.ts";
 import { countOf, fieldsOf, isFields, textOr, type Fields } from "../lines/fields.ts";
 import { unknownSession } from "../lines/unknown-session.ts";
 import type { WayBack } from "../way-back/way-back.ts";
@@ -57,7 +64,7 @@ import type { AcpAgentFacts } from "./acp-quirks.ts";
 import { acpCall } from "./acp-calls.ts";
 import { serverOf } from "./acp-server.ts";
 import { AcpUpdates } from "./acp-updates.ts";
-import { AcpWire } from "./acp-wire.ts";
+import { AcpWire, isClosed } from "./acp-wire.ts";
 
 /** From the end of the turn to SIGTERM: some programs do not end with their input. */
 const EXIT_MS = 2_000;
@@ -136,6 +143,10 @@ export class AcpAgent implements ExternalAgentProtocol {
     };
   }
 
+  ownFolders(chosen?: ChosenProgram): OwnFolders | undefined {
+    return chosenFolders(this.#facts.ownFolders?.(this.#environment), chosen);
+  }
+
   async endLost(tag: string): Promise<void> {
     await endTagged(tag);
   }
@@ -148,7 +159,7 @@ export class AcpAgent implements ExternalAgentProtocol {
   }
 
   async #begin(
-    { intent, prompt, tag, wayBack, onLine }: ExternalTurn,
+    { intent, prompt, tag, wayBack, onLine, enclose = (argv) => argv }: ExternalTurn,
     resumedId: string | null,
   ): Promise<ExternalAgent> {
     const sdk = await import("@agentclientprotocol/sdk");
@@ -156,10 +167,11 @@ export class AcpAgent implements ExternalAgentProtocol {
       (name) => this.#environment[name] ?? [],
     );
     const wire = new AcpWire(new Redactor(wayBack === undefined ? keys : [...keys, wayBack.token]), onLine);
+    const env = this.#env(intent.profile);
     const process = await this.#supervisor.start({
-      argv: [intent.program, ...this.#facts.args],
+      argv: enclose([intent.program, ...this.#facts.args], env, this.#facts.reads),
       cwd: intent.folder,
-      env: this.#env(intent.profile),
+      env,
       keepsInputOpen: true,
       needsOutput: true,
       outputBytes: AGENT_PROCESS.outputBytes,
@@ -169,7 +181,6 @@ export class AcpAgent implements ExternalAgentProtocol {
         if (stream === "stdout") wire.push(text);
       },
     });
-    const limits = this.#stopLimits;
     const { folder } = intent;
     const choices = choicesOf(intent, this.#facts.modes);
     return new AcpTurn(process, wire, {
@@ -180,7 +191,7 @@ export class AcpAgent implements ExternalAgentProtocol {
       prompt,
       resumedId,
       wayBack,
-      limits,
+      limits: this.#stopLimits,
     });
   }
 }
@@ -436,13 +447,4 @@ class AcpTurn implements ExternalAgent {
     if (this.#isAborted) return { type: "aborted" };
     return { type: "died", message: whyDied(report, redactor), hasStarted: this.#isPrompted };
   }
-}
-
-/** The connection was closed, because the process ended. */
-function isClosed(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    /closed/i.test(error.message) &&
-    !("code" in error && typeof error.code === "number")
-  );
 }

@@ -59,7 +59,13 @@ import type {
   PermissionRequest,
   RuledCall,
 } from "../external-agent-protocol.ts";
-import { CHOSEN_FIELDS, chosenProgram, findProgram, locateProgram } from "../program/find-program.ts";
+import {
+  CHOSEN_FIELDS,
+  chosenFolders,
+  chosenProgram,
+  findProgram,
+  locateProgram,
+} from "../program/find-program.ts";
 import type { WayBack } from "../way-back/way-back.ts";
 import { WAY_BACK } from "../way-back/way-back-tools.ts";
 
@@ -131,8 +137,8 @@ export class ClaudeCode implements ExternalAgentProtocol {
     return claudeCall(call, folder);
   }
 
-  ownFolders(): OwnFolders {
-    return { written: [claudeFolder(this.#environment)], read: [] };
+  ownFolders(chosen?: ChosenProgram): OwnFolders | undefined {
+    return chosenFolders({ written: [claudeFolder(this.#environment)], read: [] }, chosen);
   }
 
   traces({ intent }: Pick<ExternalTurn, "intent">): AgentTraces {
