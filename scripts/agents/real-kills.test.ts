@@ -37,8 +37,9 @@ function stepsReply({ messages, tools }: Conversation): Reply {
   const names = [...new Map(words.map(([word, kind = "", name = ""]) => [word, { kind, name }])).entries()];
   for (const [, { kind, name }] of names) {
     if (seen.includes(`${kind} ${name} is done`)) continue;
-    // A call that was cut off is named in the request to continue, and is verified.
-    const isUncertain = said.some((text) => text.includes(`${kind}.sh ${name}`));
+    // A call that was cut off is named in the request to continue, or has no result that says it is done. It is verified.
+    const place = kind === "step" ? seen : said.join("\n");
+    const isUncertain = place.includes(`${kind}.sh ${name}`);
     const call = shellCall(tools, `sh ${kind}.sh ${name}${isUncertain ? " verify" : ""}`);
     return call ?? { text: "A title" };
   }
