@@ -15,6 +15,8 @@ export interface RealAgent {
   readonly model: string | null;
   /** `default` by default. */
   readonly permissionMode?: string;
+  /** The longest time of work before a kill, where the program starts slowly. */
+  readonly killWithinMs?: number;
   /** Writes the settings of the program. @returns its environment. */
   settings(home: string, server: ScriptedModelServer): Readonly<Record<string, string>>;
   /** The profile by which `holdfast run` knows the agent. Absent for an agent that it knows without one. @param bin the folder of the program. */
@@ -78,6 +80,7 @@ export const REAL_AGENTS: readonly RealAgent[] = [
     version: "1.18.33",
     install: ["opencode-ai@1.18.33"],
     model: "scripted/other-model",
+    killWithinMs: 16_000,
     settings(home, { openaiBaseUrl }) {
       const file = join(home, "opencode.json");
       const options = { baseURL: openaiBaseUrl, apiKey: KEY };

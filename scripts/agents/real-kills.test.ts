@@ -37,8 +37,9 @@ function stepsReply({ messages, tools }: Conversation): Reply {
   const names = [...new Map(words.map(([word, kind = "", name = ""]) => [word, { kind, name }])).entries()];
   for (const [, { kind, name }] of names) {
     if (seen.includes(`${kind} ${name} is done`)) continue;
-    // A call that was cut off is named in the request to continue, and is verified.
-    const isUncertain = said.some((text) => text.includes(`${kind}.sh ${name}`));
+    // A call that was cut off is named in the request to continue, or has no result that says it is done. It is verified.
+    const place = kind === "step" ? seen : said.join("\n");
+    const isUncertain = place.includes(`${kind}.sh ${name}`);
     const call = shellCall(tools, `sh ${kind}.sh ${name}${isUncertain ? " verify" : ""}`);
     return call ?? { text: "A title" };
   }
@@ -82,7 +83,7 @@ test.runIf(PROGRAMS !== undefined).for(REAL_AGENTS.filter(({ name }) => AGENTS.i
   `$name loses no answer, leaves no process and repeats no reported step over ${KILLS} kills`,
   { timeout: KILLS * 60_000 + 300_000 },
   async (agent) => {
-    const { name, model, permissionMode } = agent;
+    const { name, model, permissionMode, killWithinMs = KILL_WITHIN_MS } = agent;
     const server = await startScriptedModelServer({ script: stepsReply });
     try {
       const bin = join(PROGRAMS!, name, "node_modules/.bin");
@@ -93,7 +94,7 @@ test.runIf(PROGRAMS !== undefined).for(REAL_AGENTS.filter(({ name }) => AGENTS.i
           mode: 0o600,
         });
       const input = { ...(model && { model }), ...(permissionMode && { permissionMode }) };
-      const killed = { name, input, env, steps: STEPS, killWithinMs: KILL_WITHIN_MS };
+      const killed = { name, input, env, steps: STEPS, killWithinMs };
       const report = emptyReport(KILLS);
       for (let number = 0; report.kills.done < KILLS; number++)
         await killedSession(project, killed, `s${number}`, report);

@@ -138,6 +138,7 @@ async function findProgram(name: string, io: Pick<Io, "cwd" | "env">): Promise<E
       MESSAGES[steer],
       ...(followUp === "queue" ? ["keeps messages for after its answer"] : []),
       usage === "none" ? "reports no usage" : `reports usage per ${usage}`,
+      protocol.ownFolders?.() === undefined ? "works in no sandbox" : "works in a sandbox",
     ];
     return { name, status: "ready", found: `${name} ${version} (${abilities.join(", ")})` };
   } catch (error) {

@@ -27,7 +27,7 @@ import { currentModel, optionRequest, type AcpChoice } from "./acp-options.ts";
 import type { AcpAgentFacts } from "./acp-quirks.ts";
 import { serverOf } from "./acp-server.ts";
 import { AcpUpdates } from "./acp-updates.ts";
-import type { AcpWire } from "./acp-wire.ts";
+import { isClosed, type AcpWire } from "./acp-wire.ts";
 
 /** From the end of the turn to SIGTERM: some programs do not end with their input. */
 const EXIT_MS = 2_000;
@@ -294,13 +294,4 @@ export class AcpTurn implements ExternalAgent {
     if (this.#isAborted) return { type: "aborted" };
     return { type: "died", message: whyDied(report, redactor), hasStarted: this.#isPrompted };
   }
-}
-
-/** The connection was closed, because the process ended. */
-function isClosed(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    /closed/i.test(error.message) &&
-    !("code" in error && typeof error.code === "number")
-  );
 }
