@@ -100,7 +100,7 @@ const LOOK_MS = 250;
 const TAKE_MS = 1_000;
 /** @returns the exit code. */
 export async function drive(options: DriveOptions, io: Io): Promise<number> {
-  limitProcessMemory();
+  limitProcessMemory(2_000); // The modules of the start come first.
   const { database, sessionId } = options;
   const stopped = Promise.withResolvers<Ending>();
   const after =
