@@ -32,16 +32,20 @@ import {
   type QuestionWait,
   questionLine,
 } from "../view/describe-session.ts";
+import { EXTERNAL } from "../agents/external-agent-names.ts";
 import type { JournalEvent } from "../view/journal-events.ts";
 import { liveView, type AskedQuestions, type LiveView } from "../view/live-view.ts";
 import { howToAnswer, questionOf, readTypedLine } from "../view/typed-answer.ts";
 import { ChatTerminal } from "./chat-terminal.ts";
 import { ChatView } from "./chat-view.ts";
 
+/** An external agent takes a message for after its answer while it works. Its program then needs no new process for it. */
+const FOLLOW_UP = "follow_up";
 const RETRIES = 100;
 const RETRY_MS = 100;
 const ALWAYS = JSON.stringify({ approved: true, remember: { scope: "session" } } satisfies Approval);
 const STEERS = "stored: it reaches the agent before its next call";
+const GIVEN = "stored: the agent is given it now, and the receipt follows";
 const QUEUED = "stored: it is the next message, after this answer";
 const HELP = [
   "a line is your next message; while the agent works, it steers the agent",
@@ -67,6 +71,7 @@ export class ChatTalk implements DriveChat, LiveView {
   #target = Promise.withResolvers<SignalTarget>();
   #questions: Question[] = [];
   #stand: "new" | "working" | "idle" | "left" = "new";
+  #isExternal = false;
   readonly #held: string[] = [];
   #isOver = false;
   #interrupts = 0;
@@ -115,6 +120,7 @@ export class ChatTalk implements DriveChat, LiveView {
     asked: AskedQuestions,
   ): void {
     const { paint } = this.#io.notes;
+    this.#isExternal = agent.file?.startsWith(EXTERNAL) === true;
     if (this.#io.isJson) this.#io.result({ type: "session", sessionId, agent: agent.name, resumed }, "");
     const help = this.#terminal.isTyped ? "  /help, /exit" : "";
     this.#terminal.say(
@@ -199,12 +205,20 @@ export class ChatTalk implements DriveChat, LiveView {
       !this.#isInterrupting;
     const queued = queuedText(line);
     if (queued !== undefined && this.#terminal.isTyped && this.#stand === "working") {
-      const payload = { text: queued, delivery: "queue" };
-      this.#send({ type: "signal", name: NEXT_INPUT, payload, receipt: QUEUED });
+      if (this.#isExternal) this.#send({ type: "signal", name: FOLLOW_UP, payload: queued, receipt: QUEUED });
+      else {
+        const payload = { text: queued, delivery: "queue" };
+        this.#send({ type: "signal", name: NEXT_INPUT, payload, receipt: QUEUED });
+      }
       return this.#next();
     }
     if (isSteering && !/^\/(?!\/)/.test(line))
-      return this.#send({ type: "signal", name: "steer", payload: said(line), receipt: STEERS });
+      return this.#send({
+        type: "signal",
+        name: "steer",
+        payload: said(line),
+        receipt: this.#isExternal ? GIVEN : STEERS,
+      });
     this.#held.push(queued?.replace(/^\//, "//") ?? line);
     this.#next();
   }

@@ -34,7 +34,7 @@ export function eventLine(
     case "schedule_task":
       return paint.dim(`${symbols.begin} ${kind}`);
     case "task_completed":
-      if (isSteerReceipt(event)) return receiptLine(event.output, look);
+      if (isMessageReceipt(event)) return receiptLine(event, look);
       if (isFailedHook(event))
         return `${paint.red(symbols.failed)} ${kind}${paint.dim(took(event))}  ${hookText(event.output, look)}`;
       return `${paint.green(symbols.done)} ${kind}${paint.dim(took(event))}${paint.dim(stopOf(event.output))}`;
@@ -152,12 +152,14 @@ function hookText(output: unknown, { paint, symbols }: Look): string {
 }
 
 /** Whether a task has given a message to an external agent at work. */
-export function isSteerReceipt({ type, kind, output }: JournalEvent): boolean {
-  return type === "task_completed" && kind === "steer" && RECEIPTS.has(output);
+export function isMessageReceipt({ type, kind, output }: JournalEvent): boolean {
+  return type === "task_completed" && (kind === "steer" || kind === "follow_up") && RECEIPTS.has(output);
 }
 
-function receiptLine(receipt: unknown, { paint, symbols }: Look): string {
-  switch (receipt) {
+function receiptLine({ kind, output }: JournalEvent, { paint, symbols }: Look): string {
+  if (kind === "follow_up")
+    return `${paint.green(symbols.wait)} the message waits until the agent has answered; it is the next request`;
+  switch (output) {
     case "injected":
       return `${paint.green(symbols.done)} the message joined the turn that is under way`;
     case "restarted":
@@ -168,7 +170,7 @@ function receiptLine(receipt: unknown, { paint, symbols }: Look): string {
 }
 
 /** The receipts for messages to an external agent at work. */
-const RECEIPTS: ReadonlySet<unknown> = new Set(["injected", "restarted", "rejected"]);
+const RECEIPTS: ReadonlySet<unknown> = new Set(["injected", "restarted", "queued", "rejected"]);
 
 /** By this command a minimal session became persistent. */
 function persistsOf({ persists }: JournalEvent, { paint }: Look): string {

@@ -65,8 +65,8 @@ export interface DriveOptions {
   /** Whether it is started with a budget. */
   readonly isBudgeted?: boolean;
   readonly runtime?: Pick<RuntimeOptions, "strictBounds" | "secrets">;
-  /** Leave when it waits. */
-  readonly parks: boolean;
+  /** Leave when it waits, or only when it has answered. */
+  readonly parks: boolean | "answered";
   /** How long tasks that were aborted are waited for at the end. */
   readonly graceMs?: number;
   /** The tracer that also receives the session's events. */
@@ -100,7 +100,7 @@ const LOOK_MS = 250;
 const TAKE_MS = 1_000;
 /** @returns the exit code. */
 export async function drive(options: DriveOptions, io: Io): Promise<number> {
-  limitProcessMemory();
+  limitProcessMemory(2_000); // The modules of the start come first.
   const { database, sessionId } = options;
   const stopped = Promise.withResolvers<Ending>();
   const after =
