@@ -23,8 +23,8 @@
 //   -- page --minutes M         the screens, and the memory of a page that stays open for M minutes (60 by default)
 //   -- agent-kills --kills N    kills of the process that runs an agent file: N of `holdfast run`, and N of a runner (50 by default)
 //   -- real-kills --kills N --programs FOLDER
-//                              the same kills over the real Claude Code, Codex and Pi, N for each (10 by default). It installs them from the
-//                              npm registry, into a new folder by default, and runs only when it is named
+//                              the same kills over each real agent, N for each (10 by default). `real-kills-opencode` kills one of
+//                              them. Programs are installed from the npm registry, into a new folder by default. Runs only when named
 //   -- real-clients --programs FOLDER
 //                              Claude Code and the MCP Inspector's command call the orchestrator's tools. Installed and named in the same way
 //   -- worktree-kills --kills N
@@ -43,13 +43,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runNemesis, type NemesisOptions } from "../packages/simulator/src/nemesis/nemesis.ts";
 import { runStackKills } from "../packages/simulator/src/nemesis/stack/stack-kills.ts";
-import {
-  killRealAgents,
-  REAL_CLIENTS,
-  REAL_KILLS,
-  tryRealClients,
-  type Outcome,
-} from "./agents/real-campaigns.ts";
+import { REAL_CLIENTS, realKillCampaigns, tryRealClients, type Outcome } from "./agents/real-campaigns.ts";
 import { readArguments, readWhole, refuse } from "./arguments.ts";
 import { readRows, writeRows } from "./evidence.ts";
 import { installCommand } from "./installed-command.ts";
@@ -133,12 +127,7 @@ const CAMPAIGNS: readonly Campaign[] = [
     ["packages/holdfast/src/behaviour/external-kills.test.ts"],
     { HOLDFAST_KILLS: String(externalKills) },
   ),
-  {
-    name: "real-kills",
-    tests: REAL_KILLS,
-    onlyByName: true,
-    run: () => killRealAgents(values.programs, realKills, runTests),
-  },
+  ...realKillCampaigns(values.programs, realKills, runTests),
   {
     name: "real-clients",
     tests: REAL_CLIENTS,
@@ -257,6 +246,8 @@ const CAMPAIGNS: readonly Campaign[] = [
 ];
 
 const names = CAMPAIGNS.map(({ name }) => name);
+if (askedFor.delete("real-kills"))
+  for (const name of names.filter((one) => one.startsWith("real-kills-"))) askedFor.add(name);
 const unknown = [...askedFor].find((asked) => CAMPAIGNS.every(({ name }) => name !== asked));
 if (unknown !== undefined) refuse(`there is no campaign "${unknown}"`, `expected: ${names.join(", ")}`);
 const commit = spawnSync("git", ["rev-parse", "--short", "HEAD"], {

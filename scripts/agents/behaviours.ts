@@ -121,7 +121,8 @@ export const BEHAVIOURS: readonly Behaviour[] = [
       const first = await subject.turn("start", "canary-first");
       if (first.type !== "answered") return instead(first);
       const agent = await subject.begin("resume", "command:[echo x >> a.txt; touch running; sleep 600]");
-      await subject.untilRunning(agent);
+      const ended = await subject.untilRunning(agent);
+      if (ended !== undefined) return instead(ended);
       const observed = await resumedAfterKill(subject, agent);
       const ran = subject.lines("a.txt");
       return ran === 1 ? observed : `the command ran ${ran} times`;

@@ -2,7 +2,7 @@
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { ACP_AGENTS, AcpAgent, ClaudeCode, CODEX, harnessAgent, LineAgent, PI } from "@holdfast/agents";
+import { ACP_AGENTS, AcpAgent, ClaudeCode, CODEX, LineAgent, PI, profileAgent } from "@holdfast/agents";
 import type { ExternalAgentProtocol } from "@holdfast/agents";
 import type { ScriptedModelServer } from "@holdfast/testkit";
 
@@ -15,12 +15,16 @@ export interface RealAgent {
   readonly model: string | null;
   /** `default` by default. */
   readonly permissionMode?: string;
-  /** Whether its sessions continue after a crash at any moment, so that a campaign kills them. */
-  readonly resumes?: boolean;
+  /** The longest time of work before a kill, where the program starts slowly. */
+  readonly killWithinMs?: number;
   /** Writes the settings of the program. @returns its environment. */
-  settings(home: string, server: ScriptedModelServer, geminiUrl: string): Readonly<Record<string, string>>;
+  settings(home: string, server: ScriptedModelServer): Readonly<Record<string, string>>;
+  /** The profile by which `holdfast run` knows the agent. Absent for an agent that it knows without one. @param bin the folder of the program. */
+  profile?(bin: string): OwnProfile;
   adapter(environment: Readonly<Record<string, string>>, folder: string): ExternalAgentProtocol;
 }
+
+type OwnProfile = Omit<Parameters<typeof profileAgent>[0], "name">;
 
 const KEY = "sk-scripted-0123456789";
 
@@ -30,7 +34,6 @@ export const REAL_AGENTS: readonly RealAgent[] = [
     version: "2.1.332",
     install: ["@anthropic-ai/claude-code@2.1.332"],
     model: "claude-sonnet-4-5",
-    resumes: true,
     settings: claudeSettings,
     adapter: (environment, folder) => new ClaudeCode({ environment, folder }),
   },
@@ -39,7 +42,6 @@ export const REAL_AGENTS: readonly RealAgent[] = [
     version: "0.171.0",
     install: ["@openai/codex@0.171.0"],
     model: null,
-    resumes: true,
     settings: codexSettings,
     adapter: (environment, folder) => new LineAgent({ facts: CODEX, environment, folder }),
   },
@@ -48,7 +50,6 @@ export const REAL_AGENTS: readonly RealAgent[] = [
     version: "1.6.0",
     install: ["@earendil-works/pi-coding-agent@1.6.0"],
     model: "scripted/scripted-model",
-    resumes: true,
     settings(home, { url }) {
       const folder = join(home, ".pi");
       mkdirSync(folder, { recursive: true });
@@ -68,17 +69,10 @@ export const REAL_AGENTS: readonly RealAgent[] = [
     install: ["@ai-sdk/harness-pi@1.0.123", "zod@4.6.7"],
     model: "claude-sonnet-4-5",
     settings: (_home, { url }) => ({ ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: KEY }),
+    profile: harnessPi,
     adapter(environment, folder) {
-      // The module finds the packages that are installed above it.
       const [bin = ""] = (environment["PATH"] ?? "").split(delimiter);
-      const module = join(bin, "../../harness.mjs");
-      writeFileSync(
-        module,
-        'import { createPi } from "@ai-sdk/harness-pi";\nexport default createPi({ auth: "anthropic" });\n',
-      );
-      const variables = ["ANTHROPIC_BASE_URL"];
-      const keys = ["ANTHROPIC_API_KEY"];
-      return harnessAgent({ name: "harness-pi", module, variables, keys, environment, folder });
+      return profileAgent({ name: "harness-pi", ...harnessPi(bin) }, { environment, folder });
     },
   },
   {
@@ -86,6 +80,7 @@ export const REAL_AGENTS: readonly RealAgent[] = [
     version: "1.18.33",
     install: ["opencode-ai@1.18.33"],
     model: "scripted/other-model",
+    killWithinMs: 16_000,
     settings(home, { openaiBaseUrl }) {
       const file = join(home, "opencode.json");
       const options = { baseURL: openaiBaseUrl, apiKey: KEY };
@@ -103,7 +98,14 @@ export const REAL_AGENTS: readonly RealAgent[] = [
     version: "0.61.0",
     install: ["@google/gemini-cli@0.61.0", "--ignore-scripts", "--omit=optional"],
     model: null,
-    settings: (_home, _server, geminiUrl) => ({ GEMINI_API_KEY: KEY, GOOGLE_GEMINI_BASE_URL: geminiUrl }),
+    settings(home, { url }) {
+      const folder = join(home, ".gemini");
+      mkdirSync(folder, { recursive: true });
+      // Without a model it asks another one first, whose answer must be JSON.
+      writeFileSync(join(folder, "settings.json"), JSON.stringify({ model: { name: "scripted-model" } }));
+      writeFileSync(join(folder, "trustedFolders.json"), JSON.stringify({ [home]: "TRUST_FOLDER" }));
+      return { GEMINI_API_KEY: KEY, GOOGLE_GEMINI_BASE_URL: url };
+    },
     adapter: (environment, folder) => new AcpAgent({ facts: acp("gemini"), environment, folder }),
   },
   {
@@ -131,6 +133,16 @@ export const INSPECTOR: Pick<RealAgent, "name" | "version" | "install"> = {
   version: "2.12.0",
   install: ["@modelcontextprotocol/inspector@2.12.0"],
 };
+
+/** Its module finds the packages that are installed above it. */
+function harnessPi(bin: string): OwnProfile {
+  const module = join(bin, "../../harness.mjs");
+  writeFileSync(
+    module,
+    'import { createPi } from "@ai-sdk/harness-pi";\nexport default createPi({ auth: "anthropic" });\n',
+  );
+  return { harness: { module, variables: ["ANTHROPIC_BASE_URL"], keys: ["ANTHROPIC_API_KEY"] } };
+}
 
 function claudeSettings(home: string, { url }: ScriptedModelServer): Readonly<Record<string, string>> {
   return {

@@ -1,11 +1,11 @@
-// The campaigns over real programs, which are installed first: `killRealAgents` and `tryRealClients`.
+// The campaigns over real programs, which are installed first: `realKillCampaigns` and `tryRealClients`.
 
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { installAgent } from "./install-agent.ts";
 import { INSPECTOR, REAL_AGENTS, type RealAgent } from "./real-agents.ts";
 
-export const REAL_KILLS = ["scripts/agents/real-kills.test.ts"];
+const REAL_KILLS = ["scripts/agents/real-kills.test.ts"];
 export const REAL_CLIENTS = ["scripts/agents/real-clients.test.ts"];
 
 /** The end of a campaign. */
@@ -16,13 +16,44 @@ export interface Outcome {
 
 type RunTests = (what: string, tests: readonly string[], env: Readonly<Record<string, string>>) => Outcome;
 
-/** @param programs the folder of the programs; a new one by default, which is removed at the end. */
-export function killRealAgents(programs: string | undefined, kills: number, run: RunTests): Outcome {
-  const resuming = REAL_AGENTS.filter(({ resumes }) => resumes === true);
-  return withRealAgents(programs, resuming, ({ titles, problem, env }) => {
-    const what = `${kills} kills of the supervising process for each of the real ${titles}, over a scripted model`;
+interface RealCampaign {
+  readonly name: string;
+  readonly tests: readonly string[];
+  readonly onlyByName: true;
+  run(): Outcome;
+}
+
+/**
+ * A campaign for each real agent.
+ *
+ * @param programs the folder of the programs; a new one by default, which is removed at the end.
+ */
+export function realKillCampaigns(
+  programs: string | undefined,
+  kills: number,
+  run: RunTests,
+): readonly RealCampaign[] {
+  return REAL_AGENTS.map(({ name }) => ({
+    name: `real-kills-${name}`,
+    tests: REAL_KILLS,
+    onlyByName: true,
+    run: () => killRealAgent(name, programs, kills, run),
+  }));
+}
+
+function killRealAgent(name: string, programs: string | undefined, kills: number, run: RunTests): Outcome {
+  const agents = REAL_AGENTS.filter((agent) => agent.name === name);
+  return withRealAgents(programs, agents, ({ titles, problem, env }) => {
+    const what = `${kills} kills of the supervising process of the real ${titles}, over a scripted model`;
     if (problem !== undefined) return { passed: false, what: `${what}: ${problem}` };
-    return run(what, REAL_KILLS, { ...env, HOLDFAST_KILLS: String(kills) });
+    const figures = join(env["TMPDIR"] ?? "", "figures");
+    const { passed } = run(what, REAL_KILLS, {
+      ...env,
+      HOLDFAST_REAL_AGENTS: name,
+      HOLDFAST_KILLS: String(kills),
+      HOLDFAST_KILL_FIGURES: figures,
+    });
+    return { passed, what: existsSync(figures) ? `${what}: ${readFileSync(figures, "utf8")}` : what };
   });
 }
 

@@ -121,7 +121,7 @@ describe.runIf(PROGRAMS !== undefined)("clients of the orchestrator's tools", ()
         const claude = REAL_AGENTS.find(({ name }) => name === "claude-code")!;
         mkdirSync(project.path("home"));
         const env = {
-          ...claude.settings(project.path("home"), server, ""),
+          ...claude.settings(project.path("home"), server),
           PATH: path("claude-code"),
           HOME: project.path("home"),
         };

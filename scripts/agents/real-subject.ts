@@ -13,7 +13,6 @@ import type {
 } from "@holdfast/agents";
 import { startScriptedModelServer, type ScriptedModelServer } from "@holdfast/testkit";
 import { openWayBack, type OpenedWayBack } from "@holdfast/agents/testing";
-import { startGeminiServer, type GeminiServer } from "./gemini-server.ts";
 import type { RealAgent } from "./real-agents.ts";
 import { scriptedReply } from "./scripted-reply.ts";
 
@@ -21,7 +20,7 @@ const TURN_MS = 180_000;
 
 export class RealSubject {
   readonly protocol: ExternalAgentProtocol;
-  readonly servers: readonly [ScriptedModelServer, GeminiServer];
+  readonly server: ScriptedModelServer;
   readonly intent: ExternalIntent;
   readonly tag = `agents:${randomUUID()}`;
   boundId: string | null = null;
@@ -31,29 +30,22 @@ export class RealSubject {
   /** The events of the present turn. */
   events: ExternalEvent[] = [];
 
-  private constructor(
-    protocol: ExternalAgentProtocol,
-    servers: readonly [ScriptedModelServer, GeminiServer],
-    intent: ExternalIntent,
-  ) {
+  private constructor(protocol: ExternalAgentProtocol, server: ScriptedModelServer, intent: ExternalIntent) {
     this.protocol = protocol;
-    this.servers = servers;
+    this.server = server;
     this.intent = intent;
   }
 
   static async make(agent: RealAgent, bin: string, home: string): Promise<RealSubject> {
-    const servers = [
-      await startScriptedModelServer({ script: scriptedReply }),
-      await startGeminiServer(),
-    ] as const;
+    const server = await startScriptedModelServer({ script: scriptedReply });
     const folder = mkdtempSync(join(home, "project-"));
     const path = [bin, dirname(process.execPath), process.env["PATH"]].join(delimiter);
-    const environment = { PATH: path, HOME: home, ...agent.settings(home, servers[0], servers[1].url) };
+    const environment = { PATH: path, HOME: home, ...agent.settings(home, server) };
     const protocol = agent.adapter(environment, folder);
     const found = await protocol.find();
     const { model, permissionMode = "default" } = agent;
     const intent = { ...found, agentSessionId: randomUUID(), folder, model, permissionMode };
-    return new RealSubject(protocol, servers, intent);
+    return new RealSubject(protocol, server, intent);
   }
 
   get version(): string {
@@ -129,14 +121,12 @@ export class RealSubject {
 
   /** Whether the model was sent this text. */
   wasSent(text: string): boolean {
-    return this.servers.some(({ requests }) =>
-      requests.some(({ body }) => JSON.stringify(body).includes(text)),
-    );
+    return this.server.requests.some(({ body }) => JSON.stringify(body).includes(text));
   }
 
   /** The names of the models that were asked. */
   askedModels(): readonly string[] {
-    const models = this.servers[0].requests.map(({ body }) => (body as { readonly model?: unknown }).model);
+    const models = this.server.requests.map(({ body }) => (body as { readonly model?: unknown }).model);
     return [...new Set(models.filter((model) => typeof model === "string"))];
   }
 
@@ -157,6 +147,6 @@ export class RealSubject {
   async dispose(): Promise<void> {
     await this.protocol.endLost(this.tag);
     this.#wayBack?.close();
-    for (const server of this.servers) await server.close();
+    await this.server.close();
   }
 }

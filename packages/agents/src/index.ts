@@ -201,6 +201,8 @@ export {
   findSkills,
   readSkill,
   SKILL_FILE,
+  tagSkill,
+  versionsOfSkill,
   type Skill,
 } from "./agent-files/skills.ts";
 export { readFolderContent, type FolderContent } from "./contents/folder-content.ts";
@@ -211,8 +213,11 @@ export {
   pushScript,
   pushScriptsOf,
   rollbackScript,
+  tagScript,
   type Script,
 } from "./scripts/find-scripts.ts";
+export { hashOfVersion, isTag, versionsText, type ContentVersions } from "./contents/content-versions.ts";
+export { splitReference } from "./agent-files/dialects/content-references.ts";
 export { isScriptName, MANIFEST, type ScriptManifest } from "./scripts/script-manifest.ts";
 export { parametersOf, usageOf } from "./scripts/script-parameters.ts";
 export { checkCall, runScript } from "./scripts/run-script.ts";

@@ -30,7 +30,7 @@ export function agentFileText(record: AgentRecord): string {
       }),
       agents: record.agents,
       subAgents: subAgentsOf(record),
-      script: record.script,
+      script: record.script === undefined ? null : record.scripts[0],
       scripts: record.script === undefined ? record.scripts : [],
       tasks: record.tasks,
       when: record.when,

@@ -196,4 +196,6 @@ export interface AgentProfile {
   readonly variables?: readonly string[] | undefined;
   /** The names of variables whose values are keys, which are replaced in everything that is recorded. The program gets them, too. */
   readonly keys?: readonly string[] | undefined;
+  /** The places that the program needs in a sandbox besides its own. Absolute paths. */
+  readonly folders?: { readonly written: readonly string[]; readonly read: readonly string[] } | undefined;
 }

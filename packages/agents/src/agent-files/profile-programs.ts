@@ -2,11 +2,19 @@
 //
 //   profile-programs-1. A profile has at most one of them, and then no field that belongs to the program of another agent.
 
+import { join } from "node:path";
 import { z } from "zod";
 
 const text = z.string().trim().min(1).max(1_000);
 const variable = z.string().regex(/^[A-Za-z_]\w{0,127}$/, "expected the name of a variable");
 const command = z.tuple([text], text);
+/** Places that a program needs in a sandbox. */
+const place = z
+  .string()
+  .regex(/^(~\/|\/)[^\0]*$/, "expected an absolute path, or one that begins with ~/")
+  .max(1_000);
+const places = z.array(place).max(50).default([]);
+const folders = z.strictObject({ written: places, read: places }).optional();
 const variables = z.array(variable).max(50).optional();
 
 /** The fields by which a profile chooses the program of an agent that Holdfast knows, and what this program gets. */
@@ -18,6 +26,7 @@ export const CHOICE_FIELDS = {
     .optional(),
   variables,
   keys: variables,
+  folders,
 };
 
 /** The fields, by their names in the file. */
@@ -47,6 +56,7 @@ export const PROGRAM_FIELDS = {
       resumes: z.boolean(),
       variables,
       keys: variables,
+      folders,
     })
     .optional(),
   harness: z
@@ -55,11 +65,24 @@ export const PROGRAM_FIELDS = {
       module: text,
       variables,
       keys: variables,
+      folders,
     })
     .optional(),
 };
 
 export type ProfileProgram = z.output<z.ZodObject<typeof PROGRAM_FIELDS>>;
+
+interface WithFolders {
+  readonly folders?: { readonly written: readonly string[]; readonly read: readonly string[] } | undefined;
+}
+
+/** The fields with absolute paths. */
+export function atHome<Fields extends WithFolders>(fields: Fields, home: string): Fields {
+  const { folders: named } = fields;
+  if (named === undefined) return fields;
+  const whole = (path: string): string => (path.startsWith("~/") ? join(home, path.slice(2)) : path);
+  return { ...fields, folders: { written: named.written.map(whole), read: named.read.map(whole) } };
+}
 
 /** profile-programs-1. The fields that stand beside them. */
 const BESIDE = ["description", "agents", "deletesSessions", ...Object.keys(PROGRAM_FIELDS)];

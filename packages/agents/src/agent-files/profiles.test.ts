@@ -67,6 +67,25 @@ test("a profile of the user may choose a program, and the variables that it gets
   );
 });
 
+test("the folders of a profile are absolute paths, also where the file says ~", () => {
+  write("home", "goose.yaml", "agent: goose\nfolders: {written: [~/.config/goose], read: [/opt/tools]}\n");
+  write(
+    "home",
+    "mine.yaml",
+    "custom: {command: [mine], protocol: acp, resumes: true, folders: {written: [~/.mine]}}\n",
+  );
+  const at = (path: string): string => join(base, "home", path);
+  expect(findProfile("goose", places).folders).toEqual({
+    written: [at(".config/goose")],
+    read: ["/opt/tools"],
+  });
+  expect(findUsableProfile("mine", places).custom?.folders).toEqual({ written: [at(".mine")], read: [] });
+  write("home", "bad.yaml", "folders: {written: [relative]}\n");
+  expect(() => findProfile("bad", places)).toThrow(
+    expect.objectContaining({ got: expect.stringContaining("expected an absolute path") }),
+  );
+});
+
 test("a profile of a project counts once the user trusts the project, and restricts", () => {
   write("project", "slow.yaml", "agent: codex\nmodel: m\npermissionMode: plan\n");
   expect(() => findProfile("slow", places)).toThrow("a project that you do not trust");
@@ -82,6 +101,7 @@ test.each([
   ["program", "agent: codex\nprogram: /tmp/codex"],
   ["variables", "variables: [NODE_OPTIONS]"],
   ["keys", "keys: [AWS_SECRET_ACCESS_KEY]"],
+  ["folders", "folders: {written: [/]}"],
   ["a2a", "a2a: {url: 'https://agent.example'}"],
   ["mcp", "mcp: {command: [sh], tool: t}"],
   ["custom", "custom: {command: [sh], protocol: lines, resumes: true}"],

@@ -17,6 +17,7 @@ import type { AgentProfile, PermissionRule } from "./agent-record.ts";
 import { FieldReport, type FieldVerdict } from "./format/field-report.ts";
 import { FileProblem, readFrontMatter, readText } from "./format/front-matter.ts";
 import {
+  atHome,
   CHOICE_FIELDS,
   isProgram,
   PROGRAM_FIELDS,
@@ -123,7 +124,7 @@ export function findUsableProfile(name: string, places: AgentPlaces): NamedProfi
     at: path,
     got: refused.map((one) => `${one.field}: ${one.text}`).join("; ") || "another form",
     expected:
-      "agent, model, permissionMode, allowedTools, settings, mcpServers, agents, deletesSessions, program, variables and keys, each once or not at all; or one of a2a, mcp, custom and harness, with a description",
+      "agent, model, permissionMode, allowedTools, settings, mcpServers, agents, deletesSessions, program, variables, keys and folders, each once or not at all; or one of a2a, mcp, custom and harness, with a description",
     fix: "correct the file; `holdfast agents check` reports on each field",
   });
 }
@@ -140,7 +141,7 @@ function readProfile(
   path: string,
   name: string,
   scope: ProfileFile["scope"],
-  { project, trustFile, trustsProject = false }: AgentPlaces,
+  { project, home = "/", trustFile, trustsProject = false }: AgentPlaces,
 ): ProfileFile {
   const file = { path, scope, name, profile: null, problem: null, verdicts: [] } as const;
   // profiles-1.
@@ -151,7 +152,7 @@ function readProfile(
       throw new FileProblem("other users may write it", "run chmod 600 on it");
     if (scope === "project") requireInside(path, realPath(project));
     const { values, lineOf } = readFrontMatter(`---\n${readText(path)}\n---\n`);
-    return judged(file, values, new FieldReport(lineOf));
+    return judged(file, values, new FieldReport(lineOf), home);
   } catch (error) {
     if (!(error instanceof FileProblem)) throw error;
     return { ...file, status: "refused", problem: error.message };
@@ -162,6 +163,7 @@ function judged(
   file: Omit<ProfileFile, "status">,
   fields: Readonly<Record<string, unknown>>,
   report: FieldReport,
+  home: string,
 ): ProfileFile {
   const parsed = PROFILE.safeParse(fields);
   for (const field of Object.keys(fields)) {
@@ -190,8 +192,14 @@ function judged(
       verdicts,
       problem: `${Math.max(refused, 1)} of its fields are refused`,
     };
-  const { allowedTools = [], ...others } = parsed.data;
-  const profile = { name: file.name, ...others, rules: allowedTools.map(ruleOf) };
+  const { allowedTools = [], custom, harness, ...others } = parsed.data;
+  const profile = {
+    name: file.name,
+    ...atHome(others, home),
+    ...(custom && { custom: atHome(custom, home) }),
+    ...(harness && { harness: atHome(harness, home) }),
+    rules: allowedTools.map(ruleOf),
+  };
   return { ...file, status: "loaded", profile, verdicts };
 }
 

@@ -3,10 +3,12 @@
 //   skills-1. A skill of the project goes before one of the user, and `.agents` before `.claude` before plugins. The others are hidden by it.
 //   skills-2. Skills of a project that the user does not trust are listed, and not read.
 //   skills-3. A skill of a project is loaded only with the content that the user has approved. `trustsProject` approves all of them.
-//   skills-4. A skill of a coordinator is there only for an agent that names it. It hides no other skill.
+//   skills-4. Each content that the user approves is a version, which an agent file may name (`NAME@TAG`, `NAME@HASH`).
+//   skills-5. A skill of a coordinator is there only for an agent that names it. It hides no other skill.
 
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { HoldfastError } from "@holdfast/core";
 import { z } from "zod";
 import { namesIn, realPath, requireInside, type AgentPlaces } from "./agent-places.ts";
 import { DISPLAY_ONLY, unused } from "./dialects/dialect.ts";
@@ -17,6 +19,12 @@ import { FileProblem, readFrontMatter, readText } from "./format/front-matter.ts
 import type { GrantingPath } from "./trust/granting-places.ts";
 import { readApprovedSkills, writeApprovedSkills } from "../skills/approved-skills.ts";
 import { ContentStore } from "../contents/content-store.ts";
+import {
+  hashOfVersion,
+  VersionsFile,
+  versionsText,
+  type ContentVersions,
+} from "../contents/content-versions.ts";
 import { readFolderContent, type FolderContent } from "../contents/folder-content.ts";
 import { findPlugins, skillsOfPlugin, type Plugin } from "./plugins/plugins.ts";
 import { isTrusted } from "./trust/trusted-folders.ts";
@@ -98,7 +106,7 @@ export function findSkills(places: AgentPlaces): readonly Skill[] {
   return [...skillsOfMachine(places), ...pushedSkills(places)];
 }
 
-/** skills-4. */
+/** skills-5. */
 function pushedSkills({ pushed }: AgentPlaces): readonly Skill[] {
   return (pushed?.skills.items ?? []).map(({ name, path, status }) => {
     const skill = readSkill(join(path, SKILL_FILE), {
@@ -156,7 +164,11 @@ function isOfProject({ scope, status }: Skill): boolean {
  * @param names the skills; all skills of the project without it.
  * @returns the approved skills. @throws HoldfastError `config_invalid`
  */
-export function approveSkills(places: AgentPlaces, names?: readonly string[]): readonly Skill[] {
+export function approveSkills(
+  places: AgentPlaces,
+  names?: readonly string[],
+  now = Date.now(),
+): readonly Skill[] {
   const project = realPath(places.project);
   const skills = findSkills({ ...places, trustsProject: true }).filter(isOfProject);
   const chosen = skills.filter(({ name }) => names === undefined || names.includes(name));
@@ -172,7 +184,89 @@ export function approveSkills(places: AgentPlaces, names?: readonly string[]): r
     if (content !== undefined) store.keep(content);
   }
   writeApprovedSkills(approvalsFile(places), project, Object.fromEntries([...kept, ...added]));
+  for (const [name, hash] of added) versionsFile(places).add(project, name, { hash, at: now }); // skills-4.
   return chosen;
+}
+
+/** The versions of a skill of this machine. @throws HoldfastError `config_invalid` */
+export function versionsOfSkill(skill: Pick<Skill, "name" | "scope">, places: AgentPlaces): ContentVersions {
+  return versionsFile(places).read(ownerOf(skill, places), skill.name);
+}
+
+/**
+ * Puts a tag on a version of a skill of this machine.
+ *
+ * @param version a tag or the beginning of a hash; without it the present content, which is a version then.
+ * @returns its hash. @throws HoldfastError `file_not_found` for an unknown version, `agent_invalid` for a content that is not usable.
+ */
+export function tagSkill(
+  skill: Skill,
+  {
+    tag,
+    version,
+    now,
+  }: { readonly tag: string; readonly version?: string | undefined; readonly now: number },
+  places: AgentPlaces,
+): string {
+  const file = versionsFile(places);
+  const owner = ownerOf(skill, places);
+  const hash = version === undefined ? keptHash(skill, places) : versionHash(skill, version, places);
+  if (version === undefined && file.read(owner, skill.name).current !== hash)
+    file.add(owner, skill.name, { hash, at: now });
+  file.tag(owner, skill.name, tag, hash);
+  return hash;
+}
+
+function keptHash(skill: Skill, places: AgentPlaces): string {
+  const content = skill.status === "loaded" ? contentOfSkill(skill) : undefined;
+  if (content === undefined)
+    throw new HoldfastError("agent_invalid", `the present content of the skill ${skill.name} is not usable`, {
+      at: skill.path,
+      fix: `approve it (\`holdfast skill approve ${skill.name}\`), or name an earlier version`,
+    });
+  contentsOfSkills(places).keep(content);
+  return content.hash;
+}
+
+/** The version of a skill that an agent file names. @throws HoldfastError `agent_invalid`, `file_not_found` */
+export function skillInVersion(skill: Skill, version: string, places: AgentPlaces): Skill {
+  const { name, scope } = skill;
+  const hash = versionHash(skill, version, places);
+  const store = contentsOfSkills(places);
+  if (store.read(hash) === undefined)
+    throw new HoldfastError(
+      "file_not_found",
+      `the content of the version ${name}@${version} is damaged or gone`,
+      {
+        fix: "name another version, or approve the same content again",
+      },
+    );
+  const path = join(store.folderOf(hash), SKILL_FILE);
+  return readSkill(path, { name, scope, isRead: true, within: null });
+}
+
+function versionHash(skill: Skill, version: string, places: AgentPlaces): string {
+  const versions = versionsOfSkill(skill, places);
+  const hash = hashOfVersion(versions, version);
+  if (hash !== undefined) return hash;
+  throw new HoldfastError(
+    "file_not_found",
+    `the skill ${skill.name} has no version ${version.slice(0, 64)}`,
+    {
+      at: skill.path,
+      expected: versionsText(versions) || "a version: approve the skill, or give its present content a tag",
+      fix: `name one of these; \`holdfast skill history ${skill.name}\` shows them`,
+    },
+  );
+}
+
+/** Versions of a project belong to its real path. */
+function ownerOf({ scope }: Pick<Skill, "scope">, { project }: AgentPlaces): string {
+  return scope === "project" ? realPath(project) : "user";
+}
+
+function versionsFile({ trustFile }: AgentPlaces): VersionsFile {
+  return new VersionsFile(join(dirname(trustFile), "skill-versions.json"), "skills");
 }
 
 /** The content of a skill of the project that the user approved last, if it is still kept. @throws HoldfastError `config_invalid` */

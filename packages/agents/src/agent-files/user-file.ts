@@ -29,8 +29,9 @@ export function readUserFile<T>(path: string, { what, expected, fix, schema }: U
     if (isWritableByOthers(statSync(path))) throw damaged("other users may write it");
     text = readFileSync(path, "utf8");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw HoldfastError.is(error) ? error : damaged(`it cannot be read: ${message}`);
   }
   try {
     return schema.parse(JSON.parse(text));

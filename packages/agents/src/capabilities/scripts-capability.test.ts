@@ -13,7 +13,7 @@ import type { AgentPlaces } from "../agent-files/agent-places.ts";
 import type { AgentRecord } from "../agent-files/agent-record.ts";
 import { ModelLoop } from "../model-loop/model-loop.ts";
 import { defineTool } from "../model-loop/tools/tool.ts";
-import { findScripts, pushScript } from "../scripts/find-scripts.ts";
+import { findScripts, pushScript, tagScript } from "../scripts/find-scripts.ts";
 import { workspacesByRoot } from "../tasks/workspace-source.ts";
 import { RECORD } from "../testing/agent-record.ts";
 import { fakeModel, type Play } from "../testing/fake-model.ts";
@@ -217,7 +217,20 @@ test("a script and another tool of one name refuse the session, and the error na
   expect(model.requests).toEqual([]);
 });
 
+test("an agent that names a version of a script gets its content and its parameters, whatever is current", () => {
+  const [before] = findScripts(places);
+  tagScript(before!, "old", before!.current ?? "", places);
+  writeScript("count", "", { parameters_schema: { properties: { other: { type: "string" } } } });
+  push();
+  const chosen = (version: string) =>
+    scriptsOf({ ...COUNTS, scripts: [`count${version}`] }, places, () => findScripts(places))[0];
+  expect(chosen("")?.current).not.toBe(before?.current);
+  for (const version of ["@old", `@${before?.current?.slice(0, 8)}`])
+    expect(chosen(version)).toMatchObject({ current: before?.current, manifest: before?.manifest });
+});
+
 test.each<readonly [string, Partial<AgentRecord>, RegExp]>([
+  ["in a version that is not there", { scripts: ["count@new"] }, /the script count has no version new/],
   [
     "that is not there",
     { scripts: ["cuont"] },
@@ -230,5 +243,5 @@ test.each<readonly [string, Partial<AgentRecord>, RegExp]>([
 ])("an agent that names a script %s is refused", (_name, change, message) => {
   writeScript("fresh", "");
   write("home/.holdfast/scripts/broken/script.json", "{");
-  expect(() => scriptsOf({ ...COUNTS, ...change }, () => findScripts(places))).toThrow(message);
+  expect(() => scriptsOf({ ...COUNTS, ...change }, places, () => findScripts(places))).toThrow(message);
 });

@@ -14,11 +14,13 @@ import { z } from "zod";
 
 import type { AgentPlaces } from "../agent-files/agent-places.ts";
 import type { AgentRecord } from "../agent-files/agent-record.ts";
+import { splitReference } from "../agent-files/dialects/content-references.ts";
 import type { Capability } from "../model-loop/capability.ts";
 import { matchesName } from "../agent-files/format/tool-names.ts";
 import { reportEnd, reportStart } from "../model-loop/script-events.ts";
 import { renderResult, type Tool, type ToolContext } from "../model-loop/tools/tool.ts";
 import { renderCommand } from "../model-loop/tools/workspace-tools.ts";
+import { hashOfVersion, versionsText } from "../contents/content-versions.ts";
 import { contentOfVersion, findScripts, type Script } from "../scripts/find-scripts.ts";
 import { checkCall, runScript, type ScriptArguments } from "../scripts/run-script.ts";
 import { writeScript } from "../scripts/script-files.ts";
@@ -56,8 +58,13 @@ export type CallOutput = Pick<ShellOutput, "end" | "stdout" | "stderr" | "isCut"
  * @param find is called for an agent that names scripts.
  * @throws HoldfastError `agent_invalid` for a script of the agent that cannot be used.
  */
-export function scriptsOf(agent: AgentRecord, find: () => readonly Script[]): readonly Script[] {
-  const { name, scripts: wanted, deniedTools, source } = agent;
+export function scriptsOf(
+  agent: AgentRecord,
+  places: AgentPlaces,
+  find: () => readonly Script[],
+): readonly Script[] {
+  const { name, deniedTools, source } = agent;
+  const wanted = agent.scripts.map(splitReference);
   if (wanted.length === 0) return [];
   if (wanted.length > SESSION_SCRIPTS_MAX)
     throw new HoldfastError(
@@ -65,7 +72,9 @@ export function scriptsOf(agent: AgentRecord, find: () => readonly Script[]): re
       `agent "${name}" has ${wanted.length} scripts, and ${SESSION_SCRIPTS_MAX} is the limit`,
       { at: source.path, fix: "name the scripts that it needs" },
     );
-  const denied = wanted.find((one) => deniedTools.some((pattern) => matchesName(pattern, `${PREFIX}${one}`)));
+  const denied = wanted
+    .map((one) => one.name)
+    .find((one) => deniedTools.some((pattern) => matchesName(pattern, `${PREFIX}${one}`)));
   if (denied !== undefined)
     throw new HoldfastError(
       "agent_invalid",
@@ -73,7 +82,26 @@ export function scriptsOf(agent: AgentRecord, find: () => readonly Script[]): re
       { at: source.path, fix: "take it out of the denied tools, or out of the scripts" },
     );
   const found = find();
-  return wanted.map((one) => chosenScript(one, found, agent));
+  return wanted.map(({ name: one, version }) => {
+    const script = chosenScript(one, found, agent);
+    return version === undefined ? script : scriptInVersion(script, version, places);
+  });
+}
+
+/** @throws HoldfastError `file_not_found` for a version that is not there. */
+function scriptInVersion(script: Script, version: string, places: AgentPlaces): Script {
+  const hash = hashOfVersion(script, version);
+  if (hash !== undefined)
+    return { ...script, current: hash, manifest: versionOf(script.name, hash, places).manifest };
+  throw new HoldfastError(
+    "file_not_found",
+    `the script ${script.name} has no version ${version.slice(0, 64)}`,
+    {
+      at: script.path,
+      expected: versionsText(script),
+      fix: `name one of these; \`holdfast script history ${script.name}\` shows them`,
+    },
+  );
 }
 
 function chosenScript(name: string, found: readonly Script[], { name: agent, source }: AgentRecord): Script {
@@ -126,7 +154,10 @@ const WHY_NOT: Readonly<Record<Script["status"], readonly [why: string, fix: str
 export function withScriptTools(agent: AgentRecord): AgentRecord {
   const { tools, scripts } = agent;
   if (tools === null || scripts.length === 0) return agent;
-  return { ...agent, tools: [...new Set([...tools, ...scripts.map((name) => `${PREFIX}${name}`)])] };
+  return {
+    ...agent,
+    tools: [...new Set([...tools, ...scripts.map((one) => `${PREFIX}${splitReference(one).name}`)])],
+  };
 }
 
 export interface ScriptsCapabilityOptions {
@@ -196,7 +227,7 @@ export function scriptsCapability(
     tasks: Object.values(tasks),
     prepare: async ({ agent, workspace: { root } }) => {
       const facts: ScriptFact[] = [];
-      for (const { name, current } of scriptsOf(agent, () => findScripts(places))) {
+      for (const { name, current } of scriptsOf(agent, places, () => findScripts(places))) {
         const { content, manifest } = versionOf(name, current ?? "", places);
         await writeScript(await pickWorkspace(workspace, root), manifest, content);
         facts.push({ hash: content.hash, manifest });

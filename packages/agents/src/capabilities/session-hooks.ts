@@ -67,7 +67,9 @@ function refuseRefused({ name }: AgentRecord, { path, status, problem, verdicts 
 function withVersion(hook: AgentHook, record: AgentRecord, places: AgentPlaces): AgentHook {
   const { run } = hook;
   if (run.type !== "script") return hook;
-  const [script] = scriptsOf({ ...record, scripts: [run.name], deniedTools: [] }, () => findScripts(places));
+  const [script] = scriptsOf({ ...record, scripts: [run.name], deniedTools: [] }, places, () =>
+    findScripts(places),
+  );
   const hash = script?.current ?? "";
   const { manifest } = versionOf(run.name, hash, places);
   try {

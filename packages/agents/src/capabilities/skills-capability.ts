@@ -22,8 +22,10 @@ import {
   contentOfSkill,
   findSkills,
   SKILL_FILE,
+  skillInVersion,
   type Skill,
 } from "../agent-files/skills.ts";
+import { splitReference } from "../agent-files/dialects/content-references.ts";
 import type { Capability } from "../model-loop/capability.ts";
 import { matchesName } from "../agent-files/format/tool-names.ts";
 import { defineTool, type Tool } from "../model-loop/tools/tool.ts";
@@ -43,11 +45,13 @@ const FOLDER = ".agent-orchestrator/skills";
 /**
  * The skills that sessions of an agent get now.
  *
- * @throws HoldfastError `agent_invalid` for a skill of the agent that cannot be used, and for too many skills.
+ * @throws HoldfastError `agent_invalid` for a skill of the agent that cannot be used, and for too many skills. `file_not_found` for a
+ *   version that is not there.
  */
 export function skillsOf(
   { name: agent, skills: wanted, source, tools, deniedTools }: AgentRecord,
   found: readonly Skill[],
+  places: AgentPlaces,
 ): readonly Skill[] {
   if (wanted?.length === 0) return [];
   const isDenied = deniedTools.some((pattern) => matchesName(pattern, READ_SKILL));
@@ -63,10 +67,16 @@ export function skillsOf(
         fix: `take ${READ_SKILL} out of the denied tools, or the skills out of the file`,
       },
     );
-  const usable = found.filter(({ status, scope }) => status === "loaded" && scope !== "coordinator"); // skills-4.
+  const usable = found.filter(({ status, scope }) => status === "loaded" && scope !== "coordinator"); // skills-5.
   const at = source.path;
   const chosen =
-    wanted === null ? usable : [...new Set(wanted)].map((name) => chosenSkill(name, found, agent, at));
+    wanted === null
+      ? usable
+      : [...new Set(wanted)].map((reference) => {
+          const { name, version } = splitReference(reference);
+          if (version === undefined) return chosenSkill(name, found, agent, at);
+          return skillInVersion(versionedSkill(name, found, agent, at), version, places);
+        });
   if (chosen.length <= SESSION_SKILLS_MAX) return chosen;
   throw new HoldfastError(
     "agent_invalid",
@@ -81,6 +91,14 @@ export function withSkillTool(agent: AgentRecord): AgentRecord {
   if (tools === null || skills === null || skills.length === 0) return agent;
   if (tools.some((pattern) => matchesName(pattern, READ_SKILL))) return agent;
   return { ...agent, tools: [...tools, READ_SKILL] };
+}
+
+/** A skill of this machine whose versions can be used, whatever became of its folder's content. */
+function versionedSkill(name: string, found: readonly Skill[], agent: string, at: string): Skill {
+  const own = found.filter((skill) => skill.name === name && skill.scope !== "coordinator");
+  const usable = own.find(({ status }) => status === "loaded") ?? own[0];
+  if (usable !== undefined && usable.status !== "untrusted") return usable;
+  return chosenSkill(name, own, agent, at); // Throws.
 }
 
 function chosenSkill(name: string, found: readonly Skill[], agent: string, at: string): Skill {
@@ -182,7 +200,7 @@ export function skillsCapability({
     name: "skills",
     tasks: [readSkill],
     prepare: async ({ agent, workspace: { root } }) => {
-      const skills = skillsOf(agent, findSkills(places));
+      const skills = skillsOf(agent, findSkills(places), places);
       for (const skill of skills) {
         const content = contentOfSkill(skill);
         if (content === undefined)

@@ -21,7 +21,7 @@ export class ContentStore {
 
   /** Keeps a content. A content that is there is not written again. */
   keep(content: FolderContent): void {
-    const place = this.#placeOf(content.hash);
+    const place = this.folderOf(content.hash);
     if (existsSync(place)) return;
     // content-store-1.
     const beside = join(this.#folder, `.new-${randomBytes(8).toString("hex")}`);
@@ -40,7 +40,7 @@ export class ContentStore {
   }
 
   read(hash: string): FolderContent | undefined {
-    const place = this.#placeOf(hash);
+    const place = this.folderOf(hash);
     if (!existsSync(place)) return undefined;
     try {
       const content = readFolderContent(place);
@@ -52,7 +52,8 @@ export class ContentStore {
     return undefined;
   }
 
-  #placeOf(hash: string): string {
+  /** The folder with the files of a content, whether or not it is there. */
+  folderOf(hash: string): string {
     if (!/^[0-9a-f]{64}$/.test(hash)) throw new Error(`${hash} is no hash of a content`);
     return join(this.#folder, hash);
   }

@@ -52,9 +52,9 @@ export function readEnvironments(path: string): Environments {
     if (!stats.isFile() || stats.size > LIMITS.fileBytes) throw damaged(path, "it is no file of up to 4 MiB");
     text = readFileSync(path, "utf8");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return {};
-    if (HoldfastError.is(error)) throw error;
-    throw damaged(path, (error as Error).message);
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return {};
+    throw HoldfastError.is(error) ? error : damaged(path, message);
   }
   try {
     const { environments } = file.parse(JSON.parse(text));

@@ -1,4 +1,4 @@
-// Programs that end before their session has begun.
+// Programs that end before their session has begun, or before they have stored its prompt.
 
 import { chmodSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -34,4 +34,21 @@ test("a program that exits before its session has begun fails the session at onc
     expect.stringContaining("ended before its session began: exit code 3"),
   ]);
   expect(session.lines("starts")).toHaveLength(1);
+});
+
+// The second prompt names the call that was cut off, and its program dies before it has stored that prompt.
+test("a call that was cut off is named until the program has ended another one", async () => {
+  session = new ExternalSession("codex");
+  await session.begin("hang write:a.txt");
+  while (session.lines("pids").length === 0) await delay(20);
+  while (!JSON.stringify(await session.entries()).includes("sleep 1000")) await delay(20);
+  writeFileSync(join(session.home, "die-at"), "1");
+  process.kill(Number(session.lines("pids")[0]), "SIGKILL");
+  const prompts = async (): Promise<readonly string[]> =>
+    (await session.entries()).flatMap(({ role, content }) => (role === "user" ? [String(content)] : []));
+  while ((await prompts()).length < 3) await delay(20);
+  rmSync(join(session.home, "die-at"));
+  expect((await session.rest()).status).toBe("waiting");
+  for (const prompt of (await prompts()).slice(1))
+    expect(prompt.match(/shell {"command":"sleep 1000"}/g), prompt).toHaveLength(1);
 });

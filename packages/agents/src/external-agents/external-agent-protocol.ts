@@ -67,7 +67,7 @@ export interface ExternalIntent {
   readonly profile?: IntendedProfile;
 }
 
-/** The program that a profile of the user chooses, and what it gets of the user's environment. */
+/** The program that a profile of the user chooses, and what it gets of the user's environment and files. */
 export interface ChosenProgram {
   /** An absolute path, or a name on the PATH. Absent for the one that the adapter knows. */
   readonly program?: string;
@@ -75,6 +75,8 @@ export interface ChosenProgram {
   readonly variables?: readonly string[];
   /** The names of variables whose values are keys. The program gets them, too. */
   readonly keys?: readonly string[];
+  /** The places that it needs in a sandbox besides its own. */
+  readonly folders?: OwnFolders;
 }
 
 export interface IntendedProfile extends ChosenProgram {
@@ -199,10 +201,11 @@ export interface AgentTraces {
   };
 }
 
-/** The folders that a program needs inside of a sandbox. Absolute paths. */
+/** The places that a program needs inside of a sandbox. Absolute paths. */
 export interface OwnFolders {
   /** The folders of its settings, credentials and sessions. It writes to them. */
   readonly written: readonly string[];
+  /** Files and folders. */
   readonly read: readonly string[];
 }
 
@@ -294,7 +297,7 @@ export interface ExternalAgentProtocol {
   /** A call of one of its tools in the words of our permission rules. Pure. */
   ruledCall(call: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall;
   /** The folders that the program needs besides that of the session. `undefined` where they are not known. */
-  ownFolders?(): OwnFolders | undefined;
+  ownFolders?(chosen?: ChosenProgram): OwnFolders | undefined;
   /** `undefined` where the adapter does not know them. Reads no file. */
   traces?(session: Pick<ExternalTurn, "intent" | "boundId">): AgentTraces | undefined;
   /** Ends what an earlier process of ours has left running under this tag. */

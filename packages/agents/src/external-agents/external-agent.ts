@@ -24,6 +24,8 @@ import { FIRST_STATE, type ExternalState } from "./external-state.ts";
 import { ExternalAgentTurn, type ExternalParts } from "./external-turn.ts";
 import { limitTask } from "./limits/limit-task.ts";
 import { summaryTask } from "./receipt/lost-session.ts";
+import { Workspaces } from "./receipt/read-workspace.ts";
+import { SessionFiles } from "./receipt/session-files.ts";
 import { takeProfile } from "./intent/session-profile.ts";
 import type { AgentProfile, AgentRecord } from "../agent-files/agent-record.ts";
 import { turnTask, type LiveTurns } from "./turn-task.ts";
@@ -119,6 +121,8 @@ export function externalAgent(
     mirrors,
     permissionModes,
     silenceMs,
+    workspaces: new Workspaces(),
+    sessionFiles: new SessionFiles(),
   });
   const parts: ExternalParts = {
     protocol,

@@ -16,6 +16,11 @@ export interface ExternalState {
   readonly request: string;
   /** The prompt of the next turn: the request, or the request to continue. */
   readonly prompt: string;
+  /**
+   * The parts of prompts to continue that the program may not have read, because no result of a call has followed. A program that is killed may
+   * not have stored its prompt. Absent in states of earlier versions.
+   */
+  readonly unread?: readonly string[];
   readonly mode: "start" | "resume";
   /** The last turn ended in order, so that the next one is no resume after a crash. Absent in states of earlier versions, and before a turn. */
   readonly isInOrder?: boolean;

@@ -15,12 +15,13 @@ import { PermissionQuestions, type QuestionParts } from "./questions/permission-
 import {
   answerText,
   CUT_OFF,
-  cutOffText,
+  continuePrompt,
   LIMITED,
   OVER_BUDGET,
   RESTARTED,
   stopText,
   SUSPENDED,
+  unreadText,
 } from "./turn-texts.ts";
 import { FOLLOW_UP, INTERRUPT, Messages, News, nextRequest, queuedMessage, STEER } from "./turn-messages.ts";
 import { requestText } from "../model-loop/request-text.ts";
@@ -121,9 +122,8 @@ export class ExternalAgentTurn {
     const text = requestText(content);
     while (this.#ctx.hasSignal(INTERRUPT)) this.#ctx.takeSignal(INTERRUPT); // They were for the turn before.
     this.#ctx.appendEntry({ role: "user", content });
-    return {
-      state: { ...this.#state, queued, isWaiting: false, request: text, prompt: text, doneCalls: [] },
-    };
+    const state = { ...this.#state, queued, isWaiting: false, request: text, prompt: text };
+    return { state: { ...state, unread: [], doneCalls: [] } };
   }
 
   /** One run of the program, with everything that it reports. */
@@ -256,6 +256,7 @@ export class ExternalAgentTurn {
       cutOffs: 0,
       limitsInARow: 0,
       grants: [],
+      unread: [],
       doneCalls: [],
       hasActed: true,
       answer: text,
@@ -299,17 +300,17 @@ export class ExternalAgentTurn {
     const made = await work.calls.late((tool) => entries.resultsOf(tool));
     const asked = new Set(late.map(({ request }) => request.toolCallId));
     const cutOff = entries.openCalls.filter(({ id }) => !asked.has(id));
-    const { request = this.#state.request } = messages;
-    const prompt = [
-      `${why} ${cutOffText(cutOff)}`,
+    const noted = this.#noted(work);
+    const news = [
       ...late.map(answerText),
       ...made.map(lateText),
       ...(await messages.undelivered()).map((text) => `The user has sent this message in between: ${text}`),
-      `Verify what has already been done before you repeat anything, and then continue. The request was:\n\n${request}`,
-    ].join("\n");
+    ];
+    const unread = unreadText(cutOff, news, noted.unread ?? []);
+    const prompt = continuePrompt(why, unread, noted.request);
     entries.closeCalls();
     this.#ctx.appendEntry({ role: "user", content: prompt });
-    return { ...this.#noted(work), mode: "resume", isInOrder: false, prompt, cutOffs };
+    return { ...noted, mode: "resume", isInOrder: false, prompt, unread, cutOffs };
   }
 
   /** external-agent-3. */
@@ -322,13 +323,18 @@ export class ExternalAgentTurn {
         role: "user",
         content: `(${name} had not stored its session. Nothing was done, and the request is sent again.)`,
       });
-      return { state: { ...fresh, prompt: request } };
+      return { state: { ...fresh, prompt: this.#state.prompt } };
     }
     const lostId = this.#state.boundId ?? intent.agentSessionId;
     const prompt = await askToStartAfresh(this.#ctx, { name, lostId, request });
     this.#ctx.appendEntry({ role: "user", content: prompt });
     return {
-      state: { ...fresh, prompt, intent: { ...intent, agentSessionId: this.#ctx.randomUuid() } },
+      state: {
+        ...fresh,
+        prompt,
+        unread: [prompt],
+        intent: { ...intent, agentSessionId: this.#ctx.randomUuid() },
+      },
     };
   }
 
@@ -353,10 +359,11 @@ export class ExternalAgentTurn {
     const asked = { name, lostId, request, prompt, losses, isRestorable };
     const chosen = await askAboutLosses(this.#ctx, asked);
     this.#ctx.appendEntry({ role: "user", content: chosen.prompt });
+    const unread = [chosen.prompt];
     // The receipt counts again for what is lost besides the file.
     if (chosen.mode === "restore")
-      return { state: { ...this.#state, intent, prompt: chosen.prompt, restores: true } };
-    const state: ExternalState = { ...this.#state, intent, prompt: chosen.prompt, receipt: null };
+      return { state: { ...this.#state, intent, prompt: chosen.prompt, unread, restores: true } };
+    const state: ExternalState = { ...this.#state, intent, prompt: chosen.prompt, unread, receipt: null };
     if (chosen.mode === "resume") return { state };
     const fresh = { ...intent, agentSessionId: this.#ctx.randomUuid() };
     return { state: { ...state, mode: "start", boundId: null, intent: fresh } };
@@ -381,6 +388,7 @@ export class ExternalAgentTurn {
       boundId: entries.boundId ?? boundId,
       receipt: receipt ?? afterCutOff(this.#state.receipt ?? null),
       restores: false,
+      unread: entries.hasProgressed ? [] : (this.#state.unread ?? []),
       // A turn without a report has cost something nevertheless.
       usage: usageAfter(usage, entries.usage.length === 0 && !isUnbilled ? [UNKNOWN_USAGE] : entries.usage),
     };

@@ -23,9 +23,13 @@ export interface DescribedAgent {
       >
     | undefined;
   readonly custom?:
-    | Optional<Pick<CustomAgentOptions, "command" | "protocol" | "resumes" | "variables" | "keys">>
+    | Optional<
+        Pick<CustomAgentOptions, "command" | "protocol" | "resumes" | "variables" | "keys" | "folders">
+      >
     | undefined;
-  readonly harness?: Optional<Pick<HarnessAgentOptions, "module" | "variables" | "keys">> | undefined;
+  readonly harness?:
+    | Optional<Pick<HarnessAgentOptions, "module" | "variables" | "keys" | "folders">>
+    | undefined;
 }
 
 /** A field that a file leaves out may be there without a value. */

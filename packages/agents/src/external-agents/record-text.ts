@@ -1,11 +1,15 @@
 // The recorded conversation of a session as a text for an agent that did not write it (`recordText`). Pure.
 //
 //   record-text-1. The text has a limit. The newest entries count, and the text says how many earlier ones are left out.
+//   record-text-3. A record that an earlier session was told is no part of it, because its entries are.
 //   record-text-2. A plan that a later plan of the same author replaced is no part of the text.
 
 import type { ConversationEntry } from "@holdfast/core";
 
 import { fieldsOf } from "./lines/fields.ts";
+
+/** The beginning of a prompt that tells a new session what is recorded. */
+export const RECORD_MARK = "You have begun this work in a session that is lost. You remember nothing of it.";
 
 const RECORD_CHARS = 40_000;
 const ENTRY_CHARS = 2_000;
@@ -42,7 +46,10 @@ export function recordText(
 }
 
 function textOf(content: unknown): string {
-  if (typeof content === "string") return content;
+  if (typeof content === "string") {
+    const at = content.indexOf(RECORD_MARK); // record-text-3.
+    return at === -1 ? content : `${content.slice(0, at)}(A new session was told what is recorded above.)`;
+  }
   const { text, toolCalls } = fieldsOf(content);
   const calls = Array.isArray(toolCalls) && toolCalls.length > 0 ? JSON.stringify(toolCalls) : "";
   return `${typeof text === "string" ? text : JSON.stringify(content)}${calls}`;

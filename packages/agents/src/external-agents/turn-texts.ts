@@ -1,4 +1,4 @@
-// The texts about a turn that was cut off, for the prompt of the next one (`cutOffText`, `answerText`). Pure.
+// The texts about a turn that was cut off, for the prompt of the next one (`continuePrompt`, `unreadText`, `answerText`). Pure.
 
 import { describeProcessEnd, type StopMeans } from "@holdfast/runtime/internal";
 
@@ -14,8 +14,30 @@ export const LIMITED = "Your previous turn was ended by a limit of your account,
 export const OVER_BUDGET = "Your session reached the limit of its budget, which has been raised.";
 const CALL_CHARS = 500;
 
+/** @param unread as `unreadText` returns it. */
+export function continuePrompt(why: string, unread: readonly string[], request: string): string {
+  return [
+    `${why} ${unread.join("\n")}`,
+    `Verify what has already been done before you repeat anything, and then continue. The request was:\n\n${request}`,
+  ].join("\n");
+}
+
+/**
+ * The parts of a prompt that a turn which was cut off may not have read.
+ *
+ * @param news answers and messages that the turn did not take.
+ * @param earlier the same of the turns before. A record of the session is the last of it (record-text-3).
+ */
+export function unreadText(
+  cutOff: readonly OpenCall[],
+  news: readonly string[],
+  earlier: readonly string[],
+): readonly string[] {
+  return [...(earlier.length > 0 && cutOff.length === 0 ? [] : [cutOffText(cutOff)]), ...news, ...earlier];
+}
+
 /** The calls of a turn that was cut off. */
-export function cutOffText(calls: readonly OpenCall[]): string {
+function cutOffText(calls: readonly OpenCall[]): string {
   const named = calls.map(
     ({ name, input, parentCallId }) =>
       `- ${callText(name, input)}${parentCallId === undefined ? "" : " (of a sub-agent)"}`,

@@ -20,7 +20,7 @@ import { modelTask, type ModelSource } from "../models/model-task.ts";
 import type { FileSnapshot } from "../workspace/capabilities.ts";
 import { pickWorkspace, type WorkspaceSource } from "../tasks/workspace-source.ts";
 import { defineWorkspaceTasks, type WorkspaceTasks } from "../tasks/workspace-tasks.ts";
-import { conversationTail, earlierResult } from "./compaction/boundary-tasks.ts";
+import { contextLimit, conversationTail, earlierResult } from "./compaction/boundary-tasks.ts";
 import { windowOf } from "./compaction/context-size.ts";
 import { readResult } from "./compaction/read-result.ts";
 import { moveCapabilities, prepareCapabilities, type AnyCapability } from "./capability.ts";
@@ -186,6 +186,7 @@ export class ModelLoop {
         this.#model,
         conversationTail,
         earlierResult,
+        contextLimit,
         this.#hook,
         ...Object.values(this.#workspaceTasks),
         ...(finish === undefined ? [] : [finish]),

@@ -17,7 +17,7 @@ import { isTrusted } from "../agent-files/trust/trusted-folders.ts";
 import { ContentStore } from "../contents/content-store.ts";
 import { readFolderContent, type FolderContent } from "../contents/folder-content.ts";
 import { readManifest, type ScriptManifest } from "./script-manifest.ts";
-import { addVersion, chooseVersion, readVersions, type ScriptVersions } from "./script-versions.ts";
+import { NO_VERSIONS, VersionsFile, type ContentVersions } from "../contents/content-versions.ts";
 
 export interface Script {
   readonly name: string;
@@ -35,7 +35,9 @@ export interface Script {
   readonly current: string | null;
   /** The hash of the present content of the folder; `null` when it was not read or is refused. */
   readonly folderHash: string | null;
-  readonly versions: ScriptVersions["versions"];
+  readonly versions: ContentVersions["versions"];
+  /** Hashes by the names of tags. */
+  readonly tags: ContentVersions["tags"];
   /** The reason why it cannot be used, or why the folder cannot be pushed. */
   readonly problem: string | null;
 }
@@ -58,6 +60,7 @@ function pushedScripts({ pushed }: AgentPlaces): readonly Script[] {
       current: hash,
       folderHash: hash,
       versions: [],
+      tags: {},
     };
     if (status === "denied") return { ...found, manifest: null, problem: null, status }; // It was not fetched.
     const { manifest, problem } = readFolder(path, name, null);
@@ -92,7 +95,7 @@ export function pushScript(script: Script, places: AgentPlaces, now: number): st
   const { name, scope } = script;
   const { content } = presentContent(script, places);
   storeOf(places).keep(content); // find-scripts-3.
-  addVersion(versionsFile(places), ownerOf(scope, places), name, { hash: content.hash, at: now });
+  versionsFile(places).add(ownerOf(scope, places), name, { hash: content.hash, at: now });
   return content.hash;
 }
 
@@ -124,7 +127,12 @@ export function pushScriptsOf(places: AgentPlaces, now: number): readonly string
 
 /** Makes an older version the current one. The folder stays as it is. */
 export function rollbackScript({ name, scope }: Script, hash: string, places: AgentPlaces): void {
-  chooseVersion(versionsFile(places), ownerOf(scope, places), name, hash);
+  versionsFile(places).choose(ownerOf(scope, places), name, hash);
+}
+
+/** Puts a tag on one of the versions of a script. */
+export function tagScript({ name, scope }: Script, tag: string, hash: string, places: AgentPlaces): void {
+  versionsFile(places).tag(ownerOf(scope, places), name, tag, hash);
 }
 
 /** The content of a version, if it is still there undamaged. */
@@ -134,8 +142,18 @@ export function contentOfVersion(hash: string, places: AgentPlaces): FolderConte
 
 function readScript(path: string, scope: Script["scope"], places: AgentPlaces): Script {
   const name = basename(path);
-  const { current, versions } = readVersions(versionsFile(places), ownerOf(scope, places), name);
-  const found = { name, path, scope, current, versions, manifest: null, folderHash: null, problem: null };
+  const { current, versions, tags } = versionsFile(places).read(ownerOf(scope, places), name);
+  const found = {
+    name,
+    path,
+    scope,
+    current,
+    versions,
+    tags,
+    manifest: null,
+    folderHash: null,
+    problem: null,
+  };
   const folder = readFolder(path, name, scope === "project" ? realPath(places.project) : null);
   const { folderHash, problem } = folder;
   if (current === null)
@@ -177,7 +195,7 @@ function contentIn(path: string, within: string | null): FolderContent {
 }
 
 function unread(path: string): Script {
-  const nothing = { manifest: null, current: null, folderHash: null, versions: [], problem: null };
+  const nothing = { ...NO_VERSIONS, manifest: null, folderHash: null, problem: null };
   return { name: basename(path), path, scope: "project", status: "untrusted", ...nothing };
 }
 
@@ -197,8 +215,8 @@ function storeOf({ trustFile }: AgentPlaces): ContentStore {
   return new ContentStore(join(dirname(trustFile), "scripts"));
 }
 
-function versionsFile({ trustFile }: AgentPlaces): string {
-  return join(dirname(trustFile), "script-versions.json");
+function versionsFile({ trustFile }: AgentPlaces): VersionsFile {
+  return new VersionsFile(join(dirname(trustFile), "script-versions.json"), "scripts");
 }
 
 /** Versions of a project belong to its real path. */

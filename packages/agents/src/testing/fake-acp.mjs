@@ -81,8 +81,12 @@ async function act(word) {
       return update({ sessionUpdate: "tool_call_update", toolCallId, status, content });
     }
     case "ask": {
-      // The call was not named before, as with Gemini CLI.
-      const answer = await ask({ toolCallId, title: "write", kind: "edit", rawInput: { filePath: value } });
+      // The call was not named before, as with Gemini CLI, which gives no input either.
+      const isGemini = process.argv.includes("--acp");
+      const named = isGemini
+        ? { title: `Writing to ${value}`, locations: [{ path: join(process.cwd(), value) }] }
+        : { title: "write", rawInput: { filePath: value } };
+      const answer = await ask({ toolCallId, kind: "edit", ...named });
       appendFileSync(join(HOME, "answers"), `${JSON.stringify(answer)}\n`);
       const isAllowed = answer.outcome.optionId === "yes";
       if (isAllowed) appendFileSync(value, "x\n");

@@ -33,12 +33,15 @@ export interface GuardedPlaces {
   readonly identity: string;
 }
 
-/** @returns the reason for which no command may run in the folder (guarded-places-2). */
-export function guardPlaces(root: string): GuardedPlaces | string {
+/**
+ * @param guards whether also the places that give rights are guarded.
+ * @returns the reason for which no command may run in the folder (guarded-places-2).
+ */
+export function guardPlaces(root: string, guards = { granting: true }): GuardedPlaces | string {
   const [git, own] = [join(root, ".git"), join(root, OWN_FOLDER)];
   try {
     if (realpathSync(root) !== root) return `${root} has become a link; expected the folder that was opened`;
-    const granting = grantingIn(root);
+    const granting = guards.granting ? grantingIn(root) : [];
     const above = [...new Set(granting.flatMap((path) => foldersAbove(path, root)))];
     const found: BigIntStats[] = [];
     for (const place of [git, own, ...above, ...granting]) {

@@ -4,6 +4,7 @@ import { dirname, isAbsolute, join, relative } from "node:path";
 import type { AgentPlaces } from "@holdfast/agents";
 import type { Io } from "../frame/command.ts";
 import { dataFolder } from "../place/coordinator-storage.ts";
+import type { Mode } from "../place/mode.ts";
 import { findProject } from "../place/project.ts";
 import { externalAgentNames } from "./external-agent-names.ts";
 
@@ -13,6 +14,8 @@ export interface AgentSearch extends Pick<Io, "cwd" | "env"> {
   readonly servesOthers?: boolean;
   /** The labels of the runner that offers the agents. */
   readonly labels?: Readonly<Record<string, string>>;
+  /** The mode of a command that takes it as an option. */
+  readonly mode?: Mode;
 }
 
 export function agentPlaces(

@@ -189,7 +189,7 @@ function filesNamed(name: string, path: string, io: Io): readonly ListedAgent[] 
 
 export function fileText(file: ListedAgent, warningsOf: WarningsOf, io: Io): string {
   const { path, name, dialect, status, others, problem, verdicts, record } = file;
-  const lines = [titleText(path, `${name} (${dialect})`, status, io)];
+  const lines = [titleText(path, `${name} (${dialect})`, status, io), ...wayIn(status, "agents trust", io)];
   if (others.length > 0) {
     const where = others.map((other) => shownPath(other, io)).join(", ");
     lines.push(
@@ -223,13 +223,22 @@ function warningLines(path: string, io: Io, others: readonly string[] = []): rea
 }
 
 export function otherText(
-  { path, status, problem, verdicts, warnings }: (Plugin | Skill | McpFile | HookFile | ProfileFile) & Warned,
+  {
+    path,
+    status,
+    problem,
+    verdicts,
+    warnings,
+    ...rest
+  }: (Plugin | Skill | McpFile | HookFile | ProfileFile) & Warned,
   what: string,
   io: Io,
 ): string {
-  const lines = [titleText(path, what, status, io), ...(problem === null ? [] : [`  ${problem}`])];
+  const approve = status === "unapproved" && "hash" in rest ? `skill approve ${rest.name}` : "agents trust";
   return [
-    ...lines,
+    titleText(path, what, status, io),
+    ...wayIn(status, approve, io),
+    ...(problem === null ? [] : [`  ${problem}`]),
     ...warningLines(path, io, warnings),
     ...verdicts.map((verdict) => verdictText(verdict, io)),
   ].join("\n");
@@ -253,6 +262,16 @@ function titleText(
     doubled: paint.red,
   };
   return `${paint.bold(shownPath(path, io))}: ${what}, ${colour[status](status)}`;
+}
+
+/** The command after which sessions use a file. @param approve the command that approves its present content. */
+function wayIn(status: ListedAgent["status"] | Skill["status"], approve: string, io: Io): readonly string[] {
+  if (status === "untrusted")
+    return [`  no session uses it: read it, and then trust the project (\`${io.call("agents trust")}\`)`];
+  if (status !== "unapproved") return [];
+  return [
+    `  no session uses its present content, which you have not approved: read it, and then \`${io.call(approve)}\``,
+  ];
 }
 
 const WORDS: Readonly<Record<FieldVerdict["verdict"], string>> = {

@@ -23,7 +23,7 @@ import type { Agent } from "@holdfast/runtime";
 import type { Io } from "../frame/command.ts";
 import { agentPlaces, type AgentSearch } from "./agent-places.ts";
 import { EXTERNAL_AGENT_NAMES, installedAgentsFolder, isIncluded } from "./external-agent-names.ts";
-import { deleteStarted } from "./delete-started.ts";
+import { deleteStarted } from "./workspaces/delete-started.ts";
 import { projectRulesOf } from "./kept-rules.ts";
 import { sessionFolder } from "./workspaces/session-folder.ts";
 
@@ -138,6 +138,7 @@ async function findProgram(name: string, io: Pick<Io, "cwd" | "env">): Promise<E
       MESSAGES[steer],
       ...(followUp === "queue" ? ["keeps messages for after its answer"] : []),
       usage === "none" ? "reports no usage" : `reports usage per ${usage}`,
+      protocol.ownFolders?.() === undefined ? "works in no sandbox" : "works in a sandbox",
     ];
     return { name, status: "ready", found: `${name} ${version} (${abilities.join(", ")})` };
   } catch (error) {

@@ -19,10 +19,8 @@ import {
   mcpCapability,
   McpServers,
   ModelLoop,
-  ownSandboxes,
   readHookFiles,
   readProjectInstructions,
-  Sandboxes,
   proceduralAgent,
   scriptCalls,
   scriptsCapability,
@@ -60,7 +58,9 @@ import { checkTaskNames } from "./file-agent-tasks.ts";
 import { projectRulesOf } from "./kept-rules.ts";
 import { refuseDoubledName } from "./registry/doubled-names.ts";
 import { finishChild, keepSessionFiles, sessionFolder } from "./workspaces/session-folder.ts";
-import { DEFAULT_SANDBOX, givenSandbox, makeSandboxRoot } from "./sandbox-settings.ts";
+import type { Mode } from "../place/mode.ts";
+import { requireSandboxes, sandboxesFor } from "./process-sandboxes.ts";
+import { findSandbox, makeSandboxRoot } from "./sandbox-settings.ts";
 
 export interface FileAgent {
   readonly agent: Agent;
@@ -72,8 +72,8 @@ export interface FileAgent {
 export interface LoadOptions {
   /** The agent is for a session that has begun. It keeps the skills and variables of its start, whatever happened to their files. */
   readonly isContinued?: boolean;
-  /** The names of the secrets that the session began with. */
-  readonly recordedSecrets?: () => Promise<readonly string[]>;
+  /** The record that the session began with. Its secrets and its sandbox count, whatever happened to its file. */
+  readonly recorded?: () => Promise<Pick<AgentRecord, "name" | "secrets" | "sandbox"> | undefined>;
   /** The environments and variables of the call that starts a session. */
   readonly given?: GivenEnvironment | undefined;
   /** Sessions that a usage limit pauses continue without a person at its reset, whatever the agent files say. */
@@ -82,6 +82,8 @@ export interface LoadOptions {
   readonly overrides?: Partial<Pick<AgentRecord, "workspace" | "sandbox">>;
   /** The tasks that a file of code exports. It may throw, and may be called twice for one file. */
   readonly loadTasks?: ((file: string) => Promise<readonly TaskDefinition[]>) | undefined;
+  /** The mode of a command that takes it as an option. */
+  readonly mode?: Mode | undefined;
   /** The version of the agent, for a file of which several versions are used at once. */
   readonly version?: string;
 }
@@ -103,11 +105,12 @@ export async function agentOfRecord(
   cwd: string,
   {
     isContinued = false,
-    recordedSecrets,
+    recorded: findRecorded,
     given,
     resumesAtReset = false,
     overrides = {},
     loadTasks,
+    mode,
     version,
   }: LoadOptions = {},
 ): Promise<FileAgent> {
@@ -115,7 +118,9 @@ export async function agentOfRecord(
   const local =
     record.model === null && record.script === undefined ? await withLocalModel(found.env) : undefined;
   const places = local === undefined ? found : { ...found, env: local.env };
-  const sandbox = givenSandbox(places)?.value ?? DEFAULT_SANDBOX;
+  const recorded = isContinued ? await findRecorded?.() : undefined;
+  const sandbox = findSandbox({ cwd, env: places.env }, mode);
+  const named = recorded?.name === record.name ? (recorded.sandbox ?? OLDER_SANDBOX) : record.sandbox;
   const root = makeSandboxRoot({ cwd, env: places.env });
   const parts = loopFor(root, places, given);
   const skills = findSkills(places);
@@ -123,13 +128,13 @@ export async function agentOfRecord(
     variables: new SessionVariables({
       places,
       given,
-      recorded: isContinued ? ((await recordedSecrets?.()) ?? []) : undefined,
+      recorded: isContinued ? (recorded?.secrets ?? []) : undefined,
     }),
     resumesAtReset,
     loadTasks,
   });
-  const agent = await makeAgent({ ...record, sandbox: record.sandbox ?? sandbox }, parts, tree, [], version);
-  for (const name of tree.sandboxes) await sandboxesFor(places).require(name); // file-agent-2.
+  const agent = await makeAgent({ ...record, sandbox: named ?? sandbox.value }, parts, tree, [], version);
+  await requireSandboxes(tree.sandboxes, places, named === null ? sandbox : undefined); // file-agent-2.
   const unused = [
     ...readProjectInstructions(places, root).leftOut,
     ...(record.skills === null ? skills.flatMap(unusedSkill) : []),
@@ -189,13 +194,8 @@ function unusedSkill({ path, name, status }: Skill): readonly { path: string; re
   }
 }
 
-let ofProcess: Sandboxes | undefined;
-
-/** The sandboxes of this process. The keys of remote ones are secrets of the user. */
-function sandboxesFor({ trustFile, env }: AgentPlaces): Sandboxes {
-  ofProcess ??= new Sandboxes(ownSandboxes((name) => signInStore(dirname(trustFile), { env }).read(name)));
-  return ofProcess;
-}
+/** The sandbox of a session whose record, of an older version, has none. */
+const OLDER_SANDBOX = "filesystem";
 
 /** A loop, and the parts of it that agents without a model use, too. */
 interface LoopOfRoot {
@@ -216,7 +216,7 @@ function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | un
   const sandboxes = sandboxesFor(places);
   const place: PlaceSession = async (record, task, begin) => {
     const { path, worktree, files } = await sessionFolder(record, root, places, task, begin);
-    const address = sandboxes.addressOf(record.sandbox ?? DEFAULT_SANDBOX, {
+    const address = sandboxes.addressOf(record.sandbox ?? OLDER_SANDBOX, {
       session: task.sessionId,
       root: path,
     });
@@ -264,7 +264,7 @@ function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | un
 class AgentTree {
   /** `undefined` where skills are not checked. */
   readonly skills: readonly Skill[] | undefined;
-  readonly #places: AgentPlaces;
+  readonly places: AgentPlaces;
   /** Demands that are for runners, where this process is none. */
   readonly demandNotes: string[] = [];
   /** The sandboxes of the agents that were made. */
@@ -284,7 +284,7 @@ class AgentTree {
       loadTasks,
     }: Pick<LoadOptions, "resumesAtReset" | "loadTasks"> & { readonly variables: SessionVariables },
   ) {
-    this.#places = places;
+    this.places = places;
     this.skills = skills;
     this.variables = variables;
     this.#resumesAtReset = resumesAtReset;
@@ -298,14 +298,14 @@ class AgentTree {
 
   /** A session that has begun keeps the hooks of its start. @throws HoldfastError for hooks that cannot be run. */
   withHooks(record: AgentRecord): AgentRecord {
-    return this.skills === undefined ? record : withHooks(record, this.#places);
+    return this.skills === undefined ? record : withHooks(record, this.places);
   }
 
   /** A session that has begun keeps the scripts of its start. @throws HoldfastError for one that cannot be used. */
   checkScripts(record: AgentRecord): void {
     if (this.skills === undefined) return;
-    const scripts = scriptsOf(record, () => findScripts(this.#places).map(withInactive));
-    this.demandNotes.push(...checkDemands(record, scripts, this.#places.labels));
+    const scripts = scriptsOf(record, this.places, () => findScripts(this.places).map(withInactive));
+    this.demandNotes.push(...checkDemands(record, scripts, this.places.labels));
   }
 
   /** A session that has begun keeps the version of its start. @throws HoldfastError for a script that cannot be used. */
@@ -315,18 +315,20 @@ class AgentTree {
     version: string | undefined,
   ): Agent {
     const [script] =
-      this.skills === undefined ? [] : scriptsOf(record, () => findScripts(this.#places).map(withInactive));
+      this.skills === undefined
+        ? []
+        : scriptsOf(record, this.places, () => findScripts(this.places).map(withInactive));
     const secrets = [...new Set([...record.secrets, ...this.variables.secretsOf(record)])];
     return proceduralAgent(
       { ...record, secrets },
-      { ...parts, places: this.#places, script, ...(version === undefined ? {} : { version }) },
+      { ...parts, places: this.places, script, ...(version === undefined ? {} : { version }) },
     );
   }
 
   /** The tasks of the project that are tools of an agent. @throws HoldfastError for a file that may not be loaded. */
   async taskToolsOf({ tasks, source }: Pick<AgentRecord, "tasks" | "source">): Promise<readonly Tool[]> {
     if (tasks.length === 0) return [];
-    const { project, trustFile, trustsProject } = this.#places;
+    const { project, trustFile, trustsProject } = this.places;
     const at = source.path;
     // file-agent-3.
     if (trustsProject !== true && !isTrusted(trustFile, project))
@@ -359,9 +361,9 @@ class AgentTree {
     if (agents.length === 0) return [];
     // A session that has begun keeps the agents of its start.
     if (this.skills !== undefined)
-      for (const name of agents) if (this.#isExternalName(name)) refuseDoubledName(name, this.#places);
+      for (const name of agents) if (this.#isExternalName(name)) refuseDoubledName(name, this.places);
     this.#records ??= new Map(
-      listAgents(this.#places).flatMap(({ name, status, record }) =>
+      listAgents(this.places).flatMap(({ name, status, record }) =>
         status === "loaded" && record !== null ? [[name, record] as const] : [],
       ),
     );
@@ -383,7 +385,7 @@ class AgentTree {
 
   /** The external agents among these names. In a session that has begun, an agent file of the same name counts more. */
   externalsOf(agents: readonly string[], root: string): readonly Agent[] {
-    const { env, servesOthers = false } = this.#places;
+    const { env, servesOthers = false } = this.places;
     return [...new Set(agents)]
       .filter((name) => this.#isExternal(name))
       .map((name) => externalAgentOf(name, { cwd: root, env, servesOthers }));
@@ -394,7 +396,7 @@ class AgentTree {
   }
 
   #isExternalName(name: string): boolean {
-    const { project, env } = this.#places;
+    const { project, env } = this.places;
     this.#externals ??= externalNames({ cwd: project, env });
     return this.#externals.includes(name);
   }
@@ -407,7 +409,7 @@ async function makeAgent(
   above: readonly string[],
   version?: string,
 ): Promise<Agent> {
-  if (tree.skills !== undefined) skillsOf(record, tree.skills);
+  if (tree.skills !== undefined) skillsOf(record, tree.skills, tree.places);
   tree.checkScripts(record);
   const { sandbox } = record;
   if (sandbox !== null) tree.sandboxes.add(sandbox);

@@ -1,29 +1,37 @@
 // The sandbox of agents that name none (`findSandbox`), and the folder that it works in (`findSandboxRoot`).
 //
 //   sandbox-settings-1. The agent's own file goes before these settings.
-//   sandbox-settings-2. SANDBOX_TYPE and SANDBOX_ROOT_DIR are the names that earlier systems gave to the same settings.
+//   sandbox-settings-2. In mode cloud the default is a machine of Daytona, because a runner of a fleet works for several people. A machine
+//       without its key refuses agents that name no sandbox, and runs no command of theirs outside of one.
+//   sandbox-settings-3. The configuration of a project, which may be cloned, does not choose mode local against the configuration of the user.
+//   sandbox-settings-4. SANDBOX_TYPE and SANDBOX_ROOT_DIR are the names that earlier systems gave to the same settings.
 
 import { resolve } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { makePrivateFolder } from "@holdfast/runtime/internal";
-import type { Arguments, Io } from "../frame/command.ts";
-import { findMode } from "../place/mode.ts";
+import type { Io } from "../frame/command.ts";
+import { findMode, type Mode } from "../place/mode.ts";
 import type { Given } from "../place/project.ts";
+import { readConfig, userConfigFile } from "../settings/config.ts";
 
-/** The sandbox of agents that name none. The mode chooses the default. */
-export function findSandbox(args: Arguments, io: Pick<Io, "cwd" | "env">): Given<string> {
-  const given = givenSandbox(io);
-  if (given !== undefined) return given;
-  // Each value of the mode chooses its default here.
-  return { value: DEFAULT_SANDBOX, origin: "default", from: `mode ${findMode(args, io, false).value}` };
+/**
+ * The sandbox of agents that name none. The mode chooses the default.
+ *
+ * @param mode that of a command which takes it as an option.
+ */
+export function findSandbox(io: Pick<Io, "cwd" | "env">, mode = findSandboxMode(io)): Given<string> {
+  const given = givenBy(io.env, "HOLDFAST_SANDBOX", "SANDBOX_TYPE");
+  return given ?? { value: DEFAULTS[mode], origin: "default", from: `mode ${mode}` };
 }
 
-/** The sandbox that the environment names, if it names one. */
-export function givenSandbox({ env }: Pick<Io, "env">): Given<string> | undefined {
-  return givenBy(env, "HOLDFAST_SANDBOX", "SANDBOX_TYPE");
-}
+const DEFAULTS: Readonly<Record<Mode, string>> = { local: "filesystem", cloud: "daytona" };
 
-export const DEFAULT_SANDBOX = "filesystem";
+// sandbox-settings-3.
+function findSandboxMode(io: Pick<Io, "cwd" | "env">): Mode {
+  const { value, origin } = findMode({ text: () => undefined }, io, false);
+  const user = origin === "project_file" ? userConfigFile(io.env) : undefined;
+  return user !== undefined && readConfig(user).mode === "cloud" ? "cloud" : value;
+}
 
 /** The folder that agents without code work in: the current folder, unless the environment names another. */
 export function findSandboxRoot({ cwd, env }: Pick<Io, "cwd" | "env">): Given<string> {

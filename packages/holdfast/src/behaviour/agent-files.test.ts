@@ -69,6 +69,9 @@ describe("agent files of a project", () => {
 
     const check = await inWork("agents check");
     expect(check.code).toBe(3);
+    expect(check.stdout).toMatch(
+      /reviewer \(claude\), untrusted\n {2}no session uses it: .*\(`holdfast agents trust`\)\n/,
+    );
     expect(check.stdout).toContain("tools: mapped to read_file, shell(git diff:*) (line 4)");
     expect(check.stdout).toContain(
       "color: ignored because it only says how another tool shows the agent (line 5)",
@@ -253,8 +256,8 @@ describe("agent files that are wrong", () => {
     ["tool-object", agentFile("tool-object", "tools: { Bash: true }\n"), "tools refused"],
     [
       "tagged",
-      agentFile("tagged", "skills: [house-style@stable]\n"),
-      "skills refused house-style@stable names a version",
+      agentFile("tagged", "skills: [house-style@]\n"),
+      'skills refused "house-style@" names no version',
     ],
     ["no-prompt", "---\nname: no-prompt\ndescription: d\n---\n", "prompt refused"],
     ["cycle-a", agentFile("cycle-a", "holdfast: { agents: [cycle-b] }\n"), "cycle-a → cycle-b → cycle-a"],

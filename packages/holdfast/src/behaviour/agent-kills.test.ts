@@ -71,9 +71,9 @@ async function killSession(session: string, kills: KilledSession["kills"], way: 
       for (const [step, count] of done)
         if (!step.startsWith("again")) expect(count, `${step} may be done once`).toBe(1);
     },
-    approve: () => {
+    approve: (asking) => {
       answers++;
-      return way.approve();
+      return way.approve(asking);
     },
   });
   expect(JSON.stringify(entries.at(-1))).toContain(`Done: ${session}`);

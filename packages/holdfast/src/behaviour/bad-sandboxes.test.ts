@@ -83,6 +83,11 @@ const CASES: readonly Case[] = [
   denied("no key of the service", "daytona", { DAYTONA_API_KEY: undefined }, "DAYTONA_API_KEY"),
   denied("no key of the other service", "e2b", { E2B_API_KEY: undefined }, "E2B_API_KEY"),
   {
+    ...denied("the default of mode cloud without its key", "daytona", { HOLDFAST_MODE: "cloud" }),
+    make: plain,
+    says: ["DAYTONA_API_KEY is not set. It is the default of mode cloud", "HOLDFAST_SANDBOX"],
+  },
+  {
     what: "a folder for sandboxes that is a file",
     make: () => (plain(), write("file", "")),
     env: { SANDBOX_ROOT_DIR: "file/below" },

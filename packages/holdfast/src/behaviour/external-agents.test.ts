@@ -368,7 +368,9 @@ test(
   "doctor names the program with its version and abilities, and a missing one is no problem",
   ofCampaign,
   async () => {
-    expect((await run("doctor")).stdout).toMatch(/programs +claude-code 2\.1\.329 \(resumes sessions/);
+    expect((await run("doctor")).stdout).toMatch(
+      /programs +claude-code 2\.1\.329 \(resumes sessions.*works in a sandbox/,
+    );
     writeFileSync(project.path("bin/claude"), "#!/bin/sh\nexit 1\n");
     expect((await run("doctor")).stdout).toMatch(/programs +[^]*exit code 1[^]*npm install -g/);
     rmSync(project.path("bin/claude"));

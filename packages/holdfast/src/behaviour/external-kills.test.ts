@@ -5,7 +5,7 @@ import { writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, test } from "vitest";
 import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
 import { ExternalProject } from "../testing/external-project.ts";
-import { killedSession, type KillReport } from "../testing/killed-sessions.ts";
+import { emptyReport, killedSession } from "../testing/killed-sessions.ts";
 
 /** The kills of each adapter in the campaign, and in a run of this file alone. `npm test` leaves them out. */
 const KILLS = isCampaign ? Number(process.env["HOLDFAST_KILLS"] ?? 100) : 2;
@@ -37,7 +37,7 @@ describe.each(AGENTS)("%s", (agent) => {
     { ...ofCampaign, timeout: KILLS * 20_000 + 60_000 },
     async () => {
       if (agent === "lines.ts") writeLinesAgent();
-      const report: KillReport = { kills: { done: 0, max: KILLS }, sessions: 0, steps: 0, answers: 0 };
+      const report = emptyReport(KILLS);
       const killed = { name: agent, steps: STEPS, killWithinMs: KILL_WITHIN_MS };
       for (let number = 0; report.kills.done < KILLS; number++)
         await killedSession(project, killed, `s${number}`, report);

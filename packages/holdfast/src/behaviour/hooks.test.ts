@@ -102,7 +102,9 @@ test("X9: hooks, servers and a folder agent that a command has changed in a trus
     ".claude/settings.json is not used: its hooks have changed since you trusted",
   );
   expect(existsSync(project.path("hooked.txt"))).toBe(false);
-  expect((await run("agents", "check")).stdout).toMatch(/settings.json: .*unapproved/);
+  expect((await run("agents", "check")).stdout).toMatch(
+    /settings.json: .*unapproved\n.*have not approved: read it, and then `holdfast agents trust`/,
+  );
   expect((await run("mcp", "list")).stdout).toMatch(/unapproved .*have changed since you trusted/);
 
   expectError(await run("run", "evil", "Read."), 12, "E_POLICY_DENIED", [

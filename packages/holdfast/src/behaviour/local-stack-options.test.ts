@@ -155,7 +155,7 @@ test("the sandbox is the default of the mode unless the environment names one", 
   const get = ["config", "get", "sandbox", "--origin"];
   expect((await project.run(...get)).stdout).toBe("filesystem  (default: mode local)\n");
   const cloud = project.start(get, { env: { HOLDFAST_MODE: "cloud" }, stdin: "" });
-  expect((await cloud.finished).stdout).toBe("filesystem  (default: mode cloud)\n");
+  expect((await cloud.finished).stdout).toBe("daytona  (default: mode cloud)\n");
   const named = project.start(get, { env: { SANDBOX_TYPE: "virtual" }, stdin: "" });
   expect((await named.finished).stdout).toBe("virtual  (environment: SANDBOX_TYPE)\n");
 });

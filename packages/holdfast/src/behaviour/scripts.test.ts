@@ -56,7 +56,11 @@ test(
     const history = await run("script", "history", "count");
     expect(history.stdout.match(/current/g)).toHaveLength(1);
     const oldest = /^([0-9a-f]{12}) .*(?<!current)$/m.exec(history.stdout)?.[1] ?? "";
-    expect((await run("script", "rollback", "count")).stdout).toBe(`count has version ${oldest} again\n`);
+    expect((await run("script", "tag", "count", "old", oldest)).stdout).toContain("as count@old");
+    expect((await run("script", "history", "count")).stdout).toMatch(new RegExp(`^${oldest} .* old$`, "m"));
+    expect((await run("script", "rollback", "count", "old")).stdout).toBe(
+      `count has version ${oldest} again\n`,
+    );
     expect((await run(...call, "--json")).stdout).toContain(String.raw`"stdout":"2\n"`);
   },
 );

@@ -40,7 +40,7 @@ export async function catalogueAction(
 }
 
 /** @throws UsageError for fewer or more arguments. */
-function takeUpTo(
+export function takeUpTo(
   rest: readonly string[],
   least: number,
   most: number,

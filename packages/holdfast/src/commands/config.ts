@@ -103,7 +103,7 @@ async function find(key: string, args: Arguments, io: Io): Promise<Setting> {
     }
     case "sandbox": {
       const { findSandbox } = await import("../agents/sandbox-settings.ts");
-      return { key, ...findSandbox(args, io) };
+      return { key, ...findSandbox(io) };
     }
     case "sandboxRoot": {
       const { findSandboxRoot } = await import("../agents/sandbox-settings.ts");

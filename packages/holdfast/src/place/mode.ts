@@ -14,7 +14,11 @@ const MODES = ["local", "cloud"] as const;
 export type Mode = (typeof MODES)[number];
 
 /** @param isOfFleet whether a bare MODE counts (mode-1). @throws UsageError, or HoldfastError `config_invalid` for a file. */
-export function findMode(args: Arguments, io: Pick<Io, "cwd" | "env">, isOfFleet: boolean): Given<Mode> {
+export function findMode(
+  args: Pick<Arguments, "text">,
+  io: Pick<Io, "cwd" | "env">,
+  isOfFleet: boolean,
+): Given<Mode> {
   const flag = args.text("mode");
   if (flag !== undefined) return { value: checked(flag, "--mode"), origin: "flag", from: "--mode" };
   const variable = fromVariables(io, isOfFleet);

@@ -40,7 +40,7 @@ export async function loadAgent(
     env = {},
     servesOthers = false,
     name,
-    recordedSecrets,
+    recorded,
     given,
     resumesAtReset,
     overrides = {},
@@ -53,8 +53,8 @@ export async function loadAgent(
     readonly env?: Io["env"];
     readonly servesOthers?: boolean;
     readonly name?: string;
-    /** The names of the secrets that the session of an agent file began with. */
-    readonly recordedSecrets?: () => Promise<readonly string[]>;
+    /** The record that the session of an agent file began with. */
+    readonly recorded?: LoadOptionsOfFile["recorded"];
     /** The environments and variables of the call, for an agent file. */
     readonly given?: GivenEnvironment | undefined;
     readonly resumesAtReset?: boolean;
@@ -81,7 +81,7 @@ export async function loadAgent(
     given,
     ...(resumesAtReset === true ? { resumesAtReset } : {}),
     overrides,
-    ...(recordedSecrets === undefined ? {} : { recordedSecrets }),
+    ...(recorded === undefined ? {} : { recorded }),
   };
   const fileAgent = await asFileAgent(path, { cwd, env }, options);
   if (fileAgent !== undefined) {
@@ -107,6 +107,7 @@ async function asFileAgent(
   const { agentPlaces } = await import("../agents/agent-places.ts");
   return await loadFileAgent(path, agentPlaces(io), io.cwd, {
     ...options,
+    mode: io.mode,
     loadTasks: (file) => loadTasks(file, { ...io, onSlow: () => {} }),
   });
 }

@@ -56,7 +56,7 @@ export async function loadedAgentOf(
       cwd: io.cwd,
       env: io.env,
       name,
-      recordedSecrets: async () => (await recorded())?.secrets ?? [],
+      recorded,
       onSlow: () => io.note("the agent is still loading"),
     });
   } catch (error) {
@@ -83,7 +83,7 @@ async function loadedFrom(record: AgentRecord, io: Io): Promise<LoadedAgent> {
   const { agentPlaces } = await import("../agents/agent-places.ts");
   const { agent, notes } = await agentOfRecord(record, agentPlaces(io), io.cwd, {
     isContinued: true,
-    recordedSecrets: async () => record.secrets,
+    recorded: async () => record,
     loadTasks: (file) => loadTasks(file, { cwd: io.cwd, env: io.env, onSlow: () => {} }),
   });
   return { agent, record, notes, file: record.source.path };

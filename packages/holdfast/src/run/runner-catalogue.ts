@@ -26,6 +26,7 @@ export async function catalogueOf(
     catalogueAgents: pushedAgents({
       places: agentPlaces(search, { project: search.cwd }),
       workspace: search.cwd,
+      mode: search.mode,
       dataFolder: dataFolder(io),
       policy: { ...policy, agentFiles },
       refused: (what, reason) =>

@@ -20,7 +20,7 @@ import { checkedUrl, checkToken, URL_DEFAULT } from "../place/coordinator-access
 import { readBounded } from "../settings/config.ts";
 import { readRunnerPolicy, type FoundPolicy, policyPath } from "../settings/runner-policy-file.ts";
 import { dataFolder } from "../place/coordinator-storage.ts";
-import { findFleetMode, findStage, type Mode } from "../place/mode.ts";
+import { findFleetMode, findMode, findStage, type Mode } from "../place/mode.ts";
 import { definedOf } from "../frame/command-error.ts";
 import { isDebugged, stopper } from "../typing/stopper.ts";
 import { checkTrusted, isFolder } from "../frame/given-file.ts";
@@ -224,7 +224,7 @@ export async function runnerOptions(
     insecure: args.has("insecure"),
     ...(await catalogueOf(
       policy,
-      { cwd: workspace, env: io.env, servesOthers, ...demanded },
+      { cwd: workspace, env: io.env, servesOthers, mode, ...demanded },
       secrets.values(),
       io,
     )),
@@ -263,7 +263,8 @@ export async function loadCode(
   }: Pick<AgentSearch, "servesOthers" | "labels"> & { readonly imported?: () => void } = {},
 ): Promise<RunnerCode> {
   const { cwd, env } = io;
-  const search = { cwd, env, ...served, onSlow: () => io.note("a file is still loading") };
+  const mode = findMode(args, io, true).value;
+  const search = { cwd, env, mode, ...served, onSlow: () => io.note("a file is still loading") };
   const files = new Map<Agent, string>();
   const tasks: TaskDefinition[] = [];
   try {

@@ -1,16 +1,20 @@
-// `holdfast script new`, `push` and `rollback`.
+// `holdfast script new`, `push`, `rollback` and `tag` on this machine.
 
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   contentOfVersion,
   findScripts,
+  hashOfVersion,
   isScriptName,
   isTrusted,
   MANIFEST,
   pushScript,
   rollbackScript,
+  tagScript,
+  versionsText,
   type AgentPlaces,
+  type Script,
 } from "@holdfast/agents";
 import { makePrivateFolder } from "@holdfast/runtime/internal";
 import { HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
@@ -20,7 +24,8 @@ import { agentPlaces, shownPath } from "../agents/agent-places.ts";
 import { changesText, noteHiddenText } from "../agents/skills/content-notes.ts";
 import { requireInProject } from "../place/project.ts";
 import { showToGit } from "../settings/git-ignore.ts";
-import { HASH_CHARS, pickScript } from "./show-scripts.ts";
+import { checkTag, HASH_CHARS, showTag } from "../agents/skills/content-versions.ts";
+import { pickScript } from "./show-scripts.ts";
 
 export function newScript(name: string, isUsers: boolean, io: Io): number {
   if (!isScriptName(name))
@@ -115,35 +120,55 @@ export function push(names: readonly string[], io: Io): number {
 
 export function rollback(name: string, version: string | undefined, io: Io): number {
   const places = agentPlaces(io);
-  if (!isTrusted(places.trustFile, places.project)) refuseUntrusted(name, places);
-  const script = pickScript(name, findScripts(places));
+  const script = trustedScript(name, places);
   const { versions, current } = script;
   const at = versions.findIndex(({ hash }) => hash === current);
-  const wanted =
-    version === undefined
-      ? versions[at - 1]
-      : versions.find(({ hash }) => version.length >= 4 && hash.startsWith(version));
-  if (wanted === undefined)
+  const wanted = version === undefined ? versions[at - 1]?.hash : hashOfVersion(script, version);
+  const hash = keptVersion(script, version, wanted, places);
+  rollbackScript(script, hash, places);
+  io.show({ name, hash, before: current }, `${name} has version ${hash.slice(0, HASH_CHARS)} again`);
+  return 0;
+}
+
+/** @param version the current one without it. */
+export function tagVersion(name: string, tag: string, version: string | undefined, io: Io): number {
+  checkTag(tag);
+  const places = agentPlaces(io);
+  const script = trustedScript(name, places);
+  const wanted = version === undefined ? (script.current ?? undefined) : hashOfVersion(script, version);
+  const hash = keptVersion(script, version ?? "its present one", wanted, places);
+  tagScript(script, tag, hash, places);
+  return showTag(name, tag, hash, io);
+}
+
+/** @throws NotFoundError for a version that is not there, HoldfastError `file_not_found` for one whose content is gone. */
+function keptVersion(
+  { name, ...script }: Script,
+  version: string | undefined,
+  hash: string | undefined,
+  places: AgentPlaces,
+): string {
+  if (hash === undefined)
     throw new NotFoundError(
       "file_not_found",
       version === undefined
         ? `the script ${name} has no version before its present one`
         : `the script ${name} has no version ${plainLine(version, 64)}`,
       {
-        expected: versions.map(({ hash }) => hash.slice(0, HASH_CHARS)).join(", ") || "a version",
+        expected: versionsText(script) || "a version",
         fix: `run \`holdfast script history ${name}\` to see its versions`,
       },
     );
-  if (contentOfVersion(wanted.hash, places) === undefined)
+  if (contentOfVersion(hash, places) === undefined)
     throw new HoldfastError("file_not_found", `the content of that version of ${name} is damaged or gone`, {
       fix: "choose another version, or push the content again",
     });
-  rollbackScript(script, wanted.hash, places);
-  io.show(
-    { name, hash: wanted.hash, before: current },
-    `${name} has version ${wanted.hash.slice(0, HASH_CHARS)} again`,
-  );
-  return 0;
+  return hash;
+}
+
+function trustedScript(name: string, places: AgentPlaces): Script {
+  if (!isTrusted(places.trustFile, places.project)) refuseUntrusted(name, places);
+  return pickScript(name, findScripts(places));
 }
 
 function refuseUntrusted(name: string, places: AgentPlaces): void {

@@ -11,10 +11,9 @@ import {
 import { NotFoundError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
 import type { Io } from "../frame/command.ts";
-import { count, cutTo, localTime, plain, plainLine, table } from "../frame/plain-text.ts";
+import { count, cutTo, plain, plainLine, table } from "../frame/plain-text.ts";
 import { agentPlaces, shownPath } from "../agents/agent-places.ts";
-
-export const HASH_CHARS = 12;
+import { HASH_CHARS, showVersionsOf } from "../agents/skills/content-versions.ts";
 
 export function listScripts(io: Io): number {
   const scripts = findScripts(agentPlaces(io));
@@ -27,7 +26,7 @@ export function listScripts(io: Io): number {
   ]);
   const lines = table([["NAME", "STATUS", "VERSION", "FOLDER", ""], ...rows]);
   io.show(
-    scripts.map(({ versions: _versions, ...script }) => script),
+    scripts.map(({ versions: _versions, tags: _tags, ...script }) => script),
     rows.length === 0
       ? `no scripts: \`${io.call("script new NAME")}\` writes one`
       : lines.map((line) => cutTo(line, io.results.columns, io.results.symbols.cut)).join("\n"),
@@ -50,7 +49,7 @@ export function noteOf({ status, current, folderHash }: Script): string | undefi
 export function showScript(name: string, io: Io): number {
   const places = agentPlaces(io);
   const script = pickScript(name, findScripts(places));
-  const { manifest, status, current, path, problem, versions: _versions, ...rest } = script;
+  const { manifest, status, current, path, problem, versions: _versions, tags: _tags, ...rest } = script;
   const content = current === null ? undefined : contentOfVersion(current, places);
   const files = content?.files.map((file) => file.path) ?? [];
   const text = content?.files.find((file) => file.path === manifest?.file)?.bytes.toString("utf8") ?? "";
@@ -82,20 +81,8 @@ export function showScript(name: string, io: Io): number {
 }
 
 export function showVersions(name: string, io: Io): number {
-  const { versions, current } = pickScript(name, findScripts(agentPlaces(io)));
-  const shown = versions.toReversed();
-  const rows = shown.map(({ hash, at }) => [
-    hash.slice(0, HASH_CHARS),
-    localTime(at),
-    hash === current ? "current" : "",
-  ]);
-  io.show(
-    shown.map(({ hash, at }) => ({ hash, pushedAt: new Date(at).toISOString(), current: hash === current })),
-    rows.length === 0
-      ? `${name} has no version: \`${io.call(`script push ${name}`)}\` makes one`
-      : table([["VERSION", "PUSHED", ""], ...rows]).join("\n"),
-  );
-  return 0;
+  const script = pickScript(name, findScripts(agentPlaces(io)));
+  return showVersionsOf(name, script, { column: "PUSHED", makes: `script push ${name}` }, io);
 }
 
 /** The script of this name that is used, or else the first one. */

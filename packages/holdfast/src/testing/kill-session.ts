@@ -7,7 +7,8 @@ import type { Finished, HoldfastProcess } from "./holdfast-process.ts";
 /** A session, as `holdfast show --json` prints it. */
 export interface SeenSession {
   readonly status: string;
-  readonly waits?: readonly { readonly id?: string }[];
+  readonly error?: { readonly message: string };
+  readonly waits?: readonly { readonly id?: string; readonly prompt?: string }[];
   readonly entries: readonly { readonly role: string; readonly content: unknown }[];
 }
 
@@ -24,7 +25,7 @@ export interface KilledSession {
   check(session: SeenSession): void;
   show(): Promise<SeenSession>;
   /** Approves the question of the session. It is called once for each question. */
-  approve(): Promise<Finished>;
+  approve(session: SeenSession): Promise<Finished>;
   /** Resolves when the process that is not killed has ended, or ends it when it can do nothing more. */
   ends(process: HoldfastProcess, isOver: (session: SeenSession) => boolean): Promise<void>;
 }
@@ -52,10 +53,10 @@ export async function killUntilEnded(killed: KilledSession): Promise<SeenSession
     const session = await killed.show();
     killed.check(session);
     if (session.status === "completed") return session;
-    expect(OPEN, session.status).toContain(session.status);
+    expect(OPEN, session.error?.message).toContain(session.status);
     const question = newQuestion(session);
     if (question !== undefined) {
-      const { code, stderr } = await killed.approve();
+      const { code, stderr } = await killed.approve(session);
       expect(code, stderr).toBe(0);
       answered.add(question);
     } else expect(isKilled, `the answer to ${questionsOf(session).join()} was lost`).toBe(true);

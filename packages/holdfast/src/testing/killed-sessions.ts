@@ -7,8 +7,8 @@ import { killUntilEnded } from "./kill-session.ts";
 
 export interface KilledAgent {
   readonly name: string;
-  /** Options of `holdfast run` besides the request. */
-  readonly options?: readonly string[];
+  /** Fields of the input besides the request. */
+  readonly input?: Readonly<Record<string, string>>;
   /** Variables of every command. */
   readonly env?: Readonly<Record<string, string>>;
   /** The steps of one session. */
@@ -22,12 +22,19 @@ export interface KillReport {
   sessions: number;
   steps: number;
   answers: number;
+  /** How often the program did not know its session (`restore_incomplete`), and a person agreed to a new one. */
+  afresh: number;
+}
+
+/** @param max the kills of the whole test. */
+export function emptyReport(max: number): KillReport {
+  return { kills: { done: 0, max }, sessions: 0, steps: 0, answers: 0, afresh: 0 };
 }
 
 /** One session that is killed until it has ended, or until there were so many kills. */
 export async function killedSession(
   project: ExternalProject,
-  { name, options = [], env = {}, steps: count, killWithinMs }: KilledAgent,
+  { name, input = {}, env = {}, steps: count, killWithinMs }: KilledAgent,
   session: string,
   report: KillReport,
 ): Promise<void> {
@@ -35,7 +42,8 @@ export async function killedSession(
     ...Array.from({ length: count }, (_, step) => `step:${session}-${step}`),
     `ask:answered-${session}`,
   ];
-  const begin = ["run", name, words.join(" "), "--session", session, "--park", ...options];
+  const request = JSON.stringify({ text: words.join(" "), ...input });
+  const begin = ["run", name, "--input", request, "--session", session, "--park"];
   const reported = new Set<string>();
   const checkSteps = (): void => {
     for (const step of reported) expect(project.steps().get(step), `${name}: step ${step}`).toBe(1);
@@ -55,8 +63,9 @@ export async function killedSession(
       for (const [, step] of JSON.stringify(seen.entries).matchAll(/step ([\w-]+) is done/g))
         reported.add(step!);
     },
-    approve: () => {
-      report.answers++;
+    approve: ({ waits = [] }) => {
+      if (waits.some(({ prompt }) => prompt?.includes("restore_incomplete"))) report.afresh++;
+      else report.answers++;
       return project.run("approve", session);
     },
   });

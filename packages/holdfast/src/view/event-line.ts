@@ -4,14 +4,14 @@ import type { Session, TokenUsage } from "@holdfast/core";
 import {
   AGENT_REPORT,
   deliveryOf,
-  givenAnswerText,
   planOf,
   stepText,
   subAgentCallOf,
+  viewQuestion,
 } from "@holdfast/proto/view";
 import type { Look } from "../frame/command.ts";
 import { amountText } from "./budget-text.ts";
-import { errorLine, moment, questionLines, signalText, statusText } from "./describe-session.ts";
+import { answerText, askedLines, errorLine, moment, signalText, statusText } from "./describe-session.ts";
 import type { JournalEvent } from "./journal-events.ts";
 import { duration, jsonLine, plainLine } from "../frame/plain-text.ts";
 
@@ -49,7 +49,7 @@ export function eventLine(
       return `${paint.red(symbols.failed)} ${kind}${paint.dim(took(event))}  ${paint.red(errorOf(event))}`;
     case "attempt_failed": {
       if (event.paused === true)
-        return `${paint.yellow(symbols.wait)} ${kind}  ${paint.yellow("paused the session")}: ${errorOf(event)}`;
+        return `${paint.yellow(symbols.wait)} ${kind}  ${paint.yellow("paused the session")}: ${plainLine(event.error?.message ?? "", TEXT_CHARS)}`;
       const delay = duration(Math.max(0, (event.retryAt ?? 0) - (event.at ?? 0)));
       const again = `attempt ${event.attempt} failed, again in ${delay}`;
       return `${paint.yellow(symbols.again)} ${kind}  ${paint.yellow(again)}: ${errorOf(event)}`;
@@ -63,14 +63,12 @@ export function eventLine(
       return `${symbols.wait} waits for ${name}${persistsOf(event, look)}`;
     case "request_input": {
       const until = event.expiresAt === undefined ? "" : `  (until ${moment(event.expiresAt, now)})`;
-      return questionLines(event.prompt ?? "", event.details)
+      return askedLines(viewQuestion({ prompt: event.prompt ?? "", details: event.details }, event.takes))
         .map((line, i) => (i === 0 ? `${paint.bold(symbols.ask)} ${paint.bold(line)}${until}` : `  ${line}`))
         .join("\n");
     }
     case "signal_received":
-      if (event.prompt !== undefined)
-        return `${paint.cyan(symbols.arrived)} answered: ${plainLine(givenAnswerText(event.payload), TEXT_CHARS)}${principalText(event)}`;
-      return `${paint.cyan(symbols.arrived)} ${name}${valueOf(event.payload)}${principalText(event)}`;
+      return `${paint.cyan(symbols.arrived)} ${event.prompt === undefined ? name + valueOf(event.payload) : `answered  ${plainLine(answerText(event.payload), TEXT_CHARS)}`}${principalText(event)}`;
     case "signal_ready":
       if (event.name === AGENT_REPORT) return undefined;
       return `${paint.cyan(symbols.arrived)} ${name} has arrived`;

@@ -12,6 +12,7 @@ import { dirname, join } from "node:path";
 import { z } from "zod";
 
 import { FileProblem, readJson, readText } from "../format/front-matter.ts";
+import { splitReference } from "./content-references.ts";
 
 /** The sum of an agent's own parts and those of its capabilities. */
 export interface MergedParts {
@@ -61,7 +62,7 @@ export function readCapabilities(
       servers[server] = given;
     }
     if (found.script === undefined) continue;
-    own(`script ${found.script}`, name);
+    own(`script ${splitReference(found.script).name}`, name);
     scripts.push(found.script);
   }
   return { texts, servers, scripts };

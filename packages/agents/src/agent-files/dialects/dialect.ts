@@ -12,6 +12,7 @@ import {
   type FieldTable,
   type Ruling,
 } from "../format/fields.ts";
+import { referencesProblem } from "./content-references.ts";
 import { CHANGING_TOOLS } from "../format/tool-names.ts";
 
 /** One file format. */
@@ -106,13 +107,10 @@ export function denyChanges(draft: AgentDraft): string {
   return `these tools are denied: ${CHANGING_TOOLS.join(", ")}`;
 }
 
-/** `skills`: the prompt lists these skills only. A session gets the current version of each, so that no name has a tag. */
+/** `skills`: the prompt lists these skills only, each in its current version or in the one that it names. */
 export function listSkills(names: readonly string[], draft: AgentDraft): Ruling {
-  const tagged = names.find((name) => name.includes("@"));
-  if (tagged !== undefined)
-    return refused(
-      `${tagged} names a version, and a session gets the current one; write ${tagged.split("@")[0]}, and choose the version with \`holdfast skill rollback\``,
-    );
+  const problem = referencesProblem(names);
+  if (problem !== undefined) return refused(problem);
   draft.skills = names;
   return mapped("the prompt lists these skills, and the model reads them when it needs them");
 }

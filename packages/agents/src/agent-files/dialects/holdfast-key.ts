@@ -17,6 +17,7 @@ import {
 import type { AgentDraft } from "../format/agent-draft.ts";
 import { DEMANDS_TEXT } from "../format/demands.ts";
 import { holdfastHooks, holdfastHooksSchema } from "../format/hook-fields.ts";
+import { referencesProblem, splitReference } from "./content-references.ts";
 import { checkJsonSchema } from "../format/schema-check.ts";
 import { CLAUDE_TOOLS, OWN_TOOLS } from "../format/tool-names.ts";
 import { ruleTools, toolTexts } from "../format/tool-rules.ts";
@@ -205,7 +206,9 @@ const RULES: Readonly<Record<string, FieldRule>> = {
   script: field(
     z.string().min(1).describe("the name of a script that carries out the session in the place of a model"),
     (value, draft) => {
-      draft.script = value;
+      const problem = referencesProblem([value]);
+      if (problem !== undefined) return refused(problem);
+      draft.script = splitReference(value).name;
       draft.scripts = [value];
       return mapped("an agent without a model: the script gets the input, and its output is the result");
     },
@@ -215,6 +218,8 @@ const RULES: Readonly<Record<string, FieldRule>> = {
     (value, draft) => {
       if (draft.script !== undefined)
         return refused("`script` says that the agent has no model, which could call scripts");
+      const problem = referencesProblem(value);
+      if (problem !== undefined) return refused(problem);
       draft.scripts = [...new Set(value)];
       return HONOURED;
     },

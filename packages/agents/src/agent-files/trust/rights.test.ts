@@ -91,6 +91,7 @@ describe("a file is refused", () => {
     ["for a variable", "holdfast: { variables: [TOKEN] }\n", /variables of environments \(TOKEN\)/],
     ["for an agent that it starts", "holdfast: { agents: [other] }\n", /agents that it starts \(other\)/],
     ["for a script", "holdfast: { scripts: [count] }\n", /does not give the tool script__count/],
+    ["for a version of a skill", "skills: [pdf@stable]\n", /cannot name a version \(pdf@stable\)/],
     [
       "for a sandbox that takes files from the machine",
       "holdfast: { sandbox: daytona }\n",

@@ -1,12 +1,15 @@
-// `withinRights`: an agent record with no more rights than the owner of a machine gives to agents that come from elsewhere.
+// `withinRights`: compares the agent file of a coordinator with the policy of the runner, which the owner of the machine writes. It returns the
+// completed record, or why the record is refused.
 //
-//   rights-1. A record that asks for more is refused. A record that names no tools gets those that are given. A record that names no
+//   rights-1. A record that asks for more is refused. A record without `tools` gets the tools of Holdfast that the policy gives. A record that names no
 //       skills gets none, because the skills of the machine's user are for the user's own agents.
-//   rights-2. Programs, code, secrets and variables of the machine are never given: hooks, servers with a command or an address, tasks of a
-//       project, environments. Agents inside of the file are refused, too, as their tools are compared with the file and not with the policy.
-//   rights-3. Each field of a record has a rule. A new field without one is an error of the types.
+//   rights-2. A file brings no program, code, secret or variable with it: hooks, servers with a command or an address, tasks of a
+//       project, environments. It may name scripts and MCP servers of the machine whose tools the policy gives. Agents that it defines or starts are
+//       refused, as their tools would be compared with the file and not with the policy.
+//   rights-3. Each field of a record has a rule. A new field without one does not compile.
 
 import type { AgentRecord } from "../agent-record.ts";
+import { splitReference } from "../dialects/content-references.ts";
 import { TOOLS } from "../format/tool-names.ts";
 
 /** Tools that change nothing and reach nothing outside of the workspace. */
@@ -84,15 +87,15 @@ const RULES = {
   relaysMessages: noRight,
   skills: ({ skills }, given) =>
     (skills ?? []).length === 0 || given(SKILL_TOOL)
-      ? undefined
+      ? versionNamed(skills ?? [])
       : notGiven(`the tool ${SKILL_TOOL}, which skills need`),
   script: ({ script }, given) =>
     script === undefined || given(`script__${script}`)
       ? undefined
       : notGiven(`the tool script__${script}, which the agent itself is`),
   scripts: ({ scripts }, given) => {
-    const script = scripts.find((name) => !given(`script__${name}`));
-    return script === undefined ? undefined : notGiven(`the tool script__${script}`);
+    const script = scripts.find((name) => !given(`script__${splitReference(name).name}`));
+    return script === undefined ? versionNamed(scripts) : notGiven(`the tool script__${script}`);
   },
   tasks: never("tasks of a project", ({ tasks }) => tasks),
   when: noRight,
@@ -125,6 +128,13 @@ const RULES = {
   labels: noRight,
   source: noRight,
 } satisfies Record<keyof AgentRecord, Rule>;
+
+/** The versions of a coordinator are chosen there, and its tags are not those of this machine. */
+function versionNamed(references: readonly string[]): string | undefined {
+  const named = references.find((one) => splitReference(one).version !== undefined);
+  if (named === undefined) return undefined;
+  return `a file from a coordinator cannot name a version (${named}): sessions get the one that is current there`;
+}
 
 function notGiven(what: string): string {
   return `the policy of this runner does not give ${what}`;

@@ -3,6 +3,7 @@
 import { afterEach, expect, test } from "vitest";
 
 import { ExternalSession } from "../../testing/external-session.ts";
+import { acpCall } from "./acp-calls.ts";
 import { optionRequest } from "./acp-options.ts";
 import { AcpUpdates } from "./acp-updates.ts";
 
@@ -57,4 +58,24 @@ test("the output of a command of the Codex bridge is the result of its call", ()
   }
   updates.update({ sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed" });
   expect(events.at(-1)).toEqual({ type: "tool_result", id: "c", text: "a.txt\n", isError: false });
+});
+
+test("a rule decides about the file of a call without an input", async () => {
+  session = new ExternalSession("gemini", {
+    rules: [{ decision: "allow", tool: "edit_file", pattern: "docs/**" }],
+  });
+  await session.converse("ask:docs/a.txt", { profile: "p" });
+  expect(session.lines("answers").join()).toContain('"optionId":"yes"');
+});
+
+test("the title of a command without an input is the command only of a program that is known for it", () => {
+  const asked = (titlesAreCommands: boolean): object => {
+    const updates = new AcpUpdates(() => {}, titlesAreCommands);
+    const locations: readonly string[] = [];
+    updates.call({ toolCallId: "c", kind: "execute", title: "git diff", locations }, true);
+    const { name: tool, input } = updates.callOf("c");
+    return { input, subject: acpCall({ tool, input }, "/project").subject };
+  };
+  expect(asked(true)).toEqual({ input: { command: "git diff" }, subject: "git diff" });
+  expect(asked(false)).toEqual({ input: { title: "git diff" }, subject: null });
 });

@@ -30,10 +30,17 @@ import type {
   ExternalAgentCapabilities,
   ExternalAgentProtocol,
   ExternalTurn,
+  OwnFolders,
   PermissionRequest,
   RuledCall,
 } from "../external-agent-protocol.ts";
-import { chosenProgram, chosenVariables, findProgram, locateProgram } from "../program/find-program.ts";
+import {
+  chosenFolders,
+  chosenProgram,
+  chosenVariables,
+  findProgram,
+  locateProgram,
+} from "../program/find-program.ts";
 import { unknownSession } from "../lines/unknown-session.ts";
 import { choicesOf } from "./acp-options.ts";
 import type { AcpAgentFacts } from "./acp-quirks.ts";
@@ -120,6 +127,10 @@ export class AcpAgent implements ExternalAgentProtocol {
     };
   }
 
+  ownFolders(chosen?: ChosenProgram): OwnFolders | undefined {
+    return chosenFolders(this.#facts.ownFolders?.(this.#environment), chosen);
+  }
+
   async endLost(tag: string): Promise<void> {
     await endTagged(tag);
   }
@@ -132,7 +143,7 @@ export class AcpAgent implements ExternalAgentProtocol {
   }
 
   async #begin(
-    { intent, prompt, tag, wayBack, onLine }: ExternalTurn,
+    { intent, prompt, tag, wayBack, onLine, enclose = (argv) => argv }: ExternalTurn,
     resumedId: string | null,
   ): Promise<ExternalAgent> {
     const sdk = await import("@agentclientprotocol/sdk");
@@ -140,10 +151,11 @@ export class AcpAgent implements ExternalAgentProtocol {
       (name) => this.#environment[name] ?? [],
     );
     const wire = new AcpWire(new Redactor(wayBack === undefined ? keys : [...keys, wayBack.token]), onLine);
+    const env = this.#env(intent.profile);
     const process = await this.#supervisor.start({
-      argv: [intent.program, ...this.#facts.args],
+      argv: enclose([intent.program, ...this.#facts.args], env, this.#facts.reads),
       cwd: intent.folder,
-      env: this.#env(intent.profile),
+      env,
       keepsInputOpen: true,
       needsOutput: true,
       outputBytes: AGENT_PROCESS.outputBytes,
@@ -153,7 +165,6 @@ export class AcpAgent implements ExternalAgentProtocol {
         if (stream === "stdout") wire.push(text);
       },
     });
-    const limits = this.#stopLimits;
     const { folder } = intent;
     const choices = choicesOf(intent, this.#facts.modes);
     return new AcpTurn(process, wire, {
@@ -164,7 +175,7 @@ export class AcpAgent implements ExternalAgentProtocol {
       prompt,
       resumedId,
       wayBack,
-      limits,
+      limits: this.#stopLimits,
     });
   }
 }

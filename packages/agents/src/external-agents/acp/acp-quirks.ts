@@ -1,12 +1,12 @@
 // The agents that speak the Agent Client Protocol, and how each differs from it: `ACP_AGENTS`. The differences were observed with the versions
 // named, and are data. A new agent needs no code.
 
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Environment } from "@holdfast/runtime/internal";
 
-import { CLAUDE_KEYS, CLAUDE_SETTINGS } from "../claude-code/claude-environment.ts";
-import { CODEX } from "../codex/codex-agent.ts";
-import type { ExternalAgentCapabilities } from "../external-agent-protocol.ts";
+import { CLAUDE_KEYS, CLAUDE_SETTINGS, claudeFolder } from "../claude-code/claude-environment.ts";
+import { CODEX, codexFolder } from "../codex/codex-agent.ts";
+import type { ExternalAgentCapabilities, OwnFolders } from "../external-agent-protocol.ts";
 import { CHOSEN_FIELDS, type WantedProgram } from "../program/find-program.ts";
 
 export interface AcpAgentFacts {
@@ -26,18 +26,32 @@ export interface AcpAgentFacts {
   readonly takesModel?: boolean;
   /** The modes of the program by the permission modes of Holdfast. Without it a session keeps the mode that the program chooses. */
   readonly modes?: Readonly<Record<string, string>>;
+  /** Whether it names the command of a call by the title alone (acp-updates-5). */
+  readonly titlesAreCommands?: boolean;
   /** Whether the usage of a turn that it reports is that of the whole turn. */
   readonly reportsUsage: boolean;
   /** How a person signs in: what to do, beginning with a verb. */
   readonly signIn?: string;
   /** The files that name its MCP servers. */
   readonly mcpFiles?: (environment: Environment, folder: string) => readonly string[];
+  /** The folders that it needs in a sandbox. Absent where they are not known. */
+  readonly ownFolders?: (environment: Environment) => OwnFolders;
+  /** The places of the program itself besides its folder. It reads them in a sandbox. */
+  readonly reads?: readonly string[];
   /** The fields of a profile that the agent takes. */
   readonly profileFields?: ExternalAgentCapabilities["profileFields"];
 }
 
 const PROXIES = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"];
 const PLACES = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "SHELL", "USER"];
+
+/** The variables of the places in which OpenCode has a folder each, with the usual ones below the home folder. */
+const OPENCODE_FOLDERS = {
+  XDG_CONFIG_HOME: ".config",
+  XDG_DATA_HOME: ".local/share",
+  XDG_CACHE_HOME: ".cache",
+  XDG_STATE_HOME: ".local/state",
+} as const;
 
 /** The variables that an agent gets about which nothing is known. */
 export const ACP_VARIABLES: readonly string[] = [...PLACES, ...PROXIES];
@@ -76,6 +90,13 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
         ...(named === undefined ? [] : [named]),
       ];
     },
+    ownFolders: (environment) => {
+      const folders = Object.entries(OPENCODE_FOLDERS).map(([variable, usual]) =>
+        join(environment[variable] ?? join(environment["HOME"] ?? "/", usual), "opencode"),
+      );
+      const named = [environment["OPENCODE_CONFIG"], environment["OPENCODE_CONFIG_DIR"]];
+      return { written: folders, read: named.filter((path) => path !== undefined) };
+    },
     resumes: true,
     profileFields: CHOSEN_FIELDS,
     modes: { default: "build", plan: "plan" },
@@ -107,8 +128,10 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
       join(environment["HOME"] ?? "/", ".gemini/settings.json"),
       join(folder, ".gemini/settings.json"),
     ],
+    ownFolders: (environment) => ({ written: [join(environment["HOME"] ?? "/", ".gemini")], read: [] }),
     resumes: false, // 0.61 says that it loads sessions, and fails in another process.
     takesModel: false, // 0.61 names no models to choose from.
+    titlesAreCommands: true, // 0.61 gives no input of any call.
     modes: { default: "default", acceptEdits: "autoEdit", plan: "plan" },
     profileFields: CHOSEN_FIELDS,
     signIn: "run `gemini` and choose a sign-in, or set GEMINI_API_KEY",
@@ -127,6 +150,10 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
     keys: CLAUDE_KEYS,
     // Tools of MCP servers, such as those of the session, would be hidden behind a search.
     settings: { DISABLE_AUTOUPDATER: "1", ENABLE_TOOL_SEARCH: "false" },
+    ownFolders: (environment) => ({
+      written: [claudeFolder(environment)],
+      read: placeOf(environment["CLAUDE_CODE_EXECUTABLE"]),
+    }),
     resumes: true,
     // 0.101 begins in `auto`, in which it decides about permissions itself.
     modes: { default: "default", acceptEdits: "acceptEdits", plan: "plan" },
@@ -146,6 +173,10 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
     variables: [...CODEX.variables, "CODEX_PATH", "CODEX_CONFIG"],
     keys: CODEX.keys,
     settings: {},
+    ownFolders: (environment) => ({
+      written: [codexFolder(environment)],
+      read: placeOf(environment["CODEX_PATH"]),
+    }),
     resumes: true,
     // 2.6 begins in `agent`, in which it reviews its commands itself.
     modes: { default: "read-only", acceptEdits: "workspace-write" },
@@ -154,3 +185,8 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
     reportsUsage: true,
   },
 ];
+
+/** The folder of a program that a variable names by its path. */
+function placeOf(program: string | undefined): readonly string[] {
+  return program?.includes("/") === true ? [dirname(program)] : [];
+}

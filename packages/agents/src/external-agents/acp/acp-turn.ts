@@ -27,7 +27,7 @@ import { currentModel, optionRequest, type AcpChoice } from "./acp-options.ts";
 import type { AcpAgentFacts } from "./acp-quirks.ts";
 import { serverOf } from "./acp-server.ts";
 import { AcpUpdates } from "./acp-updates.ts";
-import type { AcpWire } from "./acp-wire.ts";
+import { isClosed, type AcpWire } from "./acp-wire.ts";
 
 /** From the end of the turn to SIGTERM: some programs do not end with their input. */
 const EXIT_MS = 2_000;
@@ -54,7 +54,7 @@ export class AcpTurn implements ExternalAgent {
   readonly #wire: AcpWire;
   readonly #asked: Asked;
   readonly #connection: ClientConnection;
-  readonly #updates = new AcpUpdates((event) => this.#give(event));
+  readonly #updates: AcpUpdates;
   readonly #requests = new Map<string, (answer: PermissionAnswer | undefined) => void>();
   #sessionId: string | undefined;
   /** The updates that a loaded session repeats are none of this turn. */
@@ -71,6 +71,7 @@ export class AcpTurn implements ExternalAgent {
     this.#process = process;
     this.#wire = wire;
     this.#asked = asked;
+    this.#updates = new AcpUpdates((event) => this.#give(event), asked.facts.titlesAreCommands);
     wire.onBroken = () => void process.stop("it broke the protocol", { graceMs: 0 });
     const { client, methods } = asked.sdk;
     this.#connection = client({ name: "holdfast" })
@@ -293,13 +294,4 @@ export class AcpTurn implements ExternalAgent {
     if (this.#isAborted) return { type: "aborted" };
     return { type: "died", message: whyDied(report, redactor), hasStarted: this.#isPrompted };
   }
-}
-
-/** The connection was closed, because the process ended. */
-function isClosed(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    /closed/i.test(error.message) &&
-    !("code" in error && typeof error.code === "number")
-  );
 }

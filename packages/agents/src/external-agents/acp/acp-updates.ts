@@ -4,6 +4,8 @@
 //   acp-updates-2. A call is an event once its input is known or it has begun. Some agents ask for the permission before they name the call.
 //   acp-updates-4. The Codex bridge gives the output of a command as pieces beside the call (`terminal_output_delta`), and not as its content.
 //   acp-updates-3. Unknown updates are ignored (external-agent-protocol-6).
+//   acp-updates-5. A call without an input has its title and its file as the input, so that a person sees them. Rules of permissions are compared
+//       with the title as a command only where the table of agents says that it is the command.
 
 import type { ExternalEvent, PlanStep } from "../external-agent-protocol.ts";
 import { fieldsOf, isFields, recordedResult, textOr, type Fields } from "../lines/fields.ts";
@@ -18,6 +20,8 @@ const OUTPUT_CHARS = 128 * 1024;
 interface KnownCall {
   name: string;
   input: Fields;
+  /** acp-updates-5. */
+  shown: Fields;
   /** acp-updates-4. */
   output: string;
   isEmitted: boolean;
@@ -28,11 +32,14 @@ export class AcpUpdates {
   /** The last text of the turn. */
   lastText = "";
   readonly #emit: (event: ExternalEvent) => void;
+  readonly #titlesAreCommands: boolean;
   #open: { readonly type: "text" | "thinking"; text: string } | undefined;
   readonly #calls = new Map<string, KnownCall>();
 
-  constructor(emit: (event: ExternalEvent) => void) {
+  /** @param titlesAreCommands acp-updates-5. */
+  constructor(emit: (event: ExternalEvent) => void, titlesAreCommands = false) {
     this.#emit = emit;
+    this.#titlesAreCommands = titlesAreCommands;
   }
 
   update(update: Fields): void {
@@ -58,6 +65,7 @@ export class AcpUpdates {
     const call = this.#calls.get(id) ?? {
       name: "tool",
       input: {},
+      shown: {},
       output: "",
       isEmitted: false,
       isOver: false,
@@ -67,13 +75,14 @@ export class AcpUpdates {
     if (typeof kind === "string" && kind !== "other") call.name = kind;
     else if (typeof title === "string" && call.name === "tool") call.name = title;
     if (isFields(rawInput) && Object.keys(rawInput).length > 0) call.input = rawInput;
+    call.shown = { ...call.shown, ...this.#shownOf(update) };
     const piece = fieldsOf(fieldsOf(update["_meta"])["terminal_output_delta"])["data"];
     if (call.output.length < OUTPUT_CHARS) call.output += textOr(piece, "");
     const isOver = status === "completed" || status === "failed";
     const isKnown = Object.keys(call.input).length > 0 || status === "in_progress" || isOver;
     if (!call.isEmitted && (isKnown || mustEmit)) {
       call.isEmitted = true;
-      this.#emit({ type: "tool_call", id, name: call.name, input: call.input });
+      this.#emit({ type: "tool_call", id, ...this.callOf(id) });
     }
     if (!isOver || call.isOver) return;
     call.isOver = true;
@@ -86,7 +95,19 @@ export class AcpUpdates {
   }
 
   callOf(id: string): { readonly name: string; readonly input: Fields } {
-    return this.#calls.get(id) ?? { name: "tool", input: {} };
+    const { name = "tool", input = {}, shown = {} } = this.#calls.get(id) ?? {};
+    return { name, input: Object.keys(input).length > 0 ? input : shown };
+  }
+
+  /** acp-updates-5. */
+  #shownOf({ kind, title, locations }: Fields): Fields {
+    const [place, ...others] = Array.isArray(locations) ? locations.filter(isFields) : [];
+    const path = others.length === 0 ? place?.["path"] : undefined;
+    const isCommand = kind === "execute" && this.#titlesAreCommands;
+    return {
+      ...(typeof title === "string" && title !== "" ? { [isCommand ? "command" : "title"]: title } : {}),
+      ...(typeof path === "string" && kind !== "execute" ? { path } : {}),
+    };
   }
 
   /** acp-updates-1. */

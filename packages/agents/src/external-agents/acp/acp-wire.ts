@@ -44,3 +44,12 @@ function parse(line: string): AnyMessage | undefined {
   const message = parseFields(line);
   return message?.["jsonrpc"] === "2.0" ? (message as unknown as AnyMessage) : undefined;
 }
+
+/** The connection was closed, because the process ended. */
+export function isClosed(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    /closed/i.test(error.message) &&
+    !("code" in error && typeof error.code === "number")
+  );
+}

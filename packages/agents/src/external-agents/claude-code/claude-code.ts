@@ -60,7 +60,13 @@ import type {
   Queueing,
   RuledCall,
 } from "../external-agent-protocol.ts";
-import { CHOSEN_FIELDS, chosenProgram, findProgram, locateProgram } from "../program/find-program.ts";
+import {
+  CHOSEN_FIELDS,
+  chosenFolders,
+  chosenProgram,
+  findProgram,
+  locateProgram,
+} from "../program/find-program.ts";
 import type { WayBack } from "../way-back/way-back.ts";
 import { WAY_BACK } from "../way-back/way-back-tools.ts";
 
@@ -137,8 +143,8 @@ export class ClaudeCode implements ExternalAgentProtocol {
     return claudeCall(call, folder);
   }
 
-  ownFolders(): OwnFolders {
-    return { written: [claudeFolder(this.#environment)], read: [] };
+  ownFolders(chosen?: ChosenProgram): OwnFolders | undefined {
+    return chosenFolders({ written: [claudeFolder(this.#environment)], read: [] }, chosen);
   }
 
   traces({ intent }: Pick<ExternalTurn, "intent">): AgentTraces {

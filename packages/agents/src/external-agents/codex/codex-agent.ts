@@ -1,6 +1,7 @@
 // Codex as an external agent (`CODEX`): its program `codex app-server`. Observed with 0.169.0.
 
 import { join } from "node:path";
+import type { Environment } from "@holdfast/runtime/internal";
 
 import type { PermissionRequest, RuledCall } from "../external-agent-protocol.ts";
 import type { LineAgentFacts } from "../lines/line-agent.ts";
@@ -43,19 +44,24 @@ export const CODEX: LineAgentFacts = {
   settings: {},
   takesOurId: false,
   files(environment, id) {
-    const home = environment["CODEX_HOME"] ?? join(environment["HOME"] ?? "/", ".codex");
+    const home = codexFolder(environment);
     return {
       sessions: { folder: join(home, "sessions"), ending: `${id}.jsonl` },
       mcpFiles: [join(home, "config.toml")],
     };
   },
   ownFolders: (environment) => ({
-    written: [environment["CODEX_HOME"] ?? join(environment["HOME"] ?? "/", ".codex")],
+    written: [codexFolder(environment)],
     read: [],
   }),
   dialogue: (turn) => new CodexDialogue(turn),
   ruledCall: codexCall,
 };
+
+/** The folder of its settings and sessions. */
+export function codexFolder(environment: Environment): string {
+  return environment["CODEX_HOME"] ?? join(environment["HOME"] ?? "/", ".codex");
+}
 
 function codexCall({ tool, input }: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall {
   const { command, path } = input;

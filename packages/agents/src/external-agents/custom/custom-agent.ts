@@ -3,7 +3,12 @@
 import type { Environment } from "@holdfast/runtime/internal";
 
 import { AcpAgent } from "../acp/acp-agent.ts";
-import type { ExternalAgentProtocol, PermissionRequest, RuledCall } from "../external-agent-protocol.ts";
+import type {
+  ExternalAgentProtocol,
+  OwnFolders,
+  PermissionRequest,
+  RuledCall,
+} from "../external-agent-protocol.ts";
 import { LineAgent } from "../lines/line-agent.ts";
 import type { StopLimits } from "../program/agent-process.ts";
 import { ruledPath } from "../../model-loop/permission/ruled-path.ts";
@@ -20,6 +25,8 @@ export interface CustomAgentOptions {
   readonly variables?: readonly string[];
   /** The names of variables whose values are keys. They are passed on, and replaced in everything that is recorded. */
   readonly keys?: readonly string[];
+  /** The places that the program needs in a sandbox. Without them it works in none. */
+  readonly folders?: OwnFolders;
   /** The environment of this process by default. */
   readonly environment?: Environment;
   readonly folder: string;
@@ -27,7 +34,7 @@ export interface CustomAgentOptions {
 }
 
 export function customAgent(options: CustomAgentOptions): ExternalAgentProtocol {
-  const { name, protocol, command, resumes, variables = [], keys = [], ...place } = options;
+  const { name, protocol, command, resumes, variables = [], keys = [], folders, ...place } = options;
   const [file, ...args] = command;
   const shared = {
     name,
@@ -35,6 +42,7 @@ export function customAgent(options: CustomAgentOptions): ExternalAgentProtocol 
     variables: [...variables, ...keys],
     keys,
     settings: {},
+    ...(folders === undefined ? {} : { ownFolders: () => folders }),
   };
   if (protocol === "acp")
     return new AcpAgent({ facts: { ...shared, args, resumes, reportsUsage: false }, ...place });

@@ -1,6 +1,6 @@
 // Sessions of external agents in the sandbox `bubblewrap`, over the fake programs.
 
-import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -8,14 +8,25 @@ import { afterEach, describe, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import { ExternalSession, type FakeName } from "../../testing/external-session.ts";
+import { ClaudeCode } from "../claude-code/claude-code.ts";
+import { customAgent } from "../custom/custom-agent.ts";
+import type { ExternalAgentProtocol, OwnFolders } from "../external-agent-protocol.ts";
+import { knownAgent } from "../external.ts";
+import { harnessAgent } from "../harness/harness-agent.ts";
+import { openEnclosure } from "./enclosure.ts";
 
 let session: ExternalSession;
-afterEach(() => session.dispose());
+afterEach(() => session?.dispose());
 const SANDBOX = { sandbox: "bubblewrap" };
+const IN_PROFILE = { ...SANDBOX, profile: "p" };
+const OTHER = process.platform === "darwin" ? "bubblewrap" : "seatbelt";
 
 /** Puts the fake beside the program, because the folder of this test is not seen in a sandbox. */
-function open(name: FakeName, program: string, source: string): void {
-  session = new ExternalSession(name);
+function open(name: FakeName, program: string, source: string, folders?: OwnFolders): void {
+  const places = { written: [] as string[], read: [] as string[] };
+  session = new ExternalSession(name, folders && { rules: [], folders: places });
+  for (const kind of ["written", "read"] as const)
+    places[kind].push(...(folders?.[kind] ?? []).map((one) => join(session.home, one)));
   const bin = join(session.home, "bin");
   for (const file of [source, "fake-acts.mjs", "fake-session-tools.mjs"])
     copyFileSync(fileURLToPath(new URL(`../../testing/${file}`, import.meta.url)), join(bin, file));
@@ -62,17 +73,59 @@ describe.skipIf(!existsSync("/usr/bin/bwrap"))("a program in the sandbox", () =>
     expect(session.files()).toHaveLength(1);
     expect(existsSync(join(session.folder, "b.txt"))).toBe(true);
   });
+
+  test(
+    "an agent of the Agent Client Protocol keeps its session in the folders of its profile",
+    ofCampaign,
+    async () => {
+      open("opencode", "opencode", "fake-acp.mjs", { written: [".acp"], read: ["read-only"] });
+      writeFileSync(join(session.home, "read-only"), "");
+      await session.converse("write:a.txt write:../outside.txt write:../read-only", IN_PROFILE);
+      expect(JSON.stringify(await session.entries())).toContain("EROFS");
+      await session.say("write:b.txt session:report_progress:half");
+      expect(JSON.stringify(await session.entries())).toContain("Done: write:b.txt");
+      expect(readFileSync(join(session.folder, "b.txt"), "utf8")).toBe("x\n");
+      expect(existsSync(join(session.home, "outside.txt"))).toBe(false);
+      expect(readdirSync(join(session.home, ".acp"))).toHaveLength(1);
+    },
+  );
 });
 
-test("an agent whose folders are not known, and another sandbox, are refused before a program starts", async () => {
-  session = new ExternalSession("opencode");
-  mkdirSync(join(session.folder, "x"));
-  expect((await session.converse("hello", SANDBOX)).error?.message).toContain(
-    "its own folders are not known",
-  );
-  await session.dispose();
-  session = new ExternalSession("claude-code");
-  const { error } = await session.converse("hello", { sandbox: "docker" });
-  expect(error?.message).toContain('cannot run in the sandbox "docker"');
-  expect(session.lines("claude.log")).toEqual([]);
+const place = { folder: "/", program: process.execPath };
+const command = ["mine"] as const;
+const MINE = { name: "mine", protocol: "acp", command, resumes: true, folder: "/" } as const;
+
+test.each<[string, ExternalAgentProtocol, string, string]>([
+  ["a program whose folders are not known", customAgent(MINE), "bubblewrap", "own folders are not known"],
+  ["a sandbox for commands", new ClaudeCode(MINE), "docker", 'cannot run in the sandbox "docker"'],
+  ["a sandbox of another system", new ClaudeCode(MINE), OTHER, `the sandbox ${OTHER} cannot be used`],
+])("%s is refused before a program starts", async (_what, protocol, sandbox, message) => {
+  await expect(openEnclosure(protocol, { ...place, sandbox })).rejects.toThrow(message);
+});
+
+test("a program has the folders of its adapter and of its profile, and one of ours those that it needs", () => {
+  const environment = { HOME: "/home/ada", XDG_DATA_HOME: "/data", OPENCODE_CONFIG: "/etc/oc.json" };
+  const known = (name: string): ExternalAgentProtocol => knownAgent(name, { environment, folder: "/" })!;
+  const folders = { written: ["/more"], read: ["/tools"] };
+  expect(known("opencode").ownFolders?.({ folders })).toEqual({
+    written: [
+      "/home/ada/.config/opencode",
+      "/data/opencode",
+      "/home/ada/.cache/opencode",
+      "/home/ada/.local/state/opencode",
+      "/more",
+    ],
+    read: ["/etc/oc.json", "/tools"],
+  });
+  expect(known("gemini").ownFolders?.()?.written).toEqual(["/home/ada/.gemini"]);
+  expect(known("claude-acp").ownFolders?.()).toEqual(known("claude-code").ownFolders?.());
+  expect(known("codex-acp").ownFolders?.()).toEqual(known("codex").ownFolders?.());
+  expect(customAgent({ ...MINE, folders }).ownFolders?.()).toEqual(folders);
+  const harness = harnessAgent({ name: "h", module: "h.mjs", folder: "/work", environment, folders });
+  expect(harness.ownFolders?.()?.written).toEqual([
+    "/home/ada/.holdfast/harness-sessions",
+    "/home/ada/.ai-sdk",
+    "/more",
+  ]);
+  expect(harness.ownFolders?.()?.read).toEqual(expect.arrayContaining(["/work", "/tools"]));
 });

@@ -1,13 +1,14 @@
-// Runs the program of an external agent in the sandbox `bubblewrap` (`openEnclosure`). Linux only.
+// Runs the program of an external agent in the sandbox `bubblewrap` (`openEnclosure`). Linux only. `seatbelt-enclosure.ts` does it on macOS.
 //
-//   enclosure-1. The program sees the system, its own installation, the folders of its own that its adapter names, and the folder of the
-//       session. It writes to the last two alone. The rest of the home folder is empty, and no process of this machine is seen.
+//   enclosure-1. The program sees the system, its own installation, the folders that its adapter or its profile names, and that of the
+//       session. It writes to these folders alone. The rest of the home folder is empty, and no process of this machine is seen.
 //   enclosure-2. It has the network of this machine, because it reaches its model and the tools of its session by it.
 //   enclosure-3. `.git` is read-only and `.holdfast` is hidden, as for commands of our own agents. The program cannot commit.
 //   enclosure-4. A session that began in the sandbox never continues outside of it. Where the sandbox is missing, its turn fails before a process
 //       starts.
 //
-// Leaky: the program can change its own settings, such as its hooks, and its next start outside of the sandbox reads them.
+// Leaky: the program can change its own settings, such as its hooks, and its next start outside of the sandbox reads them. It can also change
+// the other places of the folder that give rights. Where they are read-only OpenCode does not start, and the own sandbox of Codex fails.
 
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -16,13 +17,22 @@ import { makePrivateFolder } from "@holdfast/runtime/internal";
 
 import { hiddenPlaces, visiblePlaces } from "../../sandboxes/bubblewrap-commands.ts";
 import { bubblewrapSandbox } from "../../sandboxes/bubblewrap-sandbox.ts";
-import { guardPlaces } from "../../workspace/guarded-places.ts";
+import type { SandboxBackend } from "../../sandboxes/sandbox-backend.ts";
+import { seatbeltSandbox } from "../../sandboxes/seatbelt/seatbelt-sandbox.ts";
+import { guardPlaces, type GuardedPlaces } from "../../workspace/guarded-places.ts";
 import { hostEnvironment } from "../../workspace/host-environment.ts";
 import { pathOutside, programOnPath } from "../../workspace/program-on-path.ts";
-import type { Enclose, ExternalAgentProtocol, ExternalIntent } from "../external-agent-protocol.ts";
+import type {
+  Enclose,
+  ExternalAgentProtocol,
+  ExternalIntent,
+  IntendedProfile,
+} from "../external-agent-protocol.ts";
+import { seatbelted, type EnclosedPlaces } from "./seatbelt-enclosure.ts";
 
-/** The sandbox was tried in this process, by commands that attempt to break out. */
-let checked: ReturnType<typeof bubblewrapSandbox.check> | undefined;
+const SANDBOXES = [bubblewrapSandbox, seatbeltSandbox];
+/** The sandboxes that were tried in this process, by commands that attempt to break out. */
+const checked = new Map<string, ReturnType<SandboxBackend["check"]>>();
 
 /**
  * @returns `undefined` for a session without a sandbox.
@@ -30,47 +40,62 @@ let checked: ReturnType<typeof bubblewrapSandbox.check> | undefined;
  */
 export async function openEnclosure(
   protocol: Pick<ExternalAgentProtocol, "name" | "ownFolders">,
-  { sandbox, folder, program, profile }: Pick<ExternalIntent, "sandbox" | "folder" | "program" | "profile">,
+  intent: Pick<ExternalIntent, "folder" | "program"> & {
+    readonly sandbox?: string | undefined;
+    readonly profile?: IntendedProfile | undefined;
+  },
 ): Promise<Enclose | undefined> {
+  const { sandbox, folder, program, profile } = intent;
   if (sandbox === undefined) return undefined;
-  if (sandbox !== bubblewrapSandbox.name)
+  const backend = SANDBOXES.find(({ name }) => name === sandbox);
+  if (backend === undefined)
     throw new HoldfastError(
       "invalid_input",
       `the program of ${protocol.name} cannot run in the sandbox "${sandbox}"`,
       {
-        expected: "bubblewrap: the others run commands and not a program that talks",
-        fix: 'write `"sandbox": "bubblewrap"` in the input, or leave it out',
+        expected: "bubblewrap or seatbelt: the others run commands and not a program that talks",
+        fix: 'write `"sandbox": "bubblewrap"` in the input (`seatbelt` on macOS), or leave it out',
       },
     );
-  const own = protocol.ownFolders?.();
+  const own = protocol.ownFolders?.(profile);
   if (own === undefined)
     throw new HoldfastError(
       "invalid_input",
       `${protocol.name} cannot work in a sandbox: its own folders are not known`,
       {
-        expected: "claude-code, codex or pi",
-        fix: "leave `sandbox` out, or choose one of these agents",
+        expected: "the folders of its settings and sessions",
+        fix: "name them in a profile (`folders`, with `written` and `read`), or leave `sandbox` out",
       },
     );
-  checked ??= bubblewrapSandbox.check();
-  const check = await checked;
+  const check = await (checked.get(sandbox) ?? tried(backend));
   if (check.status !== "ready")
-    throw new HoldfastError("config_invalid", `the sandbox bubblewrap cannot be used: ${check.reason}`, {
+    throw new HoldfastError("config_invalid", `the sandbox ${sandbox} cannot be used: ${check.reason}`, {
       fix: check.fix,
     });
-  const places = guardPlaces(folder);
+  const places = guardPlaces(folder, { granting: false });
   if (typeof places === "string") throw new HoldfastError("policy_denied", places);
   for (const path of own.written) makePrivateFolder(path);
-  const bwrap = programOnPath("bwrap", pathOutside(hostEnvironment["PATH"] ?? "", folder)) ?? "bwrap";
   const readable = [
     ...own.read,
     dirname(program),
     ...installationOf(realpathSync(program)),
     dirname(process.execPath), // The program of the session's tools.
-    "/run/systemd/resolve", // The names of the network.
     ...(profile?.mcpFile ? [profile.mcpFile] : []),
     ...repositoryOf(places.git),
   ];
+  const enclosed = { folder, written: own.written, readable };
+  return backend === bubblewrapSandbox ? bubblewrapped(enclosed, places) : seatbelted(enclosed);
+}
+
+function tried(backend: SandboxBackend): ReturnType<SandboxBackend["check"]> {
+  const check = backend.check();
+  checked.set(backend.name, check);
+  return check;
+}
+
+function bubblewrapped({ folder, written, readable }: EnclosedPlaces, places: GuardedPlaces): Enclose {
+  const bwrap = programOnPath("bwrap", pathOutside(hostEnvironment["PATH"] ?? "", folder)) ?? "bwrap";
+  const names = "/run/systemd/resolve"; // The names of the network.
   return (argv, { HOME = "/", PATH = "" }, more = []) => [
     bwrap,
     ..."--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --die-with-parent".split(
@@ -81,8 +106,8 @@ export async function openEnclosure(
     ...hiddenPlaces(),
     ..."--proc /proc --dev /dev --tmpfs /tmp --dir /run --setenv TMPDIR /tmp --dir".split(" "),
     HOME,
-    ...[...readable, ...more].flatMap((path) => ["--ro-bind-try", path, path]),
-    ...[...own.written, folder].flatMap((path) => ["--bind", path, path]),
+    ...[...readable, names, ...more].flatMap((path) => ["--ro-bind-try", path, path]),
+    ...[...written, folder].flatMap((path) => ["--bind", path, path]),
     "--tmpfs",
     places.own,
     "--remount-ro",

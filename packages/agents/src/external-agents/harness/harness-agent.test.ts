@@ -95,3 +95,15 @@ test("a harness whose module is missing is not found", async () => {
     at: join(home, "missing.mjs"),
   });
 });
+
+test("rules of permissions are compared with the tools that every harness has", () => {
+  const fake = harnessAgent({ name: "fake", module: "harness.mjs", folder: "/project" });
+  expect(fake.ruledCall({ tool: "bash", input: { command: "git diff" } }, "/project")).toEqual({
+    tool: "shell",
+    subjectKind: "command",
+    subject: "git diff",
+  });
+  const write = { tool: "write", input: { file_path: "/project/docs/a.md" } };
+  expect(fake.ruledCall(write, "/project")).toMatchObject({ tool: "write_file", subjectKind: "path" });
+  expect(fake.ruledCall({ tool: "grep", input: { pattern: "x" } }, "/project").subject).toBeNull();
+});

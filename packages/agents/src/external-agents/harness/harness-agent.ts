@@ -2,7 +2,7 @@
 // speaks Holdfast's JSON lines (`harness-program.ts`). The packages of the harness are the user's: a module of theirs imports them.
 
 import { existsSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { HoldfastError } from "@holdfast/core";
 import { makePrivateFolder, type Environment } from "@holdfast/runtime/internal";
@@ -10,7 +10,12 @@ import { makePrivateFolder, type Environment } from "@holdfast/runtime/internal"
 import { hostEnvironment } from "../../workspace/host-environment.ts";
 import { customCall } from "../custom/custom-agent.ts";
 import { CustomDialogue } from "../custom/custom-dialogue.ts";
-import type { ExternalAgentProtocol } from "../external-agent-protocol.ts";
+import type {
+  ExternalAgentProtocol,
+  OwnFolders,
+  PermissionRequest,
+  RuledCall,
+} from "../external-agent-protocol.ts";
 import { LineAgent } from "../lines/line-agent.ts";
 import type { StopLimits } from "../program/agent-process.ts";
 
@@ -24,6 +29,8 @@ export interface HarnessAgentOptions {
   readonly variables?: readonly string[];
   /** The names of variables whose values are keys. They are passed on, and replaced in everything that is recorded. */
   readonly keys?: readonly string[];
+  /** The places that the harness needs in a sandbox besides its packages and states. */
+  readonly folders?: OwnFolders;
   /** The environment of this process by default. */
   readonly environment?: Environment;
   readonly folder: string;
@@ -31,9 +38,11 @@ export interface HarnessAgentOptions {
 }
 
 export function harnessAgent(options: HarnessAgentOptions): ExternalAgentProtocol {
-  const { name, module, variables = [], keys = [], environment = hostEnvironment, ...place } = options;
+  const { name, module, variables = [], keys = [], folders, ...place } = options;
+  const { environment = hostEnvironment } = options;
   const path = resolve(options.folder, module);
-  const { states: folder = join(environment["HOME"] ?? "/", ".holdfast", "harness-sessions") } = options;
+  const home = environment["HOME"] ?? "/";
+  const { states: folder = join(home, ".holdfast", "harness-sessions") } = options;
   return new LineAgent({
     facts: {
       name,
@@ -61,12 +70,29 @@ export function harnessAgent(options: HarnessAgentOptions): ExternalAgentProtoco
       toolVariables: ({ tools }) => ({ HOLDFAST_SESSION_TOOLS: JSON.stringify(tools) }),
       takesOurId: true,
       files: (_environment, id) => ({ sessions: { folder, ending: `${id}.json` }, mcpFiles: [] }),
+      ownFolders: () => ({
+        written: [folder, join(home, ".ai-sdk"), ...(folders?.written ?? [])],
+        read: [dirname(programPath()), dirname(path), ...(folders?.read ?? [])],
+      }),
       dialogue: (turn) => new CustomDialogue(turn),
-      ruledCall: customCall,
+      ruledCall: harnessCall,
     },
-    environment,
     ...place,
+    environment,
   });
+}
+
+/** The names of our rules for the tools that the specification names for every harness. */
+const TOOLS: Readonly<Record<string, string>> = {
+  bash: "shell",
+  read: "read_file",
+  write: "write_file",
+  edit: "edit_file",
+};
+
+function harnessCall({ tool, input }: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall {
+  const { file_path: path = input["path"] } = input;
+  return customCall({ tool: TOOLS[tool] ?? tool, input: { ...input, path } }, folder);
 }
 
 /** The module is loaded in the process of a turn alone. */

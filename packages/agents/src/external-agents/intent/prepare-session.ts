@@ -53,8 +53,7 @@ export async function prepareSession(
       const program = await protocol.find(chosen?.intended);
       const { workspace = input.worktree === true ? "worktree" : "shared" } = input;
       const root = realpathSync((await place?.(task, workspace)) ?? folder);
-      if (sandbox !== undefined)
-        await openEnclosure(protocol, { sandbox, folder: root, program: program.program });
+      await openEnclosure(protocol, { ...program, sandbox, folder: root, profile: chosen?.intended });
       return {
         ...program,
         folder: root,

@@ -37,7 +37,7 @@ export function takeProfile(
   startable: readonly string[],
 ): TakenProfile {
   const { name, agent, model = null, permissionMode = null, rules, settings, mcpServers, agents } = profile;
-  const { deletesSessions, program, variables, keys } = profile;
+  const { deletesSessions, program, variables, keys, folders } = profile;
   const { model: takesModel, profileFields = [] } = protocol.capabilities();
   const refuse = (got: string, expected: string): HoldfastError =>
     new HoldfastError("config_invalid", `the profile "${name}" cannot be used with ${protocol.name}`, {
@@ -67,6 +67,7 @@ export function takeProfile(
     ...(program === undefined ? {} : { program }),
     ...(variables === undefined ? {} : { variables }),
     ...(keys === undefined ? {} : { keys }),
+    ...(folders === undefined ? {} : { folders }),
   };
   if (needsKeeping(kept)) keep("profile", textOf(kept), folder);
   return {
@@ -99,17 +100,15 @@ type KeptFields = Omit<IntendedProfile, "name" | "mcpFile">;
 
 /** Whether the profile gives its session something that no other session of the machine has. */
 function needsKeeping({ settings, ...fields }: KeptFields): boolean {
-  const { agents, deletesSessions, program, variables, keys } = fields;
-  return (
-    settings !== null ||
-    [agents, deletesSessions, program, variables, keys].some((field) => field !== undefined)
-  );
+  const { agents, deletesSessions, program, variables, keys, folders } = fields;
+  const chosen = [agents, deletesSessions, program, variables, keys, folders];
+  return settings !== null || chosen.some((field) => field !== undefined);
 }
 
 /** Fields that are absent are in no text, so that a profile without them has the text that it had in earlier versions. */
 function textOf({ settings, agents = [], ...fields }: KeptFields): string {
-  const { program, variables, keys, deletesSessions } = fields;
-  return JSON.stringify({ settings, agents, program, variables, keys, deletesSessions });
+  const { program, variables, keys, deletesSessions, folders } = fields;
+  return JSON.stringify({ settings, agents, program, variables, keys, deletesSessions, folders });
 }
 
 /** session-profile-1. @returns the path of the file. */

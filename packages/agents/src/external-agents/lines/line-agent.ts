@@ -24,6 +24,7 @@ import type {
   RuledCall,
 } from "../external-agent-protocol.ts";
 import {
+  chosenFolders,
   chosenProgram,
   chosenVariables,
   findProgram,
@@ -138,8 +139,8 @@ export class LineAgent implements ExternalAgentProtocol {
     );
   }
 
-  ownFolders(): OwnFolders | undefined {
-    return this.#facts.ownFolders?.(this.#environment);
+  ownFolders(chosen?: ChosenProgram): OwnFolders | undefined {
+    return chosenFolders(this.#facts.ownFolders?.(this.#environment), chosen);
   }
 
   async endLost(tag: string): Promise<void> {

@@ -5,7 +5,7 @@ import { HoldfastError } from "@holdfast/core";
 import { describeProcessEnd, type ProcessSupervisor } from "@holdfast/runtime/internal";
 
 import { executableAt, programOnPath } from "../../workspace/program-on-path.ts";
-import type { ChosenProgram } from "../external-agent-protocol.ts";
+import type { ChosenProgram, OwnFolders } from "../external-agent-protocol.ts";
 
 export interface WantedProgram {
   /** The name of the file. */
@@ -25,7 +25,7 @@ export interface WantedProgram {
 }
 
 /** The fields of a profile for an agent whose program a user may choose. */
-export const CHOSEN_FIELDS = ["program", "variables", "keys"] as const;
+export const CHOSEN_FIELDS = ["program", "variables", "keys", "folders"] as const;
 
 /** The program as a profile chooses it. */
 export function chosenProgram(wanted: WantedProgram, { program }: ChosenProgram = {}): WantedProgram {
@@ -36,6 +36,19 @@ export function chosenProgram(wanted: WantedProgram, { program }: ChosenProgram 
 /** The variables that a profile adds to those of the program. */
 export function chosenVariables({ variables = [], keys = [] }: ChosenProgram = {}): readonly string[] {
   return [...variables, ...keys];
+}
+
+/**
+ * The places of a program in a sandbox, with those of a profile.
+ *
+ * @param own `undefined` where the adapter does not know them. The profile then names all of them.
+ */
+export function chosenFolders(
+  own: OwnFolders | undefined,
+  { folders }: ChosenProgram = {},
+): OwnFolders | undefined {
+  if (own === undefined || folders === undefined) return own ?? folders;
+  return { written: [...own.written, ...folders.written], read: [...own.read, ...folders.read] };
 }
 
 /** Some programs need seconds to start, and more on a busy machine. */

@@ -7,7 +7,7 @@
 import { HoldfastError, type ConversationEntry } from "@holdfast/core";
 import { defineTask, type AgentContext } from "@holdfast/runtime";
 
-import { recordText } from "../record-text.ts";
+import { recordText, RECORD_MARK } from "../record-text.ts";
 
 interface SummaryInput {
   /** Scheduled with `ctx.conversation()`. The handler gets the entries. */
@@ -52,7 +52,7 @@ type Context = Pick<AgentContext, "requestInput" | "scheduleTask" | "conversatio
 async function freshPrompt(ctx: Context, request: string, gone = ""): Promise<string> {
   const summary = await ctx.scheduleTask(summaryTask, { messages: ctx.conversation() });
   return [
-    "You have begun this work in a session that is lost. You remember nothing of it. The record below is not complete.",
+    `${RECORD_MARK} The record below is not complete.`,
     ...(gone === "" ? [] : [gone]),
     "Verify what has already been done before you repeat anything, and then continue.",
     `The record:\n\n${summary}`,

@@ -137,6 +137,8 @@ export class InstalledAgents {
       settings: { ...known?.settings, ...env },
       resumes: known?.resumes ?? true,
       reportsUsage: known?.reportsUsage ?? false,
+      reads: [files],
+      profileFields: known?.profileFields ?? ["folders"],
     };
   }
 }

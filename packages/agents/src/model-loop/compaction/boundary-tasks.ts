@@ -1,8 +1,7 @@
 // The durable tasks of compaction: `conversationTail` reads the newest entries, and `earlierResult` reads a result before a boundary.
-//
-// Both read a conversation that the task gets by reference. They change nothing.
+// Both read a conversation that the task gets by reference, and change nothing. `contextLimit` pauses the session.
 
-import { NotFoundError } from "@holdfast/core";
+import { NotFoundError, PauseError } from "@holdfast/core";
 import { defineTask } from "@holdfast/runtime";
 
 import { EVENT_ROLE, type AssistantContent, type ToolContent } from "../../models/model-provider.ts";
@@ -12,6 +11,12 @@ import { aboutOf, cutResult, type ShownWork } from "./earlier-work.ts";
 export interface StoredEntry {
   readonly role: string;
   readonly content: unknown;
+}
+
+export interface FullContext {
+  readonly agent: string;
+  /** `provider/model`, or `null` for a model that has not answered yet. */
+  readonly model: string | null;
 }
 
 export interface Tail extends ShownWork {
@@ -56,6 +61,29 @@ export const earlierResult = defineTask<
         fix: "use an id from the list in the summary",
       });
     return { text: found.text.slice(offset, offset + chars), total: found.text.length };
+  },
+});
+
+/**
+ * Pauses a session whose boundaries do not help (compaction-4). The first attempt asks for the pause. The next one begins when the
+ * session is resumed, and does nothing. An attempt that was lost before the pause costs two more boundaries, after which the session pauses.
+ */
+export const contextLimit = defineTask<FullContext, null>({
+  name: "context_limit",
+  description: "Pauses the session, because summaries do not make its conversation shorter.",
+  run: ({ agent, model }, { attempt, sessionId }) => {
+    if (attempt > 1) return null;
+    const window = `the context window of ${model ?? "its model"}`;
+    throw new PauseError(
+      "quota_exceeded",
+      `agent "${agent}" was stopped because its conversation fills ${window}, and two summaries in a row did not help`,
+      {
+        fix:
+          `give it a smaller goal (\`holdfast signal ${sessionId} steer '"TEXT"'\`), ` +
+          `or let an agent whose model reads more take over (\`holdfast fork ${sessionId} --agent FILE\`)`,
+        pause: { reason: "quota", pool: window },
+      },
+    );
   },
 });
 

@@ -250,16 +250,42 @@ test("a model that cannot be reached is replaced for a summary too", async () =>
   expect(boundaries.length).toBeGreaterThanOrEqual(1);
 });
 
-test("a session whose boundaries free nothing asks a person, and ends when the person says no", async () => {
+test("a session whose boundaries free nothing is paused, says what helps, and a resume tries two more", async () => {
   // The summary is as long as what it replaces, and the model calls no tool in between.
-  const model = fakeModel((request) => ({
-    text: isSummary(request) ? LINE.repeat(500) : "",
-    usage: { inputTokens: WINDOW, outputTokens: 20, cacheReadTokens: 0, cacheWriteTokens: 0 },
-  }));
-  const { output, questions, boundaries } = await play(model);
-  expect(questions[0]).toContain("two summaries in a row did not help");
-  expect(output).toMatchObject({ code: "limit_exceeded" });
-  expect(boundaries.length).toBeLessThanOrEqual(3);
+  let summaries = 0;
+  const model = fakeModel((request) => {
+    if (isSummary(request)) summaries++;
+    const isHelping = summaries > 4;
+    const long = isSummary(request) ? LINE.repeat(500) : "";
+    return {
+      text: isHelping ? "the end" : long,
+      usage: {
+        inputTokens: isHelping ? 100 : WINDOW,
+        outputTokens: 20,
+        cacheReadTokens: 0,
+        cacheWriteTokens: 0,
+      },
+    };
+  });
+  const agent = loopOf(model).agent(RECORD);
+  runtime = createRuntime({ storage: new MemoryStorage(), agents: [agent] });
+  const handle = await runtime.start(agent, REQUEST, { sessionId: "s" });
+  for (const expected of [2, 4]) {
+    const settled = await handle.settled();
+    expect(settled).toMatchObject({
+      status: "paused",
+      fault: {
+        code: "quota_exceeded",
+        message: expect.stringMatching(
+          /is paused \(quota\): agent ".*" was stopped because .* context window of fake\/model, and two summaries/,
+        ),
+        fix: expect.stringMatching(/holdfast fork s --agent FILE.*Then `holdfast resume s`/),
+      },
+    });
+    expect(summaries).toBe(expected);
+    await handle.unpause();
+  }
+  expect(await handle.result()).toBe("the end");
 });
 
 test("a request that the model refuses as too long is repeated after one boundary", async () => {

@@ -6,7 +6,7 @@
 //   compaction-2. The entries before a boundary stay in the session. Logs, forks and exports show both sides.
 //   compaction-3. The request, the plan and the steps come from the session's state, and not from the summary.
 //   compaction-4. A boundary that frees too little, or follows another one without a tool call in between, is fruitless. After two
-//       fruitless boundaries a person decides whether the work continues.
+//       fruitless boundaries the session pauses, and its resume begins the count again.
 //   compaction-5. If the model refuses a request as too long, one boundary is made and the request is repeated. A second refusal in a row
 //       counts as fruitless. A conversation that cannot be read for a summary continues without a summary.
 //   compaction-6. Results leave room for the request of a summary. A larger result is cut, and its whole text can be read again.
@@ -19,7 +19,7 @@ import type { Tool } from "../tools/tool.ts";
 import { askModel } from "../turn/model-call.ts";
 import type { Turn, TurnDraft } from "../turn/turn-draft.ts";
 import { boundaryText, SUMMARY_REQUEST } from "./boundary-text.ts";
-import { conversationTail } from "./boundary-tasks.ts";
+import { contextLimit, conversationTail } from "./boundary-tasks.ts";
 import {
   contextTokens,
   entryBytes,
@@ -61,11 +61,8 @@ export class Compaction {
     const draft = this.#draft;
     const { boundaries } = draft.state;
     if (boundaries.fruitless >= FRUITLESS_MAX) {
-      await draft.askToContinue(
-        this.#agent,
-        "its conversation is as long as the model can read, and two summaries in a row did not help",
-        "choose a model with a larger context window, or give it smaller requests",
-      );
+      const model = draft.state.model ?? this.#agent.model;
+      await draft.ctx.scheduleTask(contextLimit, { agent: this.#agent.name, model });
       draft.change({ boundaries: { ...boundaries, fruitless: 0 } });
     }
     const tokens = contextTokens(draft.state.context, this.#frameBytes());

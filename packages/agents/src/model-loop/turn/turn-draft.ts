@@ -74,8 +74,6 @@ export const LOOP_LIMITS = {
   corrections: 5,
 } as const;
 
-const RAISE_TURNS = "raise `maxTurns` in the agent's file, or give it smaller requests";
-
 /** The signal that reaches the model before its next call, in the middle of the work: a text, or `{ text }`. */
 export const STEER = "steer";
 
@@ -103,7 +101,7 @@ export class TurnDraft {
   }
 
   /** A limit is reached: a person decides whether the work continues. The wait costs nothing, and what was done stays. */
-  async askToContinue(agent: AgentRecord, why: string, fix = RAISE_TURNS): Promise<void> {
+  async askToContinue(agent: AgentRecord, why: string): Promise<void> {
     const { approved, reason } = await this.ctx.requestInput({
       prompt: `Let agent "${agent.name}" continue? It was stopped because ${why}.`,
       details: { turns: this.#state.turns, usage: this.#state.usage },
@@ -111,7 +109,7 @@ export class TurnDraft {
     if (!approved)
       throw new HoldfastError("limit_exceeded", `agent "${agent.name}" was stopped because ${why}`, {
         ...(reason === undefined ? {} : { got: `the person's reason: ${reason}` }),
-        fix,
+        fix: "raise `maxTurns` in the agent's file, or give it smaller requests",
       });
     this.change({ turns: 0, guard: FRESH_GUARD });
     if (reason !== undefined) this.append("user", reason);

@@ -2,13 +2,15 @@
 
 import { expect, test } from "vitest";
 
-import { seatbeltProfile } from "./seatbelt-profile.ts";
+import { seatbeltProfile, type SeatbeltProfile } from "./seatbelt-profile.ts";
 
-const { text, parameters } = seatbeltProfile({
+const places = {
   root: "/Users/ada/app",
   scratch: "/private/var/folders/x/holdfast-scratch-1",
   programs: ["/Users/ada/.node/bin"],
-});
+};
+const COMMAND = seatbeltProfile(places);
+const PROGRAM = seatbeltProfile({ ...places, program: { written: ["/Users/ada/.claude"] } });
 
 test.each([
   ["reads a file of the folder", "file-read-data", "/Users/ada/app/src/a.ts", "allow"],
@@ -35,7 +37,21 @@ test.each([
   ["asks a service of the system", "mach-lookup", undefined, "deny"],
   ["signals a process of the machine", "signal", undefined, "deny"],
 ] as const)("a command that %s is decided by its last rule", (_what, operation, path, decision) => {
-  expect(decide(operation, path)).toBe(decision);
+  expect(decide(COMMAND, operation, path)).toBe(decision);
+});
+
+test.each([
+  ["writes its own folder", "file-write-create", "/Users/ada/.claude/projects/s.jsonl", "allow"],
+  ["reads its own folder", "file-read-data", "/Users/ada/.claude/.credentials.json", "allow"],
+  ["writes a file of the folder", "file-write-create", "/Users/ada/app/src/a.ts", "allow"],
+  ["changes the repository", "file-write-data", "/Users/ada/app/.git/config", "deny"],
+  ["reads Holdfast's folder", "file-read-data", "/Users/ada/app/.holdfast/config.json", "deny"],
+  ["reads a key", "file-read-data", "/Users/ada/.ssh/id_ed25519", "deny"],
+  ["writes outside of its folders", "file-write-create", "/Users/ada/outside", "deny"],
+  ["reaches an address", "network-outbound", undefined, "allow"],
+  ["signals a process of the machine", "signal", undefined, "deny"],
+] as const)("a program that %s is decided by its last rule", (_what, operation, path, decision) => {
+  expect(decide(PROGRAM, operation, path)).toBe(decision);
 });
 
 test("a path cannot end a rule, because paths are parameters", () => {
@@ -47,9 +63,9 @@ test("a path cannot end a rule, because paths are parameters", () => {
 
 type Expression = string | readonly Expression[];
 
-function decide(operation: string, path: string | undefined): string {
+function decide(profile: SeatbeltProfile, operation: string, path: string | undefined): string {
   let decision = "none";
-  for (const rule of parse(text)) {
+  for (const rule of parse(profile.text)) {
     const [action, ...rest] = rule as readonly Expression[];
     if (action === "version") continue;
     const operations = rest.filter((one) => typeof one === "string");
@@ -60,13 +76,17 @@ function decide(operation: string, path: string | undefined): string {
         name === operation ||
         (name.endsWith("*") && operation.startsWith(name.slice(0, -1))),
     );
-    if (isFor && (filters.length === 0 || filters.some((filter) => fits(filter, path))))
+    if (isFor && (filters.length === 0 || filters.some((filter) => fits(filter, path, profile.parameters))))
       decision = String(action);
   }
   return decision;
 }
 
-function fits([kind, argument]: readonly Expression[], path: string | undefined): boolean {
+function fits(
+  [kind, argument]: readonly Expression[],
+  path: string | undefined,
+  parameters: SeatbeltProfile["parameters"],
+): boolean {
   if (kind === "target" || path === undefined) return false; // The process is not of this sandbox.
   const place =
     typeof argument === "string"

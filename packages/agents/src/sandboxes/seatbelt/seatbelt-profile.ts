@@ -4,6 +4,7 @@
 //
 //   seatbelt-profile-1. Everything is denied that no rule allows: the network, the files of the user, and the services of the system.
 //   seatbelt-profile-2. `.git` of the folder cannot be changed or made, and `.holdfast` is out of reach. These rules stand last.
+//   seatbelt-profile-4. A program that talks has the network, the services that networks need, and folders of its own (`ProgramPlaces`).
 //   seatbelt-profile-3. Paths are parameters of the command line, so no path can end a rule.
 
 export interface SeatbeltPlaces {
@@ -13,6 +14,13 @@ export interface SeatbeltPlaces {
   readonly scratch: string;
   /** Folders with programs of the user, which commands may read. */
   readonly programs: readonly string[];
+  /** Absent for a command. */
+  readonly program?: ProgramPlaces;
+}
+
+/** seatbelt-profile-4. The places that a program writes, without symbolic links. */
+export interface ProgramPlaces {
+  readonly written: readonly string[];
 }
 
 export interface SeatbeltProfile {
@@ -55,8 +63,20 @@ const DEVICES = [
   "/dev/stderr",
 ];
 
-export function seatbeltProfile({ root, scratch, programs }: SeatbeltPlaces): SeatbeltProfile {
+/** The services that resolve names, know the proxies, and judge certificates. */
+const NETWORK_SERVICES = [
+  "com.apple.SystemConfiguration.configd",
+  "com.apple.dnssd.service",
+  "com.apple.trustd",
+  "com.apple.trustd.agent",
+];
+
+export function seatbeltProfile({ root, scratch, programs, program }: SeatbeltPlaces): SeatbeltProfile {
   const folders = programs.map((_folder, at) => `(subpath (param "PROGRAMS_${at}"))`);
+  const { written = [] } = program ?? {};
+  const own = written.map((_folder, at) => ` (subpath (param "WRITTEN_${at}"))`).join("");
+  const services = NETWORK_SERVICES.map((name) => `(global-name "${name}")`).join(" ");
+  const network = program === undefined ? "" : `(allow network*)\n(allow mach-lookup ${services})\n`;
   const text = `(version 1)
 (deny default)
 (allow process-exec process-fork)
@@ -66,15 +86,25 @@ export function seatbeltProfile({ root, scratch, programs }: SeatbeltPlaces): Se
 (allow file-read* (literal "/") ${[...subpaths(SYSTEM), ...subpaths(DEVICES), ...folders].join(" ")})
 (deny file-read* ${subpaths(SECRETS).join(" ")})
 (allow file-write* ${subpaths(DEVICES).join(" ")})
-(allow file-read* file-write* (subpath (param "SCRATCH")) (subpath (param "ROOT")))
-(deny file-write* (subpath (param "GIT")))
+(allow file-read* file-write* (subpath (param "SCRATCH"))${own} (subpath (param "ROOT")))
+${network}(deny file-write* (subpath (param "GIT")))
 (deny file-read* file-write* (subpath (param "OWN")))
 `;
-  const named = Object.fromEntries(programs.map((folder, at) => [`PROGRAMS_${at}`, folder]));
   return {
     text,
-    parameters: { ROOT: root, SCRATCH: scratch, GIT: `${root}/.git`, OWN: `${root}/.holdfast`, ...named },
+    parameters: {
+      ROOT: root,
+      SCRATCH: scratch,
+      GIT: `${root}/.git`,
+      OWN: `${root}/.holdfast`,
+      ...numbered("PROGRAMS", programs),
+      ...numbered("WRITTEN", written),
+    },
   };
+}
+
+function numbered(name: string, paths: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(paths.map((path, at) => [`${name}_${at}`, path]));
 }
 
 function subpaths(paths: readonly string[]): readonly string[] {

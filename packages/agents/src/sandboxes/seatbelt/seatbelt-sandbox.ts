@@ -20,7 +20,7 @@ import { runCanaries } from "../sandbox-canaries.ts";
 import type { SandboxBackend, SandboxCheck, SandboxOptions } from "../sandbox-backend.ts";
 import { seatbeltProfile } from "./seatbelt-profile.ts";
 
-const PROGRAM = "/usr/bin/sandbox-exec";
+export const SEATBELT = "/usr/bin/sandbox-exec";
 /** `ulimit -f` counts in these. */
 const BLOCK_BYTES = 512;
 
@@ -50,7 +50,7 @@ export const seatbeltSandbox: SandboxBackend = {
       if (escaped.length === 0)
         return {
           status: "ready",
-          found: `${PROGRAM}, which held in ${canaries.length} attempts to break out`,
+          found: `${SEATBELT}, which held in ${canaries.length} attempts to break out`,
         };
       return { status: "unavailable", reason: `a command could ${escaped.join(", and ")}`, fix };
     } catch (error) {
@@ -87,7 +87,7 @@ function seatbeltCommands(root: string, fileBytes: number): CommandRunner {
       const { text, parameters } = seatbeltProfile({ root, scratch: scratch(), programs });
       const named = Object.entries(parameters).flatMap(([name, value]) => ["-D", `${name}=${value}`]);
       const limited = `ulimit -c 0; ulimit -f ${Math.ceil(fileBytes / BLOCK_BYTES)}; exec "$@"`;
-      const argv = [PROGRAM, "-p", text, ...named, "/bin/sh", "-c", limited, "sh", ...request.argv] as const;
+      const argv = [SEATBELT, "-p", text, ...named, "/bin/sh", "-c", limited, "sh", ...request.argv] as const;
       return host.run({ ...request, argv, env: { ...request.env, TMPDIR: scratch() } }, false);
     },
     endTagged: (tag) => host.endTagged(tag),

@@ -10,6 +10,7 @@ import {
   readEnvironments,
   readMcpFiles,
   Sandboxes,
+  splitReference,
   type AgentPlaces,
   type AgentRecord,
 } from "@holdfast/agents";
@@ -37,8 +38,8 @@ export function agentWarnings(places: AgentPlaces): WarningsOf {
     );
   };
   return (record) => [
-    ...missing("skills", "skill", record.skills ?? []),
-    ...missing("scripts", "script", record.scripts),
+    ...missing("skills", "skill", namesOf(record.skills ?? [])),
+    ...missing("scripts", "script", namesOf(record.scripts)),
     ...missing("mcpServers", "MCP server", referencesOf(record)),
     ...missing("environment", "environment", record.environments),
     ...missing("sandbox", "sandbox", record.sandbox === null ? [] : [record.sandbox]),
@@ -46,6 +47,10 @@ export function agentWarnings(places: AgentPlaces): WarningsOf {
     ...hookWarnings(record.hooks, places),
     ...trifectaText(record),
   ];
+}
+
+function namesOf(references: readonly string[]): readonly string[] {
+  return references.map((one) => splitReference(one).name);
 }
 
 type Kind = "skill" | "script" | "MCP server" | "environment" | "sandbox";

@@ -26,11 +26,13 @@ import {
   type RunnerPolicy,
 } from "@holdfast/runner";
 import type { Agent } from "@holdfast/runtime";
-import { agentOfRecord } from "../file-agent.ts";
+import { agentOfRecord, type LoadOptions } from "../file-agent.ts";
 import { offeredVersions, syncContents, type Item } from "./sync-contents.ts";
 
 export interface PushedAgentsOptions {
   readonly places: AgentPlaces;
+  /** The mode of the runner. */
+  readonly mode?: LoadOptions["mode"];
   /** The folder that sessions work in. */
   readonly workspace: string;
   /** The folder of the user's data, where contents are kept. */
@@ -96,7 +98,7 @@ export function pushedAgents(options: PushedAgentsOptions): CatalogueAgents {
       announce(item, `the catalogue has more agents than the ${VERSIONS_MAX} that the runner may offer`);
     for (const { item, hash } of versions) {
       const key = `${item.name} ${hash}`;
-      const result = made.get(key) ?? (await agentOf(records.get(key), hash, places, options.workspace));
+      const result = made.get(key) ?? (await agentOf(records.get(key), hash, places, options));
       if ("reason" in result) {
         refused(`agent file ${item.name} (${hash.slice(0, VERSION_CHARS)})`, result.reason);
         if (hash === item.current) announce(item, result.reason);
@@ -113,12 +115,12 @@ async function agentOf(
   record: AgentRecord | Refused | undefined,
   hash: string,
   places: AgentPlaces,
-  workspace: string,
+  { workspace, mode }: Pick<PushedAgentsOptions, "workspace" | "mode">,
 ): Promise<Agent | Refused> {
   if (record === undefined || "reason" in record) return record ?? { reason: "it was not read" };
   try {
     const version = hash.slice(0, VERSION_CHARS);
-    return (await agentOfRecord(record, places, workspace, { version })).agent;
+    return (await agentOfRecord(record, places, workspace, { version, mode })).agent;
   } catch (error) {
     return { reason: (error as Error).message }; // pushed-agents-2.
   }

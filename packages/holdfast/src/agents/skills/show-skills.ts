@@ -1,4 +1,4 @@
-// `holdfast skill list`, `show` and `approve`.
+// `holdfast skill list`, `show`, `approve`, `history` and `tag` on this machine.
 
 import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -9,6 +9,8 @@ import {
   isTrusted,
   readFolderContent,
   SKILL_FILE,
+  tagSkill,
+  versionsOfSkill,
   type Skill,
 } from "@holdfast/agents";
 import { HoldfastError, NotFoundError } from "@holdfast/core";
@@ -18,8 +20,7 @@ import { count, cutTo, plain, plainLine, table } from "../../frame/plain-text.ts
 import { agentPlaces, shownPath } from "../agent-places.ts";
 import { otherText } from "../check-agents.ts";
 import { changesText, hiddenTextLines, noteHiddenText } from "./content-notes.ts";
-
-const HASH_CHARS = 12;
+import { checkTag, HASH_CHARS, showTag, showVersionsOf } from "./content-versions.ts";
 
 export function listSkills(io: Io): number {
   const skills = findSkills(agentPlaces(io));
@@ -112,6 +113,19 @@ export function approve(names: readonly string[], io: Io): number {
           .join("\n"),
   );
   return 0;
+}
+
+export function showSkillVersions(name: string, io: Io): number {
+  const places = agentPlaces(io);
+  const versions = versionsOfSkill(findSkill(name, findSkills(places)), places);
+  return showVersionsOf(name, versions, { column: "APPROVED", makes: `skill approve ${name}` }, io);
+}
+
+export function tagVersion(name: string, tag: string, version: string | undefined, io: Io): number {
+  checkTag(tag);
+  const places = agentPlaces(io);
+  const skill = findSkill(name, findSkills(places));
+  return showTag(name, tag, tagSkill(skill, { tag, version, now: Date.now() }, places), io);
 }
 
 /** The skill of this name that is used, or else the first one. */

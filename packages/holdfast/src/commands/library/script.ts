@@ -1,4 +1,4 @@
-import { catalogueAction, isCatalogueAction } from "../../catalogue/catalogue-actions.ts";
+import { catalogueAction, isCatalogueAction, takeUpTo } from "../../catalogue/catalogue-actions.ts";
 import { refuse, refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../../frame/arguments.ts";
 import type { Arguments, Command, Io } from "../../frame/command.ts";
 
@@ -15,14 +15,14 @@ const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
   activate: ["catalogue"],
   deactivate: ["catalogue"],
 };
-const COORDINATORS_OWN = ["tag", "activate", "deactivate"];
+const COORDINATORS_OWN = ["activate", "deactivate"];
 
 export const script: Command = {
   name: "script",
   summary: "Write, push, run and roll back scripts for agents",
   usage:
-    "script new NAME [--user] | script push [NAME...] | script list | script show NAME | script run NAME [ARGUMENTS] | script history NAME | script rollback NAME [VERSION] | " +
-    "script push NAME... --catalogue [--tag TAG] | script list|show|history|rollback … --catalogue | script tag NAME TAG [VERSION] | script activate NAME | script deactivate NAME",
+    "script new NAME [--user] | script push [NAME...] | script list | script show NAME | script run NAME [ARGUMENTS] | script history NAME | script rollback NAME [VERSION|TAG] | " +
+    "script tag NAME TAG [VERSION] | script push NAME... --catalogue [--tag TAG] | script list|show|history|rollback|tag … --catalogue | script activate NAME | script deactivate NAME",
   description:
     "A script is a folder with script.json and a file to run in .holdfast/scripts of the project or of your home folder (docs/scripts.md). An agent " +
     "file names it under `scripts`, and its model calls it with checked arguments. Agents use the version that you pushed last, whatever " +
@@ -40,6 +40,7 @@ export const script: Command = {
     [`script run word-count '{"file": "notes.txt"}'`, "as an agent would call it here"],
     ["script history word-count", "its versions"],
     ["script rollback word-count", "use the version before the present one"],
+    ["script tag word-count stable", "agent files name this version as word-count@stable"],
     ["script push word-count --catalogue", "its present content as a version at the coordinator"],
   ],
 
@@ -49,7 +50,9 @@ export const script: Command = {
     if (args.has("catalogue") || args.has("url") || COORDINATORS_OWN.includes(action ?? ""))
       return atCoordinator(action, rest, args, io);
     if (args.has("tag"))
-      throw refuse("a tag is for --catalogue: versions on this machine have none", script.usage);
+      throw refuse("--tag is for --catalogue", script.usage, {
+        fix: "give the tag after the push: `holdfast script tag NAME TAG`",
+      });
     switch (action) {
       case "new":
         return (await import("../../scripts/change-scripts.ts")).newScript(
@@ -79,10 +82,12 @@ export const script: Command = {
           io,
         );
       case "rollback": {
-        const [name, version, extra] = rest;
-        if (extra !== undefined) throw refuse(`"${extra}" is one argument too many`, script.usage);
-        takeOnly(rest.slice(0, 1), "the name", script.usage);
-        return (await import("../../scripts/change-scripts.ts")).rollback(name ?? "", version, io);
+        const [name, version] = takeUpTo(rest, 1, 2, script.usage);
+        return (await import("../../scripts/change-scripts.ts")).rollback(name, version, io);
+      }
+      case "tag": {
+        const [name, tag = "", version] = takeUpTo(rest, 2, 3, script.usage);
+        return (await import("../../scripts/change-scripts.ts")).tagVersion(name, tag, version, io);
       }
       default:
         throw refuseAction("script", action, Object.keys(OPTIONS_OF), script.usage);

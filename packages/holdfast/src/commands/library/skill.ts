@@ -1,4 +1,4 @@
-import { catalogueAction, isCatalogueAction } from "../../catalogue/catalogue-actions.ts";
+import { catalogueAction, isCatalogueAction, takeUpTo } from "../../catalogue/catalogue-actions.ts";
 import { refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../../frame/arguments.ts";
 import type { Command } from "../../frame/command.ts";
 
@@ -8,23 +8,23 @@ const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
   show: ["pushed"],
   approve: [],
   push: ["tag"],
-  history: [],
+  history: ["pushed"],
   rollback: [],
-  tag: [],
+  tag: ["pushed"],
   activate: [],
   deactivate: [],
 };
 
 export const skill: Command = {
   name: "skill",
-  summary: "List, show, approve and push skills",
+  summary: "List, show, approve, tag and push skills",
   usage:
-    "skill list [--pushed] | skill show NAME [--pushed] | skill approve [NAME...] | skill push NAME... [--tag TAG] | skill history NAME | " +
-    "skill rollback NAME [VERSION|TAG] | skill tag NAME TAG [VERSION] | skill activate NAME | skill deactivate NAME",
+    "skill list [--pushed] | skill show NAME [--pushed] | skill approve [NAME...] | skill history NAME [--pushed] | skill tag NAME TAG [VERSION] [--pushed] | " +
+    "skill push NAME... [--tag TAG] | skill rollback NAME [VERSION|TAG] | skill activate NAME | skill deactivate NAME",
   description:
     "A skill is a folder with SKILL.md in .agents/skills or .claude/skills, of the project or of your home folder (docs/skills.md). Its version is " +
     "the hash of its files. A skill of a project is used with the content that you have approved: `agents trust` approves all of the project, and " +
-    "`skill approve` those that have changed since. `push` stores a skill at a coordinator, by versions, for the agent files that are there " +
+    "`skill approve` those that have changed since. Each approved content is a version, which an agent file can name as NAME@TAG or NAME@HASH. `push` stores a skill at a coordinator, by versions, for the agent files that are there " +
     "(docs/skills.md#at-a-coordinator). Exit codes: 3 the skill is refused, 2 there is no such skill, 12 the project is not trusted.",
   options: {
     pushed: { help: "the skills at the coordinator" },
@@ -34,6 +34,7 @@ export const skill: Command = {
     ["skill list", "all skills, their versions, and which of them can be used"],
     ["skill show pdf", "the fields, the files and the text of one"],
     ["skill approve pdf", "its present content, after you have read it"],
+    ["skill tag pdf stable", "agent files name its approved content as pdf@stable"],
     ["skill push pdf --tag stable", "a new version at the coordinator, for its agent files"],
     ["skill rollback pdf", "the version before, at the coordinator"],
   ],
@@ -41,7 +42,9 @@ export const skill: Command = {
   async run(args, io) {
     const [action, ...rest] = args.positionals;
     refuseForeignOptions(skill, OPTIONS_OF, args);
-    if (isCatalogueAction(action)) return catalogueAction(["skill", skill.usage], action, rest, args, io);
+    const isHere = (action === "history" || action === "tag") && !args.has("pushed") && !args.has("url");
+    if (isCatalogueAction(action) && !isHere)
+      return catalogueAction(["skill", skill.usage], action, rest, args, io);
     const calls = (): Promise<typeof import("../../catalogue/catalogue-calls.ts")> =>
       import("../../catalogue/catalogue-calls.ts");
     switch (action) {
@@ -60,6 +63,15 @@ export const skill: Command = {
         );
       case "approve":
         return (await import("../../agents/skills/show-skills.ts")).approve(rest, io);
+      case "history":
+        return (await import("../../agents/skills/show-skills.ts")).showSkillVersions(
+          takeOnly(rest, "the name", skill.usage),
+          io,
+        );
+      case "tag": {
+        const [name, tag = "", version] = takeUpTo(rest, 2, 3, skill.usage);
+        return (await import("../../agents/skills/show-skills.ts")).tagVersion(name, tag, version, io);
+      }
       case "push":
         return (await import("../../catalogue/push-contents.ts")).pushSkills(rest, args, io);
       default:

@@ -69,7 +69,12 @@ function adviseSession({ session, options, hint, io }: OutcomeFacts): void {
   if (options.database === undefined) return;
   const resumeCommand =
     options.agent === undefined && session?.status !== "paused" ? "follow it with" : "continue with";
-  const label = session !== undefined && isAuthorsFault(session) ? "correct the code, then" : resumeCommand;
+  const label =
+    session?.status === "input_required" && options.agent !== undefined
+      ? "once it is answered, continue with"
+      : session !== undefined && isAuthorsFault(session)
+        ? "correct the code, then"
+        : resumeCommand;
   const isRemote = options.database.coordinator !== undefined;
   const paused = session === undefined ? undefined : pauseAdvice(session, io, isRemote);
   for (const command of paused?.commands ?? (hint === undefined ? [] : [hint]))
