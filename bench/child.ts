@@ -34,6 +34,7 @@ const SCRIPTS = {
   herd: import.meta.resolve("./children/herd.ts"),
   readers: import.meta.resolve("./children/readers.ts"),
   fresh: import.meta.resolve("./children/fresh.ts"),
+  "external-turns": import.meta.resolve("./children/external-turns.ts"),
   growth: import.meta.resolve("./children/growth.ts"),
 } as const;
 

@@ -1,5 +1,7 @@
 // Time, medians, and taking turns with the floor.
 
+import { readFileSync } from "node:fs";
+
 // Taken before a runtime watches it: in development it reports agents that read clocks, and ours do, to be measured.
 const hrtime = process.hrtime.bigint;
 
@@ -18,6 +20,10 @@ export function percentile(numbers: readonly number[], part: number): number {
   return sorted[Math.max(0, Math.ceil(part * sorted.length) - 1)] ?? Number.NaN;
 }
 
+export function mean(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0) / numbers.length;
+}
+
 /** From each mark to the next. */
 export function gaps(marks: readonly number[]): number[] {
   return marks.slice(1).map((mark, i) => mark - marks[i]!);
@@ -27,6 +33,25 @@ export function gaps(marks: readonly number[]): number[] {
 export function cpuMicros(before: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(before);
   return user + system;
+}
+
+/** CPU time of all processes that this one has started and that have ended, in milliseconds and steps of ten. */
+export function startedCpuMs(): number {
+  const fields = statusOf("self");
+  return (Number(fields[13]) + Number(fields[14])) * 10;
+}
+
+/** CPU time of a running process, in milliseconds and steps of ten. */
+export function runningCpuMs(pid: number): number {
+  const fields = statusOf(String(pid));
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+/** The fields from the state on. Times are in ticks of 10 ms. */
+function statusOf(process: string): readonly string[] {
+  // pid (name) state parent …, and the name may hold spaces and parentheses.
+  const status = readFileSync(`/proc/${process}/stat`, "latin1");
+  return status.slice(status.lastIndexOf(")") + 2).split(" ");
 }
 
 /** Run `job` for 0..count-1, `width` at a time, each worker its next one as soon as it is done with one. */

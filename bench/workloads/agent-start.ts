@@ -10,7 +10,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { installCommand } from "../../scripts/installed-command.ts";
-import { inTurns, median, nowMs, percentile } from "../measure.ts";
+import { inTurns, median, nowMs, percentile, runningCpuMs } from "../measure.ts";
 import { withFolder } from "../storages.ts";
 import type { Workload } from "../workload.ts";
 
@@ -43,16 +43,21 @@ export const agentStart: Workload = {
           () => model.requestOf([command, "run", file, "look at this branch"], place),
           () => model.requestOf([floor], place),
         );
-        const value = median(ours);
+        const of = (side: readonly Start[], what: keyof Start): number[] => side.map((start) => start[what]);
+        const value = median(of(ours, "ms"));
         return {
           variant: "to the first model request",
           unit: "ms",
           value,
-          floor: median(floors),
+          floor: median(of(floors, "ms")),
           p50Ms: value,
-          p99Ms: percentile(ours, 0.99),
+          p99Ms: percentile(of(ours, "ms"), 0.99),
           goal: `<= ${GOAL_MS} ms`,
           isGoalMet: value <= GOAL_MS,
+          more: {
+            cpuMs: median(of(ours, "cpuMs")),
+            cpuFloorMs: median(of(floors, "cpuMs")),
+          },
         };
       } finally {
         await model.close();
@@ -60,6 +65,12 @@ export const agentStart: Workload = {
     });
   },
 };
+
+/** From the start of a process until its request arrived. The CPU is that of all its threads. */
+interface Start {
+  readonly ms: number;
+  readonly cpuMs: number;
+}
 
 /** Stands for the server of a model: it tells when a request has arrived, and refuses it. */
 class Model {
@@ -79,8 +90,8 @@ class Model {
     return new Model(server);
   }
 
-  /** Starts Node with these arguments, in a new project. @returns the milliseconds until its request arrived. */
-  async requestOf(args: readonly string[], place: string): Promise<number> {
+  /** Starts Node with these arguments, in a new project. */
+  async requestOf(args: readonly string[], place: string): Promise<Start> {
     const folder = mkdtempSync(join(place, "project-")); // Its first session.
     const { PATH, NODE_COMPILE_CACHE } = process.env;
     const { port } = this.#server.address() as AddressInfo;
@@ -89,11 +100,14 @@ class Model {
     const startedAt = nowMs();
     const child = spawn(process.execPath, args, { cwd: folder, env, stdio: "ignore" });
     const ended = once(child, "exit");
-    const isAsked = once(this.#server, "request").then(() => nowMs());
-    const arrivedAt = await Promise.race([isAsked, ended.then(() => undefined)]);
+    const isAsked = once(this.#server, "request").then(() => ({
+      ms: nowMs() - startedAt,
+      cpuMs: runningCpuMs(child.pid!),
+    }));
+    const start = await Promise.race([isAsked, ended.then(() => undefined)]);
     await ended;
-    if (arrivedAt === undefined) throw new Error(`${args.join(" ")} ended before it asked its model`);
-    return arrivedAt - startedAt;
+    if (start === undefined) throw new Error(`${args.join(" ")} ended before it asked its model`);
+    return start;
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,10 @@
 // `external-agent`: what Holdfast adds to the turns of a coding agent. The agent is a program that speaks Claude Code's protocol and answers at
 // once. The floor is the same program under a process that only reads its lines.
 //
+// Our share of a turn is the CPU of this process and of all processes that it started, without the floor. It includes git for the restore
+// receipt. The program's own CPU is in both sides. Turns are measured in a process of their own, because each start of a process costs more in a
+// process with much memory.
+//
 // It does not measure a model, or the start of a real program.
 
 import { execFileSync, spawn } from "node:child_process";
@@ -13,7 +17,8 @@ import { ClaudeCode, externalAgent } from "@holdfast/agents";
 import type { AgentStorage, TraceEvent } from "@holdfast/core";
 import { createRuntime, type Agent } from "@holdfast/runtime";
 import type { Measured } from "../line.ts";
-import { assertDone, cpuMicros, median, nowMs, percentile, until } from "../measure.ts";
+import { startChild } from "../child.ts";
+import { assertDone, cpuMicros, mean, median, nowMs, percentile, startedCpuMs, until } from "../measure.ts";
 import { withFolder, withStorage } from "../storages.ts";
 import type { Bench, Workload } from "../workload.ts";
 
@@ -21,9 +26,10 @@ const PROGRAM = fileURLToPath(new URL("../../packages/agents/src/testing/fake-cl
 const TURN_GOAL_MS = 5;
 const FIRST_EVENT_GOAL_MS = 100;
 const MEMORY_GOAL_MB = 2;
+const COLD_TURNS = 5;
 /** Three calls of tools with their results, and a text. */
-const REQUEST = "write:a write:b write:c";
-const ANSWER = `Done: ${REQUEST}`;
+const WRITES = "write:a write:b write:c";
+const READS = "env env env";
 
 export const externalAgentTurns: Workload = {
   id: "external-agent",
@@ -31,18 +37,31 @@ export const externalAgentTurns: Workload = {
   refuses: (storage) => (storage === "postgres" ? "it is not measured with a server" : undefined),
   async *run(bench) {
     yield await inPlace(bench, (place, storage) => measureMemory(bench, place, storage));
-    yield* await inPlace(bench, (place, storage) => measureTurns(bench, place, storage));
+    for (const request of [READS, WRITES]) {
+      const child = startChild("external-turns", {
+        storage: bench.storage,
+        folder: bench.folder,
+        request,
+        turns: bench.size(60, 12),
+      } satisfies TurnsRun);
+      const { lines } = await child.next("ran");
+      await child.end();
+      yield* lines as Measured[];
+    }
   },
 };
 
 /** A project, and a home with the program on its PATH. */
 class Place {
   readonly project: string;
+  /** The floor changes files, too, and would otherwise do so between two turns of ours. */
+  readonly floorFolder: string;
   readonly environment: Readonly<Record<string, string>>;
 
   constructor(home: string) {
     this.project = join(home, "project");
-    mkdirSync(this.project);
+    this.floorFolder = join(home, "floor");
+    for (const folder of [this.project, this.floorFolder]) mkdirSync(folder);
     const git = (...args: readonly string[]): void => void execFileSync("git", args, { cwd: this.project });
     git("init", "--quiet");
     git(
@@ -78,12 +97,12 @@ class Place {
     return externalAgent(protocol, { folder: this.project, permissionModes: ["default"], mirrors });
   }
 
-  /** One turn of the program without Holdfast. Answers when its first text came, and the CPU of reading it. */
-  async floorTurn(session: string): Promise<{ readonly firstMs: number; readonly cpuMs: number }> {
-    const before = process.cpuUsage();
+  /** One turn of the program without Holdfast. */
+  async floorTurn(session: readonly string[], request: string): Promise<TurnCost> {
+    const before = CpuMark.now();
     const startedAt = nowMs();
-    const args = ["--session-id", session, "--permission-mode", "default"];
-    const { environment: env, project: cwd } = this;
+    const args = [...session, "--permission-mode", "default"];
+    const { environment: env, floorFolder: cwd } = this;
     const child = spawn("claude", args, { cwd, env, stdio: ["pipe", "pipe", "ignore"] });
     const ended = once(child, "exit");
     let firstAt: number | undefined;
@@ -93,56 +112,103 @@ class Place {
       if (message.type === "assistant") firstAt ??= nowMs();
       if (message.type === "result") child.stdin.end();
     });
-    const content = [{ type: "text", text: REQUEST }];
+    const content = [{ type: "text", text: request }];
     child.stdin.write(`${JSON.stringify({ type: "user", message: { role: "user", content } })}\n`);
     await ended;
     if (firstAt === undefined) throw new Error("the program answered nothing");
-    return { firstMs: firstAt - startedAt, cpuMs: cpuMicros(before) / 1_000 };
+    return { firstMs: firstAt - startedAt, ...before.until() };
   }
 }
 
-function inPlace<T>(bench: Bench, work: (place: Place, storage: AgentStorage) => Promise<T>): Promise<T> {
+interface TurnCost {
+  /** When the first text or call came. */
+  readonly firstMs: number;
+  /** CPU of this process, and of the processes that it has started. */
+  readonly ownMs: number;
+  readonly startedMs: number;
+}
+
+/** The CPU used until a moment. */
+class CpuMark {
+  readonly #own = process.cpuUsage();
+  readonly #started = startedCpuMs();
+
+  static now(): CpuMark {
+    return new CpuMark();
+  }
+
+  until(): Pick<TurnCost, "ownMs" | "startedMs"> {
+    return { ownMs: cpuMicros(this.#own) / 1_000, startedMs: startedCpuMs() - this.#started };
+  }
+}
+
+/** The work of a process that measures turns. */
+export interface TurnsRun extends Pick<Bench, "storage" | "folder"> {
+  readonly request: string;
+  readonly turns: number;
+}
+
+function inPlace<T>(
+  bench: Pick<Bench, "storage" | "folder">,
+  work: (place: Place, storage: AgentStorage) => Promise<T>,
+): Promise<T> {
   return withFolder(bench.folder, (home) =>
     withStorage(bench.storage, home, ({ storage }) => work(new Place(home), storage)),
   );
 }
 
 /** The turns of one conversation, each with a floor before it. */
-async function measureTurns(bench: Bench, place: Place, storage: AgentStorage): Promise<Measured[]> {
-  const turns = bench.size(60, 12);
-  const seen: Seen = { firstAt: 0, answers: 0, waits: () => {} };
-  const runtime = createRuntime({ storage, tracer: { trace: (event) => note(event, seen) } });
-  const agent = place.agent();
-  const ours: { firstMs: number; cpuMs: number }[] = [];
-  const floors: typeof ours = [];
-  let handle: Awaited<ReturnType<typeof runtime.start>> | undefined;
-  for (let turn = 0; turn < turns; turn++) {
-    floors.push(await place.floorTurn(crypto.randomUUID()));
-    seen.firstAt = 0;
-    const waiting = new Promise<void>((resolve) => (seen.waits = resolve));
-    const before = process.cpuUsage();
-    const startedAt = nowMs();
-    if (handle === undefined) handle = await runtime.start(agent, { text: REQUEST, conversation: true });
-    else await handle.signal("next_input", REQUEST);
-    await waiting;
-    ours.push({ firstMs: seen.firstAt - startedAt, cpuMs: cpuMicros(before) / 1_000 });
-  }
-  await runtime.close();
-  assertDone("answers", seen.answers, turns);
-  // The first turn compiles the code of both sides.
-  const of = (side: typeof ours, what: keyof (typeof ours)[number]): number[] =>
-    side.slice(1).map((turn) => turn[what]);
-  const cpuMs = median(of(ours, "cpuMs"));
+export function measureTurns({ request, turns, ...run }: TurnsRun): Promise<Measured[]> {
+  return inPlace(run, async (place, storage) => {
+    const seen: Seen = { answer: `Done: ${request}`, firstAt: 0, answers: 0, waits: () => {} };
+    const runtime = createRuntime({ storage, tracer: { trace: (event) => note(event, seen) } });
+    const agent = place.agent();
+    const ours: TurnCost[] = [];
+    const floors: TurnCost[] = [];
+    const floorId = crypto.randomUUID();
+    let handle: Awaited<ReturnType<typeof runtime.start>> | undefined;
+    for (let turn = 0; turn < turns; turn++) {
+      floors.push(await place.floorTurn([turn === 0 ? "--session-id" : "--resume", floorId], request));
+      seen.firstAt = 0;
+      const waiting = new Promise<void>((resolve) => (seen.waits = resolve));
+      const before = CpuMark.now();
+      const startedAt = nowMs();
+      if (handle === undefined) handle = await runtime.start(agent, { text: request, conversation: true });
+      else await handle.signal("next_input", request);
+      await waiting;
+      ours.push({ firstMs: seen.firstAt - startedAt, ...before.until() });
+    }
+    await runtime.close();
+    assertDone("answers", seen.answers, turns);
+    return linesOf(request === READS ? "that changes no file" : "that changes 3 files", ours, floors);
+  });
+}
+
+function linesOf(kind: string, ours: readonly TurnCost[], floors: readonly TurnCost[]): Measured[] {
+  // The first turns compile the code of both sides.
+  const of = (side: readonly TurnCost[], what: keyof TurnCost): number[] =>
+    side.slice(COLD_TURNS).map((turn) => turn[what]);
+  const cpuOf = (side: readonly TurnCost[]): number =>
+    median(of(side, "ownMs")) + mean(of(side, "startedMs"));
+  const [cpuMs, cpuFloorMs] = [cpuOf(ours), cpuOf(floors)];
   const firstMs = median(of(ours, "firstMs"));
   const floorMs = median(of(floors, "firstMs"));
   return [
     {
-      variant: "CPU of a turn with 3 calls",
+      variant: `CPU of a turn with 3 calls ${kind}`,
       unit: "ms CPU/turn",
       value: cpuMs,
-      floor: median(of(floors, "cpuMs")),
+      floor: cpuFloorMs,
       goal: `<= ${TURN_GOAL_MS} ms more than the floor`,
-      isGoalMet: cpuMs - median(of(floors, "cpuMs")) <= TURN_GOAL_MS,
+      isGoalMet: cpuMs - cpuFloorMs <= TURN_GOAL_MS,
+      more: {
+        shareMs: cpuMs - cpuFloorMs,
+        ownShareMs: median(of(ours, "ownMs")) - median(of(floors, "ownMs")),
+        // The least decile shows what other work on the machine does not disturb.
+        ownShareLeastMs: percentile(of(ours, "ownMs"), 0.1) - percentile(of(floors, "ownMs"), 0.1),
+        ownFloorLeastMs: percentile(of(floors, "ownMs"), 0.1),
+        rssMb: process.memoryUsage.rss() / 1e6,
+      },
     },
     {
       variant: "from the request to the first text or call",
@@ -158,6 +224,7 @@ async function measureTurns(bench: Bench, place: Place, storage: AgentStorage): 
 }
 
 interface Seen {
+  readonly answer: string;
   /** When the first entry of the program was appended in a turn; 0 before. */
   firstAt: number;
   answers: number;
@@ -170,7 +237,7 @@ function note(event: TraceEvent, seen: Seen): void {
     seen.waits();
   if (event.type !== "entry_appended" || event.role !== "assistant") return;
   if (seen.firstAt === 0) seen.firstAt = nowMs();
-  if (event.content?.includes(ANSWER) ?? false) seen.answers++;
+  if (event.content?.includes(seen.answer) ?? false) seen.answers++;
 }
 
 /** Sessions whose program is in the middle of a turn, beside fewer of them. Garbage of the process counts. */
@@ -182,7 +249,7 @@ async function measureMemory(bench: Bench, place: Place, storage: AgentStorage):
   const rssMb: number[] = [];
   for (const count of [few, many]) {
     while (results.length < count) {
-      const handle = await runtime.start(agent, `${REQUEST} gate:g-${results.length}`);
+      const handle = await runtime.start(agent, `${WRITES} gate:g-${results.length}`);
       results.push(handle.result());
     }
     await until("programs that work", () => place.working() === count);
@@ -190,7 +257,7 @@ async function measureMemory(bench: Bench, place: Place, storage: AgentStorage):
   }
   for (let number = 0; number < many; number++) writeFileSync(join(place.project, `open-${number}`), "");
   const answers = await Promise.all(results);
-  assertDone("answers", answers.filter((text) => text.startsWith(ANSWER)).length, many);
+  assertDone("answers", answers.filter((text) => text.startsWith(`Done: ${WRITES}`)).length, many);
   await runtime.close();
   const [before = 0, after = 0] = rssMb;
   const value = (after - before) / (many - few);

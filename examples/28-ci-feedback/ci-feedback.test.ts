@@ -18,17 +18,11 @@ beforeEach(() => {
 afterEach(() => project.dispose());
 
 test("the output of a failed build wakes the session whose branch it was", ofCampaign, async () => {
-  const input = '{"text": "write:a.txt", "conversation": true, "worktree": true}';
-  const begun = await project.finishHere([
-    "run",
-    "claude-code",
-    "--input",
-    input,
-    "--session",
-    "s",
-    "--park",
-  ]);
+  const options = ["--session", "s", "--worktree", "--conversation"];
+  const begun = await project.finishHere(["run", "claude-code", "write:a.txt", ...options]);
   expect(begun.code, begun.stderr).toBe(0);
+  expect(begun.stdout).toBe("s\n");
+  expect(begun.stderr).toContain("holdfast signal s ci @build.log");
   const actions = readFileSync(new URL("ci-feedback.yml", import.meta.url), "utf8");
   const step = /run: npx (holdfast signal .+)$/m.exec(actions)![1]!;
   writeFileSync(project.path("build.log"), "1 test failed\nwrite:b.txt");
@@ -46,4 +40,8 @@ test("the output of a failed build wakes the session whose branch it was", ofCam
   const { entries } = await project.shown("s");
   const prompts = entries.flatMap(({ role, content }) => (role === "user" ? [String(content)] : []));
   expect(prompts).toEqual(["write:a.txt", expect.stringMatching(/It is data[^]*1 test failed/)]);
+  expect((await project.finishHere(["cancel", "s"])).code).toBe(0);
+  const late = await project.finishHere(["signal", "s", "ci", "@build.log"]);
+  expect(late.code).not.toBe(0);
+  expect(late.stderr).toMatch(/fork s --agent claude-code[^]*run claude-code "…" --conversation/);
 });

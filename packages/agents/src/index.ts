@@ -125,6 +125,7 @@ export {
 export { externalAgent, type ExternalAgentOptions } from "./external-agents/external-agent.ts";
 export {
   type Delivery,
+  type Queueing,
   type Enclose,
   type ExternalAgent,
   type ExternalAgentCapabilities,

@@ -12,6 +12,8 @@ export interface AnnouncedAgent {
   readonly inputOptional?: true;
   /** The purpose of the agent, for people who start sessions. */
   readonly description?: string;
+  /** Words by which a list of agents is filtered. */
+  readonly tags?: string[];
 }
 
 /** An agent of the catalogue that a runner does not offer in its current version. */
@@ -22,6 +24,7 @@ export interface RefusedAgent {
 }
 
 const DESCRIPTION_CHARS = 4_000;
+const TAGS_MAX = 50;
 const REFUSALS_MAX = 1_000;
 const PROBLEM_CHARS = 1_000;
 /** The bytes of all problems of a runner, which fit into a registration beside the schemas. */
@@ -32,11 +35,16 @@ export const SCHEMA_BYTES = 262_144;
 
 /** @param bytesLeft a larger schema is not announced. */
 export function announcementOf(
-  { name, version, input, description }: Agent,
+  { name, version, input, description, tags }: Agent,
   bytesLeft: number,
 ): AnnouncedAgent {
   const purpose = description?.slice(0, DESCRIPTION_CHARS);
-  const announced = { name, version, ...(purpose === undefined ? {} : { description: purpose }) };
+  const announced = {
+    name,
+    version,
+    ...(purpose === undefined ? {} : { description: purpose }),
+    ...(tags.length === 0 ? {} : { tags: tags.slice(0, TAGS_MAX) }),
+  };
   const inputSchema = schemaText(input);
   if (input === undefined || inputSchema === undefined || Buffer.byteLength(inputSchema) > bytesLeft)
     return announced;

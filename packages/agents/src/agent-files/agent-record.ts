@@ -188,6 +188,8 @@ export interface AgentProfile {
   readonly mcpServers?: Readonly<Record<string, unknown>> | undefined;
   /** The external agents that its sessions may start. */
   readonly agents?: readonly string[] | undefined;
+  /** Whether its sessions may delete the ended ones that they have started. */
+  readonly deletesSessions?: boolean | undefined;
   /** The agent's program: an absolute path, or a name on the PATH. */
   readonly program?: string | undefined;
   /** The names of variables that the program gets of the user's environment, besides those that it always gets. */

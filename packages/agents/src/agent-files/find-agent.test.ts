@@ -140,6 +140,30 @@ describe("names", () => {
     },
   );
 
+  test("a folder agent is not used once a capability of it starts another server", () => {
+    const agent = join(places.project, "agents/helper");
+    const capability = join(places.project, "capabilities/notes");
+    for (const made of [agent, capability]) mkdirSync(made, { recursive: true });
+    writeFileSync(
+      join(agent, "agent.json"),
+      '{ "name": "helper", "description": "Helps.", "capabilities": ["notes"] }',
+    );
+    writeFileSync(join(agent, "agent.system-prompt.md"), "You help.");
+    writeFileSync(join(capability, "capability.json"), '{ "name": "notes" }');
+    const servers = (command: string): void =>
+      writeFileSync(
+        join(capability, "capability.mcp.json"),
+        JSON.stringify({ mcpServers: { notes: { command } } }),
+      );
+    servers("notes-server");
+    trustFolder(places.trustFile, places.project);
+    expect(listAgents(places)).toMatchObject([{ status: "loaded" }]);
+    servers("other-server");
+    expect(listAgents(places)).toMatchObject([{ status: "unapproved" }]);
+    trustFolder(places.trustFile, places.project);
+    expect(listAgents(places)).toMatchObject([{ status: "loaded" }]);
+  });
+
   test("agents that start each other without end are refused, and a name of no file is reported", () => {
     write("project/.holdfast/agents/a.md", "holdfast: { agents: [b] }\n");
     write("project/.holdfast/agents/b.md", "holdfast: { agents: [c] }\n");

@@ -13,6 +13,8 @@ import { didYouMean } from "@holdfast/core/internal";
 import type { AgentRecord } from "./agent-record.ts";
 import { findAgentFiles, foundAt, type AgentPlaces } from "./agent-places.ts";
 import { importedAgents } from "./imports/import-files.ts";
+import { filesOfFolder } from "./dialects/folder.ts";
+import { FileProblem } from "./format/front-matter.ts";
 import { loadAgentFile, unreadFile, type AgentFile } from "./load-agent-file.ts";
 import type { FieldVerdict } from "./format/field-report.ts";
 import { isTrusted, isTrustedContent } from "./trust/trusted-folders.ts";
@@ -64,10 +66,20 @@ export function listAgents(places: AgentPlaces): readonly ListedAgent[] {
 function isApproved({ path, dialect }: Pick<AgentFile, "path" | "dialect">, places: AgentPlaces): boolean {
   const { project, trustFile, trustsProject = false } = places;
   if (dialect !== "folder" || trustsProject) return true;
-  return ["agent.json", "agent.mcp.json"].every((name) => {
-    const file = join(path, name);
-    return !existsSync(file) || isTrustedContent(trustFile, project, file);
-  });
+  const main = join(path, "agent.json");
+  const isUnchanged = (file: string): boolean =>
+    !existsSync(file) || isTrustedContent(trustFile, project, file);
+  return isUnchanged(main) && grantingFilesOf(path).every(isUnchanged);
+}
+
+/** The files of a folder agent with rights, those of its capabilities among them. A folder that cannot be read has none, and its reader says why. */
+function grantingFilesOf(path: string): readonly string[] {
+  try {
+    return filesOfFolder(path).filter((file) => file.endsWith(".json"));
+  } catch (error) {
+    if (!(error instanceof FileProblem)) throw error;
+    return [];
+  }
 }
 
 /**

@@ -85,7 +85,7 @@ export function atHome<Fields extends WithFolders>(fields: Fields, home: string)
 }
 
 /** profile-programs-1. The fields that stand beside them. */
-const BESIDE = ["description", "agents", ...Object.keys(PROGRAM_FIELDS)];
+const BESIDE = ["description", "agents", "deletesSessions", ...Object.keys(PROGRAM_FIELDS)];
 /** The programs that get the tools by which an agent starts others. */
 const STARTING = ["custom", "harness"];
 
@@ -103,7 +103,8 @@ export function whyNotBeside(field: string, fields: Readonly<Record<string, unkn
   }
   if (!BESIDE.includes(field)) return "not in a profile that is an agent of its own";
   const [first = ""] = programsOf(fields);
-  if (field === "agents") return STARTING.includes(first) ? undefined : `not beside ${first}`;
+  if (field === "agents" || field === "deletesSessions")
+    return STARTING.includes(first) ? undefined : `not beside ${first}`;
   return field === "description" || field === first ? undefined : `not beside ${first}`;
 }
 

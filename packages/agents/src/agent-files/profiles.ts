@@ -50,6 +50,7 @@ const OF_THE_USER = [
   "settings",
   "mcpServers",
   "agents",
+  "deletesSessions",
   ...Object.keys({ ...CHOICE_FIELDS, ...PROGRAM_FIELDS }),
 ];
 const HARMLESS_MODES = ["default", "plan"];
@@ -63,6 +64,7 @@ const PROFILE = z.strictObject({
   settings: z.record(z.string(), z.unknown()).optional(),
   mcpServers: z.record(z.string().regex(NAME), z.record(z.string(), z.unknown())).optional(),
   agents: z.array(z.string().regex(NAME, "expected the name of an agent")).min(1).max(50).optional(),
+  deletesSessions: z.boolean().optional(),
   description: text.optional(),
   ...CHOICE_FIELDS,
   ...PROGRAM_FIELDS,
@@ -122,7 +124,7 @@ export function findUsableProfile(name: string, places: AgentPlaces): NamedProfi
     at: path,
     got: refused.map((one) => `${one.field}: ${one.text}`).join("; ") || "another form",
     expected:
-      "agent, model, permissionMode, allowedTools, settings, mcpServers, agents, program, variables, keys and folders, each once or not at all; or one of a2a, mcp, custom and harness, with a description",
+      "agent, model, permissionMode, allowedTools, settings, mcpServers, agents, deletesSessions, program, variables, keys and folders, each once or not at all; or one of a2a, mcp, custom and harness, with a description",
     fix: "correct the file; `holdfast agents check` reports on each field",
   });
 }

@@ -101,12 +101,32 @@ describe("the shapes of the specification", () => {
     ["allowed tools as a text", both("allowed-tools: Bash(git:*) Bash(jq:*) Read")],
     ["allowed tools as a list", both("allowed-tools:\n  - Bash(git:*)\n  - Read")],
     ["a description of 1024 characters", `name: ${NAME}\ndescription: ${"d".repeat(1_024)}`],
+    [
+      "a description of 1024 characters that are two units each",
+      `name: ${NAME}\ndescription: ${"😀".repeat(1_024)}`,
+    ],
+    ["a compatibility of 500 characters that are two units each", both(`compatibility: ${"😀".repeat(500)}`)],
+    ["a compatibility of one character", both("compatibility: c")],
+    ["a license that names a file of the skill", both("license: LICENSE.txt")],
+    ["no metadata in its field", both("metadata: {}")],
+    ["no tool in its field", both('allowed-tools: ""')],
+    ["fields in another order", `description: d\nname: ${NAME}`],
+    ["a rule of Markdown in its text", both(""), "Text.\n\n---\n\nMore.\n"],
     ["a description with an unquoted colon", `name: ${NAME}\ndescription: Use when: forms are to be filled`],
     ["a description over several lines", `name: ${NAME}\ndescription: >\n  Fills\n  forms.`],
     ["all fields", both("license: MIT\ncompatibility: git\nmetadata:\n  a: b\nallowed-tools: Read")],
     ["a field that is not known", both("colour: red")],
   ])("%s is allowed", (_name, frontMatter, body = "Text.\n") => {
     expect(shape(frontMatter, body)).toMatchObject({ status: "loaded", problem: null });
+  });
+
+  test.each([
+    ["line ends of Windows", (text: string) => text.replaceAll("\n", "\r\n")],
+    ["a byte order mark", (text: string) => `\uFEFF${text}`],
+    ["no line end after its last line", (text: string) => text.trimEnd()],
+  ])("a file with %s is allowed", (_name, change) => {
+    write(`project/.agents/skills/${NAME}/SKILL.md`, change(`---\n${both("")}---\nText.\n`));
+    expect(findSkills(places)).toMatchObject([{ status: "loaded", description: "Fills forms." }]);
   });
 
   test.each(["a", "7", "a1-b2-3", `${"a".repeat(31)}-${"b".repeat(32)}`])(
@@ -146,12 +166,22 @@ describe("the shapes of the specification", () => {
       `name: ${NAME}\ndescription: ${"d".repeat(1_025)}`,
       "what the skill does",
     ],
+    [
+      "a description of 1025 characters that are two units each",
+      `name: ${NAME}\ndescription: ${"😀".repeat(1_025)}`,
+      "what the skill does",
+    ],
     ["a description that is a list", `name: ${NAME}\ndescription: [a]`, "what the skill does"],
     ["another name than its folder", "name: other\ndescription: d", "the folder of the skill is pdf"],
     ["a name with capitals", "name: PDF\ndescription: d", "small letters"],
     ["a name that begins with a hyphen", "name: -pdf\ndescription: d", "small letters"],
     ["a name that ends with a hyphen", "name: pdf-\ndescription: d", "small letters"],
     ["a name with two hyphens together", "name: p--df\ndescription: d", "small letters"],
+    ["a name with an underline", "name: pdf_form\ndescription: d", "small letters"],
+    ["a name with a blank", "name: pdf form\ndescription: d", "small letters"],
+    ["a name with a dot", "name: pdf.v2\ndescription: d", "small letters"],
+    ["a name with a letter beyond a to z", "name: größe\ndescription: d", "small letters"],
+    ["an empty name", 'name: ""\ndescription: d', "small letters"],
     ["a name of 65 characters", `name: ${"p".repeat(65)}\ndescription: d`, "up to 64"],
     ["a name that is a path", "name: ../pdf\ndescription: d", "small letters"],
     ["a name that is a number", "name: 1\ndescription: d", "the name of the skill"],
@@ -160,6 +190,10 @@ describe("the shapes of the specification", () => {
     ["a license that is a list", both("license: [MIT]"), "the name of a license"],
     ["metadata that is a text", both("metadata: x"), "texts by name"],
     ["metadata with lists", both("metadata:\n  a: [b]"), "texts by name"],
+    ["metadata with maps", both("metadata:\n  a: { b: c }"), "texts by name"],
+    ["metadata without a value", both("metadata:\n  a:"), "texts by name"],
+    ["a compatibility that is a list", both("compatibility: [git]"), "up to 500 characters"],
+    ["allowed tools that are a map", both("allowed-tools: { Read: true }"), "names of tools"],
     ["allowed tools that are a number", both("allowed-tools: 1"), "names of tools"],
     ["a field twice", both("name: pdf"), "stands twice"],
     ["an alias of YAML", `name: &n ${NAME}\ndescription: *n`, "uses the alias"],

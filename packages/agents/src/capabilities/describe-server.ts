@@ -1,4 +1,5 @@
-// `describeServer`: connects to one MCP server without a session, and lists its tools for a person.
+// `describeServer`: starts or reaches one MCP server outside of any session of Holdfast, for `holdfast mcp list --check`. It returns the
+// enabled tools of the server, or why it failed. The caller closes it.
 
 import { toError } from "@holdfast/core";
 

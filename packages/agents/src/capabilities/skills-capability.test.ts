@@ -125,6 +125,17 @@ test("a session reads the content of its start after the skill was changed and r
   expect(existsSync(join(places.project, before, "SKILL.md"))).toBe(true);
 });
 
+test("the optional folders of the specification are listed, read and written as any other", async () => {
+  write("home/.agents/skills/pdf/references/FORMS.md", "All forms.");
+  write("home/.agents/skills/pdf/assets/form.json", "{}");
+  const files = ["references/FORMS.md", "assets/form.json"];
+  const [text, ...contents] = await read([{ name: "pdf" }, ...files.map((file) => ({ name: "pdf", file }))]);
+  expect(text).toMatch(/:\n- assets\/form.json\n- references\/FORMS.md\n- scripts\/fill.sh$/);
+  expect(contents).toEqual(["All forms.", "{}"]);
+  const written = readFileSync(join(places.project, skillFolder(), "references/FORMS.md"), "utf8");
+  expect(written).toBe("All forms.");
+});
+
 test("a file of a skill is read by its path, and nothing else is", async () => {
   write("home/.agents/skills/pdf/logo.png", Buffer.from([0, 1, 2]));
   write("home/secret.txt", "canary-7731");

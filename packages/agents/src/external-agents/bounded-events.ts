@@ -42,6 +42,7 @@ export function boundedEvent(event: ExternalEvent): ExternalEvent | string {
     case "notice":
       return { ...event, text: cutText(event.text, TEXT_CHARS) };
     case "text_delta":
+    case "follow_up": // It is ours.
     case "usage":
       return event;
   }

@@ -25,6 +25,8 @@ export type PermissionEvent = Extract<
 export interface EventTakers {
   permission(event: PermissionEvent): void;
   call(event: SessionCallEvent): void;
+  /** The agent has answered, and begins with a message that it has kept. */
+  followUp(text: string): void;
 }
 
 /** The parts of an agent's context that the bridge writes to. */
@@ -125,6 +127,8 @@ export class EventEntries {
       case "permission_request":
       case "permission_withdrawn":
         return this.#on.permission(event);
+      case "follow_up":
+        return this.#on.followUp(event.text);
       case "session_call":
         return this.#on.call(event);
       case "notice":

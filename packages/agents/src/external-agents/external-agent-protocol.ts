@@ -2,8 +2,8 @@
 //
 //   external-agent-protocol-1. The caller records the whole intent, with an id for the session, before `start` or `resume` is called. An agent that
 //       chooses the id itself names it in `session_started`, and the caller gives it to `resume`.
-//   external-agent-protocol-2. `start` and `resume` begin one turn of the agent with one prompt. The turn ends exactly once: `ended` settles, after every
-//       event of the turn was given to the subscriber. How it ended is a value.
+//   external-agent-protocol-2. `start`, `sendMessage` and `resume` begin one turn of the agent with one prompt. The turn ends exactly once: `ended`
+//       settles, after every event of the turn was given to the subscriber. How it ended is a value.
 //   external-agent-protocol-3. When `ended` has settled, no process of the agent is left.
 //   external-agent-protocol-4. A session that the agent does not know ends the turn with `unknown_session`. No other session is opened in its place.
 //   external-agent-protocol-5. A request for a permission is answered at most once. An answer to any other request changes nothing.
@@ -13,6 +13,8 @@
 //   external-agent-protocol-9. A program that dies after any of its messages ends the turn with `died`. The session can be resumed, or is unknown.
 //   external-agent-protocol-10. An agent that can be given tools gets those of its session (`WayBack`), in every turn. Their token is in no argument
 //       list and in no event.
+//   external-agent-protocol-11. `followUp` is for after the answer. A message that is `queued` is begun in the same process, with the event `follow_up`
+//       between the answer before it and its own work. `ended` then has the answer to the last one. An agent without `followUp: "queue"` rejects it.
 //
 // `externalAgentConformance` has the tests of these clauses.
 
@@ -29,6 +31,8 @@ export interface ExternalAgentCapabilities {
    * waits for its end.
    */
   readonly steer: "inject" | "restart" | "none";
+  /** Whether its program begins with a message after its answer, without a new process (external-agent-protocol-11). */
+  readonly followUp: "queue" | "none";
   /** Whether a session continues in a new process, by its id. */
   readonly resume: "id" | "none";
   readonly usage: "message" | "turn" | "none";
@@ -83,6 +87,8 @@ export interface IntendedProfile extends ChosenProgram {
   readonly mcpFile: string | null;
   /** The agents that its session may start. Absent for none. */
   readonly agents?: readonly string[];
+  /** Whether its session may delete the ended ones that it has started. Absent means no. */
+  readonly deletesSessions?: boolean;
 }
 
 /** Puts the command line of a program into the sandbox of its session. @param read more that the program reads, as absolute paths. */
@@ -142,6 +148,8 @@ export type ExternalEvent =
   | { readonly type: "permission_request"; readonly request: PermissionRequest }
   /** The agent no longer waits for the answer. */
   | { readonly type: "permission_withdrawn"; readonly requestId: string }
+  /** The agent has answered, and begins with this message (external-agent-protocol-11). */
+  | { readonly type: "follow_up"; readonly text: string }
   | { readonly type: "notice"; readonly text: string };
 
 /** One step of a plan. */
@@ -240,8 +248,10 @@ export type ExternalEnd =
       readonly process?: ProcessEnd;
     };
 
-/** Whether a message reached the agent, and how. */
+/** The receipt for a message to a running turn. */
 export type Delivery = "injected" | "rejected";
+/** The receipt for a message after the answer. */
+export type Queueing = "queued" | "rejected";
 
 /** An agent at work. Its turn has begun. */
 export interface ExternalAgent {
@@ -251,6 +261,8 @@ export interface ExternalAgent {
   subscribe(subscriber: (event: ExternalEvent) => void): void;
   /** Adds a message to the running turn, where the agent can take it. */
   steer(text: string): Promise<Delivery>;
+  /** Leaves a message for after the answer, where the agent can keep it (external-agent-protocol-11). */
+  followUp(text: string): Promise<Queueing>;
   /** external-agent-protocol-5. @returns whether the request was open, and its answer was written. */
   answerPermission(requestId: string, answer: PermissionAnswer): Promise<boolean>;
   /** Lets the turn end and takes no further message. The session can be resumed. */
@@ -278,7 +290,9 @@ export interface ExternalAgentProtocol {
   locate(chosen?: ChosenProgram): string;
   /** Begins the first turn of a new session. Never rejects. */
   start(turn: ExternalTurn): Promise<ExternalAgent>;
-  /** Begins the next turn of a session. Never rejects. */
+  /** Begins the next turn of a session whose last turn has ended in order. Never rejects. */
+  sendMessage(turn: ExternalTurn): Promise<ExternalAgent>;
+  /** Continues a session whose last turn was cut off: what the program stored of it may be half of it. Never rejects. */
   resume(turn: ExternalTurn): Promise<ExternalAgent>;
   /** A call of one of its tools in the words of our permission rules. Pure. */
   ruledCall(call: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall;

@@ -24,9 +24,12 @@ import { FIRST_STATE, type ExternalState } from "./external-state.ts";
 import { ExternalAgentTurn, type ExternalParts } from "./external-turn.ts";
 import { limitTask } from "./limits/limit-task.ts";
 import { summaryTask } from "./receipt/lost-session.ts";
+import { Workspaces } from "./receipt/read-workspace.ts";
+import { SessionFiles } from "./receipt/session-files.ts";
 import { takeProfile } from "./intent/session-profile.ts";
 import type { AgentProfile, AgentRecord } from "../agent-files/agent-record.ts";
 import { turnTask, type LiveTurns } from "./turn-task.ts";
+import type { DeleteSession } from "./way-back/started-sessions.ts";
 
 export interface ExternalAgentOptions {
   /** Where sessions that start here work. */
@@ -42,18 +45,27 @@ export interface ExternalAgentOptions {
   readonly agents?: readonly Agent[];
   /** Whether a session may start only those of `agents` that its profile names. */
   readonly startsByProfile?: boolean;
+  /**
+   * Lets a session delete the ended sessions that it has started, by a tool of the session. With `startsByProfile` only those whose
+   * profile says so. Without it none does.
+   */
+  readonly deleteSession?: DeleteSession;
   /** Finds a profile by its name. Without it no session may ask for one. */
   readonly profile?: (name: string) => AgentProfile;
   /** The folder for copies of the program's own session files. Without it there are no copies. */
   readonly mirrors?: string;
   /** How long a program may write nothing before its session is reported as unresponsive. A minute by default. */
   readonly silenceMs?: number;
+  /** The model of sessions that ask for none, also by their profile. Without it the program's own settings choose. */
+  readonly model?: string;
+  /** The sandbox of sessions that ask for none. */
+  readonly sandbox?: string;
   /** The permission modes that a session may ask for; the first is the default. */
   readonly permissionModes: readonly [string, ...string[]];
 }
 
 const INPUT_TEXT =
-  'The input is a text. With {"text": "…", "worktree": true} it works in a git worktree of its own, and its result names the branch.';
+  'The input is a text. With {"text": "…", "workspace": "worktree"} it works in a git worktree of its own, and its result names the branch; with "workspace": "empty" in an empty folder of its own.';
 const KEEP_ALIVE_MS_MAX = 24 * 3_600_000;
 const MODEL = /^[A-Za-z0-9][\w.:/@[\]-]{0,199}$/;
 
@@ -66,8 +78,11 @@ export function externalAgent(
     place,
     agents = [],
     startsByProfile = false,
+    deleteSession,
     mirrors,
     profile,
+    model,
+    sandbox,
     silenceMs,
   }: ExternalAgentOptions,
 ): Agent<unknown, string> {
@@ -96,16 +111,32 @@ export function externalAgent(
   const startable = ({ profile: taken }: ExternalIntent): readonly Agent[] =>
     startsByProfile ? agents.filter(({ name }) => taken?.agents?.includes(name) === true) : agents;
   const startsAgents = (intent: ExternalIntent): boolean => startable(intent).length > 0;
-  const task = turnTask({ protocol, live, startsAgents, mirrors, permissionModes, silenceMs });
+  const deletesSessions = ({ profile: taken }: ExternalIntent): boolean =>
+    deleteSession !== undefined && (!startsByProfile || taken?.deletesSessions === true);
+  const task = turnTask({
+    protocol,
+    live,
+    startsAgents,
+    deletesSessions,
+    mirrors,
+    permissionModes,
+    silenceMs,
+    workspaces: new Workspaces(),
+    sessionFiles: new SessionFiles(),
+  });
   const parts: ExternalParts = {
     protocol,
     task,
     live,
     folder,
     permissionMode: permissionModes[0],
+    model,
+    sandbox,
     projectRules,
     place,
     startable,
+    deleteSession,
+    deletesSessions,
     takeProfile:
       profile &&
       ((name) => {

@@ -4,6 +4,7 @@ import type { PermissionRule } from "../agent-files/agent-record.ts";
 import type { Grant } from "./questions/permission-questions.ts";
 import type { ExternalIntent } from "./external-agent-protocol.ts";
 import type { DoneCall } from "./way-back/way-back-calls.ts";
+import type { StartedSession } from "./way-back/started-sessions.ts";
 import type { RestoreReceipt } from "./receipt/restore-receipt.ts";
 
 export interface ExternalState {
@@ -21,6 +22,10 @@ export interface ExternalState {
    */
   readonly unread?: readonly string[];
   readonly mode: "start" | "resume";
+  /** The last turn ended in order, so that the next one is no resume after a crash. Absent in states of earlier versions, and before a turn. */
+  readonly isInOrder?: boolean;
+  /** Requests for after the answer that no turn has begun, in order. Absent without one. */
+  readonly queued?: readonly string[];
   /** The request is answered, and the conversation waits for the next one. */
   readonly isWaiting: boolean;
   readonly isConversation: boolean;
@@ -40,6 +45,8 @@ export interface ExternalState {
   readonly grants: readonly Grant[];
   /** Calls to the session that a turn which was cut off has made (way-back-calls-2). Absent in sessions of an older version. */
   readonly doneCalls?: readonly DoneCall[];
+  /** The sessions that the agent has started by its tools. Absent in states of earlier versions. */
+  readonly started?: readonly StartedSession[];
   /** How long a process waits for the answer to its question. Milliseconds. */
   readonly keepAliveMs: number;
   /** Whether a usage limit of the agent's account is waited for without a person. */

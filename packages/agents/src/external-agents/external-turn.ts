@@ -1,56 +1,53 @@
 // One turn of an external agent's session (`ExternalAgentTurn`): it prepares the session, lets the program work, or waits for the next
 // request. The rules are in `external-agent.ts`.
 
-import { realpathSync } from "node:fs";
-import { CancelledError, HoldfastError, type RetryPolicy, type TokenUsage } from "@holdfast/core";
-import type { Agent, AgentContext, TaskContext, TurnResult } from "@holdfast/runtime";
+import { CancelledError, HoldfastError } from "@holdfast/core";
+import type { Agent, AgentContext, TurnResult } from "@holdfast/runtime";
 
-import type { AgentRecord } from "../agent-files/agent-record.ts";
-import { modelPrices } from "../models/prices.ts";
-import { openEnclosure } from "./enclosure/enclosure.ts";
 import { EventEntries } from "./event-entries.ts";
 import type { ExternalEnd, ExternalIntent } from "./external-agent-protocol.ts";
 import type { ExternalState } from "./external-state.ts";
 import type { AgentLimit } from "./limits/agent-limit.ts";
 import { limitTask } from "./limits/limit-task.ts";
+import { UNKNOWN_USAGE, usageAfter } from "./limits/session-usage.ts";
 import { askAboutLosses, askToStartAfresh } from "./receipt/lost-session.ts";
 import { PermissionQuestions, type QuestionParts } from "./questions/permission-questions.ts";
-import { answerText, continuePrompt, stopText, unreadText } from "./turn-texts.ts";
-import { INTERRUPT, Messages, News, nextRequest, readInput, STEER } from "./turn-messages.ts";
+import {
+  answerText,
+  CUT_OFF,
+  continuePrompt,
+  LIMITED,
+  OVER_BUDGET,
+  RESTARTED,
+  stopText,
+  SUSPENDED,
+  unreadText,
+} from "./turn-texts.ts";
+import { FOLLOW_UP, INTERRUPT, Messages, News, nextRequest, queuedMessage, STEER } from "./turn-messages.ts";
+import { requestText } from "../model-loop/request-text.ts";
+import { readInput } from "./intent/turn-input.ts";
 import { endCancelled } from "./stopping/cancelled-session.ts";
 import { lateText, WayBackCalls } from "./way-back/way-back-calls.ts";
+import type { DeleteSession } from "./way-back/started-sessions.ts";
 import { isQuestion } from "./way-back/way-back-tools.ts";
 import { afterCutOff, type RestoreReceipt } from "./receipt/restore-receipt.ts";
 import type { OwnRights } from "./intent/own-intent.ts";
-import type { TakenProfile } from "./intent/session-profile.ts";
+import { prepareSession, type PreparedParts } from "./intent/prepare-session.ts";
 import { REPORT_SIGNAL, type StoredReport, type turnTask, type TurnOutput } from "./turn-task.ts";
 
-export interface ExternalParts extends QuestionParts {
+export interface ExternalParts extends QuestionParts, PreparedParts {
   readonly task: ReturnType<typeof turnTask>;
-  readonly folder: string;
-  readonly permissionMode: string;
   /** The agents that a session may start. */
   readonly startable: (intent: ExternalIntent) => readonly Agent[];
-  readonly takeProfile: ((name: string) => TakenProfile) | undefined;
-  readonly place: ((task: TaskContext, workspace: AgentRecord["workspace"]) => Promise<string>) | undefined;
+  readonly deleteSession: DeleteSession | undefined;
+  readonly deletesSessions: (intent: ExternalIntent) => boolean;
 }
 
 /** Turns in a row that may be cut off. */
 const CUT_OFFS_MAX = 5;
-const PREPARE_RETRY: RetryPolicy = {
-  nonRetryable: [
-    "program_missing",
-    "version_unsupported",
-    "file_not_found",
-    "invalid_input",
-    "conflict",
-    "config_invalid",
-    "policy_denied",
-  ],
-};
-
 type Context = AgentContext<unknown, ExternalState>;
 type Turn = TurnResult<ExternalState, string>;
+type NotedState = ExternalState & Required<Pick<ExternalState, "queued">>;
 
 /** The parts of one run of the program. */
 interface Work {
@@ -102,33 +99,7 @@ export class ExternalAgentTurn {
 
   /** external-agent-1. */
   async #prepare(): Promise<Turn> {
-    const { protocol, folder, permissionMode, projectRules, place, takeProfile: take } = this.#parts;
-    const input = readInput(this.#ctx.input);
-    const { rules, taken, ...found } = await this.#ctx.run(
-      "prepare",
-      async (task) => {
-        const chosen = input.profile === undefined ? undefined : take?.(input.profile);
-        const program = await protocol.find(chosen?.intended);
-        const { sandbox, workspace = input.worktree === true ? "worktree" : "shared" } = input;
-        const root = realpathSync((await place?.(task, workspace)) ?? folder);
-        await openEnclosure(protocol, { ...program, sandbox, folder: root, profile: chosen?.intended });
-        return {
-          ...program,
-          folder: root,
-          rules: projectRules?.read() ?? [],
-          ...(chosen === undefined ? {} : { taken: chosen }),
-        };
-      },
-      { retry: PREPARE_RETRY },
-    );
-    const intent: ExternalIntent = {
-      ...found,
-      ...(input.sandbox === undefined ? {} : { sandbox: input.sandbox }),
-      agentSessionId: this.#ctx.randomUuid(),
-      model: input.model ?? taken?.model ?? null,
-      permissionMode: input.permissionMode ?? taken?.permissionMode ?? permissionMode,
-      ...(taken === undefined ? {} : { profile: taken.intended }),
-    };
+    const { intent, input, rules } = await prepareSession(this.#ctx, this.#parts);
     this.#ctx.appendEntry({ role: "user", content: input.text });
     return {
       state: {
@@ -138,7 +109,7 @@ export class ExternalAgentTurn {
         request: input.text,
         prompt: input.text,
         isConversation: input.conversation === true,
-        rules: [...(taken?.rules ?? []), ...rules],
+        rules,
         keepAliveMs: input.keepAliveMs ?? this.#state.keepAliveMs,
         resumeAtReset: input.resumeAtReset === true,
       },
@@ -146,36 +117,44 @@ export class ExternalAgentTurn {
   }
 
   async #awaitRequest(): Promise<Turn> {
-    const text = await nextRequest(this.#ctx);
+    const [kept, ...queued] = this.#state.queued ?? [];
+    const content = kept === undefined ? await nextRequest(this.#ctx) : queuedMessage(kept);
+    const text = requestText(content);
     while (this.#ctx.hasSignal(INTERRUPT)) this.#ctx.takeSignal(INTERRUPT); // They were for the turn before.
-    this.#ctx.appendEntry({ role: "user", content: text });
-    return {
-      state: { ...this.#state, isWaiting: false, request: text, prompt: text, unread: [], doneCalls: [] },
-    };
+    this.#ctx.appendEntry({ role: "user", content });
+    const state = { ...this.#state, queued, isWaiting: false, request: text, prompt: text };
+    return { state: { ...state, unread: [], doneCalls: [] } };
   }
 
   /** One run of the program, with everything that it reports. */
   async #work(intent: ExternalIntent): Promise<Turn> {
     const ctx = this.#ctx;
-    const { mode, prompt, keepAliveMs, boundId, receipt, restores = false } = this.#state;
+    const { mode, prompt, keepAliveMs, boundId, receipt, restores = false, queued = [] } = this.#state;
     const { tokens, costMicroUsd } = ctx.remainingBudget();
     const restarts = this.#parts.protocol.capabilities().steer === "restart";
     const limits = { tokensLeft: tokens ?? null, costMicroUsdLeft: costMicroUsd ?? null };
     const questions = new PermissionQuestions(ctx, this.#parts, { ...this.#state, folder: intent.folder });
     const agents = this.#parts.startable(intent);
-    const calls = new WayBackCalls(ctx, { live: this.#parts.live, agents }, this.#state.doneCalls ?? []);
+    const { live, deleteSession: remove, deletesSessions } = this.#parts;
+    const deleteSession = deletesSessions(intent) ? remove : undefined;
+    const { doneCalls: done = [], started = [] } = this.#state;
+    const calls = new WayBackCalls(ctx, { live, agents, deleteSession }, { done, started });
     const entries = new EventEntries(ctx, {
       permission: (event) => questions.take(event),
       call: (event) => calls.take(event),
+      followUp: (text) => {
+        ctx.reportProgress({ answer: entries.lastText ?? "" });
+        messages.begun(text);
+      },
     });
     this.#entries = entries;
-    const messages = new Messages(ctx, this.#parts.live, restarts);
+    const messages = new Messages(ctx, live, { restarts, kept: queued });
     const work: Work = { intent, entries, messages, questions, calls };
     const ended = ctx
       .scheduleTask(this.#parts.task, {
         intent,
         boundId,
-        mode,
+        mode: mode === "resume" && this.#state.isInOrder === true ? "sendMessage" : mode,
         prompt,
         keepAliveMs,
         ...limits,
@@ -188,13 +167,16 @@ export class ExternalAgentTurn {
       );
     const news = new News(
       ctx,
-      this.#state.isConversation ? [REPORT_SIGNAL, STEER, INTERRUPT] : [REPORT_SIGNAL, STEER],
+      this.#state.isConversation
+        ? [REPORT_SIGNAL, STEER, INTERRUPT, FOLLOW_UP]
+        : [REPORT_SIGNAL, STEER, FOLLOW_UP],
     );
     for (;;) {
       const first = await Promise.race([ended, news.next()]);
       if (typeof first === "string") {
         if (first === REPORT_SIGNAL) entries.take(ctx.takeSignal<StoredReport>(REPORT_SIGNAL));
         else if (first === STEER) messages.steer(readInput(ctx.takeSignal(STEER)).text);
+        else if (first === FOLLOW_UP) messages.followUp(readInput(ctx.takeSignal(FOLLOW_UP)).text);
         else messages.interrupt();
         news.taken(first);
         continue;
@@ -270,6 +252,7 @@ export class ExternalAgentTurn {
     const state = {
       ...this.#noted(work),
       mode: "resume",
+      isInOrder: true,
       cutOffs: 0,
       limitsInARow: 0,
       grants: [],
@@ -285,7 +268,9 @@ export class ExternalAgentTurn {
       if (late.length > 0) this.#ctx.appendEntry({ role: "user", content: prompt });
       return { state: { ...state, request: prompt, prompt } };
     }
-    return state.isConversation ? { state: { ...state, isWaiting: true } } : { done: text };
+    return state.isConversation || state.queued.length > 0
+      ? { state: { ...state, isWaiting: true } }
+      : { done: text };
   }
 
   /** Ends a turn of a conversation without an answer. */
@@ -294,7 +279,13 @@ export class ExternalAgentTurn {
     entries.closeCalls();
     this.#ctx.appendEntry({ role: "user", content: why });
     return {
-      state: { ...this.#noted(work), mode: this.#modeAfter(entries), cutOffs: 0, isWaiting: true },
+      state: {
+        ...this.#noted(work),
+        mode: this.#modeAfter(entries),
+        isInOrder: true,
+        cutOffs: 0,
+        isWaiting: true,
+      },
     };
   }
 
@@ -316,10 +307,10 @@ export class ExternalAgentTurn {
       ...(await messages.undelivered()).map((text) => `The user has sent this message in between: ${text}`),
     ];
     const unread = unreadText(cutOff, news, noted.unread ?? []);
-    const prompt = continuePrompt(why, unread, this.#state.request);
+    const prompt = continuePrompt(why, unread, noted.request);
     entries.closeCalls();
     this.#ctx.appendEntry({ role: "user", content: prompt });
-    return { ...noted, mode: "resume", prompt, unread, cutOffs };
+    return { ...noted, mode: "resume", isInOrder: false, prompt, unread, cutOffs };
   }
 
   /** external-agent-3. */
@@ -382,28 +373,24 @@ export class ExternalAgentTurn {
     return entries.hasStarted ? "resume" : this.#state.mode;
   }
 
-  #noted({ entries, questions, calls, receipt, isUnbilled = false }: Work): ExternalState {
-    const { usage, hasActed, model, boundId } = this.#state;
+  #noted({ entries, messages, questions, calls, receipt, isUnbilled = false }: Work): NotedState {
+    const { usage, hasActed, model, boundId, request } = this.#state;
     return {
       ...this.#state,
+      request: messages.request ?? request,
+      queued: messages.followUps,
       rules: questions.rules,
       grants: questions.grants,
       doneCalls: calls.done,
+      started: calls.started,
       hasActed: hasActed || entries.hasActed,
       model: entries.model ?? model,
       boundId: entries.boundId ?? boundId,
       receipt: receipt ?? afterCutOff(this.#state.receipt ?? null),
       restores: false,
       unread: entries.hasProgressed ? [] : (this.#state.unread ?? []),
-      // external-agent-4. A turn without a report has cost something nevertheless.
-      usage: (entries.usage.length === 0 && !isUnbilled ? [UNKNOWN_USAGE] : entries.usage).reduce(
-        (sum, one) => ({
-          inputTokens: sum.inputTokens + one.inputTokens,
-          outputTokens: sum.outputTokens + one.outputTokens,
-          costMicroUsd: added(sum.costMicroUsd, prices(one)),
-        }),
-        usage,
-      ),
+      // A turn without a report has cost something nevertheless.
+      usage: usageAfter(usage, entries.usage.length === 0 && !isUnbilled ? [UNKNOWN_USAGE] : entries.usage),
     };
   }
 
@@ -422,19 +409,8 @@ export class ExternalAgentTurn {
   }
 }
 
-const prices = modelPrices();
-const UNKNOWN_USAGE: TokenUsage = { model: "unknown", inputTokens: 0, outputTokens: 0 };
-const CUT_OFF = "Your previous turn was cut off before it ended.";
-const RESTARTED = "Your previous turn was interrupted, because the user has sent a message.";
-const SUSPENDED = "Your previous turn was ended while it waited for a person.";
-const LIMITED = "Your previous turn was ended by a limit of your account, which has passed.";
 /** How often in a row a limit is waited for without a person. */
 const LIMITS_MAX = 10;
-const OVER_BUDGET = "Your session reached the limit of its budget, which has been raised.";
-
-function added(sum: number | null, cost: number | undefined): number | null {
-  return sum === null || cost === undefined ? null : sum + cost;
-}
 
 /** A session of an earlier version has losses of its receipt alone, without rights. */
 function withRights(intent: ExternalIntent, rights: OwnRights | undefined): ExternalIntent {

@@ -31,6 +31,10 @@ export interface ExternalOptions {
   readonly folder: string;
   /** The mode of sessions that ask for none; `default` by default. */
   readonly permissionMode?: string;
+  /** The model of sessions that ask for none. Without it the program's own settings choose. */
+  readonly model?: string;
+  /** The sandbox of sessions that ask for none, such as `bubblewrap`. */
+  readonly sandbox?: string;
   /** The environment of this process by default. */
   readonly environment?: Environment;
 }
@@ -42,6 +46,7 @@ export type ExternalInput =
       readonly text: string;
       readonly model?: string;
       readonly permissionMode?: string;
+      readonly sandbox?: string;
       readonly conversation?: boolean;
       readonly keepAliveMs?: number;
     };
@@ -51,11 +56,13 @@ export interface ExternalMode extends Omit<Agent, "output">, AgentMode<ExternalI
   readonly version: string;
 }
 
-/** @throws UsageError for a name that is not known, and a permission mode that the agent does not have. */
+/** @throws UsageError for a name that is not known, and a permission mode or a model that the agent does not have. */
 export function external({
   agent: name,
   folder,
   permissionMode,
+  model,
+  sandbox,
   environment,
 }: ExternalOptions): ExternalMode {
   const protocol = knownAgent(name, { folder, ...(environment === undefined ? {} : { environment }) });
@@ -71,8 +78,19 @@ export function external({
       expected: modes.join(", "),
       fix: "choose another one, or none",
     });
+  if (model !== undefined && !protocol.capabilities().model)
+    throw new UsageError(`${name} takes no model`, {
+      got: model,
+      expected: "the model that its own settings choose",
+      fix: "leave `model` out, and choose the model in the settings of the program",
+    });
   const permissionModes = [first, ...modes.filter((mode) => mode !== first)] as const;
-  return { ...externalAgent(protocol, { folder, permissionModes: [...permissionModes] }), type: "local" };
+  const chosen = {
+    ...(model === undefined ? {} : { model }),
+    ...(sandbox === undefined ? {} : { sandbox }),
+  };
+  const made = externalAgent(protocol, { folder, permissionModes: [...permissionModes], ...chosen });
+  return { ...made, type: "local" };
 }
 
 /** The adapter of an agent that Holdfast knows. */

@@ -1,4 +1,4 @@
-// Messages to an external agent at work: they join its turn, interrupt it, or wait, as its program can.
+// Messages to an external agent at work: they join its turn, interrupt it, or wait for its answer, as its program can.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -54,8 +54,42 @@ test("a message to a program that cannot resume waits for the end of the turn", 
     await delay(20);
   await session.handle.signal("steer", "write:b.txt");
   while ((await session.receipts()).length === 0) await delay(20);
-  expect(await session.receipts()).toEqual(["rejected"]);
+  expect(await session.receipts()).toEqual(["queued"]);
   writeFileSync(join(session.folder, "open-1"), "");
   await session.rest();
   expect(await prompts()).toEqual(["gate:1", "write:b.txt"]);
+});
+
+const said = (text: string): unknown => ({ text, delivery: "queue" });
+
+async function followedUp(name: "claude-code" | "gemini", text: string): Promise<void> {
+  session = new ExternalSession(name);
+  await session.begin(text);
+  while (session.lines("project/gates").length === 0) await delay(20);
+  await session.handle.signal("follow_up", "write:b.txt");
+  await session.handle.signal("follow_up", "write:c.txt");
+  while ((await session.receipts()).length < 2) await delay(20);
+  expect(await session.receipts()).toEqual(["queued", "queued"]);
+  writeFileSync(join(session.folder, "open-1"), "");
+}
+
+test("messages for after the answer are begun in their order by the same process", async () => {
+  await followedUp("gemini", "gate:1");
+  expect((await session.rest()).status).toBe("waiting");
+  expect(await prompts()).toEqual(["gate:1", said("write:b.txt"), said("write:c.txt")]);
+  const entries = await session.entries();
+  const of = (text: string): number => entries.findIndex((one) => JSON.stringify(one).includes(text));
+  expect(of("Done: gate:1")).toBeLessThan(of("write:b.txt"));
+  expect(session.lines("acp.log")).toHaveLength(1); // Gemini could not resume.
+});
+
+test("messages for after the answer outlive the program that has them", async () => {
+  await followedUp("claude-code", "gate:1 die");
+  expect((await session.rest()).status).toBe("waiting");
+  const [request, next, ...kept] = await prompts();
+  expect(request).toBe("gate:1 die");
+  expect(next).toMatch(/was cut off[^]*make deploy[^]*The request was:\n\ngate:1 die$/);
+  expect(kept).toEqual([said("write:b.txt"), said("write:c.txt")]);
+  // The program that was killed, the one that answered, and one for each message.
+  expect(session.lines("claude.log")).toHaveLength(4);
 });

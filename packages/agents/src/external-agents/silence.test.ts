@@ -19,10 +19,11 @@ test("a silent program is reported as unresponsive again and again, its session 
     );
   const program: ExternalAgentProtocol = {
     name: "silent",
-    capabilities: () => ({ steer: "none", resume: "id", usage: "none", model: false }),
+    capabilities: () => ({ steer: "none", followUp: "none", resume: "id", usage: "none", model: false }),
     find: () => Promise.resolve({ program: process.execPath, version: "1" }),
     locate: () => process.execPath,
     start: work,
+    sendMessage: work,
     resume: work,
     ruledCall: ({ tool }) => ({ tool, subjectKind: "text", subject: null }),
     endLost: () => Promise.resolve(),

@@ -2,34 +2,19 @@
 
 import type { AgentContext } from "@holdfast/runtime";
 
-import type { AgentRecord } from "../agent-files/agent-record.ts";
 import { FEEDBACK_SIGNALS, feedbackText } from "../model-loop/feedback.ts";
+import { isQueued, type DeliveredMessage } from "../model-loop/request-text.ts";
+import { readInput } from "./intent/turn-input.ts";
 import type { LiveTurns, MessageReceipt } from "./turn-task.ts";
 
 /** The signals of a conversation are those of the model loop. */
 const NEXT_INPUT = "next_input";
 export const STEER = "steer";
+/** A message for after the answer. */
+export const FOLLOW_UP = "follow_up";
 export const INTERRUPT = "interrupt";
 
 type Context = Pick<AgentContext, "signalReady" | "appendEntry" | "run" | "takeSignal">;
-
-export interface TurnInput {
-  readonly text: string;
-  readonly conversation?: boolean;
-  readonly model?: string;
-  readonly permissionMode?: string;
-  readonly keepAliveMs?: number;
-  /** The name of a profile. */
-  readonly profile?: string;
-  /** A usage limit of the agent's account is waited for without a person. */
-  readonly resumeAtReset?: boolean;
-  /** The sandbox of the program. */
-  readonly sandbox?: string;
-  /** The session works in a git worktree of its own. */
-  readonly worktree?: boolean;
-  /** The folder that it works in; counts before `worktree`. */
-  readonly workspace?: AgentRecord["workspace"];
-}
 
 /** The signals that concern a turn. Consumes nothing. */
 export class News {
@@ -61,32 +46,75 @@ export class News {
   }
 }
 
+interface MessageOptions {
+  readonly restarts: boolean;
+  readonly kept: readonly string[];
+}
+
 /** The messages of people to the program at work. */
 export class Messages {
   isInterrupted = false;
+  /** The follow-up that the program has begun with. */
+  request: string | undefined;
   readonly #ctx: Context;
   readonly #live: LiveTurns;
   readonly #restarts: boolean;
   readonly #steered: Promise<{ readonly text: string; readonly receipt: MessageReceipt }>[] = [];
+  #followUps: readonly string[];
+  /** The session keeps a follow-up itself, and so every later one, which would come before it otherwise. */
+  #keeps: boolean;
+  readonly #offers: Promise<unknown>[] = [];
 
-  /** @param restarts whether a turn that does not take a message is interrupted for it. */
-  constructor(ctx: Context, live: LiveTurns, restarts: boolean) {
+  /**
+   * @param restarts whether a turn that does not take a message is interrupted for it.
+   * @param kept the follow-ups that the session keeps since an earlier turn.
+   */
+  constructor(ctx: Context, live: LiveTurns, { restarts, kept }: MessageOptions) {
     this.#ctx = ctx;
     this.#live = live;
     this.#restarts = restarts;
+    this.#followUps = kept;
+    this.#keeps = kept.length > 0;
+  }
+
+  /** The follow-ups that no program has begun with. */
+  get followUps(): readonly string[] {
+    return this.#followUps;
+  }
+
+  /** Leaves a message for after the answer: with the program, which then needs no new process for it, or with the session. */
+  followUp(text: string): void {
+    this.#followUps = [...this.#followUps, text];
+    const offered = this.#ctx.run<MessageReceipt>(
+      "follow_up",
+      async ({ sessionId }) => {
+        if (!this.#keeps) this.#keeps = (await this.#live.get(sessionId)?.agent.followUp(text)) !== "queued";
+        return "queued" as const;
+      },
+      { retry: { maxAttempts: 1 } },
+    );
+    this.#offers.push(offered.then(undefined, () => {}));
+  }
+
+  /** The program has answered, and begins with this follow-up. */
+  begun(text: string): void {
+    const at = this.#followUps.indexOf(text);
+    this.#followUps = this.#followUps.toSpliced(at, at === -1 ? 0 : 1);
+    this.#ctx.appendEntry({ role: "user", content: queuedMessage(text) });
+    this.request = text;
   }
 
   steer(text: string): void {
     this.#ctx.appendEntry({ role: "user", content: text });
     const given = this.#ctx.run<MessageReceipt>(
       "steer",
-      async ({ sessionId }) => (await this.#live.get(sessionId)?.steer(text, this.#restarts)) ?? "rejected",
+      async ({ sessionId }) => (await this.#live.get(sessionId)?.steer(text, this.#restarts)) ?? "queued",
       { retry: { maxAttempts: 1 } },
     );
     this.#steered.push(
       given.then(
         (receipt) => ({ text, receipt }),
-        () => ({ text, receipt: "rejected" as const }),
+        () => ({ text, receipt: "queued" as const }),
       ),
     );
   }
@@ -107,6 +135,7 @@ export class Messages {
   /** The texts that did not reach the program in its turn. */
   async undelivered(): Promise<readonly string[]> {
     const steered = await Promise.all(this.#steered);
+    await Promise.all(this.#offers);
     return steered.filter(({ receipt }) => receipt !== "injected").map(({ text }) => text);
   }
 }
@@ -114,21 +143,20 @@ export class Messages {
 /** The next request of a conversation: a person's, or feedback on its work (feedback-1). */
 export async function nextRequest(
   ctx: Pick<AgentContext, "waitForSignal" | "signalReady" | "takeSignal" | "select">,
-): Promise<string> {
+): Promise<string | DeliveredMessage> {
   const { key, value } = await ctx.select({
     [NEXT_INPUT]: ctx.waitForSignal(NEXT_INPUT),
-    ...Object.fromEntries(FEEDBACK_SIGNALS.map((name) => [name, ctx.signalReady(name)])),
+    ...Object.fromEntries([...FEEDBACK_SIGNALS, FOLLOW_UP].map((name) => [name, ctx.signalReady(name)])),
   });
-  return key === NEXT_INPUT ? readInput(value).text : feedbackText(key, ctx.takeSignal(key));
+  if (key === NEXT_INPUT) {
+    const { text } = readInput(value);
+    return isQueued(value) ? queuedMessage(text) : text;
+  }
+  const payload = ctx.takeSignal(key);
+  return key === FOLLOW_UP ? readInput(payload).text : feedbackText(key, payload);
 }
 
-/** An input as its schema allows it, or the payload of a signal: a text, `{ text }` or `{ prompt }`. */
-export function readInput(input: unknown): TurnInput {
-  if (typeof input === "string") return { text: input };
-  const { text, prompt, ...options } = (input ?? {}) as Omit<TurnInput, "text"> & {
-    readonly text?: unknown;
-    readonly prompt?: unknown;
-  };
-  const given = text ?? prompt;
-  return { ...options, text: typeof given === "string" ? given : JSON.stringify(input ?? "") };
+/** A request that has waited for the answer to another one. */
+export function queuedMessage(text: string): DeliveredMessage {
+  return { text, delivery: "queue" };
 }

@@ -16,7 +16,6 @@ import { defineTask, type TaskContext } from "@holdfast/runtime";
 import { isUrgentAbort } from "@holdfast/runtime/internal";
 
 import type {
-  Delivery,
   ExternalAgent,
   ExternalAgentProtocol,
   ExternalEnd,
@@ -50,7 +49,8 @@ export type RecordedEvent = Exclude<ExternalEvent, { type: "text_delta" }> | Ses
 export interface TurnRequest {
   readonly intent: ExternalIntent;
   readonly boundId: string | null;
-  readonly mode: "start" | "resume";
+  /** The member of the port that begins the turn. */
+  readonly mode: "start" | "sendMessage" | "resume";
   readonly prompt: string;
   readonly keepAliveMs: number;
   /** The rest of the budget; `null` without a limit. */
@@ -91,8 +91,8 @@ const REPORT_CHARS = 256 * 1024;
 /** The turns at work in this process, by session. */
 export type LiveTurns = Map<string, LiveTurn>;
 
-/** The receipt for a message to a turn at work. A message that was not taken is the next prompt. */
-export type MessageReceipt = Delivery | "restarted";
+/** The receipt for a message to a turn at work. A message that is not in it is `queued`: with the program, or in the session. */
+export type MessageReceipt = "injected" | "restarted" | "queued";
 
 /** A turn at work. It ends itself when a question waits for too long (turn-task-4). */
 export class LiveTurn {
@@ -122,9 +122,9 @@ export class LiveTurn {
    * @param restarts whether a turn that does not take it is interrupted. A program that has opened no session yet is left alone.
    */
   async steer(text: string, restarts: boolean): Promise<MessageReceipt> {
-    const delivery = await this.agent.steer(text);
-    if (delivery === "injected" || !restarts || !this.#hasStarted || this.isSuspended) return delivery;
-    return (await this.agent.abort()).type === "aborted" ? "restarted" : "rejected";
+    if ((await this.agent.steer(text)) === "injected") return "injected";
+    if (!restarts || !this.#hasStarted || this.isSuspended) return "queued";
+    return (await this.agent.abort()).type === "aborted" ? "restarted" : "queued";
   }
 
   /** @returns whether the answer reached the agent. */
@@ -166,6 +166,7 @@ interface TurnPlace extends ReceiptPlace, OwnPlace {
   readonly live: LiveTurns;
   /** Whether the agent may start others in this session. */
   readonly startsAgents: (intent: ExternalIntent) => boolean;
+  readonly deletesSessions: (intent: ExternalIntent) => boolean;
   /** How long a program may write nothing before that is reported. A minute by default. */
   readonly silenceMs?: number | undefined;
 }
@@ -190,7 +191,7 @@ export function tagOf({ agentSessionId }: ExternalIntent): string {
 
 async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContext): Promise<TurnOutput> {
   const { sessionId, signal } = task;
-  const { protocol, live, startsAgents, silenceMs = SILENCE_MS } = place;
+  const { protocol, live, startsAgents, deletesSessions, silenceMs = SILENCE_MS } = place;
   // turn-task-3.
   await live.get(sessionId)?.agent.abort();
   const { boundId, mode } = request;
@@ -214,7 +215,7 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
   const calls = new PendingCalls();
   const wayBack = await openWayBack(
     (call, gone) => calls.carryOut(call, gone),
-    wayBackTools(startsAgents(intent)),
+    wayBackTools({ startsAgents: startsAgents(intent), deletesSessions: deletesSessions(intent) }),
   );
   const lines = openRawLines(place.mirrors, request);
   const listening = lines === undefined ? {} : { onLine: (line: string) => lines.add(line) };
@@ -230,8 +231,7 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
     ...listening,
     ...(enclose && { enclose }),
   };
-  const begun = mode === "start" ? protocol.start(turn) : protocol.resume(turn);
-  const agent = await begun.catch((error: unknown) => {
+  const agent = await protocol[mode](turn).catch((error: unknown) => {
     wayBack.close();
     throw error;
   });

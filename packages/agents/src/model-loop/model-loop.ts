@@ -134,10 +134,10 @@ export class ModelLoop {
     this.#finishChild =
       finishChild === undefined
         ? undefined
-        : finishChildTask((name, child) => {
+        : finishChildTask(({ agent: name, session, workspace: asked }) => {
             const record = [...this.#records.values()].find((one) => one.name === name);
-            // An external agent is looked at only where its input asked for a worktree.
-            return finishChild(record ?? { name, workspace: "worktree" }, child);
+            // An external agent is looked at only where its input asked for a folder of its own.
+            return finishChild(record ?? { name, workspace: asked ?? "worktree" }, session);
           });
     this.#tools = [...workspaceTools(this.#workspaceTasks), askUser, todo, proposePlan, readResult, ...tools];
   }
@@ -180,6 +180,7 @@ export class ModelLoop {
       name: record.name,
       version,
       description: record.description,
+      tags: record.tags,
       input,
       tasks: [
         this.#model,

@@ -46,7 +46,7 @@ export function proceduralAgent(
 ): Agent<unknown, Json> {
   refuseModelFields(record);
   const { places, script, calls, environment, workspace, place, version = "1" } = options;
-  const { name, script: scriptName, description, outputSchema, secrets } = record;
+  const { name, script: scriptName, description, tags, outputSchema, secrets } = record;
   const parameters = script?.manifest?.parameters;
   // procedural-agent-1.
   const prepare = async (task: TaskContext) => {
@@ -63,6 +63,7 @@ export function proceduralAgent(
     name,
     version,
     description,
+    tags,
     // procedural-agent-2.
     ...(parameters === undefined ? {} : { input: standardSchema<unknown>(parameters) }),
     tasks: Object.values(calls),

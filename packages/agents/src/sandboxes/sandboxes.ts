@@ -28,11 +28,16 @@ const ALIASES: Readonly<Record<string, string>> = { bwrap: "bubblewrap", podman:
 /** Open workspaces of one process. A workspace that was forgotten is opened again. */
 const OPEN_MAX = 1_000;
 
-/** The backends of Holdfast. @param keys reads the keys of remote services; from the environment by default. */
-export function ownSandboxes(keys?: SandboxKeys): readonly SandboxBackend[] {
+/**
+ * The backends of Holdfast.
+ *
+ * @param keys reads the keys of remote services; from the environment by default.
+ * @param testedFile remembers tests of sandboxes that are not repeated in each process.
+ */
+export function ownSandboxes(keys?: SandboxKeys, testedFile?: string): readonly SandboxBackend[] {
   return [
     filesystemSandbox,
-    virtualSandbox,
+    virtualSandbox(testedFile),
     bubblewrapSandbox,
     seatbeltSandbox,
     containerSandbox,

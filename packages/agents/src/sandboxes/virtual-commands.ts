@@ -126,14 +126,19 @@ export class VirtualCommands implements CommandRunner {
   }
 }
 
+/** The program of a thread. */
+export function threadFile(): URL {
+  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  return new URL(`./virtual-thread.${extension}`, import.meta.url);
+}
+
 /** A thread and the command that it runs. */
 class VirtualThread {
   readonly #worker: Worker;
   #answer: (end: ThreadEnd) => void = () => {};
 
   constructor(workerData: VirtualThreadData) {
-    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-    this.#worker = new Worker(new URL(`./virtual-thread.${extension}`, import.meta.url), {
+    this.#worker = new Worker(threadFile(), {
       workerData,
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: MEMORY_MIB },

@@ -84,6 +84,7 @@ export function externalAgentConformance({ make, prompts, faults, unfit = {} }: 
   const turn = (prompt: string): ExternalTurn => ({ intent, boundId, prompt, tag });
   const start = (prompt: string): Promise<ExternalAgent> => protocol.start(turn(prompt));
   const resume = (prompt: string): Promise<ExternalAgent> => protocol.resume(turn(prompt));
+  const sendMessage = (prompt: string): Promise<ExternalAgent> => protocol.sendMessage(turn(prompt));
   const subscribe = (agent: ExternalAgent, subscriber: (event: ExternalEvent) => void): void =>
     agent.subscribe((event) => {
       if (event.type === "session_started") boundId = event.boundId;
@@ -122,7 +123,7 @@ export function externalAgentConformance({ make, prompts, faults, unfit = {} }: 
       expect(await agent.ended).toMatchObject({ type: "answered" });
       protocol = make(base); // As another process would.
       faults?.repeatHistory?.(base);
-      const next = await resume(prompts.answer);
+      const next = await sendMessage(prompts.answer);
       const events = eventsOf(next);
       const end = await next.ended;
       expect(end).toMatchObject(resumed);
@@ -153,11 +154,13 @@ export function externalAgentConformance({ make, prompts, faults, unfit = {} }: 
     });
 
     test("external-agent-protocol-4: a session that the agent does not know is no new session", async () => {
-      boundId = "another";
-      const agent = await resume(prompts.answer);
-      const events = eventsOf(agent);
-      expect(await agent.ended).toEqual({ type: "unknown_session" });
-      expect(events.filter(({ type }) => type === "text")).toEqual([]);
+      for (const open of [resume, sendMessage]) {
+        boundId = "another";
+        const agent = await open(prompts.answer);
+        const events = eventsOf(agent);
+        expect(await agent.ended).toEqual({ type: "unknown_session" });
+        expect(events.filter(({ type }) => type === "text")).toEqual([]);
+      }
     });
 
     test("external-agent-protocol-4: a session that opens under another id is no session of ours", async ({
@@ -246,6 +249,26 @@ export function externalAgentConformance({ make, prompts, faults, unfit = {} }: 
         }
       },
     );
+
+    test("external-agent-protocol-11: a message for after the answer is begun in the same process, or rejected", async () => {
+      const agent = await start(prompts.answer);
+      const isQueued = protocol.capabilities().followUp === "queue";
+      expect(await agent.followUp(prompts.callTool)).toBe(isQueued ? "queued" : "rejected");
+      const events = eventsOf(agent);
+      const end = await agent.ended;
+      const types = events.map(({ type }) => type);
+      const at = types.indexOf("follow_up");
+      expect(at > types.indexOf("text") && types.indexOf("tool_call") > at).toBe(isQueued);
+      expect(events.filter(({ type }) => type === "follow_up")).toEqual(
+        isQueued ? [{ type: "follow_up", text: prompts.callTool }] : [],
+      );
+      expect(end).toEqual({
+        type: "answered",
+        text: events.findLast((event) => event.type === "text")?.text,
+      });
+      expect(await agent.followUp(prompts.answer)).toBe("rejected");
+      expect(left()).toEqual([]);
+    });
 
     test("external-agent-protocol-9: a program that dies after any message ends its turn, and leaves no process", async ({
       skip,

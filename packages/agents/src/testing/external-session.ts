@@ -184,7 +184,7 @@ export class ExternalSession {
     const records = await this.#storage.reader.journal(this.handle.sessionId, 0, 10_000);
     const steers = new Set(
       records.flatMap((record) =>
-        record.type === "schedule_task" && record.kind === "steer" ? record.id : [],
+        record.type === "schedule_task" && ["steer", "follow_up"].includes(record.kind) ? record.id : [],
       ),
     );
     return records.flatMap((record) =>

@@ -7,6 +7,7 @@ import { createInterface } from "node:readline";
 export const inputOf = (tool, given) => {
   if (tool === "remaining_budget") return {};
   if (tool === "start_agent_session") return { agent_name: given, parameters: { prompt: "write:b.txt" } };
+  if (tool === "delete_all_agent_sessions" || tool.startsWith("list_")) return {};
   const text = given.replaceAll("_", " ");
   return tool === "ask_parent" || tool === "request_input" ? { question: text } : { text };
 };

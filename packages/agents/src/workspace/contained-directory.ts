@@ -1,19 +1,19 @@
-// Directories and names below a root. No path leads out of the root: no "..", no absolute path, no symbolic
-// link, and no directory that becomes a link during the walk.
+// Directories and names below a root. No path leads out of the root, also not by "..", an absolute path, a symbolic
+// link, or a directory that becomes one.
 //
 //   contained-directory-1. A path is walked name by name. Every directory on the way is opened without
-//       following links and stays open until the work is done. Work in a directory goes through the open
+//       following links. On Linux it stays open while the walk is below it, and work in a directory goes through the open
 //       directory, not through its path.
 //   contained-directory-2. A symbolic link is read and its target walked by the same rules. Links inside the
 //       root work, and links out of it are refused. ".." steps back to the directory before and cannot step
 //       above the root.
-//   contained-directory-3. The last name is never followed by the kernel: it is looked at, and opened with O_NOFOLLOW.
-//   contained-directory-4. No path leads to Holdfast's own files, not even to read them. Opening and closing
-//       a database that this process owns would drop the locks on it.
+//   contained-directory-3. The last name is looked at for a link. Callers open it with O_NOFOLLOW, so that the kernel never follows it.
+//   contained-directory-4. No path goes through a folder `.holdfast`, or to a database in use, not even to read it. Such a database has files with
+//       the endings `-owner` and `-lock` beside it. Opening and closing a database that this process owns would drop the locks on it. Leaky: hard links.
 //
 // Node has no openat(2). On Linux `/proc/self/fd/<n>/<name>` replaces it: the kernel resolves it through the
 // open directory, even if that directory has been moved. Elsewhere the path is used and checked again after
-// each opening. Leaky: another process can swap the directory between the last check and a rename. A process
+// each opening. Leaky there: another process can swap the directory between the last check and a rename. A process
 // that swaps it twice around each of two checks is not seen.
 
 import { constants } from "node:fs";

@@ -1,9 +1,9 @@
-// Runs one command of a workspace (`launch`) and reports exactly how it ended.
+// Runs one command of a workspace (`launch`).
 //
-// The supervisor of the runtime (`processes/`) starts the command and ends its process tree. This file knows
-// command lines, and the form in which an end is recorded.
+// The process supervisor of `@holdfast/runtime` starts the command and ends its process tree. This file turns a command into
+// arguments, and its end into the form that journals hold. Every stop from outside is recorded as `aborted`.
 //
-// Not an isolation: a command may do whatever its user may.
+// No isolation: a command may do whatever the operating system lets the user of this process do.
 
 import { HoldfastError } from "@holdfast/core";
 import type { ProcessEnd, ProcessSupervisor } from "@holdfast/runtime/internal";

@@ -7,6 +7,8 @@ import type { OfferedAgent } from "../store/registry.ts";
 
 /** They are part of the runner's stored document. */
 const SCHEMA_BYTES = 262_144;
+/** Characters of letters outside of the first plane count twice. */
+const TAG_CHARS = 100;
 
 /** The agents of a registration, with the schemas of their inputs. @throws UsageError */
 export function announcedAgents(agents: RegisterRequest["agents"]): readonly OfferedAgent[] {
@@ -20,11 +22,18 @@ export function announcedAgents(agents: RegisterRequest["agents"]): readonly Off
         expected: `at most ${SCHEMA_BYTES} bytes for all agents together`,
         fix: "leave out the largest ones; inputs of these agents are then not checked at the start",
       });
+    if (agent.tags.some((tag) => tag === "" || tag.length > TAG_CHARS))
+      throw new UsageError("a tag of an agent is too long, or empty", {
+        at: `agents/${at}/tags`,
+        expected: `1 to ${TAG_CHARS} characters`,
+        fix: "correct the tags of the agent",
+      });
     return {
       ...offeredOf(agent),
       ...(inputSchema === undefined ? {} : { inputSchema }),
       ...(agent.inputOptional ? { isInputOptional: true as const } : {}),
       ...(agent.description === undefined ? {} : { description: agent.description }),
+      ...(agent.tags.length === 0 ? {} : { tags: agent.tags }),
     };
   });
 }

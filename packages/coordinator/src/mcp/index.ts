@@ -6,4 +6,5 @@ export {
   type Orchestrator,
   type OrchestratorSettings,
 } from "./orchestrator.ts";
+export { splitTags } from "./request-context.ts";
 export { orchestratorServer } from "./orchestrator-tools.ts";

@@ -21,7 +21,7 @@ import {
   type Orchestrator,
   type OrchestratorSettings,
 } from "./orchestrator.ts";
-import { demandsIn, parentIn } from "./request-context.ts";
+import { demandsIn, parentIn, tagsIn } from "./request-context.ts";
 
 const PATH = "/mcp";
 /** Above the largest input of a tool. */
@@ -81,6 +81,7 @@ async function orchestratorFor(
     caller: caller.tokenId,
     stateKey: stateKeyOf(authorization ?? ""),
     demands: demandsIn(request.headers),
+    tags: tagsIn(request.headers),
     ...(parentSessionId === undefined ? {} : { parentSessionId }),
   };
 }

@@ -199,9 +199,10 @@ class OrchestratorTools {
       () =>
         this.#answered(async () =>
           result({
-            agents: (await this.#calls.agents()).map(({ name, versions, inputSchema }) => ({
+            agents: (await this.#calls.agents()).map(({ name, versions, tags, inputSchema }) => ({
               name,
               versions,
+              ...(tags.length === 0 ? {} : { tags }),
               ...(inputSchema === undefined ? {} : { parameters_schema: parsed(inputSchema) }),
             })),
           }),

@@ -20,6 +20,8 @@ export interface Orchestrator {
   readonly parentSessionId?: string;
   /** Labels that a runner must have for each session that is started. */
   readonly demands: Readonly<Record<string, string>>;
+  /** Tags that an agent must have to be listed and started, all of them. Empty for no filter. */
+  readonly tags: readonly string[];
   readonly settings: OrchestratorSettings;
   readonly memory: OrchestratorMemory;
 }

@@ -1,4 +1,4 @@
-// The headers by which a calling session names itself and what it demands (`parentIn`, `demandsIn`).
+// The headers by which a calling session names itself, what it demands, and the agents that it wants to see (`parentIn`, `demandsIn`, `tagsIn`).
 
 import { UsageError } from "@holdfast/core";
 import type { IncomingHttpHeaders } from "node:http";
@@ -7,15 +7,21 @@ const PARENT = "x-agent-session-id";
 const DEMANDS = "x-additional-demands";
 const TAGS = "x-agent-tags";
 
-/** @throws UsageError for a header that has no meaning here, because ignoring a filter would show too much. */
-export function parentIn(headers: IncomingHttpHeaders): string | undefined {
+/** The tags that an agent must have, all of them. An empty list is no filter. */
+export function tagsIn(headers: IncomingHttpHeaders): readonly string[] {
   const tags = headers[TAGS];
-  if (typeof tags === "string" && tags.trim() !== "")
-    throw new UsageError("agents have no tags here", {
-      at: "X-Agent-Tags",
-      got: tags.slice(0, 100),
-      fix: "leave the header out, and choose agents by their name",
-    });
+  return typeof tags === "string" ? splitTags(tags) : [];
+}
+
+/** `a,b` as tags. */
+export function splitTags(text: string): readonly string[] {
+  return text
+    .split(",")
+    .map((tag) => tag.trim())
+    .filter((tag) => tag !== "");
+}
+
+export function parentIn(headers: IncomingHttpHeaders): string | undefined {
   const parent = headers[PARENT];
   return typeof parent === "string" && parent !== "" ? parent : undefined;
 }

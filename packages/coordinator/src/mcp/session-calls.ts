@@ -3,6 +3,7 @@
 //   session-calls-1. A start that is repeated finds the session of the first (`start-id.ts`), also while the first call still waits.
 //   session-calls-2. A wait ends with the turn, when a person is needed, or after `WAIT_MS`. The session continues in any case.
 //   session-calls-3. Only ended sessions of the same caller are deleted.
+//   session-calls-4. With tags the caller sees and starts the agents that have all of them. Sessions have no tags.
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
@@ -43,9 +44,18 @@ export class SessionCalls {
 
   /** The agent that is meant. @throws UsageError when it is not clear. */
   async agentNamed(name: string | undefined): Promise<string> {
-    if (name !== undefined) return name;
+    const { tags } = this.#orchestrator;
+    if (name !== undefined && tags.length === 0) return name;
     const names = (await this.agents()).map((agent) => agent.name);
     const [only] = names;
+    // session-calls-4.
+    if (name !== undefined && names.includes(name)) return name;
+    if (name !== undefined)
+      throw new UsageError(`there is no agent "${name}" with the tags ${tags.join(", ")}`, {
+        at: "X-Agent-Tags",
+        expected: names.length === 0 ? "an agent that has them" : `one of ${names.join(", ")}`,
+        fix: "give the name of another agent, or leave tags out",
+      });
     if (only !== undefined && names.length === 1) return only;
     throw new UsageError("no agent is named", {
       expected: names.length === 0 ? "a runner that offers an agent" : `one of ${names.join(", ")}`,
@@ -54,8 +64,9 @@ export class SessionCalls {
   }
 
   async agents() {
-    const { runners } = this.#orchestrator;
-    return (await this.#ask(() => runners.listAgents({}))).agents;
+    const { runners, tags } = this.#orchestrator;
+    const { agents } = await this.#ask(() => runners.listAgents({}));
+    return agents.filter((agent) => tags.every((tag) => agent.tags.includes(tag)));
   }
 
   /** session-calls-1. @returns the id of the session. */

@@ -90,6 +90,8 @@ export interface OfferedAgent {
   readonly isInputOptional?: true;
   /** The purpose of the agent, announced as the schema is. */
   readonly description?: string;
+  /** Words by which a list of agents is filtered, announced as the schema is. */
+  readonly tags?: readonly string[];
 }
 
 export interface RegistryHost {

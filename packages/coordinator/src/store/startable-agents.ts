@@ -17,15 +17,16 @@ export function startableAgents(
     if (runner.draining === true || runner.superseded === true) continue;
     if (owner !== undefined && runner.owner !== undefined && runner.owner !== owner) continue;
     const seen = new Set<string>();
-    for (const { name, version, inputSchema, description } of runner.agents) {
+    for (const { name, version, inputSchema, description, tags } of runner.agents) {
       const agent = agents.get(name) ?? {
         runners: 0,
         versions: new Set(),
         takesAny: false,
         inputSchema: undefined,
         description: undefined,
+        tags: undefined,
       };
-      Object.assign(agent, { inputSchema, description }); // The runner that registered last comes last.
+      Object.assign(agent, { inputSchema, description, tags }); // The runner that registered last comes last.
       agents.set(name, agent);
       if (version === undefined) agent.takesAny = true;
       else agent.versions.add(version);
@@ -40,6 +41,7 @@ export function startableAgents(
       runners: found.runners,
       ...(found.inputSchema === undefined ? {} : { inputSchema: encoder.encode(found.inputSchema) }),
       ...(found.description === undefined ? {} : { description: found.description }),
+      ...(found.tags === undefined ? {} : { tags: [...found.tags] }),
     }))
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
@@ -50,4 +52,5 @@ interface Found {
   takesAny: boolean;
   inputSchema: JsonText | undefined;
   description: string | undefined;
+  tags: readonly string[] | undefined;
 }

@@ -23,6 +23,7 @@ import type { Agent } from "@holdfast/runtime";
 import type { Io } from "../frame/command.ts";
 import { agentPlaces, type AgentSearch } from "./agent-places.ts";
 import { EXTERNAL_AGENT_NAMES, installedAgentsFolder, isIncluded } from "./external-agent-names.ts";
+import { deleteStarted } from "./workspaces/delete-started.ts";
 import { projectRulesOf } from "./kept-rules.ts";
 import { sessionFolder } from "./workspaces/session-folder.ts";
 
@@ -53,7 +54,8 @@ export function externalAgentOf(name: string, io: AgentSearch): Agent {
   const places = agentPlaces(io);
   const made = known.get(key);
   if (made !== undefined) return made;
-  const { agents: own } = readProfileAgents(places).find((file) => file.name === name)?.profile ?? {};
+  const { agents: own, deletesSessions } =
+    readProfileAgents(places).find((file) => file.name === name)?.profile ?? {};
   const agents: Agent[] = [];
   const agent = externalAgent(protocol, {
     folder: io.cwd,
@@ -63,6 +65,9 @@ export function externalAgentOf(name: string, io: AgentSearch): Agent {
     mirrors: mirrorsOf(places),
     agents,
     startsByProfile: own === undefined,
+    ...(own === undefined || deletesSessions === true
+      ? { deleteSession: (id) => deleteStarted(id, io) }
+      : {}),
     place: async (task, workspace) => (await sessionFolder({ workspace }, io.cwd, places, task)).path,
   });
   known.set(key, agent); // Agents may start each other.
@@ -127,10 +132,11 @@ async function findProgram(name: string, io: Pick<Io, "cwd" | "env">): Promise<E
   try {
     const protocol = protocolOf(name, io);
     const { version } = await protocol.find();
-    const { resume, steer, usage } = protocol.capabilities();
+    const { resume, steer, followUp, usage } = protocol.capabilities();
     const abilities = [
       resume === "none" ? "sessions end with their process" : "resumes sessions",
       MESSAGES[steer],
+      ...(followUp === "queue" ? ["keeps messages for after its answer"] : []),
       usage === "none" ? "reports no usage" : `reports usage per ${usage}`,
       protocol.ownFolders?.() === undefined ? "works in no sandbox" : "works in a sandbox",
     ];

@@ -78,8 +78,8 @@ export interface LoadOptions {
   readonly given?: GivenEnvironment | undefined;
   /** Sessions that a usage limit pauses continue without a person at its reset, whatever the agent files say. */
   readonly resumesAtReset?: boolean;
-  /** The session works in a git worktree of its own, whatever its agent file says. */
-  readonly inWorktree?: boolean;
+  /** The choices of the call, whatever the agent file says. */
+  readonly overrides?: Partial<Pick<AgentRecord, "workspace" | "sandbox">>;
   /** The tasks that a file of code exports. It may throw, and may be called twice for one file. */
   readonly loadTasks?: ((file: string) => Promise<readonly TaskDefinition[]>) | undefined;
   /** The mode of a command that takes it as an option. */
@@ -108,13 +108,13 @@ export async function agentOfRecord(
     recorded: findRecorded,
     given,
     resumesAtReset = false,
-    inWorktree = false,
+    overrides = {},
     loadTasks,
     mode,
     version,
   }: LoadOptions = {},
 ): Promise<FileAgent> {
-  const record: AgentRecord = inWorktree ? { ...ofFile, workspace: "worktree" } : ofFile;
+  const record: AgentRecord = { ...ofFile, ...overrides };
   const local =
     record.model === null && record.script === undefined ? await withLocalModel(found.env) : undefined;
   const places = local === undefined ? found : { ...found, env: local.env };

@@ -1,6 +1,6 @@
 // The sandboxes of this process (`sandboxesFor`), and the refusal of those that this machine cannot run (`requireSandboxes`).
 
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { ownSandboxes, Sandboxes, type AgentPlaces } from "@holdfast/agents";
 import { HoldfastError } from "@holdfast/core";
 import type { Given } from "../place/project.ts";
@@ -10,7 +10,10 @@ let ofProcess: Sandboxes | undefined;
 
 /** The keys of remote sandboxes are secrets of the user. */
 export function sandboxesFor({ trustFile, env }: AgentPlaces): Sandboxes {
-  ofProcess ??= new Sandboxes(ownSandboxes((name) => signInStore(dirname(trustFile), { env }).read(name)));
+  const data = dirname(trustFile);
+  ofProcess ??= new Sandboxes(
+    ownSandboxes((name) => signInStore(data, { env }).read(name), join(data, "tested-sandboxes.json")),
+  );
   return ofProcess;
 }
 

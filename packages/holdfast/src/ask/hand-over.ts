@@ -24,6 +24,7 @@ import {
   refuseProfile,
   refuseWorktree,
   withOptions,
+  overridesOf,
 } from "../run/loading/external-input.ts";
 
 const ENTRIES_MAX = 1_000;
@@ -54,7 +55,7 @@ export async function handOver(
   } = await loadAgent(to, {
     cwd: io.cwd,
     env: io.env,
-    inWorktree,
+    overrides: overridesOf(args),
     profile: args.text("profile"),
   });
   const isExternal = file.startsWith(EXTERNAL);

@@ -127,6 +127,12 @@ async function send(
   throw new ConflictError("session_ended", receipt.reason);
 }
 
+/** The receipts for messages to an external agent at work, which follow the signal. */
+const RECEIPTS: Readonly<Record<string, string>> = {
+  steer: "whether it joined the turn",
+  follow_up: "when it is the request",
+};
+
 interface Sent {
   readonly session: Session;
   readonly message: Message;
@@ -141,8 +147,9 @@ async function report(io: Io, access: Access, { session, message, status }: Sent
     isWaiting && (await isIdle(access, [sessionId])) ? io.call(`resume ${sessionId}`) : undefined;
   io.result({ sessionId, name, status, awaited: isWaiting, ...(resume === undefined ? {} : { resume }) }, "");
   io.note(status === "stored" ? said : repeated);
-  if (isWaiting && name === "steer" && session.agent.file?.startsWith(EXTERNAL) === true)
-    io.note(io.notes.paint.dim(`${io.call(`logs ${sessionId}`)} says whether it joined the turn`));
+  const receipt = session.agent.file?.startsWith(EXTERNAL) === true ? RECEIPTS[name] : undefined;
+  if (isWaiting && receipt !== undefined)
+    io.note(io.notes.paint.dim(`${io.call(`logs ${sessionId}`)} says ${receipt}`));
   if (resume !== undefined) io.note(`no process runs the session; continue with: ${resume}`);
   if (!isWaiting && status === "stored" && !isEnded(session.status)) {
     io.note(
@@ -175,7 +182,7 @@ function sessionEnded({ sessionId, status, agent }: Session, io: Io): ConflictEr
       fix:
         name === undefined
           ? "start another session"
-          : `let the agent go on in a new session: \`${io.call(`fork ${sessionId} --agent ${name} --input '"…"'`)}\`; a conversation waits for signals after its answer (\`${io.call(`chat ${name}`)}\`, or "conversation": true in the input)`,
+          : `let the agent go on in a new session: \`${io.call(`fork ${sessionId} --agent ${name} --input '"…"'`)}\`; next time begin a conversation, which waits for signals after its answer: \`${io.call(`run ${name} "…" --conversation`)}\``,
     },
   );
 }

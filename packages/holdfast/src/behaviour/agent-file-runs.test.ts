@@ -84,7 +84,12 @@ test("a change of an agent waits for an approval without a process, and continue
   const file = ".holdfast/agents/writer.md";
   const parked = await run("run", file, "Write it.", "--session", "w", "--park");
   expect(parked.code, parked.stderr).toBe(0);
-  expect((await run("show", "w")).stdout).toContain("Allow write_file: new.txt?");
+  // A person approves what is shown, also where the process that asked is gone.
+  const asked = /Allow write_file: new\.txt\?\n +path: new\.txt\n +content: \|\n +new\n +in \//;
+  for (const { stdout, stderr } of [await run("show", "w"), await run("resume", "w", "--park"), parked]) {
+    expect(stdout + stderr).toMatch(asked);
+    expect(stdout + stderr).not.toContain('"rule"');
+  }
   expect((await run("approve", "w")).code).toBe(0);
   rmSync(project.path(file));
   const resumed = await run("resume", "w");

@@ -30,7 +30,7 @@ export default defineAgent({ name: "ask-twice", run: async (ctx) => {
   const by = userInfo().username;
   expect(await project.json("show", "q")).toMatchObject({ answers: [{ id: 0, prompt: "Allow ls?", by }] });
   expect((await project.run("show", "q")).stdout).toContain(`0 by ${by}: Allow ls?`);
-  expect((await project.run("logs", "q")).stdout).toContain(`{"approved":true}  by ${by}`);
+  expect((await project.run("logs", "q")).stdout).toContain(`answered  yes  by ${by}`);
   const late = await project.run(...approve, "--reason", "again");
   expect(late.code).toBe(4);
   expect(late.stderr).toMatch(/has no open question \d+; it is input_required[^]*\d+: Allow rm -rf \/\?/);

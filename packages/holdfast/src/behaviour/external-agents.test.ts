@@ -99,10 +99,12 @@ test(
     expect(steered.stderr).toContain("logs s says whether it joined the turn");
     await running.says("You say: hurry");
     await running.says("the message joined the turn that is under way");
+    const queued = await run("signal", "s", "follow_up", '"write:b.txt"');
+    expect(queued.stderr).toContain("logs s says when it is the request");
+    await running.says("the message waits until the agent has answered");
     expect((await run("signal", "s", "interrupt")).code).toBe(0);
     await running.says("(The user interrupted the turn. claude-code was stopped by a request: exit code 0.)");
     expect(project.hanging()).toEqual([]);
-    expect((await run("signal", "s", "next_input", '"write:b.txt"')).code).toBe(0);
     await running.says("Done: write:b.txt");
     expect(project.starts().map(({ args }) => args.at(-2))).toEqual(["--session-id", "--resume"]);
   },

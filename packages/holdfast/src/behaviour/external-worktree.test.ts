@@ -148,6 +148,14 @@ test(
 test.each(
   sampled([
     ["an agent of code", ["run", "code.ts", "--worktree"], "--worktree: for agent files"],
+    ["a conversation of code", ["run", "code.ts", "--conversation"], "--conversation is for agent files"],
+    ["a sandbox for code", ["run", "code.ts", "--sandbox", "virtual"], "--sandbox: for agent files"],
+    [
+      "a conversation of which nothing is kept",
+      ["run", "claude-code", "hello", "--conversation", "--ephemeral"],
+      "--ephemeral",
+    ],
+    ["an unknown sandbox", ["run", "claude-code", "hello", "--sandbox", "none-such"], "none-such"],
     ["a folder without a repository", ["run", "claude-code", "hello", "--worktree"], "git"],
   ]),
 )("%s is refused with the reason", async (_what, args, says) => {
@@ -155,16 +163,49 @@ test.each(
     project.path("code.ts"),
     'import { defineAgent } from "holdfast";\nexport default defineAgent({ name: "code", run: async () => 1 });\n',
   );
-  if (args[1] === "claude-code") execFileSync("rm", ["-rf", project.path(".git")]);
+  if (says === "git") execFileSync("rm", ["-rf", project.path(".git")]);
   const { code, stderr } = await run(...args);
   expect(code).not.toBe(0);
   expect(stderr).toContain(says);
   expect(existsSync(project.path("claude.log")), "the program was started").toBe(false);
 });
 
+test(
+  "a conversation of an agent file waits after its answer, and its sandbox is that of the call",
+  ofCampaign,
+  async () => {
+    const server = await startScriptedModelServer({
+      script: ({ messages }) => ({ text: `Answer ${messages.filter(({ role }) => role === "user").length}` }),
+    });
+    try {
+      const env = { HOLDFAST_SCRIPTED_MODEL_URL: server.url };
+      const started = (...args: string[]) => project.startHere(args, env).finished;
+      writeFileSync(project.path("lead.md"), "---\nname: lead\ndescription: Leads.\n---\nLead.\n");
+      const refused = await started("run", "lead.md", "Go.", "--sandbox", "none-such");
+      expect(refused.stderr).toContain("none-such");
+      const { code, stdout, stderr } = await started(
+        "run",
+        "lead.md",
+        "Go.",
+        "--conversation",
+        "--session",
+        "c",
+      );
+      expect([code, stdout], stderr).toEqual([0, "c\n"]);
+      expect(stderr).toContain("holdfast signal c ci @build.log");
+      expect((await run("signal", "c", "next_input", '"Again."')).code).toBe(0);
+      expect((await started("resume", "c", "--park")).stderr).toContain("Answer 2");
+    } finally {
+      await server.close();
+    }
+  },
+);
+
 test.each([
   [{ text: "write:b.txt" }, "b.txt"],
   [{ text: "write:b.txt", worktree: true }, "on the git branch holdfast/l-"],
+  [{ text: "write:b.txt", workspace: "worktree" }, "on the git branch holdfast/l-"],
+  [{ text: "write:b.txt", workspace: "empty" }, "Its files are in /"],
 ])(
   "an agent file lets an external agent do a part of its work, as a durable child: %j",
   ofCampaign,
@@ -189,7 +230,7 @@ test.each([
       ).finished;
       expect(code, stderr).toBe(0);
       expect(stdout).toBe("Done.\n");
-      expect(existsSync(project.path("b.txt"))).toBe(!("worktree" in input));
+      expect(existsSync(project.path("b.txt"))).toBe(Object.keys(input).length === 1);
       const said = JSON.stringify((await project.shown("l")).entries);
       expect(said).toContain("Done: write:b.txt");
       expect(said).toContain(says);

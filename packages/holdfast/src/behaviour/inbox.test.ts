@@ -100,7 +100,8 @@ describe.each(["a database", "a coordinator"])("over %s", (place) => {
       expect(stdout.replaceAll(/\s+/g, " ")).toContain(
         `rm -rf build \\u{1b}[2K\\u{202e}\\u{200b} && echo ${"x".repeat(600)}`,
       );
-      for (const command of ["show", "logs"]) expect((await run(command, "one")).stdout).toContain("\\u200b");
+      for (const command of ["show", "logs"])
+        expect((await run(command, "one")).stdout).toContain("\\u{200b}");
       expect(stdout).not.toContain("\u001b");
       expect(stdout).toContain("in /srv/app");
       expect(stdout.includes("for an admin")).toBe(place === "a coordinator");

@@ -138,6 +138,71 @@ export default externalAgent(program, { folder, permissionModes: ["default"] });
   },
 );
 
+/** A program that asks a second one for two answers, and looks at it. A later line takes an id of an earlier result. */
+const DELEGATING = `import { createInterface } from "node:readline";
+import { appendFileSync } from "node:fs";
+const say = (message) => console.log(JSON.stringify(message));
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const next = async () => JSON.parse((await lines.next()).value);
+let count = 0;
+const call = async (tool, input = {}) => {
+  say({ type: "call", id: String(++count), tool, input });
+  const { text, isError } = await next();
+  appendFileSync("results", JSON.stringify([tool, isError, text]) + "\\n");
+  return text;
+};
+await next();
+const parameters = { prompt: "write:b.txt", conversation: true };
+const { session_id } = JSON.parse(await call("start_agent_session", { agent_name: "codex", parameters, mode: "async_poll" }));
+let status;
+do status = JSON.parse(await call("get_agent_session_status", { session_id })).status; while (status === "running");
+await call("get_agent_session_result", { session_id });
+await call("resume_agent_session", { session_id, parameters: { prompt: "write:c.txt" } });
+await call("get_agent_session_result", { session_id: "another" });
+await call("start_agent_session", { agent_name: "codex", parameters: { prompt: "write:d.txt" } });
+await call("delete_all_agent_sessions");
+await call("list_agent_sessions");
+say({ type: "done", text: "I have asked." });
+process.exit(0);
+`;
+
+test("the tools of the orchestrator reach the sessions that the agent has started, and no others", async () => {
+  writeFileSync(project.path("lead.mjs"), DELEGATING);
+  mkdirSync(project.path(".holdfast/profiles"), { recursive: true });
+  const command = JSON.stringify([process.execPath, project.path("lead.mjs")]);
+  writeFileSync(
+    project.path(".holdfast/profiles/lead.yaml"),
+    `custom: { protocol: lines, command: ${command}, resumes: true }\nagents: [codex]\ndeletesSessions: true\n`,
+    { mode: 0o600 },
+  );
+  const { code, stderr } = await project.finishHere(["run", "lead", "begin", "--session", "l"]);
+  expect(code, stderr).toBe(0);
+  const made = project.lines("results").map((line) => JSON.parse(line) as [string, boolean, string]);
+  const given = made.filter(([tool]) => tool !== "get_agent_session_status");
+  const id = (JSON.parse(given[0]![2]) as { session_id: string }).session_id;
+  const answer = (text: string): string =>
+    JSON.stringify({ session_id: id, status: "finished", result: text });
+  expect(given).toEqual([
+    ["start_agent_session", false, JSON.stringify({ session_id: id, status: "running" })],
+    ["get_agent_session_result", false, answer("Done: write:b.txt")],
+    ["resume_agent_session", false, answer("Done: write:c.txt")],
+    [
+      "get_agent_session_result",
+      true,
+      "You have started no session another. list_agent_sessions lists yours.",
+    ],
+    ["start_agent_session", false, "Done: write:d.txt"],
+    ["delete_all_agent_sessions", false, JSON.stringify({ deleted: 1, kept: 1 })],
+    [
+      "list_agent_sessions",
+      false,
+      JSON.stringify({
+        sessions: [{ session_id: id, agent_name: "codex", status: "finished", detail: "waiting" }],
+      }),
+    ],
+  ]);
+});
+
 test("a profile of the user lets a session start the agents that it names, and no others", async () => {
   mkdirSync(project.path(".holdfast/profiles"), { recursive: true });
   writeFileSync(project.path(".holdfast/profiles/lead.yaml"), "agents: [pi]\n", { mode: 0o600 });

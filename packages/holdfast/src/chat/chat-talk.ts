@@ -23,21 +23,29 @@ import {
 } from "@holdfast/core";
 import { viewQuestion } from "@holdfast/proto/view";
 import type { Io, StopSignal } from "../frame/command.ts";
-import { askedLines } from "../inbox/inbox-text.ts";
 import type { DriveChat } from "../run/drive/drive.ts";
 import type { SignalTarget } from "../typing/stdin-listener.ts";
-import { openQuestions, type QuestionWait, questionLine } from "../view/describe-session.ts";
+import {
+  askedLines,
+  NEXT_INPUT,
+  openQuestions,
+  type QuestionWait,
+  questionLine,
+} from "../view/describe-session.ts";
+import { EXTERNAL } from "../agents/external-agent-names.ts";
 import type { JournalEvent } from "../view/journal-events.ts";
-import { liveView, type LiveView } from "../view/live-view.ts";
+import { liveView, type AskedQuestions, type LiveView } from "../view/live-view.ts";
 import { howToAnswer, questionOf, readTypedLine } from "../view/typed-answer.ts";
 import { ChatTerminal } from "./chat-terminal.ts";
 import { ChatView } from "./chat-view.ts";
 
-const NEXT_INPUT = "next_input";
+/** An external agent takes a message for after its answer while it works. Its program then needs no new process for it. */
+const FOLLOW_UP = "follow_up";
 const RETRIES = 100;
 const RETRY_MS = 100;
 const ALWAYS = JSON.stringify({ approved: true, remember: { scope: "session" } } satisfies Approval);
 const STEERS = "stored: it reaches the agent before its next call";
+const GIVEN = "stored: the agent is given it now, and the receipt follows";
 const QUEUED = "stored: it is the next message, after this answer";
 const HELP = [
   "a line is your next message; while the agent works, it steers the agent",
@@ -63,6 +71,7 @@ export class ChatTalk implements DriveChat, LiveView {
   #target = Promise.withResolvers<SignalTarget>();
   #questions: Question[] = [];
   #stand: "new" | "working" | "idle" | "left" = "new";
+  #isExternal = false;
   readonly #held: string[] = [];
   #isOver = false;
   #interrupts = 0;
@@ -104,8 +113,14 @@ export class ChatTalk implements DriveChat, LiveView {
     return this.#first.promise;
   }
 
-  began({ sessionId, agent, waits, status }: Session, resumed: boolean, pending: ReadonlySet<string>): void {
+  began(
+    { sessionId, agent, waits, status }: Session,
+    resumed: boolean,
+    pending: ReadonlySet<string>,
+    asked: AskedQuestions,
+  ): void {
     const { paint } = this.#io.notes;
+    this.#isExternal = agent.file?.startsWith(EXTERNAL) === true;
     if (this.#io.isJson) this.#io.result({ type: "session", sessionId, agent: agent.name, resumed }, "");
     const help = this.#terminal.isTyped ? "  /help, /exit" : "";
     this.#terminal.say(
@@ -114,7 +129,7 @@ export class ChatTalk implements DriveChat, LiveView {
     if (this.#stand === "left") return;
     if (!resumed) return void (this.#stand = "working");
     for (const question of openQuestions({ waits }))
-      if (!pending.has(question.name)) this.#ask(question, undefined);
+      if (!pending.has(question.name)) this.#ask(question, asked.get(question.id)?.details);
     const isIdle = waits.some((wait) => wait.type === "signal" && wait.name === NEXT_INPUT);
     this.#stand = status === "waiting" && isIdle && !pending.has(NEXT_INPUT) ? "idle" : "working";
     this.#next();
@@ -190,12 +205,20 @@ export class ChatTalk implements DriveChat, LiveView {
       !this.#isInterrupting;
     const queued = queuedText(line);
     if (queued !== undefined && this.#terminal.isTyped && this.#stand === "working") {
-      const payload = { text: queued, delivery: "queue" };
-      this.#send({ type: "signal", name: NEXT_INPUT, payload, receipt: QUEUED });
+      if (this.#isExternal) this.#send({ type: "signal", name: FOLLOW_UP, payload: queued, receipt: QUEUED });
+      else {
+        const payload = { text: queued, delivery: "queue" };
+        this.#send({ type: "signal", name: NEXT_INPUT, payload, receipt: QUEUED });
+      }
       return this.#next();
     }
     if (isSteering && !/^\/(?!\/)/.test(line))
-      return this.#send({ type: "signal", name: "steer", payload: said(line), receipt: STEERS });
+      return this.#send({
+        type: "signal",
+        name: "steer",
+        payload: said(line),
+        receipt: this.#isExternal ? GIVEN : STEERS,
+      });
     this.#held.push(queued?.replace(/^\//, "//") ?? line);
     this.#next();
   }
@@ -243,15 +266,14 @@ export class ChatTalk implements DriveChat, LiveView {
   #ask(question: Omit<Question, "lines">, details: unknown): void {
     if (this.#questions.some(({ id }) => id === question.id)) return;
     const view = viewQuestion({ prompt: question.prompt, details }, question.answer);
-    const { lastingRule } = view;
+    const { lastingRule, ...call } = view;
     const { paint, symbols } = this.#io.notes;
-    const asked = askedLines(view).map((line, at) =>
+    const asked = askedLines(call).map((line, at) =>
       at === 0 ? paint.bold(`${symbols.ask} ${line}`) : `    ${line}`,
     );
-    const place = view.folder === undefined ? [] : [paint.dim(`    in ${view.folder}`)];
     const always =
       lastingRule === undefined ? "" : `, or a to allow ${questionLine(lastingRule, 2_000)} in this session`;
-    const lines = [...asked, ...place, paint.dim(`  ${howToAnswer(question.answer)}${always}`)];
+    const lines = [...asked, paint.dim(`  ${howToAnswer(question.answer)}${always}`)];
     this.#keep([
       ...this.#questions,
       { ...question, lines, ...(lastingRule === undefined ? {} : { lastingRule }) },

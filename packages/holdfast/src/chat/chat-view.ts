@@ -8,7 +8,7 @@ import { deliveryOf, planOf, stepText, subAgentCallOf } from "@holdfast/proto/vi
 import type { Io } from "../frame/command.ts";
 import { jsonLine, plainLine, plainPiece } from "../frame/plain-text.ts";
 import { questionLine } from "../view/describe-session.ts";
-import { eventLine, isFailedHook, isSteerReceipt } from "../view/event-line.ts";
+import { eventLine, isFailedHook, isMessageReceipt } from "../view/event-line.ts";
 import type { JournalEvent } from "../view/journal-events.ts";
 import type { ChatTerminal } from "./chat-terminal.ts";
 
@@ -40,7 +40,7 @@ export class ChatView {
   event(event: JournalEvent): void {
     const look = this.#io.notes;
     if (event.type === "append_entry") return this.#entry(String(event.role), event.content);
-    if (!SHOWN.has(event.type) && !isSteerReceipt(event) && !isFailedHook(event)) return;
+    if (!SHOWN.has(event.type) && !isMessageReceipt(event) && !isFailedHook(event)) return;
     const line = eventLine(event, look, { now: Date.now(), sessionId: this.#sessionId });
     if (line !== undefined) this.#say(line);
   }

@@ -22,7 +22,7 @@ import { EXTERNAL } from "../agents/external-agent-names.ts";
 import { noteSharedFolder } from "../agents/workspaces/shared-folder.ts";
 import { noteUncommitted } from "../agents/workspaces/uncommitted-work.ts";
 import { loadAgent } from "../run/load-agent.ts";
-import { externalOptions, refuseProfile } from "../run/loading/external-input.ts";
+import { externalOptions, overridesOf, refuseProfile } from "../run/loading/external-input.ts";
 import { loadedAgentOf } from "../run/recorded-agent.ts";
 import { secretsFor } from "../secrets/agent-secrets.ts";
 import { ChatTalk } from "./chat-talk.ts";
@@ -52,7 +52,7 @@ export async function startChat(chat: Chat, args: Arguments, io: Io): Promise<nu
     cwd: io.cwd,
     env: io.env,
     resumesAtReset: args.has("resume-at-reset"),
-    inWorktree,
+    overrides: overridesOf(args),
     profile: args.text("profile"),
   });
   const isExternal = file.startsWith(EXTERNAL);
@@ -104,7 +104,7 @@ export async function startChat(chat: Chat, args: Arguments, io: Io): Promise<nu
 }
 
 /** Options that only a new conversation has. */
-const AT_START = ["resume-at-reset", "worktree", "profile"] as const;
+const AT_START = ["resume-at-reset", "worktree", "profile", "sandbox"] as const;
 
 function refuseAtStart(chosen: readonly string[]): UsageError {
   return new UsageError("the conversation exists already, and keeps the agent of its start", {

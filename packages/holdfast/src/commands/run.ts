@@ -23,11 +23,13 @@ import {
 import { quoted } from "../frame/plain-text.ts";
 import {
   askedWorkspace,
-  externalOptions,
+  inputOf,
+  overridesOf,
   profileIn,
-  refuseProfile,
+  START_OPTIONS,
   withOptions,
 } from "../run/loading/external-input.ts";
+import { parksOf } from "../run/drive/parks.ts";
 import type { Database } from "../place/project.ts";
 import { randomU32 } from "../frame/random.ts";
 
@@ -35,7 +37,7 @@ export const run: Command = {
   name: "run",
   summary: "Run an agent until its session ends",
   usage:
-    "run FILE|AGENT [TEXT]|--agent NAME [--input JSON|@file|-] [--session ID] [--budget LIMITS] [--ttl TIME] [--strict-bounds] [--persistence full|minimal] [--ephemeral] [--trace WHERE] [--park] [--continue] [--demand NAME=VALUE...] [--env KEY=VALUE...] [--env-ref NAME...] [--resume-at-reset] [--worktree] [--profile NAME]",
+    "run FILE|AGENT [TEXT]|--agent NAME [--input JSON|@file|-] [--session ID] [--budget LIMITS] [--ttl TIME] [--strict-bounds] [--persistence full|minimal] [--ephemeral] [--trace WHERE] [--park] [--continue] [--demand NAME=VALUE...] [--env KEY=VALUE...] [--env-ref NAME...] [--resume-at-reset] [--worktree] [--sandbox NAME] [--profile NAME] [--conversation]",
   description:
     "Starts a session of the agent that FILE exports, or of an agent file, and stays until it ends. An agent file is named by its path, or " +
     "by the name of its agent (`holdfast agents list`), and TEXT is its input. Kill it at any moment: `holdfast resume` continues " +
@@ -95,19 +97,7 @@ export const run: Command = {
       repeats: true,
       excludes: ["agent", "continue"],
     },
-    "resume-at-reset": {
-      help: "for agent files and external agents: when a usage limit pauses the session, it continues by itself at the reset",
-      excludes: ["agent", "continue"],
-    },
-    profile: {
-      help: "for external agents: a profile of ~/.holdfast/profiles, or of .holdfast/profiles of the project",
-      value: "NAME",
-      excludes: ["agent", "continue"],
-    },
-    worktree: {
-      help: "for agent files and external agents: work in a git worktree of its own (`holdfast diff ID`, `holdfast merge ID`)",
-      excludes: ["agent", "continue"],
-    },
+    ...START_OPTIONS,
     local: { help: "run it in this process, also when the local stack runs", excludes: ["agent"] },
   },
   examples: [
@@ -128,6 +118,10 @@ export const run: Command = {
     [
       `run claude-code "fix the failing test" --worktree`,
       "the same on a branch of its own; `holdfast merge ID` takes the work over",
+    ],
+    [
+      `run claude-code "fix issue 7" --worktree --conversation`,
+      "the same, and the build that fails goes back to it: `holdfast signal ID ci @build.log`",
     ],
     ["run deploy.ts --park", "run it until it waits"],
     ["run review.ts --session review-42", "safe to repeat: the same id is the same session"],
@@ -176,13 +170,12 @@ export const run: Command = {
       env: io.env,
       given: environment,
       resumesAtReset: args.has("resume-at-reset"),
-      inWorktree: args.has("worktree"),
+      overrides: overridesOf(args),
       profile,
       onSlow: () => io.note(`${path} is still being loaded`),
     });
     const isExternal = file.startsWith("external:");
-    if (args.has("profile") && !isExternal) refuseProfile(agent.name);
-    const input = isExternal ? withOptions(plainInput, externalOptions(args)) : plainInput;
+    const input = inputOf(plainInput, args, { agent: agent.name, isExternal, record });
     for (const note of notes) io.note(`${io.notes.symbols.warn} ${note}`);
     if (text !== undefined && record === undefined && agent.input === undefined)
       throw refuse(`"${text}" is one argument too many`, run.usage, {
@@ -209,6 +202,7 @@ export const run: Command = {
       ...(environment === undefined ? [] : ["--env", "--env-ref"]),
       ...(args.has("resume-at-reset") && !isExternal ? ["--resume-at-reset"] : []),
       ...(args.has("worktree") && !isExternal ? ["--worktree"] : []),
+      ...(args.has("sandbox") && !isExternal ? ["--sandbox"] : []),
     ].join(" and ");
     if (ofFiles !== "")
       refuseForFiles(ofFiles, { isFile: record !== undefined, isExternal, isFound: found !== undefined });
@@ -271,7 +265,7 @@ export const run: Command = {
         isBudgeted: limits.budget !== undefined,
         runtime: { strictBounds: findStrictBounds(args, io).value, secrets },
         tracer,
-        parks: args.has("park"),
+        parks: parksOf(args),
         ...(await graceOf(args)),
         readsStdin: given !== "-" && !args.has("secret-stdin"),
       },

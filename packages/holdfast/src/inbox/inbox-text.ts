@@ -3,13 +3,13 @@
 //   inbox-text-1. The command that is to be approved is shown in full. A person approves what is shown. Only beyond 20,000 characters
 //       the text says that there is more, and where.
 
-import type { InboxItem, QuestionView } from "@holdfast/proto/view";
+import type { InboxItem } from "@holdfast/proto/view";
 import type { Look } from "../frame/command.ts";
-import { duration, plain, plainLine } from "../frame/plain-text.ts";
-import { moment, questionLines, questionLine } from "../view/describe-session.ts";
+import { definedOf } from "../frame/command-error.ts";
+import { duration, plainLine } from "../frame/plain-text.ts";
+import { askedLines, moment } from "../view/describe-session.ts";
 
 const NAME_CHARS = 60;
-const RULE_CHARS = 2_000;
 
 const TITLES: { readonly [kind in InboxItem["kind"]]: string } = {
   uncertain_effect: "uncertain effect",
@@ -32,32 +32,14 @@ function itemLines(item: InboxItem, { paint, symbols }: Look, now: number): read
   const head = `${paint.bold(`${mark} ${TITLES[kind]}`)}  ${names}  ${paint.dim(`${sessionId}  ${age}`)}`;
   const asked = askedLines({
     prompt: what,
-    ...(tool === undefined ? {} : { tool }),
-    ...(action === undefined ? {} : { action }),
+    ...definedOf({ tool, action, folder, lastingRule }),
     ...(details === undefined ? {} : { details }),
   });
   return [
     head,
     ...asked.map((line) => `    ${line}`),
-    ...(folder === undefined ? [] : [`    in ${plain(folder).replaceAll("\n", " ")}`]),
     ...(until === undefined ? [] : [`    until ${moment(until, now)}`]),
     ...(principal.startsWith("anybody") ? [] : [`    for ${plainLine(principal, NAME_CHARS)}`]),
-    ...(lastingRule === undefined
-      ? []
-      : [
-          `    with --for session or --for project the answer is kept as a rule for ${questionLine(lastingRule, RULE_CHARS)}`,
-        ]),
     ...item.commands.map((command) => `    ${paint.cyan(command)}`),
   ];
-}
-
-/** inbox-text-1. The call or the question in full. */
-export function askedLines({
-  prompt,
-  tool,
-  action,
-  details,
-}: Pick<QuestionView, "prompt" | "tool" | "action" | "details">): readonly string[] {
-  if (action === undefined) return questionLines(prompt, details);
-  return questionLines(`${tool}:`, action).map((line, at) => (at === 0 ? line : `  ${line}`));
 }

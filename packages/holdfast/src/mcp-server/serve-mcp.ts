@@ -9,6 +9,7 @@ import { once } from "node:events";
 import {
   orchestratorServer,
   OrchestratorMemory,
+  splitTags,
   stateKeyOf,
   type Orchestrator,
 } from "@holdfast/coordinator/mcp";
@@ -34,6 +35,7 @@ export async function serveMcp(args: Arguments, io: Io): Promise<number> {
     stateKey: stateKeyOf(token),
     caller: createHash("sha256").update(token).digest("hex"),
     demands,
+    tags: splitTags(args.text("tag") ?? ""),
     settings: { mayDelete: args.has("allow-delete"), offersAgents: args.has("agent-tools") },
     memory: new OrchestratorMemory(),
     ...(parentSessionId === undefined ? {} : { parentSessionId }),

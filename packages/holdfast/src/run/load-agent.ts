@@ -43,7 +43,7 @@ export async function loadAgent(
     recorded,
     given,
     resumesAtReset,
-    inWorktree,
+    overrides = {},
     profile,
     onSlow = () => {},
     giveUpMs,
@@ -58,7 +58,7 @@ export async function loadAgent(
     /** The environments and variables of the call, for an agent file. */
     readonly given?: GivenEnvironment | undefined;
     readonly resumesAtReset?: boolean;
-    readonly inWorktree?: boolean;
+    readonly overrides?: LoadOptionsOfFile["overrides"];
     readonly profile?: string | undefined;
     readonly onSlow?: () => void;
     /** Milliseconds after which the file is given up: 60,000 by default. */
@@ -80,7 +80,7 @@ export async function loadAgent(
     isContinued: name !== undefined,
     given,
     ...(resumesAtReset === true ? { resumesAtReset } : {}),
-    ...(inWorktree === true ? { inWorktree } : {}),
+    overrides,
     ...(recorded === undefined ? {} : { recorded }),
   };
   const fileAgent = await asFileAgent(path, { cwd, env }, options);

@@ -13,6 +13,7 @@ import { readLabels } from "../frame/labels.ts";
 import { noteStack } from "../place/find-session.ts";
 import { findDatabase, findStrictBounds } from "../place/project.ts";
 import { randomU32 } from "../frame/random.ts";
+import { parksOf } from "./drive/parks.ts";
 
 export interface ByName {
   /** The agent's. */
@@ -73,7 +74,7 @@ export async function runByName(
       database,
       begin,
       tracer: undefined,
-      parks: args.has("park"),
+      parks: parksOf(args),
       readsStdin: given !== "-",
     },
     io,

@@ -5,6 +5,7 @@ import type { Agent } from "@holdfast/runtime";
 import type { Arguments, Io } from "../frame/command.ts";
 import type { Database, StackDatabase } from "../place/project.ts";
 import { drive } from "./drive/drive.ts";
+import { parksOf } from "./drive/parks.ts";
 
 /** Options of `run` that only this process can honour. */
 const HERE_ONLY = ["local", "ephemeral", "trace"] as const;
@@ -58,7 +59,7 @@ export async function followInStack(
       database,
       begin: () => Promise.resolve(undefined),
       tracer: undefined,
-      parks: args.has("park"),
+      parks: parksOf(args),
       readsStdin: true,
     },
     io,

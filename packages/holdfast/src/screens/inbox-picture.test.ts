@@ -82,7 +82,7 @@ test("text of agents does not steer the terminal", () => {
     1_000,
   );
   for (const character of ["\u001b", "\u202e"]) expect(picture.lines.join("\n")).not.toContain(character);
-  expect(picture.lines.join("\n")).toContain("rm safe txt");
+  expect(picture.lines.join("\n")).toContain("rm \\u{1b}[2Ksafe \\u{202e}txt");
 });
 
 test("a coloured line is cut by what is seen of it", () => {

@@ -47,7 +47,7 @@ export function inboxPicture(
     const mark = item.id === selected ? symbols.begin : " ";
     const age = duration(Math.max(0, now - item.since));
     const agent = plainLine(item.path.at(-1) ?? "", NAME_CHARS);
-    const line = `${mark} ${plainLine(`${item.kind.replace("_", " ")}  ${agent}  ${age}  ${item.action ?? item.what}`, columns - 4, symbols.cut)}`;
+    const line = `${mark} ${plainLine(`${item.kind.replace("_", " ")}  ${agent}  ${age}  ${item.what}`, columns - 4, symbols.cut)}`;
     return item.id === selected ? paint.bold(line) : line;
   });
   const waiting = waitingIn(items).length;

@@ -69,8 +69,8 @@ export function keepingShown(
 ): LiveView {
   if (questions === undefined) return view;
   return {
-    began(session: Session, resumed, pending) {
-      view.began(session, resumed, pending);
+    began(session: Session, resumed, pending, asked) {
+      view.began(session, resumed, pending, asked);
       for (const wait of openQuestions(session))
         if (resumed && !pending.has(wait.name)) questions.show({ sessionId, wait });
     },

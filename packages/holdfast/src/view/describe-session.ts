@@ -1,13 +1,28 @@
 // Describes a session for people: its status, its waits, and the commands that answer them.
 
-import { isEnded, isReservedName, type RecordedError, type Session, type Wait } from "@holdfast/core";
-import { answerLines, signalText as plainSignalText, visibleText } from "@holdfast/proto/view";
+import {
+  isApproval,
+  isEnded,
+  isReservedName,
+  type RecordedError,
+  type Session,
+  type Wait,
+} from "@holdfast/core";
+import {
+  answerLines,
+  signalText as plainSignalText,
+  visibleText,
+  type QuestionView,
+} from "@holdfast/proto/view";
 import type { Io, Look } from "../frame/command.ts";
 import { cutTo, duration, jsonText, localTime, plain, plainLine, quoted } from "../frame/plain-text.ts";
 
 const TEXT_CHARS = 200;
+const RULE_CHARS = 2_000;
 
 export interface DescribedWait {
+  /** The number of the wait. */
+  readonly id: number;
   /** The subject of the wait, completing "waits for". */
   readonly what: string;
   /** How long, completing that; empty when there is no end to it. */
@@ -34,12 +49,43 @@ export function describeWaits(
   }: { readonly io: Pick<Io, "call">; readonly now: number; readonly pending?: ReadonlySet<string> },
 ): DescribedWait[] {
   if (session.move !== undefined) return [];
-  return session.waits.map((wait) => {
-    const until = "until" in wait && wait.until !== undefined ? `, until ${moment(wait.until, now)}` : "";
-    const hasArrived = wait.type === "timer" ? wait.at <= now : pending.has(wait.name);
-    const commands = hasArrived ? [] : commandsFor(session.sessionId, wait, io);
-    return { what: what(session.sessionId, wait, now), until, commands, hasArrived };
-  });
+  const isIdle = isIdleConversation(session);
+  return session.waits
+    .filter((wait) => !isIdle || wait.type !== "signal" || !isAside(wait.name) || pending.has(wait.name))
+    .map((wait) => {
+      const { id } = wait;
+      const until = "until" in wait && wait.until !== undefined ? `, until ${moment(wait.until, now)}` : "";
+      const hasArrived = wait.type === "timer" ? wait.at <= now : pending.has(wait.name);
+      const isMessage = isIdle && wait.type === "signal" && wait.name === NEXT_INPUT;
+      const commands = hasArrived ? [] : commandsFor(session.sessionId, wait, io);
+      return isMessage && !hasArrived
+        ? {
+            id,
+            what: "your next message",
+            until,
+            commands: messageCommands(session.sessionId, io),
+            hasArrived,
+          }
+        : { id, what: what(session.sessionId, wait, now), until, commands, hasArrived };
+    });
+}
+
+/** The signal by which a conversation gets its next request. */
+export const NEXT_INPUT = "next_input";
+/** Whether a conversation takes the signal while it waits for a message. Programs send it, and a person writes a message. */
+export function isAside(name: string): boolean {
+  return name === "ci" || name === "review" || name === "steer";
+}
+
+/** Whether the session is a conversation with a model that waits for its next request. */
+function isIdleConversation({ waits }: Pick<Session, "waits">): boolean {
+  const names = new Set(waits.map((wait) => (wait.type === "signal" ? wait.name : "")));
+  return names.has(NEXT_INPUT) && names.has("steer");
+}
+
+/** The commands by which a person goes on with a conversation. */
+export function messageCommands(sessionId: string, io: Pick<Io, "call">): readonly string[] {
+  return [io.call(`chat --session ${sessionId}`), io.call(`signal ${sessionId} ${NEXT_INPUT} '"TEXT"'`)];
 }
 
 /** The command that resumes a session, if the session needs it to continue. */
@@ -73,8 +119,42 @@ export function questionLine(text: string, charsMax: number): string {
   return cutTo(visibleText(text.trim()).replaceAll("\n", "\\n"), charsMax, "...");
 }
 
+/**
+ * A question in full, with the call that is to be approved: a person approves what is shown. The first line is the question. Only beyond
+ * 20,000 characters the text says that there is more, and where.
+ */
+export function askedLines({
+  prompt,
+  tool,
+  action,
+  folder,
+  lastingRule,
+  details,
+}: Omit<QuestionView, "kind" | "taskId">): readonly string[] {
+  if (action === undefined) return questionLines(prompt, details);
+  const isSaid = action === "" || prompt === `Allow ${tool}: ${action}?`;
+  return [
+    ...questionLines(prompt, undefined),
+    ...(isSaid ? [] : questionLines(action, undefined).map((line) => `  ${line}`)),
+    ...(folder === undefined ? [] : [`in ${questionLine(folder, Infinity)}`]),
+    ...(lastingRule === undefined
+      ? []
+      : [
+          `with --for session or --for project the answer is kept as a rule for ${questionLine(lastingRule, RULE_CHARS)}`,
+        ]),
+  ];
+}
+
+/** An answer for people. Anything but yes or no is JSON. */
+export function answerText(answer: unknown): string {
+  if (!isApproval(answer) || answer.input !== undefined) return JSON.stringify(answer) ?? "";
+  const { approved, reason, remember } = answer;
+  const scope = remember === undefined ? "" : ` (for this ${remember.scope})`;
+  return `${approved ? "yes" : "no"}${scope}${reason === undefined ? "" : `: ${reason}`}`;
+}
+
 /** A question in full: a person must see all of what is asked. Lines of text, the first without indentation. */
-export function questionLines(prompt: string, details: unknown): string[] {
+function questionLines(prompt: string, details: unknown): string[] {
   const lines = visibleText(bounded(prompt)).trimEnd().split("\n");
   if (details !== undefined)
     lines.push(

@@ -1,10 +1,10 @@
 // A numbered event for people: one line, but for questions. Nothing for those that only replay needs.
 
 import type { Session, TokenUsage } from "@holdfast/core";
-import { deliveryOf, planOf, stepText, subAgentCallOf } from "@holdfast/proto/view";
+import { deliveryOf, planOf, stepText, subAgentCallOf, viewQuestion } from "@holdfast/proto/view";
 import type { Look } from "../frame/command.ts";
 import { amountText } from "./budget-text.ts";
-import { errorLine, moment, questionLines, signalText, statusText } from "./describe-session.ts";
+import { answerText, askedLines, errorLine, moment, signalText, statusText } from "./describe-session.ts";
 import type { JournalEvent } from "./journal-events.ts";
 import { duration, jsonLine, plainLine } from "../frame/plain-text.ts";
 
@@ -34,7 +34,7 @@ export function eventLine(
     case "schedule_task":
       return paint.dim(`${symbols.begin} ${kind}`);
     case "task_completed":
-      if (isSteerReceipt(event)) return receiptLine(event.output, look);
+      if (isMessageReceipt(event)) return receiptLine(event, look);
       if (isFailedHook(event))
         return `${paint.red(symbols.failed)} ${kind}${paint.dim(took(event))}  ${hookText(event.output, look)}`;
       return `${paint.green(symbols.done)} ${kind}${paint.dim(took(event))}${paint.dim(stopOf(event.output))}`;
@@ -42,7 +42,7 @@ export function eventLine(
       return `${paint.red(symbols.failed)} ${kind}${paint.dim(took(event))}  ${paint.red(errorOf(event))}`;
     case "attempt_failed": {
       if (event.paused === true)
-        return `${paint.yellow(symbols.wait)} ${kind}  ${paint.yellow("paused the session")}: ${errorOf(event)}`;
+        return `${paint.yellow(symbols.wait)} ${kind}  ${paint.yellow("paused the session")}: ${plainLine(event.error?.message ?? "", TEXT_CHARS)}`;
       const delay = duration(Math.max(0, (event.retryAt ?? 0) - (event.at ?? 0)));
       const again = `attempt ${event.attempt} failed, again in ${delay}`;
       return `${paint.yellow(symbols.again)} ${kind}  ${paint.yellow(again)}: ${errorOf(event)}`;
@@ -55,12 +55,12 @@ export function eventLine(
       return `${symbols.wait} waits for ${name}${persistsOf(event, look)}`;
     case "request_input": {
       const until = event.expiresAt === undefined ? "" : `  (until ${moment(event.expiresAt, now)})`;
-      return questionLines(event.prompt ?? "", event.details)
+      return askedLines(viewQuestion({ prompt: event.prompt ?? "", details: event.details }, event.takes))
         .map((line, i) => (i === 0 ? `${paint.bold(symbols.ask)} ${paint.bold(line)}${until}` : `  ${line}`))
         .join("\n");
     }
     case "signal_received":
-      return `${paint.cyan(symbols.arrived)} ${event.prompt === undefined ? name : "answered"}${valueOf(event.payload)}${principalText(event)}`;
+      return `${paint.cyan(symbols.arrived)} ${event.prompt === undefined ? name + valueOf(event.payload) : `answered  ${plainLine(answerText(event.payload), TEXT_CHARS)}`}${principalText(event)}`;
     case "signal_ready":
       return `${paint.cyan(symbols.arrived)} ${name} has arrived`;
     case "take_signals": {
@@ -152,12 +152,14 @@ function hookText(output: unknown, { paint, symbols }: Look): string {
 }
 
 /** Whether a task has given a message to an external agent at work. */
-export function isSteerReceipt({ type, kind, output }: JournalEvent): boolean {
-  return type === "task_completed" && kind === "steer" && RECEIPTS.has(output);
+export function isMessageReceipt({ type, kind, output }: JournalEvent): boolean {
+  return type === "task_completed" && (kind === "steer" || kind === "follow_up") && RECEIPTS.has(output);
 }
 
-function receiptLine(receipt: unknown, { paint, symbols }: Look): string {
-  switch (receipt) {
+function receiptLine({ kind, output }: JournalEvent, { paint, symbols }: Look): string {
+  if (kind === "follow_up")
+    return `${paint.green(symbols.wait)} the message waits until the agent has answered; it is the next request`;
+  switch (output) {
     case "injected":
       return `${paint.green(symbols.done)} the message joined the turn that is under way`;
     case "restarted":
@@ -168,7 +170,7 @@ function receiptLine(receipt: unknown, { paint, symbols }: Look): string {
 }
 
 /** The receipts for messages to an external agent at work. */
-const RECEIPTS: ReadonlySet<unknown> = new Set(["injected", "restarted", "rejected"]);
+const RECEIPTS: ReadonlySet<unknown> = new Set(["injected", "restarted", "queued", "rejected"]);
 
 /** By this command a minimal session became persistent. */
 function persistsOf({ persists }: JournalEvent, { paint }: Look): string {

@@ -3,7 +3,7 @@
 //   journal-events-2. Only what is committed is an event.
 
 import { decodeJson, type JournalRecord, type Session, type StorageReader } from "@holdfast/core";
-import { EventReader, type JournalEvent, type PlainRecord } from "@holdfast/proto/view";
+import { EventReader, type AskedQuestion, type JournalEvent, type PlainRecord } from "@holdfast/proto/view";
 
 export type { JournalEvent } from "@holdfast/proto/view";
 
@@ -35,10 +35,18 @@ export class JournalTail {
     this.#nextSeq = fromSeq;
   }
 
-  /** Read to the present end, so that later events can name the records that they refer to. */
-  async skip(session: Session): Promise<void> {
+  /**
+   * Read to the present end, so that later events can name the records that they refer to.
+   *
+   * @returns the questions since the last checkpoint, by their numbers.
+   */
+  async skip(session: Session): Promise<ReadonlyMap<number, AskedQuestion>> {
     if (session.checkpointSeq !== undefined) this.#nextSeq = session.checkpointSeq;
-    await this.advance(() => {});
+    const asked = new Map<number, AskedQuestion>();
+    await this.advance(({ type, id, prompt = "", details }) => {
+      if (type === "request_input" && id !== undefined) asked.set(id, { prompt, details });
+    });
+    return asked;
   }
 
   /** Hand over every event that was committed since, as fast as they are taken. */

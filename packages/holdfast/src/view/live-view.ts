@@ -6,17 +6,30 @@
 // output is recorded.
 
 import { isReservedName, type AnswerShape, type Session, type TraceEvent } from "@holdfast/core";
-import { subAgentCallOf } from "@holdfast/proto/view";
+import { subAgentCallOf, viewQuestion, type AskedQuestion } from "@holdfast/proto/view";
 import type { Io } from "../frame/command.ts";
-import { answerCommands, describeWaits } from "./describe-session.ts";
+import {
+  answerCommands,
+  askedLines,
+  describeWaits,
+  isAside,
+  messageCommands,
+  NEXT_INPUT,
+} from "./describe-session.ts";
 import { eventLine } from "./event-line.ts";
 import type { JournalEvent } from "./journal-events.ts";
 import { plainLine, plainPiece, quoted } from "../frame/plain-text.ts";
 import { howToAnswer } from "./typed-answer.ts";
 
+/** Questions of a session by their numbers. */
+export type AskedQuestions = ReadonlyMap<number, AskedQuestion>;
+
 export interface LiveView {
-  /** @param pending names of the signals that were there before. */
-  began(session: Session, resumed: boolean, pending: ReadonlySet<string>): void;
+  /**
+   * @param pending names of the signals that were there before.
+   * @param asked the questions since the last checkpoint.
+   */
+  began(session: Session, resumed: boolean, pending: ReadonlySet<string>, asked: AskedQuestions): void;
   event(event: JournalEvent): void;
   trace(event: TraceEvent): void;
 }
@@ -83,19 +96,22 @@ function textView({ io, sessionId, canType, isDurable }: LiveViewOptions): LiveV
   };
 
   return {
-    began(session, resumed, pending) {
+    began(session, resumed, pending, asked) {
       const version = session.agent.version === "1" ? "" : ` ${session.agent.version}`;
       note(
         `${paint.bold(session.agent.name)}${version}  ${paint.dim(sessionId)}${resumed ? "  resumes" : ""}`,
       );
       if (!resumed) return;
       const waits = describeWaits(session, { io, now: Date.now(), pending });
-      for (const [i, { what, until, commands, hasArrived }] of waits.entries()) {
+      for (const { id, what, until, commands, hasArrived } of waits) {
         if (hasArrived) continue;
         note(`${symbols.wait} waits for ${what}${until}`);
-        const wait = session.waits[i];
-        if (wait?.type === "input") hintAtAnswers(wait.answer, commands);
-        else if (wait?.type === "signal") hintAtSignal(wait.name, commands);
+        const wait = session.waits.find((one) => one.id === id);
+        if (wait?.type === "input") {
+          const question = viewQuestion(asked.get(id) ?? wait, wait.answer);
+          for (const line of askedLines(question).slice(1)) note(`  ${line}`);
+          hintAtAnswers(wait.answer, commands);
+        } else if (wait?.type === "signal") hintAtSignal(wait.name, commands);
       }
     },
     event(event) {
@@ -107,6 +123,8 @@ function textView({ io, sessionId, canType, isDurable }: LiveViewOptions): LiveV
         hasStreamed = false;
         return;
       }
+      const name = event.name ?? "";
+      if (event.type === "wait_signal" && isAside(name) && shown.has(NEXT_INPUT)) return;
       const line = eventLine(event, look, { now: Date.now(), sessionId });
       if (line === undefined) return;
       note(line);
@@ -117,9 +135,13 @@ function textView({ io, sessionId, canType, isDurable }: LiveViewOptions): LiveV
           answerCommands(sessionId, { id, ...(answer === undefined ? {} : { answer }) }, io),
         );
       }
-      if (event.type !== "wait_signal" || isReservedName(event.name ?? "")) return;
-      const name = event.name ?? "";
-      hintAtSignal(name, [io.call(`signal ${sessionId} ${quoted(plainLine(name, 200))} [JSON]`)]);
+      if (event.type !== "wait_signal" || isReservedName(name)) return;
+      hintAtSignal(
+        name,
+        name === NEXT_INPUT
+          ? messageCommands(sessionId, io)
+          : [io.call(`signal ${sessionId} ${quoted(plainLine(name, 200))} [JSON]`)],
+      );
     },
     trace(event) {
       if (event.type === "warned") note(`${paint.yellow(symbols.warn)} ${plainLine(event.message, 1_000)}`);

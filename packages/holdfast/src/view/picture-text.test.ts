@@ -93,7 +93,9 @@ test("an ephemeral session whose process is gone waits for nobody", () => {
     status: "input_required",
     waits: [{ type: "input", id: 1, name: "answer:1", prompt: "Go on?" }],
   } as const;
-  const waits = [{ what: "an answer", until: "", commands: ["holdfast approve s"], hasArrived: false }];
+  const waits = [
+    { id: 1, what: "an answer", until: "", commands: ["holdfast approve s"], hasArrived: false },
+  ];
   expect(shown(asking, { waits })).toContain("lost with its process");
   expect(shown(asking, { waits })).not.toContain("approve");
   expect(shown(asking, { waits, ownerPid: 7 })).toContain("approve");

@@ -1,14 +1,15 @@
 // The text that `show` prints for people.
 
 import { decodeJson, isEnded, isLost, isReservedName } from "@holdfast/core";
-import { nodeFacts, withoutReplacedPlans } from "@holdfast/proto/view";
+import { nodeFacts, viewQuestion, withoutReplacedPlans } from "@holdfast/proto/view";
 import type { Look } from "../frame/command.ts";
 import {
   beforeResume,
   errorLines,
   moment,
   paintStatus,
-  questionLines,
+  answerText,
+  askedLines,
   currentError,
 } from "./describe-session.ts";
 import { entryText, roleText } from "./event-line.ts";
@@ -32,7 +33,7 @@ const LINE_CHARS = 160;
 
 export function pictureText(picture: Picture, look: Look, now: number): string {
   const { session, tasks, entries, pending } = picture;
-  const error = currentError(session);
+  const error = isSaidByPause(session) ? undefined : currentError(session);
   const lines = [look.paint.bold(session.sessionId), ...facts(picture, look, now)];
   if (error !== undefined)
     lines.push("", look.paint.bold("Error"), ...errorLines(error).map((line) => `  ${look.paint.red(line)}`));
@@ -65,10 +66,15 @@ export function pictureText(picture: Picture, look: Look, now: number): string {
   return lines.join("\n");
 }
 
+/** Whether the section about the pause has the whole error of the session. */
+function isSaidByPause({ status, pauseReason }: Picture["session"]): boolean {
+  return status === "paused" && (pauseReason === "quota" || pauseReason === "auth_required");
+}
+
 function answerLines(answers: readonly AnswerPicture[], look: Look): string[] {
   return answers.map(({ id, prompt, answer, by }) => {
     const person = by === undefined ? "" : ` by ${plainLine(by, LINE_CHARS)}`;
-    return `${id}${person}: ${cut(`${prompt} ${JSON.stringify(answer) ?? ""}`, look)}`;
+    return `${id}${person}: ${cut(`${prompt} ${answerText(answer)}`, look)}`;
   });
 }
 
@@ -162,10 +168,10 @@ function waiting(picture: Picture, look: Look): string[] {
     "",
     paint.bold(waits.length > 0 ? "Waits for" : `${label[0]!.toUpperCase()}${label.slice(1)}`),
   ];
-  for (const [i, { what, until, commands, hasArrived }] of waits.entries()) {
-    const question = questions.get(session.waits[i]?.id ?? -1);
+  for (const { id, what, until, commands, hasArrived } of waits) {
+    const question = questions.get(id);
     const [first = "", ...others] =
-      question === undefined ? [] : questionLines(question.prompt, question.details);
+      question === undefined ? [] : askedLines(viewQuestion(question, undefined));
     const text =
       question === undefined ? what + until : `an answer to question ${question.id}${until}: ${first}`;
     lines.push(

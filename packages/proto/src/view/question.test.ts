@@ -3,8 +3,17 @@ import { answerLines, viewQuestion } from "./question.ts";
 
 test.each([
   ["a command", { command: "rm -rf x" }, "rm -rf x"],
-  ["a command with other arguments", { command: "ls", cwd: "/" }, '{\n  "command": "ls",\n  "cwd": "/"\n}'],
-  ["arguments", { path: "a" }, '{\n  "path": "a"\n}'],
+  ["a command with other arguments", { command: "ls", cwd: "/" }, "command: ls\ncwd: /"],
+  ["arguments", { path: "a", all: true, "a b": [1] }, 'path: a\nall: true\n"a b": [1]'],
+  [
+    "texts that look like something else",
+    { a: "1", b: " x", c: "", d: '"' },
+    'a: "1"\nb: " x"\nc: ""\nd: "\\""',
+  ],
+  ["a text with an end of its last line", { text: "a\n\nb\n" }, "text: |\n  a\n  \n  b"],
+  ["a text without one", { text: "a\nb" }, "text: |-\n  a\n  b"],
+  ["a text with several", { text: "a\n\n\n" }, "text: |+\n  a\n  \n  "],
+  ["a list", [1], "[\n  1\n]"],
   ["no arguments", undefined, ""],
 ])("an approval shows %s of its call as it is", (_name, input, action) => {
   const view = viewQuestion({ prompt: "Allow?", details: { tool: "t", input, folder: "/w" } }, "approval");

@@ -20,7 +20,7 @@ export interface QuestionView {
   readonly prompt: string;
   /** The tool of the call that is to be approved. */
   readonly tool?: string;
-  /** The exact command or the exact arguments of that call, unabridged. */
+  /** The exact command or the exact arguments of that call, unabridged, as a text for people. */
   readonly action?: string;
   /** The folder in which the call would run. */
   readonly folder?: string;
@@ -56,12 +56,37 @@ export function viewQuestion({ prompt, details }: AskedQuestion, answer: AnswerK
 /** The words by which the kernel asks about an effect that happens once (`core/kernel/uncertain-effects.ts`). */
 const UNCERTAIN = "its effect may have happened";
 
-/** A command as it is; other arguments as JSON. */
+/** A command as it is; other arguments by their names, in the form of YAML. */
 function actionOf(input: unknown): string {
   if (typeof input === "string") return input;
+  if (typeof input !== "object" || input === null || Array.isArray(input))
+    return JSON.stringify(input, null, 2) ?? "";
   const { command, ...others } = fieldsOf(input);
   if (typeof command === "string" && Object.keys(others).length === 0) return command;
-  return JSON.stringify(input, null, 2) ?? "";
+  return Object.entries(input)
+    .map(([name, value]) => argumentText(name, value))
+    .join("\n");
+}
+
+/** The text keeps each character: `|` ends with a line end, `|-` with none, `|+` with several. */
+function argumentText(name: string, value: unknown): string {
+  const key = /^[\w.-]+$/.test(name) ? name : JSON.stringify(name);
+  if (typeof value !== "string" || !value.includes("\n"))
+    return `${key}: ${typeof value === "string" && isPlain(value) ? value : JSON.stringify(value)}`;
+  const sign = value.endsWith("\n\n") ? "|+" : value.endsWith("\n") ? "|" : "|-";
+  const lines = (sign === "|-" ? value : value.slice(0, -1)).split("\n");
+  return [`${key}: ${sign}`, ...lines.map((line) => `  ${line}`)].join("\n");
+}
+
+/** Whether nobody takes the text for a number, a list or the beginning of something else. */
+function isPlain(text: string): boolean {
+  if (text !== text.trim() || /^(["'|>[{&*!%@`#-]|$)/.test(text)) return false;
+  try {
+    JSON.parse(text);
+    return false;
+  } catch {
+    return true;
+  }
 }
 
 function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {

@@ -29,6 +29,11 @@ const schema: OptionRule = {
   fits: (value) => (isObject(value) || typeof value === "function") && "~standard" in value,
 };
 const secrets = listRule('a list of names of environment variables, such as "API_KEY"', isSecretName);
+const TAG = /^[^,\p{Cc}]{1,50}$/u;
+const tagsRule = listRule(
+  "a list of at most 50 texts of 1 to 50 characters without a comma",
+  (tag) => typeof tag === "string" && TAG.test(tag),
+);
 const version: OptionRule = { expected: 'a text, such as "2"', fits: (value) => typeof value === "string" };
 export const tasksRule = listRule("a list of what defineTask gives", isTask);
 export const agentsRule = listRule("a list of what defineAgent gives", isAgentLike);
@@ -54,6 +59,7 @@ const AGENT: OptionRules = {
   name: any, // Its own check says what a name is.
   version,
   description: any,
+  tags: tagsRule,
   input: schema,
   output: schema,
   tasks: tasksRule,

@@ -136,6 +136,8 @@ interface AgentCommon<Input, Output> {
   /** Recorded with each session. Raise it when the code changes what a running session would ask for. */
   readonly version?: string;
   readonly description?: string;
+  /** Words by which lists of agents are filtered. */
+  readonly tags?: readonly string[];
   readonly input?: StandardSchemaV1<unknown, Input>;
   readonly output?: StandardSchemaV1<unknown, Output>;
   /** Tasks the agent schedules by name or definition. */
@@ -191,6 +193,7 @@ export interface Agent<Input = unknown, Output = unknown> {
   readonly name: string;
   readonly version: string;
   readonly description: string | undefined;
+  readonly tags: readonly string[];
   readonly input: StandardSchemaV1<unknown, Input> | undefined;
   readonly output: StandardSchemaV1<unknown, Output> | undefined;
   readonly tasks: readonly TaskDefinition[];
@@ -222,6 +225,7 @@ export function defineAgent<Input = unknown, Output = unknown, State = unknown>(
     name,
     version,
     description: definition.description,
+    tags: definition.tags ?? [],
     input: definition.input,
     output: definition.output,
     tasks: [

@@ -1,10 +1,12 @@
 // Files that hold secrets are never written to a file or link that somebody else has put at their path
 // (private-file-1).
 
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import {
   chmodSync,
   chownSync,
+  existsSync,
   linkSync,
   lstatSync,
   mkdirSync,
@@ -18,6 +20,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { beforeEach, afterEach, describe, expect, test } from "vitest";
 import { createPrivate, isWritableByOthers, makePrivateFolder, replacePrivate } from "./private-file.ts";
 
@@ -81,6 +84,18 @@ test("a new file is for its user only, whatever the umask", () => {
     }
     expect(lstatSync(join(folder, `token-${umask}`)).mode & 0o777).toBe(0o600);
   }
+});
+
+test("a new file is never seen with a part of its content", async () => {
+  const path = join(folder, "record");
+  const source = new URL("./private-file.ts", import.meta.url).href;
+  const program = `import { createPrivate } from ${JSON.stringify(source)};
+createPrivate(${JSON.stringify(path)}, Buffer.alloc(64 * 1024 ** 2));`;
+  const writer = spawn(process.execPath, ["--conditions=development", "--input-type=module", "-e", program]);
+  const ended = once(writer, "exit");
+  while (!existsSync(path) && writer.exitCode === null) await setImmediate();
+  expect(lstatSync(path).size).toBe(64 * 1024 ** 2);
+  expect(await ended).toEqual([0, null]);
 });
 
 describe("a folder", () => {

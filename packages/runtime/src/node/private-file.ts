@@ -3,7 +3,8 @@
 //
 //   private-file-1. A file is created exclusively (O_EXCL), never through a link (O_NOFOLLOW), with mode 0600
 //       whatever the umask. An existing file is never opened but for logs, by `openPrivateAppend`;
-//       `replacePrivate` replaces it by a rename.
+//       `replacePrivate` replaces it by a rename. A file is there with its whole content or not at all, also after a kill, which may
+//       leave a draft (`*.part`) beside it. Leaky: a file system without hard links, where a new file grows at its path.
 //   private-file-2. Only this user, root and the members of this process's groups can replace the file in its folder. The folder belongs
 //       to this user or root, and others may write to it only if it is sticky. Volumes of containers are shared by a group.
 
@@ -14,6 +15,7 @@ import {
   existsSync,
   fchmodSync,
   fsyncSync,
+  linkSync,
   mkdirSync,
   openSync,
   renameSync,
@@ -35,7 +37,28 @@ const MODE = 0o600;
  * @throws HoldfastError `config_invalid` for the folder, or an error of the file system, such as `EEXIST`.
  */
 export function createPrivate(path: string, content: string | Uint8Array): void {
+  const draft = writeDraft(path, content);
+  try {
+    linkSync(draft, path); // In one step, and refused where there is a file.
+  } catch (error) {
+    if (!WITHOUT_LINKS.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
+    writeNew(path, content);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+const WITHOUT_LINKS: ReadonlySet<string> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
+
+/** @returns the path of a file beside this one with the content. */
+function writeDraft(path: string, content: string | Uint8Array): string {
   checkFolder(dirname(path));
+  const draft = `${path}.${randomBytes(6).toString("hex")}.part`;
+  writeNew(draft, content);
+  return draft;
+}
+
+function writeNew(path: string, content: string | Uint8Array): void {
   const file = openSync(path, FLAGS, MODE);
   try {
     fchmodSync(file, MODE); // The umask may have taken even the user's own rights.
@@ -82,8 +105,7 @@ export function makePrivateFolder(path: string): void {
 
 /** Replace any file at the path with a new one, in one step. @throws as `createPrivate` does. */
 export function replacePrivate(path: string, content: string | Uint8Array): void {
-  const draft = `${path}.${randomBytes(6).toString("hex")}.part`;
-  createPrivate(draft, content);
+  const draft = writeDraft(path, content);
   try {
     renameSync(draft, path);
   } catch (error) {

@@ -1,13 +1,16 @@
 // `ModelScript` is a scripted model: a conversation in, a reply out.
 //
-// It knows nothing of HTTP or of any vendor's format; the wires translate. The whole server makes these promises:
+// It knows nothing of HTTP or of the format of any vendor. The scripted model server has one wire for each format, which translates. The server
+// as a whole makes these promises, unless it was asked for faults:
 //
-//   script-1. A reply depends on the request alone. No counter, clock or random number takes part, and ids are
-//        hashes of the conversation. A retry, a resume and another process therefore get the same bytes.
+//   script-1. A reply depends on the request and the options of the server alone. No counter, clock or random number takes part, and ids are
+//        hashes of the conversation and the reply. A retry, a resume and another process therefore get the same bytes.
 //   script-2. One conversation looks the same to the script on every wire, except for ids and for what a wire
 //        cannot say.
-//   script-3. A streamed reply says exactly what the same reply says unstreamed.
-//   script-4. The server refuses what the real servers refuse, with their status and in their format.
+//   script-3. A streamed reply says what the same reply says unstreamed. The chat format of OpenAI has token counts only where the request
+//        asks for them.
+//   script-4. A wire checks the fields that it reads as the real server does, with the status and the format of that server. Its header
+//        lists the fields that it does not read.
 
 import { createHash } from "node:crypto";
 import { encodeJson, UsageError } from "@holdfast/core";

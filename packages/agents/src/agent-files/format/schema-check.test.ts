@@ -12,8 +12,14 @@ test.each([
   ["(a|a)*$", true],
   ["(a|ab)+", true],
   ["(|a)*", true],
+  ["^([ab]|a)*c$", true],
+  ["(\\w|\\d)*$", true],
+  ["(a?b|b)*", true],
+  ["((?:x)b|xb)*", true],
+  ["^(a*){25}b$", true],
   ["^[a-z]+(-[a-z]{2})*$", false],
   ["(GET|POST)+", false],
+  ["(?:[a-z]|[0-9])+", false],
   ["\\(a+\\)+", false],
   ["[(a+)]+", false],
   ["(a+)?b{2}", false],
@@ -22,4 +28,24 @@ test.each([
   const problem = checkJsonSchema({ properties: { x: { type: "string", pattern } } });
   if (isEndless) expect(problem).toContain(`${JSON.stringify(pattern)} may never end`);
   else expect(problem).toBeUndefined();
+});
+
+test.each([
+  ["a schema that leads back to itself", { $ref: "#" }],
+  [
+    "two parts that lead to each other",
+    { $defs: { a: { $ref: "#/$defs/b" }, b: { $ref: "#/$defs/a" } }, $ref: "#/$defs/a" },
+  ],
+  [
+    "ten thousand schemas in each other",
+    JSON.parse(`${'{"not":'.repeat(10_000)}{}${"}".repeat(10_000)}`) as object,
+  ],
+])("%s is refused", (_, schema) => {
+  expect(checkJsonSchema({ ...schema })).toMatch(/nested too deep, or leads back to itself/);
+});
+
+test("a schema of a tree, which leads back to itself by a step into the value, is used", () => {
+  expect(
+    checkJsonSchema({ type: "object", properties: { children: { type: "array", items: { $ref: "#" } } } }),
+  ).toBeUndefined();
 });

@@ -1,10 +1,11 @@
-// `readMcpFiles`: the MCP servers of a project (`.mcp.json`, `.vscode/mcp.json`, `mcp-servers/ID/mcp-server.json`), of the user and of their plugins, by name.
+// `readMcpFiles`: the files with MCP servers, in the order in which they count. Files of the project (`.mcp.json`, `.vscode/mcp.json`,
+// `mcp-servers/ID/mcp-server.json`) come first, then those of its plugins, of the user, and of the user's plugins.
 //
-//   mcp-files-1. A file of a project that the user does not trust is listed, and not read: a server of it is a program to start.
-//       A file is not read, either, whose servers have changed since then (trusted-folders-2).
-//   mcp-files-2. The first file that has a server of a name counts, and a server that is refused leaves the others usable. The files of the
-//       project go before the file of the user, and each before the plugins of its place.
-//   mcp-files-3. The file of the user lies in the data folder. It is refused when other users may write it.
+//   mcp-files-1. The servers of a project that the user does not trust are listed and not used: each is a program to start. The same
+//       holds for a file whose servers are new or have changed since the user trusted the project (trusted-folders-2). It is only hashed.
+//   mcp-files-2. The caller takes the first server of a name that can be used. A server that is refused leaves the others usable.
+//   mcp-files-3. The file of the user lies in the data folder. It is refused when users outside of this user's groups may write it, which
+//       is not checked on Windows.
 
 import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";

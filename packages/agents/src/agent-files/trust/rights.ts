@@ -1,10 +1,12 @@
-// `withinRights`: an agent record with no more rights than the owner of a machine gives to agents that come from elsewhere.
+// `withinRights`: compares the agent file of a coordinator with the policy of the runner, which the owner of the machine writes. It returns the
+// completed record, or why the record is refused.
 //
-//   rights-1. A record that asks for more is refused. A record that names no tools gets those that are given. A record that names no
+//   rights-1. A record that asks for more is refused. A record without `tools` gets the tools of Holdfast that the policy gives. A record that names no
 //       skills gets none, because the skills of the machine's user are for the user's own agents.
-//   rights-2. Programs, code, secrets and variables of the machine are never given: hooks, servers with a command or an address, tasks of a
-//       project, environments. Agents inside of the file are refused, too, as their tools are compared with the file and not with the policy.
-//   rights-3. Each field of a record has a rule. A new field without one is an error of the types.
+//   rights-2. A file brings no program, code, secret or variable with it: hooks, servers with a command or an address, tasks of a
+//       project, environments. It may name scripts and MCP servers of the machine whose tools the policy gives. Agents that it defines or starts are
+//       refused, as their tools would be compared with the file and not with the policy.
+//   rights-3. Each field of a record has a rule. A new field without one does not compile.
 
 import type { AgentRecord } from "../agent-record.ts";
 import { splitReference } from "../dialects/content-references.ts";

@@ -1,4 +1,5 @@
-// `contentsToTrust`: the hashes of the files of a project with hooks and MCP servers, and of folder agents, which no mount can guard.
+// `contentsToTrust`: the hashes of the files of a project with hooks and MCP servers, of folder agents and their capabilities,
+// which no mount can guard.
 //
 //   trusted-contents-1. Only the fields that Holdfast reads count: other programs keep their own settings in the same files, and change them.
 //   trusted-contents-2. A file without any of these fields starts nothing and needs no hash.
@@ -20,6 +21,8 @@ const FILES: readonly (readonly [path: GrantingPath, fields: readonly string[] |
   ["mcp-servers/*/mcp-server.json", null],
   ["agents/*/agent.json", null],
   ["agents/*/agent.mcp.json", null],
+  ["capabilities/*/capability.json", null],
+  ["capabilities/*/capability.mcp.json", null],
 ];
 
 /** The hashes of a project by the paths of the files. */

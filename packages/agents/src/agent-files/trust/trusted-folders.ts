@@ -1,10 +1,11 @@
 // The folders whose agent files the user trusts, in a file of the user's data folder, never in a project.
 //
-//   trusted-folders-1. A folder is trusted by its real path, and no folder below it is.
-//   trusted-folders-2. Hooks, MCP servers and folder agents are trusted with their content. A file that is new or has changed is not used until the user trusts
-//       the folder again.
-//   trusted-folders-3. A file that a person names by its path has the trust of the project around it. The folder that the person works in
-//       does not count. A folder with `.git` or `.holdfast` begins another project.
+//   trusted-folders-1. A folder is trusted by its real path. A project in a folder below it needs trust of its own.
+//   trusted-folders-2. The files that `trusted-contents.ts` lists, with hooks, MCP servers, folder agents and their capabilities, are trusted with their
+//       content. A file that is new or has changed is not used until the user trusts the folder again, or changes it by `holdfast mcp`. Other files have
+//       the trust of the folder alone.
+//   trusted-folders-3. A person may name an agent file by its path. Its hooks and servers have the trust of the project around the file. The folder
+//       that the person works in does not count. A folder with `.git` or `.holdfast` begins another project.
 
 import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -50,9 +50,17 @@ export function a2aAgent(options: A2aAgentOptions): ExternalAgentProtocol {
         pollMs,
       });
     });
+  const reopen = (turn: ExternalTurn): Promise<ExternalAgent> =>
+    Promise.resolve(turn.boundId === null ? unknownSession() : begin(turn));
   return {
     name,
-    capabilities: () => ({ steer: "none", resume: "id", usage: "none", model: false }),
+    capabilities: () => ({
+      steer: "none",
+      followUp: "none",
+      resume: "id",
+      usage: "none",
+      model: false,
+    }),
     find: async () => {
       checkAddress(name, url);
       try {
@@ -70,7 +78,8 @@ export function a2aAgent(options: A2aAgentOptions): ExternalAgentProtocol {
     },
     locate: () => url,
     start: (turn) => Promise.resolve(begin({ ...turn, boundId: null })),
-    resume: (turn) => Promise.resolve(turn.boundId === null ? unknownSession() : begin(turn)),
+    sendMessage: reopen,
+    resume: reopen,
     ruledCall: ({ tool }) => ({ tool, subjectKind: "text", subject: null }),
     endLost: () => Promise.resolve(), // a2a-agent-1.
     endRemote: async ({ boundId }) => {

@@ -57,6 +57,7 @@ import type {
   OwnFolders,
   PermissionAnswer,
   PermissionRequest,
+  Queueing,
   RuledCall,
 } from "../external-agent-protocol.ts";
 import {
@@ -106,6 +107,7 @@ export class ClaudeCode implements ExternalAgentProtocol {
     const isPriced = isAnthropicApi(claudeEnvironment(this.#environment, chosen));
     return {
       steer: "inject",
+      followUp: "queue",
       resume: "id",
       usage: "message",
       model: true,
@@ -127,6 +129,10 @@ export class ClaudeCode implements ExternalAgentProtocol {
 
   start(turn: ExternalTurn): Promise<ExternalAgent> {
     return this.#begin(turn, ["--session-id", turn.intent.agentSessionId]);
+  }
+
+  sendMessage(turn: ExternalTurn): Promise<ExternalAgent> {
+    return this.resume(turn);
   }
 
   resume(turn: ExternalTurn): Promise<ExternalAgent> {
@@ -209,7 +215,7 @@ export class ClaudeCode implements ExternalAgentProtocol {
 
 /** The output of one process: its events, and what decides that the turn is over. */
 class ClaudeOutput {
-  /** Emits `over` once, when the turn has its result or its output cannot be used. */
+  /** Emits `over` when the turn has its result or its output cannot be used. */
   readonly changes = new EventEmitter<{ over: []; line: [string] }>();
   readonly messages: ClaudeMessages;
   readonly redactor: Redactor;
@@ -244,7 +250,9 @@ class ClaudeTurn implements ExternalAgent {
   readonly #process: SupervisedProcess;
   readonly #output: ClaudeOutput;
   readonly #limits: StopLimits;
+  readonly #followUps: string[] = [];
   #isAborted = false;
+  #isFinished = false;
 
   constructor(process: SupervisedProcess, output: ClaudeOutput, limits: StopLimits) {
     this.#process = process;
@@ -253,8 +261,8 @@ class ClaudeTurn implements ExternalAgent {
     output.changes.on("line", () => {
       for (const request of output.messages.takeUnanswerable()) void this.#refuse(request);
     });
-    if (output.isOver) this.#finish();
-    else output.changes.once("over", () => this.#finish());
+    output.changes.on("over", () => this.#over());
+    if (output.isOver) this.#over();
     this.ended = process.ended.then((report) => withProcess(this.#endOf(report), report));
   }
 
@@ -273,6 +281,12 @@ class ClaudeTurn implements ExternalAgent {
     });
     if (!(await this.#process.write(userMessage(text, id)))) return "rejected";
     return (await taken) ? "injected" : "rejected";
+  }
+
+  followUp(text: string): Promise<Queueing> {
+    if (this.#output.isOver || this.#isAborted) return Promise.resolve("rejected");
+    this.#followUps.push(text);
+    return Promise.resolve("queued");
   }
 
   async answerPermission(requestId: string, answer: PermissionAnswer): Promise<boolean> {
@@ -311,6 +325,21 @@ class ClaudeTurn implements ExternalAgent {
     };
     void this.#process.stop("its turn was aborted", { ask, ...this.#limits, isUrgent });
     return this.ended;
+  }
+
+  /** An answer with messages behind it ends no turn: the program takes the next one on its input. */
+  #over(): void {
+    if (this.#isFinished) return;
+    const { broken, messages, events } = this.#output;
+    const isAnswered = broken === undefined && messages.end?.type === "answered" && !this.#isAborted;
+    const text = isAnswered ? this.#followUps.shift() : undefined;
+    if (text === undefined) {
+      this.#isFinished = true;
+      return this.#finish();
+    }
+    events.give({ type: "follow_up", text });
+    messages.next();
+    void this.#process.write(userMessage(text, randomUUID()));
   }
 
   /** claude-code-1. */

@@ -69,6 +69,11 @@ export class ClaudeMessages {
     return this.#end;
   }
 
+  /** The program works on another prompt of the same process. */
+  next(): void {
+    this.#end = undefined;
+  }
+
   line(line: string): void {
     const message = parseFields(line);
     if (message === undefined) {

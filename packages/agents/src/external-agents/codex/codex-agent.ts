@@ -19,6 +19,7 @@ export const CODEX: LineAgentFacts = {
   },
   capabilities: {
     steer: "inject",
+    followUp: "queue",
     resume: "id",
     usage: "message",
     model: true,

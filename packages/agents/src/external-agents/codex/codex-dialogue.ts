@@ -92,6 +92,12 @@ export class CodexDialogue implements LineDialogue {
     return promise;
   }
 
+  next(prompt: string): void {
+    this.#turnId = undefined;
+    this.#lastText = "";
+    this.#startTurn(prompt);
+  }
+
   interrupt(): void {
     for (const asked of this.#asked.values())
       this.#turn.send({ id: asked.id, result: codexAnswer(asked, undefined) });
@@ -119,7 +125,7 @@ export class CodexDialogue implements LineDialogue {
 
   #begun(opened: Fields): void {
     const id = textOr(fieldsOf(opened["thread"])["id"], "");
-    const { resumedId, prompt, model } = this.#turn;
+    const { resumedId, prompt } = this.#turn;
     // codex-dialogue-1.
     if (resumedId !== null && id !== resumedId) return this.#turn.end({ type: "unknown_session" });
     this.#threadId = id;
@@ -127,10 +133,15 @@ export class CodexDialogue implements LineDialogue {
     this.#model = `${textOr(opened["modelProvider"], "codex")}/${textOr(opened["model"], "unknown")}`;
     this.hasStarted = true;
     this.#turn.emit({ type: "session_started", model: textOr(opened["model"], "unknown"), boundId: id });
+    this.#startTurn(prompt);
+  }
+
+  #startTurn(prompt: string): void {
+    const { model } = this.#turn;
     this.#request(
       "turn/start",
       // codex-dialogue-3.
-      { threadId: id, input: inputOf(prompt), ...(model === null ? {} : { model }) },
+      { threadId: this.#threadId, input: inputOf(prompt), ...(model === null ? {} : { model }) },
       (started) => (this.#turnId ??= textOr(fieldsOf(started["turn"])["id"], "")),
     );
   }

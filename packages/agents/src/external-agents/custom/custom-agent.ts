@@ -51,6 +51,7 @@ export function customAgent(options: CustomAgentOptions): ExternalAgentProtocol 
       ...shared,
       capabilities: {
         steer: "inject",
+        followUp: "none",
         resume: resumes ? "id" : "none",
         usage: "message",
         model: true,

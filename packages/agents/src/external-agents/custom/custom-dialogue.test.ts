@@ -15,6 +15,7 @@ test("a line with `parent` is the work of a sub-agent and no answer, and a plan 
     permissionMode: "default",
     agentSessionId: "s",
     resumedId: null,
+    isCutOff: false,
     wayBack: undefined,
     send: () => {},
     emit: (event) => events.push(event),
@@ -41,4 +42,22 @@ test("a line with `parent` is the work of a sub-agent and no answer, and a plan 
     { type: "tool_call", id: "1", name: "shell", input: {}, parentCallId: "0" },
     { type: "text", text: "A sub-agent speaks last.", parentCallId: "0" },
   ]);
+});
+
+test("the prompt of a resumed session says whether its last turn was cut off", () => {
+  const sent: unknown[] = [];
+  new CustomDialogue({
+    prompt: "go on",
+    folder: "/",
+    model: null,
+    permissionMode: "default",
+    agentSessionId: "s",
+    resumedId: "s",
+    isCutOff: true,
+    wayBack: undefined,
+    send: (message) => sent.push(message),
+    emit: () => {},
+    end: () => {},
+  }).begin();
+  expect(sent).toMatchObject([{ type: "prompt", text: "go on", resumed: true, cutOff: true }]);
 });

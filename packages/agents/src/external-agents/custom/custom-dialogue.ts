@@ -23,9 +23,10 @@ export class CustomDialogue implements LineDialogue {
   }
 
   begin(): void {
-    const { prompt: text, agentSessionId: session, resumedId, folder, model, permissionMode } = this.#turn;
+    const { prompt: text, agentSessionId: session, resumedId, isCutOff: cutOff, ...place } = this.#turn;
+    const { folder, model, permissionMode } = place;
     const resumed = resumedId !== null;
-    this.#turn.send({ type: "prompt", text, session, resumed, folder, model, permissionMode });
+    this.#turn.send({ type: "prompt", text, session, resumed, cutOff, folder, model, permissionMode });
   }
 
   message(message: Fields): void {

@@ -55,7 +55,14 @@ export function harnessAgent(options: HarnessAgentOptions): ExternalAgentProtoco
           makePrivateFolder(folder);
         },
       },
-      capabilities: { steer: "inject", resume: "id", usage: "message", model: true, pricePrefix: "" },
+      capabilities: {
+        steer: "inject",
+        followUp: "none",
+        resume: "id",
+        usage: "message",
+        model: true,
+        pricePrefix: "",
+      },
       argumentsOf: () => ["--no-warnings", programPath(), path, folder],
       variables: [...variables, ...keys],
       keys,

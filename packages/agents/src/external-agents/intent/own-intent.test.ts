@@ -105,6 +105,7 @@ describe("the intent of a turn", () => {
         capabilities: () =>
           ({
             steer: "none",
+            followUp: "none",
             resume: "id",
             usage: "none",
             model: true,

@@ -37,7 +37,7 @@ export function takeProfile(
   startable: readonly string[],
 ): TakenProfile {
   const { name, agent, model = null, permissionMode = null, rules, settings, mcpServers, agents } = profile;
-  const { program, variables, keys, folders } = profile;
+  const { deletesSessions, program, variables, keys, folders } = profile;
   const { model: takesModel, profileFields = [] } = protocol.capabilities();
   const refuse = (got: string, expected: string): HoldfastError =>
     new HoldfastError("config_invalid", `the profile "${name}" cannot be used with ${protocol.name}`, {
@@ -63,6 +63,7 @@ export function takeProfile(
   const kept: KeptFields = {
     settings: settings === undefined ? null : JSON.stringify(settings),
     ...(agents === undefined ? {} : { agents }),
+    ...(deletesSessions === undefined ? {} : { deletesSessions }),
     ...(program === undefined ? {} : { program }),
     ...(variables === undefined ? {} : { variables }),
     ...(keys === undefined ? {} : { keys }),
@@ -98,14 +99,16 @@ export function isKept(profile: IntendedProfile, folder: string | undefined): bo
 type KeptFields = Omit<IntendedProfile, "name" | "mcpFile">;
 
 /** Whether the profile gives its session something that no other session of the machine has. */
-function needsKeeping({ settings, agents, program, variables, keys, folders }: KeptFields): boolean {
-  const chosen = [agents, program, variables, keys, folders];
+function needsKeeping({ settings, ...fields }: KeptFields): boolean {
+  const { agents, deletesSessions, program, variables, keys, folders } = fields;
+  const chosen = [agents, deletesSessions, program, variables, keys, folders];
   return settings !== null || chosen.some((field) => field !== undefined);
 }
 
 /** Fields that are absent are in no text, so that a profile without them has the text that it had in earlier versions. */
-function textOf({ settings, agents = [], program, variables, keys, folders }: KeptFields): string {
-  return JSON.stringify({ settings, agents, program, variables, keys, folders });
+function textOf({ settings, agents = [], ...fields }: KeptFields): string {
+  const { program, variables, keys, deletesSessions, folders } = fields;
+  return JSON.stringify({ settings, agents, program, variables, keys, deletesSessions, folders });
 }
 
 /** session-profile-1. @returns the path of the file. */

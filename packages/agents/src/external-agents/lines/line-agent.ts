@@ -34,7 +34,7 @@ import {
 import type { WayBack } from "../way-back/way-back.ts";
 import { tracedVariables } from "../receipt/traced-variables.ts";
 import { unknownSession } from "./unknown-session.ts";
-import type { MakeDialogue } from "./line-dialogue.ts";
+import type { DialogueTurn, MakeDialogue } from "./line-dialogue.ts";
 import { LineTurn, LineWire } from "./line-turn.ts";
 
 export interface LineAgentFacts {
@@ -101,14 +101,23 @@ export class LineAgent implements ExternalAgentProtocol {
   }
 
   start(turn: ExternalTurn): Promise<ExternalAgent> {
-    return this.#begin(turn, null);
+    return this.#begin(turn, { resumedId: null, isCutOff: false });
+  }
+
+  async sendMessage(turn: ExternalTurn): Promise<ExternalAgent> {
+    return this.#reopen(turn, false);
+  }
+
+  async resume(turn: ExternalTurn): Promise<ExternalAgent> {
+    return this.#reopen(turn, true);
   }
 
   /** external-agent-protocol-4. A session without an id, and one of a program that cannot resume, is not known. */
-  async resume(turn: ExternalTurn): Promise<ExternalAgent> {
+  #reopen(turn: ExternalTurn, isCutOff: boolean): ExternalAgent | Promise<ExternalAgent> {
     const { takesOurId, capabilities } = this.#facts;
-    const id = takesOurId ? turn.intent.agentSessionId : turn.boundId;
-    return id === null || capabilities.resume === "none" ? unknownSession() : this.#begin(turn, id);
+    const resumedId = takesOurId ? turn.intent.agentSessionId : turn.boundId;
+    if (resumedId === null || capabilities.resume === "none") return unknownSession();
+    return this.#begin(turn, { resumedId, isCutOff });
   }
 
   ruledCall(call: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall {
@@ -145,7 +154,10 @@ export class LineAgent implements ExternalAgentProtocol {
     return scrubEnvironment(this.#environment, passed, settings);
   }
 
-  async #begin(turn: ExternalTurn, resumedId: string | null): Promise<ExternalAgent> {
+  async #begin(
+    turn: ExternalTurn,
+    opening: Pick<DialogueTurn, "resumedId" | "isCutOff">,
+  ): Promise<ExternalAgent> {
     const { intent, prompt, tag, wayBack, onLine, enclose = (argv) => argv } = turn;
     const { argumentsOf, keys, dialogue, toolVariables } = this.#facts;
     const secrets = [...keys, ...(intent.profile?.keys ?? [])].flatMap(
@@ -157,7 +169,7 @@ export class LineAgent implements ExternalAgentProtocol {
     );
     const env = { ...this.#env(intent.profile), ...(wayBack === undefined ? {} : toolVariables?.(wayBack)) };
     const process = await this.#supervisor.start({
-      argv: enclose([intent.program, ...argumentsOf(turn, resumedId !== null)], env),
+      argv: enclose([intent.program, ...argumentsOf(turn, opening.resumedId !== null)], env),
       cwd: intent.folder,
       env,
       keepsInputOpen: true,
@@ -171,7 +183,7 @@ export class LineAgent implements ExternalAgentProtocol {
     });
     return new LineTurn(process, wire, {
       make: dialogue,
-      turn: { ...intent, prompt, resumedId, wayBack },
+      turn: { ...intent, prompt, ...opening, wayBack },
       limits: this.#stopLimits,
     });
   }

@@ -14,12 +14,14 @@ export interface DialogueTurn {
   readonly agentSessionId: string;
   /** The id of the session to resume; `null` for a new session. */
   readonly resumedId: string | null;
+  /** The last turn of the resumed session was cut off. */
+  readonly isCutOff: boolean;
   /** The tools of the session. */
   readonly wayBack: WayBack | undefined;
   /** Writes one message. */
   send(message: Fields): void;
   emit(event: ExternalEvent): void;
-  /** The turn is over. A later call changes nothing. */
+  /** The prompt is done: the turn is over, or `next` follows. */
   end(end: ExternalEnd): void;
 }
 
@@ -32,6 +34,8 @@ export interface LineDialogue {
   /** external-agent-protocol-5. @returns whether the request was open. */
   answer(requestId: string, answer: PermissionAnswer): boolean;
   steer(text: string): Promise<Delivery>;
+  /** Begins with another prompt after the answer. Absent where a process takes one prompt. */
+  next?(prompt: string): void;
   /** Asks the program to end the turn, and answers open requests. */
   interrupt(): void;
 }

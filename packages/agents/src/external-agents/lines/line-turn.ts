@@ -1,6 +1,8 @@
 // One turn of a program that speaks JSON lines (`LineTurn`). The meaning of the lines is with its `LineDialogue`.
 //
 //   line-turn-1. A process carries out one turn. When the dialogue ends the turn, the input of the process is closed, and signals follow.
+//       An answer with messages behind it ends no turn. Their order is kept here and not in the queue of the program, because not every
+//       program says when it begins with one.
 //   line-turn-2. No output grows without a limit, and keys are replaced in every line before the dialogue sees it.
 //   line-turn-3. A line that holds no JSON object changes nothing. The first one is kept for errors.
 //   line-turn-4. An abort asks by the protocol and closes the input. Then come SIGTERM and SIGKILL for the tree and for what carries its tag.
@@ -21,7 +23,13 @@ import {
   whyDied,
   withProcess,
 } from "../program/agent-process.ts";
-import type { Delivery, ExternalAgent, ExternalEnd, PermissionAnswer } from "../external-agent-protocol.ts";
+import type {
+  Delivery,
+  ExternalAgent,
+  ExternalEnd,
+  PermissionAnswer,
+  Queueing,
+} from "../external-agent-protocol.ts";
 import { parseFields, type Fields } from "./fields.ts";
 import type { DialogueTurn, LineDialogue, MakeDialogue } from "./line-dialogue.ts";
 
@@ -85,6 +93,7 @@ export class LineTurn implements ExternalAgent {
   readonly #limits: StopLimits;
   readonly #dialogue: LineDialogue;
   readonly #events = new EventQueue();
+  readonly #followUps: string[] = [];
   #end: ExternalEnd | undefined;
   #isAborted = false;
 
@@ -132,6 +141,13 @@ export class LineTurn implements ExternalAgent {
     return Promise.race([this.#dialogue.steer(text), this.ended.then((): Delivery => "rejected")]);
   }
 
+  followUp(text: string): Promise<Queueing> {
+    if (this.#isOver || this.#isAborted || this.#dialogue.next === undefined)
+      return Promise.resolve("rejected");
+    this.#followUps.push(text);
+    return Promise.resolve("queued");
+  }
+
   answerPermission(requestId: string, answer: PermissionAnswer): Promise<boolean> {
     return Promise.resolve(!this.#isOver && this.#dialogue.answer(requestId, answer));
   }
@@ -159,6 +175,11 @@ export class LineTurn implements ExternalAgent {
   /** line-turn-1. */
   #finish(end: ExternalEnd): void {
     if (this.#end !== undefined) return;
+    const text = end.type === "answered" && !this.#isAborted ? this.#followUps.shift() : undefined;
+    if (text !== undefined) {
+      this.#events.give({ type: "follow_up", text });
+      return this.#dialogue.next?.(text);
+    }
     // Some programs report an abort that was asked for as an error.
     this.#end = this.#isAborted && end.type === "error" ? { type: "aborted" } : end;
     this.#process.closeInput(); // An abort that is under way waits for this.

@@ -1,6 +1,6 @@
 // A turn of a session that the program cannot know (`unknownSession`). No process is started.
 
-import type { Delivery, ExternalAgent, ExternalEnd } from "../external-agent-protocol.ts";
+import type { Delivery, ExternalAgent, ExternalEnd, Queueing } from "../external-agent-protocol.ts";
 
 export function unknownSession(): ExternalAgent {
   const ended = Promise.resolve<ExternalEnd>({ type: "unknown_session" });
@@ -8,6 +8,7 @@ export function unknownSession(): ExternalAgent {
     ended,
     subscribe: () => {},
     steer: () => Promise.resolve<Delivery>("rejected"),
+    followUp: () => Promise.resolve<Queueing>("rejected"),
     answerPermission: () => Promise.resolve(false),
     suspend: () => ended,
     abort: () => ended,

@@ -88,10 +88,13 @@ export function mcpToolAgent(options: McpToolAgentOptions): ExternalAgentProtoco
         await connection.close();
       }
     });
+  const reopen = (turn: ExternalTurn): Promise<ExternalAgent> =>
+    Promise.resolve(turn.boundId === null || reply === undefined ? unknownSession() : begin(turn));
   return {
     name,
     capabilities: () => ({
       steer: "none",
+      followUp: "none",
       resume: reply === undefined ? "none" : "id",
       usage: "none",
       model: false,
@@ -99,8 +102,8 @@ export function mcpToolAgent(options: McpToolAgentOptions): ExternalAgentProtoco
     find: () => findProgram(program, supervisor, env, folder),
     locate: () => locateProgram(program, env, folder),
     start: (turn) => Promise.resolve(begin({ ...turn, boundId: null })),
-    resume: (turn) =>
-      Promise.resolve(turn.boundId === null || reply === undefined ? unknownSession() : begin(turn)),
+    sendMessage: reopen,
+    resume: reopen,
     ruledCall: ({ tool }) => ({ tool, subjectKind: "text", subject: null }),
     endLost: async (tag) => void (await endTagged(tag)),
   };

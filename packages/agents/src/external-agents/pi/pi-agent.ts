@@ -30,6 +30,7 @@ export const PI: LineAgentFacts = {
   },
   capabilities: {
     steer: "inject",
+    followUp: "queue",
     resume: "id",
     usage: "message",
     model: true,

@@ -100,6 +100,11 @@ export class PiDialogue implements LineDialogue {
     return promise;
   }
 
+  next(prompt: string): void {
+    this.#end = { type: "answered", text: "" };
+    this.#prompt(prompt);
+  }
+
   interrupt(): void {
     for (const id of this.#asked) this.#turn.send({ type: "extension_ui_response", id, cancelled: true });
     this.#asked.clear();
@@ -119,7 +124,11 @@ export class PiDialogue implements LineDialogue {
     this.hasStarted = true;
     this.#turn.emit({ type: "session_started", model: nameOf(fieldsOf(model)), boundId: null });
     this.#isPrompted = true;
-    this.#command("prompt", { message: prompt }, (response) => {
+    this.#prompt(prompt);
+  }
+
+  #prompt(message: string): void {
+    this.#command("prompt", { message }, (response) => {
       if (response["success"] !== true)
         this.#turn.end({ type: "error", message: textOr(response["error"], "Pi refused the prompt") });
     });

@@ -35,6 +35,7 @@ class AskingTurn implements ExternalAgent {
 
   subscribe: ExternalAgent["subscribe"] = (subscriber) => this.#events.subscribe(subscriber);
   steer: ExternalAgent["steer"] = () => Promise.resolve("rejected");
+  followUp: ExternalAgent["followUp"] = () => Promise.resolve("rejected");
   suspend: ExternalAgent["suspend"] = () => this.ended;
 
   answerPermission(_requestId: string, answer: PermissionAnswer): Promise<boolean> {
@@ -50,10 +51,11 @@ class AskingTurn implements ExternalAgent {
 
 const program: ExternalAgentProtocol = {
   name: "asks",
-  capabilities: () => ({ steer: "none", resume: "id", usage: "none", model: false }),
+  capabilities: () => ({ steer: "none", followUp: "none", resume: "id", usage: "none", model: false }),
   find: () => Promise.resolve({ program: process.execPath, version: "1" }),
   locate: () => process.execPath,
   start: () => Promise.resolve(new AskingTurn()),
+  sendMessage: () => Promise.resolve(new AskingTurn()),
   resume: () => Promise.resolve(new AskingTurn()),
   ruledCall: ({ tool }) => ({ tool, subjectKind: "text", subject: null }),
   endLost: () => Promise.resolve(),

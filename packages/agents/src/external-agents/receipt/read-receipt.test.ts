@@ -5,6 +5,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   realpathSync,
   rmSync,
   symlinkSync,
@@ -18,6 +19,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { ClaudeCode } from "../claude-code/claude-code.ts";
 import type { ExternalIntent } from "../external-agent-protocol.ts";
 import { checkReceipt, takeReceipt } from "./read-receipt.ts";
+import { Workspaces } from "./read-workspace.ts";
+import { SessionFiles } from "./session-files.ts";
 import type { RestoreReceipt } from "./restore-receipt.ts";
 
 const ID = "01a21d4a-0000-4000-8000-000000000000";
@@ -37,6 +40,8 @@ afterEach(() => rmSync(home, { recursive: true, force: true }));
 const place = () => ({
   protocol: new ClaudeCode({ environment: { HOME: home, PATH: "/usr/bin:/bin" }, folder: home }),
   mirrors,
+  workspaces: new Workspaces(),
+  sessionFiles: new SessionFiles(),
 });
 const intentOf = (agentSessionId: string): ExternalIntent => ({
   agentSessionId,
@@ -64,8 +69,8 @@ const receiptOf = (path: string): RestoreReceipt => ({
 });
 
 /** Checks a receipt whose copy is there. @returns the file that was put back. */
-async function putBack(path: string): Promise<string | undefined> {
-  writeFileSync(join(mirrors, ID), CONTENT);
+async function putBack(path: string, copy = CONTENT): Promise<string | undefined> {
+  writeFileSync(join(mirrors, ID), copy);
   const session = { intent: intentOf(ID), boundId: null };
   return (await checkReceipt(place(), session, receiptOf(path))).putBack;
 }
@@ -73,6 +78,12 @@ async function putBack(path: string): Promise<string | undefined> {
 test("a missing session file is put back", async () => {
   const path = join(sessions, "-p", `${ID}.jsonl`);
   expect(await putBack(path)).toBe(path);
+});
+
+test("session-files-2: bytes behind those of the receipt, as a crash leaves them, are no part of the copy", async () => {
+  const path = join(sessions, "-p", `${ID}.jsonl`);
+  expect(await putBack(path, `${CONTENT}more`)).toBe(path);
+  expect(readFileSync(path, "utf8")).toBe(CONTENT);
 });
 
 test("read-receipt-3: no file is put back outside of the sessions of the program", async () => {

@@ -9,10 +9,10 @@
 //   read-receipt-2. A file that cannot be read is recorded as absent, and fails no turn.
 
 import { createHash } from "node:crypto";
-import { createReadStream, existsSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { readdir, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
-import { createPrivate, makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
+import { createPrivate, makePrivateFolder } from "@holdfast/runtime/internal";
 
 import { gitIn } from "../../worktrees/worktree-git.ts";
 import type { AgentTraces, ExternalAgentProtocol, ExternalIntent } from "../external-agent-protocol.ts";
@@ -20,7 +20,6 @@ import { OWN_ID } from "../raw/raw-lines.ts";
 import { KEPT_FILE } from "../intent/session-profile.ts";
 import {
   compareReceipt,
-  MIRROR_BYTES_MAX,
   intendedParts,
   type Difference,
   type FoundState,
@@ -28,7 +27,8 @@ import {
   type RestoreReceipt,
   type SessionFile,
 } from "./restore-receipt.ts";
-import { readWorkspace } from "./read-workspace.ts";
+import type { Workspaces } from "./read-workspace.ts";
+import { hashOf, type SessionFiles } from "./session-files.ts";
 
 const MIRROR_DAYS = 180;
 /** Codex sorts its sessions by year, month and day. */
@@ -38,6 +38,9 @@ export interface ReceiptPlace {
   readonly protocol: ExternalAgentProtocol;
   /** The folder of the copies; `undefined` for no copies. */
   readonly mirrors: string | undefined;
+  /** The files that this process has read before. */
+  readonly workspaces: Workspaces;
+  readonly sessionFiles: SessionFiles;
 }
 
 export interface TracedSession {
@@ -46,7 +49,7 @@ export interface TracedSession {
 }
 
 export async function takeReceipt(
-  { protocol, mirrors }: ReceiptPlace,
+  { protocol, mirrors, workspaces, sessionFiles }: ReceiptPlace,
   session: TracedSession,
   last: RestoreReceipt | null,
 ): Promise<RestoreReceipt> {
@@ -55,8 +58,8 @@ export async function takeReceipt(
   const path = traces && (await findSessionFile(traces, last?.sessionFile?.path));
   if (last === null && mirrors !== undefined) await prune(mirrors);
   const [sessionFile, workspace, program] = await Promise.all([
-    path === undefined ? null : mirrored(path, mirrorOf(mirrors, intent)),
-    readWorkspace(intent.folder),
+    path === undefined ? null : sessionFiles.keep(path, mirrorOf(mirrors, intent)),
+    workspaces.read(intent.folder),
     readProgram(protocol, intent, last?.program ?? null),
   ]);
   const parts = { ...intendedParts(intent), ...(await readNamed(traces)) };
@@ -72,7 +75,7 @@ export interface CheckedReceipt {
 }
 
 export async function checkReceipt(
-  { protocol, mirrors }: ReceiptPlace,
+  { protocol, mirrors, workspaces, sessionFiles }: ReceiptPlace,
   session: TracedSession,
   receipt: RestoreReceipt,
   restores = false,
@@ -85,12 +88,13 @@ export async function checkReceipt(
   const putBack =
     traces && sessionFile && mirror ? await restoreFile(traces, sessionFile, mirror) : undefined;
   const path = traces && (await findSessionFile(traces, sessionFile?.path));
-  const workspace = receipt.workspace === null ? null : await readWorkspace(intent.folder);
+  const workspace = receipt.workspace === null ? null : await workspaces.read(intent.folder);
   const commit = receipt.workspace?.commit ?? null;
   const found: FoundState = {
     ...intendedParts(intent),
     isFolderThere: existsSync(intent.folder),
-    sessionFile: path === undefined ? null : await hashOf(path, sessionFile?.bytes),
+    sessionFile:
+      path === undefined || sessionFile === null ? null : await sessionFiles.hashOf(path, sessionFile.bytes),
     workspace,
     hasCommit: commit === null || commit === workspace?.commit || (await hasCommit(intent.folder, commit)),
     program: await readProgram(protocol, intent, receipt.program),
@@ -150,42 +154,18 @@ function mirrorOf(mirrors: string | undefined, { agentSessionId }: ExternalInten
   return mirrors === undefined || !OWN_ID.test(agentSessionId) ? undefined : join(mirrors, agentSessionId);
 }
 
-/** read-receipt-1. */
-async function mirrored(path: string, mirror: string | undefined): Promise<SessionFile | null> {
-  const size = (await stat(path).catch(() => undefined))?.size;
-  if (size === undefined) return null;
-  if (mirror === undefined || size > MIRROR_BYTES_MAX) {
-    const hashed = await hashOf(path);
-    return hashed && { path, ...hashed, isMirrored: false };
-  }
-  const content = await readFile(path).catch(() => undefined);
-  if (content === undefined) return null;
-  const isMirrored = keepCopy(mirror, content);
-  return { path, bytes: content.length, sha256: sha256(content), isMirrored };
-}
-
-/** @returns whether the copy was written. A full disk is no reason to fail a turn. */
-function keepCopy(path: string, content: Buffer): boolean {
-  try {
-    makePrivateFolder(dirname(path));
-    replacePrivate(path, content);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** @returns the path of the file that was put back. */
 async function restoreFile(
   traces: AgentTraces,
-  { path, sha256: wanted, isMirrored }: SessionFile,
+  sessionFile: SessionFile,
   mirror: string,
 ): Promise<string | undefined> {
+  const { path, isMirrored } = sessionFile;
   if (!isMirrored || (await findSessionFile(traces, path)) !== undefined) return undefined;
   // The program's folder may be another one than at the time of the receipt.
   if (!isOfSession(traces, path) || !(await isWithoutLinks(traces.sessions?.folder ?? "", dirname(path))))
     return undefined;
-  const content = await copyOf({ sha256: wanted }, mirror);
+  const content = await copyOf(sessionFile, mirror);
   if (content === undefined) return undefined;
   try {
     makePrivateFolder(dirname(path));
@@ -196,12 +176,9 @@ async function restoreFile(
   }
 }
 
-/** The whole copy; `undefined` for one that is missing or damaged. */
-async function copyOf(
-  { sha256: wanted }: Pick<SessionFile, "sha256">,
-  mirror: string,
-): Promise<Buffer | undefined> {
-  const content = await readFile(mirror).catch(() => undefined);
+/** The recorded bytes of the copy; `undefined` for one that is missing or damaged. */
+async function copyOf({ bytes, sha256: wanted }: SessionFile, mirror: string): Promise<Buffer | undefined> {
+  const content = (await readFile(mirror).catch(() => undefined))?.subarray(0, bytes);
   return content === undefined || sha256(content) !== wanted ? undefined : content;
 }
 
@@ -223,26 +200,6 @@ async function isWithoutLinks(outer: string, inner: string): Promise<boolean> {
     if (real !== undefined) return real === join(there, relative(outer, folder));
   }
   return true;
-}
-
-/** The hash of the first bytes of a file, or of all of it. */
-async function hashOf(
-  path: string,
-  bytes = Infinity,
-): Promise<{ readonly bytes: number; readonly sha256: string } | null> {
-  const hash = createHash("sha256");
-  let read = 0;
-  try {
-    const pieces = createReadStream(path, bytes === Infinity ? {} : { end: Math.max(bytes - 1, 0) });
-    for await (const piece of pieces as AsyncIterable<Buffer>) {
-      const part = piece.subarray(0, bytes - read);
-      hash.update(part);
-      read += part.length;
-    }
-  } catch {
-    return null;
-  }
-  return { bytes: read, sha256: hash.digest("hex") };
 }
 
 async function hasCommit(folder: string, commit: string): Promise<boolean> {

@@ -1,12 +1,24 @@
 // The workspace of a restore receipt, read with one git over real repositories.
 
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
-import { readWorkspace } from "./read-workspace.ts";
+import { Workspaces } from "./read-workspace.ts";
 
 let base: string;
 let root: string;
@@ -17,6 +29,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(base, { recursive: true, force: true }));
 
+const readWorkspace = (folder: string) => new Workspaces().read(folder);
 const git = (...args: readonly string[]): string =>
   execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@example.invalid", ...args], {
     cwd: root,
@@ -82,4 +95,79 @@ test("a repository that git refuses is none, and no other one further up is read
   mkdirSync(join(root, "sub/.git"));
   writeFileSync(join(root, "sub/.git/HEAD"), "nothing");
   expect(await readWorkspace(join(root, "sub"))).toBeNull();
+});
+
+describe("a folder that was read before", () => {
+  const known = new Workspaces();
+  const settled = () => delay(80); // workspace-stamp-2.
+  /** A repository with a file of each kind, in a worktree or not. */
+  async function prepare(isWorktree = false): Promise<void> {
+    git("init", "--quiet");
+    for (const [name, content] of Object.entries({
+      tracked: "one",
+      edited: "one",
+      ".gitignore": "out/\n*.log\n",
+    }))
+      writeFileSync(join(root, name), content);
+    git("add", "--all");
+    git("commit", "--quiet", "-m", "begin");
+    if (isWorktree) git("worktree", "add", "--quiet", "../tree");
+    if (isWorktree) root = join(base, "tree");
+    for (const folder of ["out", "sub"]) mkdirSync(join(root, folder), { recursive: true });
+    for (const name of ["edited", "new", "out/made", "a.log"]) writeFileSync(join(root, name), "two");
+    writeFileSync(join(base, "outside"), "two");
+    symlinkSync(join(base, "outside"), join(root, "link"));
+    await settled();
+    await known.read(root);
+    await known.read(root);
+  }
+
+  test("workspace-stamp-1: no git is started while nothing is changed but ignored files", async () => {
+    await prepare();
+    const first = await known.read(root);
+    expect(Object.keys(first!.uncommitted).toSorted()).toEqual(["edited", "link", "new"]);
+    writeFileSync(join(root, "out/made"), "three");
+    appendFileSync(join(root, "a.log"), "three");
+    expect(await known.read(root)).toBe(first);
+  });
+
+  test("workspace-stamp-1: each change is seen, also in a worktree", async () => {
+    for (const isWorktree of [false, true]) {
+      root = join(base, `root-${isWorktree}`);
+      mkdirSync(root);
+      await prepare(isWorktree);
+      const changes: Readonly<Record<string, () => void>> = {
+        "an edit of the same size": () => {
+          writeFileSync(join(root, "tracked"), "two");
+          utimesSync(join(root, "tracked"), 1, 1);
+        },
+        "a new file": () => writeFileSync(join(root, "sub/more"), "x"),
+        "an edit behind a link": () => writeFileSync(join(base, "outside"), "six"),
+        "a right": () => chmodSync(join(root, "new"), 0o755),
+        "a rule for ignored files": () => writeFileSync(join(root, ".gitignore"), "*.log\n"),
+        "a rule in a subfolder": () => writeFileSync(join(root, "sub/.gitignore"), "more\n"),
+        "the index": () => git("add", "new"),
+        "a commit": () => git("commit", "--quiet", "-m", "next"),
+        "another branch": () => git("checkout", "--quiet", "-b", `b-${isWorktree}`, "HEAD~1"),
+        "a detached HEAD": () => git("checkout", "--quiet", "--detach"),
+        "a removed file": () => rmSync(join(root, "edited")),
+        "its branch again": () => git("checkout", "--quiet", `b-${isWorktree}`),
+        "another commit of the branch": () => {
+          git("update-ref", `refs/heads/b-${isWorktree}`, git("commit-tree", "HEAD^{tree}", "-m", "other"));
+        },
+        "packed references": () => git("pack-refs", "--all"),
+        "a repository inside": () => {
+          mkdirSync(join(root, "inside"));
+          execFileSync("git", ["init", "--quiet"], { cwd: join(root, "inside") });
+          writeFileSync(join(root, "inside/file"), "x");
+        },
+      };
+      for (const [change, make] of Object.entries(changes)) {
+        await settled();
+        await known.read(root);
+        make();
+        expect(await known.read(root), `${change}, ${root}`).toEqual(await readWorkspace(root));
+      }
+    }
+  });
 });

@@ -4,7 +4,13 @@
 import { toError } from "@holdfast/core";
 
 import { EventQueue } from "../program/agent-process.ts";
-import type { Delivery, ExternalAgent, ExternalEnd, ExternalEvent } from "../external-agent-protocol.ts";
+import type {
+  Delivery,
+  ExternalAgent,
+  ExternalEnd,
+  ExternalEvent,
+  Queueing,
+} from "../external-agent-protocol.ts";
 import type { WayBack } from "../way-back/way-back.ts";
 
 /** Begins the turn and follows it to its end. */
@@ -43,6 +49,10 @@ export class RemoteTurn implements ExternalAgent {
   }
 
   steer(): Promise<Delivery> {
+    return Promise.resolve("rejected");
+  }
+
+  followUp(): Promise<Queueing> {
     return Promise.resolve("rejected");
   }
 

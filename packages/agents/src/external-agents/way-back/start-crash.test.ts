@@ -17,10 +17,11 @@ const CALL = { agent_name: "worker", parameters: { prompt: "work" } };
 /** A program that starts the worker in each turn, and answers with its result. */
 const program: ExternalAgentProtocol = {
   name: "repeats",
-  capabilities: () => ({ steer: "none", resume: "id", usage: "none", model: false }),
+  capabilities: () => ({ steer: "none", followUp: "none", resume: "id", usage: "none", model: false }),
   find: () => Promise.resolve({ program: process.execPath, version: "1" }),
   locate: () => process.execPath,
   start: (turn) => Promise.resolve(work(turn)),
+  sendMessage: (turn) => Promise.resolve(work(turn)),
   resume: (turn) => Promise.resolve(work(turn)),
   ruledCall: ({ tool }) => ({ tool, subjectKind: "text", subject: null }),
   endLost: () => Promise.resolve(),

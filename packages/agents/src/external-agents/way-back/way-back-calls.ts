@@ -7,12 +7,13 @@
 //   way-back-calls-4. An equal question that is still open is not asked a second time.
 
 import { HoldfastError } from "@holdfast/core";
-import { local, type Agent, type AgentContext } from "@holdfast/runtime";
+import type { Agent, AgentContext } from "@holdfast/runtime";
 
 import type { LiveTurns } from "../turn-task.ts";
 import type { SessionCallEvent } from "./pending-calls.ts";
+import { StartedSessions, type DeleteSession, type StartedSession } from "./started-sessions.ts";
 import type { CallResult } from "./way-back.ts";
-import type { SessionCall } from "./way-back-tools.ts";
+import { isLook, type SessionCall } from "./way-back-tools.ts";
 
 /** A call that was carried out (way-back-calls-2). */
 export interface DoneCall {
@@ -43,7 +44,24 @@ type Context = Pick<
   | "remainingBudget"
   | "spawnAgent"
   | "waitForChild"
+  | "waitForChildEvent"
+  | "child"
+  | "signalChild"
+  | "sleep"
 >;
+
+interface CallParts {
+  readonly live: LiveTurns;
+  /** The agents that may be started. */
+  readonly agents: readonly Agent[];
+  readonly deleteSession: DeleteSession | undefined;
+}
+
+/** The record of earlier turns. */
+interface EarlierCalls {
+  readonly done: readonly DoneCall[];
+  readonly started: readonly StartedSession[];
+}
 
 export class WayBackCalls {
   /** The calls of earlier turns that a call of this turn may repeat. */
@@ -51,19 +69,21 @@ export class WayBackCalls {
   readonly #ctx: Context;
   readonly #live: LiveTurns;
   readonly #agents: readonly Agent[];
+  readonly #sessions: StartedSessions;
   readonly #made: Made[] = [];
   readonly #open = new Map<string, Promise<CallResult>>();
 
-  /** @param agents the agents that may be started. */
-  constructor(
-    ctx: Context,
-    { live, agents }: { readonly live: LiveTurns; readonly agents: readonly Agent[] },
-    done: readonly DoneCall[],
-  ) {
+  constructor(ctx: Context, { live, agents, deleteSession }: CallParts, { done, started }: EarlierCalls) {
     this.#ctx = ctx;
     this.#live = live;
     this.#agents = agents;
+    this.#sessions = new StartedSessions(ctx, { agents, deleteSession }, started);
     this.done = done;
+  }
+
+  /** The sessions that the agent has started, in this turn and before. */
+  get started(): readonly StartedSession[] {
+    return this.#sessions.started;
   }
 
   take(event: SessionCallEvent): void {
@@ -87,7 +107,7 @@ export class WayBackCalls {
       const count = (seen.get(call.tool) ?? 0) + 1;
       const isSeen = (await isDelivered) && count <= seenResults(call.tool);
       if (isSeen) seen.set(call.tool, count);
-      else if (call.tool !== "remaining_budget") late.push({ call, result: given });
+      else if (!isLook(call)) late.push({ call, result: given });
     }
     this.done = [...this.done, ...late.map(({ call, result }) => ({ key: keyOf(call), result }))];
     return late;
@@ -148,7 +168,17 @@ export class WayBackCalls {
       case "list_agent_blueprints":
         return done(JSON.stringify(this.#agents.map(({ name, description }) => ({ name, description }))));
       case "start_agent_session":
-        return this.#start(call.input.agent_name, call.input.parameters);
+        return this.#sessions.start(call.input.agent_name, call.input.parameters, call.input.mode);
+      case "list_agent_sessions":
+        return this.#sessions.list();
+      case "resume_agent_session":
+        return this.#sessions.resume(call.input.session_id, call.input.parameters, call.input.mode);
+      case "get_agent_session_status":
+        return this.#sessions.status(call.input.session_id);
+      case "get_agent_session_result":
+        return this.#sessions.result(call.input.session_id);
+      case "delete_all_agent_sessions":
+        return this.#sessions.deleteEnded();
     }
   }
 
@@ -170,18 +200,6 @@ export class WayBackCalls {
     const { approved, reason } = await this.#ctx.requestInput({ prompt, ...details });
     const said = reason === undefined ? "" : ` The reason: ${reason}`;
     return done(`${approved ? "Yes." : "No."}${said}`);
-  }
-
-  /** A child of the session, with its share of the budget. */
-  async #start(name: string, input: unknown): Promise<CallResult> {
-    const agent = this.#agents.find((one) => one.name === name);
-    if (agent === undefined) return failed(`There is no agent "${name}" that you may start.`);
-    try {
-      return done(textOf(await this.#ctx.waitForChild(this.#ctx.spawnAgent(local(agent), input))));
-    } catch (error) {
-      if (!HoldfastError.is(error) || !["child_failed", "invalid_input"].includes(error.code)) throw error;
-      return failed((error.cause as Error | undefined)?.message ?? error.message);
-    }
   }
 
   async #deliver(callId: number, result: CallResult): Promise<boolean> {

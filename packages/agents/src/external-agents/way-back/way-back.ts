@@ -59,7 +59,7 @@ const PROGRAM =
  */
 export async function openWayBack(
   carryOut: (call: SessionCall, signal?: AbortSignal) => Promise<CallResult>,
-  tools: readonly WayBackTool[] = wayBackTools(false),
+  tools: readonly WayBackTool[] = wayBackTools({ startsAgents: false, deletesSessions: false }),
 ): Promise<OpenedWayBack> {
   const token = randomBytes(32).toString("hex");
   const call: WayBack["call"] = async (tool, input, signal) => {

@@ -24,6 +24,8 @@ export interface Delegate {
 interface EndedChild {
   readonly agent: string;
   readonly session: string;
+  /** The folder that the input of an external agent has asked for; `worktree` where it is absent. */
+  readonly workspace?: "empty";
 }
 
 export type FinishChild = TaskDefinition<EndedChild, string | null>;
@@ -32,14 +34,16 @@ export type FinishChild = TaskDefinition<EndedChild, string | null>;
 const SCHEMA_CHARS_MAX = 2_000;
 
 /** delegate-5. The task looks at the workspace of a child. */
-export function finishChildTask(
-  finish: (agent: string, session: string) => Promise<string | null>,
-): FinishChild {
+export function finishChildTask(finish: (child: EndedChild) => Promise<string | null>): FinishChild {
   return defineTask<EndedChild, string | null>({
     name: "finish_child",
     description: "Look at the workspace of a child that has ended.",
-    input: z.strictObject({ agent: z.string(), session: z.string() }),
-    run: ({ agent, session }) => finish(agent, session),
+    input: z.strictObject({
+      agent: z.string(),
+      session: z.string(),
+      workspace: z.literal("empty").exactOptional(),
+    }),
+    run: finish,
   });
 }
 
@@ -71,9 +75,14 @@ export function delegate(agents: readonly Delegate[], finish: FinishChild | unde
       if (talks) await messages.relay(ctx, name, child);
       const { text, isFailed } = await endOf(ctx.waitForChild(child));
       // An external agent has no file, and its input says where it works.
-      const hasOwn =
-        finish !== undefined && (hasOwnWorkspace || (found?.record === undefined && asksForWorktree(input)));
-      const work = hasOwn ? await workOf(ctx, finish, { agent: name, session: child.sessionId }) : null;
+      const asked = found?.record === undefined ? askedWorkspace(input) : "shared";
+      const hasOwn = finish !== undefined && (hasOwnWorkspace || asked !== "shared");
+      const ended = {
+        agent: name,
+        session: child.sessionId,
+        ...(asked === "empty" ? { workspace: asked } : {}),
+      };
+      const work = hasOwn ? await workOf(ctx, finish, ended) : null;
       const result = work === null ? text : `${text}\n\n${work}`;
       if (isFailed) throw new HoldfastError("task_failed", result);
       return result;
@@ -124,8 +133,14 @@ function termsIn(facts: CapabilityFacts): DelegateFacts {
   return (facts[FACTS] as unknown as DelegateFacts | undefined) ?? { talks: false, terms: {} };
 }
 
-function asksForWorktree(input: unknown): boolean {
-  return (input as { readonly worktree?: unknown } | null)?.worktree === true;
+/** As the session of an external agent reads its input. */
+function askedWorkspace(input: unknown): AgentRecord["workspace"] {
+  const { workspace, worktree } = (input ?? {}) as {
+    readonly workspace?: unknown;
+    readonly worktree?: unknown;
+  };
+  if (workspace === "empty" || workspace === "worktree" || workspace === "shared") return workspace;
+  return worktree === true ? "worktree" : "shared";
 }
 
 async function endOf(

@@ -32,7 +32,10 @@ export async function idsBelow(reader: StorageReader, sessionId: string): Promis
   return found;
 }
 
-export async function dropFileSnapshots(sessionIds: readonly string[], io: Io): Promise<void> {
+export async function dropFileSnapshots(
+  sessionIds: readonly string[],
+  io: Pick<Io, "cwd" | "env"> & Partial<Pick<Io, "note" | "notes">>,
+): Promise<void> {
   const places = agentPlaces(io);
   const data = dirname(places.trustFile);
   if (!["worktrees", "workspaces"].some((name) => existsSync(join(data, name)))) return;
@@ -41,6 +44,6 @@ export async function dropFileSnapshots(sessionIds: readonly string[], io: Io): 
     for (const id of sessionIds) await dropSessionFiles(findSandboxRoot(io).value, places, id);
   } catch (error) {
     if (!HoldfastError.is(error)) throw error;
-    io.note(`${io.notes.symbols.warn} its file snapshots are not forgotten: ${error.message}`);
+    io.note?.(`${io.notes?.symbols.warn ?? "!"} its file snapshots are not forgotten: ${error.message}`);
   }
 }

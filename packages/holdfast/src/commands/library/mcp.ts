@@ -3,7 +3,7 @@ import type { Command } from "../../frame/command.ts";
 
 /** The options of each action. */
 const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
-  serve: ["url", "parent", "demand", "agent-tools", "allow-delete"],
+  serve: ["url", "parent", "demand", "tag", "agent-tools", "allow-delete"],
   list: ["check"],
   show: ["check"],
   add: ["url", "header", "env", "user"],
@@ -16,7 +16,7 @@ export const mcp: Command = {
   name: "mcp",
   summary: "Serve sessions to MCP clients, and manage the MCP servers of agents",
   usage:
-    "mcp [serve] [--url URL] [--parent SESSION] [--demand NAME=VALUE...] [--agent-tools] [--allow-delete] | mcp list [--check] | mcp show NAME [--check] | mcp add NAME [--user] [--env N=V] -- COMMAND [ARGS...] | mcp add NAME --url URL [--user] [--header N=V] | mcp remove NAME [--user] | mcp login NAME [--no-browser] [--client-id ID] | mcp logout NAME",
+    "mcp [serve] [--url URL] [--parent SESSION] [--demand NAME=VALUE...] [--tag A,B] [--agent-tools] [--allow-delete] | mcp list [--check] | mcp show NAME [--check] | mcp add NAME [--user] [--env N=V] -- COMMAND [ARGS...] | mcp add NAME --url URL [--user] [--header N=V] | mcp remove NAME [--user] | mcp login NAME [--no-browser] [--client-id ID] | mcp logout NAME",
   description:
     "Alone, it is an MCP server over standard input and output for a client such as Claude Code. Its tools start sessions of the agents that " +
     "runners offer, wait for them and return their results (docs/orchestrator.md). The coordinator is that of --url, HOLDFAST_URL or the local stack. " +
@@ -35,6 +35,7 @@ export const mcp: Command = {
       value: "NAME=VALUE",
       repeats: true,
     },
+    tag: { help: "only agents that have all of these tags", value: "A,B" },
     "agent-tools": { help: "offer each agent as a tool of its own, too" },
     "allow-delete": {
       help: "let delete_all_agent_sessions delete ended sessions that this token started here",

@@ -27,6 +27,10 @@ export const chat: Command = {
     worktree: {
       help: "the new conversation works in a git worktree of its own (`holdfast diff ID`, `holdfast merge ID`)",
     },
+    sandbox: {
+      help: "the sandbox that the new conversation works in (`holdfast doctor` lists them)",
+      value: "NAME",
+    },
     profile: {
       help: "for external agents: a profile of ~/.holdfast/profiles, or of .holdfast/profiles of the project",
       value: "NAME",

@@ -65,8 +65,8 @@ export interface DriveOptions {
   /** Whether it is started with a budget. */
   readonly isBudgeted?: boolean;
   readonly runtime?: Pick<RuntimeOptions, "strictBounds" | "secrets">;
-  /** Leave when it waits. */
-  readonly parks: boolean;
+  /** Leave when it waits, or only when it has answered. */
+  readonly parks: boolean | "answered";
   /** How long tasks that were aborted are waited for at the end. */
   readonly graceMs?: number;
   /** The tracer that also receives the session's events. */
@@ -100,7 +100,7 @@ const LOOK_MS = 250;
 const TAKE_MS = 1_000;
 /** @returns the exit code. */
 export async function drive(options: DriveOptions, io: Io): Promise<number> {
-  limitProcessMemory();
+  limitProcessMemory(2_000); // The modules of the start come first.
   const { database, sessionId } = options;
   const stopped = Promise.withResolvers<Ending>();
   const after =
@@ -193,7 +193,7 @@ class StorageRun {
     if (before === undefined && progress.isStored && options.database !== undefined)
       throw databaseLost(options.database);
     const pending = before === undefined ? [] : await storage.reader.pendingSignals(before.sessionId);
-    if (before !== undefined) await this.#tail.skip(before);
+    const asked = before === undefined ? new Map() : await this.#tail.skip(before);
     const path = options.database === undefined ? undefined : suspectsFile(options.database);
     const watchdog = isDebugged() ? undefined : new Watchdog(path === undefined ? {} : { path });
     const prices = await this.#prices(before);
@@ -204,7 +204,7 @@ class StorageRun {
       const session = (await this.#session())!;
       progress.isStored = true;
       if (!isEnded(session.status)) {
-        view.began(session, before !== undefined, new Set(pending.map(({ name }) => name)));
+        view.began(session, before !== undefined, new Set(pending.map(({ name }) => name)), asked);
         if (before !== undefined) this.#inLine(() => this.#below.lookBelow(session));
       }
       this.#begun.resolve();

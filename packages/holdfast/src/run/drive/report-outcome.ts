@@ -12,6 +12,7 @@ import { movedAway } from "../../view/moved-session.ts";
 import { pauseAdvice } from "../../view/pause-advice.ts";
 import { resultOf, showEnd, showEndedBefore } from "../../view/session-end.ts";
 import { adviceBelow, type PausedBelow } from "../../view/stuck-tree.ts";
+import { awaitsRequest, type Parks } from "./parks.ts";
 
 /** Why the command leaves the session. */
 export type Outcome =
@@ -32,7 +33,7 @@ export interface OutcomeFacts {
     readonly agent: Agent | undefined;
     /** Without one the session is ephemeral. */
     readonly database: Database | undefined;
-    readonly parks: boolean;
+    readonly parks: Parks;
   };
   /** The command that continues the session; `undefined` for an ephemeral one. */
   readonly hint: string | undefined;
@@ -68,7 +69,12 @@ function adviseSession({ session, options, hint, io }: OutcomeFacts): void {
   if (options.database === undefined) return;
   const resumeCommand =
     options.agent === undefined && session?.status !== "paused" ? "follow it with" : "continue with";
-  const label = session !== undefined && isAuthorsFault(session) ? "correct the code, then" : resumeCommand;
+  const label =
+    session?.status === "input_required" && options.agent !== undefined
+      ? "once it is answered, continue with"
+      : session !== undefined && isAuthorsFault(session)
+        ? "correct the code, then"
+        : resumeCommand;
   const isRemote = options.database.coordinator !== undefined;
   const paused = session === undefined ? undefined : pauseAdvice(session, io, isRemote);
   for (const command of paused?.commands ?? (hint === undefined ? [] : [hint]))
@@ -95,6 +101,7 @@ function reportOpen(outcome: Outcome, facts: OutcomeFacts): number {
   switch (outcome.type) {
     case "parked":
       if (session?.status === "paused") return exitOfPaused(io.complain(sessionPaused(session)));
+      if (session !== undefined && awaitsRequest(session)) noteNextRequest(session.sessionId, io);
       io.note(
         `${io.notes.symbols.wait} parked: it waits${options.agent === undefined ? "" : ", and no process runs it"}`,
       );
@@ -126,6 +133,13 @@ function reportOpen(outcome: Outcome, facts: OutcomeFacts): number {
       return settled.status === "paused" ? exitOfPaused(code) : code;
     }
   }
+}
+
+function noteNextRequest(id: string, io: Io): void {
+  io.note(
+    `its next request: ${io.call(`chat --session ${id}`)}, or ${io.call(`signal ${id} next_input '"…"'`)}`,
+  );
+  io.note(`what a build or a review says: ${io.call(`signal ${id} ci @build.log`)} (or review)`);
 }
 
 /** A fix that would only name `holdfast resume` is left out: the notes that follow name each command with its `--db` or `--url`. */

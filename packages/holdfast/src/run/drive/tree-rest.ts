@@ -5,6 +5,7 @@ import { isEnded, LIMITS, resumesAt, type AgentStorage, type Session } from "@ho
 import type { Agent } from "@holdfast/runtime";
 import { readBelow, walk } from "../../view/session-tree.ts";
 import { everyAgent } from "../agent-tree.ts";
+import { awaitsRequest, type Parks } from "./parks.ts";
 
 type Reader = AgentStorage["reader"];
 
@@ -12,6 +13,7 @@ interface Root {
   readonly sessionId: string;
   /** Without one the session runs elsewhere. */
   readonly agent: Agent | undefined;
+  readonly parks: Parks;
 }
 
 const LOOK_MS = 250;
@@ -19,9 +21,10 @@ const LOOK_MS = 250;
 const TREE_GRACE_MS = LIMITS.cancelGraceMs + 2_000;
 
 /** Whether the session and those below it that run here wait, and nothing that has already arrived will wake any of them. */
-export async function isQuiescent(reader: Reader, { sessionId, agent }: Root): Promise<boolean> {
+export async function isQuiescent(reader: Reader, { sessionId, agent, parks }: Root): Promise<boolean> {
   const session = await reader.session(sessionId);
   if (session === undefined || !(await waits(reader, session))) return false;
+  if (parks === "answered" && !awaitsRequest(session)) return false;
   if (agent === undefined || session.children === 0) return true;
   const runHere = new Set([...everyAgent(agent)].map(({ name }) => name));
   for (const { session: below } of walk(await readBelow(reader, session))) {

@@ -1,15 +1,81 @@
 // The input of an external agent's session that `run`, `chat` or `fork --agent` starts: the options of the call as its fields (`withOptions`).
 
 import { UsageError } from "@holdfast/core";
-import type { Arguments } from "../../frame/command.ts";
+import type { AgentRecord } from "@holdfast/agents";
+import type { Arguments, Options } from "../../frame/command.ts";
+
+/** The options of `run` for agent files and external agents. */
+export const START_OPTIONS: Options = {
+  "resume-at-reset": {
+    help: "for agent files and external agents: when a usage limit pauses the session, it continues by itself at the reset",
+    excludes: ["agent", "continue"],
+  },
+  profile: {
+    help: "for external agents: a profile of ~/.holdfast/profiles, or of .holdfast/profiles of the project",
+    value: "NAME",
+    excludes: ["agent", "continue"],
+  },
+  worktree: {
+    help: "for agent files and external agents: work in a git worktree of its own (`holdfast diff ID`, `holdfast merge ID`)",
+    excludes: ["agent", "continue"],
+  },
+  sandbox: {
+    help: "for agent files and external agents: the sandbox that it works in (`holdfast doctor` lists them)",
+    value: "NAME",
+    excludes: ["agent", "continue"],
+  },
+  conversation: {
+    help: "for agent files and external agents: after its answer the session waits for the next request, and the command prints the session's id and ends",
+    excludes: ["agent", "continue", "ephemeral"],
+  },
+};
+
+/** The options of this call that count before the fields of an agent file. */
+export function overridesOf(args: Arguments): Partial<Pick<AgentRecord, "workspace" | "sandbox">> {
+  const sandbox = args.text("sandbox");
+  return {
+    ...(args.has("worktree") ? { workspace: "worktree" } : {}),
+    ...(sandbox === undefined ? {} : { sandbox }),
+  };
+}
 
 /** The options of this call that are fields of the input of an external agent. */
 export function externalOptions(args: Arguments): Readonly<Record<string, unknown>> {
   return {
+    ...(args.has("conversation") ? { conversation: true } : {}),
+    ...(args.has("sandbox") ? { sandbox: args.text("sandbox") } : {}),
     ...(args.has("worktree") ? { worktree: true } : {}),
     ...(args.has("resume-at-reset") ? { resumeAtReset: true } : {}),
     ...(args.has("profile") ? { profile: args.text("profile") } : {}),
   };
+}
+
+interface Starting {
+  readonly agent: string;
+  readonly isExternal: boolean;
+  /** The agent file. */
+  readonly record: AgentRecord | undefined;
+}
+
+/** The input of a session with the options of this call. @throws UsageError for an option that the agent does not have. */
+export function inputOf(plain: unknown, args: Arguments, { agent, isExternal, record }: Starting): unknown {
+  if (isExternal) return withOptions(plain, externalOptions(args));
+  if (args.has("profile")) refuseProfile(agent);
+  if (!args.has("conversation") || record?.isConversation === true) return plain;
+  if (record !== undefined && record.inputSchema === null) return withOptions(plain, { conversation: true });
+  throw new UsageError(
+    record === undefined
+      ? `--conversation is for agent files and external agents, and "${agent}" is code`
+      : `agent "${agent}" takes another input than a text, and so no next request`,
+    {
+      at: "--conversation",
+      expected: "an agent file without an input schema, or an external agent",
+      fix:
+        record === undefined
+          ? "leave it out; an agent of code waits itself: ctx.waitForSignal(…)"
+          : "leave it out, or set `conversation` in the agent file",
+    },
+  );
 }
 
 export function refuseProfile(agent: string): never {

@@ -47,6 +47,13 @@ export declare type OfferedAgent = Message<"holdfast.v1.OfferedAgent"> & {
    * @generated from field: optional string description = 5;
    */
   description?: string | undefined;
+
+  /**
+   * Words by which a list of agents is filtered. Announced as the schema is.
+   *
+   * @generated from field: repeated string tags = 6;
+   */
+  tags: string[];
 };
 
 /**
@@ -805,6 +812,13 @@ export declare type StartableAgent = Message<"holdfast.v1.StartableAgent"> & {
    * @generated from field: optional string description = 5;
    */
   description?: string | undefined;
+
+  /**
+   * The tags of the agent, from the same runner.
+   *
+   * @generated from field: repeated string tags = 6;
+   */
+  tags: string[];
 };
 
 /**

@@ -1,0 +1,26 @@
+// The usage of a session of an external agent, summed over its turns (`usageAfter`). Pure.
+
+import type { TokenUsage } from "@holdfast/core";
+
+import { modelPrices } from "../../models/prices.ts";
+import type { ExternalUsage } from "../external-state.ts";
+
+export const UNKNOWN_USAGE: TokenUsage = { model: "unknown", inputTokens: 0, outputTokens: 0 };
+
+const prices = modelPrices();
+
+/** external-agent-4. */
+export function usageAfter(before: ExternalUsage, used: readonly TokenUsage[]): ExternalUsage {
+  return used.reduce(
+    (sum, one) => ({
+      inputTokens: sum.inputTokens + one.inputTokens,
+      outputTokens: sum.outputTokens + one.outputTokens,
+      costMicroUsd: added(sum.costMicroUsd, prices(one)),
+    }),
+    before,
+  );
+}
+
+function added(sum: number | null, cost: number | undefined): number | null {
+  return sum === null || cost === undefined ? null : sum + cost;
+}

@@ -1,0 +1,46 @@
+import type { Session, Wait } from "@holdfast/core";
+import { expect, test } from "vitest";
+import { answerText, askedLines, describeWaits } from "./describe-session.ts";
+
+const signal = (name: string, id: number): Wait => ({ type: "signal", id, name });
+const described = (names: readonly string[], pending: readonly string[] = []) =>
+  describeWaits({ sessionId: "s", waits: names.map(signal) } as unknown as Session, {
+    io: { call: (line) => `holdfast ${line}` },
+    now: 0,
+    pending: new Set(pending),
+  }).map(({ what, commands }) => [what, ...commands]);
+
+test("a conversation waits for a message, and programs' signals are shown once they have arrived", () => {
+  const names = ["next_input", "ci", "review", "steer"];
+  const message = ["your next message", "holdfast chat --session s", `holdfast signal s next_input '"TEXT"'`];
+  expect(described(names)).toEqual([message]);
+  expect(described(names, ["steer"])).toEqual([message, ['signal "steer"']]);
+  // Code may use the same names for its own signals.
+  expect(described(["next_input", "ci"])).toEqual([
+    ['signal "next_input"', "holdfast signal s next_input [JSON]"],
+    ['signal "ci"', "holdfast signal s ci [JSON]"],
+  ]);
+});
+
+test("a call is shown whole below its question, and not twice where the question has all of it", () => {
+  const call = { tool: "shell", folder: "/w", lastingRule: "shell(ls)" };
+  const rule = "with --for session or --for project the answer is kept as a rule for shell(ls)";
+  expect(askedLines({ ...call, prompt: "Allow shell: ls?", action: "ls" })).toEqual([
+    "Allow shell: ls?",
+    "in /w",
+    rule,
+  ]);
+  const long = `ls ${"x".repeat(300)}`;
+  const prompt = `Allow shell: ${long}`.slice(0, 200);
+  expect(askedLines({ ...call, prompt, action: long })).toEqual([prompt, `  ${long}`, "in /w", rule]);
+});
+
+test.each([
+  [{ approved: true }, "yes"],
+  [{ approved: false, reason: "too wide" }, "no: too wide"],
+  [{ approved: true, remember: { scope: "project" } }, "yes (for this project)"],
+  [{ approved: true, input: { a: 1 } }, '{"approved":true,"input":{"a":1}}'],
+  [{ colour: "blue" }, '{"colour":"blue"}'],
+])("the answer %j is shown as %s", (answer, text) => {
+  expect(answerText(answer)).toBe(text);
+});
