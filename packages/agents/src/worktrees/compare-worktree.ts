@@ -1,8 +1,9 @@
 // `diffWork` and `summarizeWork`: the work in a worktree against its base. `commitWork` commits what is open.
 
 import { randomBytes } from "node:crypto";
-import { copyFileSync, existsSync, rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 
+import { copyIndex } from "./copy-index.ts";
 import { OWN_FILES } from "../tasks/git.ts";
 import { isRepository, stageChanges } from "../tasks/stage.ts";
 import { PLAIN_DIFF } from "../workspace/git-options.ts";
@@ -44,7 +45,7 @@ export async function diffWork(
   // In a copy of the index, so that the one of the session stays as it is.
   const index = `${path}.index-${randomBytes(6).toString("hex")}`;
   try {
-    if (existsSync(own)) copyFileSync(own, index);
+    if (existsSync(own)) copyIndex(own, index);
     const env = { GIT_INDEX_FILE: index };
     const unknown = ["ls-files", "--others", "--exclude-standard", "-z", "--", ".", ...OWN_FILES];
     const { stdout } = await gitIn(path, unknown, settings, { env });

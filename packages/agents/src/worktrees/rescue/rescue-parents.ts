@@ -1,8 +1,9 @@
 // `parentsOf`: the parents of a rescue commit, which keep everything of a worktree that is no file of it (rescue-3).
 
-import { copyFileSync, existsSync, lstatSync, rmSync } from "node:fs";
+import { existsSync, lstatSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
+import { copyIndex } from "../copy-index.ts";
 import { commitOf, identity } from "../repository.ts";
 import { gitIn, type GitSettings } from "../worktree-git.ts";
 import { readGitFolder, type GitFolder } from "./git-folder.ts";
@@ -53,7 +54,7 @@ async function stagedCommit(
   run: Run,
 ): Promise<string | undefined> {
   const own = (await run(["rev-parse", "--path-format=absolute", "--git-path", "index"])).stdout.trim();
-  if (existsSync(own)) copyFileSync(own, index);
+  if (existsSync(own)) copyIndex(own, index);
   const written = await run(["write-tree"], { env: { GIT_INDEX_FILE: index }, codes: [0, 128] });
   rmSync(index, { force: true });
   if (written.exitCode !== 0)

@@ -7,10 +7,11 @@
 //   take-snapshot-4. Files that git ignores, repositories inside of the folder, `.git` and `.holdfast` are left out.
 
 import { randomBytes } from "node:crypto";
-import { copyFileSync, existsSync, lstatSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 
+import { copyIndex } from "../copy-index.ts";
 import { isRepository } from "../../tasks/stage.ts";
 import type { FileSnapshot } from "../../workspace/capabilities.ts";
 import { OWN_FOLDER } from "../../workspace/contained-directory.ts";
@@ -34,7 +35,7 @@ export async function takeSnapshot(place: SnapshotPlace, settings: GitSettings):
   removeDrafts(index);
   const draft = `${index}-${randomBytes(6).toString("hex")}`;
   try {
-    if (existsSync(index)) copyFileSync(index, draft);
+    if (existsSync(index)) copyIndex(index, draft);
     const inDraft: SnapshotGit = (args, call) => run(args, { ...call, env: { GIT_INDEX_FILE: draft } });
     if (!existsSync(draft) && head !== null) {
       // Nothing is known then of the files on the disk, so that all of them are read.
@@ -77,7 +78,7 @@ export async function beginIndex(
 ): Promise<void> {
   const { index } = place;
   const run = await snapshotGit(place, settings);
-  copyFileSync(checkout, index);
+  copyIndex(checkout, index);
   await dropOwnFiles(head, (args, call) => run(args, { ...call, env: { GIT_INDEX_FILE: index } }));
 }
 
