@@ -129,6 +129,17 @@ export const BEHAVIOURS: readonly Behaviour[] = [
     },
   },
   {
+    text: "its session keeps, after kill -9 in the second command of its first turn",
+    observed: (subject) => keptAfterKill(subject, "start"),
+  },
+  {
+    text: "its session keeps, after kill -9 in the second command of its second turn",
+    async observed(subject) {
+      const first = await subject.turn("start", "canary-first");
+      return first.type === "answered" ? keptAfterKill(subject, "resume") : instead(first);
+    },
+  },
+  {
     text: "calls a tool of its session without a permission, and gets the result",
     async observed(subject) {
       const end = await subject.turn("start", "canary-progress");
@@ -185,6 +196,33 @@ function uses(subject: RealSubject): number {
 
 function instead(end: ExternalEnd): Observed {
   return "message" in end ? `${end.type}: ${end.message.slice(0, 120)}` : end.type;
+}
+
+/** Kills the program in the second command of a turn, and looks at the conversation that its model gets after that. */
+async function keptAfterKill(subject: RealSubject, mode: "start" | "resume"): Promise<Observed> {
+  const agent = await subject.begin(
+    mode,
+    "canary-request command:[echo canary-$((40 + 2))] then:[touch running; sleep 600]",
+  );
+  const ended = await subject.untilRunning(agent);
+  if (ended !== undefined) return instead(ended);
+  await subject.protocol.endLost(subject.tag);
+  await agent.ended;
+  const end = await subject.turn("resume", "recall");
+  if (end.type !== "answered") return instead(end);
+  const messages = subject.asked("recall");
+  const isSaid = (text: string): boolean => messages.some((one) => one.text.includes(text));
+  const results = messages.flatMap(({ toolResults }) => toolResults);
+  const calls = messages.flatMap(({ toolCalls }) => toolCalls);
+  const parts = [
+    ...(mode === "resume" && isSaid("canary-first") ? ["the first turn"] : []),
+    ...(isSaid("canary-request") ? ["the request"] : []),
+    ...(results.some(({ text }) => text.includes("canary-42")) ? ["the result of the first command"] : []),
+    ...(calls.some(({ input }) => JSON.stringify(input).includes("touch running"))
+      ? ["the call of the second"]
+      : []),
+  ];
+  return parts.length === 0 ? "nothing" : parts.join(", ");
 }
 
 /** Kills the program in its turn, and resumes its session. */

@@ -11,7 +11,11 @@ import type {
   ExternalEvent,
   ExternalIntent,
 } from "@holdfast/agents";
-import { startScriptedModelServer, type ScriptedModelServer } from "@holdfast/testkit";
+import {
+  startScriptedModelServer,
+  type ConversationMessage,
+  type ScriptedModelServer,
+} from "@holdfast/testkit";
 import { openWayBack, type OpenedWayBack } from "@holdfast/agents/testing";
 import type { RealAgent } from "./real-agents.ts";
 import { scriptedReply } from "./scripted-reply.ts";
@@ -122,6 +126,14 @@ export class RealSubject {
   /** Whether the model was sent this text. */
   wasSent(text: string): boolean {
     return this.server.requests.some(({ body }) => JSON.stringify(body).includes(text));
+  }
+
+  /** The longest conversation with this text that the model was sent. Some programs ask it for a title, too. */
+  asked(text: string): readonly ConversationMessage[] {
+    return this.server.requests
+      .map(({ conversation }) => conversation?.messages ?? [])
+      .filter((messages) => messages.some((message) => message.text.includes(text)))
+      .reduce((longest, one) => (one.length >= longest.length ? one : longest), []);
   }
 
   /** The names of the models that were asked. */

@@ -4,10 +4,19 @@ import type { Conversation, ConversationTool, Reply } from "@holdfast/testkit";
 
 const SHELLS = ["Bash", "bash", "exec_command", "shell", "run_shell_command"];
 
-/** `command:[…]` in the last message calls the shell of the program, `canary-progress` a tool of its session. `recall` asks for the beginning of the conversation. */
+/**
+ * `command:[…]` in the last message calls the shell of the program, `then:[…]` after its result once more, and `canary-progress` a tool of its session.
+ * `recall` asks for the beginning of the conversation.
+ */
 export function scriptedReply({ messages, tools }: Conversation): Reply {
   const last = messages.at(-1);
-  if (last?.role === "tool") return { text: "The command has run." };
+  if (last?.role === "tool") {
+    const asked = messages.findLast(({ role }) => role === "user")?.text ?? "";
+    const [, next] = /then:\[([^\]]*)\]/.exec(asked) ?? [];
+    const isNext =
+      next !== undefined && !JSON.stringify(messages.at(-2)?.toolCalls).includes("touch running");
+    return (isNext ? shellCall(tools, next) : undefined) ?? { text: "The command has run." };
+  }
   const text = last?.text ?? "";
   const progress = tools.find(({ name }) => name.includes("report_progress"));
   if (text.includes("canary-progress") && progress !== undefined)

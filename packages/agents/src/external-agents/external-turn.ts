@@ -405,7 +405,7 @@ export class ExternalAgentTurn {
 
   #failed(message: string): HoldfastError {
     return new HoldfastError("external_agent_failed", message, {
-      fix: "correct the cause, then start a new session; `holdfast logs` shows what was done",
+      fix: "correct the cause, then start a new session",
     });
   }
 }

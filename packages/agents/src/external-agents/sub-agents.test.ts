@@ -4,6 +4,7 @@ import { afterEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import { ExternalSession } from "../testing/external-session.ts";
+import { codexResultOf } from "./codex/codex-items.ts";
 
 let session: ExternalSession;
 afterEach(() => session.dispose());
@@ -86,4 +87,12 @@ test("the work of a thread of Codex names the call that started it, and is no an
   expect([...parents]).toEqual(await callIds("spawn_agent"));
   // One call of the model of the sub-agent, and one of the agent itself.
   expect(await session.usage()).toMatchObject([{ inputTokens: 50 + 110, outputTokens: 6 + 20 }]);
+});
+
+test("a call that has waited for sub-agents of Codex has their last messages as its result", () => {
+  const done = { status: "completed", message: "The sub-agent has looked." };
+  const begun = { status: "pendingInit", message: null };
+  const call = { type: "collabAgentToolCall", tool: "wait", status: "completed" };
+  expect(codexResultOf({ ...call, agentsStates: { a: done, b: begun } }).text).toBe(done.message);
+  expect(codexResultOf({ ...call, agentsStates: { b: begun } }).text).toBe("completed");
 });

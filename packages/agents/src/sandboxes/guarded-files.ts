@@ -9,11 +9,9 @@
 
 import type { IFileSystem } from "just-bash";
 
-import { GRANTING_PLACES, placeIn } from "../agent-files/trust/granting-places.ts";
+import { placeIn, PROTECTED_PLACES } from "../agent-files/trust/granting-places.ts";
 import { OWN_FOLDER } from "../workspace/contained-directory.ts";
 
-/** Places that commands can read and not change. */
-const PROTECTED = [".git", ...GRANTING_PLACES];
 /** Methods by what they do to their paths. The number says how many of the first arguments are paths. */
 const METHODS: Readonly<
   Record<string, { readonly paths: number; readonly use: "read" | "change" | "tree" }>
@@ -98,7 +96,7 @@ class Guard {
   async #checkPath(name: string, path: string, isChange: boolean): Promise<void> {
     const names = path.split("/");
     if (names.some(isHidden)) throw missing(name, path);
-    if (isChange && placeIn(names, PROTECTED) !== undefined) throw refused(name, path);
+    if (isChange && placeIn(names, PROTECTED_PLACES) !== undefined) throw refused(name, path);
     const database = path.replace(/-(wal|shm|lock|owner|socket|suspects)$/, "");
     const beside = await Promise.all(
       [`${database}-owner`, `${database}-lock`].map((at) => this.#isThere(at)),
@@ -112,7 +110,7 @@ class Guard {
     const isGuarded = (at: string): boolean => {
       // A copied or moved tree has no such place at either of its ends.
       const paths = ends.map((end) => `${String(end)}${at.slice(path.length)}`);
-      return paths.some((one) => placeIn(one.split("/"), [OWN_FOLDER, ...PROTECTED]) !== undefined);
+      return paths.some((one) => placeIn(one.split("/"), [OWN_FOLDER, ...PROTECTED_PLACES]) !== undefined);
     };
     for (let folders = 0; ahead.length > 0; folders++) {
       const folder = ahead.pop() ?? "";

@@ -179,6 +179,12 @@ export class ExternalSession {
     );
   }
 
+  /** The journal with the contents of its records, as one text. */
+  async journal(): Promise<string> {
+    const records = await this.#storage.reader.journal(this.handle.sessionId, 0, 10_000);
+    return records.map((record) => JSON.stringify(record)).join("\n");
+  }
+
   /** The receipts for messages to the program at work. */
   async receipts(): Promise<readonly unknown[]> {
     const records = await this.#storage.reader.journal(this.handle.sessionId, 0, 10_000);

@@ -8,7 +8,7 @@ import { basename, delimiter, join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { scrubEnvironment, type Environment } from "@holdfast/runtime/internal";
 
-import { GRANTING_PLACES, WRITTEN_FOLDERS } from "../agent-files/trust/granting-places.ts";
+import { PROTECTED_PLACES, WRITTEN_FOLDERS } from "../agent-files/trust/granting-places.ts";
 import type { WorkspaceCapabilities } from "./capabilities.ts";
 import { hostCommands, type CommandRunner } from "./command-runner.ts";
 import { containedRoot, OWN_FOLDER, type ContainedRoot } from "./contained-directory.ts";
@@ -288,8 +288,6 @@ class FolderWorkspace implements Workspace {
   }
 }
 
-/** Git runs what it finds in `.git`. */
-const PROTECTED_PLACES: readonly string[] = [".git", ...GRANTING_PLACES];
 /** The places that Holdfast itself does not write, either. */
 const OWN_PROTECTED = PROTECTED_PLACES.filter((place) => !WRITTEN_FOLDERS.some((own) => own === place));
 

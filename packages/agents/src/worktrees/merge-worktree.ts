@@ -96,7 +96,7 @@ async function refuseDirty(project: string, settings: GitSettings): Promise<void
   if (changes[0] === undefined) return;
   throw new HoldfastError("conflict", `${project} has changes that are not committed`, {
     at: project,
-    got: `${changes.length} files, such as ${changes[0].path}`,
+    got: changes.length === 1 ? changes[0].path : `${changes.length} files, such as ${changes[0].path}`,
     fix: "commit or stash them, and merge again",
   });
 }

@@ -227,7 +227,7 @@ export class Worktrees {
         `the worktree of session ${session} has changes that are not committed`,
         {
           at: record.path,
-          got: `${open.length} files, such as ${open[0]}`,
+          got: open.length === 1 ? open[0] : `${open.length} files, such as ${open[0]}`,
           fix: open.every(isRepository)
             ? `move the git repository ${open[0]} out of ${record.path}; it is not part of the work`
             : `give --commit to commit them first, or commit them yourself in ${record.path}`,

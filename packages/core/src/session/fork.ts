@@ -148,7 +148,7 @@ function findPoint({ session, records }: WholeSession, wanted: number | undefine
   throw new UsageError(`session ${session.sessionId} cannot be forked at ${wanted}`, {
     got: describePlace(records, wanted, end),
     expected: `a position between two commits; the nearest: ${nearest(records, wanted, end).join(", ")}`,
-    fix: "`holdfast logs ID` shows the positions; a checkpoint can also be named by its own",
+    fix: "name a position that `holdfast logs ID` shows, or that of a checkpoint",
   });
 }
 

@@ -181,7 +181,7 @@ function sessionEnded({ sessionId, status, agent }: Session, io: Io): ConflictEr
     {
       fix:
         name === undefined
-          ? "start another session"
+          ? `run \`${io.call(`show ${sessionId}`)}\` to see how it ended, or start another session`
           : `let the agent go on in a new session: \`${io.call(`fork ${sessionId} --agent ${name} --input '"…"'`)}\`; next time begin a conversation, which waits for signals after its answer: \`${io.call(`run ${name} "…" --conversation`)}\``,
     },
   );

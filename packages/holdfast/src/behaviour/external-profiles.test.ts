@@ -31,6 +31,11 @@ test(
     expect(recorded).toContain("MY_KEY");
     expect(recorded).not.toContain("canary-0123456789");
     expect(recorded).toContain('"costMicroUsd":"unknown"'); // The prices of another vendor are not known.
+    const given = await project.finishHere([...args.slice(0, 3), "--profile", "mine", "--env", "A=b"], env);
+    expect([given.code, given.stderr]).toEqual([
+      2,
+      expect.stringContaining("in a profile (`variables`, `keys`)"),
+    ]);
     const named = [
       "run",
       "claude-code",

@@ -52,6 +52,17 @@ test(
   },
 );
 
+test("equal texts in one conversation are each a message", ofCampaign, async () => {
+  const input = JSON.stringify({ text: "again", conversation: true });
+  const first = await run("run", "remote.ts", "--input", input, "--park", "--session", "s");
+  expect(first.code, first.stderr).toBe(0);
+  for (const count of [2, 3]) {
+    expect((await run("signal", "s", "next_input", '"again"')).code).toBe(0);
+    expect((await run("resume", "s", "--park")).code).toBe(0);
+    expect(remote.messages).toEqual(Array.from({ length: count }, () => "again"));
+  }
+});
+
 test(
   "a result that is too long is cut with a note, and an id that is too long is refused",
   ofCampaign,

@@ -144,7 +144,7 @@ describe("without a value nothing starts", () => {
       [
         "error[E_SECRET_MISSING]: 2 secrets are missing: API_KEY, OTHER_KEY",
         "  expected: a value for API_KEY, OTHER_KEY",
-        "  fix: on a terminal the command asks for it; otherwise set the environment variable API_KEY, pipe the value with --secret-stdin API_KEY, or store it with `holdfast secret set API_KEY`",
+        "  fix: run the command on a terminal, which asks for it, set the environment variable API_KEY, pipe the value with --secret-stdin API_KEY, or store it with `holdfast secret set API_KEY`",
         "",
       ].join("\n"),
     );

@@ -206,7 +206,7 @@ export const run: Command = {
       ...(args.has("sandbox") && !isExternal ? ["--sandbox"] : []),
     ].join(" and ");
     if (ofFiles !== "")
-      refuseForFiles(ofFiles, { isFile: record !== undefined, isFound: found !== undefined });
+      refuseForFiles(ofFiles, { isFile: record !== undefined, isExternal, isFound: found !== undefined });
     if (found !== undefined && isEnded(found.status)) {
       const { showEndedBefore } = await import("../view/session-end.ts");
       return showEndedBefore(found, io);
@@ -283,8 +283,12 @@ async function environmentOf(args: Arguments): Promise<GivenEnvironment | undefi
 /** @param options the names of options that say something about an agent file. */
 function refuseForFiles(
   options: string,
-  { isFile, isFound }: { readonly isFile: boolean; readonly isFound: boolean },
+  { isFile, isExternal, isFound }: Readonly<Record<"isFile" | "isExternal" | "isFound", boolean>>,
 ): void {
+  if (isExternal)
+    throw refuse(`${options}: for agent files, and this is an external agent`, run.usage, {
+      fix: "name the variables of your environment that its program gets in a profile (`variables`, `keys`), and give --profile",
+    });
   if (!isFile)
     throw refuse(`${options}: for agent files, and this agent is code`, run.usage, {
       fix: "leave it out; an agent of code declares `secrets`, and has its own input",

@@ -21,7 +21,10 @@ export const signal: Command = {
 
   async run(args, io) {
     const [id, name, text, extra] = args.positionals;
-    if (id === undefined) throw refuse("the session's id is missing", signal.usage);
+    if (id === undefined)
+      throw refuse("the session's id is missing", signal.usage, {
+        fix: "run `holdfast list` to see all sessions",
+      });
     if (name === undefined) throw refuse("the signal's name is missing", signal.usage);
     if (extra !== undefined)
       throw refuse(`"${extra}" is one argument too many`, signal.usage, {

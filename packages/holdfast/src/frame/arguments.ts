@@ -89,7 +89,7 @@ export function refuseForeignOptions(
   if (own === undefined || foreign === undefined) return;
   throw refuse(`${name} ${action} has no option --${foreign}`, usage, {
     got: `--${foreign}`,
-    fix: own.length === 0 ? "leave it out" : `one of ${own.map((option) => `--${option}`).join(", ")}`,
+    fix: own.length === 0 ? "leave it out" : `give one of ${own.map((option) => `--${option}`).join(", ")}`,
   });
 }
 
@@ -139,7 +139,7 @@ function findOption(
       fix: `write its value without ${given}`,
     });
   throw refuse(`there is no option ${given}${didYouMean(given, names)}`, usage, {
-    fix: `one of ${names.join(", ")}`,
+    fix: `give one of ${names.join(", ")}`,
   });
 }
 

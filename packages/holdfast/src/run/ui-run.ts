@@ -91,7 +91,8 @@ function show(url: string, place: string, io: Io): void {
   if (io.isJson) io.result({ type: "listening", url, place }, "");
   else {
     io.note(`open in a browser: ${io.notes.paint.bold(url)}`);
-    io.note(`  it shows the sessions of ${plainLine(place, MESSAGE_CHARS)}`);
+    // The address of a coordinator's page says where it is.
+    if (place !== url) io.note(`  it shows the sessions of ${plainLine(place, MESSAGE_CHARS)}`);
   }
 }
 

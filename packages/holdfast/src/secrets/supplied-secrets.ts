@@ -149,7 +149,7 @@ function missingError(names: readonly string[]): HoldfastError {
   return new HoldfastError("secret_missing", names.length === 1 ? what : `${what}: ${names.join(", ")}`, {
     expected: `a value for ${names.join(", ")}`,
     fix:
-      `on a terminal the command asks for it; otherwise set the environment variable ${first}, ` +
+      `run the command on a terminal, which asks for it, set the environment variable ${first}, ` +
       `pipe the value with --secret-stdin ${first}, or store it with \`holdfast secret set ${first}\``,
   });
 }

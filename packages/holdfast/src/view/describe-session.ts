@@ -74,13 +74,13 @@ export function describeWaits(
 export const NEXT_INPUT = "next_input";
 /** Whether a conversation takes the signal while it waits for a message. Programs send it, and a person writes a message. */
 export function isAside(name: string): boolean {
-  return name === "ci" || name === "review" || name === "steer";
+  return ["ci", "review", "steer", "follow_up"].includes(name);
 }
 
-/** Whether the session is a conversation with a model that waits for its next request. */
+/** Whether the session is a conversation of an agent file or an external agent that waits for its next request. */
 function isIdleConversation({ waits }: Pick<Session, "waits">): boolean {
   const names = new Set(waits.map((wait) => (wait.type === "signal" ? wait.name : "")));
-  return names.has(NEXT_INPUT) && names.has("steer");
+  return names.has(NEXT_INPUT) && (names.has("steer") || names.has("follow_up"));
 }
 
 /** The commands by which a person goes on with a conversation. */

@@ -1,7 +1,14 @@
 // A numbered event for people: one line, but for questions. Nothing for those that only replay needs.
 
 import type { Session, TokenUsage } from "@holdfast/core";
-import { deliveryOf, planOf, stepText, subAgentCallOf, viewQuestion } from "@holdfast/proto/view";
+import {
+  AGENT_REPORT,
+  deliveryOf,
+  planOf,
+  stepText,
+  subAgentCallOf,
+  viewQuestion,
+} from "@holdfast/proto/view";
 import type { Look } from "../frame/command.ts";
 import { amountText } from "./budget-text.ts";
 import { answerText, askedLines, errorLine, moment, signalText, statusText } from "./describe-session.ts";
@@ -52,6 +59,7 @@ export function eventLine(
     case "start_timer":
       return `${symbols.wait} waits for a timer, due ${moment(event.fireAt ?? now, now)}`;
     case "wait_signal":
+      if (event.name === AGENT_REPORT) return undefined; // Its entries follow.
       return `${symbols.wait} waits for ${name}${persistsOf(event, look)}`;
     case "request_input": {
       const until = event.expiresAt === undefined ? "" : `  (until ${moment(event.expiresAt, now)})`;
@@ -62,9 +70,10 @@ export function eventLine(
     case "signal_received":
       return `${paint.cyan(symbols.arrived)} ${event.prompt === undefined ? name + valueOf(event.payload) : `answered  ${plainLine(answerText(event.payload), TEXT_CHARS)}`}${principalText(event)}`;
     case "signal_ready":
+      if (event.name === AGENT_REPORT) return undefined;
       return `${paint.cyan(symbols.arrived)} ${name} has arrived`;
     case "take_signals": {
-      const names = event.names ?? [];
+      const names = (event.names ?? []).filter((taken) => taken !== AGENT_REPORT);
       return names.length === 0
         ? undefined
         : `${paint.cyan(symbols.arrived)} took ${plainLine(names.join(", "), TEXT_CHARS)}${persistsOf(event, look)}`;

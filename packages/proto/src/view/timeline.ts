@@ -11,6 +11,7 @@
 
 import { addUsage, NO_COST, type Cost } from "./cost.ts";
 import type { JournalEvent, PlainError, PlainUsage, RecordType } from "./journal-event.ts";
+import { AGENT_REPORT } from "./wait.ts";
 
 export interface TimelineAttempt {
   readonly attempt: number;
@@ -122,7 +123,7 @@ export class TimelineBuilder {
         for (const id of event.targets ?? []) this.#end(id, "withdrawn");
         return;
       case "take_signals":
-        if ((event.names ?? []).length > 0) this.#mark(turn, `took ${event.names!.join(", ")}`);
+        this.#took(turn, event.names ?? []);
         return;
       case "cancel_requested":
         this.#warn(turn, `asked to cancel${event.reason === undefined ? "" : `: ${event.reason}`}`);
@@ -182,6 +183,12 @@ export class TimelineBuilder {
     const turn: TimelineTurn = { turn: this.#turn, startedAt: this.#at, deliveries: 0, items: [], marks: [] };
     this.#turns.push(turn);
     return turn;
+  }
+
+  /** The reports of an external agent are as many as its events, and its entries say more. */
+  #took(turn: TimelineTurn, names: readonly string[]): void {
+    const shown = names.filter((name) => name !== AGENT_REPORT);
+    if (shown.length > 0) this.#mark(turn, `took ${shown.join(", ")}`);
   }
 
   #begin(turn: TimelineTurn, event: JournalEvent, type: TimelineItem["type"], name: string): void {

@@ -8,6 +8,7 @@ test.each([
   ["request:3", "a request of child ses_1-3"],
   ["reply:3", "a reply of its parent"],
   ["child:three", 'signal "child:three"'],
+  ["external_agent.report", "events of its external agent"],
   ["go", 'signal "go"'],
 ])("the signal %s is %s", (name, text) => {
   expect(signalText(name, "ses_1")).toBe(text);

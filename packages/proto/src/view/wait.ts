@@ -30,6 +30,7 @@ export function waitText(wait: PlainWait, sessionId: string): string {
 /** A signal between sessions, with its sender. Only sessions can send such signals. */
 export function signalText(name: string, sessionId: string): string {
   if (name === CHILD_ENDED) return "callbacks of its children";
+  if (name === AGENT_REPORT) return "events of its external agent";
   const [, kind, number] = /^(child-end|child|request|reply):(\d+)$/.exec(name) ?? [];
   const child = `child ${sessionId}-${number}`;
   switch (kind) {
@@ -47,6 +48,8 @@ export function signalText(name: string, sessionId: string): string {
 }
 
 const CHILD_ENDED = "child:ended";
+/** An external agent reports by such signals what the entries that follow show. */
+export const AGENT_REPORT = "external_agent.report";
 
 /** The reasons of a pause that need no figures. */
 export type PlainPause =

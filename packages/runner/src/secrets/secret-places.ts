@@ -138,7 +138,7 @@ export class SecretPlaces {
       throw this.#noKey(
         "there is no terminal to ask for the passphrase",
         isNew
-          ? "run the command on a terminal, or name a file with a key in HOLDFAST_SECRET_KEY_FILE"
+          ? "run the command on a terminal, or name a file with a key of at least 32 characters in HOLDFAST_SECRET_KEY_FILE"
           : "run the command on a terminal",
       );
     return askPassphrase(isNew);

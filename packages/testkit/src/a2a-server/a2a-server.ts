@@ -1,5 +1,5 @@
 // `startA2aServer`: a remote agent that speaks A2A 1.0, for tests, written after the protocol and without an SDK. The words of the last line of a
-// message say what it does: `hang`, `question`, `fail`, `long-text`, `long-id`, and else it completes.
+// message say what it does: `hang`, `question`, `fail`, `long-text`, `long-id`, and else it completes. A message whose id it knows is not taken again.
 
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
@@ -28,6 +28,7 @@ export interface A2aServer {
 
 export async function startA2aServer(token: string): Promise<A2aServer> {
   const tasks = new Map<string, Task>();
+  const taken = new Map<string, Task>();
   const messages: string[] = [];
   const shown = ({ id, contextId, state, text }: Task) => {
     const parts = [{ text }];
@@ -43,8 +44,10 @@ export async function startA2aServer(token: string): Promise<A2aServer> {
   const send = ({
     message,
   }: {
-    message: { parts: { text: string }[]; contextId?: string; taskId?: string };
+    message: { messageId: string; parts: { text: string }[]; contextId?: string; taskId?: string };
   }) => {
+    const known = taken.get(message.messageId);
+    if (known !== undefined) return { task: shown(known) };
     const text = message.parts[0]!.text;
     messages.push(text);
     const words = text.split("\n").at(-1)!;
@@ -62,6 +65,7 @@ export async function startA2aServer(token: string): Promise<A2aServer> {
               : ["TASK_STATE_SUBMITTED", words.startsWith("long-text") ? LONG : `Done: ${words}`];
     const task = { id, contextId, state, text: said };
     tasks.set(id, task);
+    taken.set(message.messageId, task);
     return { task: shown(task), tomorrow: { is: "unknown" } };
   };
   const METHODS: Readonly<Record<string, (params: never) => unknown>> = {

@@ -38,6 +38,9 @@ export const GRANTING_FILES = [
 
 export const GRANTING_PLACES: readonly string[] = [...GRANTING_FOLDERS, ...GRANTING_FILES];
 
+/** The places that agents may read and not change. Git runs what it finds in `.git`. */
+export const PROTECTED_PLACES: readonly string[] = [".git", ...GRANTING_PLACES];
+
 type Folder = (typeof GRANTING_FOLDERS)[number];
 type File = (typeof GRANTING_FILES)[number];
 /** A path that is read for rights (granting-places-1). Holdfast's own folder is out of reach of agents anyway. */

@@ -3,7 +3,8 @@
 //   a2a-agent-1. A remote task goes on without us. A session that is resumed follows the task that is at work, or takes the result that it has
 //       not seen, and sends nothing.
 //   a2a-agent-2. A question of the agent (`INPUT_REQUIRED`) is a durable question of the session, and its answer continues the same task.
-//   a2a-agent-3. The id of a message is made of the session and the text. A server that knows ids takes a repeated message once.
+//   a2a-agent-3. The id of a message is made of the session, the task or question before it, and the text. A server that knows ids takes a
+//       message that a crash repeats once, and equal texts of a person each time. Leaky: an agent without tasks, for which equal texts are one.
 //   a2a-agent-4. The key is sent to the origin of the card alone, over HTTPS or loopback. No redirect is followed.
 //   a2a-agent-5. An aborted turn cancels its task, except one that waits for an answer. A session that is cancelled also cancels that one.
 //       Where no process worked on it, its next drive within the time of the cancel does that.
@@ -120,14 +121,14 @@ async function talk(
   { emit, signal, pollMs }: Talking,
 ): Promise<ExternalEnd> {
   const { boundId, prompt, tag, wayBack, name } = turn;
-  const send = (text: string, ids: { readonly contextId?: string; readonly taskId?: string }) =>
-    client.send({ messageId: messageId(tag, text), text, ...ids });
+  const send = (text: string, before: string, ids: Ids) =>
+    client.send({ messageId: messageId(tag, before, text), text, ...ids });
   const found = await findTask(client, boundId);
   if (found === undefined) return { type: "unknown_session" };
   emit({ type: "session_started", model: "unknown", boundId });
   const callId = randomUUID();
   emit({ type: "tool_call", id: callId, name: "SendMessage", input: { text: prompt } });
-  let task = "task" in found ? found.task : await send(prompt, found.ids);
+  let task = "task" in found ? found.task : await send(prompt, boundId ?? "", found.ids);
   const bind = (state: "task" | "done"): void => {
     const kind = task.id === "" ? "context" : state;
     const id = task.id === "" ? task.contextId : task.id;
@@ -156,7 +157,10 @@ async function talk(
         const answer = await askSession(wayBack, { question }, signal);
         if (signal.aborted) return { type: "aborted" };
         if (answer === undefined) return finish({ type: "answered", text: task.text }, false);
-        task = await send(answer, { contextId: task.contextId, taskId: task.id });
+        task = await send(answer, `${task.id}\n${task.messageId}`, {
+          contextId: task.contextId,
+          taskId: task.id,
+        });
         continue;
       }
       case "completed":
@@ -203,6 +207,6 @@ function readBound(boundId: string): { readonly kind: string; readonly id: strin
 }
 
 /** a2a-agent-3. */
-function messageId(tag: string, text: string): string {
-  return createHash("sha256").update(`${tag}\n${text}`).digest("base64url");
+function messageId(tag: string, before: string, text: string): string {
+  return createHash("sha256").update(`${tag}\n${before}\n${text}`).digest("base64url");
 }

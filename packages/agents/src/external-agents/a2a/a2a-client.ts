@@ -23,6 +23,8 @@ export interface A2aTask {
   readonly state: "working" | "input_required" | "auth_required" | "completed" | "failed" | "cancelled";
   /** The result of a completed task, and else the message with its state. */
   readonly text: string;
+  /** Names the message with its state; empty without one. */
+  readonly messageId: string;
 }
 
 export class TaskUnknownError extends Error {
@@ -89,7 +91,13 @@ export class A2aClient {
     if (isFields(answer["task"])) return taskOf(answer["task"]);
     const said = fieldsOf(answer["message"]); // An agent without tasks answers at once.
     const context = textOr(said["contextId"], contextId ?? "");
-    return { id: "", contextId: context, state: "completed", text: partsText(said["parts"]) };
+    return {
+      id: "",
+      contextId: context,
+      state: "completed",
+      text: partsText(said["parts"]),
+      messageId: textOr(said["messageId"], ""),
+    };
   }
 
   /** @throws TaskUnknownError */
@@ -180,7 +188,7 @@ function taskOf(task: Fields): A2aTask {
   const said = partsText(fieldsOf(message)["parts"]);
   const ids = { id: textOr(task["id"], ""), contextId: textOr(task["contextId"], "") };
   const text = known === "completed" && artifacts.length > 0 ? artifacts.join("\n") : said;
-  return { ...ids, state: known, text };
+  return { ...ids, state: known, text, messageId: textOr(fieldsOf(message)["messageId"], "") };
 }
 
 function partsText(parts: unknown): string {

@@ -55,6 +55,11 @@ export function codexResultOf(item: Fields): { readonly text: string; readonly i
     const lines = listOf(changes).map(({ path, diff }) => `${textOr(path, "")}\n${textOr(diff, "")}`);
     return { text: recordedResult(lines.join("\n")), isError };
   }
+  // The last messages of sub-agents that a call has waited for.
+  const said = Object.values(fieldsOf(item["agentsStates"]))
+    .map((state) => textOr(fieldsOf(state)["message"], ""))
+    .filter((message) => message !== "");
+  if (said.length > 0) return { text: recordedResult(said.join("\n\n")), isError };
   const given = error ?? result;
   return {
     text: given === undefined || given === null ? textOr(status, "") : recordedResult(JSON.stringify(given)),

@@ -1,5 +1,4 @@
-// `CodexSubAgents`: the sub-agents of a Codex turn, each of which works in a thread of its own. Its messages are named by the types of the protocol
-// (0.169.0) and were not observed with the real program.
+// `CodexSubAgents`: the sub-agents of a Codex turn, each of which works in a thread of its own. Observed with 0.171.
 //
 //   codex-sub-agents-1. The work of a thread names the call that started it. A first message of a thread may come before the call says
 //       which thread it has started. Then the open call counts, or the id of the thread where not exactly one call is open.

@@ -55,7 +55,7 @@ export async function openEnclosure(
       `the program of ${protocol.name} cannot run in the sandbox "${sandbox}"`,
       {
         expected: "bubblewrap or seatbelt: the others run commands and not a program that talks",
-        fix: 'write `"sandbox": "bubblewrap"` in the input (`seatbelt` on macOS), or leave it out',
+        fix: 'give `--sandbox bubblewrap`, or `"sandbox": "bubblewrap"` in the input (`seatbelt` on macOS), or leave it out',
       },
     );
   const own = protocol.ownFolders?.(profile);

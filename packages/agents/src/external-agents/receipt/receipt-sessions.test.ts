@@ -1,8 +1,10 @@
 // Sessions of external agents and their restore receipts: a loss is a question, and a session file that is missing is put back.
 
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { gunzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
 import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 
@@ -108,4 +110,28 @@ test("an MCP file of OpenCode that is gone is a loss", ofCampaign, async () => {
   rmSync(file);
   expect((await session.say("hello")).status).toBe("input_required");
   expect(await session.question()).toContain(`the file with MCP servers ${file} is gone`);
+});
+
+test("copies and raw lines are files of the machine, and the record has their hashes alone", async () => {
+  session = new ExternalSession("claude-code");
+  await session.converse("write:a.txt");
+  const journal = await session.journal();
+  const [file] = session.files().filter((path) => path.includes(".claude"));
+  const content = readFileSync(file!, "utf8");
+  const hash = createHash("sha256").update(content).digest("hex");
+  expect(journal).toContain(hash);
+  const kept = readdirSync(join(session.home, "mirrors"), { recursive: true, encoding: "utf8" });
+  const raw = kept.find((name) => /^raw\/[^/]+\/[\da-f]{64}$/.test(name))!;
+  expect(journal).toContain(raw.slice("raw/".length));
+  const lines = gunzipSync(readFileSync(join(session.home, "mirrors", raw))).toString();
+  expect(lines).toContain("claude_code_version");
+  expect(journal).not.toContain("claude_code_version");
+  expect(journal).not.toContain(content.trimEnd());
+  // The copy of the session file is whole.
+  const copies = kept
+    .filter((name) => !name.startsWith("raw/"))
+    .map((name) => join(session.home, "mirrors", name));
+  expect(
+    copies.filter((path) => statSync(path).isFile()).map((path) => readFileSync(path, "utf8")),
+  ).toContain(content);
 });

@@ -16,7 +16,10 @@ export const answer: Command = {
 
   async run(args, io) {
     const [id, ...others] = args.positionals;
-    if (id === undefined) throw refuse("the session's id is missing", answer.usage);
+    if (id === undefined)
+      throw refuse("the session's id is missing", answer.usage, {
+        fix: "run `holdfast inbox` to see all open questions",
+      });
     const text = others.at(-1);
     if (text === undefined) throw refuse("the answer is missing", answer.usage);
     const [given, extra] = others.slice(0, -1);

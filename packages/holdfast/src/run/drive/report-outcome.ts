@@ -7,7 +7,7 @@ import { leftAs, sessionPaused } from "@holdfast/runtime/internal";
 import { STOP_EXIT, type Io, type StopSignal } from "../../frame/command.ts";
 import type { Database } from "../../place/project.ts";
 import { accountText } from "../../view/budget-text.ts";
-import { isAuthorsFault } from "../../view/describe-session.ts";
+import { isAuthorsFault, messageCommands } from "../../view/describe-session.ts";
 import { movedAway } from "../../view/moved-session.ts";
 import { pauseAdvice } from "../../view/pause-advice.ts";
 import { resultOf, showEnd, showEndedBefore } from "../../view/session-end.ts";
@@ -136,9 +136,7 @@ function reportOpen(outcome: Outcome, facts: OutcomeFacts): number {
 }
 
 function noteNextRequest(id: string, io: Io): void {
-  io.note(
-    `its next request: ${io.call(`chat --session ${id}`)}, or ${io.call(`signal ${id} next_input '"…"'`)}`,
-  );
+  io.note(`its next request: ${messageCommands(id, io).join(", or ")}`);
   io.note(`what a build or a review says: ${io.call(`signal ${id} ci @build.log`)} (or review)`);
 }
 

@@ -3,7 +3,7 @@
 //   journal-rows-1. A row has no payload. It stays small however large its record is.
 
 import type { JournalEvent, RecordType } from "../journal-event.ts";
-import { signalText } from "../wait.ts";
+import { AGENT_REPORT, signalText } from "../wait.ts";
 
 export interface JournalRow {
   /** The position in `holdfast logs`. */
@@ -84,7 +84,9 @@ function aboutText(event: JournalEvent, sessionId: string): string {
     case "request_input":
       return prompt ?? "";
     case "take_signals":
-      return (names ?? []).join(", ");
+      return (names ?? [])
+        .map((taken) => (taken === AGENT_REPORT ? signalText(taken, sessionId) : taken))
+        .join(", ");
     case "tell_session":
     case "request_parent":
     case "request_received":
