@@ -243,9 +243,10 @@ export class ExternalAgentTurn {
 
   async #answer(text: string, work: Work): Promise<Turn> {
     const { entries, calls } = work;
-    const undelivered = await work.messages.undelivered();
+    const sent = await work.messages.undelivered();
     // The agent has not waited for these answers.
     const late = (await calls.late(() => Infinity)).filter(({ call }) => isQuestion(call));
+    const undelivered = this.#state.isConversation ? sent : [...sent, ...work.messages.takeLast()];
     entries.closeCalls("The turn ended without a result of this call.");
     if (entries.lastText !== text && text !== "")
       this.#ctx.appendEntry({ role: "assistant", content: { text, toolCalls: [] } });

@@ -14,7 +14,7 @@ export const STEER = "steer";
 export const FOLLOW_UP = "follow_up";
 export const INTERRUPT = "interrupt";
 
-type Context = Pick<AgentContext, "signalReady" | "appendEntry" | "run" | "takeSignal">;
+type Context = Pick<AgentContext, "signalReady" | "appendEntry" | "run" | "takeSignal" | "drainSignals">;
 
 /** The signals that concern a turn. Consumes nothing. */
 export class News {
@@ -130,6 +130,20 @@ export class Messages {
   /** Whether the turn was interrupted for a message. */
   async hasRestarted(): Promise<boolean> {
     return (await Promise.all(this.#steered)).some(({ receipt }) => receipt === "restarted");
+  }
+
+  /**
+   * Takes the messages that came after the answer. A session that ends with it would lose them.
+   *
+   * @returns those that were for the turn.
+   */
+  takeLast(): readonly string[] {
+    const textsOf = (name: string): readonly string[] =>
+      this.#ctx.drainSignals(name).map(({ payload }) => readInput(payload).text);
+    this.#followUps = [...this.#followUps, ...textsOf(FOLLOW_UP)];
+    const texts = textsOf(STEER);
+    for (const content of texts) this.#ctx.appendEntry({ role: "user", content });
+    return texts;
   }
 
   /** The texts that did not reach the program in its turn. */

@@ -62,3 +62,13 @@ test(
     expect(existsSync(project.path("claude.log"))).toBe(false);
   },
 );
+
+test("a session that exists takes no other sandbox, and does not go on without it", ofCampaign, async () => {
+  const named = ["run", "claude-code", "--session", "s"];
+  const begun = await project.finishHere([...named, "--input", '"hello"', "--conversation"]);
+  expect(begun.code, begun.stderr).toBe(0);
+  const { code, stderr } = await project.finishHere([...named, "--sandbox", "bubblewrap"]);
+  expect(code).toBe(2);
+  expect(stderr).toContain("session s exists already, and keeps the choices of its start");
+  expect(stderr).toContain("--sandbox");
+});

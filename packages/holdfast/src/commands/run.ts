@@ -26,6 +26,7 @@ import {
   inputOf,
   overridesOf,
   profileIn,
+  refuseForFound,
   START_OPTIONS,
   withOptions,
 } from "../run/loading/external-input.ts";
@@ -196,7 +197,7 @@ export const run: Command = {
       const valid = await validInput(agent, input, !isGiven, path, io);
       if (found !== undefined && encodeJson(valid, "the input") !== found.input)
         throw otherInput(found, given ?? text);
-    }
+    } else refuseForFound(args, found.sessionId);
 
     const ofFiles = [
       ...(environment === undefined ? [] : ["--env", "--env-ref"]),

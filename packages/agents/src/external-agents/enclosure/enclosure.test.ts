@@ -1,6 +1,17 @@
 // Sessions of external agents in the sandbox `bubblewrap`, over the fake programs.
 
-import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -89,6 +100,32 @@ describe.skipIf(!existsSync("/usr/bin/bwrap"))("a program in the sandbox", () =>
       expect(readdirSync(join(session.home, ".acp"))).toHaveLength(1);
     },
   );
+});
+
+// A folder from an archive may hold such a file, which names any place of the machine.
+test.skipIf(!existsSync("/usr/bin/bwrap"))("a file .git opens no folder that is no repository", async () => {
+  const home = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-enclosure-")));
+  try {
+    const at = (...path: readonly string[]): string => join(home, ...path);
+    for (const path of ["work", "private", "bare/objects", "bare/refs"])
+      mkdirSync(at(path), { recursive: true });
+    writeFileSync(at("bare/HEAD"), "ref: refs/heads/main\n");
+    const seenFor = async (named: string): Promise<readonly string[]> => {
+      writeFileSync(at("work/.git"), `gitdir: ${at(named)}\n`);
+      const intent = { folder: at("work"), program: process.execPath, ...SANDBOX };
+      const enclose = await openEnclosure(
+        { name: "mine", ownFolders: () => ({ written: [], read: [] }) },
+        intent,
+      );
+      return enclose!(["mine"], {});
+    };
+    expect(await seenFor("bare")).toContain(at("bare"));
+    expect(await seenFor("private")).not.toContain(at("private"));
+    writeFileSync(at("bare/commondir"), at("private"));
+    expect(await seenFor("bare")).not.toContain(at("private"));
+  } finally {
+    rmSync(home, { recursive: true });
+  }
 });
 
 const place = { folder: "/", program: process.execPath };

@@ -6,6 +6,7 @@
 //   enclosure-3. `.git` is read-only and `.holdfast` is hidden, as for commands of our own agents. The program cannot commit.
 //   enclosure-4. A session that began in the sandbox never continues outside of it. Where the sandbox is missing, its turn fails before a process
 //       starts.
+//   enclosure-5. The folder itself opens no other place to the program than a repository of git.
 //
 // Leaky: the program can change its own settings, such as its hooks, and its next start outside of the sandbox reads them. It can also change
 // the other places of the folder that give rights. Where they are read-only OpenCode does not start, and the own sandbox of Codex fails.
@@ -128,13 +129,15 @@ function installationOf(program: string): readonly string[] {
   return [dirname(program), ...(packages === undefined ? [] : [packages])];
 }
 
-/** The repository of a worktree, which is in another folder. */
+/** The repository of a worktree, which is in another folder. A file `.git` that came with the folder may name any place (enclosure-5). */
 function repositoryOf(git: string): readonly string[] {
   const [, named] = /^gitdir: (.+)/.exec(textOf(git) ?? "") ?? [];
   if (named === undefined) return [];
   const own = resolve(dirname(git), named);
-  const common = textOf(join(own, "commondir"))?.trim();
-  return [own, ...(common === undefined ? [] : [resolve(own, common)])].filter((path) => existsSync(path));
+  const shared = textOf(join(own, "commondir"))?.trim();
+  const common = shared === undefined ? own : resolve(own, shared);
+  const isRepository = ["objects", "refs"].every((name) => existsSync(join(common, name)));
+  return isRepository && existsSync(join(own, "HEAD")) ? [...new Set([own, common])] : [];
 }
 
 function textOf(path: string): string | undefined {

@@ -53,6 +53,8 @@ test("session-files-1: a file that grows, is replaced, cut or written again has 
   appendFileSync(path, lines(2_000, 2_100));
   await expectKept("grown");
   await expectKept("unchanged");
+  writeFileSync(path, readFileSync(path, "utf8").replace("line", "LINE"));
+  await expectKept("changed at its beginning");
   writeFileSync(`${path}.new`, lines(5_000, 9_000));
   renameSync(`${path}.new`, path);
   await expectKept("replaced");

@@ -1,7 +1,8 @@
 // `SessionFiles`: the hashes and copies of the session files of external agents, as this process has taken them.
 //
 //   session-files-1. A session file grows at its end. Only what was added is read, hashed and added to the copy. A file that was replaced, became
-//       shorter, or has another end before the addition is read as a whole.
+//       shorter, was changed without an addition, or has another end before the addition is read as a whole. Leaky: a change further up together
+//       with an addition.
 //   session-files-2. The recorded bytes of a copy are never changed. A crash in the middle of an addition leaves more bytes behind them.
 //   session-files-3. A file that was not changed since its hash was taken is not read again.
 
@@ -118,10 +119,11 @@ function extended({ bytes, hash, end }: Pick<Known, "bytes" | "hash" | "end">, c
 /** session-files-1. @returns `undefined` where the file must be read as a whole. */
 async function readAddition(
   path: string,
-  { ino, bytes, end }: Known,
-  facts: Pick<Stats, "ino" | "size">,
+  { ino, bytes, end, stamp }: Known,
+  facts: Stats,
 ): Promise<Buffer | undefined> {
   if (facts.ino !== ino || facts.size < bytes) return undefined;
+  if (facts.size === bytes && (stamp === undefined || stampOf(facts) !== stamp)) return undefined;
   const from = bytes - end.length;
   const file = await open(path).catch(() => undefined);
   if (file === undefined) return undefined;

@@ -1,7 +1,8 @@
 // The sessions that an external agent has started by the tools of its session (`StartedSessions`), as the orchestrator's tools show them.
 //
 //   started-sessions-1. They are children of the session. The tools reach these and no others, whatever id is given.
-//   started-sessions-2. The turn of a conversation ends with its answer, and that of another session with the session.
+//   started-sessions-2. The turn of a conversation ends with its answer, and that of another session with the session. A prompt is work under way
+//       until a turn has taken it, so that no result of the turn before stands for its own.
 //   started-sessions-3. Only ended ones are deleted, and only where the host of the agent gives the means.
 
 import { decodeJson, HoldfastError, type ChildHandle, type Session } from "@holdfast/core";
@@ -14,6 +15,8 @@ export interface StartedSession {
   readonly sessionId: string;
   readonly agent: string;
   readonly isConversation: boolean;
+  /** The length of its journal at the last prompt to it. Absent before one. */
+  readonly promptedAt?: number;
 }
 
 /** Deletes an ended session with all below it. @returns whether it is deleted. */
@@ -77,7 +80,7 @@ export class StartedSessions {
       const { sessionId } = child;
       this.#started = [...this.#started, { sessionId, agent: name, isConversation }];
       if (mode === "async_poll") return shown({ session_id: sessionId, status: "running" });
-      if (isConversation) return await this.#turn(child, 0);
+      if (isConversation) return await this.#turn(child);
       return done(textOf(await this.#ctx.waitForChild(child)));
     } catch (error) {
       if (!HoldfastError.is(error) || !["child_failed", "invalid_input"].includes(error.code)) throw error;
@@ -95,11 +98,14 @@ export class StartedSessions {
       return failed(
         `Session ${id} is no conversation and ends with its answer. Start one with {"conversation": true} in its parameters.`,
       );
-    if (status !== "finished") return failed(`Session ${id} still works on its last prompt.`);
+    // Another prompt may have been sent since this look began.
+    if (status !== "finished" || length <= this.#promptedAt(id))
+      return failed(`Session ${id} still works on its last prompt.`);
     const child = this.#ctx.child(id);
     this.#ctx.signalChild(child, "next_input", requestText(parameters));
+    this.#started = this.#started.map((one) => (one.sessionId === id ? { ...one, promptedAt: length } : one));
     if (mode === "async_poll") return shown({ session_id: id, status: "running" });
-    return this.#turn(child, length);
+    return this.#turn(child);
   }
 
   async list(): Promise<CallResult> {
@@ -142,10 +148,10 @@ export class StartedSessions {
   }
 
   /** started-sessions-2. Events of the child say when to look. */
-  async #turn(child: ChildHandle, after: number): Promise<CallResult> {
+  async #turn(child: ChildHandle): Promise<CallResult> {
     for (;;) {
       for (let looks = 0; looks < LOOKS; looks++) {
-        const looked = await this.#look(child.sessionId, { after, withResult: true });
+        const looked = await this.#look(child.sessionId, { withResult: true });
         if (looked.status !== "running") return resultOf(child.sessionId, looked);
         await this.#ctx.sleep(LOOK_MS);
       }
@@ -162,15 +168,15 @@ export class StartedSessions {
     return next;
   }
 
-  /** @param after the length of the journal that an answer has to exceed. */
-  async #look(
-    id: string,
-    { after = 0, withResult = false }: { readonly after?: number; readonly withResult?: boolean } = {},
-  ): Promise<Looked> {
+  #promptedAt(id: string): number {
+    return this.#find(id)?.promptedAt ?? 0;
+  }
+
+  async #look(id: string, { withResult = false }: { readonly withResult?: boolean } = {}): Promise<Looked> {
     const looked = await this.#ctx.run("look_at_session", async (task) =>
       lookedAt(await task.readSession(id), withResult),
     );
-    const isEarlier = looked.status === "finished" && looked.length <= after;
+    const isEarlier = looked.status === "finished" && looked.length <= this.#promptedAt(id);
     return isEarlier ? { ...looked, status: "running" } : looked;
   }
 }

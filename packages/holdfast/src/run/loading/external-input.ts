@@ -78,6 +78,18 @@ export function inputOf(plain: unknown, args: Arguments, { agent, isExternal, re
   );
 }
 
+/** A session that exists keeps the choices of its start. Without a text there is nothing that they are compared with. */
+export function refuseForFound(args: Arguments, sessionId: string): void {
+  const given = Object.keys(START_OPTIONS).filter((name) => args.has(name));
+  if (given.length === 0) return;
+  const names = given.map((name) => `--${name}`).join(" and ");
+  throw new UsageError(`session ${sessionId} exists already, and keeps the choices of its start`, {
+    at: names,
+    expected: "these options at the start of a session alone",
+    fix: `leave ${names} out, or start another session`,
+  });
+}
+
 export function refuseProfile(agent: string): never {
   throw new UsageError(`--profile is for external agents, and "${agent}" is none`, {
     at: "--profile",
