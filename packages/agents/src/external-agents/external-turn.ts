@@ -138,7 +138,11 @@ export class ExternalAgentTurn {
     const { live, deleteSession: remove, deletesSessions } = this.#parts;
     const deleteSession = deletesSessions(intent) ? remove : undefined;
     const { doneCalls: done = [], started = [] } = this.#state;
-    const calls = new WayBackCalls(ctx, { live, agents, deleteSession }, { done, started });
+    const calls = new WayBackCalls(
+      ctx,
+      { live, agents, deleteSession, sandbox: intent.sandbox },
+      { done, started },
+    );
     const entries = new EventEntries(ctx, {
       permission: (event) => questions.take(event),
       call: (event) => calls.take(event),

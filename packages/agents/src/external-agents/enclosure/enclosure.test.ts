@@ -11,7 +11,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -127,6 +127,17 @@ test.skipIf(!existsSync("/usr/bin/bwrap"))("a file .git opens no folder that is 
     rmSync(home, { recursive: true });
   }
 });
+
+test.each(["/", homedir(), join(homedir(), ".local"), join(homedir(), ".holdfast")])(
+  "no program writes to %s, which holds what decides about rights",
+  async (path) => {
+    const intent = { folder: "/tmp", program: process.execPath, ...SANDBOX };
+    const ownFolders = () => ({ written: [path], read: [] });
+    await expect(openEnclosure({ name: "mine", ownFolders }, intent)).rejects.toThrow(
+      `mine may not write to ${path} in a sandbox`,
+    );
+  },
+);
 
 const place = { folder: "/", program: process.execPath };
 const command = ["mine"] as const;

@@ -6,6 +6,7 @@
 //   enclosure-3. `.git` is read-only and `.holdfast` is hidden, as for commands of our own agents. The program cannot commit.
 //   enclosure-4. A session that began in the sandbox never continues outside of it. Where the sandbox is missing, its turn fails before a process
 //       starts.
+//   enclosure-6. No program writes to a folder that holds the home folder or what decides about rights, also where a profile names it.
 //   enclosure-5. The folder itself opens no other place to the program than a repository of git.
 //
 // Leaky: the program can change its own settings, such as its hooks, and its next start outside of the sandbox reads them. It can also change
@@ -68,6 +69,12 @@ export async function openEnclosure(
         fix: "name them in a profile (`folders`, with `written` and `read`), or leave `sandbox` out",
       },
     );
+  const wide = own.written.find(holdsRights);
+  if (wide !== undefined)
+    throw new HoldfastError("policy_denied", `${protocol.name} may not write to ${wide} in a sandbox`, {
+      expected: "folders that hold neither your home folder nor the settings of Holdfast",
+      fix: "name the folders below it that the program needs, in `folders` of the profile",
+    });
   const check = await (checked.get(sandbox) ?? tried(backend));
   if (check.status !== "ready")
     throw new HoldfastError("config_invalid", `the sandbox ${sandbox} cannot be used: ${check.reason}`, {
@@ -86,6 +93,14 @@ export async function openEnclosure(
   ];
   const enclosed = { folder, written: own.written, readable };
   return backend === bubblewrapSandbox ? bubblewrapped(enclosed, places) : seatbelted(enclosed);
+}
+
+/** enclosure-6. */
+function holdsRights(path: string): boolean {
+  const { HOME = "/", XDG_DATA_HOME = join(HOME, ".local/share") } = hostEnvironment;
+  return [HOME, join(HOME, ".holdfast"), join(XDG_DATA_HOME, "holdfast")].some(
+    (kept) => kept === path || kept.startsWith(path.endsWith("/") ? path : `${path}/`),
+  );
 }
 
 function tried(backend: SandboxBackend): ReturnType<SandboxBackend["check"]> {

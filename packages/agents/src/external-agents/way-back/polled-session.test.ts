@@ -1,5 +1,6 @@
 // A conversation that an external agent has started, between a further prompt and the turn that takes it.
 
+import { existsSync } from "node:fs";
 import { createRuntime, defineAgent, MemoryStorage } from "@holdfast/runtime";
 import { expect, test } from "vitest";
 
@@ -27,6 +28,7 @@ function program(work: (call: Call) => Promise<unknown>): ExternalAgentProtocol 
     start: begin,
     sendMessage: begin,
     resume: begin,
+    ownFolders: () => ({ written: [], read: [] }),
     ruledCall: ({ tool }) => ({ tool, subjectKind: "text", subject: null }),
     endLost: () => Promise.resolve(),
   };
@@ -45,15 +47,17 @@ const echo = defineAgent<unknown, string>({
   },
 });
 
-async function answers(work: (call: Call) => Promise<unknown>): Promise<unknown> {
+const mirror = defineAgent({ name: "mirror", run: (ctx) => Promise.resolve(ctx.input) });
+
+async function answers(work: (call: Call) => Promise<unknown>, input: unknown = "begin"): Promise<unknown> {
   const runtime = createRuntime({ storage: new MemoryStorage() });
   try {
     const agent = externalAgent(program(work), {
       folder: process.cwd(),
       permissionModes: ["default"],
-      agents: [echo],
+      agents: [echo, mirror],
     });
-    const handle = await runtime.start(agent, "begin");
+    const handle = await runtime.start(agent, input);
     return JSON.parse(await handle.result()) as unknown;
   } finally {
     await runtime.close();
@@ -91,3 +95,20 @@ test("the second of two prompts at once is refused, and the first has its own re
     expect.stringContaining("still works on its last prompt"),
   ]);
 });
+
+// Without bubblewrap there is no sandbox.
+test.skipIf(!existsSync("/usr/bin/bwrap"))(
+  "started-sessions-4: a session in a sandbox starts others in the same one alone",
+  async () => {
+    const begin = async (call: Call, sandbox?: string): Promise<string> => {
+      const { text } = await call("start_agent_session", { agent_name: "mirror", parameters: { sandbox } });
+      return text;
+    };
+    const tries = async (call: Call): Promise<unknown> => [await begin(call), await begin(call, "docker")];
+    expect(await answers(tries, { text: "begin", sandbox: "bubblewrap" })).toEqual([
+      '{"sandbox":"bubblewrap"}',
+      'You work in the sandbox "bubblewrap", and so do the sessions that you start.',
+    ]);
+    expect(await answers(tries)).toEqual(["{}", '{"sandbox":"docker"}']);
+  },
+);

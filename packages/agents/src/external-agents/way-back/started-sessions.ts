@@ -3,6 +3,7 @@
 //   started-sessions-1. They are children of the session. The tools reach these and no others, whatever id is given.
 //   started-sessions-2. The turn of a conversation ends with its answer, and that of another session with the session. A prompt is work under way
 //       until a turn has taken it, so that no result of the turn before stands for its own.
+//   started-sessions-4. A session in a sandbox starts others in the same one alone.
 //   started-sessions-3. Only ended ones are deleted, and only where the host of the agent gives the means.
 
 import { decodeJson, HoldfastError, type ChildHandle, type Session } from "@holdfast/core";
@@ -44,23 +45,29 @@ const LOOK_MS = 200;
 const LOOKS = 10;
 const ENDS: readonly string[] = ["completed", "failed", "cancelled", "timed_out"];
 
+export interface StartedParts {
+  /** The agents that may be started. */
+  readonly agents: readonly Agent[];
+  readonly deleteSession: DeleteSession | undefined;
+  /** The sandbox of the session; `undefined` without one. */
+  readonly sandbox: string | undefined;
+}
+
 export class StartedSessions {
   readonly #ctx: Context;
   readonly #agents: readonly Agent[];
   readonly #delete: DeleteSession | undefined;
+  readonly #sandbox: string | undefined;
   /** The next event of each session, which several calls may wait for. */
   readonly #next = new Map<string, Promise<unknown>>();
   #started: readonly StartedSession[];
 
   /** @param started those of earlier turns. */
-  constructor(
-    ctx: Context,
-    parts: { readonly agents: readonly Agent[]; readonly deleteSession: DeleteSession | undefined },
-    started: readonly StartedSession[],
-  ) {
+  constructor(ctx: Context, parts: StartedParts, started: readonly StartedSession[]) {
     this.#ctx = ctx;
     this.#agents = parts.agents;
     this.#delete = parts.deleteSession;
+    this.#sandbox = parts.sandbox;
     this.#started = started;
   }
 
@@ -74,9 +81,15 @@ export class StartedSessions {
     if (agent === undefined) return failed(`There is no agent "${name}" that you may start.`);
     if (this.#started.length >= STARTED_MAX)
       return failed(`You have started ${STARTED_MAX} sessions, which is the most.`);
+    // started-sessions-4.
+    const sandbox = this.#sandbox;
+    const asked = input["sandbox"];
+    if (sandbox !== undefined && asked !== undefined && asked !== sandbox)
+      return failed(`You work in the sandbox "${sandbox}", and so do the sessions that you start.`);
     const isConversation = input["conversation"] === true;
     try {
-      const child = this.#ctx.spawnAgent(local(agent), input);
+      const given = sandbox === undefined ? input : { ...input, sandbox };
+      const child = this.#ctx.spawnAgent(local(agent), given);
       const { sessionId } = child;
       this.#started = [...this.#started, { sessionId, agent: name, isConversation }];
       if (mode === "async_poll") return shown({ session_id: sessionId, status: "running" });

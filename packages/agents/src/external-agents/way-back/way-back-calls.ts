@@ -11,7 +11,7 @@ import type { Agent, AgentContext } from "@holdfast/runtime";
 
 import type { LiveTurns } from "../turn-task.ts";
 import type { SessionCallEvent } from "./pending-calls.ts";
-import { StartedSessions, type DeleteSession, type StartedSession } from "./started-sessions.ts";
+import { StartedSessions, type StartedParts, type StartedSession } from "./started-sessions.ts";
 import type { CallResult } from "./way-back.ts";
 import { isLook, type SessionCall } from "./way-back-tools.ts";
 
@@ -50,11 +50,8 @@ type Context = Pick<
   | "sleep"
 >;
 
-interface CallParts {
+interface CallParts extends StartedParts {
   readonly live: LiveTurns;
-  /** The agents that may be started. */
-  readonly agents: readonly Agent[];
-  readonly deleteSession: DeleteSession | undefined;
 }
 
 /** The record of earlier turns. */
@@ -73,11 +70,11 @@ export class WayBackCalls {
   readonly #made: Made[] = [];
   readonly #open = new Map<string, Promise<CallResult>>();
 
-  constructor(ctx: Context, { live, agents, deleteSession }: CallParts, { done, started }: EarlierCalls) {
+  constructor(ctx: Context, { live, ...parts }: CallParts, { done, started }: EarlierCalls) {
     this.#ctx = ctx;
     this.#live = live;
-    this.#agents = agents;
-    this.#sessions = new StartedSessions(ctx, { agents, deleteSession }, started);
+    this.#agents = parts.agents;
+    this.#sessions = new StartedSessions(ctx, parts, started);
     this.done = done;
   }
 
