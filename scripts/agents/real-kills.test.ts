@@ -17,8 +17,8 @@ import { REAL_AGENTS } from "./real-agents.ts";
 import { shellCall } from "./scripted-reply.ts";
 
 const PROGRAMS = process.env["HOLDFAST_REAL_PROGRAMS"];
-/** The names of the agents that are killed. */
-const AGENTS = (process.env["HOLDFAST_REAL_AGENTS"] ?? "").split(" ");
+/** The names of the agents that are killed, all of them by default. */
+const AGENTS = process.env["HOLDFAST_REAL_AGENTS"]?.split(" ");
 /** The file for what was counted. */
 const FIGURES = process.env["HOLDFAST_KILL_FIGURES"];
 const KILLS = Number(process.env["HOLDFAST_KILLS"] ?? 10);
@@ -79,7 +79,7 @@ afterEach(async () => {
 });
 
 // The programs have some gigabytes.
-test.runIf(PROGRAMS !== undefined).for(REAL_AGENTS.filter(({ name }) => AGENTS.includes(name)))(
+test.runIf(PROGRAMS !== undefined).for(REAL_AGENTS.filter(({ name }) => AGENTS?.includes(name) !== false))(
   `$name loses no answer, leaves no process and repeats no reported step over ${KILLS} kills`,
   { timeout: KILLS * 60_000 + 300_000 },
   async (agent) => {

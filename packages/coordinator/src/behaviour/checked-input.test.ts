@@ -70,7 +70,7 @@ describe("a wrong input is refused, and leaves no session", () => {
 test("the list of agents has the schema", async () => {
   await orders();
   const { agents } = (await ada.get("/v1/agents")).body;
-  expect(agents).toEqual([{ name: "order", versions: [], runners: 1, inputSchema: ORDER }]);
+  expect(agents).toEqual([{ name: "order", versions: [], runners: 1, inputSchema: ORDER, tags: [] }]);
 });
 
 test("an input is accepted when one of the runners that would take the session accepts it", async () => {

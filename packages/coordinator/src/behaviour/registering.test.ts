@@ -26,7 +26,7 @@ describe("registering", () => {
       hostname: "box",
       maxRuns: 1,
       agents: [
-        { name: "reviewer", version: "2", description: "Reviews a repository", inputSchema },
+        { name: "reviewer", version: "2", description: "Reviews a repository", inputSchema, tags: ["git"] },
         { name: "silent" },
       ],
     });
@@ -34,8 +34,15 @@ describe("registering", () => {
     const user = await fleet.user("ada");
     expect((await user.get("/v1/agents")).body).toEqual({
       agents: [
-        { name: "reviewer", versions: ["2"], runners: 1, description: "Reviews a repository", inputSchema },
-        { name: "silent", versions: [], runners: 1 },
+        {
+          name: "reviewer",
+          versions: ["2"],
+          runners: 1,
+          description: "Reviews a repository",
+          inputSchema,
+          tags: ["git"],
+        },
+        { name: "silent", versions: [], runners: 1, tags: [] },
       ],
     });
   });

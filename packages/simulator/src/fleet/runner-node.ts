@@ -168,7 +168,7 @@ export class RunnerNode {
       concurrency,
       tracer: { trace: (event) => watch.trace(worker, event) },
     });
-    const offered = agents.map(({ name, version }) => ({ name, version }));
+    const offered = agents.map(({ name, version }) => ({ name, version, tags: [] }));
     const loop = new PollLoop<PollResponse>({
       clock,
       random: this.#random,
