@@ -2,8 +2,7 @@
 // stack.
 
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync, realpathSync } from "node:fs";
-import { registerHooks } from "node:module";
+import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { decodedPlace, HoldfastError, NotFoundError, toError } from "@holdfast/core";
@@ -14,6 +13,7 @@ import type { AgentSearch } from "../agents/agent-places.ts";
 import { EXTERNAL, externalAgentName } from "../agents/external-agent-names.ts";
 import type { FileAgent, LoadOptions as LoadOptionsOfFile } from "../agents/file-agent.ts";
 import { chosenAgent, EXTENSIONS, namesAgentFile } from "./loading/chosen-agent.ts";
+import { resolveOurselves } from "./loading/own-packages.ts";
 import type { AgentRecord, GivenEnvironment } from "@holdfast/agents";
 import { defineAgent, isAgent, type Agent, type TaskDefinition } from "@holdfast/runtime";
 
@@ -424,26 +424,4 @@ function invalid(
   },
 ): HoldfastError {
   return new HoldfastError("agent_invalid", message, { at, ...details });
-}
-
-// ---- our own packages --------------------------------------------------------------------------------------------
-
-/** A file that lies in no project with Holdfast installed still finds `holdfast`: this installation. */
-function resolveOurselves(): void {
-  registerHooks({
-    resolve(specifier, context, next) {
-      if (!/^(holdfast|@holdfast\/[\w-]+)(\/|$)/.test(specifier)) return next(specifier, context);
-      try {
-        return unlinked(next(specifier, context));
-      } catch {
-        return unlinked(next(specifier, { ...context, parentURL: import.meta.url }));
-      }
-    },
-  });
-}
-
-/** In a checkout our packages are links, and Node 22 now and then tells a hook the link's path: types are not stripped below node_modules. */
-function unlinked<T extends { readonly url: string }>(resolved: T): T {
-  if (!resolved.url.startsWith("file:")) return resolved;
-  return { ...resolved, url: pathToFileURL(realpathSync(fileURLToPath(resolved.url))).href };
 }

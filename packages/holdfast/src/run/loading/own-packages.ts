@@ -1,0 +1,31 @@
+// `resolveOurselves`: a file that lies in no project with Holdfast installed still finds `holdfast`, which is this installation.
+//
+//   own-packages-1. A process has one such hook. Each further one would double the searches for a package that is not there.
+
+import { realpathSync } from "node:fs";
+import { registerHooks } from "node:module";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+let resolvesOurselves = false;
+
+/** own-packages-1. */
+export function resolveOurselves(): void {
+  if (resolvesOurselves) return;
+  resolvesOurselves = true;
+  registerHooks({
+    resolve(specifier, context, next) {
+      if (!/^(holdfast|@holdfast\/[\w-]+)(\/|$)/.test(specifier)) return next(specifier, context);
+      try {
+        return unlinked(next(specifier, context));
+      } catch {
+        return unlinked(next(specifier, { ...context, parentURL: import.meta.url }));
+      }
+    },
+  });
+}
+
+/** In a checkout our packages are links, and Node 22 now and then tells a hook the link's path: types are not stripped below node_modules. */
+function unlinked<T extends { readonly url: string }>(resolved: T): T {
+  if (!resolved.url.startsWith("file:")) return resolved;
+  return { ...resolved, url: pathToFileURL(realpathSync(fileURLToPath(resolved.url))).href };
+}
