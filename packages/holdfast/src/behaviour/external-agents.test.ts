@@ -96,6 +96,7 @@ test(
     while (!existsSync(project.path("pids"))) await delay(20);
     const steered = await run("signal", "s", "steer", '"hurry"');
     expect(steered.code).toBe(0);
+    expect((await run("list")).stdout).not.toMatch(/external_agent|signal "/);
     expect(steered.stderr).toContain("logs s says whether it joined the turn");
     await running.says("You say: hurry");
     await running.says("the message joined the turn that is under way");

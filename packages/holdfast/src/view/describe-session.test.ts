@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { answerText, askedLines, describeWaits } from "./describe-session.ts";
 
 const signal = (name: string, id: number): Wait => ({ type: "signal", id, name });
-const described = (names: readonly string[], pending: readonly string[] = []) =>
-  describeWaits({ sessionId: "s", waits: names.map(signal) } as unknown as Session, {
+const described = (names: readonly string[], pending: readonly string[] = [], file = "agent.ts") =>
+  describeWaits({ sessionId: "s", agent: { file }, waits: names.map(signal) } as unknown as Session, {
     io: { call: (line) => `holdfast ${line}` },
     now: 0,
     pending: new Set(pending),
@@ -20,6 +20,13 @@ test("a conversation waits for a message, and programs' signals are shown once t
     ['signal "next_input"', "holdfast signal s next_input [JSON]"],
     ['signal "ci"', "holdfast signal s ci [JSON]"],
   ]);
+});
+
+test("the signals that the adapter of an external agent listens for are no waits for people", () => {
+  const names = ["external_agent.report", "interrupt", "steer", "follow_up"];
+  expect(described(names, [], "external:claude-code")).toEqual([]);
+  expect(described(names, ["steer"], "external:claude-code")).toEqual([['signal "steer"']]);
+  expect(described(["steer"])).toEqual([['signal "steer"', "holdfast signal s steer [JSON]"]]);
 });
 
 test("a call is shown whole below its question, and not twice where the question has all of it", () => {

@@ -9,11 +9,13 @@ import {
   type Wait,
 } from "@holdfast/core";
 import {
+  AGENT_REPORT,
   answerLines,
   signalText as plainSignalText,
   visibleText,
   type QuestionView,
 } from "@holdfast/proto/view";
+import { EXTERNAL } from "../agents/external-agent-names.ts";
 import type { Io, Look } from "../frame/command.ts";
 import { cutTo, duration, jsonText, localTime, plain, plainLine, quoted } from "../frame/plain-text.ts";
 
@@ -51,6 +53,7 @@ export function describeWaits(
   if (session.move !== undefined) return [];
   const isIdle = isIdleConversation(session);
   return session.waits
+    .filter((wait) => wait.type !== "signal" || !isOfAdapter(session, wait.name) || pending.has(wait.name))
     .filter((wait) => !isIdle || wait.type !== "signal" || !isAside(wait.name) || pending.has(wait.name))
     .map((wait) => {
       const { id } = wait;
@@ -75,6 +78,14 @@ export const NEXT_INPUT = "next_input";
 /** Whether a conversation takes the signal while it waits for a message. Programs send it, and a person writes a message. */
 export function isAside(name: string): boolean {
   return ["ci", "review", "steer", "follow_up"].includes(name);
+}
+
+/** Whether the adapter of an external agent listens for the signal while the agent works. A person has nothing to send for it. */
+export function isOfAdapter({ agent }: Pick<Session, "agent">, name: string): boolean {
+  return (
+    agent.file?.startsWith(EXTERNAL) === true &&
+    (name === AGENT_REPORT || name === "interrupt" || isAside(name))
+  );
 }
 
 /** Whether the session is a conversation of an agent file or an external agent that waits for its next request. */

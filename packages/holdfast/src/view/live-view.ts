@@ -13,6 +13,7 @@ import {
   askedLines,
   describeWaits,
   isAside,
+  isOfAdapter,
   messageCommands,
   NEXT_INPUT,
 } from "./describe-session.ts";
@@ -70,6 +71,7 @@ function textView({ io, sessionId, canType, isDurable }: LiveViewOptions): LiveV
   const { paint, symbols } = look;
   let streaming: string | undefined;
   let hasStreamed = false;
+  let begun: Session | undefined;
   /** Signals whose command was told: a daemon waits for the same one again and again. */
   const shown = new Set<string>();
 
@@ -97,6 +99,7 @@ function textView({ io, sessionId, canType, isDurable }: LiveViewOptions): LiveV
 
   return {
     began(session, resumed, pending, asked) {
+      begun = session;
       const version = session.agent.version === "1" ? "" : ` ${session.agent.version}`;
       note(
         `${paint.bold(session.agent.name)}${version}  ${paint.dim(sessionId)}${resumed ? "  resumes" : ""}`,
@@ -116,7 +119,7 @@ function textView({ io, sessionId, canType, isDurable }: LiveViewOptions): LiveV
     },
     event(event) {
       if (event.type === "complete" || event.type === "fail") return; // The end is told once, with the result.
-      if (isOfAdapter(event)) return;
+      if (isReportOfAdapter(event)) return;
       // Streamed text was already shown. The text of a sub-agent is not streamed.
       const isOwn = event.type === "append_entry" && subAgentCallOf(event.content) === undefined;
       if (isOwn && event.role === "assistant" && hasStreamed) {
@@ -125,6 +128,7 @@ function textView({ io, sessionId, canType, isDurable }: LiveViewOptions): LiveV
       }
       const name = event.name ?? "";
       if (event.type === "wait_signal" && isAside(name) && shown.has(NEXT_INPUT)) return;
+      if (event.type === "wait_signal" && begun !== undefined && isOfAdapter(begun, name)) return;
       const line = eventLine(event, look, { now: Date.now(), sessionId });
       if (line === undefined) return;
       note(line);
@@ -177,7 +181,7 @@ function progressText(data: unknown): string {
 }
 
 /** The events of an external agent come as signals of its adapter. Their content is shown by other events. */
-function isOfAdapter({ type, name, names }: JournalEvent): boolean {
+function isReportOfAdapter({ type, name, names }: JournalEvent): boolean {
   const all = type === "take_signals" ? (names ?? []) : [name];
   return SIGNAL_EVENTS.has(type) && all.every((one) => one?.startsWith("external_agent.") === true);
 }
