@@ -110,7 +110,7 @@ async function linesOf(sessions: readonly Session[], database: Database, io: Io)
             : `${paused.commands[0]}  (${paused.why})`,
       handedOffTo === undefined ? "" : `(handed over to ${handedOffTo})`,
       cancel === undefined ? "" : `(cancelled: ${cancelText(cancel) ?? cancel.mode})`,
-      progress === undefined ? "" : `(progress ${plainLine(progress, 60)})`,
+      progress === undefined || isEnded(session.status) ? "" : `(progress ${plainLine(progress, 60)})`,
     ]
       .filter((text) => text !== "")
       .join("  ");
