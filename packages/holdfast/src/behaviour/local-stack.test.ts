@@ -123,8 +123,8 @@ describe("processes that are killed", () => {
     const killed = await stack.kill("runner");
     const { url } = await stack.until("restarted", ({ processes }) => processes[1]?.restarts === 1);
     expect(url).toBeDefined();
-    const log = (await project.run("local", "logs", "-c", "supervisor")).stdout;
-    expect(log).toMatch(/the sessions of rnr_\S+ are free/);
+    const log = async () => (await project.run("local", "logs", "-c", "supervisor")).stdout;
+    while (!/the sessions of rnr_\S+ are free/.test(await log())) await delay(20); // It is noted beside the restart.
     expect(await running).toBe(4);
     const steps = ledger();
     expect(new Set(steps.map(([, , pid]) => pid)).size).toBe(2);

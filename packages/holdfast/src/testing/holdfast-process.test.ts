@@ -1,6 +1,7 @@
 // The search that follows each test of a command finds what it is meant to find.
 
-import { writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import { CanaryScan } from "@holdfast/testkit";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { Project } from "./holdfast-process.ts";
@@ -25,7 +26,9 @@ test("holdfast-process-1: the secret is found in the arguments of a process that
     'sh -c "sleep 60; true" "$HOLDFAST_TEST_SECRET" > /dev/null 2>&1 & echo $!',
   );
   await expect(project.dispose()).rejects.toThrow("cmdline of sh");
-  process.kill(Number(stdout));
+  const pid = Number(stdout);
+  process.kill(pid);
+  while (existsSync(`/proc/${pid}`) && readFileSync(`/proc/${pid}/cmdline`).length > 0) await delay(10); // The next test searches the arguments of all processes.
 });
 
 test("holdfast-process-1: a token is found in a log, and a file of tokens may have one", async () => {
