@@ -1,7 +1,8 @@
 // `createMcpEndpoint`: the orchestrator's tools at `/mcp` of a coordinator, over MCP's streamable HTTP.
 //
 //   mcp-endpoint-1. A request needs a token of an admin or a user, and its tools have the rights of that token.
-//   mcp-endpoint-2. Requests have no state here: every one gets its own server. An answer that was lost is asked for again.
+//   mcp-endpoint-2. Each request gets a server of its own. All share one memory of starts (`OrchestratorMemory`), so that a client that asks
+//       again for a lost answer gets the session of its first request.
 
 import { createClient } from "@connectrpc/connect";
 import { toHoldfastError } from "@holdfast/core";

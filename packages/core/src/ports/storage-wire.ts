@@ -4,8 +4,8 @@
 //   storage-wire-1. Values of the port are their own JSON, field by field. Fields that are `undefined` are
 //       left out.
 //   storage-wire-2. JSON has no Infinity: a lease that never ends is `null`.
-//   storage-wire-3. Errors keep their code and their text. The receiver gets an error of the class that
-//       belongs to the code.
+//   storage-wire-3. Errors keep their code and their text. The codes that the table of this file lists also get their class back, and all
+//       others are a `HoldfastError`. A code that the receiver does not know becomes `internal`.
 //
 // This file knows no transport.
 

@@ -1,4 +1,5 @@
-// `DueSessions`: runs sessions that are due, and releases sessions that only wait.
+// `DueSessions`: runs sessions that are due, and releases sessions that only wait. A runtime that adopts no sessions (`adopt: false`)
+// releases them only when it is asked.
 //
 //   due-sessions-3. A session that only waits is kept warm for `warmMs`, then released. An arrival or its due
 //       time loads it again (M1).
@@ -8,9 +9,8 @@
 //       their number.
 //   due-sessions-2. Other looks wait for the first one. It finds the sessions of dead processes, and starts the suspects of them
 //       alone, before everything else (trials-1).
-//   due-sessions-5. The answer to the last question decides when to look next. An older answer that arrives
-//       later ignores sessions that were released since. No answer covers the times that were asked for after
-//       its question.
+//   due-sessions-5. The answer to the last question decides when to look next. An older answer that arrives later decides nothing, because
+//       it does not know the sessions that were released since. No answer covers the times that were asked for after its question.
 //
 // It asks storage which sessions are due. `LiveSessions` runs and releases them.
 
