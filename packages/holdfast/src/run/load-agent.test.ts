@@ -1,5 +1,6 @@
 // Files of agents that take their time.
 
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -28,4 +29,17 @@ test("a file that waits for a moment is loaded", async () => {
     "await new Promise((loaded) => setTimeout(loaded, 20));\nexport default async () => 1;\n",
   );
   expect((await loadAgent("slow.mjs", { cwd: folder })).agent.name).toBe("slow");
+});
+
+test("own-packages-1: a missing package is searched once, however many agents the process has loaded", () => {
+  writeFileSync(join(folder, "good.mjs"), "export default async () => 1;\n");
+  writeFileSync(join(folder, "missing.mjs"), 'import "holdfast/no-such-part";\n');
+  // In a process of its own, because the loader of tests asks no hook of Node.
+  const program = `import { loadAgent } from ${JSON.stringify(new URL("load-agent.ts", import.meta.url).href)};
+const place = { cwd: ${JSON.stringify(folder)} };
+for (let count = 0; count < 30; count++) await loadAgent("good.mjs", place);
+await loadAgent("missing.mjs", place).catch((error) => console.log(error.code));`;
+  const args = ["--conditions=development", "--input-type=module", "-e", program];
+  const { stdout } = spawnSync(process.execPath, args, { encoding: "utf8", timeout: 60_000 });
+  expect(stdout).toBe("agent_invalid\n");
 });
