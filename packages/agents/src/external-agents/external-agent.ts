@@ -10,9 +10,9 @@
 //   external-agent-3. If the program does not know its session, the request is sent to a new one only where nothing was done. Otherwise a
 //       person is asked (`lost-session.ts`). No session is silently empty.
 //   external-agent-4. A cost that is not known is `null` and never zero.
-//   external-agent-7. A limit of the agent's account, or a missing sign-in, pauses the session and is never the end of its work.
-//   external-agent-6. A safe point has a restore receipt (`receipt/`). Where a resume would lack something of it, a person decides first.
 //   external-agent-5. The program's session has one owner: a fork of ours is refused.
+//   external-agent-6. A safe point has a restore receipt (`receipt/`). Where a resume would lack something of it, a person decides first.
+//   external-agent-7. A limit of the agent's account, or a missing sign-in, pauses the session and is never the end of its work.
 
 import type { StandardSchemaV1 } from "@holdfast/core";
 import { defineAgent, type Agent, type TaskContext } from "@holdfast/runtime";

@@ -5,10 +5,10 @@
 //   turn-task-3. A session has at most one process of its agent on a machine: what an earlier process of ours has left is ended first.
 //   turn-task-4. A turn whose question waits for longer than `keepAliveMs` is ended. The question stays, and its answer begins the next turn.
 //   turn-task-5. A turn that has used up the budget of its session is ended. Silence is reported and never a failure.
-//   turn-task-8. All that an agent says has limits (`bounded-events.ts`).
-//   turn-task-7. A resume with a restore receipt begins when nothing is lost. A loss ends the task before a process starts.
-//   turn-task-9. The program and the rights of a turn are the choice of this machine and not of the record (`own-intent.ts`).
 //   turn-task-6. A turn that has used four fifths of the rest of its budget is told so once, where its agent takes a message.
+//   turn-task-7. A resume with a restore receipt begins when nothing is lost. A loss ends the task before a process starts.
+//   turn-task-8. All that an agent says has limits (`bounded-events.ts`).
+//   turn-task-9. The program and the rights of a turn are the choice of this machine and not of the record (`own-intent.ts`).
 
 import { join } from "node:path";
 import { HoldfastError, toError } from "@holdfast/core";

@@ -2,8 +2,8 @@
 //
 //   acp-updates-1. Chunks of a text are one `text` event, which ends with the next update of another kind or with the turn.
 //   acp-updates-2. A call is an event once its input is known or it has begun. Some agents ask for the permission before they name the call.
-//   acp-updates-4. The Codex bridge gives the output of a command as pieces beside the call (`terminal_output_delta`), and not as its content.
 //   acp-updates-3. Unknown updates are ignored (external-agent-protocol-6).
+//   acp-updates-4. The Codex bridge gives the output of a command as pieces beside the call (`terminal_output_delta`), and not as its content.
 //   acp-updates-5. A call without an input has its title and its file as the input, so that a person sees them. Rules of permissions are compared
 //       with the title as a command only where the table of agents says that it is the command.
 

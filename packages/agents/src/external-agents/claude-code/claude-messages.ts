@@ -3,10 +3,10 @@
 //   claude-messages-1. A turn is judged by `is_error` and `terminal_reason`. A failed call of the API says `subtype: "success"`.
 //   claude-messages-2. Usage is counted once: by message id while the turn runs, and at its end what the result reports beyond that.
 //       `total_cost_usd` and `modelUsage` are sums over all turns of a session and are not used.
+//   claude-messages-3. Unknown messages, and lines that are no JSON, are ignored (external-agent-protocol-6). The end of the first such line is kept for errors.
 //   claude-messages-4. A message with `parent_tool_use_id` is of the sub-agent that this call has started, and of nobody else.
 //   claude-messages-5. A program that opens another session than that of the turn does not know the session. The messages before
 //       it opens one are the repeated history of an earlier turn.
-//   claude-messages-3. Unknown messages, and lines that are no JSON, are ignored (external-agent-protocol-6). The end of the first such line is kept for errors.
 
 import type { TokenUsage } from "@holdfast/core";
 

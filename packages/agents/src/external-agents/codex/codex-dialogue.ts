@@ -4,8 +4,8 @@
 //   codex-dialogue-2. Usage is counted by `last` of each report, which is one call of the model. `total` is a sum over the thread and is not used.
 //       Codex repeats the last report of a resumed thread, with the id of an earlier turn. That one is not counted again.
 //   codex-dialogue-3. The permission mode and the model are given again with every turn, so that a resumed session keeps them.
-//   codex-dialogue-5. Messages of another thread are the work of a sub-agent (`codex-sub-agents.ts`). They neither answer nor end the turn.
 //   codex-dialogue-4. The tools of the session are an MCP server of the thread, by a setting that holds for it alone. They need no approval.
+//   codex-dialogue-5. Messages of another thread are the work of a sub-agent (`codex-sub-agents.ts`). They neither answer nor end the turn.
 //
 // An interrupted turn leaves its shell running (observed with 0.169.0). The end of the process ends the shell.
 

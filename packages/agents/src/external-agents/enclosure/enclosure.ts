@@ -6,8 +6,8 @@
 //   enclosure-3. `.git` is read-only and `.holdfast` is hidden, as for commands of our own agents. The program cannot commit.
 //   enclosure-4. A session that began in the sandbox never continues outside of it. Where the sandbox is missing, its turn fails before a process
 //       starts.
-//   enclosure-6. No program writes to a folder that holds the home folder or what decides about rights, also where a profile names it.
 //   enclosure-5. The folder itself opens no other place to the program than a repository of git.
+//   enclosure-6. No program writes to a folder that holds the home folder or what decides about rights, also where a profile names it.
 //
 // Leaky: the program can change its own settings, such as its hooks, and its next start outside of the sandbox reads them. It can also change
 // the other places of the folder that give rights. Where they are read-only OpenCode does not start, and the own sandbox of Codex fails.

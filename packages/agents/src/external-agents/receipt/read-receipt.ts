@@ -3,10 +3,10 @@
 //
 //   read-receipt-1. A copy of the agent's session file is kept for this user alone, up to a size. It is put back where the file is missing, and
 //       never over a file that is there.
+//   read-receipt-2. A file that cannot be read is recorded as absent, and fails no turn.
 //   read-receipt-3. A path counts only below the folder of the program's sessions, and with the ending of this session, whatever a receipt names.
 //       No link leads a copy out of that folder. The name of a copy is that of no other file.
 //   read-receipt-5. A damaged session file is replaced by its copy only where a person has chosen that. The damaged one stays beside it.
-//   read-receipt-2. A file that cannot be read is recorded as absent, and fails no turn.
 
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";

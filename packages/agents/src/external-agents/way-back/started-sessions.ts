@@ -3,8 +3,8 @@
 //   started-sessions-1. They are children of the session. The tools reach these and no others, whatever id is given.
 //   started-sessions-2. The turn of a conversation ends with its answer, and that of another session with the session. A prompt is work under way
 //       until a turn has taken it, so that no result of the turn before stands for its own.
-//   started-sessions-4. A session in a sandbox starts others in the same one alone.
 //   started-sessions-3. Only ended ones are deleted, and only where the host of the agent gives the means.
+//   started-sessions-4. A session in a sandbox starts others in the same one alone.
 
 import { decodeJson, HoldfastError, type ChildHandle, type Session } from "@holdfast/core";
 import { local, type Agent, type AgentContext, type TaskContext } from "@holdfast/runtime";

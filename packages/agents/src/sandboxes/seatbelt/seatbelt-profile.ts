@@ -4,8 +4,8 @@
 //
 //   seatbelt-profile-1. Everything is denied that no rule allows: the network, the files of the user, and the services of the system.
 //   seatbelt-profile-2. `.git` of the folder cannot be changed or made, and `.holdfast` is out of reach. These rules stand last.
-//   seatbelt-profile-4. A program that talks has the network, the services that networks need, and folders of its own (`ProgramPlaces`).
 //   seatbelt-profile-3. Paths are parameters of the command line, so no path can end a rule.
+//   seatbelt-profile-4. A program that talks has the network, the services that networks need, and folders of its own (`ProgramPlaces`).
 
 export interface SeatbeltPlaces {
   /** The folder, without symbolic links. */

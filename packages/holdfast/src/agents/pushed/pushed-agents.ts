@@ -5,8 +5,8 @@
 //   pushed-agents-2. One file that is refused changes nothing for the others.
 //   pushed-agents-3. Each version is an agent of its own, by the beginning of its hash. The newest versions of a file are offered, so that a
 //       session goes on in the version that it started with.
-//   pushed-agents-5. A large catalogue never ends a runner: the current versions of all files go before earlier ones, and the rest is left out.
 //   pushed-agents-4. An agent that was made stays, also when a skill or a script of it becomes inactive: sessions that exist go on.
+//   pushed-agents-5. A large catalogue never ends a runner: the current versions of all files go before earlier ones, and the rest is left out.
 
 import { join } from "node:path";
 import {

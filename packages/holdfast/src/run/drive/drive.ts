@@ -8,10 +8,10 @@
 //       this process claims it.
 //   drive-4. A session that runs here runs with all its children, whatever labels they demand, because only
 //       runners have labels. A note says so.
-//   drive-6. The command also ends when sessions below are paused and nothing else in the tree can continue,
-//       as if the session itself were paused.
 //   drive-5. The command does not park while sessions below are running here. The work that their tasks have
 //       begun would be lost, and paid for again.
+//   drive-6. The command also ends when sessions below are paused and nothing else in the tree can continue,
+//       as if the session itself were paused.
 // When the owner of the database changes, the command continues: across-owners-2, in `across-owners.ts`.
 
 import { setTimeout as delay } from "node:timers/promises";
