@@ -2,8 +2,23 @@
 
 const CRASHES = "packages/testkit/src/crash/crash-everywhere.test.ts";
 const KERNEL = "packages/core/src/kernel/";
+const TENANTS = "packages/holdfast/src/behaviour/tenants.test.ts";
 
 export const KERNEL_MUTANTS = [
+  {
+    name: "C1: slices do not run in the context of the request that woke them",
+    marker: "slices-in-a-request",
+    becomes: "return fn;",
+    tests: [TENANTS],
+    test: "Holdfast is first imported, made and started inside a request",
+  },
+  {
+    name: "C1: a step runs in the context of its call",
+    marker: "steps-in-a-request",
+    becomes: "return closure;",
+    tests: [TENANTS],
+    test: "Holdfast is first imported, made and started inside a request",
+  },
   {
     name: "H5: another input at a position is seen",
     marker: "changed-input-unseen",

@@ -20,6 +20,7 @@ import type { RuntimeOptions, ScheduleOptions } from "./api/runtime-api.ts";
 import { installDevelopmentChecks } from "./isolation/development-checks.ts";
 import { watchStrayRejections } from "./isolation/stray-rejections.ts";
 import { GroupCommitter } from "./loop/group-committer.ts";
+import { boundHere, isNeutralEmpty, neutral } from "./loop/neutral-context.ts";
 import { SliceLoop, type Immediate } from "./loop/slice-loop.ts";
 import { Timers } from "./loop/timers.ts";
 import { clockFor, isDevelopment, sha256, silentTracer, systemRandom } from "./node/node-ports.ts";
@@ -39,9 +40,13 @@ import { LiveSessions } from "./sessions/live-sessions.ts";
 import { warmLimits } from "./sessions/warm-sessions.ts";
 import { executorsOf } from "./task-placement.ts";
 import { awaitConversation, KeptConversations } from "./tasks/conversation.ts";
-import { guardedTrace, guardedTraceparent } from "./tracers/guarded-tracer.ts";
+import { guardedCallersTraceparent, guardedTrace, guardedTraceparent } from "./tracers/guarded-tracer.ts";
 
 const WARM_MS = 30_000;
+
+const LOADED_IN_REQUEST =
+  "this Node version is not known to Holdfast. If Holdfast is first loaded within a request, agents see the " +
+  "AsyncLocalStorage of that request: load it where the program starts (docs/frameworks.md)";
 
 /** The parts that `LocalRuntime` calls. */
 export interface RuntimeParts {
@@ -206,6 +211,7 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     warn,
     watchdog,
     strictBounds,
+    callersTraceparent: guardedCallersTraceparent(tracer),
   });
   for (const agent of options.agents ?? []) know(agent);
   dispatched?.knowing?.(know);
@@ -304,7 +310,8 @@ function makeWorld(
     asked: (...asked) => sessions().settlements.asked(...asked),
     trace: guardedTrace(tracer),
     traceparent: guardedTraceparent(tracer),
-    enter: (whose, fn) => running.run(whose, fn),
+    enter: (whose, fn) => neutral(() => running.run(whose, fn)),
+    bound: (whose, closure) => boundHere((task) => running.run(whose, closure, task)),
     whereabouts: (sessionId) => ({
       task: running.getStore()?.task,
       outsideCall: outsideCalls.get(sessionId),
@@ -328,6 +335,7 @@ function watchCode(
     warn(sessionId, `a promise of the agent was rejected and nobody handled it: ${message}`);
   });
   if (!development) return [rejections];
+  if (!isNeutralEmpty) process.emitWarning(LOADED_IN_REQUEST);
   const calls = installDevelopmentChecks({
     currentSession: () => (loop.inSlice ? running.getStore()?.sessionId : undefined),
     warn,

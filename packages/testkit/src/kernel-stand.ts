@@ -126,6 +126,7 @@ export class KernelStand {
       hash: options.hash ?? testHash,
       limits: { ...LIMITS, ...options.limits },
       describeTask: (kind) => kinds[kind],
+      bindClosure: (_, closure) => closure,
       taskKinds: () => Object.keys(kinds),
       development: options.development ?? true,
       acceptDrift: options.acceptDrift ?? false,

@@ -106,7 +106,7 @@ export class TaskAsks {
       timeoutMs,
       deadlineMs,
       deadlineAt,
-      closure,
+      closure: closure && options.bindClosure(kind, closure),
       hasConversation,
       guarded,
     };

@@ -25,6 +25,11 @@ export interface AgentTracer {
     sessionId: string,
     attempt?: { readonly taskId: string; readonly attempt: number },
   ): string | undefined;
+  /**
+   * The W3C trace context of the code that calls this function. It is called within `runtime.start`, and the
+   * new session records it as the trace that it belongs to. An exception counts as no context.
+   */
+  callersTraceparent?(): string | undefined;
   /** Write out buffered events. Resolves soon, even if they cannot be written; never rejects. */
   flush?(): Promise<void>;
 }

@@ -44,6 +44,8 @@ export interface KernelOptions {
   /** Traits of a task kind; `undefined` when no process here can perform it. */
   readonly describeTask: (kind: string) => Omit<TaskTraits, "cost"> | undefined;
   readonly taskKinds: () => readonly string[];
+  /** The closure of a task, bound to the asynchronous context of the agent's code that gives it now. */
+  readonly bindClosure: (kind: string, closure: (task: unknown) => unknown) => (task: unknown) => unknown;
   readonly describeAgent: DescribeAgent;
   readonly agentNames: () => readonly string[];
   /**

@@ -1,10 +1,12 @@
 // Sessions as spans, checked where they arrive: at an OTLP/HTTP receiver, sent there by the official SDK.
 
+import { AsyncLocalStorage } from "node:async_hooks";
 import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { gunzipSync } from "node:zlib";
+import { context, ROOT_CONTEXT, trace, type Context } from "@opentelemetry/api";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createRuntime, defineAgent, MemoryStorage, type Agent, type Runtime } from "@holdfast/runtime";
 import { otlpTracer } from "./otlp-tracer.ts";
@@ -73,6 +75,43 @@ test("a compiler that checks the declarations of packages does not need OpenTele
 });
 
 describe("spans that arrive at a receiver", () => {
+  // The loops of a runtime serve all sessions, so the active context there would be that of some request.
+  test("C1: a session's parent is the active span of its start, also for what runs after another request", async () => {
+    const active = new AsyncLocalStorage<Context>();
+    context.setGlobalContextManager({
+      active: () => active.getStore() ?? ROOT_CONTEXT,
+      with: (given, fn, self, ...args) => active.run(given, () => fn.apply(self!, args)),
+      bind: (_, target) => target,
+      enable: () => context as never,
+      disable: () => context as never,
+    });
+    const { runtime } = await open();
+    const agent = defineAgent({
+      name: "writer",
+      run: async (ctx) => {
+        await ctx.waitForSignal("go");
+        return ctx.run("shell", () => trace.getSpanContext(context.active())?.spanId ?? "none");
+      },
+    });
+    const inRequest = <T>(spanId: string, fn: () => Promise<T>): Promise<T> => {
+      const span = { traceId: spanId.repeat(2), spanId, traceFlags: 1 };
+      return context.with(trace.setSpanContext(ROOT_CONTEXT, span), fn);
+    };
+    const starts = ["a", "b"].map((letter) => letter.repeat(16));
+    const handles = await Promise.all(starts.map((id) => inRequest(id, () => runtime.start(agent))));
+    await inRequest("c".repeat(16), () => Promise.all(handles.map((handle) => handle.signal("go"))));
+    const outputs = await Promise.all(handles.map((handle) => handle.result()));
+    await runtime.close();
+    context.disable();
+
+    expect(outputs).toEqual(["none", "none"]);
+    const roots = named(received(), "invoke_agent writer");
+    expect(roots.map(({ parentSpanId }) => parentSpanId).toSorted()).toEqual(starts);
+    expect(new Set(received().map(({ traceId }) => traceId))).toEqual(
+      new Set(starts.map((id) => id.repeat(2))),
+    );
+  });
+
   test("session, turns, model calls and tools, each under its parent, with what the conventions ask for", async () => {
     const { runtime } = await open();
     const agent = defineAgent({

@@ -10,7 +10,8 @@
 //
 //   opentelemetry-tracer-1. A span lives in one process, so a resumed session has another `invoke_agent` span
 //       in the same trace. Its parent is recorded with the session: the caller's span if the session was
-//       started within a trace, else its own first span.
+//       started within a trace, else its own first span. The active context of OpenTelemetry is read in the
+//       call of `runtime.start` alone, because any other code may run in the context of another request.
 //   opentelemetry-tracer-2. Users' data stays out: no inputs, outputs, prompts or contents.
 //   opentelemetry-tracer-3. The code that made the provider owns it, and decides what to export, where, and
 //       how much.
@@ -61,7 +62,9 @@ export interface OpenTelemetryApi {
     getTracer(name: string): OpenTelemetrySpans;
     setSpan(context: Context, span: Span): Context;
     setSpanContext(context: Context, parent: SpanContext): Context;
+    getSpanContext(context: Context): SpanContext | undefined;
   };
+  readonly ROOT_CONTEXT: Context;
   readonly context: { active(): Context };
   readonly SpanKind: { readonly INTERNAL: number; readonly CLIENT: number };
   readonly SpanStatusCode: { readonly ERROR: number };
@@ -169,7 +172,15 @@ class SpanTracer implements AgentTracer {
     attempt?: { readonly taskId: string; readonly attempt: number },
   ): string | undefined {
     const open = attempt === undefined ? this.#sessions.get(sessionId) : this.#attempts.get(keyOf(attempt));
-    const context = open?.span.spanContext();
+    return this.#textOf(open?.span.spanContext());
+  }
+
+  callersTraceparent(): string | undefined {
+    const { trace, context } = this.#api;
+    return this.#textOf(trace.getSpanContext(context.active()));
+  }
+
+  #textOf(context: SpanContext | undefined): string | undefined {
     if (context === undefined || !this.#api.isSpanContextValid(context)) return undefined;
     return `00-${context.traceId}-${context.spanId}-${context.traceFlags.toString(16).padStart(2, "0")}`;
   }
@@ -183,9 +194,9 @@ class SpanTracer implements AgentTracer {
   }
 
   #startSession({ sessionId, agent, version, recovered, traceparent, at }: Of<"session_started">): void {
-    const { trace, context, SpanKind } = this.#api;
+    const { trace, ROOT_CONTEXT, SpanKind } = this.#api;
     const remote = traceparent === undefined ? undefined : parseTraceparent(traceparent);
-    const parent = remote === undefined ? context.active() : trace.setSpanContext(context.active(), remote); // opentelemetry-tracer-1.
+    const parent = remote === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, remote); // opentelemetry-tracer-1.
     const attributes: Attributes = {
       "gen_ai.operation.name": "invoke_agent",
       "gen_ai.provider.name": "holdfast",

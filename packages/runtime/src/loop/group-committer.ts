@@ -26,6 +26,7 @@ import {
 } from "@holdfast/core";
 import { eachName } from "@holdfast/core/internal";
 import { NameLines } from "./key-queues.ts";
+import { inNeutral } from "./neutral-context.ts";
 import type { Immediate } from "./slice-loop.ts";
 
 /** A change and its callbacks: exactly one of the two is called, exactly once. They must not throw. */
@@ -88,7 +89,7 @@ export class GroupCommitter {
     if (this.#lines.enter(queued)) this.#free.push(queued);
     if (this.#scheduled || this.#inFlight === this.#groupsMax) return;
     this.#scheduled = true;
-    this.#immediate(() => this.flush());
+    this.#immediate(this.#flushInNeutral);
   }
 
   /** The same as a promise, for callers off the hot path. */
@@ -110,6 +111,9 @@ export class GroupCommitter {
       for (const resolve of this.#idle.splice(0)) resolve();
     }
   };
+
+  /** The answers to a group are those of many requests, so no request's context is theirs. */
+  readonly #flushInNeutral = inNeutral(this.flush);
 
   /** Resolves when nothing is waiting or in flight. */
   idle(): Promise<void> {

@@ -8,7 +8,11 @@
 //       one slice more than the previous turn used, and at most `SLICES_PER_TURN`. Other work of the process
 //       waits no longer than that.
 //
+// A slice runs in the neutral context, whatever code has called `wake` (neutral-context-1).
+//
 // It knows no kernels: a member says whether it had something to deliver, and is called when it is quiescent.
+
+import { inNeutral } from "./neutral-context.ts";
 
 /** Hears of each slice before it runs: the watchdog (K4a). Must not throw. */
 export interface SliceObserver {
@@ -83,7 +87,7 @@ export class SliceLoop {
     return this.#inSlice;
   }
 
-  readonly #open = (): void => {
+  readonly #open = inNeutral(() => {
     if (this.#ready.length === 0) return;
     const members = this.#takeReady();
     this.#used++;
@@ -94,13 +98,13 @@ export class SliceLoop {
       member.isReady = false;
       if (member.deliver()) this.#running.push(member);
     }
-  };
+  });
 
-  readonly #close = (): void => {
+  readonly #close = inNeutral(() => {
     this.#queued--;
     if (this.#inSlice) this.#endSlice();
     if (this.#ready.length > 0) this.#queue();
-  };
+  });
 
   #endSlice(): void {
     const running = this.#running;

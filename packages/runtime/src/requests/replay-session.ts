@@ -22,6 +22,7 @@ import { refuseNewerSession } from "@holdfast/core/internal";
 import { callAgent } from "../agents/call-agent.ts";
 import type { Agent } from "../agents/define.ts";
 import { storedLife } from "../agents/kernel-start.ts";
+import { neutral } from "../loop/neutral-context.ts";
 import { sha256 } from "../node/node-ports.ts";
 
 export interface ReplayOptions {
@@ -100,6 +101,7 @@ export async function replaySession(options: ReplayOptions): Promise<ReplayStand
     // A recorded kind of task was known to some process, even if not to this one.
     describeTask: (kind) =>
       agent.tasks.find(({ name }) => name === kind) ?? (kinds.has(kind) ? {} : undefined),
+    bindClosure: (_, closure) => closure, // No closure is called.
     taskKinds: () => agent.tasks.map(({ name }) => name),
     // No child is started: commands are only compared with recorded ones.
     describeAgent: () => undefined,
@@ -149,7 +151,7 @@ function slice(kernel: Kernel, event: EventRecord, start: () => Promise<unknown>
   setImmediate(
     guarded(() => {
       kernel.openSlice();
-      kernel.deliver(event, start);
+      kernel.deliver(event, () => neutral(start));
     }),
   );
   setImmediate(

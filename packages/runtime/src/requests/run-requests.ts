@@ -50,6 +50,8 @@ export interface RunRequestsHost extends SessionRequestsHost {
   /** Take sessions of this agent, and of the agents that it names, from now on. @throws ConflictError */
   know(agent: Agent): void;
   warn(sessionId: string, message: string): void;
+  /** The trace context of the code that calls it, if there is one. */
+  callersTraceparent(): string | undefined;
 }
 
 /** A stored session. */
@@ -69,7 +71,14 @@ export class RunRequests {
   async start(
     agent: Agent,
     input: unknown,
-    { sessionId: wanted, file, budget, persistence = "full", timeoutMs, traceparent }: StartOptions,
+    {
+      sessionId: wanted,
+      file,
+      budget,
+      persistence = "full",
+      timeoutMs,
+      traceparent = this.#host.callersTraceparent(), // Before the first await, in the caller's context.
+    }: StartOptions,
   ): Promise<Stored> {
     const { clock, random, strictBounds, claims, know, warn } = this.#host;
     const sessionId = this.#idOf(wanted);

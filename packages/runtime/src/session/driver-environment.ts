@@ -86,6 +86,7 @@ export function kernelWorld(
   | "describeAgent"
   | "agentNames"
   | "machine"
+  | "bindClosure"
   | "development"
   | "whereabouts"
 > {
@@ -98,6 +99,7 @@ export function kernelWorld(
     describeAgent: (name) => world.describeAgent(name),
     agentNames: () => world.agentNames(),
     machine: world.machine,
+    bindClosure: (kind, closure) => world.bound({ sessionId, task: kind }, closure),
     development: world.development,
     whereabouts: () => world.whereabouts(sessionId),
   };

@@ -347,7 +347,9 @@ class Attempt implements RunningAttempt, TaskContext {
         this.#end({ status: "failed", error, retryable: true });
       }, timeoutMs);
     }
-    this.#performing = this.#request.within(() => this.#perform());
+    const { closure } = this.#request;
+    // A closure brings its context along.
+    this.#performing = closure === undefined ? this.#request.within(() => this.#perform()) : this.#perform();
     if (this.#controller !== undefined) this.#heed(); // A handler may ask for its signal before it first awaits.
   }
 
@@ -423,8 +425,9 @@ class Attempt implements RunningAttempt, TaskContext {
   }
 
   #fireAbort(reason: string, isUrgent = false): void {
-    this.#aborted = abortError(reason, isUrgent);
-    this.#controller?.abort(this.#aborted);
+    const aborted = (this.#aborted = abortError(reason, isUrgent));
+    // The listeners are code of the task, and a request of any user may be what aborts it.
+    this.#request.within(() => this.#controller?.abort(aborted));
   }
 
   #end(outcome: AttemptOutcome): void {

@@ -38,8 +38,13 @@ export interface TaskWorld {
     leaf: number | null,
     isOver: () => boolean,
   ): Promise<readonly ConversationEntry[]>;
-  /** Call the agent or a task handler in a context that attributes their stray rejections to the session. */
+  /**
+   * Call the agent or the handler of a registered task in an empty asynchronous context (neutral-context-1),
+   * which attributes their stray rejections to the session.
+   */
   enter<T>(whose: RunningCode, fn: () => T): T;
+  /** The same for a closure of `ctx.run`, in the context of this call (neutral-context-2). */
+  bound<A, T>(whose: RunningCode, closure: (argument: A) => T): (argument: A) => T;
 }
 
 /** A driven session, as its tasks know it. */

@@ -3,6 +3,17 @@
 import type { AgentTracer } from "@holdfast/core";
 
 export function compositeTracer(members: readonly AgentTracer[]): AgentTracer {
+  const first = (contextOf: (member: AgentTracer) => string | undefined): string | undefined => {
+    for (const member of members) {
+      try {
+        const context = contextOf(member);
+        if (context !== undefined) return context;
+      } catch {
+        // A tracer that throws has no context.
+      }
+    }
+    return undefined;
+  };
   return {
     trace(event) {
       for (const member of members) {
@@ -14,17 +25,8 @@ export function compositeTracer(members: readonly AgentTracer[]): AgentTracer {
       }
     },
     /** The context of the first tracer that has one: a trace has one context. */
-    traceparent(sessionId, attempt) {
-      for (const member of members) {
-        try {
-          const context = member.traceparent?.(sessionId, attempt);
-          if (context !== undefined) return context;
-        } catch {
-          // A tracer that throws has no context.
-        }
-      }
-      return undefined;
-    },
+    traceparent: (sessionId, attempt) => first((member) => member.traceparent?.(sessionId, attempt)),
+    callersTraceparent: () => first((member) => member.callersTraceparent?.()),
     async flush() {
       await Promise.allSettled(members.map(async (member) => member.flush?.()));
     },

@@ -17,11 +17,17 @@ export function guardedTrace(tracer: AgentTracer): DriverWorld["trace"] {
 }
 
 export function guardedTraceparent(tracer: AgentTracer): DriverWorld["traceparent"] {
-  return (sessionId, attempt) => {
-    try {
-      return tracer.traceparent?.(sessionId, attempt);
-    } catch {
-      return undefined;
-    }
-  };
+  return (sessionId, attempt) => orNone(() => tracer.traceparent?.(sessionId, attempt));
+}
+
+export function guardedCallersTraceparent(tracer: AgentTracer): () => string | undefined {
+  return () => orNone(() => tracer.callersTraceparent?.());
+}
+
+function orNone(context: () => string | undefined): string | undefined {
+  try {
+    return context();
+  } catch {
+    return undefined;
+  }
 }
