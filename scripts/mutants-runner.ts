@@ -20,9 +20,9 @@ export const RUNNER_MUTANTS = [
     test: "a caller without the token",
   },
   {
-    name: "X16: a provider is asked on its own paths",
-    marker: "provider-path-unchecked",
-    part: "provider === undefined || !provider.paths.some((allowed) => rest === allowed || rest.startsWith(`${allowed}/`))",
+    name: "X16: a provider gets its own calls alone",
+    marker: "provider-call-unchecked",
+    part: "provider === undefined || !provider.calls.some((allowed) => isCall(call, allowed))",
     becomes: "provider === undefined",
     tests: [`${GATEWAY}provider-proxy.test.ts`],
     test: "a path that is not for models",

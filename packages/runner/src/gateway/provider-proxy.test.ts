@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import { anthropicProvider, openaiProvider, type Provider } from "./provider-proxy.ts";
+import { anthropicProvider, namedProviders, openaiProvider, type Provider } from "./provider-proxy.ts";
 import { startRunGateway, type RunGateway } from "./run-gateway.ts";
 
 const scan = new CanaryScan();
@@ -80,16 +80,60 @@ describe("an executor calls a model without its key", () => {
         authorization: `Bearer ${env["OPENAI_API_KEY"]}`,
         cookie: "session=1",
         "x-forwarded-host": "evil.example",
+        "openai-organization": "org-of-another",
+        "openai-project": "proj-of-another",
+        "x-amzn-account": "123",
       },
       body: JSON.stringify({ model: "m", messages: BODY.messages }),
     });
     expect([answer.status, (await answer.text()).includes("hello from the model")]).toEqual([200, true]);
     const { headers } = server.requests[0]!;
     expect(headers["authorization"]).toBe(`Bearer ${KEY}`);
-    expect([headers["cookie"], headers["x-forwarded-host"], headers["x-api-key"]]).toEqual([
-      undefined,
-      undefined,
-      undefined,
+    expect(
+      [
+        "cookie",
+        "x-forwarded-host",
+        "x-api-key",
+        "openai-organization",
+        "openai-project",
+        "x-amzn-account",
+      ].map((name) => headers[name]),
+    ).toEqual(Array(6).fill(undefined));
+  });
+
+  test("the account of a request is that of the runner's environment, whatever the executor sends", async () => {
+    const server = await models();
+    const environment = {
+      OPENAI_BASE_URL: `${server.url}/v1`,
+      OPENAI_ORG_ID: "org-of-the-operator",
+      OPENAI_PROJECT_ID: "proj-of-the-operator",
+    };
+    const { env } = await gatewayTo(...namedProviders({ openai: "KEY" }, environment, () => KEY));
+    await fetch(`${env["OPENAI_BASE_URL"]}/chat/completions`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        authorization: `Bearer ${env["OPENAI_API_KEY"]}`,
+        "openai-organization": "org-of-another",
+      },
+      body: JSON.stringify({ model: "m", messages: BODY.messages }),
+    });
+    const { headers } = server.requests[0]!;
+    expect([headers["openai-organization"], headers["openai-project"]]).toEqual([
+      "org-of-the-operator",
+      "proj-of-the-operator",
+    ]);
+  });
+
+  test("a key that an answer has in its headers does not reach the executor", async () => {
+    const url = await upstream((_request, response) => {
+      response.writeHead(200, { "x-echo": `Bearer ${KEY}`, location: `/login?key=${KEY}` }).end("{}");
+    });
+    const { env } = await gatewayTo(anthropicProvider({ key: () => KEY, upstream: url }));
+    const answer = await messages(env);
+    expect([answer.headers.get("x-echo"), answer.headers.get("location")]).toEqual([
+      "Bearer [secret]",
+      "/login?key=[secret]",
     ]);
   });
 
@@ -156,6 +200,8 @@ describe("the route of a provider refuses", () => {
     ["a path that is not for models", "/providers/anthropic/v1/organizations", undefined, 404],
     ["a path that only begins in the same way", "/providers/anthropic/v1/messages-admin", undefined, 404],
     ["a path with dots", "/providers/anthropic/v1/messages/%2e%2e/organizations", undefined, 404],
+    ["a path with an encoded slash", "/providers/anthropic/v1/models/..%2f..%2fadmin", undefined, 404],
+    ["a doubled slash", "/providers/anthropic/v1//messages", undefined, 404],
     ["a provider that is not configured", "/providers/openai/v1/models", undefined, 404],
   ])("%s is refused, and does not reach the provider", async (_what, path, headers, status) => {
     const server = await models();
@@ -166,6 +212,66 @@ describe("the route of a provider refuses", () => {
       body: "{}",
     });
     expect([answer.status, server.requests.length]).toEqual([status, 0]);
+  });
+
+  test.each([
+    ["DELETE", "/v1/models/ft:a", anthropicProvider],
+    ["DELETE", "/v1/models/ft:a", openaiProvider],
+    ["POST", "/v1/models", openaiProvider],
+    ["GET", "/v1/messages", anthropicProvider],
+    ["GET", "/v1/messages/batches", anthropicProvider],
+    ["POST", "/v1/messages/batches", anthropicProvider],
+    ["GET", "/v1/messages/batches/b/results", anthropicProvider],
+    ["GET", "/v1/chat/completions", openaiProvider],
+    ["GET", "/v1/chat/completions/c/messages", openaiProvider],
+    ["GET", "/v1/responses/r", openaiProvider],
+    ["DELETE", "/v1/responses/r", openaiProvider],
+    ["POST", "/v1/responses/r/cancel", openaiProvider],
+    ["GET", "/v1/models/..%2f..%2fadmin", openaiProvider],
+    ["GET", "/v1/models/a%2fb", openaiProvider],
+    ["GET", "/v1/models/%2e%2e%5cadmin", openaiProvider],
+    ["GET", "/v1/models/a/permissions", openaiProvider],
+  ])("%s %s does not reach the provider", async (method, path, providerOf) => {
+    const reached: string[] = [];
+    const url = await upstream(({ url: asked = "" }, response) => {
+      reached.push(asked);
+      response.end("{}");
+    });
+    const provider = providerOf({ key: () => KEY, upstream: url });
+    const { origin, token } = await gatewayTo(provider);
+    const answer = await fetch(`${origin}/providers/${provider.name}${path}`, {
+      method,
+      headers: { "x-api-key": token },
+      ...(method === "POST" ? { body: "{}" } : {}),
+    });
+    expect([answer.status, reached]).toEqual([404, []]);
+  });
+
+  test.each([anthropicProvider, openaiProvider])("%o reaches each call of its table", async (providerOf) => {
+    const reached: string[] = [];
+    const url = await upstream((request, response) => {
+      reached.push(`${request.method} ${request.url}`);
+      response.end("{}");
+    });
+    const provider = providerOf({ key: () => KEY, upstream: url });
+    const { origin, token } = await gatewayTo(provider);
+    const calls = provider.calls.map((call) => call.replace("*", "ft:gpt-4.1:own::id@2"));
+    for (const call of calls) {
+      const [method = "", path = ""] = call.split(" ");
+      await fetch(`${origin}/providers/${provider.name}${path}?beta=true`, {
+        method,
+        headers: { "x-api-key": token },
+        ...(method === "POST" ? { body: "{}" } : {}),
+      });
+    }
+    expect(reached).toEqual(calls.map((call) => `${call}?beta=true`));
+  });
+
+  test("a request whose body is compressed is refused, because a secret in it would pass", async () => {
+    const server = await models();
+    const { env } = await gatewayTo(anthropicProvider({ key: () => KEY, upstream: server.url }));
+    const answer = await messages(env, { "content-encoding": "gzip" });
+    expect([answer.status, server.requests.length]).toEqual([415, 0]);
   });
 
   test("a redirect is given to the executor and not followed with the key", async () => {

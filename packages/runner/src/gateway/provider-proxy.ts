@@ -1,10 +1,12 @@
 // `ProviderProxy`: requests of an executor to model providers. The gateway adds the key, so that the executor never
 // has it.
 //
-//   provider-proxy-1. A request goes to the address that this runner configured, and only to the paths of its provider.
-//   provider-proxy-2. Headers in which a caller could send a key or a cookie are dropped, and the key is set here.
+//   provider-proxy-1. A request goes to the address that this runner configured. It is one of the calls of its provider, by method and
+//       path. A path is compared as it was sent, and a part of it with an encoded character matches nothing.
+//   provider-proxy-2. Only headers of the list pass, so a caller sends no key, no cookie and no account. Key, organization and project are set
+//       here, from the runner's own environment.
 //   provider-proxy-3. Bodies pass as they come, in both directions: an event of a stream is not held back.
-//   provider-proxy-4. A secret in a body is replaced, in both directions. An answer is therefore never compressed.
+//   provider-proxy-4. A secret in a body or in a header of an answer is replaced, in both directions. No body is therefore compressed.
 
 import { HoldfastError, UsageError } from "@holdfast/core";
 import type { Environment, Redactor } from "@holdfast/runtime/internal";
@@ -17,15 +19,16 @@ import {
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { KEY_HEADERS } from "./gateway-guards.ts";
 
 export interface Provider {
   /** A segment of the path: `/providers/{name}/…`. */
   readonly name: string;
   /** The base URL of the provider, without the paths below. */
   readonly upstream: string;
-  /** The beginnings of the paths that may be called, such as `/v1/messages`. */
-  readonly paths: readonly string[];
+  /** The method and path of each call that may be made, such as `POST /v1/messages`. `*` stands for one part of a path. */
+  readonly calls: readonly `${"GET" | "POST"} /${string}`[];
+  /** Headers that are set in each request, beside the key. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly keyHeader: "authorization" | "x-api-key" | "x-goog-api-key";
   /** The key, read for each request. Must not throw. */
   readonly key: () => string;
@@ -35,7 +38,7 @@ export interface Provider {
   readonly basePath?: string;
 }
 
-type Known = Pick<Provider, "key"> & { readonly upstream?: string };
+type Known = Pick<Provider, "key" | "headers"> & { readonly upstream?: string };
 
 /** Anthropic's API, for its own clients. */
 export function anthropicProvider({ key, upstream = "https://api.anthropic.com" }: Known): Provider {
@@ -43,19 +46,30 @@ export function anthropicProvider({ key, upstream = "https://api.anthropic.com" 
     name: "anthropic",
     upstream,
     key,
-    paths: ["/v1/messages", "/v1/models"],
+    // Batches, files and stored messages belong to the whole account.
+    calls: ["POST /v1/messages", "POST /v1/messages/count_tokens", "GET /v1/models", "GET /v1/models/*"],
     keyHeader: "x-api-key",
     variables: { baseUrl: "ANTHROPIC_BASE_URL", key: "ANTHROPIC_API_KEY" },
   };
 }
 
 /** OpenAI's API, and others of its form, for OpenAI's clients. */
-export function openaiProvider({ key, upstream = "https://api.openai.com" }: Known): Provider {
+export function openaiProvider({ key, upstream = "https://api.openai.com", headers = {} }: Known): Provider {
   return {
     name: "openai",
     upstream,
     key,
-    paths: ["/v1/chat/completions", "/v1/responses", "/v1/embeddings", "/v1/models"],
+    headers,
+    // Stored completions and responses are read by GET, and belong to the whole account.
+    calls: [
+      "POST /v1/chat/completions",
+      "POST /v1/responses",
+      "POST /v1/responses/compact",
+      "POST /v1/responses/input_tokens",
+      "POST /v1/embeddings",
+      "GET /v1/models",
+      "GET /v1/models/*",
+    ],
     keyHeader: "authorization",
     variables: { baseUrl: "OPENAI_BASE_URL", key: "OPENAI_API_KEY" },
     basePath: "/v1",
@@ -64,6 +78,10 @@ export function openaiProvider({ key, upstream = "https://api.openai.com" }: Kno
 
 /** The providers that a profile of an executor may name. */
 const PROVIDERS = { anthropic: anthropicProvider, openai: openaiProvider };
+/** The account that the operator of a runner means: headers of a provider, each with the variable of its value. */
+const ACCOUNT: Readonly<Partial<Record<string, Readonly<Record<string, string>>>>> = {
+  openai: { "openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID" },
+};
 type ProviderName = keyof typeof PROVIDERS;
 export const PROVIDER_NAMES = Object.keys(PROVIDERS) as readonly ProviderName[];
 
@@ -87,7 +105,11 @@ export function namedProviders(
     const secretName = keys[name];
     if (secretName === undefined) return [];
     const key = secret(secretName);
-    const provider = PROVIDERS[name]({ key: () => key });
+    const headers = Object.entries(ACCOUNT[name] ?? {}).flatMap(([header, variable]) => {
+      const value = environment[variable]?.trim() ?? "";
+      return value === "" ? [] : [[header, value] as const];
+    });
+    const provider = PROVIDERS[name]({ key: () => key, headers: Object.fromEntries(headers) });
     const address = environment[provider.variables.baseUrl]?.trim() ?? "";
     // OpenAI's clients have the version in the base URL.
     const upstream = address === "" ? provider.upstream : address.replace(/\/+$/, "").replace(/\/v1$/, "");
@@ -99,30 +121,11 @@ export function namedProviders(
 /** The first segment of the paths of providers. */
 const PATH = "/providers/";
 const BODY_BYTES_MAX = 32 * 1024 * 1024;
-/** Headers of one connection (RFC 9110, 7.6.1), and those that change with a body that is redacted. */
-const DROPPED: ReadonlySet<string> = new Set([
-  "connection",
-  "keep-alive",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-  "content-length",
-  "host",
-  "proxy-authorization",
-  "proxy-authenticate",
-  "proxy-connection",
-  "expect",
-  "accept-encoding",
-  "cookie",
-  "set-cookie",
-  "authorization",
-  "forwarded",
-  "via",
-  "x-forwarded-for",
-  "x-forwarded-host",
-  ...KEY_HEADERS,
-]);
+/** provider-proxy-2. Headers of a request that pass. */
+const SENT = /^(accept|content-type|user-agent|anthropic-(version|beta)|openai-beta|x-stainless-.+)$/;
+/** Headers of an answer that do not pass: those of one connection (RFC 9110, 7.6.1), and those that change with a redacted body. */
+const DROPPED =
+  /^(connection|keep-alive|te|trailer|transfer-encoding|upgrade|content-length|proxy-.+|set-cookie|via)$/;
 
 export class ProviderProxy {
   readonly #providers: readonly Provider[];
@@ -164,20 +167,29 @@ export class ProviderProxy {
   ): Promise<void> {
     const [, name, rest = ""] = /^\/providers\/([^/]+)(\/.*)$/.exec(path) ?? [];
     const provider = this.#providers.find((candidate) => candidate.name === name);
+    const call = `${request.method} ${rest}`;
     // provider-proxy-1.
-    // mutant: provider-path-unchecked
-    if (
-      provider === undefined ||
-      !provider.paths.some((allowed) => rest === allowed || rest.startsWith(`${allowed}/`))
-    )
-      throw new HoldfastError("not_found", "the gateway has no such route of a provider");
+    // mutant: provider-call-unchecked
+    if (provider === undefined || !provider.calls.some((allowed) => isCall(call, allowed)))
+      throw new HoldfastError("not_found", "the gateway has no such call of a provider", {
+        got: call.slice(0, 100),
+        ...(provider === undefined ? {} : { expected: provider.calls.join(", ") }),
+      });
+    if (isCompressed(request))
+      throw new HoldfastError(
+        "unsupported_media_type",
+        "the body is compressed, so no secret is found in it",
+        {
+          expected: "a request without Content-Encoding",
+        },
+      );
     const answer = await this.#ask(provider, `${rest}${search}`, request, response);
-    const encoding = answer.headers["content-encoding"] ?? "identity";
-    if (encoding !== "identity") {
+    if (isCompressed(answer)) {
       answer.destroy();
       throw new HoldfastError("unavailable", `the provider ${provider.name} compressed its answer`);
     }
-    response.writeHead(answer.statusCode ?? 502, kept(answer.headers));
+    const headers = kept(answer.headers, (header) => !DROPPED.test(header));
+    response.writeHead(answer.statusCode ?? 502, this.#redactor.value(headers) as typeof headers);
     response.flushHeaders();
     await pipeline(answer, redacting(this.#redactor), response);
   }
@@ -206,7 +218,8 @@ export class ProviderProxy {
           method: request.method,
           agent: this.#agents[protocol],
           headers: {
-            ...kept(request.headers),
+            ...kept(request.headers, (name) => SENT.test(name)),
+            ...provider.headers,
             host: url.host,
             "accept-encoding": "identity",
             [provider.keyHeader]: provider.keyHeader === "authorization" ? `Bearer ${key}` : key,
@@ -226,10 +239,24 @@ export class ProviderProxy {
   }
 }
 
-function kept(headers: IncomingMessage["headers"]): Record<string, string | string[]> {
-  const entries = Object.entries(headers).filter(
-    ([name, value]) => value !== undefined && !DROPPED.has(name),
+/** A part that `*` stands for has nothing that a server could decode or resolve to another path. */
+function isCall(call: string, allowed: string): boolean {
+  const [parts, expected] = [call.split("/"), allowed.split("/")];
+  return (
+    parts.length === expected.length &&
+    expected.every((part, at) => (part === "*" ? /^\w[\w.:@-]*$/.test(parts[at] ?? "") : part === parts[at]))
   );
+}
+
+function isCompressed({ headers }: Pick<IncomingMessage, "headers">): boolean {
+  return (headers["content-encoding"] ?? "identity").toLowerCase() !== "identity";
+}
+
+function kept(
+  headers: IncomingMessage["headers"],
+  passes: (name: string) => boolean,
+): Record<string, string | string[]> {
+  const entries = Object.entries(headers).filter(([name, value]) => value !== undefined && passes(name));
   return Object.fromEntries(entries as [string, string | string[]][]);
 }
 
