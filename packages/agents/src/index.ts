@@ -171,7 +171,13 @@ export {
   type KeptRule,
 } from "./agent-files/trust/project-rules.ts";
 export { ruleText, type ProjectRules } from "./model-loop/permission/ask-permission.ts";
-export { distrustFolder, isTrusted, trustContent, trustFolder } from "./agent-files/trust/trusted-folders.ts";
+export {
+  distrustFolder,
+  isTrusted,
+  isTrustedContent,
+  trustContent,
+  trustFolder,
+} from "./agent-files/trust/trusted-folders.ts";
 export { webCapability } from "./capabilities/web-capability.ts";
 export { mcpCapability } from "./capabilities/mcp-capability.ts";
 export { variablesOfServers, withMcpServers } from "./capabilities/session-servers.ts";

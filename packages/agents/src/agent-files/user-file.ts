@@ -5,7 +5,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { HoldfastError } from "@holdfast/core";
 import { isWritableByOthers } from "@holdfast/runtime/internal";
-import type { z } from "zod";
 
 export interface UserFile<T> {
   /** "trusted folders": completes "the file of …". */
@@ -13,7 +12,8 @@ export interface UserFile<T> {
   /** The form of the file, for an error. */
   readonly expected: string;
   readonly fix: string;
-  readonly schema: z.ZodType<T>;
+  /** Throws for another form. */
+  readonly schema: { readonly parse: (value: unknown) => T };
 }
 
 /** @returns nothing when there is no file. @throws HoldfastError `config_invalid` */

@@ -3,9 +3,8 @@
 import { dirname, isAbsolute, join, relative } from "node:path";
 import type { AgentPlaces } from "@holdfast/agents";
 import type { Io } from "../frame/command.ts";
-import { dataFolder } from "../place/coordinator-storage.ts";
 import type { Mode } from "../place/mode.ts";
-import { findProject } from "../place/project.ts";
+import { findProject, trustFileOf } from "../place/project.ts";
 import { externalAgentNames } from "./external-agent-names.ts";
 
 /** A call that looks for agents. */
@@ -30,7 +29,7 @@ export function agentPlaces(
     project,
     home: home !== undefined && isAbsolute(home) ? home : undefined,
     env: io.env,
-    trustFile: join(dataFolder(io), "trusted-folders.json"),
+    trustFile: trustFileOf(io),
     trustsProject,
     externalAgents: () => externalAgentNames(io),
     ...(io.servesOthers === true ? { servesOthers: true } : {}),

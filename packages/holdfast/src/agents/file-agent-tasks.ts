@@ -1,7 +1,40 @@
-// `checkTaskNames`: whether the tasks of a project that an agent file names are tools of it.
+// The tasks of a project that an agent file names: loading them as tools, and the check of names that stand for them.
+//
+//   file-agent-tasks-1. Code that an agent file names is loaded only from inside of a project that the user trusts.
 
-import type { AgentRecord, Tool } from "@holdfast/agents";
+import { existsSync, realpathSync } from "node:fs";
+import { join, sep } from "node:path";
+import { isTrusted, taskTool, type AgentPlaces, type AgentRecord, type Tool } from "@holdfast/agents";
 import { HoldfastError } from "@holdfast/core";
+import type { TaskDefinition } from "@holdfast/runtime";
+
+/** @throws HoldfastError for a file that may not be loaded. */
+export async function taskToolsOf(
+  { tasks, source }: Pick<AgentRecord, "tasks" | "source">,
+  { project, trustFile, trustsProject }: AgentPlaces,
+  loadTasks: ((file: string) => Promise<readonly TaskDefinition[]>) | undefined,
+): Promise<readonly Tool[]> {
+  if (tasks.length === 0) return [];
+  const at = source.path;
+  // file-agent-tasks-1.
+  if (trustsProject !== true && !isTrusted(trustFile, project))
+    throw new HoldfastError("policy_denied", "the agent uses tasks of a project that you have not trusted", {
+      at,
+      fix: `read ${tasks.join(", ")}, and then run \`holdfast agents trust\``,
+    });
+  const loaded: TaskDefinition[] = [];
+  for (const path of tasks) {
+    const file = join(project, path);
+    if (!(existsSync(file) ? realpathSync(file) : file).startsWith(`${realpathSync(project)}${sep}`))
+      throw new HoldfastError("agent_invalid", `the file of tasks ${path} is not inside the project`, {
+        at,
+        expected: `a path from ${project} to a file below it`,
+        fix: "move the file into the project",
+      });
+    loaded.push(...((await loadTasks?.(file)) ?? []));
+  }
+  return [...new Set(loaded)].map(taskTool);
+}
 
 /** A name that stands in `when` or `effects` means a task of the files in `tasks`. */
 export function checkTaskNames({ when, effects, tasks, source }: AgentRecord, tools: readonly Tool[]): void {

@@ -3,7 +3,6 @@
 //   file-agent-1. All agent files of a process share one model loop for each folder, because the tasks of a process are known by their names.
 //   file-agent-2. A session starts only on a machine that can run the sandboxes of its agent and of the agents that it may start.
 //       An agent that names no sandbox has that of the agent which may start it.
-//   file-agent-3. Code that an agent file names is loaded only from inside of a project that the user trusts.
 
 import {
   environmentCapability,
@@ -13,7 +12,6 @@ import {
   findSkills,
   hookAgentsOf,
   hookScripts,
-  isTrusted,
   instructionsCapability,
   listAgents,
   mcpCapability,
@@ -29,7 +27,6 @@ import {
   skillsCapability,
   skillsOf,
   subAgentRecords,
-  taskTool,
   webCapability,
   withHooks,
   withScriptTools,
@@ -44,8 +41,7 @@ import {
   type Skill,
   type Tool,
 } from "@holdfast/agents";
-import { existsSync, realpathSync } from "node:fs";
-import { dirname, join, sep } from "node:path";
+import { dirname } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import type { Agent, TaskDefinition } from "@holdfast/runtime";
 import { checkDemands } from "./checks/agent-demands.ts";
@@ -54,11 +50,11 @@ import { SessionVariables } from "../environments/session-variables.ts";
 import { signInStore } from "../secrets/sign-in-store.ts";
 import { findModel, withLocalModel } from "./local-model.ts";
 import { externalAgentOf, externalNames } from "./external-agents.ts";
-import { checkTaskNames } from "./file-agent-tasks.ts";
+import { checkTaskNames, taskToolsOf } from "./file-agent-tasks.ts";
 import { projectRulesOf } from "./kept-rules.ts";
 import { refuseDoubledName } from "./registry/doubled-names.ts";
 import { finishChild, keepSessionFiles, sessionFolder } from "./workspaces/session-folder.ts";
-import type { Mode } from "../place/mode.ts";
+import { unusedMode, type Mode } from "../place/mode.ts";
 import { requireSandboxes, sandboxesFor } from "./process-sandboxes.ts";
 import { findSandbox, makeSandboxRoot } from "./sandbox-settings.ts";
 
@@ -140,8 +136,10 @@ export async function agentOfRecord(
     ...(record.skills === null ? skills.flatMap(unusedSkill) : []),
     ...readHookFiles(places).flatMap(unusedHooks),
   ];
+  const noMode = unusedMode(places);
   const notes = [
     ...(local === undefined ? [] : [local.note]),
+    ...(noMode === undefined ? [] : [noMode]),
     ...unused.map(({ path, reason }) => `${path} is not used: ${reason}`),
     ...tree.demandNotes,
   ];
@@ -326,32 +324,8 @@ class AgentTree {
   }
 
   /** The tasks of the project that are tools of an agent. @throws HoldfastError for a file that may not be loaded. */
-  async taskToolsOf({ tasks, source }: Pick<AgentRecord, "tasks" | "source">): Promise<readonly Tool[]> {
-    if (tasks.length === 0) return [];
-    const { project, trustFile, trustsProject } = this.places;
-    const at = source.path;
-    // file-agent-3.
-    if (trustsProject !== true && !isTrusted(trustFile, project))
-      throw new HoldfastError(
-        "policy_denied",
-        "the agent uses tasks of a project that you have not trusted",
-        {
-          at,
-          fix: `read ${tasks.join(", ")}, and then run \`holdfast agents trust\``,
-        },
-      );
-    const loaded: TaskDefinition[] = [];
-    for (const path of tasks) {
-      const file = join(project, path);
-      if (!(existsSync(file) ? realpathSync(file) : file).startsWith(`${realpathSync(project)}${sep}`))
-        throw new HoldfastError("agent_invalid", `the file of tasks ${path} is not inside the project`, {
-          at,
-          expected: `a path from ${project} to a file below it`,
-          fix: "move the file into the project",
-        });
-      loaded.push(...((await this.#loadTasks?.(file)) ?? []));
-    }
-    return [...new Set(loaded)].map(taskTool);
+  async taskToolsOf(record: Pick<AgentRecord, "tasks" | "source">): Promise<readonly Tool[]> {
+    return taskToolsOf(record, this.places, this.#loadTasks);
   }
 
   childrenOf(

@@ -15,10 +15,12 @@ import {
   type AgentPlaces,
   type ListedAgent,
 } from "@holdfast/agents";
+import { CONFIG_FILE } from "@holdfast/agents/trust";
 import { NotFoundError } from "@holdfast/core";
 import type { Arguments, Io } from "../frame/command.ts";
 import { isFolder } from "../frame/given-file.ts";
 import { count, cutTo, plainLine, table } from "../frame/plain-text.ts";
+import { readConfig } from "../settings/config.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
 import { trifectaText } from "./checks/agent-warnings.ts";
 import { hiddenTextIn, noteHiddenText } from "./skills/content-notes.ts";
@@ -154,7 +156,10 @@ export async function trustProject(path: string | undefined, args: Arguments, io
     io.show({ folder: project, trusted: false }, `${project} is ${wasTrusted ? "no longer" : "not"} trusted`);
     return 0;
   }
+  const settings = Object.keys(readConfig(join(project, CONFIG_FILE))).filter((key) => !key.startsWith("$"));
   const folder = trustFolder(trustFile, project);
+  if (settings.length > 0)
+    io.note(`its configuration sets ${settings.join(", ")}: \`${io.call("config list")}\` shows the values`);
   const agentFiles = findAgentFiles(places).filter(({ scope }) => scope === "project");
   const files = agentFiles.length;
   for (const { path: file } of agentFiles)

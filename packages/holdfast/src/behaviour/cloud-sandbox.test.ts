@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { trustContent } from "@holdfast/agents";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { findSandbox } from "../agents/sandbox-settings.ts";
 import { expectError } from "../testing/expect-error.ts";
@@ -87,6 +88,7 @@ test("the configuration of a project does not choose less than that of the user"
   const configure = (path: string, mode: string): void => {
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, JSON.stringify({ mode }));
+    trustContent(join(project.home, ".local/share/holdfast/trusted-folders.json"), project.folder, path);
   };
   const find = (more = {}) => findSandbox({ cwd: project.folder, env: { ...env, ...more } }).value;
   configure(project.path(".holdfast/config.json"), "local");

@@ -56,6 +56,7 @@ async function configure(machine: Machine): Promise<void> {
   machine.write("work/nightly.ts", AGENT);
   machine.write("work/.holdfast/config.json", '{"strictBounds": true, "db": "sessions.db"}');
   machine.write("work/.holdfast/agents/reviewer.md", REVIEWER);
+  await machine.holdfast("agents trust");
   machine.write("home/.config/holdfast/config.json", '{"trace": ["stdout", "file:trace.ndjson"]}');
   machine.write("home/.config/holdfast/runner-policy.json", '{"concurrency": 2, "allowScripts": "none"}');
   machine.write("home/.holdfast/agents/team/writer.md", REVIEWER.replace("reviewer", "writer"));
@@ -100,6 +101,7 @@ describe("a configuration that moves", () => {
     await configure(here);
     there.write("work/moved.json", (await exported(here)).stdout);
     there.write("work/.holdfast/config.json", '{"strictBounds": false, "mode": "local"}');
+    await there.holdfast("agents trust");
     there.write("work/.holdfast/agents/reviewer.md", REVIEWER.replace("Be brief.", "Take your time."));
     const before = (await exported(there)).stdout;
 
@@ -161,6 +163,7 @@ describe("secrets", () => {
       JSON.stringify({ trace: `otlp:https://u:${secret}@x.test` }),
     );
     here.write("work/.holdfast/config.json", JSON.stringify({ db: `${secret}.db` }));
+    await here.holdfast("agents trust");
     const fields = `mcpServers:\n  x:\n    env:\n      NOTES: ${JSON.stringify(secret)}`;
     here.write("work/.holdfast/agents/a.md", `---\nname: a\n${fields}\n---\nText.`);
     here.write("work/.holdfast/agents/b.md", "---\nname: b\napiKey: plainly-a-value\n---\nText.");

@@ -1,3 +1,4 @@
+import { HoldfastError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
 import { refuse, refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../frame/arguments.ts";
 import type { Arguments, Command, Io } from "../frame/command.ts";
@@ -28,10 +29,11 @@ export const config: Command = {
   description:
     "The first of these that has a value wins: a flag, the environment, .holdfast/config.json in the project, " +
     "holdfast/config.json in your configuration folder ($XDG_CONFIG_HOME, or ~/.config), the default. " +
-    "Both files are JSON; docs/config.schema.json defines their content. `export` writes both files, the policy of the runner, your agent " +
+    "Both files are JSON; docs/config.schema.json defines their content. Settings of a project count once you have trusted its configuration " +
+    "(`agents trust`). `export` writes both files, the policy of the runner, your agent " +
     "files and those of the project, and all schedules as one file. The code of agents is not in it, nor a secret: what looks like one is " +
     "left out and named. `import` shows what it would change, asks, and then changes all of it or nothing; what only this machine has " +
-    "stays. Exit codes: 2 an option is wrong or nobody can be asked, 3 the file or a setting is wrong, 11 the file is of a newer Holdfast.",
+    "stays. Exit codes: 2 an option is wrong or nobody can be asked, 3 the file or a setting is wrong, 12 the project is not trusted, 11 the file is of a newer Holdfast.",
   options: {
     origin: { help: "also show where the value was set" },
     output: { help: "export: the file to write (default: standard output)", value: "FILE", short: "o" },
@@ -59,7 +61,7 @@ export const config: Command = {
       case "list": {
         takeNothing(rest, config.usage);
         const { plainLine, table } = await import("../frame/plain-text.ts");
-        const settings = await Promise.all((await allKeys()).map((key) => find(key, args, io)));
+        const settings = await Promise.all((await allKeys()).map((key) => listed(key, args, io)));
         const rows = settings.map((setting) =>
           [setting.key, String(setting.value), whence(setting)].map((cell) => plainLine(cell, TEXT_MAX)),
         );
@@ -83,6 +85,17 @@ export const config: Command = {
 async function allKeys(): Promise<readonly string[]> {
   const { CONFIG_KEYS } = await import("../settings/config.ts");
   return [...CONFIG_KEYS, "sandbox", "sandboxRoot"];
+}
+
+/** A setting that needs trust is listed as such, and the others as they are in force. */
+async function listed(key: string, args: Arguments, io: Io): Promise<Setting> {
+  try {
+    return await find(key, args, io);
+  } catch (error) {
+    if (!HoldfastError.is(error) || error.code !== "policy_denied") throw error;
+    const from = `${error.at}, not trusted: ${io.call("agents trust")}`;
+    return { key, value: "refused", origin: "project_file", from };
+  }
 }
 
 async function find(key: string, args: Arguments, io: Io): Promise<Setting> {

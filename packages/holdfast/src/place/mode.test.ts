@@ -2,9 +2,10 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { trustContent } from "@holdfast/agents";
 import { parseArguments } from "../frame/arguments.ts";
 import { MODE_OPTION } from "../frame/command.ts";
-import { findMode, findStage } from "./mode.ts";
+import { findMode, findStage, unusedMode } from "./mode.ts";
 
 let cwd: string;
 beforeEach(() => {
@@ -14,10 +15,16 @@ beforeEach(() => {
 afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
 const find = (words: string[], env: Record<string, string> = {}, isOfFleet = true) =>
-  findMode(parseArguments(words, { mode: MODE_OPTION }, ""), { cwd, env }, isOfFleet);
+  findMode(
+    parseArguments(words, { mode: MODE_OPTION }, ""),
+    { cwd, env: { XDG_DATA_HOME: join(cwd, "data"), ...env } },
+    isOfFleet,
+  );
+/** A configuration that the user has trusted. */
 const configure = (mode: string): string => {
   const file = join(cwd, ".holdfast/config.json");
   writeFileSync(file, JSON.stringify({ mode }));
+  trustContent(join(cwd, "data/holdfast/trusted-folders.json"), cwd, ".holdfast/config.json");
   return file;
 };
 
@@ -40,9 +47,19 @@ test("ENV=local says the mode of a fleet's command while nothing else does", () 
   expect(find([], { ENV: "local" })).toMatchObject({ value: "cloud", origin: "project_file" });
 });
 
-test("a bare MODE of a build machine is no error where it does not count, and an error that helps where it does", () => {
+test("a bare MODE of local or cloud counts for every command", () => {
+  for (const isOfFleet of [true, false])
+    expect(find([], { MODE: "cloud" }, isOfFleet)).toEqual({
+      value: "cloud",
+      origin: "environment",
+      from: "MODE",
+    });
+});
+
+test("another MODE of a build machine is an error that helps for a fleet, and a note for other commands", () => {
   expect(find([], { MODE: "production" }, false)).toMatchObject({ value: "local" });
-  expect(find([], { MODE: "cloud" }, false)).toMatchObject({ value: "local" });
+  expect(unusedMode({ env: { MODE: "production" } })).toContain("HOLDFAST_MODE");
+  expect([unusedMode({ env: { MODE: "cloud" } }), unusedMode({ env: {} })]).toEqual([undefined, undefined]);
   expect(() => find([], { MODE: "production" })).toThrow(
     expect.objectContaining({ code: "usage", at: "MODE", fix: expect.stringContaining("HOLDFAST_MODE") }),
   );

@@ -1,7 +1,7 @@
 // The mode: `local` for one machine, `cloud` for a fleet (`findMode`). It chooses defaults and nothing else.
 //
-//   mode-1. HOLDFAST_MODE goes before MODE. A bare MODE counts only for the commands of a fleet, because build machines
-//       export it for purposes of their own. There an unknown value is an error.
+//   mode-1. HOLDFAST_MODE goes before MODE. A bare MODE of `local` or `cloud` counts for every command. Build machines export the name for
+//       purposes of their own, so another value is an error for the commands of a fleet alone. Other commands note it.
 //   mode-2. ENV names a stage for people (`production`). Earlier systems also said the mode with it: `ENV=local` counts for
 //       the commands of a fleet while nothing else says a mode, with a warning.
 
@@ -13,7 +13,7 @@ import { fromConfigFiles, type Given } from "./project.ts";
 const MODES = ["local", "cloud"] as const;
 export type Mode = (typeof MODES)[number];
 
-/** @param isOfFleet whether a bare MODE counts (mode-1). @throws UsageError, or HoldfastError `config_invalid` for a file. */
+/** @param isOfFleet whether another value of a bare MODE is an error (mode-1). @throws UsageError, or HoldfastError `config_invalid` for a file. */
 export function findMode(
   args: Pick<Arguments, "text">,
   io: Pick<Io, "cwd" | "env">,
@@ -23,7 +23,7 @@ export function findMode(
   if (flag !== undefined) return { value: checked(flag, "--mode"), origin: "flag", from: "--mode" };
   const variable = fromVariables(io, isOfFleet);
   if (variable !== undefined) return variable;
-  const file = fromConfigFiles(({ mode }) => mode, io);
+  const file = fromConfigFiles("mode", io);
   if (file !== undefined) {
     const { value, ...given } = file;
     return { value: checkedInFile(value, given.from ?? ""), ...given };
@@ -41,12 +41,23 @@ export function checkModeVariables(io: Pick<Io, "env">): void {
 }
 
 function fromVariables({ env }: Pick<Io, "env">, isOfFleet: boolean): Given<Mode> | undefined {
-  for (const from of isOfFleet ? ["HOLDFAST_MODE", "MODE"] : ["HOLDFAST_MODE"]) {
-    const value = env[from];
-    if (value !== undefined && value !== "")
-      return { value: checked(value, from), origin: "environment", from };
+  for (const from of ["HOLDFAST_MODE", "MODE"]) {
+    const value = env[from] ?? "";
+    if (value === "" || (from === "MODE" && !isOfFleet && !isMode(value))) continue;
+    return { value: checked(value, from), origin: "environment", from };
   }
   return undefined;
+}
+
+/** A note for a person on a MODE that does not count (mode-1). */
+export function unusedMode({ env }: Pick<Io, "env">): string | undefined {
+  const { HOLDFAST_MODE: own = "", MODE: value = "" } = env;
+  if (own !== "" || value === "" || isMode(value)) return undefined;
+  return `MODE is neither local nor cloud, and does not count: set HOLDFAST_MODE, which goes before it`;
+}
+
+function isMode(text: string): boolean {
+  return MODES.some((mode) => mode === text);
 }
 
 /** The mode of a command of a fleet. A note says when only ENV chose it (mode-2). */

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { trustContent } from "@holdfast/agents";
 import { parseArguments } from "../frame/arguments.ts";
 import { COMMON_OPTIONS } from "../frame/command.ts";
 import { findDatabase, findProject, makeProjectFolder } from "./project.ts";
@@ -27,6 +28,38 @@ describe("the project", () => {
     make(".holdfast");
     writeFileSync(join(root, ".holdfast/config.json"), text);
   };
+  const trust = () =>
+    trustContent(
+      join(root, "home/.local/share/holdfast/trusted-folders.json"),
+      root,
+      ".holdfast/config.json",
+    );
+
+  test.each([
+    ["was never trusted", false, '{ "db": "data/x.db" }'],
+    ["has changed since", true, '{ "db": "data/x.db", "mode": "cloud" }'],
+  ])(
+    "a setting of a project whose configuration %s is refused, and options count",
+    (_when, wasTrusted, text) => {
+      const home = { HOME: join(root, "home") };
+      configureUser("home/.config", '{ "db": "data/u.db" }');
+      if (wasTrusted) {
+        configure('{ "db": "data/x.db" }');
+        trust();
+      }
+      configure(text);
+      expect(() => find("", [], home)).toThrow(
+        expect.objectContaining({
+          code: "policy_denied",
+          at: `${join(root, ".holdfast/config.json")}#/db`,
+          fix: expect.stringContaining("holdfast agents trust"),
+        }),
+      );
+      expect(find("", ["--db", "f.db"], home)).toMatchObject({ origin: "flag" });
+      trust();
+      expect(find("", [], home)).toMatchObject({ path: join(root, "data/x.db") });
+    },
+  );
 
   test("the project is the nearest folder upward with .holdfast, before the root of a git repository", () => {
     make(".holdfast");
@@ -80,6 +113,7 @@ describe("the project", () => {
       from: join(root, "home/.config/holdfast/config.json"),
     });
     configure('{ "db": "data/x.db" }');
+    trust();
     expect(find("a", [], home)).toMatchObject({
       path: join(root, "data/x.db"),
       origin: "project_file",

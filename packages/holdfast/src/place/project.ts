@@ -4,14 +4,19 @@
 // the project only outside of a git repository.
 // The first source that has a value wins: the command line, the environment, the project's configuration, the
 // user's configuration, the default.
+//
+//   project-1. The configuration of a project that nobody has trusted gives nothing but what `setting-trust.ts` allows. A command that needs
+//       another setting of it ends with `policy_denied`, and names the command that trusts. The home folder is its user's.
 
 import { existsSync, lstatSync, realpathSync, type Stats } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
+import { isTrustedConfig } from "@holdfast/agents/trust";
 import { HoldfastError } from "@holdfast/core";
 import { isRunning, makePrivateFolder } from "@holdfast/runtime/internal";
 import type { Arguments, Io } from "../frame/command.ts";
 import { adminTokenFile, readToken } from "./admin-token.ts";
 import { readConfig, userConfigFile, type Config } from "../settings/config.ts";
+import { SETTING_RULES } from "../settings/setting-trust.ts";
 import { coordinatorToken, namedCoordinator, type CoordinatorAccess } from "./coordinator-access.ts";
 import { dataFolder } from "./coordinator-storage.ts";
 import { isFolder } from "../frame/given-file.ts";
@@ -100,7 +105,7 @@ export function findLocalDatabase(args: Arguments, io: Pick<Io, "cwd" | "env">):
   const variable = io.env[VARIABLE];
   if (variable !== undefined && variable !== "")
     return { path: resolve(io.cwd, variable), origin: "environment", from: VARIABLE, projectFolder };
-  const configured = fromFiles(({ db }) => db, project, io);
+  const configured = fromFiles("db", project, io);
   if (configured !== undefined) {
     const { value, ...given } = configured;
     return { path: resolve(project, value), ...given, projectFolder };
@@ -115,7 +120,7 @@ export function findTraces(args: Arguments, io: Pick<Io, "cwd" | "env">): Wanted
   const targets = args.texts("trace");
   if (targets.length > 0) return { targets, folder: io.cwd, origin: "flag", from: "--trace" };
   const project = findProject(io);
-  const configured = fromFiles(({ trace }) => trace, project, io);
+  const configured = fromFiles("trace", project, io);
   if (configured === undefined) return { targets: [], folder: project, origin: "default" };
   const { value, ...given } = configured;
   return { targets: typeof value === "string" ? [value] : value, folder: project, ...given };
@@ -125,19 +130,19 @@ export function findTraces(args: Arguments, io: Pick<Io, "cwd" | "env">): Wanted
 export function findStrictBounds(args: Arguments, io: Pick<Io, "cwd" | "env">): Given<boolean> {
   if (args.has("strict-bounds")) return { value: true, origin: "flag", from: "--strict-bounds" };
   return (
-    fromFiles(({ strictBounds }) => strictBounds, findProject(io), io) ?? {
+    fromFiles("strictBounds", findProject(io), io) ?? {
       value: false,
       origin: "default",
     }
   );
 }
 
-/** The setting of the first configuration file that has it. */
-export function fromConfigFiles<T>(
-  settingOf: (config: Config) => T | undefined,
+/** The setting of the first configuration file that has it. @throws HoldfastError `policy_denied` (project-1). */
+export function fromConfigFiles<Key extends keyof Config>(
+  key: Key,
   io: Pick<Io, "cwd" | "env">,
-): Given<T> | undefined {
-  return fromFiles(settingOf, findProject(io), io);
+): Given<NonNullable<Config[Key]>> | undefined {
+  return fromFiles(key, findProject(io), io);
 }
 
 export interface Given<T> {
@@ -147,17 +152,47 @@ export interface Given<T> {
   readonly from?: string;
 }
 
-/** The setting of the first file that has it. */
-function fromFiles<T>(
-  settingOf: (config: Config) => T | undefined,
+/** The setting of the first file that has it. @throws HoldfastError `policy_denied` (project-1). */
+function fromFiles<Key extends keyof Config>(
+  key: Key,
   project: string,
-  io: Pick<Io, "env">,
-): Given<T> | undefined {
+  io: Pick<Io, "cwd" | "env">,
+): Given<NonNullable<Config[Key]>> | undefined {
   for (const [origin, from] of configFiles(project, io)) {
-    const value = settingOf(readConfig(from));
-    if (value !== undefined) return { value, origin, from };
+    const config = readConfig(from);
+    const value = config[key];
+    if (value === undefined) continue;
+    if (origin === "project_file" && !SETTING_RULES[key].countsUntrusted(value))
+      requireTrusted(key, project, config, io);
+    return { value, origin, from };
   }
   return undefined;
+}
+
+/** project-1. */
+function requireTrusted(
+  key: keyof Config,
+  project: string,
+  config: Config,
+  io: Pick<Io, "cwd" | "env">,
+): void {
+  const trustFile = trustFileOf(io);
+  if (project === io.env["HOME"] || isTrustedConfig(trustFile, project, { ...config })) return;
+  const at = join(project, FOLDER, "config.json");
+  throw new HoldfastError(
+    "policy_denied",
+    `the project sets "${key}", and you have not trusted this configuration`,
+    {
+      at: `${at}#/${key}`,
+      expected: "a configuration that you have read, with the content that you have trusted",
+      fix: `read ${at}, and then run \`holdfast agents trust\`, or use ${SETTING_RULES[key].instead}`,
+    },
+  );
+}
+
+/** The file with what the user trusts. */
+export function trustFileOf(io: Pick<Io, "cwd" | "env">): string {
+  return join(dataFolder(io), "trusted-folders.json");
 }
 
 /** The configuration files, whether or not they exist. The project's goes before the user's. */

@@ -4,7 +4,6 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { gunzipSync } from "node:zlib";
 import { context, ROOT_CONTEXT, trace, type Context } from "@opentelemetry/api";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -270,14 +269,12 @@ test("a receiver that is not there is told of once, and holds up nothing for lon
 });
 
 test("an address that is none is refused", async () => {
-  await expect(otlpTracer({ url: "localhost:1", folder: tmpdir(), onProblem: () => {} })).rejects.toThrow(
-    /not the address/,
-  );
+  await expect(otlpTracer({ url: "localhost:1", onProblem: () => {} })).rejects.toThrow(/not the address/);
 });
 
 async function open(storage = new MemoryStorage(), agents: readonly Agent[] = []) {
   const problems: string[] = [];
-  const tracer = await otlpTracer({ url, folder: tmpdir(), onProblem: (message) => problems.push(message) });
+  const tracer = await otlpTracer({ url, onProblem: (message) => problems.push(message) });
   const runtime = createRuntime({ storage, tracer, agents, development: false });
   opened.push(runtime);
   return { runtime, problems };

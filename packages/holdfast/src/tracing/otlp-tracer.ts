@@ -1,11 +1,10 @@
-// Traces for an OTLP/HTTP receiver, with the official OpenTelemetry SDK: loaded only when it is wanted, from wherever it is installed.
+// Traces for an OTLP/HTTP receiver, with the official OpenTelemetry SDK: loaded only when it is wanted.
+//
+//   otlp-tracer-1. The packages are those beside this installation. The folder of a project may be a clone, and no code of it is loaded.
 //
 // The SDK reads its own variables from the environment: OTEL_EXPORTER_OTLP_* (endpoint, headers, time-out,
 // compression, certificates), OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.
 
-import { createRequire } from "node:module";
-import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { HoldfastError, toHoldfastError, type AgentTracer } from "@holdfast/core";
 import { openTelemetryTracer } from "./opentelemetry-tracer.ts";
 
@@ -21,16 +20,14 @@ const FLUSH_MS = 3_000;
 export interface OtlpTracerOptions {
   /** Where to send them; else what the environment says, else this machine, port 4318. */
   readonly url?: string;
-  /** Also look for the packages from here. */
-  readonly folder: string;
   /** Told once that spans cannot be delivered. Must not throw. */
   readonly onProblem: (message: string) => void;
 }
 
 /** @throws HoldfastError `config_invalid` when OpenTelemetry is not installed, or the URL is none. */
-export async function otlpTracer({ url, folder, onProblem }: OtlpTracerOptions): Promise<AgentTracer> {
+export async function otlpTracer({ url, onProblem }: OtlpTracerOptions): Promise<AgentTracer> {
   const endpoint = url === undefined ? undefined : endpointOf(url);
-  const [api, sdk, exporter, resources] = await loadAll(folder);
+  const [api, sdk, exporter, resources] = await loadAll();
   let hasWarned = false;
   const warnOnce = (message: string): void => {
     if (!hasWarned) onProblem(`traces are not delivered: ${message}`);
@@ -77,30 +74,25 @@ function endpointOf(url: string): string {
   return parsed.href;
 }
 
-async function loadAll(folder: string) {
+async function loadAll() {
   try {
     return await Promise.all([
-      load<typeof import("@opentelemetry/api")>(PACKAGES[0], folder),
-      load<typeof import("@opentelemetry/sdk-trace")>(PACKAGES[1], folder),
-      load<typeof import("@opentelemetry/exporter-trace-otlp-http")>(PACKAGES[2], folder),
-      load<typeof import("@opentelemetry/resources")>(PACKAGES[3], folder),
+      load<typeof import("@opentelemetry/api")>(PACKAGES[0]),
+      load<typeof import("@opentelemetry/sdk-trace")>(PACKAGES[1]),
+      load<typeof import("@opentelemetry/exporter-trace-otlp-http")>(PACKAGES[2]),
+      load<typeof import("@opentelemetry/resources")>(PACKAGES[3]),
     ]);
   } catch (cause) {
     throw new HoldfastError("config_invalid", "traces cannot be sent: OpenTelemetry is not installed", {
       got: (cause as Error).message.split("\n")[0] ?? "",
-      expected: `the packages ${PACKAGES.join(", ")}`,
-      fix: `npm install ${PACKAGES.join(" ")}`,
+      expected: `the packages ${PACKAGES.join(", ")} beside this installation of Holdfast`,
+      fix: `run \`npm install ${PACKAGES.join(" ")}\` where Holdfast is installed, with -g for a global one`,
       cause,
     });
   }
 }
 
-/** Beside us, or in the project: a command that is installed globally has no neighbours. */
-async function load<T>(name: string, folder: string): Promise<T> {
-  try {
-    return (await import(name)) as T;
-  } catch {
-    const require = createRequire(join(folder, "package.json"));
-    return (await import(pathToFileURL(require.resolve(name)).href)) as T;
-  }
+/** No bundler sees the name, so the packages stay optional. */
+async function load<T>(name: string): Promise<T> {
+  return (await import(name)) as T;
 }

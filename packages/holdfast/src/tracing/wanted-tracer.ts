@@ -38,7 +38,7 @@ async function tracerOf(target: string, folder: string, io: Io): Promise<AgentTr
   if (kind === "stdout" && where === undefined) return linesTo(io);
   if (kind === "otlp" && where !== "") {
     const { otlpTracer } = await import("./otlp-tracer.ts");
-    return otlpTracer({ folder, onProblem, ...(where === undefined ? {} : { url: where }) });
+    return otlpTracer({ onProblem, ...(where === undefined ? {} : { url: where }) });
   }
   if (path !== undefined && path !== "") {
     if (kind === "file") return fileTracer({ path, onProblem });

@@ -4,12 +4,14 @@ import { resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { UsageError } from "@holdfast/core";
 import { refuse } from "../frame/arguments.ts";
+import { isTrustedContent, trustContent } from "@holdfast/agents";
 import type { Arguments, Io } from "../frame/command.ts";
 import { lookAtPath, readGiven } from "../frame/given-file.ts";
 import { readAll } from "../frame/input.ts";
 import { writeNewFile } from "../frame/new-file.ts";
 import { count, plainLine } from "../frame/plain-text.ts";
 import { canAsk } from "../secrets/supplied-secrets.ts";
+import { trustFileOf } from "../place/project.ts";
 import { applyConfig } from "./apply-config.ts";
 import { changeLines, configChanges } from "./config-difference.ts";
 import { configFileText, FILE_BYTES_MAX, readConfigFile, type ConfigFile } from "./config-file.ts";
@@ -117,7 +119,11 @@ export async function importConfig(name: string, args: Arguments, io: Io, usage:
     io.result(result(false), "");
     return 0;
   }
+  const [trustFile, project, settings] = [trustFileOf(io), places.project, places.projectSettings];
+  const wasTrusted = isTrustedContent(trustFile, project, settings);
   await applyConfig(here, given, changes, places);
+  // The person has agreed to these changes, and to nothing that was there before.
+  if (wasTrusted) trustContent(trustFile, project, settings);
   io.result(result(true), "");
   io.note(
     `${io.notes.symbols.done} ${count(changes.length, "change")} made; what only this machine has stays`,

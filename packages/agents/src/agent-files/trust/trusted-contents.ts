@@ -4,15 +4,16 @@
 //   trusted-contents-1. Only the fields that Holdfast reads count: other programs keep their own settings in the same files, and change them.
 //   trusted-contents-2. A file without any of these fields starts nothing and needs no hash.
 
-import { createHash } from "node:crypto";
 import { join, relative, sep } from "node:path";
 
 import { namesIn } from "../agent-places.ts";
 import { FileProblem, readJson } from "../format/front-matter.ts";
 import type { GrantingPath } from "./granting-places.ts";
+import { CONFIG_FILE, hashOfFields } from "./trust-file.ts";
 
 /** Files by their fields; `null` for every field. `*` stands for one name. */
 const FILES: readonly (readonly [path: GrantingPath, fields: readonly string[] | null])[] = [
+  [CONFIG_FILE, null],
   [".claude/settings.json", ["hooks", "disableAllHooks"]],
   [".claude/settings.local.json", ["hooks", "disableAllHooks"]],
   [".mcp.json", ["mcpServers"]],
@@ -38,9 +39,7 @@ export function contentToTrust(project: string, path: string): string | undefine
   const at = pathIn(project, path);
   const [, fields] = FILES.find(([pattern]) => isLike(at, pattern)) ?? [at, null];
   try {
-    const content = readJson(join(project, at));
-    const kept = Object.entries(content).filter(([name]) => fields === null || fields.includes(name));
-    return kept.length === 0 ? undefined : hashOf(JSON.stringify(kept));
+    return hashOfFields(readJson(join(project, at)), fields);
   } catch (error) {
     if (!(error instanceof FileProblem)) throw error;
     return undefined; // Nothing can be read, and its reader says so.
@@ -62,8 +61,4 @@ function expanded(project: string, path: string): readonly string[] {
 function isLike(path: string, pattern: string): boolean {
   const [names, steps] = [path.split("/"), pattern.split("/")];
   return names.length === steps.length && steps.every((step, at) => step === "*" || step === names[at]);
-}
-
-function hashOf(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
 }

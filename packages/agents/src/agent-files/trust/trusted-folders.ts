@@ -9,33 +9,31 @@
 
 import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
-import { z } from "zod";
 
 import { isUserFile, realPath, type AgentPlaces } from "../agent-places.ts";
-import { readUserFile } from "../user-file.ts";
+import { readTrust, writeTrust } from "./trust-file.ts";
 import { contentsToTrust, contentToTrust, pathIn } from "./trusted-contents.ts";
 
 /** @throws HoldfastError `config_invalid` for a file that is damaged or that others may write. */
 export function isTrusted(trustFile: string, folder: string): boolean {
-  return read(trustFile).folders.includes(realPath(folder));
+  return readTrust(trustFile).folders.includes(realPath(folder));
 }
 
 /** trusted-folders-2. @returns whether a file of the folder starts nothing, or what the user has trusted. @throws HoldfastError `config_invalid` */
 export function isTrustedContent(trustFile: string, folder: string, path: string): boolean {
   const real = realPath(folder);
   const hash = contentToTrust(folder, path);
-  return hash === undefined || read(trustFile).contents[real]?.[pathIn(folder, path)] === hash;
+  return hash === undefined || readTrust(trustFile).contents[real]?.[pathIn(folder, path)] === hash;
 }
 
 /** Trusts the present content of one file of a trusted folder, which its user has just changed. @throws HoldfastError `config_invalid` */
 export function trustContent(trustFile: string, folder: string, path: string): void {
   const real = realPath(folder);
-  const { folders, contents } = read(trustFile);
+  const { folders, contents } = readTrust(trustFile);
   const { [pathIn(folder, path)]: _, ...others } = contents[real] ?? {};
   const hash = contentToTrust(folder, path);
   const own = hash === undefined ? others : { ...others, [pathIn(folder, path)]: hash };
-  write(trustFile, { folders, contents: { ...contents, [real]: own } });
+  writeTrust(trustFile, { folders, contents: { ...contents, [real]: own } });
 }
 
 /** Whether the user trusts the project that a file, or the folder of an agent, lies in (trusted-folders-3). @throws HoldfastError `config_invalid` */
@@ -47,7 +45,7 @@ export function isFileTrusted(
   const real = realPath(path);
   if (isUserFile(places, real)) return true;
   const own = isFile(real) ? dirname(real) : real;
-  const trusted = read(trustFile).folders;
+  const trusted = readTrust(trustFile).folders;
   // A home folder has downloads of anybody below it.
   const isRoot = (folder: string): boolean =>
     trusted.includes(folder) && (folder === own || home === undefined || folder !== realPath(home));
@@ -66,8 +64,8 @@ function isFile(path: string): boolean {
 /** Trusts a folder with the present content of its files. @returns the real path of the folder. @throws HoldfastError `config_invalid` */
 export function trustFolder(trustFile: string, folder: string): string {
   const real = realPath(folder);
-  const { folders, contents } = read(trustFile);
-  write(trustFile, {
+  const { folders, contents } = readTrust(trustFile);
+  writeTrust(trustFile, {
     folders: [...folders.filter((known) => known !== real), real],
     contents: { ...contents, [real]: contentsToTrust(folder) },
   });
@@ -77,31 +75,9 @@ export function trustFolder(trustFile: string, folder: string): string {
 /** @returns whether it was trusted. @throws HoldfastError `config_invalid` */
 export function distrustFolder(trustFile: string, folder: string): boolean {
   const real = realPath(folder);
-  const { folders, contents } = read(trustFile);
+  const { folders, contents } = readTrust(trustFile);
   if (!folders.includes(real)) return false;
   const { [real]: _, ...others } = contents;
-  write(trustFile, { folders: folders.filter((known) => known !== real), contents: others });
+  writeTrust(trustFile, { folders: folders.filter((known) => known !== real), contents: others });
   return true;
-}
-
-function write(trustFile: string, trusted: Trusted): void {
-  makePrivateFolder(dirname(trustFile));
-  replacePrivate(trustFile, `${JSON.stringify(trusted, null, 2)}\n`);
-}
-
-const file = z.object({
-  folders: z.array(z.string()),
-  /** The hashes of files by their paths, for each folder. */
-  contents: z.record(z.string(), z.record(z.string(), z.string())).default({}),
-});
-type Trusted = z.output<typeof file>;
-
-function read(trustFile: string): Trusted {
-  const found = readUserFile(trustFile, {
-    what: "trusted folders",
-    expected: '{ "folders": ["/path/of/a/project"] }',
-    fix: "remove the file, and trust the folders again: `holdfast agents trust`",
-    schema: file,
-  });
-  return found ?? { folders: [], contents: {} };
 }
