@@ -112,4 +112,12 @@ export const RUNNER_MUTANTS = [
     test: "watchdog-5: all processes that a process has started are ended, daemons too, but not the process itself",
     hangs: true,
   },
+  {
+    name: "P3: programs of a killed process are ended",
+    marker: "unguarded",
+    becomes: "",
+    tests: ["packages/runtime/src/processes/program-guard.test.ts"],
+    test: "after SIGKILL of a process nothing of it works on > a program that ignores every signal",
+    hangs: true,
+  },
 ] as const;

@@ -29,10 +29,11 @@ export {
 } from "./processes/process-end.ts";
 export { isRunning, processIdentity, type ProcessIdentity } from "./processes/process-identity.ts";
 export { findNamespaceSupport } from "./processes/pid-namespace.ts";
-export { EXECUTION_MARKER, TAG_MARKER } from "./processes/process-marker.ts";
+export { EXECUTION_MARKER, TAG_MARKER } from "./processes/process-tree.ts";
 export {
   endExecution,
   endTagged,
+  guardedMarker,
   ProcessSupervisor,
   type SupervisorOptions,
 } from "./processes/process-supervisor.ts";

@@ -2,14 +2,15 @@
 //
 //   worktree-git-1. Git runs with a scrubbed environment, without hooks, prompts and background work, and finds no repository in a folder
 //       that only looks like one.
-//   worktree-git-2. A tag marks what git starts. A later process ends by it what an earlier one left running.
+//   worktree-git-2. A tag marks what git starts for a session. A later process ends by it what an earlier one left running, and the
+//       guard of this process ends it when this process is killed.
 //   worktree-git-3. A removal is some twenty calls. The supervisor of commands looks at all processes of the machine after each command.
 //       These calls do without it, because git starts nothing here that stays.
 
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { HoldfastError, NotFoundError } from "@holdfast/core";
-import { scrubEnvironment, TAG_MARKER, type Environment } from "@holdfast/runtime/internal";
+import { guardedMarker, scrubEnvironment, TAG_MARKER, type Environment } from "@holdfast/runtime/internal";
 
 import { refuseLocked } from "../tasks/git.ts";
 import {
@@ -91,7 +92,7 @@ function run(
   { environment = hostEnvironment, tag }: GitSettings,
   { input = "", env = {}, outputBytes, isBinary = false }: GitCall,
 ): Promise<GitAnswer> {
-  const marked = tag === undefined ? {} : { [TAG_MARKER]: tag };
+  const marked = tag === undefined ? {} : { [TAG_MARKER]: tag, ...guardedMarker(environment) };
   const child = spawn("git", [...gitOptions(false), ...args], {
     cwd: folder,
     env: scrubEnvironment(environment, GIT_ENVIRONMENT, marked, env),

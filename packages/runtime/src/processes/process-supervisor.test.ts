@@ -223,7 +223,7 @@ test("a supervisor that carries a marker extends it, and the marker above finds 
     env: { PATH },
     onOutput: (_stream, text) => begun.resolve(text.trim()),
   });
-  expect(await begun.promise).toMatch(new RegExp(`^${above}/[0-9a-f-]{36}$`));
+  expect(await begun.promise).toMatch(new RegExp(`^${above}/[0-9a-f-]{36}/[0-9a-f-]{36}$`));
   if (HAS_PROC) expect(await endExecution(above)).toBe(true);
   else await started.stop("the test is over");
   expect((await started.ended).end.type).toBe(HAS_PROC ? "signal" : "stopped");

@@ -3,8 +3,7 @@
 //   process-supervisor-1. A program is started by its argument list, never through a shell.
 //   process-supervisor-2. A tree runs in a PID namespace where that was asked for and the machine allows it. Elsewhere its
 //       process group and its marker find it, as far as `process-tree.ts` can.
-//   process-supervisor-3. When our process ends, its trees end with it. After SIGKILL only the trees in namespaces do; the
-//       others are found later by marker or tag.
+//   process-supervisor-3. When our process ends, its trees end with it, also after SIGKILL: by their namespace or by `ProgramGuard`.
 //
 // It is no isolation: a program may do whatever its user may.
 
@@ -19,8 +18,8 @@ import {
   type NamespaceSupport,
   type PidNamespace,
 } from "./pid-namespace.ts";
-import { EXECUTION_MARKER, TAG_MARKER } from "./process-marker.ts";
-import { endTree } from "./process-tree.ts";
+import { endTree, EXECUTION_MARKER, TAG_MARKER } from "./process-tree.ts";
+import { waitForGuards, programGuard, type ProgramGuard } from "./program-guard.ts";
 import { SupervisedProcess, type Spawned, type StartOptions } from "./supervised-process.ts";
 
 export interface SupervisorOptions {
@@ -38,14 +37,15 @@ interface Failure {
 const LEFTOVER_GRACE_MS = 300;
 
 export class ProcessSupervisor {
+  readonly #guard: ProgramGuard;
   readonly #marker: string;
   readonly #namespaces: SupervisorOptions["namespaces"];
   readonly #running = new Set<SupervisedProcess>();
   #support: Promise<NamespaceSupport> | undefined;
 
   constructor(options: SupervisorOptions) {
-    const above = options.environment[EXECUTION_MARKER];
-    this.#marker = above === undefined ? "" : `${above}/`;
+    this.#guard = programGuard(options.environment);
+    this.#marker = executionMarker(options.environment);
     this.#namespaces = options.namespaces;
   }
 
@@ -61,12 +61,17 @@ export class ProcessSupervisor {
   async start(options: StartOptions): Promise<SupervisedProcess> {
     const isCwdThere = existsSync(options.cwd);
     const namespace = isCwdThere ? await this.#openNamespace() : undefined;
+    // mutant: unguarded
+    this.#guard.watch();
     // Without an await between: a program that is not there reports it in the next tick.
     const started = new SupervisedProcess(options, { ...this.#spawn(options, namespace), isCwdThere });
+    const { pid } = started;
+    if (pid !== undefined) this.#guard.add(pid);
     // One listener however many processes run.
     if (this.#running.size === 0) process.on("exit", this.#onExit);
     this.#running.add(started);
     void started.ended.then(() => {
+      if (pid !== undefined) this.#guard.remove(pid);
       this.#running.delete(started);
       if (this.#running.size === 0) process.off("exit", this.#onExit);
     });
@@ -79,7 +84,7 @@ export class ProcessSupervisor {
   }
 
   #spawn(options: StartOptions, namespace: PidNamespace | Failure | undefined): Omit<Spawned, "isCwdThere"> {
-    const execution = `${this.#marker}${randomUUID()}`;
+    const execution = `${this.#marker}/${randomUUID()}`;
     const marker = `${EXECUTION_MARKER}=${execution}`;
     if (namespace !== undefined && "error" in namespace)
       return { child: namespace, marker, namespace: undefined };
@@ -124,8 +129,26 @@ export class ProcessSupervisor {
   };
 }
 
-/** Ends what runs under a tag, whichever process started it. @returns whether nothing is left. */
-export function endTagged(tag: string): Promise<boolean> {
+/** The beginning of the markers that this process gives to its programs, by which its guard finds them. */
+function executionMarker(environment: Environment): string {
+  const above = environment[EXECUTION_MARKER];
+  const { id } = programGuard(environment);
+  return above === undefined ? id : `${above}/${id}`;
+}
+
+/** The variable of a program that is started without a supervisor. The guard of this process ends it (`ProgramGuard`). */
+export function guardedMarker(environment: Environment): Readonly<Record<string, string>> {
+  programGuard(environment).watch();
+  return { [EXECUTION_MARKER]: executionMarker(environment) };
+}
+
+/**
+ * Ends what runs under a tag, whichever process started it, after the guards of dead processes have done their work.
+ *
+ * @returns whether nothing is left.
+ */
+export async function endTagged(tag: string): Promise<boolean> {
+  await waitForGuards();
   return endTree({ marker: `${TAG_MARKER}=${tag}` }, LEFTOVER_GRACE_MS);
 }
 

@@ -4,12 +4,33 @@
 // that left the group (setsid, a daemon) still carries a marker in its environment and is found in /proc.
 // Leaky: a process that leaves its group AND clears its environment is not found. Without /proc only the
 // group is found.
+//
+// A process that is itself supervised adds parts to the marker that it was given (`m/n`). The marker of a process
+// therefore finds everything below it, also after processes in between have died.
 
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 import { readdir, readlink } from "node:fs/promises";
 import { setImmediate as turn, setTimeout as delay } from "node:timers/promises";
 
-import { isMarkedBy } from "./process-marker.ts";
+/** The environment variable that marks a supervised process and every process it starts. */
+export const EXECUTION_MARKER = "HOLDFAST_EXECUTION";
+/** The environment variable with the name that a caller gave (`tag`). */
+export const TAG_MARKER = "HOLDFAST_TAG";
+
+/**
+ * Whether an environment, as /proc has it, carries the marker or one below it.
+ *
+ * @param marker an entry `NAME=value`
+ */
+export function isMarkedBy(environment: string, marker: string): boolean {
+  const text = `\0${environment}\0`;
+  return text.includes(`\0${marker}\0`) || text.includes(`\0${marker}/`);
+}
+
+/** The markers of an environment, as entries `NAME=value`. */
+export function markersIn(environment: string): readonly string[] {
+  return environment.split("\0").filter((variable) => variable.startsWith(`${EXECUTION_MARKER}=`));
+}
 
 /**
  * The marks of a command's processes: the process group it leads, and a `NAME=value` entry of its

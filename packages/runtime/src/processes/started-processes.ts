@@ -8,8 +8,7 @@
 
 import { readdirSync } from "node:fs";
 
-import { isMarkedBy, markersIn } from "./process-marker.ts";
-import { procText } from "./process-tree.ts";
+import { isMarkedBy, markersIn, procText } from "./process-tree.ts";
 
 /** How often to look: a process that was just being started is found by the next look. */
 const LOOKS_MAX = 10;
