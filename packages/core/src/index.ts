@@ -5,8 +5,6 @@ export {
   ChildFailedError,
   ConflictError,
   CorruptRecordError,
-  ERROR_TABLE,
-  errorFrom,
   exitCodeOf,
   HoldfastError,
   invariant,
@@ -15,7 +13,6 @@ export {
   mayAcceptDrift,
   NondeterminismError,
   NotFoundError,
-  recordError,
   AttemptLostError,
   TaskFailedError,
   UncertainEffectError,
@@ -24,11 +21,10 @@ export {
   UnavailableError,
   UsageError,
   WaitTimeoutError,
-  type ErrorCode,
   type ErrorDetails,
-  type RecordedError,
-  type RpcCode,
 } from "./errors/errors.ts";
+export { ERROR_TABLE, type ErrorCode, type RpcCode } from "./errors/error-table.ts";
+export { errorFrom, recordError, type RecordedError } from "./errors/recorded-error.ts";
 export { PauseError, type PauseRequest } from "./errors/pause-error.ts";
 export { decodedPlace, lineOf } from "./errors/author-line.ts";
 export { isName, isSessionId, mintId, positionId, type IdPrefix } from "./ids.ts";

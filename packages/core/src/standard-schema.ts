@@ -1,7 +1,8 @@
 // Standard Schema v1 (standardschema.dev): what zod, valibot, arktype and others implement. The interface is
 // meant to be copied rather than depended on; this is the part we use.
 
-import { HoldfastError, toError, UsageError, type ErrorCode } from "./errors/errors.ts";
+import { HoldfastError, toError, UsageError } from "./errors/errors.ts";
+import type { ErrorCode } from "./errors/error-table.ts";
 
 export interface StandardSchemaV1<Input = unknown, Output = Input> {
   readonly "~standard": {

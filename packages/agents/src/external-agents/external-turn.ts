@@ -426,5 +426,5 @@ function withRights(intent: ExternalIntent, rights: OwnRights | undefined): Exte
 
 function isLost(error: unknown): boolean {
   if (!HoldfastError.is(error)) return false;
-  return (error.cause as { readonly name?: unknown } | undefined)?.name === "AttemptLostError";
+  return HoldfastError.is(error.cause) && error.cause.name === "AttemptLostError";
 }

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { decodeJson, type AgentTracer } from "@holdfast/core";
+import { decodeJson, HoldfastError, type AgentTracer } from "@holdfast/core";
 import { createRuntime, MemoryStorage, type Runtime, type SessionHandle } from "@holdfast/runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
@@ -389,7 +389,7 @@ describe("models", () => {
       asked.push(wanted);
       if (wanted === "a/one")
         return fakeModel(() => {
-          throw Object.assign(new Error("no key"), { name: "NonRetryableError", code: "model_auth" });
+          throw new HoldfastError("model_auth", "no key");
         });
       return model;
     };

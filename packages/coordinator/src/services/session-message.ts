@@ -92,9 +92,16 @@ export function sessionMessage(
 
 export function errorMessage({
   cause,
+  data,
+  errors = [],
   ...error
 }: RecordedError): MessageInitShape<typeof RecordedErrorSchema> {
-  return { ...error, ...(cause === undefined ? {} : { cause: errorMessage(cause) }) };
+  return {
+    ...error,
+    ...(errors.length === 0 ? {} : { errors: errors.map(errorMessage) }),
+    ...(data === undefined ? {} : { data: JSON.stringify(data) }),
+    ...(cause === undefined ? {} : { cause: errorMessage(cause) }),
+  };
 }
 
 export function entryMessage(entry: Entry): MessageInitShape<typeof EntrySchema> {

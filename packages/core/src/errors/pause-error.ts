@@ -1,6 +1,7 @@
 // `PauseError`: the error by which a task pauses its session.
 
-import { HoldfastError, type ErrorCode, type ErrorDetails } from "./errors.ts";
+import { HoldfastError, type ErrorDetails } from "./errors.ts";
+import type { ErrorCode } from "./error-table.ts";
 
 /**
  * A task cannot do its work until a person has repaired something, or until a time. Thrown by a task, it pauses the

@@ -1,7 +1,8 @@
 // `AgentContext`: the kernel as an author of agents sees it. Its waits are durable
 // futures; `checkpoint`, `handoffToAgent` and `cleanup` return promises.
 
-import { HoldfastError, type RecordedError } from "../errors/errors.ts";
+import { HoldfastError } from "../errors/errors.ts";
+import type { RecordedError } from "../errors/recorded-error.ts";
 import type { AnswerShape, Approval } from "../journal/approval.ts";
 import { childEventName, replyName } from "../journal/signal-names.ts";
 import { LIMITS } from "../limits.ts";

@@ -9,7 +9,8 @@ import {
   type StandOptions,
 } from "@holdfast/testkit/kernel-stand";
 import { describe, expect, test } from "vitest";
-import { mayAcceptDrift, NondeterminismError, recordError } from "../errors/errors.ts";
+import { mayAcceptDrift, NondeterminismError } from "../errors/errors.ts";
+import { recordError } from "../errors/recorded-error.ts";
 import type { JournalRecord } from "../journal/record.ts";
 import type { AgentContext } from "./context.ts";
 

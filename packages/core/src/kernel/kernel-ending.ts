@@ -9,7 +9,8 @@
 
 import type { Asks } from "../asks/asks.ts";
 import type { ChildAsks } from "../asks/child-asks.ts";
-import { CancelledError, recordError } from "../errors/errors.ts";
+import { CancelledError } from "../errors/errors.ts";
+import { recordError } from "../errors/recorded-error.ts";
 import type { CancelNotice, CommandRecord } from "../journal/record.ts";
 import type { JsonText } from "../json/json.ts";
 import {

@@ -8,12 +8,8 @@
 //
 // This file knows no journal: its question is a command like one of the agent's.
 
-import {
-  AttemptLostError,
-  TaskFailedError,
-  UncertainEffectError,
-  type RecordedError,
-} from "../errors/errors.ts";
+import { AttemptLostError, TaskFailedError, UncertainEffectError } from "../errors/errors.ts";
+import type { RecordedError } from "../errors/recorded-error.ts";
 import { positionId } from "../ids.ts";
 import { decodeJson } from "../json/json.ts";
 import type { EventRecord, Repeat } from "../journal/record.ts";
@@ -122,7 +118,9 @@ export function taskFailure(
   flags: number,
 ): TaskFailedError {
   const error = recorded as RecordedError;
-  const Failure = (flags & BEHAVIOUR.declaresEffects) === 0 ? undefined : LOSSES[error.name];
+  // A foreign error of such a name has another code.
+  const isLoss = error.code === "task_failed" && (flags & BEHAVIOUR.declaresEffects) !== 0;
+  const Failure = isLoss ? LOSSES[error.name] : undefined;
   return new (Failure ?? TaskFailedError)({ taskId: positionId(self, id), kind, attempts }, error);
 }
 

@@ -12,13 +12,12 @@
 import {
   ConflictError,
   CorruptRecordError,
-  ERROR_TABLE,
   HoldfastError,
   LimitError,
   NotFoundError,
   UnavailableError,
-  type ErrorCode,
 } from "../errors/errors.ts";
+import { ERROR_TABLE, type ErrorCode } from "../errors/error-table.ts";
 import type { AgentStorage, StorageReader } from "./storage.ts";
 import type { Change } from "../session/changes.ts";
 

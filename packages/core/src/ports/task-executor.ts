@@ -1,7 +1,7 @@
 // `TaskExecutor`: the port to whatever performs tasks. One call is one attempt. The session that asked
 // decides about retries, because retries must be durable.
 
-import type { RecordedError } from "../errors/errors.ts";
+import type { RecordedError } from "../errors/recorded-error.ts";
 import type { PauseRequest } from "../errors/pause-error.ts";
 import type { JsonText } from "../json/json.ts";
 import type { EffectClass, RetryPolicy } from "../journal/task-policy.ts";

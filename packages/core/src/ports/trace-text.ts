@@ -6,7 +6,7 @@
 //
 // Pure. It knows no tracer.
 
-import type { RecordedError } from "../errors/errors.ts";
+import type { RecordedError } from "../errors/recorded-error.ts";
 import type { JsonText } from "../json/json.ts";
 import type { TraceEvent } from "./tracer.ts";
 

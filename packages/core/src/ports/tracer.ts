@@ -1,7 +1,7 @@
 // `AgentTracer`: the port to observers of running sessions. It is called at every turn, task, token report,
 // wait, error and commit, in every mode.
 
-import type { RecordedError } from "../errors/errors.ts";
+import type { RecordedError } from "../errors/recorded-error.ts";
 import type { JsonText } from "../json/json.ts";
 import type { SessionStatus, Wait } from "../session/session.ts";
 import type { TaskDelta } from "./task-executor.ts";

@@ -10,7 +10,8 @@
 // This file does not know how a turn ends: `kernel-ending.ts` decides that.
 
 import { callerLine } from "../errors/author-line.ts";
-import type { HoldfastError, RecordedError } from "../errors/errors.ts";
+import type { HoldfastError } from "../errors/errors.ts";
+import type { RecordedError } from "../errors/recorded-error.ts";
 import type { CancelNotice, CommandRecord } from "../journal/record.ts";
 import { encodeWithin, type JsonText } from "../json/json.ts";
 import { BEHAVIOUR } from "../session/session.ts";

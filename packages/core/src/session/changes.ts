@@ -21,7 +21,7 @@ import type {
   Wait,
 } from "./session.ts";
 import type { CancelCause } from "../journal/amounts.ts";
-import type { RecordedError } from "../errors/errors.ts";
+import type { RecordedError } from "../errors/recorded-error.ts";
 import type { Audit } from "./audit.ts";
 import type { PutDocument, RemoveDocument } from "./stored-documents.ts";
 import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";

@@ -1,7 +1,7 @@
 // `retryDelayMs`, `mayRetryLost`: when a failed attempt is tried again. Pure: randomness and time are
 // arguments.
 
-import type { RecordedError } from "../errors/errors.ts";
+import type { RecordedError } from "../errors/recorded-error.ts";
 import type { EffectClass, RetryPolicy } from "../journal/task-policy.ts";
 
 export const RETRY_DEFAULTS = { maxAttempts: 3, initialDelayMs: 200, factor: 2, maxDelayMs: 30_000 } as const;
@@ -31,8 +31,9 @@ export function retryDelayMs(
     maxDelayMs = RETRY_DEFAULTS.maxDelayMs,
   } = policy ?? {};
   if (!failure.retryable || attempt >= maxAttempts) return undefined;
-  const { name, code } = failure.error;
-  if (policy?.nonRetryable?.some((listed) => listed === name || listed === code) === true) return undefined;
+  const { name, code, data } = failure.error;
+  const listed = [name, code, data?.["code"]].filter((one) => one !== undefined).map(String);
+  if (policy?.nonRetryable?.some((one) => listed.includes(one)) === true) return undefined;
   const growth = Math.min(factor ** (attempt - 1), Number.MAX_VALUE); // A delay of zero stays zero.
   const full = Math.min(maxDelayMs, initialDelayMs * growth);
   return Math.max(

@@ -15,7 +15,8 @@
 //
 // A transition that is not listed in `NEXT` does not happen (L1).
 
-import { HoldfastError, type RecordedError } from "../errors/errors.ts";
+import { HoldfastError } from "../errors/errors.ts";
+import type { RecordedError } from "../errors/recorded-error.ts";
 import type { JsonText } from "../json/json.ts";
 import type { CancelCause } from "../journal/amounts.ts";
 import type { AnswerShape } from "../journal/approval.ts";
@@ -338,13 +339,10 @@ const PERSISTS = BEHAVIOUR.persistsFamilies | BEHAVIOUR.persistsListeners;
  * Whether a minimal session has relatives, and began under older rules, by which it stored no journal. After a
  * restart from scratch it would ask its relatives again for answers that they gave before.
  */
-export function isStoredTooShort({
-  persistence,
-  status,
-  flags,
-  parent,
-  children,
-}: Pick<Session, "persistence" | "status" | "flags" | "parent" | "children">): boolean {
+export function isStoredTooShort(
+  session: Pick<Session, "persistence" | "status" | "flags" | "parent" | "children">,
+): boolean {
+  const { persistence, status, flags, parent, children } = session;
   if (persistence !== "minimal" || status === "submitted" || (flags & PERSISTS) === PERSISTS) return false;
   return parent !== undefined || children > 0;
 }

@@ -394,21 +394,15 @@ function outputOf(sessionId: string, { status, output, error }: Result): unknown
   throw new HoldfastError("session_failed", `session ${sessionId} failed: ${why}`, details);
 }
 
-function recordedOf({
-  name,
-  message,
-  code,
-  at,
-  got,
-  expected,
-  fix,
-  cause,
-}: NonNullable<SessionMessage["error"]>): RecordedError {
-  const details = Object.entries({ code, at, got, expected, fix }).filter(([, value]) => value !== undefined);
+function recordedOf(error: NonNullable<SessionMessage["error"]>): RecordedError {
+  const { name, message, code, at, got, expected, fix, cause, data, errors } = error;
+  const further = data === undefined ? undefined : (JSON.parse(data) as unknown);
+  const details = Object.entries({ code, at, got, expected, fix, data: further });
   return {
     name,
     message,
-    ...Object.fromEntries(details),
+    ...Object.fromEntries(details.filter(([, value]) => value !== undefined)),
+    ...(errors.length === 0 ? {} : { errors: errors.map(recordedOf) }),
     ...(cause === undefined ? {} : { cause: recordedOf(cause) }),
   };
 }

@@ -124,6 +124,8 @@ export const COMMENTS = {
   "holdfast.v1.ReadRequest.params": "Its arguments by name.",
   "holdfast.v1.ReadRequest.query": "The name of the read.",
   "holdfast.v1.ReadResponse.result": "Absent if the read answers undefined.",
+  "holdfast.v1.RecordedError.data": "Further properties of the error: JSON of an object.",
+  "holdfast.v1.RecordedError.errors": "The errors of an AggregateError.",
   "holdfast.v1.RefusedAgent": "An agent of the catalogue whose current version a runner does not offer, although its policy allows the name.",
   "holdfast.v1.RefusedAgent.name": "As in `CatalogueItem`.",
   "holdfast.v1.RefusedAgent.problem": "The reason, for people.",

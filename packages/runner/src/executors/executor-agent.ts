@@ -153,10 +153,8 @@ function cutOff(ctx: Context, state: State, received: ReceivedReports, error: un
 }
 
 function isLost(error: unknown): boolean {
-  const cause = HoldfastError.is(error)
-    ? (error.cause as { readonly name?: unknown } | undefined)
-    : undefined;
-  return cause?.name === "AttemptLostError";
+  const cause = HoldfastError.is(error) ? error.cause : undefined;
+  return HoldfastError.is(cause) && cause.name === "AttemptLostError";
 }
 
 function cutOffPrompt({ parameters }: Prepared): string {

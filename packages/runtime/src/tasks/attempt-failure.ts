@@ -1,9 +1,16 @@
 // `attemptFailure`: a thrown value as the outcome of an attempt, and whether another attempt can help.
 
-import { PauseError, recordError, type AttemptOutcome, type PauseRequest } from "@holdfast/core";
+import {
+  HoldfastError,
+  PauseError,
+  recordError,
+  type AttemptOutcome,
+  type ErrorCode,
+  type PauseRequest,
+} from "@holdfast/core";
 
-/** Codes of errors that a retry cannot fix. */
-const FINAL_CODES: ReadonlySet<string> = new Set([
+/** Codes of our errors that a retry cannot fix. */
+const FINAL_CODES: ReadonlySet<ErrorCode> = new Set([
   "not_json",
   "invalid_input",
   "invalid_output",
@@ -26,8 +33,9 @@ export function attemptFailure(
   redact?: (text: string) => string,
 ): Extract<AttemptOutcome, { readonly status: "failed" }> {
   const error = recordError(thrown, redact);
+  // A foreign error with a code of the same text says nothing of a retry.
   const final =
-    error.name === "NonRetryableError" || (error.code !== undefined && FINAL_CODES.has(error.code));
+    error.name === "NonRetryableError" || (HoldfastError.is(thrown) && FINAL_CODES.has(thrown.code));
   const retryAfterMs = retryAfterOf(thrown);
   const pause = pauseOf(thrown);
   return {

@@ -219,8 +219,10 @@ export function lossOf({ attempt, retry, effect }: OpenTask): RecordedError {
 
 function isLostAttempt({ usage, payload }: FailureRecord): boolean {
   if (usage !== undefined || payload === undefined) return false;
-  const { name, cause } = JSON.parse(payload) as Partial<RecordedError>;
-  return name === UNCERTAIN_EFFECT || name === LOST_ATTEMPT || cause?.name === LOST_ATTEMPT;
+  const { cause, ...error } = JSON.parse(payload) as Partial<RecordedError>;
+  return [error, cause].some(
+    (one) => one?.code === "task_failed" && (one.name === UNCERTAIN_EFFECT || one.name === LOST_ATTEMPT),
+  );
 }
 
 function usedOf(held: Amount, usage: TokenUsage | undefined): Amount {

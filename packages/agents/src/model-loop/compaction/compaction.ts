@@ -127,9 +127,6 @@ export class Compaction {
 
 function isTooLong(error: unknown): boolean {
   if (!HoldfastError.is(error) || error.code !== "task_failed") return false;
-  const { code, message = "" } = (error.cause ?? {}) as {
-    readonly code?: unknown;
-    readonly message?: string;
-  };
-  return code === "invalid_input" && TOO_LONG.test(message);
+  const { cause } = error;
+  return HoldfastError.is(cause) && cause.code === "invalid_input" && TOO_LONG.test(cause.message);
 }

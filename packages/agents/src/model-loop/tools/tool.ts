@@ -153,7 +153,7 @@ function explainFailure(error: unknown): string {
   if (!HoldfastError.is(error) || !["task_failed", "task_timeout", "child_failed"].includes(error.code))
     throw error;
   const cause = error.cause as Error | undefined;
-  if (UncertainEffectError.is(error) || cause?.name === "AttemptLostError")
+  if (UncertainEffectError.is(error) || (HoldfastError.is(cause) && cause.name === "AttemptLostError"))
     return "The call was cut off by a crash, and nobody knows whether it took effect. Find out before you repeat it.";
   return cause?.message ?? error.message;
 }

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PauseError } from "@holdfast/core";
+import { HoldfastError, PauseError } from "@holdfast/core";
 import { createRuntime, MemoryStorage, type Runtime } from "@holdfast/runtime";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
@@ -27,7 +27,8 @@ afterEach(async () => {
 
 const limited = () =>
   new PauseError("quota_exceeded", "over its limit", { pause: { reason: "quota", pool: "p" } });
-const down = () => Object.assign(new Error("down"), { name: "NonRetryableError", code: "model_unavailable" });
+const down = () =>
+  Object.assign(new HoldfastError("model_unavailable", "down"), { name: "NonRetryableError" });
 
 /** Models by name: each answers with its name, unless it throws. */
 function start(record: Partial<AgentRecord>, throws: Record<string, () => Error | undefined>) {

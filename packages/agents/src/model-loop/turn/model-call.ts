@@ -85,5 +85,5 @@ function isPausing(error: unknown): boolean {
 
 function causeOf(error: unknown): unknown {
   if (!HoldfastError.is(error) || error.code !== "task_failed") return undefined;
-  return ((error.cause ?? {}) as { readonly code?: unknown }).code;
+  return HoldfastError.is(error.cause) ? error.cause.code : undefined; // A model's own error may have any code.
 }

@@ -336,6 +336,20 @@ export declare type RecordedError = Message<"holdfast.v1.RecordedError"> & {
    * @generated from field: holdfast.v1.RecordedError cause = 8;
    */
   cause?: RecordedError | undefined;
+
+  /**
+   * Further properties of the error: JSON of an object.
+   *
+   * @generated from field: optional string data = 9;
+   */
+  data?: string | undefined;
+
+  /**
+   * The errors of an AggregateError.
+   *
+   * @generated from field: repeated holdfast.v1.RecordedError errors = 10;
+   */
+  errors: RecordedError[];
 };
 
 /**
