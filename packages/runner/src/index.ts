@@ -33,7 +33,7 @@ export {
   type TaskQueue,
 } from "./queued-tasks.ts";
 export { startRunner } from "./runner.ts";
-export { type Runner, type RunnerOptions } from "./runner-api.ts";
+export { type Runner, type RunnerOptions, type WantedTrial } from "./runner-api.ts";
 export { type RunnerEvent } from "./runner-event.ts";
 export { MAX_RUNS } from "./registration.ts";
 export { isReachedIn } from "./policy/executor-files.ts";

@@ -53,6 +53,8 @@ export interface Offers {
   readonly maxRuns: number;
   /** The agents of the catalogue that the runner does not offer. */
   readonly refusedAgents?: readonly RefusedAgent[];
+  /** The runner takes suspects alone. */
+  readonly forTrials?: boolean;
 }
 
 /** The options of a runner that decide what it offers. */
@@ -66,6 +68,7 @@ interface Offering {
   readonly refusedAgents?: readonly RefusedAgent[];
   readonly tasks?: readonly { readonly name: string }[];
   readonly maxRuns?: number;
+  readonly forTrials?: boolean;
 }
 
 export interface RegistrationOptions {
@@ -166,6 +169,7 @@ async function registerWith(
     behaviourFlags: BEHAVIOUR_FLAGS,
     version: VERSION,
     refusedAgents: [...refusedAgents],
+    forTrials: offers.forTrials === true,
   };
   const answer: RegisterResponse = await connection.time.asking(() =>
     connection.ask(() => connection.client(RunnerService).register(request, call)),
@@ -235,5 +239,6 @@ export function offersOf(options: Offering): Offers {
     taskKinds: tasks.map((task) => task.name),
     maxRuns,
     refusedAgents: announcedRefusals(options.refusedAgents ?? []),
+    ...(options.forTrials === undefined ? {} : { forTrials: options.forTrials }),
   };
 }

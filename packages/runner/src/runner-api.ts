@@ -43,6 +43,13 @@ export interface RunnerOptions extends Omit<ConnectionOptions, "token"> {
   readonly pollTimeoutMs?: number;
   /** Serve `/healthz` on this port of this machine. By default there is no such port. */
   readonly healthPort?: number;
+  /** The runner takes suspects alone, beside the runner whose token it was given (rules-6 of the coordinator). */
+  readonly forTrials?: boolean;
+  /**
+   * Starts a runner for trials in a process of its own, if there is room for one. It is given this runner's token.
+   * Without this, a suspect runs in this process, and nothing else meanwhile. Must not throw.
+   */
+  readonly startTrial?: (trial: WantedTrial) => void;
   /** The runner asks for sessions once this has resolved. By default, at once. */
   readonly begin?: Promise<void>;
   /** Called with each event. Must not throw. */
@@ -55,8 +62,19 @@ export interface RunnerOptions extends Omit<ConnectionOptions, "token"> {
   readonly signal?: AbortSignal;
 }
 
+/** A suspect that waits for a process of its own. */
+export interface WantedTrial {
+  readonly sessionId: string;
+  readonly token: string;
+}
+
 export interface Runner {
   readonly runnerId: string;
+  /**
+   * The process of a runner for trials that this runner started has ended, with all that it had started. Its claims
+   * are lost at once. Never rejects.
+   */
+  trialEnded(runnerId: string): Promise<void>;
   health(): Health;
   /**
    * Newer code has replaced this runner's code (runner-6). Resolves when the coordinator knows it, or when the runner

@@ -18,6 +18,8 @@
 //       takes back the sessions that diverge there, and drains when no session of its code is left.
 //   runner-7. Agents of the catalogue are offered beside the runner's own. A change of them is another registration, which announces
 //       their schemas and the agents that the runner refuses. Sessions of an earlier version stay held.
+//   runner-8. A session that was lost repeatedly with its runner is tried in a process of its own. It is a runner for
+//       trials, which the owner of this runner starts. Its death takes no other session with it.
 
 import { HoldfastError, mintId, toHoldfastError, UsageError, type Clock, type Random } from "@holdfast/core";
 import { RunnerService, type PollResponse } from "@holdfast/proto";
@@ -36,7 +38,7 @@ import { keepCatalogue, type CatalogueOffers } from "./catalogue-sync.ts";
 import { serveHealth, type Health, type HealthServer } from "./health.ts";
 import type { Runner, RunnerOptions } from "./runner-api.ts";
 import { Supersession } from "./polls/supersession.ts";
-import { pause, PollLoop, type Command, type Poll } from "./polls/poll-loop.ts";
+import { isPassing, pause, pauseMs, PollLoop, type Command, type Poll } from "./polls/poll-loop.ts";
 import { coordinatorQueue, queuedTasks } from "./queued-tasks.ts";
 import { nameProcess, offersOf, register, type Offers, type Registered } from "./registration.ts";
 import type { RunnerEvent } from "./runner-event.ts";
@@ -226,6 +228,23 @@ class CoordinatedRunner implements Runner {
     return { status: this.#status, runnerId, held: this.#storage.held, maxRuns: this.#parts.offers.maxRuns };
   }
 
+  async trialEnded(runnerId: string): Promise<void> {
+    const { connection, clock, random } = this.#parts;
+    const { signal } = this.#giveUp;
+    const report = { runnerId, processEnded: true };
+    for (let failures = 0; !signal.aborted; failures++) {
+      try {
+        await connection.ask(() =>
+          connection.client(RunnerService).deregister(report, { timeoutMs: ANSWER_MS }),
+        );
+        return;
+      } catch (thrown) {
+        if (!isPassing(toHoldfastError(thrown))) return; // Its leases pass.
+        await pause(pauseMs(failures, random), clock, signal);
+      }
+    }
+  }
+
   supersede(): Promise<void> {
     if (this.#supersession.announce()) this.#loop.replace();
     return this.#supersession.known;
@@ -281,6 +300,7 @@ class CoordinatedRunner implements Runner {
       waitMs: this.#supersession.waitMs(pollTimeoutMs),
       process,
       withArrivals: true,
+      startsTrials: this.#parts.options.startTrial !== undefined, // runner-8.
       ...(ackPollId === undefined ? {} : { ackPollId }),
       ...this.#supersession.pollPart,
     };
@@ -324,7 +344,11 @@ class CoordinatedRunner implements Runner {
   }
 
   #obey({ type, sessionId }: Command): void {
+    const { options, tokens } = this.#parts;
+    const token = tokens.read();
     if (type === "stop" && sessionId !== undefined) this.#runtime.abandon(sessionId);
+    else if (type === "try" && sessionId !== undefined && token !== undefined)
+      options.startTrial?.({ sessionId, token }); // runner-8.
     else if (type === "drain") void this.#finish(undefined);
     // Other commands belong to later versions. They are acknowledged without effect, so that they are not
     // sent again.

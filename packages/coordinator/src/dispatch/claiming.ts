@@ -180,7 +180,7 @@ export class Claiming {
     }
     if (isSuspect(losses) && suspectSince === undefined) {
       await this.#host.commit([{ type: "release_claim", sessionId, token }]);
-      waiting.suspected(snapshot.session, now); // claiming-3.
+      waiting.suspected(snapshot.session, now, losses); // claiming-3.
       return undefined;
     }
     if (isSuspect(losses) && !isAlone) {

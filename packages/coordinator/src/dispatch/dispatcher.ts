@@ -25,7 +25,7 @@ import { DueScans } from "./due-scans.ts";
 import { EarlierCode } from "./earlier-code.ts";
 import { Holdings } from "./holdings.ts";
 import { DRAIN, Pollers, type PollAnswer, type PollRequest } from "./poller.ts";
-import { match, type Offer } from "./rules.ts";
+import { isKept, match, type Offer, type Suspect, type Trial } from "./rules.ts";
 import { SCAN_MS, WaitingSessions } from "./waiting-sessions.ts";
 
 export const FORGET_MS = 10 * 60_000;
@@ -40,6 +40,8 @@ export class Dispatcher {
   readonly #router: ArrivalRouter;
   readonly #claiming: Claiming;
   readonly #earlier: EarlierCode;
+  /** The waiting suspects that the last cycle kept runners for, by these runners. */
+  #keptFor = new Map<string, string>();
   readonly #unsubscribe: () => void;
 
   constructor(host: ClaimingHost) {
@@ -69,6 +71,7 @@ export class Dispatcher {
     if (poller.isOvertaken(request)) return { pollId, claims: [], arrivals: [], commands: [] };
     this.#claiming.releaseUnused(poller.acknowledge(request));
     poller.drains(runner.draining === true);
+    poller.startsTrials = request.startsTrials === true;
     poller.kept = request.kept && new Set(request.kept.map(({ sessionId }) => sessionId));
     const slots = runner.draining === true ? 0 : Math.min(free, runner.maxRuns);
     const answer = poller.wait(pollId, slots, this.#host.clock.monotonic());
@@ -128,9 +131,24 @@ export class Dispatcher {
     return this.#pollers.quietFor(runnerId);
   }
 
-  /** Whether this coordinator knows that a waiting session is a suspect (rules-6). */
-  isSuspect(sessionId: string): boolean {
-    return this.#waiting.get(sessionId)?.suspectSince !== undefined;
+  /** How often in a row a waiting session was lost, if this coordinator knows it as a suspect (rules-6). */
+  lossesOf(sessionId: string): number | undefined {
+    return this.#waiting.get(sessionId)?.losses;
+  }
+
+  /** rules-6. The suspect that a runner holds alone, or is kept for. */
+  keptFor(runnerId: string): Suspect | undefined {
+    const held = this.#holdings.countOf(runnerId);
+    const suspectSince = this.#holdings.suspectSince(runnerId);
+    const now = this.#host.clock.now();
+    if (suspectSince !== undefined && isKept({ held, suspectSince }, now))
+      for (const [sessionId, { losses }] of this.#holdings.suspectsOf(runnerId))
+        return { sessionId, losses, isTried: true };
+    const sessionId = this.#keptFor.get(runnerId);
+    const losses = sessionId === undefined ? undefined : this.lossesOf(sessionId);
+    return sessionId === undefined || losses === undefined
+      ? undefined
+      : { sessionId, losses, isTried: false };
   }
 
   /** For metrics: the waiting polls, the known waiting sessions, and the start of the longest wait. */
@@ -207,16 +225,22 @@ export class Dispatcher {
     await this.#router.routeRest();
     await this.#router.look();
     const offers = await this.#offers();
+    const kept = new Map<string, string>();
     if (offers.length > 0) {
       await this.#scans.scan(offers);
       const free = this.#waiting.all.filter(({ sessionId }) => !this.#claiming.owes(sessionId));
-      const matches = match(offers, await this.#earlier.place(free), this.#host.clock.now());
+      const placed = await this.#earlier.place(free);
+      const matches = match(offers, placed, this.#host.clock.now(), ({ type, runnerId, suspect }: Trial) => {
+        if (type === "kept") kept.set(runnerId, suspect.sessionId);
+        else this.#pollers.find(runnerId)?.wantTrial(suspect, this.#host.clock.monotonic());
+      });
       if (matches.length === 0) this.#waiting.widen();
       const given = await this.#claiming.give(matches);
       // A session could not be claimed, so that its runner is matched again, until nothing is left to match.
       if (this.#waiting.isBehind || given < matches.length) this.#cycles.repeat();
       this.#cycles.wakeAfter(SCAN_MS); // dispatcher-2.
     } else await this.#scans.prune();
+    this.#keptFor = kept;
     for (const { waiting, hasNews } of this.#pollers.all) if (hasNews) waiting?.answer([]);
   }
 
@@ -236,6 +260,8 @@ export class Dispatcher {
         since: waiting.since,
         held,
         isSuperseded: this.#earlier.isSuperseded(runner),
+        ...(runner.trialsOf === undefined ? {} : { trials: "only" as const }),
+        ...(poller.startsTrials ? { trials: "starts" as const } : {}),
         // mutant: suspects-not-stored
         ...(suspectSince === undefined ? {} : { suspectSince }),
         ...fitnessOf(runner),

@@ -18,6 +18,7 @@
 
 import type { Clock, Session } from "@holdfast/core";
 import type { OfferedAgent } from "../store/registry.ts";
+import type { Candidate } from "./rules.ts";
 
 export interface GivenClaim {
   readonly sessionId: string;
@@ -35,7 +36,7 @@ export interface GivenClaim {
 
 export interface RunnerCommand {
   readonly commandId: string;
-  readonly type: "stop" | "drain";
+  readonly type: "stop" | "drain" | "try";
   readonly sessionId?: string;
 }
 
@@ -63,7 +64,12 @@ export interface PollRequest {
   readonly waitMs: number;
   /** The sessions that a superseded runner keeps. Absent for any other runner. */
   readonly kept?: readonly KeptSession[];
+  /** Whether the runner starts a process for trials when it is asked (rules-6). */
+  readonly startsTrials?: boolean;
 }
+
+/** How long a runner may take to start a process for a suspect before it is asked again. */
+const TRIAL_AGAIN_MS = 30_000;
 
 /** A session that a superseded runner keeps, and the length of its journal after the runner's last commit. */
 export interface KeptSession {
@@ -88,6 +94,10 @@ export class Poller {
   lastSeenAt = -Infinity;
   /** The sessions that this runner keeps, if it is superseded. */
   kept: ReadonlySet<string> | undefined;
+  /** Whether it starts a process for trials when it is asked. */
+  startsTrials = false;
+  /** The trials that it was asked for, each with the time. */
+  readonly #trials = new Map<string, number>();
   readonly #arrivals = new Map<string, boolean>();
   readonly #commands = new Map<string, RunnerCommand>();
   /** poller-6. */
@@ -188,6 +198,15 @@ export class Poller {
 
   command(command: RunnerCommand): void {
     this.#commands.set(command.commandId, command);
+  }
+
+  /** Asks the runner to start a process for a suspect, unless it was asked just now. */
+  wantTrial({ sessionId, losses = 0 }: Pick<Candidate, "sessionId" | "losses">, now: number): void {
+    const commandId = `try:${sessionId}:${losses}`;
+    for (const [asked, at] of this.#trials) if (now - at >= TRIAL_AGAIN_MS) this.#trials.delete(asked);
+    if (this.#trials.has(commandId)) return;
+    this.#trials.set(commandId, now);
+    this.command({ commandId, type: "try", sessionId });
   }
 
   /**

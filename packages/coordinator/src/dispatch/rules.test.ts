@@ -283,6 +283,24 @@ describe("rules-6: suspects", () => {
     );
   });
 
+  test("a runner that starts trials gets no suspect and is kept for none, and is asked for a process", () => {
+    const [starts, only] = [offer("r1", { free: 8, trials: "starts" }), offer("t1", { trials: "only" })];
+    const sessions = [suspect("s1"), candidate("s2")];
+    const trials: unknown[] = [];
+    const given = (offers: readonly Offer[]) =>
+      match(offers, sessions, NOW, (trial) => trials.push(trial)).map((of) => [of.sessionId, of.runnerId]);
+    expect(given([starts])).toEqual([["s2", "r1"]]);
+    expect(trials.splice(0)).toEqual([{ type: "wanted", runnerId: "r1", suspect: sessions[0] }]);
+    expect(given([starts, only])).toEqual([
+      ["s1", "t1"],
+      ["s2", "r1"],
+    ]);
+    expect(trials).toEqual([]);
+    // It gets the suspect in company when no process has come.
+    expect(pairs([starts], sessions, NOW + ALONE_MS)).toEqual(["s1→r1", "s2→r1"]);
+    expect(pairs([only], [candidate("s2")])).toEqual([]);
+  });
+
   // One session keeps crashing its runner, and a runner comes back at once. The other sessions commit after a
   // while, and then work for a while.
   test("sessions that a guilty session takes with it never count as poison, and all of them end", () => {
@@ -378,32 +396,6 @@ function live({ runners, slots, innocents, proofMs, workMs, killsAfterMs }: Life
   }
   return { poisoned, ended };
 }
-
-describe("the unmet need of a session", () => {
-  const gpu = candidate("s1", { demands: { gpu: "a100", os: "linux" } });
-
-  test("no need is unmet when a registered runner fits, even if it has no free slot", () => {
-    expect(unmetBy([offer("r1", { free: 0 })], candidate("s1"))).toBeUndefined();
-  });
-
-  test("the unmet agent, user or label is named", () => {
-    expect(unmetBy([], gpu)).toBe('no registered runner offers the agent "greeter"');
-    expect(unmetBy([offer("r1", { owner: "ada" })], candidate("s1", { owner: "bob" }))).toContain(
-      "another user",
-    );
-    expect(unmetBy([offer("r1", { labels: { os: "linux" } })], gpu)).toBe(
-      "no registered runner has gpu=a100",
-    );
-    const apart = [offer("r1", { labels: { os: "linux" } }), offer("r2", { labels: { gpu: "a100" } })];
-    expect(unmetBy(apart, gpu)).toBe("no registered runner has all of gpu=a100, os=linux");
-  });
-});
-
-test("a suspect is reported to wait for a runner that holds nothing else", () => {
-  const runner = { ...offer("r1"), isFull: false, isDraining: false, isSilent: false, quietMs: 0 };
-  expect(whyNotTaken([runner], candidate("s1"), true)).toContain("a runner that holds nothing else");
-  expect(whyNotTaken([{ ...runner, isFull: true }], candidate("s1"), true)).toContain("is full");
-});
 
 // In an upgrade the coordinators are newer than some runners, and start sessions with flags that these do not know.
 describe("rules-7: a session with behaviour flags", () => {

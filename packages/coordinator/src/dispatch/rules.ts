@@ -14,12 +14,13 @@
 //   rules-5. A session that no registered runner fits for five minutes fails if it never began, and is paused
 //       if it has. The error names the unmet need.
 //
-//   rules-6. A session that was lost twice in a row is a suspect. It is given alone: to a runner that holds
-//       nothing, in an answer of its own. While a suspect waits, one runner that fits is kept until it holds
-//       nothing, for `ALONE_MS` at most. The runner of a suspect gets nothing else until the suspect has
-//       committed, for `TRIAL_MS` at most. A suspect that gets company after that is pardoned first: its
-//       losses no longer count. Every loss of a suspect therefore happened alone, and no session waits
-//       without limit.
+//   rules-6. A session that was lost twice in a row is a suspect. It is given alone, so that every counted loss
+//       of a suspect happened alone. A runner that starts trials gets no suspect. It is asked to start a process for
+//       trials, which gets suspects and nothing else. No other session waits for that. A runner that cannot gets a
+//       suspect when it holds nothing, in an answer of its own. While a suspect waits, one such runner that fits is
+//       kept until it holds nothing, for `ALONE_MS` at most. It gets nothing else until the suspect has committed,
+//       for `TRIAL_MS` at most. A suspect that found no process of its own for `ALONE_MS`, or gets company later, is
+//       pardoned first: its losses no longer count. No session waits without limit.
 //   rules-8. A session that a superseded runner keeps goes only to the runners that `earlier-code.ts` names. A superseded
 //       runner gets no other session.
 //   rules-7. A session goes only to a runner that knows its behaviour flags. Where no matching runner knows them, the
@@ -50,6 +51,8 @@ export interface Offer extends Fitness {
   readonly suspectSince?: number;
   /** Whether a runner with newer code has replaced the runner (rules-8). */
   readonly isSuperseded?: boolean;
+  /** rules-6. Whether the runner takes suspects alone, or starts such a runner when it is asked. */
+  readonly trials?: "only" | "starts";
 }
 
 /** A session with something to do that no runner holds. */
@@ -71,6 +74,8 @@ export interface Candidate extends Placement {
   readonly keepers?: ReadonlySet<string>;
   /** Since when it is known to be a suspect (rules-6). */
   readonly suspectSince?: number;
+  /** How often in a row a known suspect was lost. */
+  readonly losses?: number;
 }
 
 type Flagged = Pick<Candidate, "flags">;
@@ -88,6 +93,14 @@ export interface Match {
   readonly mayReturn: boolean;
 }
 
+/** rules-6. A runner that cannot take what it fits, for a suspect. */
+export interface Trial {
+  readonly runnerId: string;
+  readonly suspect: Candidate;
+  /** Whether the runner is kept for the suspect, or is to start a process for it. */
+  readonly type: "kept" | "wanted";
+}
+
 /** How long a session waits for a runner that fits. */
 export const NO_MATCH_MS = 5 * 60_000;
 /** rules-7. A runner that does not say its flags knows the flags that existed before runners said them. */
@@ -101,11 +114,16 @@ export const TRIAL_MS = 5 * 60_000;
 
 const NO_RUNNER: ReadonlySet<string> = new Set();
 
-/** Gives sessions to waiting polls, in the order in which the sessions take their turn. */
+/**
+ * Gives sessions to waiting polls, in the order in which the sessions take their turn.
+ *
+ * @param onTrial called for each suspect that waits for a runner of its own. Must not throw.
+ */
 export function match(
   polls: readonly Offer[],
   candidates: readonly Candidate[],
   now: number,
+  onTrial: (trial: Trial) => void = () => {},
 ): readonly Match[] {
   const free = new Map(
     polls.map((offer) => [offer.runnerId, isKept(offer, now) ? 0 : Math.max(0, offer.free)]),
@@ -128,7 +146,9 @@ export function match(
     // mutant: suspect-not-alone
     if (candidate.suspectSince !== undefined) {
       const untouched = polls.filter(
-        ({ runnerId, free: slots }) => slots > 0 && free.get(runnerId) === slots,
+        // mutant: trial-beside-others
+        ({ runnerId, free: slots, trials }) =>
+          trials !== "starts" && slots > 0 && free.get(runnerId) === slots,
       );
       const empty = untouched.filter(({ held }) => held === 0);
       const alone = bestOf(empty, candidate, free);
@@ -136,10 +156,17 @@ export function match(
         give(candidate, alone, true);
         continue;
       }
+      const starter = emptiestOf(
+        polls.filter(({ trials }) => trials === "starts"),
+        candidate,
+      );
+      if (starter !== undefined) onTrial({ type: "wanted", runnerId: starter.runnerId, suspect: candidate });
       if (now - candidate.suspectSince < ALONE_MS) {
-        const kept = isKeeping ? undefined : emptiestOf(untouched, candidate);
+        const ordinary = untouched.filter(({ trials }) => trials === undefined);
+        const kept = isKeeping || starter !== undefined ? undefined : emptiestOf(ordinary, candidate);
         if (kept === undefined) continue;
         isKeeping = true;
+        onTrial({ type: "kept", runnerId: kept.runnerId, suspect: candidate });
         take(kept);
         continue;
       }
@@ -194,6 +221,7 @@ function bestOf(
 }
 
 function mayGet(offer: Offer, candidate: Candidate): boolean {
+  if (offer.trials === "only" && candidate.suspectSince === undefined) return false; // rules-6.
   // mutant: superseded-gets-new
   const isAllowed = candidate.onlyAt?.has(offer.runnerId) ?? offer.isSuperseded !== true; // rules-8.
   return isAllowed && takes(offer, candidate);
@@ -253,17 +281,34 @@ export interface KnownRunner extends Fitness {
   readonly isSilent: boolean;
   /** How long the runner has been silent. */
   readonly quietMs: number;
+  /** rules-6. Whether the runner takes suspects alone. */
+  readonly isForTrials?: boolean;
+  /** rules-6. The suspect that the runner holds alone, or is kept for. */
+  readonly keptFor?: Suspect;
 }
 
-/** The reason why no runner has taken a due session, for people. */
+/** rules-6. A session that was lost so often in a row. */
+export interface Suspect {
+  readonly sessionId: string;
+  readonly losses: number;
+  /** Whether its runner runs it already. */
+  readonly isTried: boolean;
+}
+
+/**
+ * The reason why no runner has taken a due session, for people.
+ *
+ * @param losses how often in a row a known suspect was lost.
+ */
 export function whyNotTaken(
   runners: readonly KnownRunner[],
   needs: Needs & Flagged,
-  suspect = false,
+  losses?: number,
 ): string {
-  const unmet = unmetBy(runners, needs);
+  const ordinary = runners.filter(({ isForTrials }) => isForTrials !== true);
+  const unmet = unmetBy(ordinary, needs);
   if (unmet !== undefined) return unmet;
-  const fitting = runners.filter((runner) => fits(runner, needs) && knowsFlags(runner, needs));
+  const fitting = ordinary.filter((runner) => fits(runner, needs) && knowsFlags(runner, needs));
   if (fitting.length === 0)
     return `every matching runner is of an older Holdfast and does not know the session's behaviour flags (${needs.flags})`;
   const taking = fitting.filter(({ isDraining, isSilent }) => !isDraining && !isSilent);
@@ -272,9 +317,15 @@ export function whyNotTaken(
     const quietMs = Math.min(...fitting.map((runner) => runner.quietMs));
     return `every matching runner is silent; the last call of one was ${Math.round(quietMs / 1_000)} s ago`;
   }
+  if (losses !== undefined)
+    return `it was lost with its runner ${losses} times in a row, and waits for a process that holds nothing else`;
   if (taking.every(({ isFull }) => isFull)) return "every matching runner is full";
-  if (suspect)
-    return "it was lost with its runner several times in a row, and waits for a runner that holds nothing else";
+  const open = taking.filter(({ isFull }) => !isFull);
+  if (open.every(({ keptFor }) => keptFor !== undefined)) {
+    const { sessionId, losses: times, isTried } = open[0]!.keptFor!;
+    const doing = isTried ? "tries" : "is about to try";
+    return `the runner ${doing} session ${sessionId} alone, which was lost with its runner ${times} times in a row`;
+  }
   return "a matching runner has a free slot and will claim this session or one ahead of it in the queue";
 }
 

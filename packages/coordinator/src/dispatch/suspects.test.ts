@@ -49,12 +49,15 @@ test("a suspect is given in an answer of its own, and its runner gets nothing mo
   await create("late");
   await clock.advance(2_000);
   expect(await given(stand, "p2", "p1")).toEqual([]);
-  expect([stand.dispatcher.isSuspect("suspect"), stand.dispatcher.isSuspect("late")]).toEqual([true, false]);
+  const lossesOf = (sessionId: string) => stand.dispatcher.lossesOf(sessionId);
+  expect([lossesOf("suspect"), lossesOf("late")]).toEqual([2, undefined]);
+  expect(stand.dispatcher.keptFor("r1")).toEqual({ sessionId: "suspect", losses: 2, isTried: false });
   const end = { session: { status: "completed", waits: [], output: "null" } } as const;
   expect(await storage.commit([batch("other", other!.token, end)], clock.now())).toMatchObject([COMMITTED]);
   await clock.advance(2_000);
   const [suspect, ...more] = await given(stand, "p3", "p2");
   expect([suspect?.sessionId, more]).toEqual(["suspect", []]);
+  expect(stand.dispatcher.keptFor("r1")).toEqual({ sessionId: "suspect", losses: 2, isTried: true });
   expect(await given(stand, "p4", "p3")).toEqual([]);
   expect(await storage.commit([batch("suspect", suspect!.token)], clock.now())).toMatchObject([COMMITTED]);
   await clock.advance(2_000);

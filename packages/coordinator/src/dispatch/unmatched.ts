@@ -88,7 +88,9 @@ export class Unmatched {
   async sweep(): Promise<void> {
     const { storage, clock, registry } = this.#host;
     const runners = (await registry.all())
-      .filter(({ draining, superseded }) => draining !== true && superseded !== true)
+      .filter(
+        (runner) => runner.draining !== true && runner.superseded !== true && runner.trialsOf === undefined,
+      )
       .map(fitnessOf);
     const { sessionIds } = await storage.due({ now: clock.now(), limit: PAGE });
     if (this.#servesSince === undefined) await this.#read();

@@ -100,15 +100,16 @@ export class WaitingSessions {
 
   /** Adds a session that has something to do. */
   add(session: Session, now: number): void {
-    this.#add(session, now, this.get(session.sessionId)?.suspectSince);
+    const { suspectSince, losses } = this.get(session.sessionId) ?? {};
+    this.#add(session, now, suspectSince === undefined ? {} : { suspectSince, losses: losses ?? 0 });
   }
 
   /** Adds a session that has something to do and that its last claim showed to be a suspect. */
-  suspected(session: Session, now: number): void {
-    this.#add(session, now, now);
+  suspected(session: Session, now: number, losses: number): void {
+    this.#add(session, now, { suspectSince: now, losses });
   }
 
-  #add(session: Session, now: number, suspectSince: number | undefined): void {
+  #add(session: Session, now: number, suspect: Pick<Candidate, "suspectSince" | "losses">): void {
     if (isEnded(session.status) || session.status === "paused") return;
     const { sessionId, agent, flags, placement, checkpointSeq } = session;
     const lastRunner = this.#lastRunners.get(sessionId);
@@ -121,7 +122,7 @@ export class WaitingSessions {
       ...placement,
       ...(lastRunner === undefined ? {} : { lastRunner }),
       ...(checkpointSeq === undefined ? {} : { checkpointSeq }),
-      ...(suspectSince === undefined ? {} : { suspectSince }),
+      ...suspect,
     });
   }
 

@@ -287,7 +287,7 @@ async function queuedRun(host: ServiceHost, session: Session, runners: Runners):
     ...runFields(session, NEXT),
     status: "queued",
     since: BigInt(Math.round(dueSince(session, host.clock.now()))),
-    blocked: whyNotTaken(known, needs, host.dispatcher.isSuspect(sessionId)),
+    blocked: whyNotTaken(known, needs, host.dispatcher.lossesOf(sessionId)),
     ...(until === undefined ? {} : { blockedUntil: BigInt(Math.round(until)) }),
   };
 }
@@ -323,8 +323,11 @@ class Runners {
     return Promise.all(
       (await host.registry.all()).map(async (runner) => {
         const { status, quietMs } = healthOf(host, runner);
+        const keptFor = host.dispatcher.keptFor(runner.runnerId);
         return {
           ...fitnessOf(runner),
+          isForTrials: runner.trialsOf !== undefined,
+          ...(keptFor === undefined ? {} : { keptFor }),
           isFull: (await heldBy(host, runner)) >= runner.maxRuns,
           isDraining: runner.draining === true || runner.superseded === true,
           isSilent: status === "silent",

@@ -1,9 +1,6 @@
 // `runnerService` serves runners over the API: registering, polling, leaving, and the view of admins.
 //
 //   runner-service-1. A runner speaks only for itself. An id that its token does not name is not found.
-//   runner-service-2. A registration token is used before the runner exists, so that two processes with it do
-//       not become two runners.
-//   runner-service-3. Registering again with a runner's own token updates that runner.
 //   R4. Only one process at a time is a runner. A second process with its token is refused while the first is
 //       heard of, or holds sessions. A killed process therefore delays its successor by a lease at most. A
 //       process that is no longer the runner learns that from its poll.
@@ -12,20 +9,22 @@
 //       release them later, and the lease of an unknown holder is unknown. A late request to leave has no
 //       effect once another process is the runner.
 //   runner-service-7. An admin who has seen a runner's process end says so when deleting the runner. Its claims
-//       are then lost at once, as if their leases had passed, and other runners continue the sessions.
+//       are then lost at once, as if their leases had passed, and other runners continue the sessions. A runner says the
+//       same of a runner for trials that it started. The runners for trials of a process end with it, which is no loss of
+//       the sessions that they try.
+//   runner-service-8. A runner for trials drains with the runner that started it.
 
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
   ConflictError,
   HoldfastError,
-  mintId,
   NotFoundError,
   UsageError,
   type HeldClaim,
   type ReleaseClaim,
 } from "@holdfast/core";
-import type { ArrivalNoticeSchema, RegisterRequest, RunnerSchema, RunnerService } from "@holdfast/proto";
+import type { ArrivalNoticeSchema, RunnerSchema, RunnerService } from "@holdfast/proto";
 import type { Caller } from "../call/caller.ts";
 import { nameOf, type StoredRunner } from "../store/registry.ts";
 import { startableAgents } from "../store/startable-agents.ts";
@@ -33,8 +32,9 @@ import type { PollAnswer } from "../dispatch/poller.ts";
 import { bytesOf } from "../call/json-field.ts";
 import { announcedAgents, offeredOf } from "../input/announced-agents.ts";
 import { auditOf, callOf, type Call } from "../call/call.ts";
-import { hashOf, tokenId } from "../call/tokens.ts";
+import { hashOf } from "../call/tokens.ts";
 import { heldBy, healthOf } from "./runner-health.ts";
+import { admitted } from "./runners/admission.ts";
 import { unknownCursor, type ServiceHost } from "./service-host.ts";
 import { isClaimOf } from "./session-scope.ts";
 
@@ -50,7 +50,7 @@ const PROCESS_CHARS = 32;
 type RunnerMessage = MessageInitShape<typeof RunnerSchema>;
 
 export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerService> {
-  const { registry, dispatcher, tokens, clock, random } = host;
+  const { registry, dispatcher, tokens, clock } = host;
 
   const own = async (caller: Caller, runnerId: string): Promise<StoredRunner> => {
     const isOwn = caller.kind === "runner" && caller.name === runnerId; // runner-service-1.
@@ -80,6 +80,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       taskKinds: [...taskKinds],
       maxRuns: runner.maxRuns,
       ...(runner.version === undefined ? {} : { version: runner.version }),
+      ...(runner.trialsOf === undefined ? {} : { trialsOf: runner.trialsOf }),
       status,
       ...(owner === undefined ? {} : { owner }),
       held: await heldBy(host, runner),
@@ -89,27 +90,6 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
     };
   };
 
-  /** runner-service-2. */
-  const admit = async (request: RegisterRequest, call: Call): Promise<Admitted> => {
-    const { caller } = call;
-    const wanted = mintId("rnr", clock.now(), () => random.u32());
-    const { process } = request;
-    const audit = auditOf(call, "runner.admit", `runner:${wanted}`);
-    const used = await tokens.use(caller.tokenId, { runnerId: wanted, process }, audit);
-    if (typeof used === "string")
-      throw new HoldfastError("token_revoked", "the registration token was already used", {
-        fix: "have an admin make another one: `holdfast token create NAME --kind registration`",
-      });
-    const { owner } = caller;
-    const { runnerId } = used;
-    const { text, token } = await tokens.create(
-      { kind: "runner", name: request.hostname, runnerId, ...(owner === undefined ? {} : { user: owner }) },
-      auditOf(call, "token.create", ""),
-      used.text,
-    );
-    return { runnerId, token: text, tokenId: tokenId(token), ...(owner === undefined ? {} : { owner }) };
-  };
-
   /** R4. */
   const refuseSecond = async (runnerId: string, process: string | undefined): Promise<void> => {
     const known = await registry.findFresh(runnerId);
@@ -117,6 +97,27 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
     const held = await host.storage.heldClaims({ now: clock.now(), owner: runnerId, limit: 1 });
     if (dispatcher.quietFor(runnerId) < host.leaseMs || held.length > 0) throw isAnother(known, host.leaseMs);
     dispatcher.forget(runnerId); // The new process has not received answers to the old one.
+  };
+
+  const trialsOf = async (runnerId: string): Promise<readonly StoredRunner[]> =>
+    (await registry.all()).filter((runner) => runner.trialsOf === runnerId);
+
+  /** Forgets a runner for trials, whose process has ended. */
+  const remove = async ({ runnerId, tokenId }: StoredRunner, call: Call): Promise<void> => {
+    dispatcher.forget(runnerId);
+    await registry.change(runnerId, auditOf(call, "runner.delete", `runner:${runnerId}`), () => undefined);
+    await tokens.revoke(tokenId, auditOf(call, "token.revoke", ""));
+  };
+
+  /** runner-service-7. A repeated report changes nothing. */
+  const loseTrials = async (runnerId: string, call: Call): Promise<object> => {
+    const known = await registry.findFresh(runnerId);
+    if (known === undefined) return {};
+    // mutant: trials-of-others-ended
+    if (call.caller.kind !== "runner" || known.trialsOf !== call.caller.name) throw runnerNotFound(runnerId);
+    await loseAll(host, runnerId);
+    await remove(known, call);
+    return {};
   };
 
   return {
@@ -140,23 +141,15 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
           expected: "the behaviour flags that the runner knows, because it names its version",
           fix: "name the flags of the kernel that runs its sessions",
         });
-      const isKnown = call.caller.kind === "runner";
-      const { owner } = call.caller;
-      const admitted: Admitted = isKnown
-        ? {
-            runnerId: call.caller.name,
-            tokenId: call.caller.tokenId,
-            ...(owner === undefined ? {} : { owner }),
-          }
-        : await admit(request, call);
-      const { runnerId } = admitted;
+      const { runnerId, tokenId: ofRunner, token, owner, trialsOf: of } = await admitted(host, request, call);
       const process = request.process === undefined ? undefined : hashOf(request.process);
       await refuseSecond(runnerId, process);
       const now = clock.now();
       await registry.change(runnerId, auditOf(call, "runner.register", `runner:${runnerId}`), (before) => ({
         runnerId,
-        tokenId: admitted.tokenId,
-        ...(admitted.owner === undefined ? {} : { owner: admitted.owner }),
+        tokenId: ofRunner,
+        ...(owner === undefined ? {} : { owner }),
+        ...(of === undefined ? {} : { trialsOf: of }),
         ...(request.name === undefined || request.name === "" ? {} : { name: request.name }),
         hostname: request.hostname,
         project: request.project,
@@ -176,12 +169,12 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       }));
       return {
         runnerId,
-        ...(admitted.token === undefined ? {} : { token: admitted.token }),
+        ...(token === undefined ? {} : { token }),
         leaseMs: BigInt(host.leaseMs),
         renewMs: BigInt(host.renewMs),
         pollTimeoutMs: BigInt(POLL_TIMEOUT_MS),
         protocol: PROTOCOL,
-        ...(admitted.owner === undefined ? {} : { owner: admitted.owner }),
+        ...(owner === undefined ? {} : { owner }),
         now: BigInt(clock.now()),
       };
     },
@@ -216,6 +209,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
           waitMs,
           ackCommandIds,
           ...offers,
+          startsTrials: request.startsTrials,
           ...(kept === undefined ? {} : { kept }),
           ...(ackPollId === undefined ? {} : { ackPollId }),
           ...(process === undefined ? {} : { process }),
@@ -260,8 +254,9 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       return { secret: text };
     },
 
-    async deregister({ runnerId, process: given }, context) {
+    async deregister({ runnerId, process: given, processEnded }, context) {
       const call = callOf(context);
+      if (processEnded) return loseTrials(runnerId, call);
       await own(call.caller, runnerId);
       const process = given === undefined ? undefined : hashOf(given);
       const held = await claimsOf(host, runnerId);
@@ -273,6 +268,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       await registry.change(runnerId, auditOf(call, "runner.deregister", `runner:${runnerId}`), (runner) =>
         runner !== undefined && isOther(runner, process) ? runner : undefined,
       );
+      if (known.trialsOf !== undefined) await tokens.revoke(known.tokenId, auditOf(call, "token.revoke", "")); // Nobody keeps it.
       return {};
     },
 
@@ -312,6 +308,13 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       );
       if (drained === undefined) throw runnerNotFound(runnerId);
       dispatcher.drain(runnerId);
+      for (const { runnerId: forTrials } of await trialsOf(runnerId)) {
+        // runner-service-8.
+        await registry.change(forTrials, auditOf(call, "runner.drain", `runner:${forTrials}`), (runner) =>
+          runner === undefined ? undefined : { ...runner, draining: true },
+        );
+        dispatcher.drain(forTrials);
+      }
       return messageFor(drained);
     },
 
@@ -319,7 +322,14 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       const call = callOf(context);
       const known = await registry.named(text);
       // runner-service-7. Before the runner is forgotten: a call that was cut short can then be repeated.
-      if (processEnded) await loseAll(host, known?.runnerId ?? text);
+      if (processEnded) {
+        await loseAll(host, known?.runnerId ?? text);
+        for (const forTrials of await trialsOf(known?.runnerId ?? text)) {
+          // mutant: trial-lost-with-its-runner
+          await releaseAll(host, await claimsOf(host, forTrials.runnerId));
+          await remove(forTrials, call);
+        }
+      }
       if (known === undefined) {
         // A runner that left, or was silent for too long, is not registered, but its token could bring it
         // back.
@@ -381,14 +391,6 @@ async function withContent(
   if (arrivals === undefined || text === undefined || text.length > CONTENT_CHARS) return { ...notice };
   holdings.reads(runnerId, sessionId, arrivals.inbox);
   return { ...notice, arrivals: bytesOf(text), after: BigInt(after) };
-}
-
-interface Admitted {
-  readonly runnerId: string;
-  /** The id of the runner's token, and the token's text if it is new. */
-  readonly tokenId: string;
-  readonly token?: string;
-  readonly owner?: string;
 }
 
 function isOther({ process: now }: StoredRunner, process: string | undefined): boolean {

@@ -72,6 +72,8 @@ export interface StoredRunner {
   readonly draining?: boolean;
   /** Whether a runner with newer code has replaced it (rules-8). */
   readonly superseded?: true;
+  /** The runner that started it for trials; it takes suspects alone (rules-6). */
+  readonly trialsOf?: string;
 }
 
 /** An agent of the catalogue that a runner does not offer in its current version. */
@@ -338,7 +340,8 @@ export function nameOf({ name, hostname }: Pick<StoredRunner, "name" | "hostname
 
 /** The fitness of a runner, with the three labels that every runner has. */
 export function fitnessOf(runner: StoredRunner): Fitness {
-  const { runnerId, hostname, labels, owner, agents, taskKinds, behaviourFlags } = runner;
+  const { hostname, labels, owner, agents, taskKinds, behaviourFlags } = runner;
+  const runnerId = runner.trialsOf ?? runner.runnerId; // A session that demands a runner is tried beside it.
   const offered = new Map<string, Set<string>>();
   for (const { name, version } of agents) {
     const versions = offered.get(name);

@@ -152,6 +152,8 @@ export interface RunnerOptions {
   readonly hostname?: string;
   /** The secret name of the runner's process. */
   readonly process?: string;
+  /** The runner takes suspects alone. */
+  readonly forTrials?: boolean;
 }
 
 export interface FakeClaim {
@@ -198,7 +200,7 @@ export class FakeRunner {
 
   async register(token: string): Promise<Answer> {
     const { labels = {}, taskKinds = [], maxRuns = 10, hostname = "box" } = this.#options;
-    const { name, version, refusedAgents } = this.#options;
+    const { name, version, refusedAgents, forTrials = false } = this.#options;
     const answer = await new Person(this.#url, token).post("/v1/runners/register", {
       protocol: 1,
       ...(name === undefined ? {} : { name }),
@@ -210,6 +212,7 @@ export class FakeRunner {
       }),
       taskKinds,
       maxRuns,
+      forTrials,
       behaviourFlags: BEHAVIOUR_FLAGS,
       ...(version === undefined ? {} : { version }),
       ...(refusedAgents === undefined ? {} : { refusedAgents }),
@@ -238,6 +241,7 @@ export class FakeRunner {
       waitMs?: number;
       withArrivals?: boolean;
       ackCommandIds?: string[];
+      startsTrials?: boolean;
     } = {},
   ): Promise<FakePoll> {
     const {
@@ -247,6 +251,7 @@ export class FakeRunner {
       ackPollId = this.#acked,
       ackCommandIds = [],
       withArrivals = false,
+      startsTrials = false,
     } = body;
     const { status, body: answer } = await this.person.post(`/v1/runners/${this.runnerId}/poll`, {
       pollId,
@@ -254,6 +259,7 @@ export class FakeRunner {
       waitMs,
       ackCommandIds,
       withArrivals,
+      startsTrials,
       agents: this.#agents,
       taskKinds: this.#options.taskKinds ?? [],
       ...this.#process,

@@ -1,6 +1,7 @@
 import { refuse, takeNothing } from "../frame/arguments.ts";
 import {
   EXECUTOR_OPTIONS,
+  FOR_TRIALS_OPTION,
   MODE_OPTION,
   SECRET_STDIN_OPTION,
   SUPERVISED_OPTION,
@@ -84,6 +85,7 @@ export const runner: Command = {
     "secret-stdin": SECRET_STDIN_OPTION,
     mode: MODE_OPTION,
     supervised: SUPERVISED_OPTION,
+    "for-trials": FOR_TRIALS_OPTION,
   },
   examples: [
     ["runner --agents agents.ts", "for the coordinator of this machine"],

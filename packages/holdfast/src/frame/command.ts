@@ -105,6 +105,11 @@ export const SUPERVISED_OPTION: Option = {
   help: "run as a process of `holdfast local`, which hands over what it needs, and end with it",
 };
 
+/** The option `--for-trials` of the processes that a runner starts. */
+export const FOR_TRIALS_OPTION: Option = {
+  help: "run as a process of another runner, which hands over what it needs, for sessions that were lost repeatedly",
+};
+
 /** The option `--grace` of the commands that run a session. */
 export const GRACE_OPTION: Option = {
   help: "how long aborted tasks may take to settle when the process is stopped, such as 2s (default: 10s)",

@@ -10,7 +10,8 @@ import type { RunnerEvent, RunnerOptions } from "@holdfast/runner";
 import type { Io } from "../frame/command.ts";
 import type { CoordinatorAccess } from "../place/coordinator-access.ts";
 import { withRemoteStorage } from "../place/find-session.ts";
-import { keepRunner, logEvent } from "../run/runner-run.ts";
+import { keepRunner } from "../run/runner-run.ts";
+import { logEvent } from "../run/runner/runner-log.ts";
 import { createClient, type HoldfastClient } from "../sdk/client.ts";
 import type { IpcEnd, IpcPlace, IpcPlaceHost } from "./ipc-place.ts";
 

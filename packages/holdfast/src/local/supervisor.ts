@@ -23,7 +23,7 @@ import type { StackPaths, StackState } from "../place/local-stack.ts";
 import { FileWatch } from "./changed-files.ts";
 import { Keeper } from "./keeper.ts";
 import { StackAdmin } from "./stack-admin.ts";
-import { StackChild } from "./stack-child.ts";
+import { StackChild } from "../supervised/stack-child.ts";
 import type { StackLog } from "../stack-log/stack-log.ts";
 import type { StackSecrets } from "./stack-secrets.ts";
 import { StateFile, type StateChange } from "./state-file.ts";

@@ -12,6 +12,7 @@ import {
 } from "@holdfast/runtime";
 import { makePrivateFolder } from "@holdfast/runtime/internal";
 import { MAX_RUNS, startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "@holdfast/runner";
+import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 import type { AgentSearch } from "../agents/agent-places.ts";
 import { checkRunnerExecutor, listRunnerExecutors, RunnerExecutors } from "../executors/runner-executors.ts";
@@ -21,7 +22,6 @@ import { readBounded } from "../settings/config.ts";
 import { readRunnerPolicy, type FoundPolicy, policyPath } from "../settings/runner-policy-file.ts";
 import { dataFolder } from "../place/coordinator-storage.ts";
 import { findFleetMode, findMode, findStage, type Mode } from "../place/mode.ts";
-import { definedOf } from "../frame/command-error.ts";
 import { isDebugged, stopper } from "../typing/stopper.ts";
 import { checkTrusted, isFolder } from "../frame/given-file.ts";
 import { readAll } from "../frame/input.ts";
@@ -30,14 +30,16 @@ import { refuseSecondStdin, secretsFor } from "../secrets/agent-secrets.ts";
 import { holdSecrets } from "../secrets/held-secrets.ts";
 import { catalogueOf } from "./runner-catalogue.ts";
 import { loadAgents, loadTasks } from "./load-agent.ts";
-import { count, plainLine } from "../frame/plain-text.ts";
+import { logEvent, logTrace } from "./runner/runner-log.ts";
+import { IDLE_MS, TrialRunners } from "./runner/trial-runners.ts";
 import { configFiles, findProject, findTraces } from "../place/project.ts";
 import { watchImports } from "../supervised/imported-files.ts";
 import { supervisorLink, type SupervisorLink } from "../supervised/supervisor-link.ts";
 import { wantedTracer } from "../tracing/wanted-tracer.ts";
 
-const MESSAGE_CHARS = 300;
 /** A coordinator's longest lease is a day, its longest poll half a minute. */
+/** How long a process for trials may take to end, of the 13 s that the local stack gives its runner. */
+const TRIAL_GRACE_MS = 10_000;
 const RENEW_SECONDS_MAX = 28_800;
 const POLL_SECONDS_MAX = 30;
 
@@ -63,6 +65,14 @@ export async function runRunner(args: Arguments, io: Io): Promise<number> {
 async function runWith(args: Arguments, io: Io, supervised: SupervisorLink | undefined): Promise<number> {
   const executors = new RunnerExecutors(args, io);
   const { code: _, ...options } = await runnerOptions(args, io, supervised, executors);
+  const isForTrials = args.has("for-trials");
+  const running = Promise.withResolvers<Runner>();
+  const trials = new TrialRunners({
+    io,
+    url: options.url,
+    secrets: options.secrets,
+    ended: async (runnerId) => (await running.promise).trialEnded(runnerId),
+  });
   const wanted = await wantedTracer(findTraces(args, io), io);
   const watcher = { trace: (event: TraceEvent) => logTrace(event, io, args.has("verbose")) };
   const stopped = Promise.withResolvers<StopSignal>();
@@ -75,6 +85,7 @@ async function runWith(args: Arguments, io: Io, supervised: SupervisorLink | und
       options: {
         ...options,
         ...(supervised === undefined ? {} : { begin: supervised.begin }),
+        ...(isForTrials ? { forTrials: true } : { startTrial: (trial) => trials.start(trial) }),
         tracer: wanted === undefined ? watcher : compositeTracer([watcher, wanted]),
       },
       io,
@@ -82,18 +93,35 @@ async function runWith(args: Arguments, io: Io, supervised: SupervisorLink | und
         logEvent(event, io);
         if (event.type === "registered" || event.type === "started") supervised?.report(event);
       },
-      begun: (runner) =>
+      begun: (runner) => {
+        running.resolve(runner);
+        if (isForTrials) endWhenIdle(runner);
         void supervised?.superseded
-          .then(() => runner.supersede())
-          .then(() => supervised.report({ type: "superseded" })),
+          .then(() => (trials.supersede(), runner.supersede()))
+          .then(() => supervised.report({ type: "superseded" }));
+      },
       until: stopped.promise,
+      ending: async () => void trials.stop(TRIAL_GRACE_MS),
     });
+    // A drained runner is over when its trials are (runner-5).
+    if (end === undefined) await Promise.race([trials.drained(), stopped.promise]);
+    await trials.stop(TRIAL_GRACE_MS);
     if (end === undefined) return 0;
     return typeof end === "string" ? STOP_EXIT[end] : io.complain(end);
   } finally {
     release();
     await executors.close();
   }
+}
+
+/** trial-runners-1. */
+function endWhenIdle(runner: Runner): void {
+  let idleSince = performance.now();
+  const timer = setInterval(() => {
+    if (runner.health().held > 0) idleSince = performance.now();
+    if (performance.now() - idleSince >= IDLE_MS) void runner.stop();
+  }, IDLE_MS / 10);
+  void runner.ended.then(() => clearInterval(timer));
 }
 
 /** A runner of a coordinator, until its command ends or the coordinator ends it. */
@@ -163,14 +191,22 @@ async function startedRunner<T>(
   }
 }
 
+/** The options of a runner as its command found them. */
+interface FoundOptions extends RunnerOptions {
+  readonly url: string;
+  readonly secrets: ReadonlyMap<string, string>;
+  readonly code: RunnerCode;
+}
+
 /** The options of a runner from its command line, with the code that it has loaded. */
 export async function runnerOptions(
   args: Arguments,
   io: Io,
   supervised: SupervisorLink | undefined,
   executors: RunnerExecutors,
-): Promise<RunnerOptions & { readonly url: string; readonly code: RunnerCode }> {
+): Promise<FoundOptions> {
   const mode = findFleetMode(args, io);
+  const isForTrials = args.has("for-trials");
   const url = supervised === undefined ? urlOf(args, io, mode) : undefined;
   const workspace = workspaceOf(args, io);
   const settings = [...configFiles(workspace, io).map(([, path]) => path), policyPath(args, io) ?? []].flat();
@@ -178,7 +214,7 @@ export async function runnerOptions(
   const policyFile = readRunnerPolicy(args, io, workspace);
   const { policy } = policyFile;
   const imported = supervised === undefined ? () => [] : watchImports();
-  const servesOthers = supervised === undefined; // The local stack serves the person who started it.
+  const servesOthers = !args.has("supervised"); // The local stack serves the person who started it.
   const stage = findStage(io);
   const labels = { ...(stage === undefined ? {} : { env: stage }), ...readLabels(args, "label") };
   // The local stack is the user's own machine, and has no labels to give (demands-1).
@@ -189,14 +225,15 @@ export async function runnerOptions(
     imported: () => supervised?.report({ type: "files", files: [...settings, ...imported()] }),
   });
   const { agents, tasks } = code;
-  const wanted = numberOf(args, "max-runs", 1);
+  const wanted = isForTrials ? 1 : numberOf(args, "max-runs", 1);
   const { concurrency = Infinity } = policy;
   const maxRuns = concurrency === Infinity ? wanted : Math.min(wanted ?? MAX_RUNS, concurrency);
   if (wanted !== undefined && wanted !== maxRuns)
     io.note(`${io.notes.symbols.warn} --max-runs is lowered to ${maxRuns}, the policy's concurrency`);
-  const healthPort = numberOf(args, "health-port", 0, 65_535);
+  const healthPort = isForTrials ? undefined : numberOf(args, "health-port", 0, 65_535);
   const grace = args.text("grace");
-  const name = args.text("name");
+  const named = args.text("name");
+  const name = isForTrials ? `${named ?? hostname()} (trials)` : named;
   refuseSecondStdin(args, args.text("token-file") === "-" ? "--token-file -" : undefined);
   supervised?.report({
     type: "loaded",
@@ -368,77 +405,4 @@ function numberOf(
 
 function nonEmpty(text: string | undefined): string | undefined {
   return text === "" ? undefined : text;
-}
-
-// ---- what is shown -----------------------------------------------------------------------------------------------
-
-/** Shows an event of the runner, on standard error or as JSON. */
-export function logEvent(event: RunnerEvent, io: Io): void {
-  if (io.isJson) return io.result(jsonOf(event), "");
-  const { paint, symbols } = io.notes;
-  switch (event.type) {
-    case "connecting":
-      return io.note(`Connecting to Agent Coordinator at ${event.url}`);
-    case "registered":
-      return io.note(`Registered as ${paint.bold(event.runnerId)}`);
-    case "started":
-      io.note("Runner started - waiting for runs");
-      if (event.healthPort !== undefined) io.note(`Health on http://127.0.0.1:${event.healthPort}/healthz`);
-      return;
-    case "received":
-      return io.note(
-        `${symbols.begin} Received run ${event.runId} (${event.runType}) of agent ${event.agent}`,
-      );
-    case "lost": {
-      const { message, got, fix } = event.error;
-      io.note(paint.yellow(`${symbols.warn} ${plainLine(message, MESSAGE_CHARS)}; trying again`));
-      for (const [what, text] of Object.entries(definedOf({ got, fix })))
-        io.note(`  ${what}: ${plainLine(text, MESSAGE_CHARS)}`);
-      return;
-    }
-    case "renewed_more_often": {
-      const [asked, renewed] = [event.askedMs / 1_000, event.renewMs / 1_000];
-      const text = `HEARTBEAT_INTERVAL is lowered from ${asked} s to ${renewed} s, a third of the coordinator's lease`;
-      return io.note(paint.yellow(`${symbols.warn} ${text}`));
-    }
-    case "back":
-      return io.note(`${symbols.again} The coordinator is back`);
-    case "superseded":
-      return io.note(
-        `Newer code takes over; ${count(event.kept, "session")} may return here if it diverges from their journals`,
-      );
-    case "draining":
-      return io.note(`Taking no more; ${count(event.held, "run")} held`);
-    case "stopped":
-      return io.note("Runner stopped");
-  }
-}
-
-function jsonOf(event: RunnerEvent): object {
-  if (!("error" in event)) return event;
-  const { type, error } = event;
-  if (error === undefined) return { type };
-  const { code, message, got, fix } = error;
-  return { type, error: { code, message, ...definedOf({ got, fix }) } };
-}
-
-function logTrace(event: TraceEvent, io: Io, isVerbose: boolean): void {
-  const { sessionId } = event;
-  const { paint, symbols } = io.notes;
-  if (event.type === "warned") {
-    const text = plainLine(`${sessionId}: ${event.message}`, MESSAGE_CHARS);
-    if (io.isJson) io.result({ type: "warning", message: text }, "");
-    else io.note(paint.yellow(`${symbols.warn} ${text}`));
-    return;
-  }
-  if (!isVerbose) return;
-  if (event.type === "session_ended") {
-    const { status, error } = event;
-    if (io.isJson) return io.result({ type: "session_ended", sessionId, status }, "");
-    const why = error === undefined ? "" : `: ${plainLine(error.message, MESSAGE_CHARS)}`;
-    const mark = status === "completed" ? paint.green(symbols.done) : paint.red(symbols.failed);
-    io.note(`${mark} ${sessionId} ${status}${why}`);
-  } else if (event.type === "waiting" && !io.isJson) {
-    io.note(`${symbols.wait} ${sessionId} waits`);
-  }
 }

@@ -1,4 +1,4 @@
-// The side of a child in the local stack: what it is given by its supervisor, and what it reports.
+// The side of a child in the local stack, or of a runner: what it is given by its supervisor, and what it reports.
 //
 //   supervisor-link-1. Addresses and tokens come over the inherited channel. They are in no argument, variable or
 //       file that a process of an agent could read.
@@ -58,11 +58,12 @@ export interface SupervisorLink {
 
 /** @throws UsageError when nothing supervises this process. */
 export function supervisorLink(args: Arguments): SupervisorLink | undefined {
-  if (!args.has("supervised")) return undefined;
+  const option = ["supervised", "for-trials"].find((name) => args.has(name));
+  if (option === undefined) return undefined;
   if (process.send === undefined)
     throw new UsageError("no supervisor has started this process", {
-      at: "--supervised",
-      expected: "a process that `holdfast local start` started",
+      at: `--${option}`,
+      expected: "a process that `holdfast local start`, or a runner, started",
       fix: "leave the option out",
     });
   const handedOver = Promise.withResolvers<HandOver>();

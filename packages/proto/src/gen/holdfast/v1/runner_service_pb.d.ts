@@ -171,6 +171,14 @@ export declare type RegisterRequest = Message<"holdfast.v1.RegisterRequest"> & {
    * @generated from field: repeated holdfast.v1.RefusedAgent refused_agents = 12;
    */
   refusedAgents: RefusedAgent[];
+
+  /**
+   * Registers another runner beside the one whose token this is. It is given suspects alone: sessions that were lost repeatedly with
+   * their runner. Registering that runner again, by its own token, says so again.
+   *
+   * @generated from field: bool for_trials = 13;
+   */
+  forTrials: boolean;
 };
 
 /**
@@ -318,6 +326,13 @@ export declare type PollRequest = Message<"holdfast.v1.PollRequest"> & {
    * @generated from field: optional holdfast.v1.Superseded superseded = 12;
    */
   superseded?: Superseded | undefined;
+
+  /**
+   * The runner starts a process for trials when it is asked by the command `try`. It is given no suspects itself.
+   *
+   * @generated from field: bool starts_trials = 13;
+   */
+  startsTrials: boolean;
 };
 
 /**
@@ -509,7 +524,7 @@ export declare type RunnerCommand = Message<"holdfast.v1.RunnerCommand"> & {
   commandId: string;
 
   /**
-   * `stop` the work on a session, or `drain` the whole runner.
+   * `stop` the work on a session, `drain` the whole runner, or start a process for trials to `try` a session that was lost repeatedly.
    *
    * @generated from field: string type = 2;
    */
@@ -588,6 +603,13 @@ export declare type DeregisterRequest = Message<"holdfast.v1.DeregisterRequest">
    * @generated from field: optional string process = 2;
    */
   process?: string | undefined;
+
+  /**
+   * Said by a runner of its runner for trials, whose process it has seen end: the claims are lost at once.
+   *
+   * @generated from field: bool process_ended = 3;
+   */
+  processEnded: boolean;
 };
 
 /**
@@ -698,6 +720,13 @@ export declare type Runner = Message<"holdfast.v1.Runner"> & {
    * @generated from field: repeated holdfast.v1.RefusedAgent refused_agents = 15;
    */
   refusedAgents: RefusedAgent[];
+
+  /**
+   * The runner beside which it runs suspects alone. Absent for any other runner.
+   *
+   * @generated from field: optional string trials_of = 16;
+   */
+  trialsOf?: string | undefined;
 };
 
 /**

@@ -1,4 +1,4 @@
-// One process of the local stack (`StackChild`): its start, what it reports, and its end.
+// One process of the local stack, or of a runner that starts another one (`StackChild`): its start, what it reports, and its end.
 //
 //   stack-child-1. The process carries a marker in its environment, and so does all that it starts. After its death the
 //       marker finds what is left.
@@ -10,7 +10,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 import { HoldfastError } from "@holdfast/core";
 import { errorOf } from "../frame/command-error.ts";
-import type { Order, Report } from "../supervised/supervisor-link.ts";
+import type { Order, Report } from "./supervisor-link.ts";
 
 export interface ChildOptions {
   readonly component: "coordinator" | "runner";
