@@ -65,6 +65,7 @@ export {
   type ModelTaskOptions,
 } from "./models/model-task.ts";
 export {
+  keyAdvice,
   resolveModel,
   scriptedModel,
   type ModelEnvironment,
@@ -77,6 +78,7 @@ export {
   type ModelTimeouts,
 } from "./models/ai-sdk-provider.ts";
 export { fullModelName, MODEL_ALIASES } from "./models/model-names.ts";
+export { modelSecrets, PROVIDER_KEYS } from "./models/model-keys.ts";
 export { contextWindow, modelPrices, type PriceList } from "./models/prices.ts";
 export { entryTokens } from "./models/request-size.ts";
 

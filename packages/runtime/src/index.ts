@@ -48,7 +48,13 @@ export {
 } from "./sources/stdin-signals.ts";
 export { attemptFailure } from "./tasks/attempt-failure.ts";
 export { LocalTaskExecutor, type LocalTaskExecutorOptions } from "./tasks/local-task-executor.ts";
-export { declaredSecretsOf, type SecretSource } from "./secrets/declared-secrets.ts";
+export {
+  declaredSecretsOf,
+  wantedSecretsOf,
+  type OptionalSecrets,
+  type SecretSource,
+  type WantedSecrets,
+} from "./secrets/declared-secrets.ts";
 export { performTask, resolveConversations, traitsOf } from "./tasks/task-call.ts";
 export { MemoryStorage } from "./memory/memory-storage.ts";
 export { limitProcessMemory } from "./node/process-memory.ts";

@@ -18,7 +18,12 @@ export { secretForms } from "./secrets/secret-forms.ts";
 export { Redactor, type RedactedStream } from "./secrets/redactor.ts";
 export { sessionPaused } from "./session/session-errors.ts";
 export { leftAs } from "./session/session-outcome.ts";
-export { INHERITED_VARIABLES, scrubEnvironment, type Environment } from "./processes/environment.ts";
+export {
+  INHERITED_VARIABLES,
+  layeredEnvironment,
+  scrubEnvironment,
+  type Environment,
+} from "./processes/environment.ts";
 export { OutputCapture } from "./processes/output-capture.ts";
 export { OutputLines } from "./processes/output-lines.ts";
 export {

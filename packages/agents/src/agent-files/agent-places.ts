@@ -30,6 +30,8 @@ export interface AgentPlaces {
   readonly labels?: Readonly<Record<string, string>>;
   /** The names of external agents, which have no file. */
   readonly externalAgents?: () => readonly string[];
+  /** The names of the secrets that the user has stored, whose values a server can be given. */
+  readonly storedSecrets?: readonly string[];
   /** Skills and scripts of the coordinator, for agents that come from it. */
   readonly pushed?: Readonly<Record<"skills" | "scripts", PushedContents>>;
 }

@@ -140,10 +140,12 @@ function checkServer(
     ...Object.entries(own.values),
     ...own.secrets.map((one) => [one, "a secret"] as const), // Its value is looked up when the server starts.
   ]);
+  const isGivenLater = (variable: string): boolean =>
+    variable.startsWith("params.") || places.storedSecrets?.includes(variable) === true;
   const values = {
-    // The fields of the input have their values when the session starts.
+    // The fields of the input have their values when the session starts, and a secret when its process asks for it.
     variable: (variable: string) =>
-      variable.startsWith("params.") ? "a value" : (ownValues.get(variable) ?? places.env[variable]),
+      ownValues.get(variable) ?? places.env[variable] ?? (isGivenLater(variable) ? "a value" : undefined),
     sessionId: "session",
     folder: places.project,
   };

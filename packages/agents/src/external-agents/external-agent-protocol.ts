@@ -278,6 +278,8 @@ export interface ExternalAgent {
 export interface ExternalAgentProtocol {
   /** The name of the adapter, which is the name of its agent. */
   readonly name: string;
+  /** The names of the variables whose values are keys of its program. */
+  readonly keys?: readonly string[];
   /** @param chosen of a profile that the adapter takes (`profileFields`), here and below. */
   capabilities(chosen?: ChosenProgram): ExternalAgentCapabilities;
   /** @throws HoldfastError when the program is missing or too old. */

@@ -52,6 +52,8 @@ export interface ExternalAgentOptions {
   readonly deleteSession?: DeleteSession;
   /** Finds a profile by its name. Without it no session may ask for one. */
   readonly profile?: (name: string) => AgentProfile;
+  /** The names of the variables whose values are keys, in the profiles that a session may ask for. */
+  readonly profileKeys?: readonly string[];
   /** The folder for copies of the program's own session files. Without it there are no copies. */
   readonly mirrors?: string;
   /** How long a program may write nothing before its session is reported as unresponsive. A minute by default. */
@@ -84,6 +86,7 @@ export function externalAgent(
     model,
     sandbox,
     silenceMs,
+    profileKeys = [],
   }: ExternalAgentOptions,
 ): Agent<unknown, string> {
   const text = z.string().trim().min(1);
@@ -151,6 +154,10 @@ export function externalAgent(
     input,
     agents,
     tasks: [task, summaryTask, limitTask],
+    optionalSecrets: [...new Set([...(protocol.keys ?? []), ...profileKeys])].map((name) => ({
+      anyOf: [name],
+      isAsked: false, // Its program may have a sign-in of its own.
+    })),
     state: { version: 1, initial: () => FIRST_STATE },
     limitsTurns: true,
     turn: (ctx, state) => new ExternalAgentTurn(ctx, state, parts).take(),

@@ -12,7 +12,13 @@
 //   model-loop-5. A limit that is reached is a question to a person. The session's budget limits the cost.
 
 import type { Json, StandardSchemaV1 } from "@holdfast/core";
-import { defineAgent, type Agent, type TaskContext, type TaskDefinition } from "@holdfast/runtime";
+import {
+  defineAgent,
+  type Agent,
+  type OptionalSecrets,
+  type TaskContext,
+  type TaskDefinition,
+} from "@holdfast/runtime";
 import { z } from "zod";
 
 import type { AgentRecord } from "../agent-files/agent-record.ts";
@@ -86,6 +92,8 @@ export interface AgentParts {
   readonly hookAgents?: readonly Agent[];
   /** Tools of this agent beside those of the loop. */
   readonly ownTools?: readonly Tool[];
+  /** The keys of its models, and other secrets that it can start without. */
+  readonly optionalSecrets?: readonly OptionalSecrets[];
   /** By default the version of the loop and not of the record: a session has the record of its start in its state. */
   readonly version?: string;
 }
@@ -150,7 +158,7 @@ export class ModelLoop {
   agent(
     record: AgentRecord,
     agents: readonly Agent[] = [],
-    { hookAgents = [], ownTools = [], version = "1" }: AgentParts = {},
+    { hookAgents = [], ownTools = [], optionalSecrets = [], version = "1" }: AgentParts = {},
   ): Agent<unknown, Json> {
     const { capabilities = [], projectRules, keepFiles } = this.#options;
     const { secrets, variables } = record;
@@ -195,6 +203,7 @@ export class ModelLoop {
       ] as readonly TaskDefinition[],
       agents: [...agents, ...hookAgents],
       secrets: record.secrets,
+      optionalSecrets,
       state: { version: 1, initial: () => FIRST_STATE },
       limitsTurns: true, // model-loop-5.
       turn: (ctx, state) => new ModelTurn(ctx, state, parts).take(),

@@ -17,6 +17,15 @@ const PROVIDERS: readonly (readonly [pattern: RegExp, provider: string])[] = [
   [/^gemini-/, "google"],
 ];
 
+/** The provider that a full name begins with, also as another server's name of ours; `undefined` for a name without one. */
+export function providerOf(name: string | undefined): ModelProviderName | undefined {
+  return /^(anthropic|openai|google|compatible|scripted)\/./.exec(name?.trim() ?? "")?.[1] as
+    | ModelProviderName
+    | undefined;
+}
+
+export type ModelProviderName = "anthropic" | "openai" | "google" | "compatible" | "scripted";
+
 /**
  * The full name of a model, `provider/model`.
  *

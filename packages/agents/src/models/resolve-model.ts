@@ -3,6 +3,8 @@
 import { HoldfastError, PauseError } from "@holdfast/core";
 
 import { aiSdkProvider, type AiSdkProviderOptions, type ModelTimeouts } from "./ai-sdk-provider.ts";
+import { PROVIDER_KEYS } from "./model-keys.ts";
+import { providerOf } from "./model-names.ts";
 import type { ModelProvider } from "./model-provider.ts";
 
 export type ModelEnvironment = Readonly<Record<string, string | undefined>>;
@@ -16,7 +18,7 @@ export interface ResolveModelOptions {
   readonly secrets?: readonly KeyName[];
 }
 
-export type KeyName = "ANTHROPIC_API_KEY" | "OPENAI_API_KEY" | "GEMINI_API_KEY";
+export type KeyName = (typeof PROVIDER_KEYS)[keyof typeof PROVIDER_KEYS];
 
 const ANTHROPIC_MODEL = "claude-sonnet-5";
 const OPENAI_MODEL = "gpt-5.5";
@@ -47,17 +49,32 @@ export function resolveModel(
   const kinds = available(env, options);
   const kind = wanted.provider ?? kinds[0];
   if (kind === undefined) return undefined;
-  if (!kinds.includes(kind)) {
-    throw new PauseError(
-      "config_invalid",
-      `the model ${read(env, "HOLDFAST_MODEL")} is asked for, and ${NEEDS[kind]} is not set`,
-      {
-        fix: `set ${NEEDS[kind]}, or name another model (HOLDFAST_MODEL, or \`model\` of the agent file)`,
-        pause: { reason: "auth_required" },
-      },
-    );
-  }
+  if (!kinds.includes(kind)) throw missingFor(kind, env);
   return MAKERS[kind](env, wanted.model, options);
+}
+
+/** A session keeps its model, so another model in its settings cures nothing. */
+function missingFor(kind: Kind, env: ModelEnvironment): PauseError {
+  const asked = `the model ${read(env, "HOLDFAST_MODEL")} is asked for, and`;
+  const pause = { reason: "auth_required" } as const;
+  if (kind === "openai" && read(env, NEEDS.openai) !== undefined)
+    return new PauseError("config_invalid", `${asked} OPENAI_BASE_URL names another server than OpenAI's`, {
+      fix: "unset OPENAI_BASE_URL, or name the model of that server: compatible/NAME",
+      pause,
+    });
+  const fix =
+    kind === "compatible"
+      ? "set OPENAI_BASE_URL to the address of the server where the process of the session starts"
+      : keyAdvice(NEEDS[kind]);
+  return new PauseError("config_invalid", `${asked} ${NEEDS[kind]} is not set`, { fix, pause });
+}
+
+/** How a person gives the key of a model to the process that runs the session. */
+export function keyAdvice(name: string): string {
+  return (
+    `store the key with \`holdfast secret set ${name}\`, or set ${name} in the environment of the command ` +
+    "that runs the session; a local stack or a runner takes it when it starts"
+  );
 }
 
 /** The provider for a scripted model server. @param url its address, without a path. */
@@ -76,12 +93,7 @@ export function scriptedModel(url: string, options: ResolveModelOptions = {}): M
 
 type Kind = "anthropic" | "compatible" | "openai" | "google";
 
-const NEEDS: Readonly<Record<Kind, string>> = {
-  anthropic: "ANTHROPIC_API_KEY",
-  compatible: "OPENAI_BASE_URL",
-  openai: "OPENAI_API_KEY",
-  google: "GEMINI_API_KEY",
-};
+const NEEDS = { ...PROVIDER_KEYS, compatible: "OPENAI_BASE_URL" } as const;
 
 type Maker = (
   env: ModelEnvironment,
@@ -191,9 +203,9 @@ function available(env: ModelEnvironment, options: ResolveModelOptions): readonl
 
 /** Models of other servers have slashes in their names too; only our own prefixes are taken off. */
 function splitName(name: string | undefined): { readonly provider?: Kind; readonly model?: string } {
-  const match = /^(anthropic|openai|google|compatible)\/(.+)$/.exec(name ?? "");
-  if (match?.[1] !== undefined && match[2] !== undefined)
-    return { provider: match[1] as Kind, model: match[2] };
+  const provider = providerOf(name);
+  if (name !== undefined && provider !== undefined && provider !== "scripted")
+    return { provider, model: name.slice(provider.length + 1) };
   return name === undefined ? {} : { model: name };
 }
 

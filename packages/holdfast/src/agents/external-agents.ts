@@ -14,6 +14,7 @@ import {
   readProfiles,
   takeProfile,
   type AgentPlaces,
+  type AgentProfile,
   type ChosenProgram,
   type ExternalAgentCapabilities,
   type ExternalAgentProtocol,
@@ -62,6 +63,7 @@ export function externalAgentOf(name: string, io: AgentSearch): Agent {
     permissionModes: permissionModesOf(name),
     projectRules: projectRulesOf(places),
     profile: (profile) => findProfile(profile, places),
+    profileKeys: ofProfilesFor(name, places, ({ keys = [] }) => keys),
     mirrors: mirrorsOf(places),
     agents,
     startsByProfile: own === undefined,
@@ -77,10 +79,17 @@ export function externalAgentOf(name: string, io: AgentSearch): Agent {
 
 /** The names of the agents that a profile of the user lets sessions of this agent start. */
 function startedByProfiles(name: string, places: AgentPlaces): ReadonlySet<string> {
-  return new Set(
-    readProfiles(places).flatMap(({ profile }) =>
-      profile?.agent === undefined || profile.agent === name ? (profile?.agents ?? []) : [],
-    ),
+  return new Set(ofProfilesFor(name, places, ({ agents = [] }) => agents));
+}
+
+/** A part of the profiles that sessions of this agent may ask for. */
+function ofProfilesFor(
+  name: string,
+  places: AgentPlaces,
+  part: (profile: AgentProfile) => readonly string[],
+): readonly string[] {
+  return readProfiles(places).flatMap(({ profile }) =>
+    profile !== null && (profile.agent === undefined || profile.agent === name) ? part(profile) : [],
   );
 }
 

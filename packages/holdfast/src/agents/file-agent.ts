@@ -17,6 +17,7 @@ import {
   mcpCapability,
   McpServers,
   ModelLoop,
+  modelSecrets,
   readHookFiles,
   readProjectInstructions,
   proceduralAgent,
@@ -35,7 +36,6 @@ import {
   type AgentRecord,
   type ProceduralAgentOptions,
   type GivenEnvironment,
-  type HookFile,
   type PlaceSession,
   type Script,
   type Skill,
@@ -47,7 +47,7 @@ import type { Agent, TaskDefinition } from "@holdfast/runtime";
 import { checkDemands } from "./checks/agent-demands.ts";
 import { environmentsBeside } from "../environments/given-environment.ts";
 import { SessionVariables } from "../environments/session-variables.ts";
-import { signInStore } from "../secrets/sign-in-store.ts";
+import { signInStore, storedNames } from "../secrets/sign-in-store.ts";
 import { findModel, withLocalModel } from "./local-model.ts";
 import { externalAgentOf, externalNames } from "./external-agents.ts";
 import { checkTaskNames, taskToolsOf } from "./file-agent-tasks.ts";
@@ -57,6 +57,7 @@ import { finishChild, keepSessionFiles, sessionFolder } from "./workspaces/sessi
 import { unusedMode, type Mode } from "../place/mode.ts";
 import { requireSandboxes, sandboxesFor } from "./process-sandboxes.ts";
 import { findSandbox, makeSandboxRoot } from "./sandbox-settings.ts";
+import { unusedHooks, unusedSkill } from "./checks/unused-files.ts";
 
 export interface FileAgent {
   readonly agent: Agent;
@@ -112,8 +113,14 @@ export async function agentOfRecord(
 ): Promise<FileAgent> {
   const record: AgentRecord = { ...ofFile, ...overrides };
   const local =
-    record.model === null && record.script === undefined ? await withLocalModel(found.env) : undefined;
-  const places = local === undefined ? found : { ...found, env: local.env };
+    record.model === null && record.script === undefined ? await withLocalModel(found) : undefined;
+  const places: AgentPlaces = {
+    ...found,
+    ...(local === undefined ? {} : { env: local.env }),
+    ...(mayHaveServers(record)
+      ? { storedSecrets: await storedNames(dirname(found.trustFile), found.env) }
+      : {}),
+  };
   const recorded = isContinued ? await findRecorded?.() : undefined;
   const sandbox = findSandbox({ cwd, env: places.env }, mode);
   const named = recorded?.name === record.name ? (recorded.sandbox ?? OLDER_SANDBOX) : record.sandbox;
@@ -146,50 +153,14 @@ export async function agentOfRecord(
   return { agent, record, notes };
 }
 
+function mayHaveServers({ mcpServers, tools, agents }: AgentRecord): boolean {
+  const isNamed = tools?.some((tool) => tool.startsWith("mcp__")) === true;
+  return Object.keys(mcpServers).length > 0 || isNamed || agents.length > 0;
+}
+
 /** An inactive item of a coordinator refuses the start of a session, and not the agent: sessions that exist go on. */
 function withInactive<Found extends Skill | Script>(found: Found): Found {
   return found.status === "inactive" ? { ...found, status: "loaded" } : found;
-}
-
-const UNTRUSTED = "you have not trusted this project; read it, and then run `holdfast agents trust`";
-
-function unusedHooks({ path, status }: HookFile): readonly { path: string; reason: string }[] {
-  switch (status) {
-    case "loaded":
-    case "refused":
-      return [];
-    case "untrusted":
-      return [{ path, reason: UNTRUSTED }];
-    case "unapproved":
-      return [
-        {
-          path,
-          reason:
-            "its hooks have changed since you trusted this project; read it, and then run `holdfast agents trust`",
-        },
-      ];
-  }
-}
-
-function unusedSkill({ path, name, status }: Skill): readonly { path: string; reason: string }[] {
-  switch (status) {
-    case "loaded":
-    case "hidden":
-    case "inactive":
-    case "denied":
-      return [];
-    case "refused":
-      return [{ path, reason: `run \`holdfast skill show ${name}\` to see why it is refused` }];
-    case "untrusted":
-      return [{ path, reason: UNTRUSTED }];
-    case "unapproved":
-      return [
-        {
-          path,
-          reason: `you have not approved its content; read it, and then run \`holdfast skill approve ${name}\``,
-        },
-      ];
-  }
 }
 
 /** The sandbox of a session whose record, of an older version, has none. */
@@ -416,7 +387,16 @@ async function makeAgent(
   };
   const ownTools = await tree.taskToolsOf(record);
   checkTaskNames(record, ownTools);
-  return loop.agent(named, children, { hookAgents, ownTools, ...(version === undefined ? {} : { version }) });
+  const optionalSecrets = [
+    ...modelSecrets(named.model, named.fallbackModels, tree.places.env),
+    ...tree.variables.storedSecretsOf(served),
+  ];
+  return loop.agent(named, children, {
+    hookAgents,
+    ownTools,
+    optionalSecrets,
+    ...(version === undefined ? {} : { version }),
+  });
 }
 
 function isProcedural(record: AgentRecord): record is AgentRecord & { readonly script: string } {

@@ -2,10 +2,21 @@
 //
 //   local-model-1. An Ollama takes the place of no model that somebody named, and of no provider that has a key.
 
-import { fullModelName, resolveModel, type ModelEnvironment, type ModelProvider } from "@holdfast/agents";
+import { dirname } from "node:path";
+import {
+  fullModelName,
+  keyAdvice,
+  PROVIDER_KEYS,
+  resolveModel,
+  type AgentPlaces,
+  type ModelEnvironment,
+  type ModelProvider,
+} from "@holdfast/agents";
 import { HoldfastError, PauseError } from "@holdfast/core";
+import { layeredEnvironment } from "@holdfast/runtime/internal";
 import { askOllama } from "../outside/ollama.ts";
 import type { Io } from "../frame/command.ts";
+import { storedNames } from "../secrets/sign-in-store.ts";
 
 export interface FoundModel {
   readonly env: Io["env"];
@@ -14,13 +25,21 @@ export interface FoundModel {
 }
 
 /** @returns `undefined` where the environment names a model, or no Ollama answers with one. */
-export async function withLocalModel(env: Io["env"]): Promise<FoundModel | undefined> {
+export async function withLocalModel({ env, trustFile }: AgentPlaces): Promise<FoundModel | undefined> {
   if (namesModel(env)) return undefined; // local-model-1.
+  const stored = await storedNames(dirname(trustFile), env);
+  if (Object.values(PROVIDER_KEYS).some((name) => stored.includes(name))) return undefined;
   const found = await askOllama(env, false);
   const [model] = found.status === "answers" ? found.models : [];
   if (found.status !== "answers" || model === undefined) return undefined;
   return {
-    env: { ...env, OPENAI_BASE_URL: `${found.url.origin}/v1`, HOLDFAST_MODEL: `compatible/${model}` },
+    env: layeredEnvironment(
+      env,
+      new Map([
+        ["OPENAI_BASE_URL", `${found.url.origin}/v1`],
+        ["HOLDFAST_MODEL", `compatible/${model}`],
+      ]),
+    ),
     note: `no provider has a key here: the model is ${model} of the Ollama at ${found.url.host}`,
   };
 }
@@ -46,9 +65,10 @@ export function findModel(wanted: string | undefined, env: ModelEnvironment): Mo
   // A failed task records the message alone, so the message says what to do.
   throw new PauseError(
     "model_auth",
-    `no model is configured${works}: set ANTHROPIC_API_KEY, OPENAI_API_KEY, or for a server such as Ollama OPENAI_BASE_URL and HOLDFAST_MODEL`,
+    `no model is configured${works}: ANTHROPIC_API_KEY, OPENAI_API_KEY and GEMINI_API_KEY are not set, ` +
+      "and no server such as Ollama is named by OPENAI_BASE_URL and HOLDFAST_MODEL",
     {
-      fix: "set one of them, or start Ollama; `holdfast models` shows what can be reached",
+      fix: `${keyAdvice(PROVIDER_KEYS.anthropic)}; \`holdfast models\` shows what can be reached`,
       pause: { reason: "auth_required" },
     },
   );

@@ -416,6 +416,6 @@ test("without a model the error says which variables to set", async () => {
   expect(stderr).toContain("no model is configured");
   expect(stderr).toContain("OPENAI_BASE_URL");
   expect(stderr).toMatch(
-    /fix: set one of them, or start Ollama; `holdfast models` shows .*Then `holdfast resume/,
+    /fix: store the key with `holdfast secret set ANTHROPIC_API_KEY`.*`holdfast models` shows .*Then `holdfast resume/,
   );
 });

@@ -67,7 +67,7 @@ test("a failed session shows the fix of its cause, and a file from the template 
   await server.close();
 });
 
-test("an error about the model names the model that was asked for and the ways to another", async () => {
+test("an error about the model names the model that was asked for and its key", async () => {
   writeFileSync(project.path("h.md"), "---\nname: h\ndescription: H.\nmodel: haiku\n---\nYou help.\n");
   const env = { HOME: project.path("home"), ANTHROPIC_API_KEY: undefined };
   const { stderr } = await project.finish(["run", "h.md", "Hi."], { stdin: "", env });

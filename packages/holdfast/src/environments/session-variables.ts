@@ -17,6 +17,7 @@ import {
   type SessionEnvironment,
 } from "@holdfast/agents";
 import { HoldfastError } from "@holdfast/core";
+import type { OptionalSecrets } from "@holdfast/runtime";
 import { environmentsBeside } from "./given-environment.ts";
 
 export interface SessionVariablesOptions {
@@ -60,6 +61,14 @@ export class SessionVariables {
       if (!HoldfastError.is(error)) throw error;
       return this.#recorded; // Its servers are gone from their files.
     }
+  }
+
+  /** The stored secrets that the settings of its MCP servers name. @param record as `withServers` returns it. */
+  storedSecretsOf(record: AgentRecord): readonly OptionalSecrets[] {
+    const { storedSecrets = [] } = this.#places;
+    return variablesOfServers(record)
+      .filter((name) => storedSecrets.includes(name))
+      .map((name) => ({ anyOf: [name], isAsked: false }));
   }
 
   readonly #ofServer = (record: AgentRecord, variables: readonly string[]): SessionEnvironment =>

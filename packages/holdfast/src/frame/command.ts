@@ -120,6 +120,7 @@ export const GRACE_OPTION: Option = {
 export interface Io {
   readonly isJson: boolean;
   readonly cwd: string;
+  /** The variables of this process, and the secrets that `supply` was given. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: Readable & { readonly isTTY?: boolean };
   /** How notes look, and how results do: they may go to different places. */
@@ -144,6 +145,8 @@ export interface Io {
   complain(error: unknown): number;
   /** Sets the text that is shown if the process must end without warning. */
   lastWords(text: string | undefined): void;
+  /** Adds secrets to `env`. The environment of the process itself stays without them. */
+  supply(secrets: ReadonlyMap<string, string>): void;
   /** Passes everything that this process writes from now on through a function, also what agents print. */
   filterOutput(filter: (text: string) => string): void;
   /** How to call us: `holdfast resume ID`, with what this call was told about where sessions are, or with `where` in its place. */

@@ -8,6 +8,7 @@
 import { basename, delimiter, dirname, relative, resolve } from "node:path";
 import { isatty } from "node:tty";
 import { HoldfastError } from "@holdfast/core";
+import { layeredEnvironment } from "@holdfast/runtime/internal";
 import picocolors from "picocolors";
 import { STOP_EXIT, type Io, type Look, type StopSignal, type Symbols } from "./command.ts";
 import { asCalled, errorJson, errorText, shownError } from "./command-error.ts";
@@ -34,7 +35,9 @@ export interface Terminal {
 }
 
 export function processTerminal(): Terminal {
-  const { stdout, stderr, env } = process;
+  const { stdout, stderr } = process;
+  const supplied = new Map<string, string>();
+  const env = layeredEnvironment(process.env, supplied);
   let isOutputClosed = false;
   const closes = (error: NodeJS.ErrnoException): void => {
     if (error.code !== "EPIPE" && error.code !== "EIO") throw outputError(error);
@@ -115,6 +118,9 @@ export function processTerminal(): Terminal {
       },
       lastWords(text) {
         lastWords = text;
+      },
+      supply(secrets) {
+        for (const [name, value] of secrets) supplied.set(name, value);
       },
       filterOutput(filter) {
         const [result, note] = [writeResult, stderr.write.bind(stderr) as Write];

@@ -5,15 +5,17 @@
 //   stack-secrets-3. A line of the log, from whichever process, shows no value (`redacted`).
 
 import { HoldfastError } from "@holdfast/core";
+import type { WantedSecrets } from "@holdfast/runtime";
 import { Redactor } from "@holdfast/runtime/internal";
 import type { Arguments, Io } from "../frame/command.ts";
 import { errorOf, reportedError, type ReportedError } from "../frame/command-error.ts";
+import { suppliedFor } from "../secrets/agent-secrets.ts";
 import { holdSecrets } from "../secrets/held-secrets.ts";
 
 /** The supervisor's question to the command that started it. */
 export interface SecretsQuestion {
   readonly type: "secrets";
-  readonly names: readonly string[];
+  readonly wanted: WantedSecrets;
 }
 
 /** The answer of that command. */
@@ -21,7 +23,7 @@ export type SecretsAnswer =
   | { readonly type: "secrets"; readonly values: Readonly<Record<string, string>> }
   | { readonly type: "refused"; readonly error: ReportedError };
 
-type Supply = (names: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+type Supply = (wanted: WantedSecrets) => Promise<ReadonlyMap<string, string>>;
 
 export class StackSecrets {
   readonly #supply: Supply;
@@ -34,13 +36,19 @@ export class StackSecrets {
     this.#supply = supply;
   }
 
-  /** The values of these names. @throws HoldfastError `secret_missing` when no place has one. */
-  async valuesOf(names: readonly string[]): Promise<Readonly<Record<string, string>>> {
+  /** The values that there are. @throws HoldfastError `secret_missing` when no place has a required one. */
+  async valuesOf(wanted: WantedSecrets): Promise<Readonly<Record<string, string>>> {
     // Two runners may start at once, and a person answers one question at a time.
-    const asked = this.#asking.then(() => this.#ask(names));
+    const asked = this.#asking.then(() => this.#ask(wanted));
     this.#asking = asked.catch(() => {});
     await asked;
-    return Object.fromEntries(names.map((name) => [name, this.#values.get(name) ?? ""]));
+    const names = [...wanted.required, ...wanted.optional.flatMap(({ anyOf }) => anyOf)];
+    return Object.fromEntries(
+      names.flatMap((name) => {
+        const value = this.#values.get(name);
+        return value === undefined ? [] : [[name, value]];
+      }),
+    );
   }
 
   /** stack-secrets-3. */
@@ -48,10 +56,13 @@ export class StackSecrets {
     return this.#redactor.text(text);
   }
 
-  async #ask(names: readonly string[]): Promise<void> {
-    const missing = names.filter((name) => !this.#values.has(name));
+  async #ask({ required, optional }: WantedSecrets): Promise<void> {
+    const missing: WantedSecrets = {
+      required: required.filter((name) => !this.#values.has(name)),
+      optional: optional.filter(({ anyOf }) => !anyOf.some((name) => this.#values.has(name))),
+    };
     // The first question also finds a value that no agent declares.
-    if (missing.length === 0 && this.#hasAsked) return;
+    if (missing.required.length + missing.optional.length === 0 && this.#hasAsked) return;
     for (const [name, value] of await this.#supply(missing)) {
       this.#values.set(name, value);
       this.#redactor.add(value);
@@ -60,28 +71,15 @@ export class StackSecrets {
   }
 }
 
-/** From the places of this user, or from a person at this terminal. */
-export async function supplyHere(
-  names: readonly string[],
-  args: Arguments,
-  io: Io,
-): Promise<ReadonlyMap<string, string>> {
-  if (names.length === 0 && !args.has("secret-stdin")) return new Map();
-  return (await import("../secrets/supplied-secrets.ts")).suppliedSecrets(names, args, io);
-}
-
 /** From the command that started this supervisor and waits for it. */
-export async function supplyByLauncher(
-  names: readonly string[],
-  io: Io,
-): Promise<ReadonlyMap<string, string>> {
+export async function supplyByLauncher(wanted: WantedSecrets, io: Io): Promise<ReadonlyMap<string, string>> {
   const answered = Promise.withResolvers<SecretsAnswer>();
   const gone = (): void =>
     answered.reject(new HoldfastError("secret_missing", "the command that started the stack has ended"));
   process.once("message", (message) => answered.resolve(message as SecretsAnswer));
   process.once("disconnect", gone);
   try {
-    process.send?.({ type: "secrets", names } satisfies SecretsQuestion);
+    process.send?.({ type: "secrets", wanted } satisfies SecretsQuestion);
     const answer = await answered.promise;
     if (answer.type === "refused") throw errorOf(answer.error);
     holdSecrets(Object.values(answer.values), io);
@@ -92,9 +90,9 @@ export async function supplyByLauncher(
 }
 
 /** The launcher's answer to the supervisor's question. Never rejects. */
-export async function answerTo({ names }: SecretsQuestion, args: Arguments, io: Io): Promise<SecretsAnswer> {
+export async function answerTo({ wanted }: SecretsQuestion, args: Arguments, io: Io): Promise<SecretsAnswer> {
   try {
-    return { type: "secrets", values: Object.fromEntries(await supplyHere(names, args, io)) };
+    return { type: "secrets", values: Object.fromEntries(await suppliedFor(wanted, args, io)) };
   } catch (error) {
     return { type: "refused", error: reportedError(error) };
   }

@@ -20,14 +20,9 @@ import { isFolder, lookAtPath } from "../frame/given-file.ts";
 import { readStackState, stackPaths, type StackPaths, type StackState } from "../place/local-stack.ts";
 import { findFleetMode } from "../place/mode.ts";
 import { findProject } from "../place/project.ts";
-import {
-  answerTo,
-  StackSecrets,
-  supplyByLauncher,
-  supplyHere,
-  type SecretsQuestion,
-} from "./stack-secrets.ts";
+import { answerTo, StackSecrets, supplyByLauncher, type SecretsQuestion } from "./stack-secrets.ts";
 import { reportStack } from "./stack-text.ts";
+import { suppliedFor } from "../secrets/agent-secrets.ts";
 import { StackLog } from "../stack-log/stack-log.ts";
 import { Supervisor, type StackPlan } from "./supervisor.ts";
 
@@ -186,8 +181,8 @@ async function supervise(plan: StackPlan, paths: StackPaths, args: Arguments, io
     if (process.connected) process.send?.(given, undefined, undefined, () => {});
   };
   try {
-    const secrets = new StackSecrets((names) =>
-      process.connected ? supplyByLauncher(names, io) : supplyHere(names, args, io),
+    const secrets = new StackSecrets((wanted) =>
+      process.connected ? supplyByLauncher(wanted, io) : suppliedFor(wanted, args, io),
     );
     return await superviseLocked({ plan, paths, secrets, io }, (state) => {
       if (process.send === undefined) reportStack(state, paths, io);

@@ -1,5 +1,7 @@
 // `catalogueOf`: the option of a runner by which it offers the agent files at its coordinator.
 
+import { PROVIDER_KEYS } from "@holdfast/agents";
+import type { WantedSecrets } from "@holdfast/runtime";
 import { Redactor } from "@holdfast/runtime/internal";
 import type { RunnerOptions } from "@holdfast/runner";
 import type { AgentSearch } from "../agents/agent-places.ts";
@@ -36,6 +38,12 @@ export async function catalogueOf(
       announced: (reason) => announcedReason(reason, redactor, home),
     }),
   };
+}
+
+/** The keys of all providers are taken, too: the models of agents that are pushed later are not known. */
+export function withModelKeys({ required, optional }: WantedSecrets): WantedSecrets {
+  const keys = Object.values(PROVIDER_KEYS).map((name) => ({ anyOf: [name], isAsked: false }));
+  return { required, optional: [...optional, ...keys] };
 }
 
 /** A reason for people at the coordinator: as in the runner's own output, and without the place of the home folder. */

@@ -4,8 +4,8 @@ import { parseDuration } from "@holdfast/core/internal";
 import { NotFoundError, UsageError, type HoldfastError, type TraceEvent } from "@holdfast/core";
 import {
   compositeTracer,
-  declaredSecretsOf,
   limitProcessMemory,
+  wantedSecretsOf,
   Watchdog,
   type Agent,
   type TaskDefinition,
@@ -26,9 +26,9 @@ import { isDebugged, stopper } from "../typing/stopper.ts";
 import { checkTrusted, isFolder } from "../frame/given-file.ts";
 import { readAll } from "../frame/input.ts";
 import { allLabels, readLabels } from "../frame/labels.ts";
-import { refuseSecondStdin, secretsFor } from "../secrets/agent-secrets.ts";
+import { refuseSecondStdin, suppliedFor } from "../secrets/agent-secrets.ts";
 import { holdSecrets } from "../secrets/held-secrets.ts";
-import { catalogueOf } from "./runner-catalogue.ts";
+import { catalogueOf, withModelKeys } from "./runner-catalogue.ts";
 import { loadAgents, loadTasks } from "./load-agent.ts";
 import { logEvent, logTrace } from "./runner/runner-log.ts";
 import { IDLE_MS, TrialRunners } from "./runner/trial-runners.ts";
@@ -225,27 +225,30 @@ export async function runnerOptions(
     imported: () => supervised?.report({ type: "files", files: [...settings, ...imported()] }),
   });
   const { agents, tasks } = code;
-  const wanted = isForTrials ? 1 : numberOf(args, "max-runs", 1);
+  const wantedRuns = isForTrials ? 1 : numberOf(args, "max-runs", 1);
   const { concurrency = Infinity } = policy;
-  const maxRuns = concurrency === Infinity ? wanted : Math.min(wanted ?? MAX_RUNS, concurrency);
-  if (wanted !== undefined && wanted !== maxRuns)
+  const maxRuns = concurrency === Infinity ? wantedRuns : Math.min(wantedRuns ?? MAX_RUNS, concurrency);
+  if (wantedRuns !== undefined && wantedRuns !== maxRuns)
     io.note(`${io.notes.symbols.warn} --max-runs is lowered to ${maxRuns}, the policy's concurrency`);
   const healthPort = isForTrials ? undefined : numberOf(args, "health-port", 0, 65_535);
   const grace = args.text("grace");
   const named = args.text("name");
   const name = isForTrials ? `${named ?? hostname()} (trials)` : named;
+  const declared = wantedSecretsOf(agents, tasks);
+  const wanted = policy.agentFiles === undefined ? declared : withModelKeys(declared);
   refuseSecondStdin(args, args.text("token-file") === "-" ? "--token-file -" : undefined);
   supervised?.report({
     type: "loaded",
     agents: agents.map((agent) => agent.name),
-    secrets: declaredSecretsOf(agents, tasks),
+    secrets: wanted,
   });
   const given = await supervised?.handedOver;
-  if (given !== undefined) holdSecrets(Object.values(given.secrets), io);
   const secrets =
-    given === undefined
-      ? await secretsFor({ agents, tasks }, args, io)
-      : new Map(Object.entries(given.secrets));
+    given === undefined ? await suppliedFor(wanted, args, io) : new Map(Object.entries(given.secrets));
+  if (given !== undefined) {
+    holdSecrets(secrets.values(), io);
+    io.supply(secrets);
+  }
   const token = given?.token ?? (await tokenOf(args, io));
   const renewMs = secondsOf(io, "HEARTBEAT_INTERVAL", RENEW_SECONDS_MAX);
   const pollTimeoutMs = secondsOf(io, "POLL_TIMEOUT", POLL_SECONDS_MAX);

@@ -2,7 +2,7 @@
 // loaded for it.
 
 import { UsageError } from "@holdfast/core";
-import { declaredSecretsOf, type Agent, type TaskDefinition } from "@holdfast/runtime";
+import { wantedSecretsOf, type Agent, type TaskDefinition, type WantedSecrets } from "@holdfast/runtime";
 import type { Arguments, Io } from "../frame/command.ts";
 
 export interface Loaded {
@@ -10,15 +10,28 @@ export interface Loaded {
   readonly tasks?: readonly TaskDefinition[];
 }
 
-/** @throws HoldfastError `secret_missing` that names all of them, before anything starts. */
+/**
+ * The values are also in `io.env` from here on, where models, MCP servers and external agents look for the names that they declare.
+ *
+ * @throws HoldfastError `secret_missing` that names all of them, before anything starts.
+ */
 export async function secretsFor(
-  { agents, tasks = [] }: Loaded,
+  { agents, tasks }: Loaded,
   args: Arguments,
   io: Io,
 ): Promise<ReadonlyMap<string, string>> {
-  const names = declaredSecretsOf(agents, tasks);
-  if (names.length === 0 && !args.has("secret-stdin")) return new Map();
-  return (await import("./supplied-secrets.ts")).suppliedSecrets(names, args, io);
+  return suppliedFor(wantedSecretsOf(agents, tasks), args, io);
+}
+
+/** As `secretsFor`. */
+export async function suppliedFor(
+  wanted: WantedSecrets,
+  args: Arguments,
+  io: Io,
+): Promise<ReadonlyMap<string, string>> {
+  const { required, optional } = wanted;
+  if (required.length + optional.length === 0 && !args.has("secret-stdin")) return new Map();
+  return (await import("./supplied-secrets.ts")).suppliedSecrets(wanted, args, io);
 }
 
 /** @param other the option that reads standard input as well, if it is given. @throws UsageError */

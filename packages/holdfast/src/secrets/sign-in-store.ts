@@ -57,3 +57,15 @@ export function signInStore(
     delete: async (key) => (await open()).delete(key).length > 0,
   };
 }
+
+/** The names of the secrets that this user has stored; none where their place cannot be used. Asks nobody, and reads no value. */
+export async function storedNames(
+  folder: string,
+  env: SecretPlacesOptions["env"],
+): Promise<readonly string[]> {
+  try {
+    return await signInStore(folder, { env, askPassphrase: undefined }).names();
+  } catch {
+    return []; // The command that needs a value says what is wrong with the place.
+  }
+}

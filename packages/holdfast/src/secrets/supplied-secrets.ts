@@ -1,13 +1,15 @@
-// Values of the secrets that loaded agents declare (`suppliedSecrets`): from standard input, the environment, the
-// keychain, the encrypted file, or a person at the terminal.
+// Values of the secrets that loaded agents declare, and of the keys of their models (`suppliedSecrets`). They come from standard
+// input, the environment, the keychain, the encrypted file, or a person at the terminal.
 //
-//   supplied-secrets-1. Every missing name is asked for, or named in one error, before anything starts.
+//   supplied-secrets-1. Every missing name is asked for, or named in one error, before anything starts. Without a terminal a session
+//       starts without an optional one, such as the key of its model.
 //   supplied-secrets-2. A value is never an argument, and is written to standard output or standard error in no form.
 //   supplied-secrets-3. A name that no agent declares gets no value.
 
 import { join } from "node:path";
 import type { ReadStream } from "node:tty";
 import { HoldfastError, UsageError } from "@holdfast/core";
+import type { WantedSecrets } from "@holdfast/runtime";
 import { isSecretName } from "@holdfast/runtime/internal";
 import { askMasked, openKeychain, SecretPlaces, type SecretPlace } from "@holdfast/runner/secrets";
 import type { Arguments, Io } from "../frame/command.ts";
@@ -28,30 +30,82 @@ export interface NamedSecret {
 }
 
 /**
- * The value of each name (supplied-secrets-1).
+ * The values of the names (supplied-secrets-1), which `io.env` has from here on as well.
  *
- * @throws HoldfastError `secret_missing` when no place has a value and there is no terminal to ask on.
+ * @throws HoldfastError `secret_missing` when no place has a required value and there is no terminal to ask on.
  */
 export async function suppliedSecrets(
-  names: readonly string[],
+  wanted: WantedSecrets,
   args: Arguments,
   io: Io,
 ): Promise<ReadonlyMap<string, string>> {
-  const given = await givenOnStdin(names, args, io);
-  const values = new Map<string, string>();
-  const places = await openSecretPlaces(io, given);
-  const missing: string[] = [];
-  for (const name of names) {
-    const value = await places.value(name);
-    if (value === undefined) missing.push(name);
-    else values.set(name, value);
-  }
+  const found = new FoundSecrets(await givenOnStdin(wanted, args, io), io);
+  for (const name of wanted.required) await found.take(name);
+  for (const { anyOf } of wanted.optional) await found.takeAny(anyOf);
+  const { values } = found;
+  const missing = wanted.required.filter((name) => !values.has(name));
   if (missing.length > 0 && !canAsk(io)) throw missingError(missing);
-  const stored = names.filter((name) => ["keychain", "file"].includes(places.placeOf(name) ?? ""));
-  noteUses(stored, Date.now(), io);
+  noteUses(found.stored, Date.now(), io);
   for (const name of missing) values.set(name, await askFor(`Enter ${name}: `, io));
+  for (const { anyOf, isAsked } of wanted.optional)
+    if (isAsked && canAsk(io) && !anyOf.some((name) => values.has(name))) await askForAny(anyOf, values, io);
   holdSecrets(values.values(), io);
+  io.supply(values);
   return values;
+}
+
+/** Values by their names. The stored secrets are opened only for a name that neither the call nor the environment has. */
+class FoundSecrets {
+  readonly values = new Map<string, string>();
+  /** The names whose value is a stored one. */
+  readonly stored: string[] = [];
+  readonly #given: ReadonlyMap<string, string>;
+  readonly #io: Io;
+  #places: Promise<SecretPlaces> | undefined;
+
+  constructor(given: ReadonlyMap<string, string>, io: Io) {
+    this.#given = given;
+    this.#io = io;
+  }
+
+  /** @returns whether there is a value. @throws as `openSecretPlaces` does. */
+  async take(name: string): Promise<boolean> {
+    if (this.#takeHere(name)) return true;
+    this.#places ??= openSecretPlaces(this.#io, this.#given);
+    const value = await (await this.#places).value(name);
+    if (value === undefined) return false;
+    this.values.set(name, value);
+    this.stored.push(name);
+    return true;
+  }
+
+  /** All that are here, else the first that is stored. A store that cannot be opened is none, unless a person can mend that. */
+  async takeAny(names: readonly string[]): Promise<void> {
+    if (names.filter((name) => this.#takeHere(name)).length > 0) return;
+    try {
+      for (const name of names) if (await this.take(name)) return;
+    } catch (error) {
+      if (!HoldfastError.is(error) || canAsk(this.#io)) throw error;
+      this.#io.note(`${this.#io.notes.symbols.warn} ${error.message}`);
+    }
+  }
+
+  #takeHere(name: string): boolean {
+    const value = this.#given.get(name) ?? this.#io.env[name] ?? "";
+    if (value === "") return false;
+    this.values.set(name, value);
+    return true;
+  }
+}
+
+/** A key for a model that nobody chose: the first name is that of the model by default. */
+async function askForAny(names: readonly string[], values: Map<string, string>, io: Io): Promise<void> {
+  const [first = "", ...others] = names;
+  if (others.length > 0)
+    io.note(
+      `a model is needed, and has no key; ${others.join(" or ")} in the environment chooses another one`,
+    );
+  values.set(first, await askFor(`Enter ${first}: `, io));
 }
 
 /** The places of this user's secrets. */
@@ -112,13 +166,14 @@ export async function readSecretFromStdin(name: string, io: Io): Promise<string>
 }
 
 async function givenOnStdin(
-  names: readonly string[],
+  { required, optional }: WantedSecrets,
   args: Arguments,
   io: Io,
 ): Promise<ReadonlyMap<string, string>> {
   const name = args.text("secret-stdin");
   if (name === undefined) return new Map();
   checkSecretName(name);
+  const names = [...new Set([...required, ...optional.flatMap(({ anyOf }) => anyOf)])];
   if (!names.includes(name))
     throw new UsageError(`no agent declares the secret ${name}`, {
       at: "--secret-stdin",

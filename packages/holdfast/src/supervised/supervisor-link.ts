@@ -5,6 +5,7 @@
 //   supervisor-link-2. The channel closes with the supervisor. The child notices at once, and ends as after SIGTERM.
 
 import { UsageError } from "@holdfast/core";
+import type { WantedSecrets } from "@holdfast/runtime";
 import type { Arguments } from "../frame/command.ts";
 import { reportedError, type ReportedError } from "../frame/command-error.ts";
 
@@ -37,7 +38,7 @@ export type Report =
   | {
       readonly type: "loaded";
       readonly agents: readonly string[];
-      readonly secrets: readonly string[];
+      readonly secrets: WantedSecrets;
     }
   | { readonly type: "registered"; readonly runnerId: string }
   | { readonly type: "started" }

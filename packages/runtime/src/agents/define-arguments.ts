@@ -29,6 +29,8 @@ const schema: OptionRule = {
   fits: (value) => (isObject(value) || typeof value === "function") && "~standard" in value,
 };
 const secrets = listRule('a list of names of environment variables, such as "API_KEY"', isSecretName);
+const isOptional = (value: unknown): boolean =>
+  isObject(value) && Array.isArray(value["anyOf"]) && value["anyOf"].every(isSecretName);
 const TAG = /^[^,\p{Cc}]{1,50}$/u;
 const tagsRule = listRule(
   "a list of at most 50 texts of 1 to 50 characters without a comma",
@@ -69,6 +71,7 @@ const AGENT: OptionRules = {
     fits: (value) => isObject(value) && Object.values(value).every(isTask),
   },
   secrets,
+  optionalSecrets: listRule("a list of { anyOf: [names of environment variables], isAsked }", isOptional),
   state: object("{ version: 1, initial: (input) => ({ … }) }"),
   checkpoint: { expected: '"every_turn"', fits: (value) => value === "every_turn" },
   limitsTurns: flag,

@@ -14,6 +14,7 @@ import {
   type TaskType,
   type TokenUsage,
 } from "@holdfast/core";
+import type { OptionalSecrets } from "../secrets/declared-secrets.ts";
 import { checkAgent, checkTask } from "./define-arguments.ts";
 
 /** The first argument of an agent's function; see the methods of the class. */
@@ -133,6 +134,8 @@ interface AgentCommon<Input, Output> {
    * A command asks for a value that is missing before it starts. Tasks declare their own.
    */
   readonly secrets?: readonly string[];
+  /** Secrets that its sessions can start without, such as the key of a model. Their values are replaced in all that is recorded. */
+  readonly optionalSecrets?: readonly OptionalSecrets[];
   /** Recorded with each session. Raise it when the code changes what a running session would ask for. */
   readonly version?: string;
   readonly description?: string;
@@ -200,6 +203,7 @@ export interface Agent<Input = unknown, Output = unknown> {
   readonly agents: readonly Agent[];
   readonly handlers: { readonly [request: string]: TaskDefinition };
   readonly secrets: readonly string[];
+  readonly optionalSecrets: readonly OptionalSecrets[];
   readonly state: StateDefinition | undefined;
   /** Whether the agent has the turn form, in which every call ends in a checkpoint. */
   readonly turns: boolean;
@@ -235,6 +239,7 @@ export function defineAgent<Input = unknown, Output = unknown, State = unknown>(
     agents: (definition.agents ?? []) as readonly Agent[],
     handlers: definition.handlers ?? {},
     secrets: definition.secrets ?? [],
+    optionalSecrets: definition.optionalSecrets ?? [],
     state: checkState(name, definition.state as StateDefinition | undefined),
     turns: "turn" in definition,
     limitsTurns: "turn" in definition && definition.limitsTurns === true,

@@ -1,4 +1,5 @@
-// The environment of commands: an allow-list, so that commands receive no key by accident.
+// The environment of commands: an allow-list, so that commands receive no key by accident (`scrubEnvironment`). And values above an
+// environment (`layeredEnvironment`).
 
 import { HoldfastError } from "@holdfast/core";
 
@@ -36,6 +37,29 @@ function checkVariable(name: string, value: string | undefined): void {
     `the environment variable "${name.replaceAll("\0", "\\0")}" cannot be set`,
     {
       expected: "a name without = and NUL, and a value without NUL",
+    },
+  );
+}
+
+/** An environment with values above it. Values that are added later are seen in it, too. */
+export function layeredEnvironment(below: Environment, over: ReadonlyMap<string, string>): Environment {
+  const valueOf = (name: string | symbol): string | undefined =>
+    typeof name === "string" ? (over.get(name) ?? below[name]) : undefined;
+  const refuse = (): boolean => false;
+  return new Proxy<Environment>(
+    {},
+    {
+      get: (_, name) => valueOf(name),
+      has: (_, name) => valueOf(name) !== undefined,
+      ownKeys: () => [...new Set([...Reflect.ownKeys(below), ...over.keys()])],
+      getOwnPropertyDescriptor(_, name) {
+        const value = valueOf(name);
+        if (value === undefined) return undefined;
+        return { value, enumerable: true, configurable: true, writable: true };
+      },
+      set: refuse,
+      defineProperty: refuse,
+      deleteProperty: refuse,
     },
   );
 }

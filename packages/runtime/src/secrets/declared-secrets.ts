@@ -24,7 +24,16 @@ export interface Declares {
   readonly secrets?: readonly string[];
 }
 
+/** Secrets that a session can start without, such as the key of its model. */
+export interface OptionalSecrets {
+  /** Names, in the order of preference. One value is enough. */
+  readonly anyOf: readonly string[];
+  /** Whether a person at a terminal is asked for the first of them, where none has a value. */
+  readonly isAsked: boolean;
+}
+
 export interface DeclaringAgent extends Declares {
+  readonly optionalSecrets?: readonly OptionalSecrets[];
   readonly tasks: readonly Declares[];
   readonly agents: readonly DeclaringAgent[];
 }
@@ -34,18 +43,33 @@ export function declaredSecretsOf(
   agents: readonly DeclaringAgent[],
   tasks: readonly Declares[] = [],
 ): readonly string[] {
-  const names = new Set<string>();
-  const seen = new Set<DeclaringAgent>();
-  const visit = (agent: DeclaringAgent): void => {
-    if (seen.has(agent)) return;
-    seen.add(agent);
-    for (const declaring of [agent, ...agent.tasks])
-      for (const name of declaring.secrets ?? []) names.add(name);
-    agent.agents.forEach(visit);
+  const declaring = [...tasks, ...withAllBelow(agents).flatMap((agent) => [agent, ...agent.tasks])];
+  return [...new Set(declaring.flatMap(({ secrets = [] }) => secrets))].toSorted();
+}
+
+/** The secrets that agents and tasks ask for. */
+export interface WantedSecrets {
+  /** Nothing starts without one of them. */
+  readonly required: readonly string[];
+  readonly optional: readonly OptionalSecrets[];
+}
+
+/** The wanted secrets of these agents, the agents below them and these tasks. */
+export function wantedSecretsOf(
+  agents: readonly DeclaringAgent[],
+  tasks: readonly Declares[] = [],
+): WantedSecrets {
+  const optional = withAllBelow(agents).flatMap(({ optionalSecrets = [] }) => optionalSecrets);
+  return {
+    required: declaredSecretsOf(agents, tasks),
+    optional: [...new Map(optional.map((one) => [JSON.stringify(one), one])).values()],
   };
-  agents.forEach(visit);
-  for (const { secrets = [] } of tasks) for (const name of secrets) names.add(name);
-  return [...names].toSorted();
+}
+
+function withAllBelow(agents: readonly DeclaringAgent[]): readonly DeclaringAgent[] {
+  const all = new Set<DeclaringAgent>(agents);
+  for (const { agents: below } of all) for (const agent of below) all.add(agent);
+  return [...all];
 }
 
 export class DeclaredSecrets {
@@ -63,8 +87,9 @@ export class DeclaredSecrets {
     for (const name of secrets) this.#read(name);
   }
 
-  declareAgent(agent: Declares): void {
+  declareAgent(agent: Declares & Pick<DeclaringAgent, "optionalSecrets">): void {
     this.declare(agent);
+    for (const { anyOf } of agent.optionalSecrets ?? []) this.declare({ secrets: anyOf });
     for (const name of agent.secrets ?? []) this.#ofAgents.add(name);
   }
 

@@ -133,7 +133,7 @@ export class LocalTaskExecutor implements TaskExecutor {
   }
 
   /** The tasks of an agent, and the secrets of its functions. @throws as `register` does. */
-  registerAgent(agent: Pick<Agent, "tasks" | "secrets">): void {
+  registerAgent(agent: Pick<Agent, "tasks" | "secrets" | "optionalSecrets">): void {
     for (const task of agent.tasks) this.register(task);
     this.#secrets.declareAgent(agent);
   }

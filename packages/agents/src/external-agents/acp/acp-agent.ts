@@ -59,6 +59,7 @@ export interface AcpAgentOptions {
 
 export class AcpAgent implements ExternalAgentProtocol {
   readonly name: string;
+  readonly keys: readonly string[];
   readonly #facts: AcpAgentFacts;
   readonly #environment: Environment;
   readonly #folder: string;
@@ -67,6 +68,7 @@ export class AcpAgent implements ExternalAgentProtocol {
 
   constructor({ facts, environment = hostEnvironment, folder, stopLimits = AGENT_PROCESS }: AcpAgentOptions) {
     this.name = facts.name;
+    this.keys = facts.keys;
     this.#facts = facts;
     this.#environment = environment;
     this.#folder = folder;

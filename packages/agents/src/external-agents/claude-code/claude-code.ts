@@ -24,6 +24,7 @@ import {
 
 import { hostEnvironment } from "../../workspace/host-environment.ts";
 import {
+  CLAUDE_KEYS,
   claudeEnvironment,
   claudeFolder,
   claudeKeys,
@@ -89,6 +90,7 @@ export interface ClaudeCodeOptions {
 
 export class ClaudeCode implements ExternalAgentProtocol {
   readonly name = "claude-code";
+  readonly keys = CLAUDE_KEYS;
   readonly #environment: Environment;
   readonly #folder: string;
   readonly #supervisor: ProcessSupervisor;

@@ -72,6 +72,7 @@ export interface LineAgentOptions {
 
 export class LineAgent implements ExternalAgentProtocol {
   readonly name: string;
+  readonly keys: readonly string[];
   readonly #facts: LineAgentFacts;
   readonly #environment: Environment;
   readonly #folder: string;
@@ -80,6 +81,7 @@ export class LineAgent implements ExternalAgentProtocol {
 
   constructor({ facts, environment = hostEnvironment, folder, stopLimits }: LineAgentOptions) {
     this.name = facts.name;
+    this.keys = facts.keys;
     this.#facts = facts;
     this.#environment = environment;
     this.#folder = folder;

@@ -62,12 +62,16 @@ const CALL_MS = 6 * 3_600_000;
 export function mcpToolAgent(options: McpToolAgentOptions): ExternalAgentProtocol {
   const { name, command, reply, variables = [], keys = [], environment = hostEnvironment, folder } = options;
   const supervisor = new ProcessSupervisor({ environment, namespaces: "never" });
-  const passed = Object.fromEntries([...variables, ...keys].map((one) => [one, environment[one]]));
-  const env = scrubEnvironment(environment, passed, {});
   const program = { name: command[0], title: name, install: "correct `command`" };
-  const redactor = new Redactor(keys.flatMap((one) => environment[one] ?? []));
+  const envNow = (): Record<string, string> =>
+    scrubEnvironment(
+      environment,
+      Object.fromEntries([...variables, ...keys].map((one) => [one, environment[one]])),
+    );
   const begin = (turn: ExternalTurn): ExternalAgent =>
     new RemoteTurn(async ({ emit, signal }) => {
+      const env = envNow();
+      const redactor = new Redactor(keys.flatMap((one) => environment[one] ?? []));
       const redacted = (event: ExternalEvent): void => emit(redactor.value(event) as ExternalEvent);
       const argv = [turn.intent.program, ...command.slice(1)] as [string, ...string[]];
       const started = { argv, env, cwd: turn.intent.folder, tag: turn.tag };
@@ -92,6 +96,7 @@ export function mcpToolAgent(options: McpToolAgentOptions): ExternalAgentProtoco
     Promise.resolve(turn.boundId === null || reply === undefined ? unknownSession() : begin(turn));
   return {
     name,
+    keys,
     capabilities: () => ({
       steer: "none",
       followUp: "none",
@@ -99,8 +104,8 @@ export function mcpToolAgent(options: McpToolAgentOptions): ExternalAgentProtoco
       usage: "none",
       model: false,
     }),
-    find: () => findProgram(program, supervisor, env, folder),
-    locate: () => locateProgram(program, env, folder),
+    find: () => findProgram(program, supervisor, envNow(), folder),
+    locate: () => locateProgram(program, envNow(), folder),
     start: (turn) => Promise.resolve(begin({ ...turn, boundId: null })),
     sendMessage: reopen,
     resume: reopen,
