@@ -20,14 +20,18 @@ const FORM = "%H%x1f%ct%x1f%an%x1f%s";
 
 /** @param end a commit, in the repository of the folder. */
 export async function listCommits(
-  { base, branch }: WorktreeRecord,
+  record: WorktreeRecord,
   end: string,
   folder: string,
   settings: GitSettings,
 ): Promise<readonly WorktreeCommit[]> {
   const some = `--max-count=${COMMITS_MAX}`;
-  const log = await gitIn(folder, ["log", "-z", some, `--format=${FORM}`, `${base}..${end}`, "--"], settings);
-  const own = await gitIn(folder, ["rev-list", some, end, ...nowhereElse(branch)], settings);
+  const log = await gitIn(
+    folder,
+    ["log", "-z", some, `--format=${FORM}`, `${record.base}..${end}`, "--"],
+    settings,
+  );
+  const own = await gitIn(folder, ["rev-list", some, end, ...nowhereElse(record)], settings);
   const ids = new Set(own.stdout.split("\n"));
   return log.stdout
     .split("\0")

@@ -1,4 +1,4 @@
-// `mergeWorktree`: merges the branch of a worktree into the current branch of the project.
+// `mergeWorktree`: merges the branch that a worktree is on into the current branch of the project.
 //
 //   merge-worktree-1. A conflict is found before anything changes. The project stays as it was, and the error names the files.
 //   merge-worktree-2. A project with changes that are not committed is refused.

@@ -6,7 +6,7 @@ import { sep } from "node:path";
 import { OWN_FILES, parseStatus } from "../tasks/git.ts";
 import { SHALLOW } from "../workspace/git-options.ts";
 import { commitOf } from "./repository.ts";
-import type { WorktreeRecord } from "./worktree-record.ts";
+import { namesOf, type WorktreeRecord } from "./worktree-record.ts";
 import { gitIn, type GitSettings } from "./worktree-git.ts";
 
 export interface WorktreeFacts {
@@ -26,19 +26,21 @@ export interface WorktreeFacts {
 const ABSENT = { head: null, changed: [], untracked: [], unpushed: 0 } as const;
 
 export async function readFacts(record: WorktreeRecord, settings: GitSettings): Promise<WorktreeFacts> {
-  const { path, project, branch } = record;
+  const { path, project } = record;
   const isThere = existsSync(path);
   const processes = isThere ? processesIn(path) : [];
   if (!existsSync(record.repository)) return { ...ABSENT, isThere, processes };
   const folder = existsSync(project) ? project : path;
   const head = isThere ? await commitOf("HEAD", path, settings) : undefined;
-  const tip = await commitOf(`refs/heads/${branch}`, folder, settings);
-  const own = [head, tip].filter((id) => id !== undefined);
+  const tips = await Promise.all(
+    ownBranches(record).map((name) => commitOf(`refs/heads/${name}`, folder, settings)),
+  );
+  const own = [head, ...tips].filter((id) => id !== undefined);
   const unpushed =
     own.length === 0
       ? 0
       : Number(
-          (await gitIn(folder, ["rev-list", "--count", ...own, ...nowhereElse(branch)], settings)).stdout,
+          (await gitIn(folder, ["rev-list", "--count", ...own, ...nowhereElse(record)], settings)).stdout,
         );
   if (head === undefined) return { ...ABSENT, isThere, unpushed, processes };
   const selection = ["status", "--porcelain=v1", "-z", "--untracked-files=all", SHALLOW];
@@ -61,8 +63,30 @@ export async function readUncommitted(project: string, settings: GitSettings): P
 }
 
 /** The arguments of `git rev-list` that leave out what another branch, a tag or a remote has. */
-export function nowhereElse(branch: string): readonly string[] {
-  return ["--not", `--exclude=${branch}`, "--branches", "--remotes", "--tags"];
+export function nowhereElse(record: WorktreeRecord): readonly string[] {
+  const own = ownBranches(record).map((branch) => `--exclude=${branch}`);
+  return ["--not", ...own, "--branches", "--remotes", "--tags"];
+}
+
+/** The branch that the worktree is on, and the one that it began with. */
+function ownBranches({ branch, session }: WorktreeRecord): readonly string[] {
+  return [...new Set([branch, namesOf("", session).branch])];
+}
+
+/**
+ * The branch that is checked out in a worktree now. An agent may have left the one that it began with.
+ *
+ * @returns the commit where HEAD is on no branch, and the recorded branch where the worktree is gone.
+ */
+export async function currentBranch(
+  { path, branch }: WorktreeRecord,
+  settings: GitSettings,
+): Promise<string> {
+  if (!existsSync(path)) return branch;
+  const asked = ["symbolic-ref", "--quiet", "--short", "HEAD"];
+  const { stdout, exitCode } = await gitIn(path, asked, settings, { codes: [0, 1, 128] });
+  if (exitCode === 0) return stdout.trim();
+  return (exitCode === 1 ? await commitOf("HEAD", path, settings) : undefined) ?? branch;
 }
 
 /** The processes with their working folder or an open file below a folder, apart from this one. `null` without /proc. */

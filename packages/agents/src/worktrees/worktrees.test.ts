@@ -318,6 +318,30 @@ test(
   },
 );
 
+test.each([
+  ["a branch of its own", ["switch", "--quiet", "-c", "fix"], "fix"],
+  ["no branch", ["switch", "--quiet", "--detach"], /^[0-9a-f]{40}$/],
+] as const)(
+  "the work of an agent on %s is listed, held, given to children and merged",
+  async (_what, args, name) => {
+    commit(project, "a.txt", "one\n");
+    const { path } = await open();
+    git(path, ...args);
+    commit(path, "b.txt", "two\n");
+    const branch = typeof name === "string" ? name : expect.stringMatching(name);
+    expect(await worktrees.diff(project, "s")).toContain("+two");
+    expect(await worktrees.list(project)).toMatchObject([{ branch, unpushed: 1 }]);
+    await expect(worktrees.remove(project, "s")).rejects.toMatchObject({ code: "conflict" });
+    expect(await worktrees.finish(project, "s", "the rest")).toMatchObject({ branch, commits: 1 });
+    const child = await open("child", { parent: "s" });
+    expect(existsSync(join(child.path, "b.txt"))).toBe(true);
+    expect(await worktrees.merge(project, "s")).toMatchObject({ branch, into: "main", isNew: true });
+    expect(existsSync(join(project, "b.txt"))).toBe(true);
+    expect(await worktrees.merge(project, "s")).toMatchObject({ isNew: false });
+    await worktrees.remove(project, "s");
+  },
+);
+
 test(
   "the diff and the summary show what is committed, changed and new, and leave the index alone",
   ofCampaign,

@@ -6,6 +6,7 @@
 //   worktrees-3. A worktree that is gone is never made again in silence: the session would continue without its work.
 //   worktrees-4. Only `remove` takes a worktree away, and only when the registry, git and the processes of this machine permit it.
 //   worktrees-5. The files of a session are kept as snapshots. A fork begins with one of them, on the commit that was checked out there.
+//   worktrees-6. The work of a session is what is checked out in its worktree, on whatever branch. Everything but the creation names that branch.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +24,7 @@ import { baseCommit, commitOf, dropRef, findRepository, type Repository } from "
 import { requireSnapshot, restoreFiles } from "./snapshots/restore-files.ts";
 import type { SnapshotGit, SnapshotPlace } from "./snapshots/snapshot-place.ts";
 import { beginIndex, takeSnapshot } from "./snapshots/take-snapshot.ts";
-import { readFacts, readUncommitted, type WorktreeFacts } from "./worktree-facts.ts";
+import { currentBranch, readFacts, readUncommitted, type WorktreeFacts } from "./worktree-facts.ts";
 import {
   beginRecord,
   keepRecord,
@@ -148,23 +149,25 @@ export class Worktrees {
     const repository = await this.#repository(project);
     const records = readRecords(repository.folder).filter(({ state }) => all || state !== "removed");
     const listed: ListedWorktree[] = [];
-    for (const record of records) listed.push(await this.#listed(record, repository));
+    for (const record of records) listed.push(await this.#listed(await this.#now(record), repository));
     return listed;
   }
 
-  /** The record of a session's worktree, also by the beginning of the id. @throws NotFoundError `not_found`, UsageError for several. */
+  /** The record of a session's worktree as it is now (worktrees-6), also by the beginning of the id. @throws NotFoundError `not_found`, UsageError for several. */
   async find(project: string, session: string): Promise<WorktreeRecord> {
     // The project may have been another working tree of the repository, which is gone now.
     const { folder, project: root } = await this.#repository(project);
     const exact = readRecord(namesOf(folder, session).record);
-    if (exact !== undefined) return { ...exact, project: root };
-    const found = readRecords(folder).filter((record) => record.session.startsWith(session));
+    const found =
+      exact === undefined
+        ? readRecords(folder).filter((record) => record.session.startsWith(session))
+        : [exact];
     if (found.length > 1)
       throw new UsageError(`"${session}" is the beginning of several sessions with worktrees`, {
         got: found.map((record) => record.session).join(", "),
         fix: "give more of the id",
       });
-    if (found[0] !== undefined) return { ...found[0], project: root };
+    if (found[0] !== undefined) return this.#now({ ...found[0], project: root });
     throw new NotFoundError("not_found", `session ${session} has no worktree of this project`, {
       at: folder,
       fix: "run `holdfast worktrees list` to see the sessions that have one",
@@ -271,7 +274,7 @@ export class Worktrees {
     const { session, owner = "", parent, begin } = wanted;
     const names = namesOf(repository.folder, session);
     const above = parent === undefined ? undefined : readRecord(namesOf(repository.folder, parent).record);
-    const ofParent = above?.state === "ready" ? `refs/heads/${above.branch}` : undefined;
+    const ofParent = above?.state === "ready" ? (await this.#now(above)).branch : undefined;
     if (begin !== undefined) await this.#require(session, begin, repository);
     const base = await baseCommit(repository, begin?.head ?? wanted.base ?? ofParent, this.#settings);
     const record: WorktreeRecord = {
@@ -384,6 +387,11 @@ export class Worktrees {
       ...facts,
       rescue: isRescued ? rescue : null,
     };
+  }
+
+  /** worktrees-6. */
+  async #now(record: WorktreeRecord): Promise<WorktreeRecord> {
+    return { ...record, branch: await currentBranch(record, this.#settings) };
   }
 
   async #ready(project: string, session: string): Promise<WorktreeRecord> {
