@@ -50,6 +50,7 @@ export { attemptFailure } from "./tasks/attempt-failure.ts";
 export { LocalTaskExecutor, type LocalTaskExecutorOptions } from "./tasks/local-task-executor.ts";
 export {
   declaredSecretsOf,
+  namesOfSecrets,
   wantedSecretsOf,
   type OptionalSecrets,
   type SecretSource,

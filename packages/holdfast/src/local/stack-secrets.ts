@@ -5,7 +5,7 @@
 //   stack-secrets-3. A line of the log, from whichever process, shows no value (`redacted`).
 
 import { HoldfastError } from "@holdfast/core";
-import type { WantedSecrets } from "@holdfast/runtime";
+import { namesOfSecrets, type WantedSecrets } from "@holdfast/runtime";
 import { Redactor } from "@holdfast/runtime/internal";
 import type { Arguments, Io } from "../frame/command.ts";
 import { errorOf, reportedError, type ReportedError } from "../frame/command-error.ts";
@@ -42,9 +42,8 @@ export class StackSecrets {
     const asked = this.#asking.then(() => this.#ask(wanted));
     this.#asking = asked.catch(() => {});
     await asked;
-    const names = [...wanted.required, ...wanted.optional.flatMap(({ anyOf }) => anyOf)];
     return Object.fromEntries(
-      names.flatMap((name) => {
+      namesOfSecrets(wanted).flatMap((name) => {
         const value = this.#values.get(name);
         return value === undefined ? [] : [[name, value]];
       }),

@@ -9,7 +9,7 @@
 import { join } from "node:path";
 import type { ReadStream } from "node:tty";
 import { HoldfastError, UsageError } from "@holdfast/core";
-import type { WantedSecrets } from "@holdfast/runtime";
+import { namesOfSecrets, type WantedSecrets } from "@holdfast/runtime";
 import { isSecretName } from "@holdfast/runtime/internal";
 import { askMasked, openKeychain, SecretPlaces, type SecretPlace } from "@holdfast/runner/secrets";
 import type { Arguments, Io } from "../frame/command.ts";
@@ -166,14 +166,14 @@ export async function readSecretFromStdin(name: string, io: Io): Promise<string>
 }
 
 async function givenOnStdin(
-  { required, optional }: WantedSecrets,
+  wanted: WantedSecrets,
   args: Arguments,
   io: Io,
 ): Promise<ReadonlyMap<string, string>> {
   const name = args.text("secret-stdin");
   if (name === undefined) return new Map();
   checkSecretName(name);
-  const names = [...new Set([...required, ...optional.flatMap(({ anyOf }) => anyOf)])];
+  const names = namesOfSecrets(wanted);
   if (!names.includes(name))
     throw new UsageError(`no agent declares the secret ${name}`, {
       at: "--secret-stdin",

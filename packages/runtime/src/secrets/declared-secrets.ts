@@ -66,6 +66,11 @@ export function wantedSecretsOf(
   };
 }
 
+/** The names of wanted secrets, each once. */
+export function namesOfSecrets({ required, optional }: WantedSecrets): readonly string[] {
+  return [...new Set([...required, ...optional.flatMap(({ anyOf }) => anyOf)])];
+}
+
 function withAllBelow(agents: readonly DeclaringAgent[]): readonly DeclaringAgent[] {
   const all = new Set<DeclaringAgent>(agents);
   for (const { agents: below } of all) for (const agent of below) all.add(agent);

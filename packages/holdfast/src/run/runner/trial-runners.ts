@@ -10,6 +10,7 @@
 import { randomUUID } from "node:crypto";
 import { toError } from "@holdfast/core";
 import type { WantedTrial } from "@holdfast/runner";
+import { namesOfSecrets } from "@holdfast/runtime";
 import { endExecution, EXECUTION_MARKER } from "@holdfast/runtime/internal";
 import type { Io } from "../../frame/command.ts";
 import { plainLine } from "../../frame/plain-text.ts";
@@ -100,7 +101,7 @@ export class TrialRunners {
 
   async #begin(child: StackChild, token: string): Promise<void> {
     const { url, secrets } = this.#options;
-    const { secrets: names } = await child.reported("loaded");
+    const names = namesOfSecrets((await child.reported("loaded")).secrets);
     const wanted = [...secrets].filter(([name]) => names.includes(name));
     child.order({ type: "hand_over", url, token, secrets: Object.fromEntries(wanted) });
     await child.reported("started");
