@@ -64,4 +64,4 @@ export function credentialsOf(path: string, headers: IncomingHttpHeaders): Crede
 }
 
 /** Headers in which model clients send a key. */
-export const KEY_HEADERS: readonly string[] = ["x-api-key", "api-key", "x-goog-api-key"];
+const KEY_HEADERS: readonly string[] = ["x-api-key", "api-key", "x-goog-api-key"];
