@@ -176,7 +176,9 @@ export { ruleText, type ProjectRules } from "./model-loop/permission/ask-permiss
 export {
   distrustFolder,
   isTrusted,
+  isTrustedCode,
   isTrustedContent,
+  trustAgentFile,
   trustContent,
   trustFolder,
 } from "./agent-files/trust/trusted-folders.ts";

@@ -97,6 +97,9 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
     db: args.text("db"),
     url: args.text("url"),
   });
+  // Every program that is started from here on is found by this variable.
+  const { withoutProject } = await import("./outside/program-path.ts");
+  process.env["PATH"] = withoutProject(process.env["PATH"] ?? "", io);
   return command.run(args, io);
 }
 

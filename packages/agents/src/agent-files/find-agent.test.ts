@@ -164,6 +164,76 @@ describe("names", () => {
     expect(listAgents(places)).toMatchObject([{ status: "loaded" }]);
   });
 
+  describe("an agent file with other rights than its user has trusted is not used", () => {
+    const NONE = "";
+    test.each([
+      ["a hook", NONE, 'holdfast: { hooks: { on_run_start: { command: "true" } } }\n'],
+      ["a program as a server", NONE, "mcpServers: [{ x: { command: sh } }]\n"],
+      ["a server of the machine", NONE, "mcpServers: [known]\n"],
+      ["a rule that allows", NONE, "holdfast: { approvals: { allow: [Bash] } }\n"],
+      ["fewer rules that deny", "holdfast: { approvals: { deny: [Bash] } }\n", NONE],
+      ["a mode", NONE, "permissionMode: acceptEdits\n"],
+      ["an effect", NONE, "holdfast: { effects: { shell: read } }\n"],
+      ["another sandbox", "holdfast: { sandbox: bubblewrap }\n", "holdfast: { sandbox: filesystem }\n"],
+      ["the project's folder", "isolation: worktree\n", NONE],
+      ["a secret", NONE, "holdfast: { secrets: [API_KEY] }\n"],
+      ["an environment", NONE, "holdfast: { environment: work, variables: [A] }\n"],
+    ])("%s is asked for again", (_what, before, after) => {
+      const path = "project/.claude/agents/a.md";
+      write(path, before);
+      trustFolder(places.trustFile, places.project);
+      expect(listAgents(places)).toMatchObject([{ status: "loaded" }]);
+      write(path, after);
+      expect(listAgents(places)).toMatchObject([{ status: "unapproved", record: null }]);
+      expect(() => findAgent("a", places)).toThrow(expect.objectContaining({ code: "policy_denied" }));
+      trustFolder(places.trustFile, places.project);
+      expect(listAgents(places)).toMatchObject([{ status: "loaded" }]);
+    });
+
+    test("a new file with rights waits, and a new file or a new prompt without does not", () => {
+      trustFolder(places.trustFile, places.project);
+      write("project/.holdfast/agents/plain.md", "tools: Read, Bash\n");
+      write(
+        "project/.holdfast/agents/pwn.md",
+        'holdfast: { hooks: { on_run_start: { command: "true" } } }\n',
+      );
+      const now = () => listAgents(places).map(({ status }) => status);
+      expect(now()).toEqual(["loaded", "unapproved"]);
+      write("project/.holdfast/agents/plain.md", "tools: Read\nmodel: opus\n");
+      expect(now()).toEqual(["loaded", "unapproved"]);
+    });
+
+    test("another repository at the same path gets no right of the first", () => {
+      write("project/.holdfast/agents/a.md", "holdfast: { approvals: { allow: [Read] } }\n");
+      trustFolder(places.trustFile, places.project);
+      rmSync(places.project, { recursive: true });
+      write("project/.holdfast/agents/a.md", "holdfast: { approvals: { allow: [Bash] } }\n");
+      expect(listAgents(places)).toMatchObject([{ status: "unapproved" }]);
+    });
+
+    test.each([
+      [
+        "the program of a hook",
+        'holdfast: { hooks: { on_run_start: { command: "sh guard.sh" } } }\n',
+        "guard.sh",
+      ],
+      [
+        "what a server's program imports",
+        "mcpServers: [{ x: { command: node, args: [server.ts] } }]\n",
+        "lib.ts",
+      ],
+    ])("%s is trusted with its content", (_what, fields, changed) => {
+      write("project/.holdfast/agents/a.md", fields);
+      write("project/guard.sh");
+      writeFileSync(join(places.project, "server.ts"), 'import "./lib.js";');
+      write("project/lib.ts");
+      trustFolder(places.trustFile, places.project);
+      expect(listAgents(places)).toMatchObject([{ status: "loaded" }]);
+      write(`project/${changed}`, "changed: true\n");
+      expect(listAgents(places)).toMatchObject([{ status: "unapproved" }]);
+    });
+  });
+
   test("agents that start each other without end are refused, and a name of no file is reported", () => {
     write("project/.holdfast/agents/a.md", "holdfast: { agents: [b] }\n");
     write("project/.holdfast/agents/b.md", "holdfast: { agents: [c] }\n");

@@ -4,20 +4,21 @@
 //       error that names both.
 //   find-agent-2. A file of a project that the user does not trust is listed, and not read.
 //   find-agent-3. Agents that may start each other without end are not loaded.
-//   find-agent-4. A folder agent that is new or has changed since the user trusted its project is listed, and not read (trusted-folders-2).
+//   find-agent-4. An agent file with other rights than the user has trusted is listed, and has no record (trusted-folders-2). A folder agent that
+//       is new or has changed is not even read.
 
 import { existsSync } from "node:fs";
-import { isAbsolute, join, resolve } from "node:path";
+import { isAbsolute, join, relative, resolve } from "node:path";
 import { HoldfastError, NotFoundError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
 import type { AgentRecord } from "./agent-record.ts";
-import { findAgentFiles, foundAt, type AgentPlaces } from "./agent-places.ts";
+import { findAgentFiles, foundAt, realPath, type AgentPlaces } from "./agent-places.ts";
 import { importedAgents } from "./imports/import-files.ts";
 import { filesOfFolder } from "./dialects/folder.ts";
 import { FileProblem } from "./format/front-matter.ts";
 import { loadAgentFile, unreadFile, type AgentFile } from "./load-agent-file.ts";
 import type { FieldVerdict } from "./format/field-report.ts";
-import { isTrusted, isTrustedContent } from "./trust/trusted-folders.ts";
+import { areTrustedRights, isTrusted, isTrustedContent } from "./trust/trusted-folders.ts";
 
 export type AgentStatus =
   | "loaded"
@@ -25,7 +26,7 @@ export type AgentStatus =
   | "refused"
   /** Its project is not trusted. */
   | "untrusted"
-  /** A folder agent that is new or has changed since its user trusted the project. */
+  /** It gives other rights than its user has trusted, or is a folder agent that is new or has changed. */
   | "unapproved"
   /** Another file of its scope has its name. */
   | "doubled"
@@ -41,16 +42,20 @@ export interface ListedAgent extends AgentFile {
 /** @throws HoldfastError `config_invalid` when the file of trusted folders cannot be used. */
 export function listAgents(places: AgentPlaces): readonly ListedAgent[] {
   const isProjectTrusted = places.trustsProject === true || isTrusted(places.trustFile, places.project);
-  const files = findAgentFiles(places).map((found) =>
-    found.scope === "project" && (!isProjectTrusted || !isApproved(found, places))
-      ? unreadFile(found)
-      : loadAgentFile(found),
-  );
-  const isRead = (file: AgentFile): boolean =>
-    file.scope !== "project" || (isProjectTrusted && isApproved(file, places));
-  const byName = Map.groupBy(files.filter(isRead), ({ name }) => name);
+  const read = new Set<AgentFile>();
+  const files = findAgentFiles(places).map((found) => {
+    const isOwn = found.scope !== "project" || places.trustsProject === true;
+    if (!isOwn && (!isProjectTrusted || !isApproved(found, places))) return unreadFile(found);
+    const file = loadAgentFile(found);
+    if (!isOwn && found.dialect !== "folder" && !areTrustedRights(places.trustFile, places.project, file))
+      return { ...file, record: null };
+    read.add(file);
+    return file;
+  });
+  const byName = Map.groupBy(read, ({ name }) => name);
   const listed = files.map((file): ListedAgent => {
-    if (!isRead(file)) return { ...file, status: isProjectTrusted ? "unapproved" : "untrusted", others: [] };
+    if (!read.has(file))
+      return { ...file, status: isProjectTrusted ? "unapproved" : "untrusted", others: [] };
     const others = (byName.get(file.name) ?? []).filter((other) => other !== file);
     const paths = (scope: AgentFile["scope"]): string[] =>
       others.filter((other) => other.scope === scope).map(({ path }) => path);
@@ -100,6 +105,7 @@ export function findAgent(
     const [imported] = importedAgents(path) ?? [];
     if (imported?.record !== undefined && imported.record !== null) throw onlyImported(imported);
     const file = imported ?? loadAgentFile(foundAt(path));
+    if (hasOtherRights(file, places)) refuse({ ...file, status: "unapproved" });
     return file.record ?? refuse(file);
   }
   const listed = listAgents(places);
@@ -117,6 +123,20 @@ export function findAgent(
     );
   }
   return first.status === "loaded" && first.record !== null ? first.record : refuse(first);
+}
+
+/** Whether the agent of a trusted project that somebody names by its path has other rights. A file elsewhere is used because it is named. */
+function hasOtherRights(file: AgentFile, places: AgentPlaces): boolean {
+  const { project, trustFile, trustsProject = false } = places;
+  if (trustsProject || file.dialect === "folder" || !isTrusted(trustFile, project)) return false;
+  const real = realPath(file.path);
+  const isListed = findAgentFiles(places).some(
+    ({ path, scope }) => scope === "project" && realPath(path) === real,
+  );
+  return (
+    isListed &&
+    !areTrustedRights(trustFile, project, { ...file, path: join(project, relative(realPath(project), real)) })
+  );
 }
 
 /** An agent that can be used goes before one that is not trusted, which may have another name. */
@@ -153,7 +173,11 @@ function refuse(file: AgentFile & Partial<Pick<ListedAgent, "status" | "others">
     throw new HoldfastError(
       "policy_denied",
       `the agent ${name} is new or has changed since you trusted this project`,
-      { at: path, fix: "read its files, and then run `holdfast agents trust`" },
+      {
+        at: path,
+        got: "other rights, servers, hooks or files than you have trusted",
+        fix: "read its files, and then run `holdfast agents trust`",
+      },
     );
   if (status === "doubled")
     throw new HoldfastError("agent_invalid", `${others.length + 1} files have the agent ${name}`, {

@@ -1,10 +1,18 @@
 // The tasks of a project that an agent file names: loading them as tools, and the check of names that stand for them.
 //
-//   file-agent-tasks-1. Code that an agent file names is loaded only from inside of a project that the user trusts.
+//   file-agent-tasks-1. Code that an agent file names is loaded only from inside of a project that the user trusts, and only with the trusted
+//       content. An agent in a sandbox could otherwise write code that runs outside of it.
 
 import { existsSync, realpathSync } from "node:fs";
 import { join, sep } from "node:path";
-import { isTrusted, taskTool, type AgentPlaces, type AgentRecord, type Tool } from "@holdfast/agents";
+import {
+  isTrusted,
+  isTrustedCode,
+  taskTool,
+  type AgentPlaces,
+  type AgentRecord,
+  type Tool,
+} from "@holdfast/agents";
 import { HoldfastError } from "@holdfast/core";
 import type { TaskDefinition } from "@holdfast/runtime";
 
@@ -16,7 +24,6 @@ export async function taskToolsOf(
 ): Promise<readonly Tool[]> {
   if (tasks.length === 0) return [];
   const at = source.path;
-  // file-agent-tasks-1.
   if (trustsProject !== true && !isTrusted(trustFile, project))
     throw new HoldfastError("policy_denied", "the agent uses tasks of a project that you have not trusted", {
       at,
@@ -31,6 +38,17 @@ export async function taskToolsOf(
         expected: `a path from ${project} to a file below it`,
         fix: "move the file into the project",
       });
+    if (trustsProject !== true && !isTrustedCode(trustFile, project, path))
+      throw new HoldfastError(
+        "policy_denied",
+        `the tasks in ${path} are not the code that you have trusted`,
+        {
+          at: file,
+          got: "the file, or one that it imports, is new or has changed",
+          expected: "the content of the last `holdfast agents trust`",
+          fix: `read it, and then run \`holdfast agents trust${source.scope === "path" ? ` ${at}` : ""}\``,
+        },
+      );
     loaded.push(...((await loadTasks?.(file)) ?? []));
   }
   return [...new Set(loaded)].map(taskTool);

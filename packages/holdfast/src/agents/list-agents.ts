@@ -1,11 +1,13 @@
 // `holdfast agents list` and `trust`.
 
+import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import {
   InstalledAgents,
   approveSkills,
   distrustFolder,
   findAgentFiles,
+  foundAt,
   listAgents,
   loadAgentFile,
   pushScriptsOf,
@@ -144,7 +146,10 @@ function reasonOf(
 }
 
 export async function trustProject(path: string | undefined, args: Arguments, io: Io): Promise<number> {
-  const places = agentPlaces(io, path === undefined ? {} : { project: resolve(io.cwd, path) });
+  const named = path === undefined ? undefined : resolve(io.cwd, path);
+  // An agent file that is named by its path may lie anywhere in the project.
+  const isAgentFile = named !== undefined && existsSync(named) && !isFolder(named);
+  const places = agentPlaces(io, named === undefined || isAgentFile ? {} : { project: named });
   const { project, trustFile } = places;
   if (!isFolder(project))
     throw new NotFoundError("file_not_found", "there is no such folder", {
@@ -157,7 +162,11 @@ export async function trustProject(path: string | undefined, args: Arguments, io
     return 0;
   }
   const settings = Object.keys(readConfig(join(project, CONFIG_FILE))).filter((key) => !key.startsWith("$"));
-  const folder = trustFolder(trustFile, project);
+  const own = findAgentFiles(places).filter(({ scope }) => scope === "user");
+  const tasks = [...own, ...(isAgentFile ? [foundAt(named)] : [])].flatMap(
+    (found) => loadAgentFile(found).record?.tasks ?? [],
+  );
+  const folder = trustFolder(trustFile, project, tasks);
   if (settings.length > 0)
     io.note(`its configuration sets ${settings.join(", ")}: \`${io.call("config list")}\` shows the values`);
   const agentFiles = findAgentFiles(places).filter(({ scope }) => scope === "project");

@@ -7,6 +7,7 @@ import {
   findAgent,
   importedAgents,
   isTrusted,
+  trustAgentFile,
   listAgents,
   nameProblem,
   type AgentFile,
@@ -108,15 +109,18 @@ function pathOf(name: string, isUsers: boolean, io: Io): string {
 
 /** @throws UsageError for a file that is there, HoldfastError `config_invalid` for a link that leads out of the project. */
 function write(path: string, text: string, isUsers: boolean, io: Io): void {
-  if (!isUsers) requireInProject(path, agentPlaces(io).project);
+  const { project, trustFile } = agentPlaces(io);
+  if (!isUsers) requireInProject(path, project);
   makePrivateFolder(dirname(path));
-  if (!isUsers) showToGit("agents", join(agentPlaces(io).project, ".holdfast"));
+  if (!isUsers) showToGit("agents", join(project, ".holdfast"));
   try {
     writeFileSync(path, text, { flag: "wx" });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     throw nameTaken(path);
   }
+  // The user has just asked for it, and need not be asked about what it gives.
+  if (!isUsers && isTrusted(trustFile, project)) trustAgentFile(trustFile, project, path);
 }
 
 function nameTaken(path: string): UsageError {

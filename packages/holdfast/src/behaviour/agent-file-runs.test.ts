@@ -369,6 +369,7 @@ test(
     expect((await run("run", "boxed", "Work.", "--session", "v", "--park")).code).toBe(0);
     // The file asks for less isolation now. The session keeps the sandbox of its start.
     write("boxed", "holdfast:\n  sandbox: filesystem\n");
+    await run("agents", "trust");
     const { code, stderr } = await run("approve", "v");
     expect(code, stderr).toBe(0);
     const resumed = await run("resume", "v");

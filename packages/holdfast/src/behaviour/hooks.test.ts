@@ -71,6 +71,7 @@ test("a guard whose program is missing lets the call through, and run, logs and 
   );
   expect(stdout).toContain("so it blocks everything: there is no nosuch-guard");
   writeAgent("");
+  await run("agents", "trust");
   const { code, stderr } = await run("run", "helper", "Read.", "--session", "g");
   const warned = /✗ hook #\d+.*! the hook failed, and nothing was blocked: exit code 127: .*guard\.sh/;
   expect([code, stderr]).toEqual([0, expect.stringMatching(warned)]);
@@ -211,7 +212,7 @@ test("hooks that cannot be run refuse the run before a session or a model call",
   for (const [hooks, settings, says] of cases) {
     writeAgent(hooks);
     project.write(".claude/settings.json", settings);
-    if (hooks === "") await run("agents", "trust");
+    await run("agents", "trust");
     expectError(await run("run", "helper", "x"), 3, "E_AGENT_INVALID", [says]);
   }
   expect(project.server.requests).toHaveLength(0);

@@ -137,11 +137,11 @@ test(
   "an environment, --env and a secret give a server its value, also in a session that is resumed",
   ofCampaign,
   async () => {
-    await run(["agents", "trust"]);
     project.write(
       ".holdfast/agents/asker.md",
       "---\nname: asker\ndescription: Asks.\ntools: mcp__test__*\nmcpServers: [test]\n---\nYou help.\n",
     );
+    await run(["agents", "trust"]);
     const greeted = async (session: string, ...options: string[]): Promise<string> => {
       const done = await run(["run", "helper", "Greet.", "--session", session, ...options]);
       expect(done.code, done.stderr).toBe(0);

@@ -3,7 +3,7 @@
 import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
@@ -97,4 +97,17 @@ test("MODE=cloud runs no agent without isolation, and the configuration shows wh
     code: 0,
     stderr: expect.stringContaining("MODE is neither local nor cloud"),
   });
+});
+
+test("a program that a clone brings is not found, also by npx", async () => {
+  for (const name of ["claude", "codex", "opencode", "gemini", "git", "bwrap", "docker", "node", "ps"]) {
+    write(`node_modules/.bin/${name}`, `#!/bin/sh\ntouch ${project.home}/ran-${name}\n`);
+    chmodSync(project.path(`node_modules/.bin/${name}`), 0o755);
+  }
+  mkdirSync(project.path(".git"));
+  write(".git/HEAD", "ref: refs/heads/main\n");
+  const env = { PATH: `${project.path("node_modules/.bin")}:${process.env["PATH"]}` };
+  for (const args of [["doctor"], ["run", "claude-code", "Hi."], ["run", "own", "Hi.", "--local"]])
+    await project.start(args, { stdin: "", env }).finished;
+  expect(readdirSync(project.home).filter((name) => name.startsWith("ran-"))).toEqual([]);
 });

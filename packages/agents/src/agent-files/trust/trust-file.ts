@@ -31,13 +31,10 @@ export function writeTrust(trustFile: string, trusted: Trusted): void {
   replacePrivate(trustFile, `${JSON.stringify(trusted, null, 2)}\n`);
 }
 
-/** The hash of the named fields of a file; of every field for `null`. @returns `undefined` where none of them is there. */
-export function hashOfFields(
-  content: Readonly<Record<string, unknown>>,
-  fields: readonly string[] | null,
-): string | undefined {
-  const kept = Object.entries(content).filter(([name]) => fields === null || fields.includes(name));
-  return kept.length === 0 ? undefined : hashOf(JSON.stringify(kept));
+/** The hash of the fields of a file. @returns `undefined` without any. */
+export function hashOfFields(content: Readonly<Record<string, unknown>>): string | undefined {
+  const fields = Object.entries(content);
+  return fields.length === 0 ? undefined : hashOf(JSON.stringify(fields));
 }
 
 export function hashOf(content: string | Uint8Array): string {
@@ -54,7 +51,7 @@ export function isTrustedConfig(
   settings: Readonly<Record<string, unknown>>,
 ): boolean {
   const known = readTrust(trustFile).contents[realpathSync(folder)]?.[CONFIG_FILE];
-  return known !== undefined && known === hashOfFields(settings, null);
+  return known !== undefined && known === hashOfFields(settings);
 }
 
 function trustedOf(value: unknown): Trusted {

@@ -1,15 +1,20 @@
-// `contentsToTrust`: the hashes of the files of a project with hooks and MCP servers, of folder agents and their capabilities,
-// which no mount can guard.
+// `contentsToTrust`: the hashes of the files of a project that give rights. They have hooks, MCP servers, settings or agents, or are code that
+// these name.
 //
 //   trusted-contents-1. Only the fields that Holdfast reads count: other programs keep their own settings in the same files, and change them.
 //   trusted-contents-2. A file without any of these fields starts nothing and needs no hash.
+//   trusted-contents-3. An agent file counts with its rights (`granted-rights.ts`), so a person may write its prompt all day.
 
 import { join, relative, sep } from "node:path";
 
-import { namesIn } from "../agent-places.ts";
+import { findAgentFiles, namesIn } from "../agent-places.ts";
+import type { AgentRecord } from "../agent-record.ts";
 import { FileProblem, readJson } from "../format/front-matter.ts";
+import { loadAgentFile } from "../load-agent-file.ts";
+import { rightsOf } from "./granted-rights.ts";
 import type { GrantingPath } from "./granting-places.ts";
-import { CONFIG_FILE, hashOfFields } from "./trust-file.ts";
+import { codeOf, hashOfCode } from "./named-code.ts";
+import { CONFIG_FILE, hashOf, hashOfFields } from "./trust-file.ts";
 
 /** Files by their fields; `null` for every field. `*` stands for one name. */
 const FILES: readonly (readonly [path: GrantingPath, fields: readonly string[] | null])[] = [
@@ -26,11 +31,23 @@ const FILES: readonly (readonly [path: GrantingPath, fields: readonly string[] |
   ["capabilities/*/capability.mcp.json", null],
 ];
 
-/** The hashes of a project by the paths of the files. */
-export function contentsToTrust(project: string): Readonly<Record<string, string>> {
-  const found = FILES.flatMap(([path]) => expanded(project, path)).map(
-    (path) => [path, contentToTrust(project, path)] as const,
-  );
+/** The hashes of a project by the paths of the files. @param tasks files of code that agents of the user name in this project. */
+export function contentsToTrust(
+  project: string,
+  tasks: readonly string[] = [],
+): Readonly<Record<string, string>> {
+  const agents = findAgentFiles({ project, home: undefined, env: {}, trustFile: "" })
+    .filter(({ dialect }) => dialect !== "folder")
+    .map(loadAgentFile);
+  const found = [
+    ...FILES.flatMap(([path]) => expanded(project, path)).map(
+      (path) => [path, contentToTrust(project, path)] as const,
+    ),
+    ...agents.map(({ path, record }) => [pathIn(project, path), rightsToTrust(record, project)] as const),
+    ...[...agents.flatMap(({ record }) => record?.tasks ?? []), ...tasks].map(
+      (path) => [codeKey(path), hashOfCode(project, [path])] as const,
+    ),
+  ];
   return Object.fromEntries(found.flatMap(([path, hash]) => (hash === undefined ? [] : [[path, hash]])));
 }
 
@@ -39,12 +56,33 @@ export function contentToTrust(project: string, path: string): string | undefine
   const at = pathIn(project, path);
   const [, fields] = FILES.find(([pattern]) => isLike(at, pattern)) ?? [at, null];
   try {
-    return hashOfFields(readJson(join(project, at)), fields);
+    const all = Object.entries(readJson(join(project, at)));
+    const content = Object.fromEntries(all.filter(([name]) => fields === null || fields.includes(name)));
+    const hash = hashOfFields(content);
+    const named = at === CONFIG_FILE ? [] : codeOf(project, JSON.stringify(content));
+    return hash === undefined || named.length === 0 ? hash : hashOf(`${hash} ${hashOfCode(project, named)}`);
   } catch (error) {
     if (!(error instanceof FileProblem)) throw error;
     return undefined; // Nothing can be read, and its reader says so.
   }
 }
+
+/** The hash of an agent file (trusted-contents-3). A file that is refused gives nothing. */
+export function rightsToTrust(record: AgentRecord | null, project: string): string | undefined {
+  return record === null ? undefined : rightsOf(record, project);
+}
+
+/** The name of a file of tasks among the hashes. */
+export function codeKey(path: string): string {
+  return `${CODE}${path}`;
+}
+
+/** The files of tasks among hashes. */
+export function codeIn(contents: Readonly<Record<string, string>>): readonly string[] {
+  return Object.keys(contents).flatMap((key) => (key.startsWith(CODE) ? [key.slice(CODE.length)] : []));
+}
+
+const CODE = "code:";
 
 /** The path from the project, with slashes. */
 export function pathIn(project: string, path: string): string {

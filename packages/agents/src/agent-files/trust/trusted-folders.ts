@@ -1,18 +1,28 @@
 // The folders whose agent files the user trusts, in a file of the user's data folder, never in a project.
 //
 //   trusted-folders-1. A folder is trusted by its real path. A project in a folder below it needs trust of its own.
-//   trusted-folders-2. The files that `trusted-contents.ts` lists, with hooks, MCP servers, folder agents and their capabilities, are trusted with their
-//       content. A file that is new or has changed is not used until the user trusts the folder again, or changes it by `holdfast mcp`. Other files have
-//       the trust of the folder alone.
+//   trusted-folders-2. Everything that gives rights or is code is trusted with its content (`trusted-contents.ts`). A file that is new or has changed
+//       is not used until the user trusts the folder again. A command of Holdfast that changes one trusts its change. Other files have the trust of the
+//       folder alone. Another repository at the same path therefore has no rights.
 //   trusted-folders-3. A person may name an agent file by its path. Its hooks and servers have the trust of the project around the file. The folder
 //       that the person works in does not count. A folder with `.git` or `.holdfast` begins another project.
 
 import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-import { isUserFile, realPath, type AgentPlaces } from "../agent-places.ts";
+import { foundAt, isUserFile, realPath, type AgentPlaces } from "../agent-places.ts";
 import { readTrust, writeTrust } from "./trust-file.ts";
-import { contentsToTrust, contentToTrust, pathIn } from "./trusted-contents.ts";
+import type { AgentRecord } from "../agent-record.ts";
+import { loadAgentFile } from "../load-agent-file.ts";
+import { hashOfCode } from "./named-code.ts";
+import {
+  codeIn,
+  codeKey,
+  contentsToTrust,
+  contentToTrust,
+  pathIn,
+  rightsToTrust,
+} from "./trusted-contents.ts";
 
 /** @throws HoldfastError `config_invalid` for a file that is damaged or that others may write. */
 export function isTrusted(trustFile: string, folder: string): boolean {
@@ -26,12 +36,36 @@ export function isTrustedContent(trustFile: string, folder: string, path: string
   return hash === undefined || readTrust(trustFile).contents[real]?.[pathIn(folder, path)] === hash;
 }
 
-/** Trusts the present content of one file of a trusted folder, which its user has just changed. @throws HoldfastError `config_invalid` */
+/** Whether an agent file gives what the user has trusted. @throws HoldfastError `config_invalid` */
+export function areTrustedRights(
+  trustFile: string,
+  folder: string,
+  { path, record }: { readonly path: string; readonly record: AgentRecord | null },
+): boolean {
+  const known = readTrust(trustFile).contents[realPath(folder)]?.[pathIn(folder, path)];
+  return record === null || rightsToTrust(record, folder) === known;
+}
+
+/** Whether a file of code, and what it imports, is what the user has trusted. @throws HoldfastError `config_invalid` */
+export function isTrustedCode(trustFile: string, folder: string, path: string): boolean {
+  const known = readTrust(trustFile).contents[realPath(folder)]?.[codeKey(path)];
+  return known !== undefined && known === hashOfCode(folder, [path]);
+}
+
+/** Trusts the present content of one file, which its user has just changed. @throws HoldfastError `config_invalid` */
 export function trustContent(trustFile: string, folder: string, path: string): void {
+  trustHash(trustFile, folder, path, contentToTrust(folder, path));
+}
+
+/** As `trustContent`, for what an agent file gives. @throws HoldfastError `config_invalid` */
+export function trustAgentFile(trustFile: string, folder: string, path: string): void {
+  trustHash(trustFile, folder, path, rightsToTrust(loadAgentFile(foundAt(path)).record, folder));
+}
+
+function trustHash(trustFile: string, folder: string, path: string, hash: string | undefined): void {
   const real = realPath(folder);
   const { folders, contents } = readTrust(trustFile);
   const { [pathIn(folder, path)]: _, ...others } = contents[real] ?? {};
-  const hash = contentToTrust(folder, path);
   const own = hash === undefined ? others : { ...others, [pathIn(folder, path)]: hash };
   writeTrust(trustFile, { folders, contents: { ...contents, [real]: own } });
 }
@@ -61,13 +95,13 @@ function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
-/** Trusts a folder with the present content of its files. @returns the real path of the folder. @throws HoldfastError `config_invalid` */
-export function trustFolder(trustFile: string, folder: string): string {
+/** Trusts a folder with the present content of its files. @param tasks more code. @returns the real path of the folder. @throws HoldfastError `config_invalid` */
+export function trustFolder(trustFile: string, folder: string, tasks: readonly string[] = []): string {
   const real = realPath(folder);
   const { folders, contents } = readTrust(trustFile);
   writeTrust(trustFile, {
     folders: [...folders.filter((known) => known !== real), real],
-    contents: { ...contents, [real]: contentsToTrust(folder) },
+    contents: { ...contents, [real]: contentsToTrust(folder, [...tasks, ...codeIn(contents[real] ?? {})]) },
   });
   return real;
 }
