@@ -196,7 +196,7 @@ export const FLEET_MUTANTS = [
     marker: "aborted-attempt-begins",
     part: "this.#aborted !== undefined",
     becomes: "false",
-    tests: ["packages/runtime/src/tasks/local-task-executor.test.ts"],
+    tests: ["packages/runtime/src/tasks/local/local-task-executor.test.ts"],
     test: "O10: an attempt that is aborted while its conversation is read does not begin",
   },
   {

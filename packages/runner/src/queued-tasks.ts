@@ -371,9 +371,9 @@ class QueuedAttempt implements RunningAttempt {
         return { status: "failed", error, retryable: !FOR_GOOD.has(error.code) };
       }
       case "cancelled":
-        return { status: "failed", error: result.error ?? CANCELLED, retryable: false };
+        return { status: "failed", error: result.error ?? CANCELLED, retryable: false, isUnknown: true };
       case "unknown":
-        return { status: "failed", error: REMOVED, retryable: true };
+        return { status: "failed", error: REMOVED, retryable: true, isUnknown: true };
     }
   }
 

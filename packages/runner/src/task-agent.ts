@@ -13,6 +13,7 @@
 import {
   HoldfastError,
   recordError,
+  UncertainEffectError,
   UsageError,
   type EffectClass,
   type PauseRequest,
@@ -94,7 +95,8 @@ export function taskAgent(task: TaskDefinition): Agent {
         });
       } catch (error) {
         if (!HoldfastError.is(error) || error.code !== "task_failed") throw error; // The session was cancelled.
-        return ctx.now() >= deadlineAt ? TOO_LATE : endedOtherwise(error); // task-agent-1.
+        const isTooLate = ctx.now() >= deadlineAt && !UncertainEffectError.is(error);
+        return isTooLate ? TOO_LATE : endedOtherwise(error); // task-agent-1.
       }
     },
   });
@@ -182,6 +184,10 @@ class AskedContext implements TaskContext {
         fix: "register the task at the runner that has its agent",
       },
     );
+  }
+
+  get overlaps(): boolean {
+    return this.#context.overlaps;
   }
 
   streamToken(text: string): void {

@@ -114,6 +114,7 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
   const checkLease = (): void => leases.check();
   const { executor, local } = executorsOf(options, clock, limits.payloadChars, {
     checkLease,
+    overlapMs: limits.cancelGraceMs,
     read: (sessionId) => options.storage.reader.session(sessionId),
     signal: (...asked) => requests.signal(...asked),
   });

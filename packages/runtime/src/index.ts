@@ -46,8 +46,8 @@ export {
   type LineMeaning,
   type StdinSignalsOptions,
 } from "./sources/stdin-signals.ts";
-export { attemptFailure } from "./tasks/attempt-failure.ts";
-export { LocalTaskExecutor, type LocalTaskExecutorOptions } from "./tasks/local-task-executor.ts";
+export { attemptFailure } from "./tasks/local/attempt-failure.ts";
+export { LocalTaskExecutor, type LocalTaskExecutorOptions } from "./tasks/local/local-task-executor.ts";
 export {
   declaredSecretsOf,
   namesOfSecrets,
@@ -56,7 +56,7 @@ export {
   type SecretSource,
   type WantedSecrets,
 } from "./secrets/declared-secrets.ts";
-export { performTask, resolveConversations, traitsOf } from "./tasks/task-call.ts";
+export { performTask, resolveConversations, traitsOf } from "./tasks/local/task-call.ts";
 export { MemoryStorage } from "./memory/memory-storage.ts";
 export { limitProcessMemory } from "./node/process-memory.ts";
 export { clockFor, sha256, silentTracer, systemClock, systemRandom } from "./node/node-ports.ts";

@@ -14,7 +14,7 @@ import type {
   UnsettledTask,
 } from "@holdfast/core";
 import { environmentSecrets } from "./node/node-ports.ts";
-import { LocalTaskExecutor, type LocalTaskExecutorOptions } from "./tasks/local-task-executor.ts";
+import { LocalTaskExecutor, type LocalTaskExecutorOptions } from "./tasks/local/local-task-executor.ts";
 import type { RuntimeOptions } from "./api/runtime-api.ts";
 
 /**
@@ -25,7 +25,7 @@ export function executorsOf(
   { tasks, queue, concurrency, secrets = environmentSecrets }: RuntimeOptions,
   clock: Clock,
   payloadChars: number,
-  host: Pick<LocalTaskExecutorOptions, "checkLease" | "read" | "signal">,
+  host: Pick<LocalTaskExecutorOptions, "checkLease" | "read" | "signal" | "overlapMs">,
 ): { readonly executor: TaskExecutor; readonly local: LocalTaskExecutor | undefined } {
   const local = isExecutor(tasks)
     ? undefined

@@ -99,7 +99,7 @@ const INPUT: ModelTaskInput = {
 
 type Seen = { readonly tokens: string[]; readonly usage: unknown[] };
 
-const IDS = { sessionId: "ses_1", taskId: "ses_1-0", attempt: 1, idempotencyKey: "ses_1-0" };
+const IDS = { sessionId: "ses_1", taskId: "ses_1-0", attempt: 1, overlaps: false, idempotencyKey: "ses_1-0" };
 
 async function ask(
   source: ModelProvider,

@@ -99,7 +99,7 @@ function cutOff(error: unknown, script: string): unknown {
   if (!UncertainEffectError.is(error)) return error;
   return new HoldfastError(
     "agent_error",
-    `the script ${script} was cut off by a crash, and nobody knows whether it took effect`,
+    `the script ${script} was cut off, and nobody knows whether it took effect`,
     {
       fix: "find out what it has done, and start a new session; a script that may be repeated says so (`effect` in script.json)",
     },

@@ -60,6 +60,7 @@ async function open(files: "workspace" | "user"): Promise<WorkspaceTasks> {
 
 const task = {
   attempt: 1,
+  overlaps: false,
   idempotencyKey: "ses_1-1",
   signal: new AbortController().signal,
 } as unknown as TaskContext;

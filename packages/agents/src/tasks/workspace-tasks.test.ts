@@ -37,6 +37,7 @@ async function attempt<I, O>(
     sessionId: "ses_1",
     taskId: "ses_1-1",
     attempt: 1,
+    overlaps: false,
     idempotencyKey: "ses_1-1",
     signal: new AbortController().signal,
     secret: () => "",

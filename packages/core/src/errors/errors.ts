@@ -120,7 +120,10 @@ export class AttemptLostError extends TaskFailedError {
   override name = "AttemptLostError";
 }
 
-/** The lost attempt was one of a task whose effect happens at most `once`. Look before doing it again. */
+/**
+ * The attempt was lost, or was cut off by a time-out, and its task's effect happens at most `once`. Look before
+ * doing it again.
+ */
 export class UncertainEffectError extends AttemptLostError {
   override name = "UncertainEffectError";
 }

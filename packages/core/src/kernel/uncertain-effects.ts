@@ -31,7 +31,9 @@ export function scheduleTask(tasks: TaskAsks, person: Person, request: TaskReque
     const { taskId, message } = error;
     if (onUncertain === "return") return { uncertain: true, taskId, message } satisfies UncertainEffect;
     const { kind, options } = request;
-    const prompt = `Task "${kind}" was running when its process ended, and its effect may have happened. Run it again?`;
+    const end =
+      error.cause.cause === undefined ? "was running when its process ended" : "was cut off before it ended";
+    const prompt = `Task "${kind}" ${end}, and its effect may have happened. Run it again?`;
     const { approved } = await person.requestInput({ prompt, details: { taskId } });
     if (!approved) throw error;
     const { idempotencyKey: _, ...again } = options; // The key means the task that is uncertain.

@@ -148,6 +148,8 @@ export type AttemptOutcome =
       readonly error: RecordedError;
       readonly retryable: boolean;
       readonly retryAfterMs?: number;
+      /** The work may be done all the same, as its handler had not settled. An effect that happens once is uncertain. */
+      readonly isUnknown?: boolean;
       /** The work cannot be done until a person or a time allows it: the session is to be paused. */
       readonly pause?: PauseRequest;
     }
@@ -155,6 +157,8 @@ export type AttemptOutcome =
   | { readonly status: "aborted" };
 
 export interface RunningAttempt {
+  /** Whether its handler was called; `undefined` when this process cannot know. */
+  readonly hasBegun?: boolean;
   /**
    * Ask it to stop: the handler's abort signal fires. Idempotent.
    *

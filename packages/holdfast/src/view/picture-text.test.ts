@@ -64,6 +64,7 @@ test("effects of which nobody knows whether they happened come first, and other 
     id,
     taskId: `s-${id}`,
     kind,
+    effect: "once",
     status: "failed",
     attempts: 1,
     askedAt: T,

@@ -20,6 +20,7 @@ export interface TaskPicture {
   readonly id: number;
   readonly taskId: string;
   readonly kind: string;
+  readonly effect: unknown;
   /** `kept`: it has an outcome, and the agent has not heard it. */
   status: "open" | "kept" | "completed" | "failed" | "withdrawn";
   /** How many attempts were begun. */
@@ -117,6 +118,7 @@ export async function readPicture(
   });
   // After the journal: then it knows of every record that was read.
   const session = (await reader.session(sessionId))!;
+  if (isEnded(session.status)) for (const task of tasks.values()) noteCutOff(task);
   const pending = (await reader.pendingSignals(sessionId)).map(({ name }) => name);
   for (const id of questions.keys()) if (!session.waits.some((wait) => wait.id === id)) questions.delete(id);
   const waits = describeWaits(session, { io, now: Date.now(), pending: new Set(pending) });
@@ -184,6 +186,7 @@ function noteTask(tasks: Map<string, TaskPicture>, event: JournalEvent, at: numb
       askedAt: at,
       durationMs: undefined,
       error: undefined,
+      effect: event["effect"],
       input: event.input,
       output: undefined,
     } as const;
@@ -210,6 +213,13 @@ function noteTask(tasks: Map<string, TaskPicture>, event: JournalEvent, at: numb
   task.status = type === "task_completed" ? "completed" : "failed";
   task.durationMs = durationMs;
   task.error = event.error;
+}
+
+/** The session has ended without its agent, as after the grace of a cancel. An effect that happens once may have happened. */
+function noteCutOff(task: TaskPicture): void {
+  if (task.status !== "open" || task.effect !== "once") return;
+  const message = `attempt ${task.attempts} was cut off by the end of its session, and nobody knows whether its effect has happened`;
+  task.error = { name: UNCERTAIN_EFFECT, message, code: "task_failed" };
 }
 
 /** Whether nobody knows if the task's effect, which happens once, has happened. */

@@ -302,6 +302,7 @@ class Recorder {
       sessionId,
       taskId,
       attempt: 1,
+      overlaps: false,
       idempotencyKey: taskId,
       signal: new AbortController().signal,
       secret: (name) => {

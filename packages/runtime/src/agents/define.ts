@@ -59,6 +59,11 @@ export interface TaskContext {
    * @throws UsageError for a task that another process queued.
    */
   readSession(sessionId?: string): Promise<Session | undefined>;
+  /**
+   * Whether the handler of an earlier attempt still runs in this process. It was told to stop, and had not
+   * settled after `cancelGraceMs`.
+   */
+  readonly overlaps: boolean;
   /** Show text while it is made. Provisional: only the output is recorded. */
   streamToken(text: string): void;
   /** Show the progress of the task. Provisional. */
@@ -78,7 +83,7 @@ export interface TaskDefinition<Input = unknown, Output = unknown> extends TaskT
   /**
    * Whether the task may be repeated when an attempt was lost with its process. `keyed` by default: the
    * receiver removes duplicates by `task.idempotencyKey`. An attempt of a task that happens `once` is not run
-   * again: the agent gets an `UncertainEffectError`.
+   * again when it was lost or has timed out: the agent gets an `UncertainEffectError`.
    */
   readonly effect?: EffectClass;
   /** One attempt may take this long. No limit by default. */

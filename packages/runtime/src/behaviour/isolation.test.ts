@@ -15,7 +15,7 @@ import {
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { sampled } from "@holdfast/testkit/campaign";
 import { defineAgent, type Agent } from "../agents/define.ts";
-import { LocalTaskExecutor } from "../tasks/local-task-executor.ts";
+import { LocalTaskExecutor } from "../tasks/local/local-task-executor.ts";
 import { MemoryStorage } from "../memory/memory-storage.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../runtime.ts";
 

@@ -25,7 +25,7 @@ import {
 } from "@holdfast/core";
 import { keptOutcome, type OutcomeDraft } from "./drafts.ts";
 import { keyOf, StartedAttempt } from "./started-attempt.ts";
-import { lossOf, type Spending } from "./spending.ts";
+import { lossOf, unknownEnd, type Spending } from "./spending.ts";
 import type { TaskSession, TaskWorld } from "./task-session.ts";
 import { TaskStarts } from "./task-starts.ts";
 import { TaskTimes } from "./task-times.ts";
@@ -123,14 +123,15 @@ export class Attempts {
 
   #expire(task: OpenTask): void {
     const { id } = task;
-    const error = pastDeadline(task);
     this.#retries.forget(id);
-    this.#withdraw(id);
     const running = this.#running.get(id);
+    const mayHaveRun = this.#asked.has(id) || (running !== undefined && running.handle?.hasBegun !== false);
+    const error = mayHaveRun ? unknownEnd(task, pastDeadline(task)) : pastDeadline(task);
+    this.#withdraw(id);
     if (running !== undefined) {
       this.#running.delete(id);
       running.traceEnded("failed", { error });
-      running.handle?.abort(`its task ${error.message}`);
+      running.handle?.abort(`its task ${pastDeadline(task).message}`);
     }
     const usage = running?.usage === undefined ? {} : { usage: running.usage };
     const { attempt } = task;
@@ -304,14 +305,16 @@ export class Attempts {
         if (isNews && this.#pauses(running, outcome, at))
           return running.traceEnded("retrying", { error: outcome.error });
         const random = this.#world.random() / 0x1_0000_0000;
-        const backOffMs = isNews
-          ? retryDelayMs(task.retry, countedAttempts(task), outcome, random)
-          : undefined;
+        const error = outcome.isUnknown === true ? unknownEnd(task, outcome.error) : outcome.error;
+        const backOffMs =
+          isNews && error === outcome.error
+            ? retryDelayMs(task.retry, countedAttempts(task), outcome, random)
+            : undefined;
         // attempts-6. The next attempt could not begin in time.
         const delayMs = backOffMs !== undefined && isOverdue(task, at + backOffMs) ? undefined : backOffMs;
-        running.traceEnded(delayMs === undefined ? "failed" : "retrying", { error: outcome.error });
+        running.traceEnded(delayMs === undefined ? "failed" : "retrying", { error });
         if (!isNews) return;
-        const payload = JSON.stringify(outcome.error);
+        const payload = JSON.stringify(error);
         if (delayMs === undefined)
           this.#finish(task, { type: "task_failed", task: id, attempt, at, ...usage, payload });
         else

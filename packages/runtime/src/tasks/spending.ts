@@ -213,8 +213,17 @@ export function lossOf({ attempt, retry, effect }: OpenTask): RecordedError {
     name: UNCERTAIN_EFFECT,
     message: `${message}, and so is whether its effect has happened`,
     code: "task_failed",
-    fix: "look whether the effect has happened before doing it again",
+    fix: LOOK_FIRST,
   };
+}
+
+const LOOK_FIRST = "look whether the effect has happened before doing it again";
+
+/** The error of an attempt whose handler had not settled at its end: an effect that happens once is uncertain. */
+export function unknownEnd({ effect, attempt }: OpenTask, error: RecordedError): RecordedError {
+  if (effect !== "once") return error;
+  const message = `attempt ${attempt} was cut off (${error.message}), and nobody knows whether its effect has happened`;
+  return { name: UNCERTAIN_EFFECT, message, code: "task_failed", fix: LOOK_FIRST, cause: error };
 }
 
 function isLostAttempt({ usage, payload }: FailureRecord): boolean {

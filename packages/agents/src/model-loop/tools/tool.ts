@@ -154,6 +154,6 @@ function explainFailure(error: unknown): string {
     throw error;
   const cause = error.cause as Error | undefined;
   if (UncertainEffectError.is(error) || (HoldfastError.is(cause) && cause.name === "AttemptLostError"))
-    return "The call was cut off by a crash, and nobody knows whether it took effect. Find out before you repeat it.";
+    return "The call was cut off, and nobody knows whether it took effect. Find out before you repeat it.";
   return cause?.message ?? error.message;
 }

@@ -1,7 +1,7 @@
 import type { AttemptOutcome, TaskAttempt } from "@holdfast/core";
 import { gate, TestClock, turns } from "@holdfast/testkit/test-runtime";
 import { describe, expect, test } from "vitest";
-import { defineTask } from "../agents/define.ts";
+import { defineTask } from "../../agents/define.ts";
 import { LocalTaskExecutor } from "./local-task-executor.ts";
 
 describe("an attempt ends exactly once, and never within the call that starts or aborts it", () => {

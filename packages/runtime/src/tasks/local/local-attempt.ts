@@ -1,217 +1,55 @@
-// `LocalTaskExecutor`: runs tasks in this process, by their defined handlers or by the closures of `ctx.run`.
-//
-//   local-task-executor-1. Handlers see values decoded from recorded text, also in the process that made them
-//       (json-1).
-//   local-task-executor-2. At most `concurrency` attempts run at once; the others wait in the order they
-//       came.
-//   local-task-executor-3. An attempt ends exactly once: by its handler, its time-out, or its abort,
-//       whichever comes first. A handler that still runs afterwards is ignored, and its slot is free.
-//   local-task-executor-4. Closing waits for handlers that have read their abort signal, as they may have
-//       processes to end, but never longer than its grace. It answers which of them still run, so that
-//       nothing starts beside them.
-//   local-task-executor-5. A process that was suspended past its lease aborts its attempts before it starts
-//       one, reports one, or returns an abort signal. The reason is that handlers may resume before the timer
-//       of the lease does.
-//   local-task-executor-6. Values of declared secrets are replaced in outputs, errors, tokens and progress before
-//       they leave the attempt.
+// `LocalAttempt`: an attempt in this process, between its executor and its handler (`local-task-executor.ts`).
 
 import {
-  ConflictError,
   decodeJson,
   encodeJson,
   HoldfastError,
-  LIMITS,
   UsageError,
   type AttemptOutcome,
   type Clock,
-  type LostAttempt,
   type RunningAttempt,
   type Session,
   type SignalReceipt,
   type TaskAttempt,
-  type TaskExecutor,
-  type TaskTraits,
   type TokenUsage,
   type UnsettledTask,
 } from "@holdfast/core";
-import { ChurnMap, Fifo } from "@holdfast/core/internal";
-import type { Agent, TaskContext, TaskDefinition } from "../agents/define.ts";
-import { UrgentAbortError } from "../processes/process-end.ts";
-import { DeclaredSecrets, type SecretSource } from "../secrets/declared-secrets.ts";
-import type { RedactedText } from "../secrets/redactor.ts";
+import type { TaskContext, TaskDefinition } from "../../agents/define.ts";
+import { UrgentAbortError } from "../../processes/process-end.ts";
+import type { DeclaredSecrets } from "../../secrets/declared-secrets.ts";
+import type { RedactedText } from "../../secrets/redactor.ts";
 import { attemptFailure } from "./attempt-failure.ts";
-import { performTask, resolveConversations, traitsOf } from "./task-call.ts";
+import { performTask, resolveConversations } from "./task-call.ts";
 
-export interface LocalTaskExecutorOptions {
-  readonly tasks?: readonly TaskDefinition[];
-  /** Attempts running at once. */
-  readonly concurrency?: number;
-  readonly payloadChars?: number;
-  readonly clock: Clock;
-  /** Aborts every attempt when the lease could have passed on (local-task-executor-5). Must not throw. */
-  readonly checkLease?: () => void;
-  /** Values of declared secrets; none by default. */
-  readonly secrets?: SecretSource;
+/** The reach of a handler beyond its task. */
+export interface SessionCalls {
   /** Reads the row of a session, for `readSession`; without it there is none. */
-  readonly read?: (sessionId: string) => Promise<Session | undefined>;
+  readonly read?: ((sessionId: string) => Promise<Session | undefined>) | undefined;
   /** Stores a signal to a session, for `signalSession`; without it there is none. */
-  readonly signal?: (
-    sessionId: string,
-    name: string,
-    payload: unknown,
-    options: { readonly dedupKey?: string },
-  ) => Promise<SignalReceipt>;
-}
-
-/**
- * local-task-executor-4, without a given grace. A command that ignores SIGTERM is killed after two seconds,
- * and then the processes it left behind are searched.
- */
-const HANDLERS_END_MS = 10_000;
-
-export class LocalTaskExecutor implements TaskExecutor {
-  readonly #tasks = new Map<string, TaskDefinition>();
-  readonly #secrets: DeclaredSecrets;
-  readonly #clock: Clock;
-  readonly #concurrency: number;
-  readonly #host: AttemptHost;
-  readonly #waiting = new Fifo<Attempt>();
-  readonly #running = new ChurnMap<number, Attempt>();
-  /** Handlers at work that heed their signal, also after their attempt's end (local-task-executor-4). */
-  readonly #heeding = new Set<UnsettledTask>();
-  /** Tasks that hold something for a session. Most processes have none. */
-  readonly #holding = new Set<NonNullable<TaskDefinition["sessionLeft"]>>();
-  /** Calls of `sessionLeft` that have not settled. */
-  readonly #ending = new Set<Promise<void>>();
-  /** How many attempts began. */
-  #begun = 0;
-  #onIdle: (() => void) | undefined;
-
-  constructor({
-    tasks = [],
-    concurrency = LIMITS.tasksRunning,
-    payloadChars = LIMITS.payloadChars,
-    clock,
-    checkLease = () => {},
-    secrets = new Map(),
-    read,
-    signal,
-  }: LocalTaskExecutorOptions) {
-    this.#secrets = new DeclaredSecrets(secrets);
-    this.#clock = clock;
-    this.#concurrency = concurrency;
-    this.#host = {
-      clock,
-      payloadChars,
-      checkLease,
-      read,
-      signal,
-      heeding: this.#heeding,
-      secrets: this.#secrets,
-      ended: (attempt, outcome) => {
-        checkLease();
-        this.#running.delete(attempt.number);
-        this.#startWaiting();
-        attempt.onEnd(outcome);
-        if (this.#running.size === 0) this.#onIdle?.();
-      },
-    };
-    for (const task of tasks) this.register(task);
-  }
-
-  /** @throws ConflictError when another task has this name. */
-  register(task: TaskDefinition): void {
-    const known = this.#tasks.get(task.name);
-    if (known !== undefined && known !== task) {
-      throw new ConflictError("usage", `two different tasks are named "${task.name}"`, {
-        fix: "rename one of them",
-      });
-    }
-    this.#tasks.set(task.name, task);
-    this.#secrets.declare(task);
-    if (task.sessionLeft !== undefined) this.#holding.add(task.sessionLeft);
-  }
-
-  /** The tasks of an agent, and the secrets of its functions. @throws as `register` does. */
-  registerAgent(agent: Pick<Agent, "tasks" | "secrets" | "optionalSecrets">): void {
-    for (const task of agent.tasks) this.register(task);
-    this.#secrets.declareAgent(agent);
-  }
-
-  describe(kind: string): TaskTraits | undefined {
-    const task = this.#tasks.get(kind);
-    return task === undefined ? undefined : traitsOf(task);
-  }
-
-  kinds(): readonly string[] {
-    return [...this.#tasks.keys()];
-  }
-
-  start(request: TaskAttempt, onEnd: (outcome: AttemptOutcome) => void): RunningAttempt {
-    const attempt = new Attempt(this.#host, request, this.#tasks.get(request.kind), onEnd);
-    if (this.#running.size < this.#concurrency) this.#begin(attempt);
-    else this.#waiting.push(attempt);
-    return attempt;
-  }
-
-  endLost({ kind, input, idempotencyKey }: LostAttempt): Promise<void> | undefined {
-    const endLost = this.#tasks.get(kind)?.endLost;
-    if (endLost === undefined) return undefined;
-    // `async`, because an author's function may throw at once, whatever its type says.
-    return (async () => endLost(decodeJson(input), idempotencyKey))();
-  }
-
-  /** The session is not in the memory of this process any more. Never throws. */
-  sessionLeft(sessionId: string, how: { readonly isWaiting: boolean }): void {
-    for (const leave of this.#holding) {
-      const ending = (async () => leave(sessionId, how))().catch(() => {});
-      this.#ending.add(ending);
-      void ending.then(() => this.#ending.delete(ending));
-    }
-  }
-
-  async close(graceMs = HANDLERS_END_MS): Promise<readonly UnsettledTask[]> {
-    for (const attempt of this.#waiting.drain()) attempt.abort("the runtime is closing");
-    for (const [, attempt] of this.#running) attempt.abort("the runtime is closing");
-    if (this.#running.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
-    if (this.#heeding.size + this.#ending.size === 0) return [];
-    const late = Promise.withResolvers<void>();
-    const cancel = this.#clock.setTimer(late.resolve, graceMs);
-    const ends = [...Array.from(this.#heeding, ({ settled }) => settled), ...this.#ending];
-    await Promise.race([Promise.all(ends), late.promise]);
-    cancel();
-    return [...this.#heeding];
-  }
-
-  #begin(attempt: Attempt): void {
-    const number = this.#begun++;
-    this.#running.set(number, attempt);
-    attempt.begin(number);
-  }
-
-  #startWaiting(): void {
-    while (this.#running.size < this.#concurrency) {
-      const next = this.#waiting.shift();
-      if (next === undefined) return;
-      if (!next.isOver) this.#begin(next);
-    }
-  }
+  readonly signal?:
+    | ((
+        sessionId: string,
+        name: string,
+        payload: unknown,
+        options: { readonly dedupKey?: string },
+      ) => Promise<SignalReceipt>)
+    | undefined;
 }
 
 /** The interface of the executor for its attempts. */
-interface AttemptHost {
+export interface AttemptHost extends SessionCalls {
   readonly clock: Clock;
   readonly payloadChars: number;
   readonly checkLease: () => void;
-  readonly read: LocalTaskExecutorOptions["read"];
-  readonly signal: LocalTaskExecutorOptions["signal"];
   readonly heeding: Set<UnsettledTask>;
   readonly secrets: DeclaredSecrets;
+  /** The attempt was told to stop. @param settled absent before its handler was called. */
+  stopping(taskId: string, settled: Promise<void> | undefined): void;
   /** Called once. */
-  ended(attempt: Attempt, outcome: AttemptOutcome): void;
+  ended(attempt: LocalAttempt, outcome: AttemptOutcome): void;
 }
 
-class Attempt implements RunningAttempt, TaskContext {
+export class LocalAttempt implements RunningAttempt, TaskContext {
   readonly #host: AttemptHost;
   readonly #request: TaskAttempt;
   readonly #definition: TaskDefinition | undefined;
@@ -225,6 +63,8 @@ class Attempt implements RunningAttempt, TaskContext {
   #tokens: RedactedText | undefined;
   #cancelTimeout: (() => void) | undefined;
   #ended = false;
+  overlaps = false;
+  hasBegun = false;
 
   constructor(
     host: AttemptHost,
@@ -335,6 +175,7 @@ class Attempt implements RunningAttempt, TaskContext {
 
   begin(number: number): void {
     this.#number = number;
+    this.hasBegun = true;
     const { timeoutMs } = this.#request;
     if (timeoutMs !== undefined) {
       this.#cancelTimeout = this.#host.clock.setTimer(() => {
@@ -344,12 +185,13 @@ class Attempt implements RunningAttempt, TaskContext {
           message: `took longer than its ${timeoutMs} ms`,
         };
         this.#fireAbort(`timed out after ${timeoutMs} ms`);
-        this.#end({ status: "failed", error, retryable: true });
+        this.#end({ status: "failed", error, retryable: true, isUnknown: true });
       }, timeoutMs);
     }
     const { closure } = this.#request;
     // A closure brings its context along.
     this.#performing = closure === undefined ? this.#request.within(() => this.#perform()) : this.#perform();
+    if (this.#aborted !== undefined) this.#host.stopping(this.taskId, this.#performing);
     if (this.#controller !== undefined) this.#heed(); // A handler may ask for its signal before it first awaits.
   }
 
@@ -425,6 +267,7 @@ class Attempt implements RunningAttempt, TaskContext {
   }
 
   #fireAbort(reason: string, isUrgent = false): void {
+    if (this.#aborted === undefined) this.#host.stopping(this.taskId, this.#performing);
     const aborted = (this.#aborted = abortError(reason, isUrgent));
     // The listeners are code of the task, and a request of any user may be what aborts it.
     this.#request.within(() => this.#controller?.abort(aborted));

@@ -1,7 +1,7 @@
 // The parts of a call of a defined task: its traits, its schemas, and the conversations in its input.
 
 import { decodeJson, validate, type ConversationEntry, type TaskTraits } from "@holdfast/core";
-import type { TaskContext, TaskDefinition } from "../agents/define.ts";
+import type { TaskContext, TaskDefinition } from "../../agents/define.ts";
 
 /** The traits of a task that a session needs before it schedules the task. */
 export function traitsOf(task: TaskDefinition): TaskTraits {

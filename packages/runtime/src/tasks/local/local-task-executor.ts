@@ -1,0 +1,196 @@
+// `LocalTaskExecutor`: runs tasks in this process, by their defined handlers or by the closures of `ctx.run`.
+//
+//   local-task-executor-1. Handlers see values decoded from recorded text, also in the process that made them
+//       (json-1).
+//   local-task-executor-2. At most `concurrency` attempts run at once; the others wait in the order they
+//       came.
+//   local-task-executor-3. An attempt ends exactly once: by its handler, its time-out, or its abort,
+//       whichever comes first. A handler that still runs afterwards is ignored, and its slot is free. The
+//       next attempt of its task waits for it, but no longer than the grace of a cancel. Then it begins
+//       beside it, and is told so.
+//   local-task-executor-4. Closing waits for handlers that have read their abort signal, as they may have
+//       processes to end, but never longer than its grace. It answers which of them still run, so that
+//       nothing starts beside them.
+//   local-task-executor-5. A process that was suspended past its lease aborts its attempts before it starts
+//       one, reports one, or returns an abort signal. The reason is that handlers may resume before the timer
+//       of the lease does.
+//   local-task-executor-6. Values of declared secrets are replaced in outputs, errors, tokens and progress before
+//       they leave the attempt.
+
+import {
+  ConflictError,
+  decodeJson,
+  LIMITS,
+  type AttemptOutcome,
+  type Clock,
+  type LostAttempt,
+  type RunningAttempt,
+  type TaskAttempt,
+  type TaskExecutor,
+  type TaskTraits,
+  type UnsettledTask,
+} from "@holdfast/core";
+import { ChurnMap, Fifo } from "@holdfast/core/internal";
+import type { Agent, TaskDefinition } from "../../agents/define.ts";
+import { DeclaredSecrets, type SecretSource } from "../../secrets/declared-secrets.ts";
+import { LocalAttempt, type AttemptHost, type SessionCalls } from "./local-attempt.ts";
+import { StoppingHandlers } from "./stopping-handlers.ts";
+import { traitsOf } from "./task-call.ts";
+
+export interface LocalTaskExecutorOptions extends SessionCalls {
+  readonly tasks?: readonly TaskDefinition[];
+  /** Attempts running at once. */
+  readonly concurrency?: number;
+  readonly payloadChars?: number;
+  readonly clock: Clock;
+  /** Aborts every attempt when the lease could have passed on (local-task-executor-5). Must not throw. */
+  readonly checkLease?: () => void;
+  /** How long the next attempt of a task waits for a handler that was told to stop (local-task-executor-3). */
+  readonly overlapMs?: number;
+  /** Values of declared secrets; none by default. */
+  readonly secrets?: SecretSource;
+}
+
+/**
+ * local-task-executor-4, without a given grace. A command that ignores SIGTERM is killed after two seconds,
+ * and then the processes it left behind are searched.
+ */
+const HANDLERS_END_MS = 10_000;
+
+export class LocalTaskExecutor implements TaskExecutor {
+  readonly #tasks = new Map<string, TaskDefinition>();
+  readonly #secrets: DeclaredSecrets;
+  readonly #clock: Clock;
+  readonly #concurrency: number;
+  readonly #host: AttemptHost;
+  readonly #waiting = new Fifo<LocalAttempt>();
+  readonly #running = new ChurnMap<number, LocalAttempt>();
+  /** Handlers at work that heed their signal, also after their attempt's end (local-task-executor-4). */
+  readonly #heeding = new Set<UnsettledTask>();
+  readonly #stopping: StoppingHandlers<LocalAttempt>;
+  /** Tasks that hold something for a session. Most processes have none. */
+  readonly #holding = new Set<NonNullable<TaskDefinition["sessionLeft"]>>();
+  /** Calls of `sessionLeft` that have not settled. */
+  readonly #ending = new Set<Promise<void>>();
+  /** How many attempts began. */
+  #begun = 0;
+  #onIdle: (() => void) | undefined;
+
+  constructor({
+    tasks = [],
+    concurrency = LIMITS.tasksRunning,
+    payloadChars = LIMITS.payloadChars,
+    clock,
+    checkLease = () => {},
+    overlapMs = LIMITS.cancelGraceMs,
+    secrets = new Map(),
+    read,
+    signal,
+  }: LocalTaskExecutorOptions) {
+    this.#secrets = new DeclaredSecrets(secrets);
+    this.#clock = clock;
+    this.#concurrency = concurrency;
+    this.#stopping = new StoppingHandlers({ clock, overlapMs, begin: (attempt) => this.#admit(attempt) });
+    this.#host = {
+      clock,
+      payloadChars,
+      checkLease,
+      read,
+      signal,
+      heeding: this.#heeding,
+      secrets: this.#secrets,
+      stopping: (taskId, settled) => this.#stopping.note(taskId, settled),
+      ended: (attempt, outcome) => {
+        checkLease();
+        this.#running.delete(attempt.number);
+        this.#startWaiting();
+        attempt.onEnd(outcome);
+        if (this.#running.size === 0) this.#onIdle?.();
+      },
+    };
+    for (const task of tasks) this.register(task);
+  }
+
+  /** @throws ConflictError when another task has this name. */
+  register(task: TaskDefinition): void {
+    const known = this.#tasks.get(task.name);
+    if (known !== undefined && known !== task) {
+      throw new ConflictError("usage", `two different tasks are named "${task.name}"`, {
+        fix: "rename one of them",
+      });
+    }
+    this.#tasks.set(task.name, task);
+    this.#secrets.declare(task);
+    if (task.sessionLeft !== undefined) this.#holding.add(task.sessionLeft);
+  }
+
+  /** The tasks of an agent, and the secrets of its functions. @throws as `register` does. */
+  registerAgent(agent: Pick<Agent, "tasks" | "secrets" | "optionalSecrets">): void {
+    for (const task of agent.tasks) this.register(task);
+    this.#secrets.declareAgent(agent);
+  }
+
+  describe(kind: string): TaskTraits | undefined {
+    const task = this.#tasks.get(kind);
+    return task === undefined ? undefined : traitsOf(task);
+  }
+
+  kinds(): readonly string[] {
+    return [...this.#tasks.keys()];
+  }
+
+  start(request: TaskAttempt, onEnd: (outcome: AttemptOutcome) => void): RunningAttempt {
+    const attempt = new LocalAttempt(this.#host, request, this.#tasks.get(request.kind), onEnd);
+    if (!this.#stopping.holdBack(attempt)) this.#admit(attempt);
+    return attempt;
+  }
+
+  #admit(attempt: LocalAttempt): void {
+    if (this.#running.size < this.#concurrency) this.#begin(attempt);
+    else this.#waiting.push(attempt);
+  }
+
+  endLost({ kind, input, idempotencyKey }: LostAttempt): Promise<void> | undefined {
+    const endLost = this.#tasks.get(kind)?.endLost;
+    if (endLost === undefined) return undefined;
+    // `async`, because an author's function may throw at once, whatever its type says.
+    return (async () => endLost(decodeJson(input), idempotencyKey))();
+  }
+
+  /** The session is not in the memory of this process any more. Never throws. */
+  sessionLeft(sessionId: string, how: { readonly isWaiting: boolean }): void {
+    for (const leave of this.#holding) {
+      const ending = (async () => leave(sessionId, how))().catch(() => {});
+      this.#ending.add(ending);
+      void ending.then(() => this.#ending.delete(ending));
+    }
+  }
+
+  async close(graceMs = HANDLERS_END_MS): Promise<readonly UnsettledTask[]> {
+    for (const attempt of [...this.#waiting.drain(), ...this.#stopping.behind])
+      attempt.abort("the runtime is closing");
+    for (const [, attempt] of this.#running) attempt.abort("the runtime is closing");
+    if (this.#running.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
+    if (this.#heeding.size + this.#ending.size === 0) return [];
+    const late = Promise.withResolvers<void>();
+    const cancel = this.#clock.setTimer(late.resolve, graceMs);
+    const ends = [...Array.from(this.#heeding, ({ settled }) => settled), ...this.#ending];
+    await Promise.race([Promise.all(ends), late.promise]);
+    cancel();
+    return [...this.#heeding];
+  }
+
+  #begin(attempt: LocalAttempt): void {
+    const number = this.#begun++;
+    this.#running.set(number, attempt);
+    attempt.begin(number);
+  }
+
+  #startWaiting(): void {
+    while (this.#running.size < this.#concurrency) {
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      if (!next.isOver) this.#begin(next);
+    }
+  }
+}
