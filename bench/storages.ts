@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { AgentStorage } from "@holdfast/core";
 import { MemoryStorage } from "@holdfast/runtime";
 import { openPostgresStorage } from "@holdfast/storage/postgres";
-import { openSqliteStorage } from "@holdfast/storage/sqlite";
+import { openSqliteStorage, ownSqliteStorage } from "@holdfast/storage/sqlite";
 import { newPlace, readPlace } from "./postgres.ts";
 
 export const STORAGE_KINDS = ["memory", "sqlite", "postgres"] as const;
@@ -68,7 +68,7 @@ async function openStorage(kind: StorageKind, file: string): Promise<OpenStorage
         statements: () => undefined,
       };
     case "sqlite": {
-      const storage = await openSqliteStorage({ path: file });
+      const storage = await ownSqliteStorage({ path: file });
       return { storage, file, place: file, statements: () => storage.statementCount };
     }
     case "postgres": {

@@ -97,7 +97,7 @@ const LONG_FILES: LongFiles = {
   },
   "packages/storage/src/postgres/write/write-statement.ts": { lines: 549, why: "the parts of one statement" },
   "packages/storage/src/sqlite/engine/sqlite-storage.ts": {
-    lines: 465,
+    lines: 490,
     why: "the storage port over SQLite, one method after another",
   },
   "packages/testkit/src/conformance/budgets/budget-conformance.ts": {
@@ -135,7 +135,7 @@ const LARGE_CLASSES: LargeClasses = {
   "packages/storage/src/postgres/read/reads.ts: Reads": { methods: 27 },
   "packages/storage/src/postgres/write/working-set.ts: WorkingSet": { methods: 27 },
   "packages/storage/src/sqlite/engine/reads.ts: Reads": { fields: 18 },
-  "packages/storage/src/sqlite/engine/sqlite-storage.ts: SqliteStorage": { fields: 21, methods: 26 },
+  "packages/storage/src/sqlite/engine/sqlite-storage.ts: SqliteStorage": { fields: 22, methods: 27 },
   "packages/storage/src/sqlite/engine/writer.ts: Writer": { fields: 20, methods: 26 },
 };
 

@@ -20,7 +20,6 @@ import { EXTERNAL } from "../agents/external-agent-names.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { withSession, type Access } from "../place/find-session.ts";
 import { recordingAnswers } from "../principals/answer-principals.ts";
-import { guardOwner } from "../place/owner-guard.ts";
 import { findDatabase } from "../place/project.ts";
 import { randomU32 } from "../frame/random.ts";
 
@@ -52,45 +51,35 @@ export interface Message {
 
 /**
  *   send-signal-1. The process that owns the database may end between storing a signal and reporting it. The
- *       command then sends the signal again to the next owner, under the same id, so that it is stored once.
- *       If a commit has already consumed the signal, the journal shows that.
+ *       storage then sends the signal again to the next owner, under the same id, so that it is stored once.
+ *       Its answer is then `duplicate`. If a commit has already consumed the signal, the journal shows that.
  */
 export async function sendSignal(args: Arguments, io: Io, sending: Sending): Promise<number> {
   const signalId = mintId("sig", Date.now(), randomU32);
   let chosen: Message | undefined;
-  for (let n = 1; ; n++) {
-    try {
-      return await withSession(findDatabase(args, io), sending.id, async (session, access) => {
-        // A commit would wait for an owner that is gone.
-        const held = access.role === "client" ? guardOwner(access.storage).storage : access.storage;
-        const storage = access.role === "remote" ? held : recordingAnswers(held);
-        const { reader } = storage;
-        const isSent = chosen !== undefined && (await isStored(reader, session.sessionId, signalId));
-        if (isEnded(session.status) && !isSent) throw sessionEnded(session, io);
-        const pending = await reader.pendingSignals(session.sessionId);
-        chosen ??= await sending.choose(session, new Set(pending.map(({ name }) => name)), reader);
-        const status = isSent ? "stored" : await send(storage, session, chosen, signalId, io);
-        return report(io, access, { session, message: chosen, status });
-      });
-    } catch (error) {
-      if (chosen === undefined || !isLost(error)) throw error;
-      if (n === SENDS_MAX) throw unknownWhether(error, sending.id, io);
-    }
+  try {
+    return await withSession(findDatabase(args, io), sending.id, async (session, access) => {
+      const storage = access.role === "remote" ? access.storage : recordingAnswers(access.storage);
+      const { reader } = storage;
+      if (isEnded(session.status)) throw sessionEnded(session, io);
+      const pending = await reader.pendingSignals(session.sessionId);
+      chosen = await sending.choose(session, new Set(pending.map(({ name }) => name)), reader);
+      const status = await send(storage, session, chosen, signalId, io);
+      return report(io, access, { session, message: chosen, status });
+    });
+  } catch (error) {
+    const isLost =
+      HoldfastError.is(error) && (error.code === "storage_unavailable" || error.code === "locked");
+    throw chosen !== undefined && isLost ? unknownWhether(error, sending.id, io) : error;
   }
 }
 
-const SENDS_MAX = 5;
 const JOURNAL_PAGE = 1_000;
-
-/** The answer of another process was lost with it. */
-function isLost(error: unknown): boolean {
-  return HoldfastError.is(error) && (error.code === "storage_unavailable" || error.code === "locked");
-}
 
 function unknownWhether(cause: unknown, id: string, io: Io): UnavailableError {
   return new UnavailableError(
     "storage_unavailable",
-    `the process that owns the database ended before it answered, ${SENDS_MAX} times; the signal may or may not be stored`,
+    "no process that owns the database has answered; the signal may or may not be stored",
     { fix: `run ${io.call(`show ${id}`)} to see whether the signal has arrived`, cause },
   );
 }
@@ -117,6 +106,8 @@ async function send(
   io: Io,
 ): Promise<"stored" | "duplicate"> {
   const receipt = await message.send(requestsOver(storage), sessionId, signalId);
+  if (receipt.status === "duplicate" && (await isStored(storage.reader, sessionId, signalId)))
+    return "stored"; // send-signal-1.
   if (receipt.status === "duplicate" && message.compare !== undefined) {
     const pending = await storage.reader.pendingSignals(sessionId);
     message.compare(pending.find(({ name }) => name === message.name)?.payload);

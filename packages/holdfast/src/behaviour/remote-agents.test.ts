@@ -52,6 +52,30 @@ test(
   },
 );
 
+test(
+  "O15: a remote task is not touched when another process ends that owned the database",
+  ofCampaign,
+  async () => {
+    writeFileSync(
+      project.path("wait.ts"),
+      `import { defineAgent } from "holdfast";
+export default defineAgent({ name: "wait", run: (ctx) => ctx.waitForSignal("go") });
+`,
+    );
+    const owner = project.startHere(["run", "wait.ts", "--session", "first"]);
+    await owner.says("waits for signal");
+    const second = project.startHere(["run", "remote.ts", "hang", "--session", "s"]);
+    while (remote.states().length === 0) await delay(20);
+    owner.kill("SIGKILL");
+    await owner.finished;
+    expect((await run("signal", "first", "go")).code).toBe(0); // Through the next owner.
+    remote.complete("It is done.");
+    expect(await second.finished).toMatchObject({ code: 0, stdout: "It is done.\n" });
+    expect(remote.messages).toEqual(["hang"]);
+    expect(remote.states()).toEqual(["TASK_STATE_COMPLETED"]);
+  },
+);
+
 test("equal texts in one conversation are each a message", ofCampaign, async () => {
   const input = JSON.stringify({ text: "again", conversation: true });
   const first = await run("run", "remote.ts", "--input", input, "--park", "--session", "s");

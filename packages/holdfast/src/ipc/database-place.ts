@@ -8,8 +8,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { ConflictError, encodeJson, HoldfastError, validate, type AgentTracer } from "@holdfast/core";
 import type { Agent, Runtime, SecretSource } from "@holdfast/runtime";
 import type { Io } from "../frame/command.ts";
-import { acrossOwners } from "../place/across-owners.ts";
 import { recordingAnswers } from "../principals/answer-principals.ts";
+import { showWarnings, withStorage } from "../place/find-session.ts";
 import type { Database } from "../place/project.ts";
 import { everyAgent } from "../run/agent-tree.ts";
 import { keepRuntime } from "../run/keep-runtime.ts";
@@ -39,13 +39,14 @@ export async function runOverDatabase(runner: DatabaseRunner, io: Io): Promise<I
   const { database, code, secrets, strictBounds, graceMs, tracer, host, until } = runner;
   const { modelPrices } = await import("@holdfast/agents/prices");
   const prices = modelPrices();
-  return acrossOwners(database, io, (storage, owner) => {
+  return withStorage(database, (access) => {
+    showWarnings(access, io);
+    const { storage } = access;
     const closed = new AbortController();
     const news = new NewsByTrace(tracer);
     const lost = storage.lost?.then((error) => Promise.reject(error));
     return keepRuntime({
       database,
-      owner,
       runtime: {
         storage: recordingAnswers(storage),
         agents: code.agents,

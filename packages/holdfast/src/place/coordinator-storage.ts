@@ -39,9 +39,9 @@ export async function openCoordinatorStorage(
   switch (named.type) {
     case "sqlite": {
       const { path } = named;
-      const { openSqliteStorage } = await import("@holdfast/storage/sqlite");
+      const { ownSqliteStorage } = await import("@holdfast/storage/sqlite");
       if (wanted === undefined) makePrivateFolder(folder);
-      return { storage: await openSqliteStorage({ path }), name: `sqlite:${path}`, folder: dirname(path) };
+      return { storage: await ownSqliteStorage({ path }), name: `sqlite:${path}`, folder: dirname(path) };
     }
     case "postgres": {
       const { url } = named;

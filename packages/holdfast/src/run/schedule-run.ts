@@ -17,13 +17,12 @@ import {
   type TraceEvent,
 } from "@holdfast/core";
 import { compositeTracer, limitProcessMemory, type Agent, type Firing } from "@holdfast/runtime";
-import { acrossOwners } from "../place/across-owners.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
 import { readInPlaceOf } from "@holdfast/core/internal";
 import { stopper } from "../typing/stopper.ts";
 import { keepRuntime } from "./keep-runtime.ts";
 import { loadAgent } from "./load-agent.ts";
-import type { GuardedStorage } from "../place/owner-guard.ts";
+import { showWarnings, withStorage } from "../place/find-session.ts";
 import { count, localTime, plainLine } from "../frame/plain-text.ts";
 import { findDatabase, findTraces, type Database } from "../place/project.ts";
 import { LATE_MS, scheduleJson } from "../view/schedule-text.ts";
@@ -44,9 +43,10 @@ export async function runSchedules(args: Arguments, io: Io): Promise<number> {
   // Waiting for a time holds nothing that would keep the process alive.
   const alive = setInterval(() => {}, 60_000);
   try {
-    const signal = await acrossOwners(database, io, (storage, owner) =>
-      keep({ storage, owner, database, agents, tracer, io, stopped: stopped.promise }),
-    );
+    const signal = await withStorage(database, (access) => {
+      showWarnings(access, io);
+      return keep({ storage: access.storage, database, agents, tracer, io, stopped: stopped.promise });
+    });
     io.note(`stopped; schedules stay, and fire again with: ${io.call("schedule run")}`);
     return STOP_EXIT[signal];
   } finally {
@@ -57,7 +57,6 @@ export async function runSchedules(args: Arguments, io: Io): Promise<number> {
 
 interface Keeping {
   readonly storage: AgentStorage;
-  readonly owner: GuardedStorage | undefined;
   readonly database: Database;
   readonly agents: AgentFiles;
   readonly tracer: AgentTracer | undefined;
@@ -65,23 +64,13 @@ interface Keeping {
   readonly stopped: Promise<StopSignal>;
 }
 
-/** Over one storage. Answers `undefined` when its owner is gone. */
-async function keep({
-  storage,
-  owner,
-  database,
-  agents,
-  tracer,
-  io,
-  stopped,
-}: Keeping): Promise<StopSignal | undefined> {
+async function keep({ storage, database, agents, tracer, io, stopped }: Keeping): Promise<StopSignal> {
   const schedules = await storage.reader.schedules();
   const known = await agents.ofSchedules(schedules, storage.reader);
   showSchedules(schedules, io);
   const watcher: AgentTracer = { trace: (event) => logEvent(event, io) };
   return keepRuntime({
     database,
-    owner,
     runtime: {
       storage,
       agents: known,

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { TraceEvent } from "@holdfast/core";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openSqliteStorage } from "../sqlite/index.ts";
+import { ownSqliteStorage } from "../sqlite/index.ts";
 import { sqliteTracer, type SqliteTracer } from "./index.ts";
 
 let folder: string;
@@ -106,7 +106,7 @@ test("the tracer keeps only the youngest events", async () => {
 });
 
 test("the database of the sessions is refused and not touched", async () => {
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   await storage.close();
   const before = readFileSync(path);
   expect(() => sqliteTracer({ path })).toThrow(/it is the database of something else/);

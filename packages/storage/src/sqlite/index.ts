@@ -5,9 +5,11 @@ export {
   connectSqliteStorage,
   openSqliteReader,
   openSqliteStorage,
+  ownSqliteStorage,
   withSqliteStorage,
   type OpenSqlite,
   type SqliteFileReader,
+  type SqliteFileStorage,
   type StorageAccess,
 } from "./open.ts";
 export { assertSqliteVersion } from "./file/driver.ts";

@@ -17,7 +17,7 @@ import { DatabaseSync } from "node:sqlite";
 import { exitCodeOf, HoldfastError, type CreateSession, type ErrorCode } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
 import { assertSqliteVersion } from "./file/driver.ts";
-import { openSqliteReader, openSqliteStorage } from "./index.ts";
+import { openSqliteReader, ownSqliteStorage } from "./index.ts";
 import { APPLICATION_ID, SCHEMA_VERSION } from "./file/migrations.ts";
 import { newFolder } from "./testing/folder.ts";
 
@@ -28,7 +28,7 @@ const USER_VERSION_AT = 60;
 /** A sound database with a session in it, closed. */
 async function newDatabase(folder = newFolder()): Promise<string> {
   const path = `${folder}/test.db`;
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   await storage.commit(
     Array.from({ length: SESSIONS }, (_, i) => creating(`ses-${i}`)),
     1,
@@ -53,7 +53,7 @@ function creating(sessionId: string): CreateSession {
 /** A sound database with one session, whose conversation is these texts, closed. */
 async function newDatabaseWithEntries(texts: readonly string[]): Promise<string> {
   const path = `${newFolder()}/test.db`;
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   const entries = texts.map((text, i) => ({
     id: i,
     index: i,
@@ -81,7 +81,7 @@ async function newDatabaseWithEntries(texts: readonly string[]): Promise<string>
 
 /** The errors that opening a path throws, as its owner and as a reader. */
 async function refusals(path: string): Promise<HoldfastError[]> {
-  const asOwner: unknown = await openSqliteStorage({ path }).catch((error: unknown) => error);
+  const asOwner: unknown = await ownSqliteStorage({ path }).catch((error: unknown) => error);
   const asReader: unknown = await (async () => openSqliteReader({ path }))().catch((error: unknown) => error);
   return [asOwner, asReader].map((error) => {
     expect(error).toSatisfy((thrown) => HoldfastError.is(thrown));
@@ -181,7 +181,7 @@ describe("files that are no database of ours", () => {
     let atFirstTouch = 0;
     for (let page = 1; page * PAGE < sound.length; page++) {
       writeFileSync(path, Buffer.from(sound).fill(0xa5, page * PAGE, (page + 1) * PAGE));
-      const storage = await openSqliteStorage({ path }).catch((error: HoldfastError) => error);
+      const storage = await ownSqliteStorage({ path }).catch((error: HoldfastError) => error);
       if (storage instanceof Error) {
         expect(storage).toMatchObject({ code: "corrupt_record", message: expect.stringContaining(path) });
         atStart++;
@@ -209,7 +209,7 @@ describe("files that are no database of ours", () => {
     for (let at = bytes.indexOf('"ses-7:'); at !== -1; at = bytes.indexOf('"ses-7:', at + 1))
       bytes[at + 100]! ^= 1;
     writeFileSync(path, bytes);
-    const storage = await openSqliteStorage({ path });
+    const storage = await ownSqliteStorage({ path });
     const { problems } = await storage.verify();
     expect(problems).toEqual([
       { table: "session", message: expect.stringContaining(`${path}, table session, row ses-7 (8)`) },
@@ -256,7 +256,7 @@ describe("D2: an entry that is not what was written is named, and its neighbours
     other.prepare("UPDATE entry SET content = ?, checksum = ? WHERE seq = 1").run(row.content, row.checksum);
     other.close();
 
-    const storage = await openSqliteStorage({ path });
+    const storage = await ownSqliteStorage({ path });
     const named = `${path}, table entry, row 1/1`;
     const refused = { code: "corrupt_record", message: expect.stringContaining(named) };
     await expect(storage.reader.entries("ses-1", 0, 10)).rejects.toMatchObject(refused);
@@ -276,7 +276,7 @@ describe("paths", () => {
     const umask = process.umask(0);
     try {
       const folder = `${newFolder()}/a/b`;
-      const storage = await openSqliteStorage({ path: `${folder}/test.db` });
+      const storage = await ownSqliteStorage({ path: `${folder}/test.db` });
       expect(statSync(folder).mode & 0o777).toBe(0o700);
       expect(statSync(dirname(folder)).mode & 0o777).toBe(0o700);
       const modes = readdirSync(folder).map((name) => [
@@ -311,19 +311,19 @@ describe("paths", () => {
     const path = await newDatabase();
     mkdirSync(`${path}-socket/sub`, { recursive: true });
     for (let i = 0; i < 2; i++) {
-      await expect(openSqliteStorage({ path })).rejects.toMatchObject({
+      await expect(ownSqliteStorage({ path })).rejects.toMatchObject({
         code: "storage_unavailable",
         at: `${path}-socket`,
       });
     }
     expect(readdirSync(`${path}-socket`)).toEqual(["sub"]);
     rmSync(`${path}-socket`, { recursive: true });
-    await (await openSqliteStorage({ path })).close();
+    await (await ownSqliteStorage({ path })).close();
   });
 
   test("a missing file is not made when it must exist", async () => {
     const path = `${newFolder()}/sub/test.db`;
-    await expect(openSqliteStorage({ path, create: false })).rejects.toMatchObject({
+    await expect(ownSqliteStorage({ path, create: false })).rejects.toMatchObject({
       code: "file_not_found",
       at: path,
     });
@@ -336,8 +336,8 @@ describe("paths", () => {
     const path = await newDatabase();
     const other = `${newFolder()}/link.db`;
     symlinkSync(path, other);
-    const storage = await openSqliteStorage({ path: other });
-    await expect(openSqliteStorage({ path })).rejects.toMatchObject({
+    const storage = await ownSqliteStorage({ path: other });
+    await expect(ownSqliteStorage({ path })).rejects.toMatchObject({
       code: "locked",
       message: expect.stringContaining(String(process.pid)),
     });
@@ -347,7 +347,7 @@ describe("paths", () => {
   test("a damaged lock is named, with what to do about it", async () => {
     const path = await newDatabase();
     writeFileSync(`${path}-lock`, "x".repeat(5_000));
-    await expect(openSqliteStorage({ path })).rejects.toMatchObject({
+    await expect(ownSqliteStorage({ path })).rejects.toMatchObject({
       code: "corrupt_record",
       at: `${path}-lock`,
     });
@@ -359,7 +359,7 @@ describe("paths", () => {
     truncateSync(path, 10_000);
     await expectRefused(path, "corrupt_record", 10);
     writeFileSync(path, bytes);
-    const storage = await openSqliteStorage({ path });
+    const storage = await ownSqliteStorage({ path });
     expect(await storage.reader.session("ses-7")).toBeDefined();
     await storage.close();
   });

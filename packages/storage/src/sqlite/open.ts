@@ -1,5 +1,6 @@
-// The ways to open a SQLite storage: `openSqliteStorage` owns it, `connectSqliteStorage` asks its owner,
-// `withSqliteStorage` does either, and `openSqliteReader` only reads.
+// The ways to open a SQLite storage. `openSqliteStorage` and `withSqliteStorage` own it, or share it with the
+// process that does. `connectSqliteStorage` only shares it, `ownSqliteStorage` only owns it, and
+// `openSqliteReader` only reads.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { ConflictError, HoldfastError, type AgentStorage, type StorageReader } from "@holdfast/core";
@@ -12,6 +13,8 @@ import { FileGuard } from "./file/file-guard.ts";
 import { acquireOwnership, readOwner, type OwnerInfo } from "./file/ownership.ts";
 import { fileNotFound, resolvePaths, statFile, type DatabasePaths } from "./file/paths.ts";
 import { Reads, SqliteReader } from "./engine/reads.ts";
+import type { Line } from "./shared-line.ts";
+import { SharedStorage } from "./shared-storage.ts";
 import { StorageServer } from "./socket/server.ts";
 import { toStorageError } from "./file/sql-errors.ts";
 import { SqliteStorage } from "./engine/sqlite-storage.ts";
@@ -33,6 +36,24 @@ const RACE_STEP_MS = 25;
 /** Enough to ask a live owner for its pid; a busy one is named from its file. */
 const ASK_PID_MS = 500;
 
+/** A storage in a file. */
+export interface SqliteFileStorage extends AgentStorage {
+  readonly path: string;
+}
+
+/**
+ * Open a database, whichever process owns it. The first process owns it and serves it to the other processes
+ * of this user. When it ends, one of the others owns the database, and what they run goes on.
+ *
+ * @throws ConflictError `locked` when for two seconds the same process owned it, and could not be reached.
+ * @throws HoldfastError when the file cannot be used: `file_not_found`, `corrupt_record`,
+ *   `version_unsupported`, `storage_readonly`, `storage_full`, `storage_unavailable`. The file is left as it
+ *   was.
+ */
+export async function openSqliteStorage(open: OpenSqlite): Promise<SqliteFileStorage> {
+  return (await reachStorage(open)).storage;
+}
+
 /**
  * Own a database: open it for writing and serve it to other processes of this user, until `close`.
  *
@@ -41,11 +62,18 @@ const ASK_PID_MS = 500;
  *   `version_unsupported`, `storage_readonly`, `storage_full`, `storage_unavailable`. The file is left as it
  *   was.
  */
-export async function openSqliteStorage({ path, create = true }: OpenSqlite): Promise<SqliteStorage> {
+export async function ownSqliteStorage(open: OpenSqlite): Promise<SqliteStorage> {
+  return (await ownDatabase(open)).storage;
+}
+
+type OwnLine = Extract<Line, { readonly role: "owner" }>;
+
+async function ownDatabase({ path, create = true }: OpenSqlite): Promise<OwnLine> {
   assertSqliteVersion();
   const paths = resolvePaths(path, create);
   // Before the lock, so that a path that cannot be used gets no lock beside it either.
-  if (statFile(paths.file) !== undefined) inspectDatabase(paths.file);
+  let isDoubtful = false;
+  if (statFile(paths.file) !== undefined) isDoubtful = !isUsable(paths);
   else if (!create) throw fileNotFound(paths.file);
 
   const info: OwnerInfo = { pid: process.pid, since: Date.now() };
@@ -55,6 +83,7 @@ export async function openSqliteStorage({ path, create = true }: OpenSqlite): Pr
   let guard: FileGuard | undefined;
   let storage: SqliteStorage;
   try {
+    if (isDoubtful) inspectDatabase(paths.file);
     const warnings = ownership.wasLeftOpen ? findLoss(paths) : [];
     makeMissing(paths.file, create);
     if (!(await ownership.ownFile())) throw lockedElsewhere(paths);
@@ -82,25 +111,42 @@ export async function openSqliteStorage({ path, create = true }: OpenSqlite): Pr
     await storage.close();
     throw error;
   }
-  return storage;
+  return { role: "owner", storage, processes: server.processes };
+}
+
+/** Whether a file is a database. An owner may write it at this moment: then the holder of the lock looks again. */
+function isUsable(paths: DatabasePaths): boolean {
+  try {
+    inspectDatabase(paths.file);
+    return true;
+  } catch (error) {
+    if (statFile(paths.lock) === undefined) throw error;
+    return false;
+  }
 }
 
 /**
- * The storage over its owner's socket, or `undefined` when nobody owns the database. Claims made here end
- * with `close`.
+ * The storage of a database that another process owns, or `undefined` when nobody owns it. When that process
+ * ends, this one goes on over the next owner, or owns the database itself. Claims made here end with `close`.
  */
 export async function connectSqliteStorage({
   path,
 }: {
   readonly path: string;
-}): Promise<AgentStorage | undefined> {
+}): Promise<SharedStorage | undefined> {
   const paths = findPaths(path);
-  return paths === undefined ? undefined : connectToOwner(paths, HELLO_TIMEOUT_MS);
+  const client = paths && (await connectToOwner(paths, HELLO_TIMEOUT_MS));
+  return client === undefined ? undefined : shared(path, client);
+}
+
+function shared(path: string, client: SocketStorage): SharedStorage {
+  const reach = (): Promise<Line> => reachLine({ path, create: false });
+  return new SharedStorage({ path, first: { role: "client", storage: client }, reach });
 }
 
 /** The way in which `withSqliteStorage` reached the database. */
 export type StorageAccess =
-  | { readonly role: "client"; readonly storage: AgentStorage; readonly owner: OwnerInfo }
+  | { readonly role: "client"; readonly storage: SharedStorage; readonly owner: OwnerInfo }
   | { readonly role: "owner"; readonly storage: SqliteStorage };
 
 /**
@@ -121,14 +167,20 @@ export async function withSqliteStorage<T>(
 }
 
 async function reachStorage(open: OpenSqlite): Promise<StorageAccess> {
+  const line = await reachLine(open);
+  if (line.role === "owner") return line;
+  return { role: "client", storage: shared(open.path, line.storage), owner: line.storage.owner };
+}
+
+async function reachLine(open: OpenSqlite): Promise<Line> {
   let giveUpAt = performance.now() + RACE_MS;
   let lostTo: number | undefined;
   for (;;) {
     const paths = findPaths(open.path);
     const client = paths === undefined ? undefined : await connectToOwner(paths, HELLO_TIMEOUT_MS);
-    if (client !== undefined) return { role: "client", storage: client, owner: client.owner };
+    if (client !== undefined) return { role: "client", storage: client };
     try {
-      return { role: "owner", storage: await openSqliteStorage(open) };
+      return await ownDatabase(open);
     } catch (error) {
       // Between our two tries another process became the owner, or is just closing.
       if (!isLocked(error)) throw error;
@@ -201,8 +253,8 @@ async function locked(paths: DatabasePaths): Promise<ConflictError> {
     got: `a lock on ${paths.lock}, held by ${who}`,
     expected: "no other owner",
     fix:
-      "signals, approvals and cancels reach the running process by themselves; to run agents here as well, use its storage over " +
-      "its socket with connectSqliteStorage({ path }), give this program a database of its own, or end the other process first",
+      "signals, approvals and cancels reach the running process by themselves; to run agents here as well, " +
+      "give this program a database of its own, or end the other process first",
   });
 }
 

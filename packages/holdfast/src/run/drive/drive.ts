@@ -12,7 +12,7 @@
 //       begun would be lost, and paid for again.
 //   drive-6. The command also ends when sessions below are paused and nothing else in the tree can continue,
 //       as if the session itself were paused.
-// When the owner of the database changes, the command continues: across-owners-2, in `across-owners.ts`.
+// When the owner of the database changes, its storage sees to that, and nothing here notices.
 
 import { setTimeout as delay } from "node:timers/promises";
 import {
@@ -39,8 +39,7 @@ import {
 import { leftAs } from "@holdfast/runtime/internal";
 import type { Io, StopSignal } from "../../frame/command.ts";
 import { plainLine, quoted } from "../../frame/plain-text.ts";
-import { acrossOwners, databaseLost } from "../../place/across-owners.ts";
-import type { GuardedStorage } from "../../place/owner-guard.ts";
+import { showWarnings, withStorage } from "../../place/find-session.ts";
 import { leaseOf, suspectsFile, type Database } from "../../place/project.ts";
 import { recordingAnswers } from "../../principals/answer-principals.ts";
 import { keepingShown, ShownQuestions } from "../../typing/shown-questions.ts";
@@ -60,7 +59,7 @@ export interface DriveOptions {
   readonly sessionId: string;
   /** Without one the session lives and ends in memory. */
   readonly database: Database | undefined;
-  /** Start the session or take it up, as it is needed; answers nothing when it is run elsewhere. May be called again (across-owners-2). */
+  /** Start the session or take it up, as it is needed; answers nothing when it is run elsewhere. */
   readonly begin: (runtime: Runtime) => Promise<SessionHandle | undefined>;
   /** Whether it is started with a budget. */
   readonly isBudgeted?: boolean;
@@ -90,11 +89,8 @@ export interface DriveChat extends SessionInput {
 /** Reads what a person types, and sends it to the session while that is there. */
 type SessionInput = Pick<StdinListener, "attach" | "detach" | "close">;
 
-/** Why this process stops running the session over one storage. */
-type Ending = Outcome | { readonly type: "owner_gone" };
-
 const NAME_CHARS = 100;
-/** How often it is looked whether the session waits and the owner lives, because nothing tells. */
+/** How often it is looked whether the session waits, because nothing tells. */
 const LOOK_MS = 250;
 /** How often it is looked whether somebody still runs what runs elsewhere. */
 const TAKE_MS = 1_000;
@@ -102,7 +98,7 @@ const TAKE_MS = 1_000;
 export async function drive(options: DriveOptions, io: Io): Promise<number> {
   limitProcessMemory(2_000); // The modules of the start come first.
   const { database, sessionId } = options;
-  const stopped = Promise.withResolvers<Ending>();
+  const stopped = Promise.withResolvers<Outcome>();
   const after =
     database === undefined
       ? "the session is ephemeral and will be lost"
@@ -127,16 +123,16 @@ export async function drive(options: DriveOptions, io: Io): Promise<number> {
     stdin,
     stopped: stopped.promise,
     startedAt,
-    progress: { isStored: false },
   };
   // A session that waits holds nothing that would keep the process alive.
   const alive = setInterval(() => {}, 60_000);
   try {
     if (database === undefined)
-      return (await new StorageRun({ ...common, storage: new MemoryStorage() }).run()) ?? 1;
-    return await acrossOwners(database, io, (storage, owner) =>
-      new StorageRun({ ...common, storage, ...(owner === undefined ? {} : { owner }) }).run(),
-    );
+      return await new StorageRun({ ...common, storage: new MemoryStorage() }).run();
+    return await withStorage(database, (access) => {
+      showWarnings(access, io);
+      return new StorageRun({ ...common, storage: access.storage }).run();
+    });
   } finally {
     clearInterval(alive);
     await stdin?.close();
@@ -152,13 +148,9 @@ interface RunParts {
   /** The questions that a person who types has seen. */
   readonly questions: ShownQuestions | undefined;
   readonly stdin: SessionInput | undefined;
-  readonly stopped: Promise<Ending>;
+  readonly stopped: Promise<Outcome>;
   readonly startedAt: number;
-  /** The progress over all runtimes of this command. */
-  readonly progress: { isStored: boolean };
   readonly storage: AgentStorage;
-  /** When the storage is another process's. */
-  readonly owner?: GuardedStorage;
 }
 
 /** The session over one storage, from opening it to its end. */
@@ -185,24 +177,20 @@ class StorageRun {
     });
   }
 
-  /** @returns the exit code; `undefined` when the owner ended and storage must be opened again. */
-  async run(): Promise<number | undefined> {
-    const { storage, options, view, stdin, io, progress, startedAt } = this.#parts;
+  /** @returns the exit code. */
+  async run(): Promise<number> {
+    const { storage, options, view, stdin, io, startedAt } = this.#parts;
     const before = await this.#session();
-    // Begun a second time it would do again what it has done.
-    if (before === undefined && progress.isStored && options.database !== undefined)
-      throw databaseLost(options.database);
     const pending = before === undefined ? [] : await storage.reader.pendingSignals(before.sessionId);
     const asked = before === undefined ? new Map() : await this.#tail.skip(before);
     const path = options.database === undefined ? undefined : suspectsFile(options.database);
     const watchdog = isDebugged() ? undefined : new Watchdog(path === undefined ? {} : { path });
     const prices = await this.#prices(before);
     const runtime = this.#makeRuntime(watchdog, prices);
-    let outcome: Ending;
+    let outcome: Outcome;
     try {
       const settled = await this.#begin(runtime);
       const session = (await this.#session())!;
-      progress.isStored = true;
       if (!isEnded(session.status)) {
         view.began(session, before !== undefined, new Set(pending.map(({ name }) => name)), asked);
         if (before !== undefined) this.#inLine(() => this.#below.lookBelow(session));
@@ -219,7 +207,6 @@ class StorageRun {
       await runtime.close(options.graceMs === undefined ? {} : { graceMs: options.graceMs });
       await watchdog?.close();
     }
-    if (outcome.type === "owner_gone") return undefined;
     this.#pump();
     await this.#pumping;
     const session = await this.#session();
@@ -255,7 +242,7 @@ class StorageRun {
   }
 
   /** drive-3. Never, where nobody else can run it. */
-  async #follow(before: Session | undefined, signal: AbortSignal): Promise<Ending> {
+  async #follow(before: Session | undefined, signal: AbortSignal): Promise<Outcome> {
     const { database, sessionId } = this.#parts.options;
     if (database?.coordinator === undefined) return NEVER;
     const { followSession } = await import("./follow-session.ts");
@@ -346,15 +333,13 @@ class StorageRun {
   }
 
   /** drive-3. How it settles here, however often it comes and goes. */
-  async #settled(runtime: Runtime, first: RunHere | undefined, signal: AbortSignal): Promise<Ending> {
-    const { owner, options } = this.#parts;
+  async #settled(runtime: Runtime, first: RunHere | undefined, signal: AbortSignal): Promise<Outcome> {
+    const { options } = this.#parts;
     for (let here = first; ; here = await this.#takeOver(runtime, signal)) {
       if (here !== undefined) {
         const settled = await here.promise;
         if (options.database?.coordinator === undefined || !isElsewhere(settled))
-          return settled.status === "released" && owner?.isGone === true
-            ? { type: "owner_gone" }
-            : { type: "settled", settled };
+          return { type: "settled", settled };
       }
       this.#isRunHere = false;
       if (signal.aborted) return NEVER;
@@ -385,12 +370,11 @@ class StorageRun {
     }
   }
 
-  async #outcome(runtime: Runtime, here: RunHere | undefined, begun: Session | undefined): Promise<Ending> {
-    const { owner, stopped, options, storage } = this.#parts;
-    const looked = Promise.withResolvers<Ending>();
+  async #outcome(runtime: Runtime, here: RunHere | undefined, begun: Session | undefined): Promise<Outcome> {
+    const { stopped, options, storage } = this.#parts;
+    const looked = Promise.withResolvers<Outcome>();
     const look = async (): Promise<void> => {
-      if (owner !== undefined && !(await owner.look())) looked.resolve({ type: "owner_gone" });
-      else if (options.parks && (await isQuiescent(storage.reader, options)))
+      if (options.parks && (await isQuiescent(storage.reader, options)))
         looked.resolve({ type: "parked", paused: await this.#pausedBelow(true) });
     };
     let before: PausedBelow | undefined;

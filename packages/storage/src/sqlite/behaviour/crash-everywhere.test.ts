@@ -9,7 +9,7 @@ import type { AgentStorage } from "@holdfast/core";
 import { crashEverywhere, crashScenarios, type CrashKind, type CrashSubject } from "@holdfast/testkit";
 import { isCampaign, sampled } from "@holdfast/testkit/campaign";
 import { describe, expect, test } from "vitest";
-import { openSqliteStorage } from "../index.ts";
+import { ownSqliteStorage } from "../index.ts";
 import { newFolder } from "../testing/folder.ts";
 
 const EVERY = isCampaign ? 1 : 12;
@@ -24,7 +24,7 @@ function sqliteSubject(): CrashSubject {
   const folder = newFolder();
   const nextPath = (): string => `${folder}/${folders++}.db`;
   const open = async (path: string): Promise<AgentStorage> => {
-    const storage = await openSqliteStorage({ path });
+    const storage = await ownSqliteStorage({ path });
     paths.set(storage, path);
     return storage;
   };

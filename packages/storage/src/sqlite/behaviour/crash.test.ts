@@ -4,7 +4,7 @@ import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from 
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
-import { openSqliteReader, openSqliteStorage } from "../index.ts";
+import { openSqliteReader, ownSqliteStorage } from "../index.ts";
 import { newFolder } from "../testing/folder.ts";
 import { SESSIONS } from "../testing/process.ts";
 import { startProcess } from "../testing/spawn.ts";
@@ -40,11 +40,11 @@ describe("kill -9", () => {
     const path = `${newFolder()}/test.db`;
     const child = startProcess("hold", path);
     await child.said(1);
-    await expect(openSqliteStorage({ path })).rejects.toMatchObject({ code: "locked" });
+    await expect(ownSqliteStorage({ path })).rejects.toMatchObject({ code: "locked" });
     await child.kill();
     expect(existsSync(`${path}-socket`)).toBe(true);
 
-    const storage = await openSqliteStorage({ path });
+    const storage = await ownSqliteStorage({ path });
     expect(storage.warnings).toEqual([]);
     await storage.close();
     expect(existsSync(`${path}-socket`)).toBe(false);
@@ -62,13 +62,13 @@ describe("kill -9", () => {
       copyFileSync(path, `${folder}/copy.db`);
       copyFileSync(`${path}-owner`, `${folder}/copy.db-owner`);
 
-      const storage = await openSqliteStorage({ path: `${folder}/copy.db` });
+      const storage = await ownSqliteStorage({ path: `${folder}/copy.db` });
       expect(storage.warnings).toEqual([expect.stringContaining("write-ahead log")]);
       expect((await storage.verify()).problems).toEqual([]);
       await storage.close();
 
       // The negative space: with its log nothing is lost and nothing is said.
-      const intact = await openSqliteStorage({ path });
+      const intact = await ownSqliteStorage({ path });
       expect(intact.warnings).toEqual([]);
       await intact.close();
       expect(await readGroups(path)).toBeGreaterThanOrEqual(19);

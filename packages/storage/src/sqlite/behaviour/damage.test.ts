@@ -3,7 +3,7 @@
 import { DatabaseSync } from "node:sqlite";
 import type { Change, CreateSession } from "@holdfast/core";
 import { expect, test } from "vitest";
-import { openSqliteStorage } from "../index.ts";
+import { ownSqliteStorage } from "../index.ts";
 import { newFolder } from "../testing/folder.ts";
 
 function creating(sessionId: string, more: Partial<CreateSession> = {}): CreateSession {
@@ -13,7 +13,7 @@ function creating(sessionId: string, more: Partial<CreateSession> = {}): CreateS
 
 test("damaged rows do not hide other rows, whether overdue sessions, relatives of damaged sessions or schedules", async () => {
   const path = `${newFolder()}/test.db`;
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   const parent = { sessionId: "ses-1", child: 0, onEnd: "cancel" } as const;
   const cron = { cron: "* * * * *", timeZone: "UTC", createdAt: 0 };
   const action = { type: "signal", sessionId: "ses-5", name: "go", payload: undefined } as const;
@@ -44,7 +44,7 @@ test("damaged rows do not hide other rows, whether overdue sessions, relatives o
   );
   database.exec("UPDATE schedule SET cron = '0 0 * * *' WHERE schedule_id = 'sch-1'");
   database.close();
-  const again = await openSqliteStorage({ path });
+  const again = await ownSqliteStorage({ path });
   const due = await again.due({ now: 10, limit: 9 });
   expect((await again.reader.session("ses-4"))?.cancel).toMatchObject({ cause: "deadline" });
   expect(due.sessionIds).toEqual(expect.arrayContaining(["ses-4", "ses-6"]));
@@ -62,7 +62,7 @@ test("a session with damaged relations keeps neither its owner's other sessions 
     placement,
     parent: { sessionId, child, onEnd: "cancel" },
   });
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   await storage.commit(
     [
       creating("ses-1", { placement }),
@@ -77,7 +77,7 @@ test("a session with damaged relations keeps neither its owner's other sessions 
   database.exec("PRAGMA user_version = 4"); // The file is the same as after damage that SQLite does not see.
   database.close();
 
-  const again = await openSqliteStorage({ path });
+  const again = await ownSqliteStorage({ path });
   const cancel = { type: "request_cancel", sessionId: "ses-1", mode: "hard", graceMs: 0 } as const;
   const results = await again.commit([creating("ses-4", { placement }), cancel], 1);
   expect(results.map(({ status }) => status)).toEqual(["created", "requested"]);
@@ -91,14 +91,14 @@ test("a session with damaged relations keeps neither its owner's other sessions 
 
 test("ST41: a damaged document is skipped in lists, page by page", async () => {
   const path = `${newFolder()}/test.db`;
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   const put = (id: string): Change => ({ type: "put_document", collection: "runner", id, body: "1" });
   await storage.commit(["a", "b", "c", "d"].map(put), 1);
   await storage.close();
   const database = new DatabaseSync(path);
   database.exec("UPDATE document SET body = '2' WHERE id IN ('a', 'c')");
   database.close();
-  const again = await openSqliteStorage({ path });
+  const again = await ownSqliteStorage({ path });
   const { reader } = again;
   const page = async (limit: number, after = "") =>
     (await reader.documents({ collection: "runner", limit, after })).map(({ id }) => id);

@@ -7,7 +7,7 @@ import { writeFileSync } from "node:fs";
 import type { Change } from "@holdfast/core";
 import { expect, onTestFinished, test, type TestContext } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
-import { openSqliteReader, openSqliteStorage } from "../index.ts";
+import { openSqliteReader, ownSqliteStorage } from "../index.ts";
 import { newFolder } from "../testing/folder.ts";
 
 const MIB = 1024 * 1024;
@@ -15,7 +15,7 @@ const MIB = 1024 * 1024;
 test("D1: a commit on a full disk changes nothing, reads work, and the next commit works once there is room", async (t) => {
   const disk = mountDisk(t);
   const path = `${disk.folder}/test.db`;
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   const full = await fillWithSessions(async (sessionId) => storage.commit([creating(sessionId)], 1));
   expect(full.error).toMatchObject({ code: "storage_full", at: path, fix: expect.any(String) });
 
@@ -36,7 +36,7 @@ test("D1: a commit on a full disk changes nothing, reads work, and the next comm
 // A step's head is kept in memory: it must not remember what the disk did not take.
 test("D1: a session whose step failed resumes from the step before", async (t) => {
   const disk = mountDisk(t);
-  const storage = await openSqliteStorage({ path: `${disk.folder}/test.db` });
+  const storage = await ownSqliteStorage({ path: `${disk.folder}/test.db` });
   const [created] = await storage.commit(
     [{ ...creating("ses-a"), claimFor: { owner: "me", leaseMs: Infinity } }],
     1,
@@ -63,7 +63,7 @@ test("D1: a session whose step failed resumes from the step before", async (t) =
 test("a database on a full disk can be read, and a new one is refused without a trace of it", async (t) => {
   const disk = mountDisk(t);
   const path = `${disk.folder}/test.db`;
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   await storage.commit([creating("ses-1")], 1);
   await storage.close();
   disk.fill();
@@ -71,7 +71,7 @@ test("a database on a full disk can be read, and a new one is refused without a 
   const reader = openSqliteReader({ path });
   expect(await reader.sessions({ limit: 10 })).toHaveLength(1);
   reader.close();
-  await expect(openSqliteStorage({ path: `${disk.folder}/new.db` })).rejects.toMatchObject({
+  await expect(ownSqliteStorage({ path: `${disk.folder}/new.db` })).rejects.toMatchObject({
     code: "storage_full",
   });
   expect(() => openSqliteReader({ path: `${disk.folder}/new.db` })).toThrow(
@@ -82,7 +82,7 @@ test("a database on a full disk can be read, and a new one is refused without a 
 test("a database on a read-only disk is refused to a writer and read by a reader", async (t) => {
   const disk = mountDisk(t);
   const path = `${disk.folder}/test.db`;
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   await storage.commit([creating("ses-1")], 1);
   await storage.close();
   disk.remount("ro");
@@ -93,7 +93,7 @@ test("a database on a read-only disk is refused to a writer and read by a reader
       message: expect.stringContaining(target),
       fix: expect.any(String),
     };
-    await expect(openSqliteStorage({ path: target })).rejects.toMatchObject(error);
+    await expect(ownSqliteStorage({ path: target })).rejects.toMatchObject(error);
   }
   const reader = openSqliteReader({ path });
   expect(await reader.session("ses-1")).toMatchObject({ status: "submitted" });
@@ -150,8 +150,8 @@ test("D1: a process that ended on a full disk leaves a database that opens again
   const disk = mountDisk(t);
   const path = `${disk.folder}/test.db`;
   const script = `
-    import { openSqliteStorage } from ${JSON.stringify(new URL("../index.ts", import.meta.url).href)};
-    const storage = await openSqliteStorage({ path: ${JSON.stringify(path)} });
+    import { ownSqliteStorage } from ${JSON.stringify(new URL("../index.ts", import.meta.url).href)};
+    const storage = await ownSqliteStorage({ path: ${JSON.stringify(path)} });
     const large = JSON.stringify("x".repeat(20_000));
     for (let i = 0; ; i++) await storage.commit([{ type: "create_session", sessionId: "ses-" + i, agent: { name: "a", version: "1" }, input: large, seed: 1, flags: 0, format: 1 }], 1)
       .catch(async (error) => { try { await storage.close(); } catch {} console.log(i, error.code); process.kill(process.pid, "SIGKILL"); });
@@ -166,7 +166,7 @@ test("D1: a process that ended on a full disk leaves a database that opens again
   expect(await reader.sessions({ limit: 1_000 })).toHaveLength(Number(committed));
   reader.close();
   disk.remount("size=8m");
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   expect((await storage.verify()).problems).toEqual([]);
   await storage.close();
 });

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { Change, Entry, JournalRecord } from "@holdfast/core";
 import { expect, test } from "vitest";
-import { openSqliteStorage, type SqliteStorage } from "../index.ts";
+import { ownSqliteStorage, type SqliteStorage } from "../index.ts";
 import { newFolder } from "../testing/folder.ts";
 
 const TEXT = JSON.stringify(`needle ${"x".repeat(2_000)}`);
@@ -55,13 +55,13 @@ function placesOf(text: string, path: string): number[] {
 
 test("ST19: an entry with the unchanged text of an outcome is in the file once, and reads back to the byte", async () => {
   const path = `${newFolder()}/test.db`;
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   await storeTaken(storage);
   await storage.close();
   expect(placesOf(TEXT.slice(0, 500), path)).toHaveLength(1);
   expect(placesOf(OTHER.slice(0, 500), path)).toHaveLength(1);
 
-  const again = await openSqliteStorage({ path });
+  const again = await ownSqliteStorage({ path });
   const contents = [TEXT, OTHER];
   expect((await again.reader.entries("ses-1", 0, 10)).map(({ content }) => content)).toEqual(contents);
   expect((await again.conversation("ses-1", 1)).map(({ content }) => content)).toEqual(contents);
@@ -71,14 +71,14 @@ test("ST19: an entry with the unchanged text of an outcome is in the file once, 
 
 test("D2: when the record is damaged that holds an entry's text, the entry is refused as well, by name", async () => {
   const path = `${newFolder()}/test.db`;
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   await storeTaken(storage);
   await storage.close();
   const bytes = readFileSync(path);
   bytes[placesOf(TEXT.slice(0, 500), path)[0]! + 100]! ^= 1;
   writeFileSync(path, bytes);
 
-  const again = await openSqliteStorage({ path });
+  const again = await ownSqliteStorage({ path });
   const error = { code: "corrupt_record", message: expect.stringContaining("table journal, row 1/0") };
   await expect(again.reader.entries("ses-1", 0, 1)).rejects.toMatchObject(error);
   await expect(again.conversation("ses-1", 0)).rejects.toMatchObject(error);
@@ -91,14 +91,14 @@ test.each([0, 7])(
   "D2: a session whose newest entry has a damaged position (%i in place of 1) is refused by name",
   async (position) => {
     const path = `${newFolder()}/test.db`;
-    const storage = await openSqliteStorage({ path });
+    const storage = await ownSqliteStorage({ path });
     await storeTaken(storage);
     await storage.close();
     const database = new DatabaseSync(path);
     database.prepare("UPDATE entry SET idx = ? WHERE seq = 1").run(position);
     database.close();
 
-    const again = await openSqliteStorage({ path });
+    const again = await ownSqliteStorage({ path });
     const error = { code: "corrupt_record", message: expect.stringContaining("table entry, row 1/1") };
     await expect(again.reader.session("ses-1")).rejects.toMatchObject(error);
     await again.close();
@@ -107,7 +107,7 @@ test.each([0, 7])(
 
 // Decoded for each of its entries, a commit with some thousand keeps the owner busy for minutes.
 test("the records of a commit are read once for all of its entries", async () => {
-  const storage = await openSqliteStorage({ path: `${newFolder()}/test.db` });
+  const storage = await ownSqliteStorage({ path: `${newFolder()}/test.db` });
   await storeTaken(storage);
   const { token } = (await storage.claim({ sessionId: "ses-1", owner: "me", now: 3, leaseMs: 9 })) as {
     token: number;

@@ -14,7 +14,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { Change, CreateSession } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
-import { connectSqliteStorage, openSqliteReader, openSqliteStorage, withSqliteStorage } from "../index.ts";
+import { connectSqliteStorage, openSqliteReader, ownSqliteStorage, withSqliteStorage } from "../index.ts";
 import { newFolder } from "../testing/folder.ts";
 import { SESSIONS } from "../testing/process.ts";
 import { startProcess, type Watched } from "../testing/spawn.ts";
@@ -61,7 +61,7 @@ async function crash(path: string): Promise<number> {
 }
 
 async function storedGroups(path: string): Promise<number> {
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   try {
     const counts = await Promise.all(
       SESSIONS.map(async (sessionId) => (await storage.reader.entries(sessionId, 0, 100_000)).length),
@@ -92,13 +92,13 @@ describe.each(["beside", "elsewhere"] as const)("a hard link %s", (where) => {
     ofCampaign,
     async () => {
       const { first, second, owner } = await owned();
-      await expect(openSqliteStorage({ path: second })).rejects.toMatchObject({
+      await expect(ownSqliteStorage({ path: second })).rejects.toMatchObject({
         code: "locked",
         at: first,
         message: expect.stringContaining(`process ${owner.pid} `),
       });
       await owner.finish();
-      await (await openSqliteStorage({ path: second })).close();
+      await (await ownSqliteStorage({ path: second })).close();
     },
   );
 
@@ -142,7 +142,7 @@ describe.each(["beside", "elsewhere"] as const)("a hard link %s", (where) => {
       linkSync(first, second);
       const acknowledged = await crash(first);
       rmSync(first);
-      await expect(openSqliteStorage({ path: second })).rejects.toMatchObject({
+      await expect(ownSqliteStorage({ path: second })).rejects.toMatchObject({
         code: "storage_unavailable",
         fix: expect.stringContaining(`${first}-wal`),
       });
@@ -168,7 +168,7 @@ describe.each(["beside", "elsewhere"] as const)("a hard link %s", (where) => {
     if (process.platform !== "linux") return t.skip("only Linux has names that cannot be deleted");
     const { first, second } = await owned();
     rmSync(first);
-    await expect(openSqliteStorage({ path: second })).rejects.toMatchObject({ code: "locked", at: second });
+    await expect(ownSqliteStorage({ path: second })).rejects.toMatchObject({ code: "locked", at: second });
   });
 });
 
@@ -185,7 +185,7 @@ test(
     expect(await client.commit([{ ...creating, sessionId: "ses-10" }], 2)).toEqual([{ status: "created" }]);
     await client.close();
     linkSync(first, second);
-    await expect(openSqliteStorage({ path: second })).rejects.toMatchObject({ code: "locked", at: first });
+    await expect(ownSqliteStorage({ path: second })).rejects.toMatchObject({ code: "locked", at: first });
     await owner.kill();
     await withSqliteStorage({ path: second }, async ({ storage }) =>
       expect(await storage.load("ses-10")).toBeDefined(),
@@ -199,7 +199,7 @@ test("two names that each have a log are refused", async () => {
   linkSync(first, second);
   writeFileSync(`${first}-wal`, "log");
   writeFileSync(`${second}-wal`, "log");
-  await expect(openSqliteStorage({ path: second })).rejects.toMatchObject({
+  await expect(ownSqliteStorage({ path: second })).rejects.toMatchObject({
     code: "storage_unavailable",
     got: expect.stringContaining(first),
   });
@@ -212,7 +212,7 @@ test("a copy of a database that is in use is a database of its own", ofCampaign,
   await owner.said(1);
   copyFileSync(first, second);
   linkSync(second, `${second}-backup`);
-  const storage = await openSqliteStorage({ path: second });
+  const storage = await ownSqliteStorage({ path: second });
   expect(await storage.load("ses-9")).toBeDefined();
   await storage.close();
 });
@@ -223,7 +223,7 @@ test("a symbolic link to a database with a hard link leads to its owner", ofCamp
   await owner.said(1);
   linkSync(first, second);
   symlinkSync(second, `${second}-symbolic`);
-  await expect(openSqliteStorage({ path: `${second}-symbolic` })).rejects.toMatchObject({
+  await expect(ownSqliteStorage({ path: `${second}-symbolic` })).rejects.toMatchObject({
     code: "locked",
     at: first,
   });

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { NO_AMOUNT, type Amount, type Charge, type Hold } from "@holdfast/core";
 import { expect, test } from "vitest";
-import { openSqliteStorage } from "../index.ts";
+import { ownSqliteStorage } from "../index.ts";
 import type { SqliteStorage } from "../engine/sqlite-storage.ts";
 import { newFolder } from "../testing/folder.ts";
 
@@ -56,7 +56,7 @@ function rowsOf(path: string, table: string): unknown {
 
 test("a session with a budget settles and reserves in the row of its account, written once per commit", async () => {
   const path = `${newFolder()}/test.db`;
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   const [created] = await storage.commit([CREATED], 1);
   const { token } = created as { readonly token: number };
   await charge(storage, token, [reserve(1)]);
@@ -67,7 +67,7 @@ test("a session with a budget settles and reserves in the row of its account, wr
   expect(rowsOf(path, "hold")).toBe(0);
   await storage.close();
 
-  const again = await openSqliteStorage({ path });
+  const again = await ownSqliteStorage({ path });
   expect(await heldFor(again)).toEqual([{ task: 2, amount: tokens(100) }]);
   expect((await again.reader.session("ses-payer"))?.account).toMatchObject({
     spent: { tokens: 10, steps: 2 },
@@ -78,7 +78,7 @@ test("a session with a budget settles and reserves in the row of its account, wr
 
 test("the holds of a wide fan-out are kept and settled, in the account's row and in rows of their own", async () => {
   const path = `${newFolder()}/test.db`;
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   const [created] = await storage.commit([CREATED], 1);
   const { token } = created as { readonly token: number };
   const tasks = tasksFrom(1, 20);
@@ -87,7 +87,7 @@ test("the holds of a wide fan-out are kept and settled, in the account's row and
   await storage.commit([{ type: "release_claim", sessionId: "ses-payer", token }], 3);
   await storage.close();
 
-  const again = await openSqliteStorage({ path });
+  const again = await ownSqliteStorage({ path });
   const left = [...tasks.filter((task) => task !== 2 && task !== 20), 21];
   expect((await heldFor(again)).map(({ task }) => task)).toEqual(left);
   await charge(again, await claim(again), left.map(settle));
@@ -108,7 +108,7 @@ test("a database of schema 2 with open holds opens, and its holds settle once be
   old.exec(readFileSync(fixture, "utf8"));
   old.close();
 
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   expect(await heldFor(storage)).toEqual([
     { task: 1, amount: tokens(100) },
     { task: 2, amount: tokens(200) },
@@ -118,7 +118,7 @@ test("a database of schema 2 with open holds opens, and its holds settle once be
   await charge(storage, token, [settle(1)]);
   await storage.close();
 
-  const again = await openSqliteStorage({ path });
+  const again = await ownSqliteStorage({ path });
   expect((await heldFor(again)).map(({ task }) => task)).toEqual([2, 3]);
   expect((await again.reader.session("ses-payer"))?.account).toMatchObject({
     spent: { tokens: 10, steps: 3 },

@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { exitCodeOf, type Change, type HoldfastError } from "@holdfast/core";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { connectSqliteStorage, openSqliteReader, openSqliteStorage } from "../index.ts";
+import { connectSqliteStorage, openSqliteReader, ownSqliteStorage } from "../index.ts";
 import { newFolder } from "../testing/folder.ts";
 
 function creating(sessionId: string): Change {
@@ -24,7 +24,7 @@ function creating(sessionId: string): Change {
 
 /** A database that is open and holds one session. */
 async function openWithSession(path: string) {
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   onTestFinished(() => storage.close());
   expect(await storage.commit([creating("ses-1")], 1)).toEqual([{ status: "created" }]);
   return storage;
@@ -147,7 +147,7 @@ describe("the content of a database that was taken away", () => {
       await storage.close();
       const name = readdirSync(folder).find((each) => each.includes(from));
       renameSync(`${folder}/${name}`, path);
-      const reopened = await openSqliteStorage({ path });
+      const reopened = await ownSqliteStorage({ path });
       expect(await reopened.load("ses-1")).toBeDefined();
       expect((await reopened.verify()).problems).toEqual([]);
       await reopened.close();

@@ -3,7 +3,7 @@
 
 import type { Change, CommitBatch } from "@holdfast/core";
 import { expect, test } from "vitest";
-import { openSqliteStorage } from "../index.ts";
+import { ownSqliteStorage } from "../index.ts";
 import { newFolder } from "../testing/folder.ts";
 
 const creating: Change = {
@@ -37,7 +37,7 @@ function consuming(token: number, firstSeq: number, signalId: string): CommitBat
 // twice.
 test("ST12: the inbox does not go back when the signals that raised it were consumed by plain steps", async () => {
   const path = `${newFolder()}/test.db`;
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   await storage.commit([creating, signalling("sig-1"), signalling("sig-2")], 1);
   const { token } = (await storage.claim({ sessionId: "ses-1", owner: "me", now: 1, leaseMs: Infinity })) as {
     token: number;
@@ -50,7 +50,7 @@ test("ST12: the inbox does not go back when the signals that raised it were cons
   const before = await storage.reader.session("ses-1");
   await storage.close();
 
-  const again = await openSqliteStorage({ path });
+  const again = await ownSqliteStorage({ path });
   expect(await again.reader.session("ses-1")).toEqual(before);
   expect(await again.arrivals("ses-1", 0)).toMatchObject({ inbox: 2, signals: [] });
   expect(await again.commit([signalling("sig-3")], 3)).toEqual([
@@ -61,7 +61,7 @@ test("ST12: the inbox does not go back when the signals that raised it were cons
 
 test("ST14: a session of plain steps only is read back to the last of them", async () => {
   const path = `${newFolder()}/test.db`;
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   await storage.commit([creating], 1);
   const { token } = (await storage.claim({ sessionId: "ses-1", owner: "me", now: 1, leaseMs: Infinity })) as {
     token: number;
@@ -83,7 +83,7 @@ test("ST14: a session of plain steps only is read back to the last of them", asy
   const before = await storage.load("ses-1");
   await storage.close();
 
-  const again = await openSqliteStorage({ path });
+  const again = await ownSqliteStorage({ path });
   expect(await again.load("ses-1")).toEqual(before);
   expect(await again.reader.session("ses-1")).toMatchObject({ nextSeq: 20, entryCount: 20, updatedAt: 29 });
   expect(await again.conversation("ses-1", 19)).toHaveLength(1);

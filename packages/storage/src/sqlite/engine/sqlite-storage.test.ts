@@ -5,7 +5,7 @@ import { storageConformance, type StorageSubject } from "@holdfast/testkit/stora
 import { expect, test } from "vitest";
 import { isCampaign } from "@holdfast/testkit/campaign";
 import { openForWriting } from "../file/database.ts";
-import { openSqliteReader, openSqliteStorage } from "../index.ts";
+import { openSqliteReader, ownSqliteStorage } from "../index.ts";
 import { SqliteStorage } from "./sqlite-storage.ts";
 import { newFolder } from "../testing/folder.ts";
 
@@ -42,7 +42,7 @@ storageConformance(subject, isCampaign ? undefined : PARTS);
 
 /** sqlite-heads-1: each read of a session compares the cached head with the file. */
 async function open(path: string): Promise<SqliteStorage> {
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   const { reader } = storage;
   const session = reader.session.bind(reader);
   const close = storage.close.bind(storage);

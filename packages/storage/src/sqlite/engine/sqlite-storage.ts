@@ -47,6 +47,7 @@ import {
   unlessCorrupt,
 } from "@holdfast/core/internal";
 import { Blobs } from "../tables/blobs.ts";
+import { ClientClaims } from "./client-claims.ts";
 import type { SqlDriver, SqlStatement } from "../file/driver.ts";
 import { DueIndex } from "./due-index.ts";
 import type { FileGuard } from "../file/file-guard.ts";
@@ -63,6 +64,8 @@ import { Writer } from "./writer.ts";
 export interface ChangeGroup {
   readonly changes: readonly Change[];
   readonly now: number;
+  /** Another process for which they are made (sqlite-leases-5). */
+  readonly client?: number;
 }
 
 export interface SqliteStorageOptions {
@@ -100,6 +103,7 @@ export class SqliteStorage implements AgentStorage {
   readonly #leases: Leases;
   readonly #writer: Writer;
   readonly #dueIndex: DueIndex;
+  readonly clients: ClientClaims;
   readonly #listeners = new Set<(arrival: Arrival) => void>();
   readonly #followers = new Followers();
   readonly #options: SqliteStorageOptions;
@@ -128,6 +132,7 @@ export class SqliteStorage implements AgentStorage {
       tokens: this.#tokens,
       leases: this.#leases,
     });
+    this.clients = new ClientClaims(driver, this.#leases, this.#heads);
     this.#dueIndex = new DueIndex(driver, this.#heads, this.#reads.schedules);
     for (const [sessionId, claim] of this.#leases.claims()) this.#heads.forget(sessionId, claim);
     this.reader = new SqliteReader(
@@ -151,17 +156,19 @@ export class SqliteStorage implements AgentStorage {
     return this.#guard("committing", () => {
       if (groups[0] !== undefined) this.#beginLeases(groups[0].now);
       const timed: TimedChange[] = [];
-      for (const { changes, now } of groups) for (const change of changes) timed.push({ change, now });
+      for (const { changes, now, client } of groups)
+        for (const change of changes) timed.push({ change, now, client });
       const results = this.#applyAll(timed, timed.length > 1);
       let from = 0;
       return groups.map(({ changes }) => results.slice(from, (from += changes.length)));
     });
   }
 
-  claim(claim: AskedClaim): Promise<ClaimResult> {
+  /** @param client another process for which it is made (sqlite-leases-5). */
+  claim(claim: AskedClaim, client?: number): Promise<ClaimResult> {
     return new Promise((resolve, reject) => {
       if (this.#claiming.length === 0) queueMicrotask(() => this.#claimAll());
-      this.#claiming.push({ claim, resolve, reject });
+      this.#claiming.push({ claim, client, resolve, reject });
     });
   }
 
@@ -170,7 +177,7 @@ export class SqliteStorage implements AgentStorage {
     const claiming = this.#claiming.splice(0);
     if (claiming.length === 0) return;
     try {
-      const results = this.#guard("claiming", () => this.#makeClaims(claiming.map(({ claim }) => claim)));
+      const results = this.#guard("claiming", () => this.#makeClaims(claiming));
       for (const [i, { resolve }] of claiming.entries()) resolve(results[i]!);
     } catch (error) {
       const [first, ...others] = claiming;
@@ -183,17 +190,23 @@ export class SqliteStorage implements AgentStorage {
     }
   }
 
-  #makeClaims(claims: readonly AskedClaim[]): ClaimResult[] {
+  #makeClaims(claiming: readonly Pick<Claiming, "claim" | "client">[]): ClaimResult[] {
     this.#options.guard?.refuseIfLost();
-    this.#beginLeases(claims[0]!.now);
-    const free = claims.filter((claim) => this.#refuseClaim(claim) === undefined);
-    const isFiled = ({ sessionId, leaseMs }: AskedClaim): boolean =>
-      leaseMs !== Infinity || this.#leases.mustFile(sessionId, this.#heads.get(sessionId)!.claim);
+    this.#beginLeases(claiming[0]!.claim.now);
+    const free = claiming.filter(({ claim }) => this.#refuseClaim(claim) === undefined);
+    const isFiled = ({
+      claim: { sessionId, leaseMs },
+      client,
+    }: Pick<Claiming, "claim" | "client">): boolean =>
+      leaseMs !== Infinity ||
+      client !== undefined ||
+      this.#leases.mustFile(sessionId, this.#heads.get(sessionId)!.claim);
     return this.#transact(
       () =>
-        claims.map((claim) => {
+        claiming.map(({ claim, client }) => {
           const refusal = this.#refuseClaim(claim);
           if (refusal !== undefined) return refusal;
+          this.#leases.client = client;
           const { token, losses } = this.#writer.claim(this.#heads.get(claim.sessionId)!, claim);
           return { status: "claimed", token, losses };
         }),
@@ -337,6 +350,11 @@ export class SqliteStorage implements AgentStorage {
     return () => void this.#listeners.delete(notify);
   }
 
+  /** Notify the listeners. */
+  announce(arrival: Arrival): void {
+    for (const listener of this.#listeners) listener(arrival);
+  }
+
   follow(sessionId: string | undefined, onNotice: Parameters<Followers["follow"]>[1]): () => void {
     return this.#followers.follow(sessionId, onNotice);
   }
@@ -368,7 +386,12 @@ export class SqliteStorage implements AgentStorage {
   #applyAll(changes: readonly TimedChange[], hasNeighbours: boolean): ChangeResult[] {
     if (changes.length === 0) return [];
     try {
-      return this.#transact(() => changes.map(({ change, now }) => applyChange(this.#writer, change, now)));
+      return this.#transact(() =>
+        changes.map(({ change, now, client }) => {
+          this.#leases.client = client;
+          return applyChange(this.#writer, change, now);
+        }),
+      );
     } catch (error) {
       if (isEnvironmental(error)) throw error; // sqlite-storage-3.
       if (changes.length > 1) {
@@ -429,7 +452,7 @@ export class SqliteStorage implements AgentStorage {
       if (isCached && isEnded(head.session.status)) this.#heads.evict(head);
     }
     this.#writer.touched = new Map();
-    for (const arrival of arrived.splice(0)) for (const listener of this.#listeners) listener(arrival);
+    for (const arrival of arrived.splice(0)) this.announce(arrival);
     for (const { session } of touched.keys()) this.#followers.changed(session, isActive(session));
   }
 
@@ -453,6 +476,7 @@ type AskedClaim = Parameters<AgentStorage["claim"]>[0];
 /** A claim that was asked for and is not made yet. */
 interface Claiming {
   readonly claim: AskedClaim;
+  readonly client: number | undefined;
   readonly resolve: (result: ClaimResult) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -460,6 +484,7 @@ interface Claiming {
 interface TimedChange {
   readonly change: Change;
   readonly now: number;
+  readonly client: number | undefined;
 }
 
 function notFound(sessionId: string): NotFoundError {

@@ -3,7 +3,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { FORMAT_LIMITS, type Change } from "@holdfast/core";
 import { expect, test } from "vitest";
-import { openSqliteReader, openSqliteStorage } from "../index.ts";
+import { openSqliteReader, ownSqliteStorage } from "../index.ts";
 import { SCHEMA_VERSION } from "./migrations.ts";
 import { newFolder } from "../testing/folder.ts";
 
@@ -21,7 +21,7 @@ function creating(sessionId: string, name: string): Change {
 /** As the first step made it, with a session, a signal of which a key was seen, and a schedule. */
 async function oldDatabase(): Promise<string> {
   const path = `${newFolder()}/test.db`;
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   const agent = { name: "agent", version: "1" };
   const action = { type: "start", agent, input: undefined } as const;
   await storage.commit(
@@ -62,7 +62,7 @@ test("a reader reads a file of the first step as it is, and leaves it so", async
 
 test("a file of the second step with a damaged session opens, and its lists hold all others", async () => {
   const path = `${newFolder()}/test.db`;
-  const before = await openSqliteStorage({ path });
+  const before = await ownSqliteStorage({ path });
   const damaged = creating("ses-damaged", "writer");
   await before.commit([creating("ses-1", "writer"), damaged, creating("ses-2", "reviewer")], 1);
   await before.close();
@@ -71,7 +71,7 @@ test("a file of the second step with a damaged session opens, and its lists hold
   database.exec("UPDATE session SET agent = 'no JSON' WHERE session_id = 'ses-damaged'");
   database.close();
 
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   expect(versionOf(path)).toBe(SCHEMA_VERSION);
   await storage.commit([creating("ses-3", "writer")], 2);
   const listed = async (agent: string) =>
@@ -88,7 +88,7 @@ test("a file of the first step opens although the relations of a session are dam
   const database = new DatabaseSync(path);
   database.exec("UPDATE session SET origin = 'no JSON'");
   database.close();
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   expect(versionOf(path)).toBe(SCHEMA_VERSION);
   expect(await storage.commit([creating("ses-2", "writer")], 2)).toMatchObject([{ status: "created" }]);
   await storage.close();
@@ -96,7 +96,7 @@ test("a file of the first step opens although the relations of a session are dam
 
 test("an owner migrates an older file and keeps its content", async () => {
   const path = await oldDatabase();
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   expect(versionOf(path)).toBe(SCHEMA_VERSION);
   expect(await storage.reader.session("ses-1")).toMatchObject({ input: LARGE });
   expect(await storage.commit([{ type: "put_document", collection: "c", id: "d", body: "1" }], 1)).toEqual([
@@ -109,7 +109,7 @@ test("an owner migrates an older file and keeps its content", async () => {
 // An older row does not name the signal that its key belongs to, so the key counts for every signal, as it
 // did then.
 test("a dedup key that was seen before counts for every name, a new one for its own", async () => {
-  const storage = await openSqliteStorage({ path: await oldDatabase() });
+  const storage = await ownSqliteStorage({ path: await oldDatabase() });
   const statuses = async (...changes: Change[]) =>
     (await storage.commit(changes, 2)).map(({ status }) => status);
   expect(await statuses(signalling("go", "sig-2"), signalling("other", "sig-3"))).toEqual([
@@ -128,7 +128,7 @@ test("a dedup key that was seen before counts for every name, a new one for its 
 // An older row does not name the other sessions that refer to the content.
 test("large content of before is kept when a session that has it is deleted", async () => {
   const path = await oldDatabase();
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   await storage.commit(
     [
       { type: "request_cancel", sessionId: "ses-1", mode: "hard", graceMs: 0 },

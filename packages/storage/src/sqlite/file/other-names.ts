@@ -87,7 +87,7 @@ function placeOf(path: string): string {
 }
 
 /** Device and inode; `undefined` where no file can be found. */
-function identityOf(path: string): string | undefined {
+export function identityOf(path: string): string | undefined {
   try {
     const found = statSync(path, { bigint: true });
     return `${found.dev}:${found.ino}`;

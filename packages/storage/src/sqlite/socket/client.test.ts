@@ -1,6 +1,6 @@
 import { isCampaign } from "@holdfast/testkit/campaign";
 import { storageConformance, type StorageSubject } from "@holdfast/testkit/storage-conformance";
-import { connectSqliteStorage, openSqliteStorage } from "../index.ts";
+import { connectSqliteStorage, ownSqliteStorage } from "../index.ts";
 import { newFolder } from "../testing/folder.ts";
 
 // The same promises over the owner's socket. There is nothing to reopen: what is kept is the owner's affair.
@@ -15,7 +15,7 @@ const subject: StorageSubject = {
   name: "sqlite over the owner's socket",
   open: async () => {
     const path = `${newFolder()}/test.db`;
-    const owner = await openSqliteStorage({ path });
+    const owner = await ownSqliteStorage({ path });
     const client = (await connectSqliteStorage({ path }))!;
     const close = client.close.bind(client);
     return Object.assign(client, {

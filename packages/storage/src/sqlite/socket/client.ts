@@ -2,7 +2,7 @@
 //
 //   socket-client-1. Every request is answered or rejected. When the connection ends, all open requests
 //       reject as unavailable, because they may or may not have been done. Sending them again is safe (the
-//       port says why).
+//       port says why). `SharedStorage` does so.
 //   socket-client-2. Arrivals come before the answer of the commit that made them, in the order in which they
 //       were stored.
 //   socket-client-3. It keeps the process alive only while a request is under way.
@@ -25,12 +25,13 @@ import {
   type SessionSnapshot,
   type StorageReader,
 } from "@holdfast/core";
-import { fromWireError, type StorageMethod } from "@holdfast/core/internal";
+import { fromWireError } from "@holdfast/core/internal";
+import type { Holding } from "./client-processes.ts";
 import { LineSplitter } from "./lines.ts";
 import { readSocketPath, type OwnerInfo } from "../file/ownership.ts";
 import { openSocket } from "../file/open-socket.ts";
 import { isOurFolder, type DatabasePaths } from "../file/paths.ts";
-import { isHello, LINE_BYTES_MAX, PROTOCOL_VERSION, type Hello, type Message } from "./wire.ts";
+import { isHello, LINE_BYTES_MAX, PROTOCOL_VERSION, type Hello, type Message, type Request } from "./wire.ts";
 
 /** How long an owner may take to say hello: one long slice of an agent (`LIMITS.sliceMs`) must fit in. */
 export const HELLO_TIMEOUT_MS = 10_000;
@@ -78,6 +79,8 @@ export class SocketStorage implements AgentStorage {
   readonly #waiters = new Map<number, Waiter>();
   readonly #listeners = new Set<(arrival: Arrival) => void>();
   readonly #closed: Promise<void>;
+  /** Called once when the connection has ended, before any request is rejected. */
+  onOver: () => void = () => undefined;
   #greeted: ((hello: Hello | HoldfastError | undefined) => void) | undefined;
   #owner: OwnerInfo | undefined;
   #nextId = 1;
@@ -90,7 +93,10 @@ export class SocketStorage implements AgentStorage {
     this.#closed = new Promise((resolve) => socket.once("close", () => resolve()));
     socket.on("data", (chunk: Buffer) => this.#read(chunk));
     socket.on("error", () => socket.destroy());
-    socket.on("close", () => this.#fail(this.#gone()));
+    socket.on("close", () => {
+      this.onOver();
+      this.#fail(this.#gone());
+    });
     this.reader = {
       sessions: (query) => this.#ask("reader.sessions", { ...query, limit: finite(query.limit) }),
       session: (sessionId) => this.#ask("reader.session", { sessionId }),
@@ -105,6 +111,21 @@ export class SocketStorage implements AgentStorage {
       documents: (query) => this.#ask("reader.documents", { ...query, limit: finite(query.limit) }),
       audit: (query) => this.#ask("reader.audit", { ...query, limit: finite(query.limit) }),
     };
+  }
+
+  /** Whether the connection has ended. */
+  get isOver(): boolean {
+    return !this.#socket.writable;
+  }
+
+  /** This process begins to hold claims without an end, or comes back with them. */
+  hold(holding: Holding): Promise<void> {
+    return this.#ask("hold", holding);
+  }
+
+  /** This process has no claims without an end any more. */
+  leave(): Promise<void> {
+    return this.#ask("leave", {});
   }
 
   /** The process that owns the database. */
@@ -196,7 +217,7 @@ export class SocketStorage implements AgentStorage {
     await this.#closed;
   }
 
-  #ask<T>(method: StorageMethod, params: object): Promise<T> {
+  #ask<T>(method: Request["method"], params: object): Promise<T> {
     return new Promise<unknown>((resolve, reject) => {
       if (this.#isClosing || !this.#socket.writable) return reject(this.#gone());
       const id = this.#nextId++;

@@ -6,15 +6,9 @@
 //       handled and none is read from the socket. The same holds while the client has unread answers.
 //   socket-connection-3. It keeps no process alive.
 
+import { randomInt } from "node:crypto";
 import type { Socket } from "node:net";
-import {
-  isEnded,
-  toError,
-  type Arrival,
-  type Change,
-  type ChangeResult,
-  type CommitBatch,
-} from "@holdfast/core";
+import { toError, type Arrival } from "@holdfast/core";
 import { LineSplitter } from "./lines.ts";
 import { Fifo, type WireError } from "@holdfast/core/internal";
 import { LINE_BYTES_MAX, parseRequest, type Hello, type Message, type Request } from "./wire.ts";
@@ -36,11 +30,8 @@ export interface ConnectionEvents {
 }
 
 export class Connection {
-  /**
-   * Tokens of claims without an end that were made here and may still be held, by session
-   * (socket-server-3).
-   */
-  readonly claims = new Map<string, number>();
+  /** The number of its process (socket-server-3). */
+  client = clientNumber();
   isSubscribed = false;
   /**
    * A request is under way whose answer may be long: the next one waits, or answers would pile up unseen
@@ -93,26 +84,6 @@ export class Connection {
     if (this.isSubscribed) this.write({ arrival });
   }
 
-  noteClaims(changes: readonly Change[], results: readonly ChangeResult[]): void {
-    for (const [i, asked] of changes.entries()) {
-      const result = results[i];
-      const change = asked.type === "audited" ? asked.change : asked;
-      if (change === undefined) continue;
-      if (change.type === "create_session") {
-        const isHeld = change.claimFor?.leaseMs === Infinity && !isEnding(change.first);
-        if (isHeld && result?.status === "created" && result.token !== undefined)
-          this.claims.set(change.sessionId, result.token);
-      } else if (change.type === "release_claim") {
-        if (result?.status === "released") this.claims.delete(change.sessionId);
-      } else if (change.type === "commit_batch") {
-        const isOver = result?.status === "fenced" || (result?.status === "committed" && isEnding(change));
-        // The session may be held under a newer claim.
-        if (isOver && this.claims.get(change.sessionId) === change.token)
-          this.claims.delete(change.sessionId);
-      }
-    }
-  }
-
   end(): void {
     this.#socket.end();
   }
@@ -142,8 +113,9 @@ export class Connection {
   }
 }
 
-function isEnding(batch: Pick<CommitBatch, "session"> | undefined): boolean {
-  return isEnded(batch?.session?.status ?? "working");
+/** A number that no other process has. */
+export function clientNumber(): number {
+  return randomInt(2, 2 ** 47);
 }
 
 /** An answer that is longer than a text can be is an error of its own, not of the process. */

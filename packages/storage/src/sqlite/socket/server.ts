@@ -4,14 +4,16 @@
 //   socket-server-1. A client can hurt nobody but itself (`connection.ts`).
 //   socket-server-2. Commits that arrive in one turn of the event loop, of however many clients, share a
 //       transaction. Any other request sees the commits before it.
-//   socket-server-3. Claims without an end that were made over a connection end with it; a claim with a lease
-//       expires with the lease.
+//   socket-server-3. Claims without an end that were made over a connection end with its process
+//       (`client-processes.ts`). Without a word of the process they end with the connection. A claim with a
+//       lease expires with the lease.
 //   socket-server-4. The server keeps no process alive.
 
 import { createServer, type Server, type Socket } from "node:net";
 import { chmodSync, rmSync } from "node:fs";
-import { toHoldfastError, type Change, type ChangeResult, type ClaimResult } from "@holdfast/core";
+import { toHoldfastError, type ChangeResult } from "@holdfast/core";
 import { leaseFromWire, toWireError, withLease } from "@holdfast/core/internal";
+import { ClientProcesses, type Holding } from "./client-processes.ts";
 import { Connection } from "./connection.ts";
 import type { OwnerInfo } from "../file/ownership.ts";
 import { makeSocketFolder, pathError, type DatabasePaths } from "../file/paths.ts";
@@ -34,11 +36,14 @@ export class StorageServer {
   readonly #options: ServerOptions;
   readonly #server: Server;
   readonly #connections = new Set<Connection>();
+  readonly processes: ClientProcesses;
   #commits: PendingCommit[] = [];
   #flush: NodeJS.Immediate | undefined;
+  #isClosing = false;
 
   constructor(options: ServerOptions) {
     this.#options = options;
+    this.processes = new ClientProcesses(options.storage, options.now);
     this.#server = createServer((socket) => this.#accept(socket));
     this.#server.maxConnections = CONNECTIONS_MAX;
     this.#server.unref(); // socket-server-4.
@@ -73,6 +78,7 @@ export class StorageServer {
       chmodSync(socket, 0o600);
       // Later errors of a listening socket (no more descriptors) concern one connection that was not made.
       this.#server.removeAllListeners("error").on("error", () => {});
+      this.processes.begin();
     } catch (error) {
       throw pathError(error, socket);
     }
@@ -80,6 +86,8 @@ export class StorageServer {
 
   /** Answer the requests that have arrived, then cut all connections. */
   async close(): Promise<void> {
+    this.#isClosing = true; // client-processes-1: the claims of other processes stay.
+    this.processes.close();
     this.#flushCommits();
     // Answers are made in promises that are settled already; this lets them be written.
     await new Promise((resolve) => setImmediate(resolve));
@@ -94,18 +102,13 @@ export class StorageServer {
   }
 
   #accept(socket: Socket): void {
-    const { storage, info, paths } = this.#options;
+    const { info, paths } = this.#options;
     const connection = new Connection(socket, {
       request: (request) => this.#handle(connection, request),
       closed: () => {
         if (!this.#connections.delete(connection)) return;
         this.#flushCommits();
-        const changes: Change[] = [];
-        for (const [sessionId, token] of connection.claims)
-          changes.push({ type: "release_claim", sessionId, token });
-        if (changes.length === 0) return;
-        // If the storage is closed or its disk fails, claims without an end do not outlive it.
-        storage.commit(changes, this.#options.now()).catch(() => {});
+        if (!this.#isClosing) this.#endClaims(() => this.processes.left(connection.client, connection));
       },
     });
     this.#connections.add(connection);
@@ -116,7 +119,8 @@ export class StorageServer {
   #handle(connection: Connection, { id, method, params }: Request): void {
     if (method === "commit") {
       const { changes, now } = params as unknown as ChangeGroup;
-      this.#commits.push({ connection, id, group: { changes: changes.map(withLease), now } });
+      const group = { changes: changes.map(withLease), now, client: connection.client };
+      this.#commits.push({ connection, id, group });
       this.#flush ??= setImmediate(() => this.#flushCommits());
       return;
     }
@@ -124,6 +128,15 @@ export class StorageServer {
     if (method === "subscribe") {
       connection.isSubscribed = true;
       connection.write({ id });
+      return;
+    }
+    if (method === "hold" || method === "leave") {
+      try {
+        this.#hold(connection, method === "hold" ? (params as unknown as Holding) : undefined);
+        connection.write({ id });
+      } catch (error) {
+        connection.write({ id, error: toWireError(toHoldfastError(error)) });
+      }
       return;
     }
     connection.isAsking = true;
@@ -135,7 +148,7 @@ export class StorageServer {
 
   async #call(
     connection: Connection,
-    method: Exclude<Request["method"], "commit" | "subscribe">,
+    method: Exclude<Request["method"], "commit" | "subscribe" | "hold" | "leave">,
     params: object,
   ): Promise<unknown> {
     const { storage } = this.#options;
@@ -146,10 +159,7 @@ export class StorageServer {
         const { leaseMs, ...claim } = params as Omit<Parameters<SqliteStorage["claim"]>[0], "leaseMs"> & {
           leaseMs: number | null;
         };
-        const result: ClaimResult = await storage.claim({ ...claim, leaseMs: leaseFromWire(leaseMs) });
-        if (result.status === "claimed" && leaseMs === null)
-          connection.claims.set(claim.sessionId, result.token);
-        return result;
+        return storage.claim({ ...claim, leaseMs: leaseFromWire(leaseMs) }, connection.client);
       }
       case "renew":
         return storage.renew(asked);
@@ -194,6 +204,22 @@ export class StorageServer {
     }
   }
 
+  /** socket-server-3. */
+  #hold(connection: Connection, holding: Holding | undefined): void {
+    if (holding === undefined) return this.processes.end(connection.client);
+    connection.client = holding.client;
+    this.processes.hold(holding, connection);
+  }
+
+  /** If the storage is closed or its disk fails, the next owner ends the claims. */
+  #endClaims(end: () => void): void {
+    try {
+      end();
+    } catch {
+      // Nobody waits for this.
+    }
+  }
+
   #flushCommits(): void {
     clearImmediate(this.#flush);
     this.#flush = undefined;
@@ -208,9 +234,8 @@ export class StorageServer {
       for (const { connection, id } of commits) connection.write({ id, error: wireError });
       return;
     }
-    for (const [i, { connection, id, group }] of commits.entries()) {
+    for (const [i, { connection, id }] of commits.entries()) {
       const result = results[i] ?? [];
-      connection.noteClaims(group.changes, result);
       connection.write({ id, result });
     }
   }

@@ -12,10 +12,11 @@
 
 import type { Arrival } from "@holdfast/core";
 import { isStorageCall, type StorageMethod, type WireError } from "@holdfast/core/internal";
+import { readMark } from "../../host-presence.ts";
 import { isObject } from "../file/plain-files.ts";
 import type { OwnerInfo } from "../file/ownership.ts";
 
-export const PROTOCOL_VERSION = 2;
+export const PROTOCOL_VERSION = 3;
 
 /** One request, as a line. Commits are limited to much less by `LIMITS.batchChars`. */
 export const LINE_BYTES_MAX = 64 * 1024 * 1024;
@@ -26,9 +27,12 @@ export interface Hello extends OwnerInfo {
   readonly database: string;
 }
 
+/** A process holds claims (`Holding`), or has none any more. */
+type ClientMethod = "hold" | "leave";
+
 export interface Request {
   readonly id: number;
-  readonly method: StorageMethod;
+  readonly method: StorageMethod | ClientMethod;
   readonly params: Readonly<Record<string, unknown>>;
 }
 
@@ -60,5 +64,26 @@ export function parseRequest(line: string): Request | { readonly id: number } | 
   if (!isObject(value)) return undefined;
   const { id, method, params } = value;
   if (!Number.isSafeInteger(id) || (id as number) < 0) return undefined;
-  return isStorageCall(method, params) ? (value as unknown as Request) : { id: id as number };
+  const isCall = isStorageCall(method, params) || isClientCall(method, params);
+  return isCall ? (value as unknown as Request) : { id: id as number };
+}
+
+function isClientCall(method: unknown, params: unknown): boolean {
+  if (!isObject(params)) return false;
+  return method === "leave" || (method === "hold" && isHolding(params));
+}
+
+function isHolding({ client, mark, claims }: Record<string, unknown>): boolean {
+  const isMark = mark === undefined || readMark(JSON.stringify(mark)) !== undefined;
+  return Number.isSafeInteger(client) && (client as number) > 1 && isMark && isClaims(claims);
+}
+
+function isClaims(claims: unknown): boolean {
+  return (
+    Array.isArray(claims) &&
+    claims.every(
+      (claim) =>
+        isObject(claim) && typeof claim["sessionId"] === "string" && Number.isSafeInteger(claim["token"]),
+    )
+  );
 }

@@ -5,7 +5,7 @@ import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { Change, ClaimResult, CreateSession } from "@holdfast/core";
 import { expect, test } from "vitest";
-import { connectSqliteStorage, openSqliteReader, openSqliteStorage } from "../index.ts";
+import { connectSqliteStorage, openSqliteReader, ownSqliteStorage } from "../index.ts";
 import type { SqliteStorage } from "../engine/sqlite-storage.ts";
 import { newFolder } from "../testing/folder.ts";
 
@@ -22,7 +22,7 @@ const creating = (sessionId: string): CreateSession => ({
 });
 
 async function open(path = `${newFolder()}/test.db`): Promise<{ storage: SqliteStorage; path: string }> {
-  return { storage: await openSqliteStorage({ path }), path };
+  return { storage: await ownSqliteStorage({ path }), path };
 }
 
 const claim = (

@@ -16,6 +16,9 @@
 //       session has not been claimed since. A commit that proves the holder, or a release, removes the row. The next owner
 //       finds the rows that are left, and counts a loss for each if the owner before it died (ST39). A session
 //       that nobody has lost therefore costs no write.
+//   sqlite-leases-5. A claim without an expiry that another process made through the owner outlives the owner
+//       (`client-processes.ts`). The file holds it until it is released or its session ends, with the number
+//       of that process.
 //
 // It knows no sessions but their numbers and ids, and decides nothing: `claims.ts` of the core does.
 
@@ -31,7 +34,10 @@ export const SELECT_CLAIM = `SELECT ${list(COLUMNS)}, checksum FROM claim`;
 /** `died`: without closing the file, while the machine ran on. */
 export type LastOwner = "died" | "closed";
 
-/** The length of a lease in the row of a claim without an expiry (sqlite-leases-4). */
+/**
+ * The length of a lease in the row of a claim without an expiry (sqlite-leases-4). A lower number is that of
+ * another process, negated (sqlite-leases-5).
+ */
 const UNENDING_MS = -1;
 
 /** A row of the table; without an owner it was released, and only its losses are kept. */
@@ -63,9 +69,13 @@ export class Leases {
   readonly #all: SqlStatement;
   readonly #rows = new Map<string, Kept>();
   readonly #owned = new Map<string, Set<string>>();
+  /** sqlite-leases-5. The sessions that other processes have claimed, by their numbers. */
+  readonly #ofClients = new Map<number, Set<string>>();
   /** Ended sessions, and when their leases end. */
   readonly #spent = new Map<string, number>();
   readonly #lastOwner: LastOwner;
+  /** sqlite-leases-5. The process whose change is applied, if that is not this one. */
+  client: number | undefined;
   /** The latest time that `begin` was called with. */
   latestNow = 0;
   #hasBegun = false;
@@ -101,6 +111,7 @@ export class Leases {
     if (!this.#isStale) return;
     this.#rows.clear();
     this.#owned.clear();
+    this.#ofClients.clear();
     for (const row of this.#all.all()) {
       const lease = readIntact(row, this.#path);
       if (lease !== undefined)
@@ -162,6 +173,17 @@ export class Leases {
     }
   }
 
+  /** sqlite-leases-5. The processes that hold claims without an expiry through this one. */
+  clients(): readonly number[] {
+    return [...this.#ofClients.keys()];
+  }
+
+  /** The claims without an expiry of such a process. */
+  ofClient(client: number): readonly { readonly sessionId: string; readonly token: number }[] {
+    const sessionIds = [...(this.#ofClients.get(client) ?? [])];
+    return sessionIds.map((sessionId) => ({ sessionId, token: this.#rows.get(sessionId)!.token }));
+  }
+
   /** Sessions whose claim is held and expires: all, or only the given session's or the given owner's. */
   *held({ sessionId, owner }: { readonly sessionId?: string; readonly owner?: string }): Iterable<string> {
     if (sessionId !== undefined) yield* this.#rows.has(sessionId) ? [sessionId] : [];
@@ -176,7 +198,7 @@ export class Leases {
     this.#hasBegun = true;
     const begun: (readonly [string, number])[] = [];
     for (const { sessionId, owner, leaseMs, isSpent } of this.#rows.values()) {
-      if (owner === undefined || leaseMs === UNENDING_MS) continue;
+      if (owner === undefined || leaseMs < 0) continue;
       if (isSpent) this.#spent.set(sessionId, now + leaseMs);
       // mutant: reopened-lease-expired
       begun.push([sessionId, now + leaseMs]);
@@ -190,9 +212,11 @@ export class Leases {
   }
 
   /** Make the file say of a session's claim what it is to know after this process. In a transaction. */
-  file(number: number, sessionId: string, claim: Claim, { leaseMs, isFiled = false }: Filing = {}): void {
+  file(number: number, sessionId: string, claim: Claim, filing: Filing = {}): void {
+    const { leaseMs, isFiled = false } = filing;
     const kept = this.#rows.get(sessionId);
-    const lease = toLease(number, claim, leaseMs ?? kept?.leaseMs ?? Infinity, isFiled);
+    const filedMs = this.client !== undefined && leaseMs === Infinity ? -this.client : leaseMs;
+    const lease = toLease(number, claim, filedMs ?? kept?.leaseMs ?? Infinity, isFiled);
     if (lease === undefined) {
       if (kept !== undefined) this.drop(sessionId);
     } else if (kept === undefined || isOther(kept, lease)) {
@@ -227,7 +251,7 @@ export class Leases {
   spend(sessionId: string, until: number): void {
     const kept = this.#rows.get(sessionId);
     if (kept === undefined) return;
-    if (kept.leaseMs === UNENDING_MS) return this.drop(sessionId);
+    if (kept.leaseMs < 0) return this.drop(sessionId);
     this.#isChanged = true;
     this.#forget(sessionId);
     this.#keep({ ...kept, isSpent: true });
@@ -243,21 +267,31 @@ export class Leases {
   #keep(kept: Kept): void {
     const { sessionId, owner, isSpent, leaseMs } = kept;
     this.#rows.set(sessionId, kept);
-    if (owner === undefined || isSpent || leaseMs === UNENDING_MS) return;
-    const owned = this.#owned.get(owner);
-    if (owned === undefined) this.#owned.set(owner, new Set([sessionId]));
-    else owned.add(sessionId);
+    if (leaseMs < UNENDING_MS) include(this.#ofClients, -leaseMs, sessionId);
+    else if (owner !== undefined && !isSpent && leaseMs !== UNENDING_MS)
+      include(this.#owned, owner, sessionId);
   }
 
   #forget(sessionId: string): void {
-    const owner = this.#rows.get(sessionId)?.owner;
+    const kept = this.#rows.get(sessionId);
     this.#rows.delete(sessionId);
     this.#spent.delete(sessionId);
-    const owned = owner === undefined ? undefined : this.#owned.get(owner);
-    if (owner === undefined || owned === undefined) return;
-    owned.delete(sessionId);
-    if (owned.size === 0) this.#owned.delete(owner);
+    if (kept === undefined) return;
+    if (kept.leaseMs < UNENDING_MS) exclude(this.#ofClients, -kept.leaseMs, sessionId);
+    else if (kept.owner !== undefined) exclude(this.#owned, kept.owner, sessionId);
   }
+}
+
+function include<K>(sets: Map<K, Set<string>>, key: K, sessionId: string): void {
+  const set = sets.get(key);
+  if (set === undefined) sets.set(key, new Set([sessionId]));
+  else set.add(sessionId);
+}
+
+function exclude<K>(sets: Map<K, Set<string>>, key: K, sessionId: string): void {
+  const set = sets.get(key);
+  set?.delete(sessionId);
+  if (set?.size === 0) sets.delete(key);
 }
 
 const NONE: readonly never[] = [];
@@ -265,6 +299,8 @@ const NONE: readonly never[] = [];
 /** The row that the file keeps for a claim; `undefined` when it keeps none. */
 function toLease(number: number, claim: Claim, leaseMs: number, isFiled: boolean): Lease | undefined {
   const { token, owner, until, losses } = claim;
+  if (owner !== undefined && until === Infinity && leaseMs < UNENDING_MS)
+    return { number, token, owner, leaseMs, losses };
   if (owner !== undefined && until === Infinity && (isFiled || losses > 0))
     return { number, token, owner, leaseMs: UNENDING_MS, losses };
   if (owner !== undefined && until !== Infinity) return { number, token, owner, leaseMs, losses };

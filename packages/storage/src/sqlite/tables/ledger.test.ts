@@ -3,12 +3,12 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { rowChecksum } from "./checksum.ts";
-import { openSqliteStorage } from "../index.ts";
+import { ownSqliteStorage } from "../index.ts";
 import { newFolder } from "../testing/folder.ts";
 
 test("the check finds an audit row that was changed with its checksum, and a missing audit row", async () => {
   const path = `${newFolder()}/test.db`;
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   for (let n = 1; n <= 5; n++) {
     const audit = { actor: "anna", action: "a", object: `ses-${n}` };
     await storage.commit([{ type: "audited", audit }], n);
@@ -22,7 +22,7 @@ test("the check finds an audit row that was changed with its checksum, and a mis
   database.prepare("UPDATE audit SET actor = 'bert', checksum = ? WHERE seq = 2").run(rowChecksum(forged));
   database.exec("DELETE FROM audit WHERE seq = 4");
   database.close();
-  const again = await openSqliteStorage({ path });
+  const again = await ownSqliteStorage({ path });
   const { problems } = await again.verify();
   expect(problems.map(({ table, message }) => [table, message.slice(0, 30)])).toEqual([
     ["audit", "row 2 does not follow from the"],

@@ -5,7 +5,7 @@ import { FORMAT_LIMITS, type Change, type CreateSession } from "@holdfast/core";
 import { expect, test } from "vitest";
 import { Blobs } from "./blobs.ts";
 import { openForWriting } from "../file/database.ts";
-import { openSqliteStorage } from "../index.ts";
+import { ownSqliteStorage } from "../index.ts";
 import { Removal } from "./removal.ts";
 import type { SqliteStorage } from "../engine/sqlite-storage.ts";
 import { newFolder } from "../testing/folder.ts";
@@ -73,7 +73,7 @@ function counts(path: string): Record<string, number> {
 
 test("a deletion leaves nothing of a session but the large content that others refer to", async () => {
   const path = `${newFolder()}/test.db`;
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   await fill(storage, "ses-1", LARGER, LARGE);
   await fill(storage, "ses-2", LARGE, '"small"');
   expect(counts(path)).toMatchObject({ blob: 3, session: 2, account: 2, claim: 2, journal: 2, seen: 4 });
@@ -86,17 +86,17 @@ test("a deletion leaves nothing of a session but the large content that others r
   await storage.close();
   // The next opening removes the marks of the signals that the session has seen.
   expect(counts(path)).toEqual({ seen: 4, removed: 2 });
-  await (await openSqliteStorage({ path })).close();
+  await (await ownSqliteStorage({ path })).close();
   expect(counts(path)).toEqual({});
 });
 
 test("the number of a deleted session is not given to another that would seem to have seen its signals", async () => {
   const path = `${newFolder()}/test.db`;
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   await fill(storage, "ses-1", "1", "1");
   await storage.commit([remove("ses-1")], 2);
   await storage.close();
-  const again = await openSqliteStorage({ path });
+  const again = await ownSqliteStorage({ path });
   await fill(again, "ses-2", "1", "1");
   await again.commit([remove("ses-2")], 2);
   await fill(again, "ses-2", "1", "1");
@@ -106,7 +106,7 @@ test("the number of a deleted session is not given to another that would seem to
 // An inbox of 0 does not say that it has seen nothing.
 test("the marks of a deleted session go also when it was imported, or made under a claim", async () => {
   const path = `${newFolder()}/test.db`;
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   const agent = { name: "agent", version: "1" };
   const creating = { type: "create_session", agent, input: "1", seed: 1, flags: 0, format: 1 } as const;
   const claimFor = { owner: "owner-1", leaseMs: 1_000 };
@@ -132,7 +132,7 @@ test("the marks of a deleted session go also when it was imported, or made under
   const results = await storage.commit([importing, remove("ses-1"), remove("ses-3")], 2);
   expect(results.map(({ status }) => status)).toEqual(["created", "deleted", "deleted"]);
   await storage.close();
-  const again = await openSqliteStorage({ path });
+  const again = await ownSqliteStorage({ path });
   const signal = {
     type: "send_signal",
     sessionId: "ses-4",
@@ -155,7 +155,7 @@ test("the marks of a deleted session go also when it was imported, or made under
 // removal-2: at the opening there was no room for the sweep.
 test("the number of a deleted session stays taken as long as its marks of signals are left", async () => {
   const path = `${newFolder()}/test.db`;
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   await fill(storage, "ses-1", "1", "1");
   await storage.commit([remove("ses-1")], 2);
   await storage.close();
@@ -169,7 +169,7 @@ test("the number of a deleted session stays taken as long as its marks of signal
 
 test("a deletion that could not be stored has deleted nothing", async () => {
   const path = `${newFolder()}/test.db`;
-  const storage = await openSqliteStorage({ path });
+  const storage = await ownSqliteStorage({ path });
   await fill(storage, "ses-1", LARGE, LARGE);
   const other = new DatabaseSync(path);
   other.exec("BEGIN IMMEDIATE");

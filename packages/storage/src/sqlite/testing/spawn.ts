@@ -16,13 +16,19 @@ export interface Watched {
   /** Resolves when it has said so many lines, or has ended. */
   said(count: number): Promise<void>;
   kill(): Promise<void>;
+  /** Write a line to its stdin. @returns what it answers, after the line; `undefined` when it has ended. */
+  ask(line: string): Promise<string | undefined>;
   /** Resolves when it has ended. */
   readonly ended: Promise<void>;
   /** End its stdin, and wait for it to end. */
   finish(): Promise<void>;
 }
 
-export function startProcess(mode: "hold" | "own" | "commit" | "die", path: string, count?: number): Watched {
+export function startProcess(
+  mode: "hold" | "own" | "share" | "commit" | "die",
+  path: string,
+  count?: number,
+): Watched {
   const args = [PROCESS_FILE, mode, path, ...(count === undefined ? [] : [String(count)])];
   return watch(spawn(process.execPath, ["--no-warnings", ...args], { stdio: ["pipe", "pipe", "inherit"] }));
 }
@@ -37,6 +43,16 @@ function watch(child: ChildProcessByStdio<Writable, Readable, null>): Watched {
     isOver = true;
     wake();
   });
+  const until = (isReached: () => boolean): Promise<void> =>
+    new Promise((resolve) => {
+      const check = () => {
+        if (!isReached() && !isOver) return;
+        waiters.delete(check);
+        resolve();
+      };
+      waiters.add(check);
+      check();
+    });
   createInterface({ input: child.stdout }).on("line", (line) => {
     lines.push(line);
     wake();
@@ -45,22 +61,21 @@ function watch(child: ChildProcessByStdio<Writable, Readable, null>): Watched {
     child.kill("SIGKILL");
     await closed;
   };
+  child.stdin.on("error", () => undefined); // It was killed.
   onTestFinished(kill);
   return {
     pid: child.pid!,
     lines,
     kill,
+    ask: async (line) => {
+      const from = lines.length;
+      child.stdin.write(`${line}\n`);
+      const find = () => lines.slice(from).find((said) => said.startsWith(`${line}: `));
+      await until(() => find() !== undefined);
+      return find()?.slice(line.length + 2);
+    },
     ended: closed,
-    said: (count) =>
-      new Promise((resolve) => {
-        const check = () => {
-          if (lines.length < count && !isOver) return;
-          waiters.delete(check);
-          resolve();
-        };
-        waiters.add(check);
-        check();
-      }),
+    said: (count) => until(() => lines.length >= count),
     finish: async () => {
       child.stdin.end();
       await closed;
