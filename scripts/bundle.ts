@@ -4,7 +4,7 @@
 // took two thirds of the time that a user's program waits for its imports.
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { rolldown } from "rolldown";
 
 export interface Manifest {
@@ -38,6 +38,7 @@ const FOUND_BY_PATH: Readonly<Record<string, readonly string[]>> = {
     "external-agents/harness/harness-program",
   ],
   "@holdfast/runtime": ["isolation/watchdog-thread"],
+  "@holdfast/storage": ["remote/renew-in-thread"],
 };
 
 /**
@@ -64,8 +65,11 @@ export async function bundlePackage({ folder, manifest }: Package): Promise<Read
   const exported = Object.values(manifest.exports).map((source) =>
     source.replace(/^\.\/src\/(.*)\.ts$/, "$1"),
   );
-  // A module that is found by its path lies beside the bundled code that looks for it.
-  const found = (FOUND_BY_PATH[manifest.name] ?? []).map((module) => [basename(module), module] as const);
+  // A module that is found by its path lies beside the bundled code that looks for it: an export of its folder, or the package.
+  const found = (FOUND_BY_PATH[manifest.name] ?? []).map((module) => {
+    const isBesideExport = exported.includes(`${dirname(module)}/index`);
+    return [isBesideExport ? module : basename(module), module] as const;
+  });
   const entries = [...exported.map((module) => [module, module] as const), ...found];
   const bundle = await rolldown({
     input: Object.fromEntries(entries.map(([name, module]) => [name, join(folder, "src", `${module}.ts`)])),

@@ -97,6 +97,21 @@ export const RUNNER_MUTANTS = [
     test: "watchdog-6: a process is not ended after it was suspended in the middle of a slice",
   },
   {
+    name: "O5: what the watchdog's thread has renewed is kept",
+    marker: "thread-renewal-ignored",
+    becomes: "",
+    tests: ["packages/runtime/src/claims/blocked-keeper.test.ts"],
+    test: "O5: a keeper keeps the sessions that the watchdog's thread has renewed while the event loop was blocked",
+  },
+  {
+    name: "O5: a step does not block without a limit",
+    marker: "step-blocks-without-limit",
+    part: " || blockedMs >= this.#limitMs",
+    becomes: "",
+    tests: [WATCHDOG],
+    test: "watchdog-7: the process ends after the step's time-out, or the limit, while storage would renew",
+  },
+  {
     name: "O5: a process without leases is not late",
     marker: "process-without-leases-ended",
     part: "due !== 0n &&",

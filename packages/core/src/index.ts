@@ -155,7 +155,12 @@ export {
   type Schedule,
   type ScheduledAction,
 } from "./session/schedules.ts";
-export { type AgentStorage, type StorageReader } from "./ports/storage.ts";
+export {
+  type AgentStorage,
+  type RenewInThread,
+  type StorageReader,
+  type ThreadRenewal,
+} from "./ports/storage.ts";
 export {
   type Arrival,
   type Arrivals,

@@ -28,6 +28,8 @@ export const LIMITS = {
   cancelledWaits: 100,
   /** One slice may keep the process busy this long before the watchdog ends it (K4a). */
   sliceMs: 5_000,
+  /** A step without a time-out may block the event loop this long before the watchdog lets the leases of its process end (O5). */
+  stepBlocksMs: 10 * 60_000,
   /** An agent that is blocked on nothing durable for this long is faulted (K2). */
   blockedOnNothingMs: 1_000,
   /** Attempts of in-process tasks running at once in one process. */

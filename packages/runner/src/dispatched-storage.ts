@@ -15,6 +15,7 @@ import type {
   ChangeResult,
   ClaimResult,
   StorageReader,
+  ThreadRenewal,
 } from "@holdfast/core";
 import type { ArrivalNotice } from "@holdfast/proto";
 import type { RemoteStorage } from "@holdfast/storage/remote";
@@ -98,6 +99,10 @@ export class DispatchedStorage implements AgentStorage {
 
   renew(renewal: Parameters<AgentStorage["renew"]>[0]): Promise<{ readonly sessions: number }> {
     return this.#remote.renew(renewal);
+  }
+
+  renewal(): ThreadRenewal {
+    return this.#remote.renewal();
   }
 
   heldClaims(query: Parameters<AgentStorage["heldClaims"]>[0]): ReturnType<AgentStorage["heldClaims"]> {

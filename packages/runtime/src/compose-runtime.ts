@@ -106,15 +106,27 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     clock,
     leaseMs,
     renewMs,
-    renew: () => storage.renew({ owner, sessionIds: sessions.held, now: clock.now(), leaseMs }),
+    renew: () => {
+      const sessionIds = sessions.held;
+      announce(sessionIds);
+      return storage.renew({ owner, sessionIds, now: clock.now(), leaseMs });
+    },
     isHolding: () => sessions.isHolding,
     abandonAll: () => sessions.abandonAll(),
     watch: (abandonInMs) => watchdog?.expectAbandon(abandonInMs),
+    renewedAgoMs: () => watchdog?.renewedAgoMs(),
   });
+  const announce = (sessionIds: readonly string[]): void => {
+    const by = watchdog && storage.renewal?.();
+    const { renewMs: everyMs, abandonMs } = leases;
+    if (by !== undefined) watchdog!.holds({ by, owner, leaseMs, everyMs, abandonMs, sessionIds });
+  };
+  if (leaseMs < Infinity) announce([]);
   const checkLease = (): void => leases.check();
   const { executor, local } = executorsOf(options, clock, limits.payloadChars, {
     checkLease,
     overlapMs: limits.cancelGraceMs,
+    steps: watchdog,
     read: (sessionId) => options.storage.reader.session(sessionId),
     signal: (...asked) => requests.signal(...asked),
   });
@@ -137,8 +149,9 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
   });
   const warn = (sessionId: string, message: string): void =>
     world.trace?.({ type: "warned", sessionId, at: clock.now(), message });
-  const terms = (): ClaimTerms => {
+  const terms = (sessionId: string): ClaimTerms => {
     leases.claiming(dispatched?.claimAgeMs);
+    watchdog?.claims(sessionId);
     return { owner, leaseMs };
   };
   const claims = new Claims({ storage, committer, clock, terms });

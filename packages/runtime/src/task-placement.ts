@@ -25,7 +25,7 @@ export function executorsOf(
   { tasks, queue, concurrency, secrets = environmentSecrets }: RuntimeOptions,
   clock: Clock,
   payloadChars: number,
-  host: Pick<LocalTaskExecutorOptions, "checkLease" | "read" | "signal" | "overlapMs">,
+  host: Pick<LocalTaskExecutorOptions, "checkLease" | "steps" | "read" | "signal" | "overlapMs">,
 ): { readonly executor: TaskExecutor; readonly local: LocalTaskExecutor | undefined } {
   const local = isExecutor(tasks)
     ? undefined

@@ -173,9 +173,16 @@ export class Dispatcher {
     this.#holdings.knows(sessionId, inbox);
   }
 
-  /** A runner has renewed its claims. */
-  seen(runnerId: string): void {
-    this.#pollers.of(runnerId).lastSeenAt = this.#host.clock.monotonic();
+  /** A runner has polled, or renewed its claims. @param blockedBy the step that blocks its event loop. */
+  seen(runnerId: string, blockedBy?: string): void {
+    const poller = this.#pollers.of(runnerId);
+    poller.lastSeenAt = this.#host.clock.monotonic();
+    poller.blockedBy = blockedBy;
+  }
+
+  /** The step that blocks the event loop of a runner, as its watchdog said when it renewed last. */
+  blockedBy(runnerId: string): string | undefined {
+    return this.#pollers.find(runnerId)?.blockedBy;
   }
 
   /** A runner no longer holds the session, which may have something to do. */

@@ -94,6 +94,8 @@ export class Poller {
   lastSeenAt = -Infinity;
   /** The sessions that this runner keeps, if it is superseded. */
   kept: ReadonlySet<string> | undefined;
+  /** The step that blocks its event loop. */
+  blockedBy: string | undefined;
   /** Whether it starts a process for trials when it is asked. */
   startsTrials = false;
   /** The trials that it was asked for, each with the time. */

@@ -265,6 +265,7 @@ function claimedRun({ dispatcher, registry }: ServiceHost, session: Session, cla
   const { owner, token, until } = claim;
   const since = dispatcher.givenAt(session.sessionId, token);
   const name = registry.nameOf(owner);
+  const step = dispatcher.blockedBy(owner);
   return {
     ...runFields(session, String(token)),
     status: "claimed",
@@ -273,6 +274,7 @@ function claimedRun({ dispatcher, registry }: ServiceHost, session: Session, cla
     leaseUntil: BigInt(Math.round(until)),
     ...(since === undefined ? {} : { since: BigInt(Math.round(since)) }),
     ...(name === undefined ? {} : { runnerName: name }),
+    ...(step === undefined ? {} : { blocked: `${step} blocks the event loop of its runner` }),
   };
 }
 

@@ -117,7 +117,7 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
       return { due: bytesOfValue({ ...due, sessionIds: own, schedules }) };
     },
 
-    async renew({ owner, leaseMs, sessionIds }, context) {
+    async renew({ owner, leaseMs, sessionIds, blockedBy }, context) {
       const { caller } = callOf(context);
       const renewal = {
         owner: claimOwner(caller, owner),
@@ -127,7 +127,7 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
       };
       const { sessions } = await storage.renew(renewal);
       if (caller.kind === "runner") {
-        dispatcher.seen(caller.name);
+        dispatcher.seen(caller.name, blockedBy);
         for (const sessionId of sessionIds)
           if (await dispatcher.holds(caller.name, sessionId)) dispatcher.used(caller.name, sessionId);
       }

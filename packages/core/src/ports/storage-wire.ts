@@ -25,7 +25,7 @@ import type { Change } from "../session/changes.ts";
 export type StorageMethod =
   | Exclude<
       keyof AgentStorage,
-      "name" | "durable" | "groupsMax" | "now" | "reader" | "lost" | "close" | "follow"
+      "name" | "durable" | "groupsMax" | "now" | "reader" | "lost" | "close" | "follow" | "renewal"
     >
   | `reader.${keyof StorageReader}`;
 

@@ -14,6 +14,7 @@ function everything() {
     commit: vi.fn(),
     claim: vi.fn(),
     renew: vi.fn(),
+    renewal: vi.fn(),
     heldClaims: vi.fn(),
     load: vi.fn(),
     arrivals: vi.fn(),

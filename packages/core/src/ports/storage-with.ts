@@ -16,6 +16,7 @@ export function storageWith(storage: AgentStorage, changes: Partial<AgentStorage
     commit: (group, now) => storage.commit(group, now),
     claim: (claim) => storage.claim(claim),
     renew: (renewal) => storage.renew(renewal),
+    renewal: storage.renewal && (() => storage.renewal!()),
     heldClaims: (query) => storage.heldClaims(query),
     load: (sessionId) => storage.load(sessionId),
     arrivals: (sessionId, after) => storage.arrivals(sessionId, after),

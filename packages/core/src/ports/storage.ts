@@ -22,6 +22,31 @@ import type {
   StoredSignal,
 } from "../session/changes.ts";
 
+/** A module that renews claims in a thread, and what its function `renew` is given. */
+export interface ThreadRenewal {
+  /** The URL of a module that exports a `RenewInThread` as `renew`. */
+  readonly module: string;
+  /** Can be sent to a thread. */
+  readonly data: unknown;
+}
+
+/**
+ * Renews claims as `AgentStorage.renew` does. @returns whether any was extended: if not, others may hold them.
+ *
+ * @throws when storage does not answer.
+ */
+export type RenewInThread = (
+  data: unknown,
+  renewal: {
+    readonly owner: string;
+    readonly sessionIds: readonly string[];
+    readonly leaseMs: number;
+    /** The step that blocks the event loop, for people. */
+    readonly blockedBy: string;
+    readonly signal: AbortSignal;
+  },
+) => Promise<boolean>;
+
 /**
  * Storage of agent sessions. Every method is one transaction, and every method that depends on time is told
  * the time. Expected outcomes are values. An adapter passes when `storageConformance` passes, and its tests
@@ -216,6 +241,12 @@ export interface AgentStorage {
     /** Refuse the claim also to the owner that holds it: for callers that claim on behalf of others. */
     readonly unlessHeld?: boolean;
   }): Promise<ClaimResult>;
+
+  /**
+   * How a thread renews claims while the event loop of its process is blocked. Absent where no lease needs that, or no
+   * thread can.
+   */
+  renewal?(): ThreadRenewal;
 
   /** Extend claims of an owner until `now + leaseMs` (ST37). Claims without an end stay as they are. */
   renew(renewal: {

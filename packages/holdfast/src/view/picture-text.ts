@@ -126,7 +126,8 @@ function placeFacts({ session, run }: Picture, now: number): (readonly [string, 
   const name = runnerName === undefined ? holder : `${runnerName} (${holder})`;
   const lease =
     leaseUntil === undefined ? "" : `, for ${duration(Math.max(0, leaseUntil - now))} unless renewed`;
-  return [["held by", plainLine(name + lease, Infinity)]];
+  const why = blocked === undefined ? "" : `; ${blocked}`;
+  return [["held by", plainLine(name + lease + why, Infinity)]];
 }
 
 /** All below it, each indented under its parent. */

@@ -18,7 +18,7 @@ export async function listRuns(limit: number, args: Arguments, io: Io): Promise<
   const [shown, isMore] = await readRuns(limit, args, io);
   const now = Date.now();
   if (args.text("status") === "ended") return listEnded(shown, isMore, limit, io);
-  const head = ["SESSION", "AGENT", "STATUS", "SINCE", "RUNNER", "LEASE", "WHY NOT TAKEN"];
+  const head = ["SESSION", "AGENT", "STATUS", "SINCE", "RUNNER", "LEASE", "WHY IT WAITS"];
   const rows = shown
     .map(runJson)
     .map((run) =>

@@ -144,6 +144,7 @@ export const COMMENTS = {
   "holdfast.v1.RegisterResponse.owner": "The user whose sessions the runner gets, if it gets no others.",
   "holdfast.v1.RegisterResponse.protocol": "The version of the coordinator's protocol.",
   "holdfast.v1.RegisterResponse.token": "Shown this once; absent for a runner that has its token already.",
+  "holdfast.v1.RenewRequest.blocked_by": "The step that blocks the event loop of the owner, whose watchdog renews meanwhile. For people.",
   "holdfast.v1.RenewRequest.session_ids": "The sessions that the owner knows it holds. This acknowledges their claims.",
   "holdfast.v1.RenewResponse.now": "The coordinator's time.",
   "holdfast.v1.Run.blocked": "Queued: the reason why no runner has claimed it.",

@@ -17,7 +17,7 @@ export interface ClaimsHost {
   readonly committer: GroupCommitter;
   readonly clock: Clock;
   /** The owner and the lease of a claim. Called right before each claim: its lease may begin from then on. */
-  terms(): ClaimTerms;
+  terms(sessionId: string): ClaimTerms;
 }
 
 type Claimed = Extract<ClaimResult, { readonly status: "claimed" }>;
@@ -34,8 +34,8 @@ export class Claims {
   }
 
   /** Call right before each claim that is made elsewhere. */
-  terms(): ClaimTerms {
-    return this.#host.terms();
+  terms(sessionId: string): ClaimTerms {
+    return this.#host.terms(sessionId);
   }
 
   /** @throws UnavailableError when all sessions were let go meanwhile. */
@@ -50,7 +50,7 @@ export class Claims {
   async #ask(sessionId: string, unlessHeld = false): Promise<ClaimResult> {
     const { storage, clock } = this.#host;
     const abandonCount = this.#abandonCount;
-    const claim = await storage.claim({ sessionId, now: clock.now(), ...this.terms(), unlessHeld });
+    const claim = await storage.claim({ sessionId, now: clock.now(), ...this.terms(sessionId), unlessHeld });
     if (claim.status === "claimed") this.#check(abandonCount, sessionId, claim.token);
     return claim;
   }

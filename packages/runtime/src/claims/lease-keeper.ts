@@ -10,7 +10,8 @@
 //       the same work. After a process was suspended, timers of its tasks may fire before the timer of the
 //       lease. Therefore every slice, standstill and commit calls `check` first. Every attempt does so at its
 //       end, at a report, and when its signal is read. A process whose event loop is blocked runs no check
-//       (O5): its watchdog knows when the keeper must let go, and ends the process instead.
+//       (O5): its watchdog knows when the keeper must let go. While a step blocks the loop, the watchdog renews in its
+//       place. Else it ends the process.
 //   D3. Time is monotonic: a wall clock that jumps neither ends a lease here nor keeps one.
 //
 // It knows no session and no storage: its host announces claims, says whether any are held, and lets go.
@@ -41,6 +42,11 @@ export interface LeaseKeeperHost {
    * none is held. Must not throw.
    */
   watch?(abandonInMs: number | undefined): void;
+  /**
+   * How long ago the watchdog's thread asked for its last confirmed renewal; `undefined` when it made none. It renews
+   * while the event loop is blocked. Must not throw.
+   */
+  renewedAgoMs?(): number | undefined;
 }
 
 export class LeaseKeeper {
@@ -73,6 +79,11 @@ export class LeaseKeeper {
     return this.#host.leaseMs;
   }
 
+  /** How long after a confirmed renewal all sessions are let go. */
+  get abandonMs(): number {
+    return this.leaseMs - this.#marginMs;
+  }
+
   /**
    * A claim is about to be requested. Call this before each claim, as its lease may begin any time from now on.
    *
@@ -98,7 +109,11 @@ export class LeaseKeeper {
   /** Let go of all sessions now if their leases could have ended. */
   check(): void {
     if (this.#since === undefined) return;
-    if (this.#host.clock.monotonic() < this.#abandonAt(this.#since)) return;
+    const now = this.#host.clock.monotonic();
+    if (now < this.#abandonAt(this.#since)) return;
+    // mutant: thread-renewal-ignored
+    this.#since = Math.max(this.#since, now - (this.#host.renewedAgoMs?.() ?? Infinity));
+    if (now < this.#abandonAt(this.#since)) return;
     this.#goIdle();
     // mutant: lapsed-leases-kept
     this.#host.abandonAll();
@@ -156,6 +171,6 @@ export class LeaseKeeper {
 
   #abandonAt(since: number): number {
     // mutant: leases-kept-too-long
-    return since + this.leaseMs - this.#marginMs;
+    return since + this.abandonMs;
   }
 }

@@ -1,22 +1,18 @@
-// The watchdog's own thread. It shares memory with the process it watches, and nothing else.
+// The watchdog's own thread. It shares memory with the process it watches, and receives the list of its claims.
 
 import { writeSync } from "node:fs";
 import { Session } from "node:inspector";
-import { workerData } from "node:worker_threads";
+import { parentPort, workerData } from "node:worker_threads";
 import { lineOf } from "@holdfast/core";
 import { killStartedBy } from "../processes/started-processes.ts";
-import {
-  accuse,
-  threadTime,
-  WATCHDOG_NAMES_AT,
-  WATCHDOG_STATE_AT,
-  type WatchdogThreadData,
-} from "./watchdog.ts";
+import { accuse, threadTime, type HeldClaims, type WatchdogThreadData } from "./watchdog.ts";
+import { WatchdogMemory } from "./watchdog-memory.ts";
+import { BlockedRenewal } from "./blocked-renewal.ts";
 
-const { shared, sliceMs, path, pid } = workerData as WatchdogThreadData;
-const abandonAt = new BigInt64Array(shared, 0, 1);
-const state = new Int32Array(shared, WATCHDOG_STATE_AT, 3);
-const names = new Uint8Array(shared, WATCHDOG_NAMES_AT);
+const { shared, sliceMs, stepBlocksMs, path, pid } = workerData as WatchdogThreadData;
+const memory = new WatchdogMemory(shared);
+const renewal = new BlockedRenewal(memory, stepBlocksMs);
+parentPort?.on("message", (held: HeldClaims) => renewal.receive(held));
 
 /** How long a process that is stuck may take to say where. */
 const PAUSE_MS = 1_000;
@@ -39,23 +35,31 @@ function look(): void {
   // mutant: stopped-process-ended
   const wasStopped = now - lookedAt > STOPPED_MS; // watchdog-6.
   lookedAt = now;
-  const opened = Atomics.load(state, 0);
-  const open = Atomics.load(state, 1) === 1;
+  const opened = memory.get("opened");
+  const open = memory.get("isOpen") === 1;
   if (!open || opened !== slice || wasStopped) openSince = open ? now : Infinity;
   slice = opened;
-  const due = Atomics.load(abandonAt, 0);
+  renewal.look(now);
+  const due = renewal.abandonAt;
   if (due !== expected || wasStopped) overdueSince = Infinity;
   expected = due;
   // mutant: process-without-leases-ended
   if (due !== 0n && threadTime() >= due) overdueSince = Math.min(overdueSince, now);
   const isSliceStuck = now - openSince >= sliceMs;
   const isOverdue = now - overdueSince >= OVERDUE_MS; // watchdog-4.
-  if (!isSliceStuck && !isOverdue) return;
+  if (!isSliceStuck && !isOverdue && !renewal.isRefused) return;
   clearInterval(looking);
   // Read the names now: if the slice ends after all, the next one writes other names.
-  const written = new TextDecoder().decode(names.slice(0, state[2])).split("\n").slice(0, -1);
-  const sessionIds = isSliceStuck || now - openSince >= OVERDUE_MS ? written : [];
-  whereStuck((place) => end(sessionIds, place, isSliceStuck ? `for more than ${sliceMs} ms` : undefined));
+  const sessionIds = isSliceStuck || now - openSince >= OVERDUE_MS ? memory.sliceMembers : [];
+  const busy: Busy = { sessionIds, step: sessionIds.length === 0 ? renewal.blockedBy : undefined };
+  const howLong = isSliceStuck ? `for more than ${sliceMs} ms` : renewal.blockedText(now);
+  whereStuck((place) => end(busy, place, howLong));
+}
+
+/** Sessions of a slice, or a step, that kept the process busy. */
+interface Busy {
+  readonly sessionIds: readonly string[];
+  readonly step: string | undefined;
 }
 
 /**
@@ -87,8 +91,7 @@ function whereStuck(answer: (place: string | undefined) => void): void {
   }
 }
 
-/** @param howLong a slice was open; `undefined` when its leases are why the process ends. */
-function end(sessionIds: readonly string[], place: string | undefined, howLong: string | undefined): void {
+function end({ sessionIds, step }: Busy, place: string | undefined, howLong: string): void {
   killStartedBy(pid); // watchdog-5.
   try {
     if (path !== undefined && sessionIds.length > 0) accuse(path, sessionIds, place);
@@ -96,20 +99,17 @@ function end(sessionIds: readonly string[], place: string | undefined, howLong: 
     // The names could not be written, so no session is accused; the process must end all the same.
   }
   const [only, ...others] = sessionIds;
-  const who =
-    only === undefined
-      ? "something"
-      : others.length === 0
-        ? `session ${only}`
-        : `one of ${sessionIds.length} sessions`;
+  const sessions = others.length === 0 ? `session ${only}` : `one of ${sessionIds.length} sessions`;
+  const who = only === undefined ? (step ?? "something") : sessions;
   // Standard error directly: the process's own streams belong to the thread that is stuck.
   writeSync(
     2,
-    `error[E_AGENT_BUSY]: ${who} kept the process busy ${howLong ?? "until its leases could expire,"} without awaiting\n` +
+    `error[E_AGENT_BUSY]: ${who} kept the process busy ${howLong} without awaiting\n` +
       (place === undefined ? "" : `  at: ${place}\n`) +
-      `  expected: agents and tasks that compute only briefly between two awaits; long work of agents belongs in a task, long ` +
-      `work of tasks in a process or thread of its own\n` +
-      `  fix: move the loop there; nothing committed is lost, and \`holdfast resume\`, or another runner, resumes the session\n`,
+      `  expected: agents that compute only briefly between two awaits, and steps that block for less than their time-out, or ` +
+      `${stepBlocksMs / 1_000} s\n` +
+      `  fix: await the work, in a process or thread of its own; nothing committed is lost, and \`holdfast resume\`, or another ` +
+      `runner, resumes the session\n`,
   );
   process.kill(pid, "SIGKILL");
 }

@@ -15,12 +15,12 @@ afterAll(() => {
 });
 
 /** A process with a watchdog `w` and `delay(ms)`. */
-function run(code: string) {
+function run(code: string, options: object = {}) {
   // An import in the text itself, as the flag for module input would be passed on to threads.
   const source = `void (async () => {
     const { setTimeout: delay } = await import("node:timers/promises");
     const { Watchdog } = await import(${JSON.stringify(new URL("watchdog.ts", import.meta.url).href)});
-    const w = new Watchdog({ sliceMs: 400 });
+    const w = new Watchdog(${JSON.stringify({ sliceMs: 400, ...options })});
     ${code}
     console.log("went on");
     await w.close();
@@ -65,6 +65,64 @@ describe.concurrent("a process that lives", () => {
     await new Promise((resolve) => setTimeout(resolve, 700));
     child.kill("SIGCONT");
     expect(await ended).toEqual({ signal: null, said: "open\nwent on\n" });
+  });
+});
+
+describe.concurrent("a step that blocks the event loop", () => {
+  /** Its thread may be late, as on a busy machine. */
+  const LATE = { sliceMs: 5_000 };
+  /** Holds a claim, and blocks in a step that has begun. A storage that answers `isExtended` notes each renewal. */
+  const blocking = (isExtended: boolean, blockMs: number, more = "") => `
+    const { existsSync, mkdtempSync, readFileSync, writeFileSync } = await import("node:fs");
+    const { tmpdir } = await import("node:os");
+    const path = mkdtempSync(tmpdir() + "/renewals-") + "/renewals";
+    writeFileSync(path + ".mjs", [
+      'import { appendFileSync } from "node:fs"; appendFileSync(' + JSON.stringify(path + ".loaded") + ', "");',
+      'export const renew = async (path, { signal, ...asked }) => {',
+      '  appendFileSync(path, JSON.stringify(asked) + ";");',
+      '  return ${isExtended};',
+      '};',
+    ].join(" "));
+    const by = { module: "file://" + path + ".mjs", data: path };
+    w.holds({ by, owner: "r1", leaseMs: 12_000, everyMs: 1_000, abandonMs: 9_000, sessionIds: ["ses-1"] });
+    w.claims("ses-2");
+    while (!existsSync(path + ".loaded")) await delay(20); // Its thread has begun.
+    w.expectAbandon(9_000);
+    const step = w.began("ses-2", "build", ${more === "" ? "undefined" : more});
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${blockMs});
+    w.returned();
+    w.ended(step);
+    w.expectAbandon(9_000);
+    const asked = JSON.parse(readFileSync(path, "utf8").split(";")[0]);
+    console.log(JSON.stringify(asked), w.renewedAgoMs() < 9_000);
+  `;
+
+  test("watchdog-7: its leases are renewed meanwhile, for all sessions that are held, and the process goes on", async () => {
+    const { signal, said } = await run(blocking(true, 14_000), LATE).ended;
+    const blockedBy = 'step "build" of session ses-2';
+    const asked = { owner: "r1", leaseMs: 12_000, sessionIds: ["ses-1", "ses-2"], blockedBy };
+    const text = JSON.stringify(asked);
+    expect({ signal, said }).toEqual({ signal: null, said: `${text} true\nwent on\n` });
+  });
+
+  test("watchdog-7: the process ends when no claim is extended, and the error names the step", async () => {
+    const { signal, said } = await run(blocking(false, 60_000), LATE).ended;
+    expect(signal).toBe("SIGKILL");
+    expect(said).toContain(
+      'step "build" of session ses-2 kept the process busy until its claims were refused',
+    );
+  });
+
+  test("watchdog-7: the process ends after the step's time-out, or the limit, while storage would renew", async () => {
+    const ended = await Promise.all([
+      run(blocking(true, 60_000, "4_000"), LATE).ended,
+      run(blocking(true, 60_000), { ...LATE, stepBlocksMs: 4_100 }).ended,
+    ]);
+    expect(ended.map(({ signal }) => signal)).toEqual(["SIGKILL", "SIGKILL"]);
+    expect(ended[0].said).toContain(
+      'step "build" of session ses-2 kept the process busy for more than 4000 ms',
+    );
+    expect(ended[1].said).toContain("for more than 4100 ms");
   });
 });
 

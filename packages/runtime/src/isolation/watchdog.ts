@@ -11,9 +11,11 @@
 //       is charged. Its next activation parks it as `paused(poison)`. After a person resumes it, it is tried
 //       again.
 //   watchdog-3. Without a file (ephemeral sessions) no suspects are stored; the process ends all the same.
-//   watchdog-4. Code that blocks the event loop outside a slice, as a task may, names no session. A process
-//       that holds leases announces when it lets go of them. If it has not done so a second later, it is
-//       blocked and ends before its leases do (O4).
+//   watchdog-4. A process that holds leases announces when it lets go of them. If it has not done so a second
+//       later, it is blocked and ends before its leases do (O4).
+//   watchdog-7. A step may block the event loop, as `execSync` does. Meanwhile the thread renews the leases by a
+//       connection of its own, until the step's time-out or `LIMITS.stepBlocksMs`. It ends the process when no
+//       claim is extended. Other sessions wait, and lose nothing. An agent's slice keeps its limit (K4a).
 //   watchdog-5. The thread first kills everything that the process has started, because its commands have
 //       process groups of their own.
 //   watchdog-6. A process that was suspended as a whole was not busy: after it continues, all times count
@@ -22,21 +24,27 @@
 import { readFileSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { Worker } from "node:worker_threads";
-import { LIMITS } from "@holdfast/core";
+import { LIMITS, type ThreadRenewal } from "@holdfast/core";
 import { makePrivateFolder, replacePrivate } from "../node/private-file.ts";
 import type { SliceMember, SliceObserver } from "../loop/slice-loop.ts";
+import type { StepObserver } from "../loop/step-observer.ts";
+import { WatchdogMemory } from "./watchdog-memory.ts";
 
-/**
- * Shared memory: the time when leases are let go, then [slices opened, slice is open, bytes of names], then the
- * names, a line each.
- */
-export const WATCHDOG_STATE_AT = 8;
-export const WATCHDOG_NAMES_AT = 20;
-const NAMES_BYTES = 64 * 1024;
+/** The claims of a process, for its thread (watchdog-7). */
+export interface HeldClaims {
+  readonly by: ThreadRenewal;
+  readonly owner: string;
+  readonly leaseMs: number;
+  /** How often the process renews, and how long after a renewal it lets go. */
+  readonly everyMs: number;
+  readonly abandonMs: number;
+  readonly sessionIds: readonly string[];
+}
 
 export interface WatchdogThreadData {
   readonly shared: SharedArrayBuffer;
   readonly sliceMs: number;
+  readonly stepBlocksMs: number;
   readonly path: string | undefined;
   readonly pid: number;
 }
@@ -45,6 +53,8 @@ export interface WatchdogOptions {
   /** The file of the suspects, in the folder of the database. */
   readonly path?: string;
   readonly sliceMs?: number;
+  /** `LIMITS.stepBlocksMs`. */
+  readonly stepBlocksMs?: number;
 }
 
 interface Suspects {
@@ -54,51 +64,70 @@ interface Suspects {
   readonly places: Readonly<Record<string, string>>;
 }
 
-export class Watchdog implements SliceObserver {
+export class Watchdog implements SliceObserver, StepObserver {
   readonly #path: string | undefined;
   readonly #worker: Worker;
-  readonly #state: Int32Array;
-  readonly #names: Uint8Array;
-  readonly #abandonAt: BigInt64Array;
-  readonly #encoder = new TextEncoder();
+  readonly #memory = new WatchdogMemory();
+  #held: HeldClaims | undefined;
   readonly #suspects: Set<string>;
   readonly #charged: Set<string>;
   readonly #places: Map<string, string>;
 
-  constructor({ path, sliceMs = LIMITS.sliceMs }: WatchdogOptions = {}) {
+  constructor({ path, sliceMs = LIMITS.sliceMs, stepBlocksMs = LIMITS.stepBlocksMs }: WatchdogOptions = {}) {
     this.#path = path;
     const { suspects, charged, places } = path === undefined ? NOBODY : readSuspects(path);
     this.#places = new Map(Object.entries(places));
     this.#suspects = new Set(suspects);
     this.#charged = new Set(charged);
-    const shared = new SharedArrayBuffer(WATCHDOG_NAMES_AT + NAMES_BYTES);
-    this.#abandonAt = new BigInt64Array(shared, 0, 1);
-    this.#state = new Int32Array(shared, WATCHDOG_STATE_AT, 3);
-    this.#names = new Uint8Array(shared, WATCHDOG_NAMES_AT);
-    const workerData: WatchdogThreadData = { shared, sliceMs, path, pid: process.pid };
+    const { shared } = this.#memory;
+    const workerData: WatchdogThreadData = { shared, sliceMs, stepBlocksMs, path, pid: process.pid };
     const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
     this.#worker = new Worker(new URL(`./watchdog-thread.${extension}`, import.meta.url), { workerData });
     this.#worker.unref();
   }
 
   opened(members: readonly SliceMember[]): void {
-    let length = 0;
-    for (const { sessionId } of members) {
-      const { written } = this.#encoder.encodeInto(`${sessionId}\n`, this.#names.subarray(length));
-      length += written;
-    }
-    this.#state[2] = length;
-    Atomics.add(this.#state, 0, 1);
-    Atomics.store(this.#state, 1, 1);
+    this.#memory.openSlice(members);
   }
 
   closed(): void {
-    Atomics.store(this.#state, 1, 0);
+    this.#memory.closeSlice();
+  }
+
+  began(sessionId: string, task: string, timeoutMs: number | undefined): number {
+    return this.#memory.addStep(sessionId, task, timeoutMs);
+  }
+
+  returned(): void {
+    this.#memory.stepReturned();
+  }
+
+  ended(step: number): void {
+    this.#memory.removeStep(step);
   }
 
   /** watchdog-4. Announce when leases are let go; `undefined` while none is held. */
   expectAbandon(inMs: number | undefined): void {
-    Atomics.store(this.#abandonAt, 0, inMs === undefined ? 0n : threadTime() + BigInt(Math.ceil(inMs)));
+    this.#memory.abandonAt = inMs === undefined ? 0n : threadTime() + BigInt(Math.ceil(inMs));
+  }
+
+  /** watchdog-7. The process is about to claim a session, or was given its claim. */
+  claims(sessionId: string): void {
+    if (this.#held === undefined || this.#memory.addClaim(sessionId)) return;
+    this.holds({ ...this.#held, sessionIds: [...this.#held.sessionIds, ...this.#memory.claims, sessionId] });
+  }
+
+  /** watchdog-7. The claims that the process holds. To be called with each renewal. */
+  holds(held: HeldClaims): void {
+    this.#held = held;
+    this.#worker.postMessage(held);
+    this.#memory.clearClaims();
+  }
+
+  /** How long ago the thread asked for its last confirmed renewal, if it made any. */
+  renewedAgoMs(): number | undefined {
+    const at = this.#memory.renewedAt;
+    return at === 0n ? undefined : Number(threadTime() - at);
   }
 
   /** watchdog-1. */

@@ -102,7 +102,7 @@ export class RunRequests {
       ...(budget === undefined ? {} : { budget: checkBudget(budget) }),
       ...(persistence === "full" ? {} : { persistence }),
       ...deadlineOf(clock.now(), Math.min(timeoutMs ?? Infinity, budget?.ttlMs ?? Infinity)),
-      claimFor: claims.terms(),
+      claimFor: claims.terms(sessionId),
     };
     const made = await this.#create(agent, creation);
     const { status } = made;

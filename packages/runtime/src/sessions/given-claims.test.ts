@@ -98,6 +98,11 @@ describe("a claim that a runtime is given", () => {
 
   test("a session that is poison is parked under the given claim", async () => {
     const watchdog: Partial<Watchdog> = {
+      claims: () => {},
+      began: () => 0,
+      returned: () => {},
+      ended: () => {},
+      renewedAgoMs: () => undefined,
       isCharged: () => true,
       placeOf: () => undefined,
       clear: () => {},

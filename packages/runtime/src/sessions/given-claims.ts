@@ -33,7 +33,7 @@ export class GivenClaims {
     const { token, snapshot, claimedAt } = given;
     const { clock, timers, sessions, claimAgeMs, claims } = this.#host;
     const { sessionId } = snapshot.session;
-    claims.terms();
+    claims.terms(sessionId);
     // mutant: old-claim-used
     if (clock.monotonic() - claimedAt > claimAgeMs) return claims.release(sessionId, token); // given-claims-1.
     sessions.drive(given).catch((error: unknown) => {

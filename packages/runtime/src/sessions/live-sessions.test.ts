@@ -51,6 +51,11 @@ test("a session whose start is overtaken by the end of its runtime does not begi
 test("a suspect that waits is no longer a suspect (W1)", async () => {
   const cleared: string[] = [];
   const watchdog: Partial<Watchdog> = {
+    claims: () => {},
+    began: () => 0,
+    returned: () => {},
+    ended: () => {},
+    renewedAgoMs: () => undefined,
     opened: () => {},
     closed: () => {},
     isSuspect: () => true,

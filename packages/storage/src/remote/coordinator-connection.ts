@@ -125,6 +125,11 @@ export class CoordinatorConnection {
     this.#token = token;
   }
 
+  /** The address and the token, for a thread of this process. */
+  get forThread(): { readonly url: string; readonly token: string } {
+    return { url: this.url, token: this.#token };
+  }
+
   /** coordinator-connection-2. @throws HoldfastError whatever goes wrong. */
   async ask<T>(call: () => Promise<T>): Promise<T> {
     if (this.#isClosed) throw closed(this.url); // coordinator-connection-4.

@@ -26,10 +26,12 @@ import type {
   HeldClaim,
   SessionSnapshot,
   StorageReader,
+  ThreadRenewal,
 } from "@holdfast/core";
 import { HoldfastError, isEnded } from "@holdfast/core";
 import { ArrivalStream } from "./arrival-stream.ts";
 import { CoordinatorConnection, type ConnectionOptions } from "./coordinator-connection.ts";
+import type { ThreadCoordinator } from "./renew-in-thread.ts";
 
 /**
  * remote-storage-2. Well below a coordinator's limit for a request (8 MiB), as a single change may be large.
@@ -160,6 +162,12 @@ export class RemoteStorage implements AgentStorage {
     const { time } = this.#connection;
     const { sessions } = await this.#ask(() => time.asking(() => this.#client.renew(request)));
     return { sessions };
+  }
+
+  renewal(): ThreadRenewal {
+    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+    const data: ThreadCoordinator = this.#connection.forThread;
+    return { module: new URL(`./renew-in-thread.${extension}`, import.meta.url).href, data };
   }
 
   async heldClaims({

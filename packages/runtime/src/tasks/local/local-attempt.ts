@@ -15,6 +15,7 @@ import {
   type UnsettledTask,
 } from "@holdfast/core";
 import type { TaskContext, TaskDefinition } from "../../agents/define.ts";
+import type { StepObserver } from "../../loop/step-observer.ts";
 import { UrgentAbortError } from "../../processes/process-end.ts";
 import type { DeclaredSecrets } from "../../secrets/declared-secrets.ts";
 import type { RedactedText } from "../../secrets/redactor.ts";
@@ -41,6 +42,7 @@ export interface AttemptHost extends SessionCalls {
   readonly clock: Clock;
   readonly payloadChars: number;
   readonly checkLease: () => void;
+  readonly steps: StepObserver | undefined;
   readonly heeding: Set<UnsettledTask>;
   readonly secrets: DeclaredSecrets;
   /** The attempt was told to stop. @param settled absent before its handler was called. */
@@ -188,9 +190,12 @@ export class LocalAttempt implements RunningAttempt, TaskContext {
         this.#end({ status: "failed", error, retryable: true, isUnknown: true });
       }, timeoutMs);
     }
-    const { closure } = this.#request;
+    const { closure, kind } = this.#request;
+    const step = this.#host.steps?.began(this.sessionId, kind, timeoutMs);
+    const perform = (): Promise<void> => this.#perform(step);
     // A closure brings its context along.
-    this.#performing = closure === undefined ? this.#request.within(() => this.#perform()) : this.#perform();
+    this.#performing = closure === undefined ? this.#request.within(perform) : perform();
+    this.#host.steps?.returned();
     if (this.#aborted !== undefined) this.#host.stopping(this.taskId, this.#performing);
     if (this.#controller !== undefined) this.#heed(); // A handler may ask for its signal before it first awaits.
   }
@@ -212,7 +217,7 @@ export class LocalAttempt implements RunningAttempt, TaskContext {
     queueMicrotask(() => this.#end({ status: "aborted" }));
   }
 
-  async #perform(): Promise<void> {
+  async #perform(step: number | undefined): Promise<void> {
     const { closure } = this.#request;
     let outcome: AttemptOutcome;
     try {
@@ -224,6 +229,7 @@ export class LocalAttempt implements RunningAttempt, TaskContext {
       // A handler that throws at once does so within `start`, and `onEnd` is never called within that.
       await Promise.resolve();
     }
+    if (step !== undefined) this.#host.steps?.ended(step);
     this.#end(outcome);
   }
 

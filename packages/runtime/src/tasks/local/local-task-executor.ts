@@ -32,6 +32,7 @@ import {
 } from "@holdfast/core";
 import { ChurnMap, Fifo } from "@holdfast/core/internal";
 import type { Agent, TaskDefinition } from "../../agents/define.ts";
+import type { StepObserver } from "../../loop/step-observer.ts";
 import { DeclaredSecrets, type SecretSource } from "../../secrets/declared-secrets.ts";
 import { LocalAttempt, type AttemptHost, type SessionCalls } from "./local-attempt.ts";
 import { StoppingHandlers } from "./stopping-handlers.ts";
@@ -45,6 +46,7 @@ export interface LocalTaskExecutorOptions extends SessionCalls {
   readonly clock: Clock;
   /** Aborts every attempt when the lease could have passed on (local-task-executor-5). Must not throw. */
   readonly checkLease?: () => void;
+  readonly steps?: StepObserver | undefined;
   /** How long the next attempt of a task waits for a handler that was told to stop (local-task-executor-3). */
   readonly overlapMs?: number;
   /** Values of declared secrets; none by default. */
@@ -82,6 +84,7 @@ export class LocalTaskExecutor implements TaskExecutor {
     payloadChars = LIMITS.payloadChars,
     clock,
     checkLease = () => {},
+    steps,
     overlapMs = LIMITS.cancelGraceMs,
     secrets = new Map(),
     read,
@@ -95,6 +98,7 @@ export class LocalTaskExecutor implements TaskExecutor {
       clock,
       payloadChars,
       checkLease,
+      steps,
       read,
       signal,
       heeding: this.#heeding,

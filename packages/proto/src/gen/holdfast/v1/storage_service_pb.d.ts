@@ -370,6 +370,13 @@ export declare type RenewRequest = Message<"holdfast.v1.RenewRequest"> & {
    * @generated from field: repeated string session_ids = 4;
    */
   sessionIds: string[];
+
+  /**
+   * The step that blocks the event loop of the owner, whose watchdog renews meanwhile. For people.
+   *
+   * @generated from field: optional string blocked_by = 5;
+   */
+  blockedBy?: string | undefined;
 };
 
 /**
