@@ -23,6 +23,10 @@ const MAY_USE_THE_WORLD: readonly { readonly files: RegExp; readonly why: string
     why: "the ports of a Node process: it is their subject",
   },
   {
+    files: /^packages\/runtime\/src\/secrets\/handed-keys\.ts$/,
+    why: "it replaces the environment of its process",
+  },
+  {
     files: /^packages\/simulator\/src\/nemesis\//,
     why: "processes that are started with settings of their own",
   },

@@ -11,6 +11,8 @@
 //       cleanly" would become "stop at once".
 //   holdfast-4. Compiled code is kept in a folder that only this user may write. Code that another user planted
 //       there would run as this user.
+//   holdfast-5. A process whose environment has keys replaces itself before it does anything else, and the next one has
+//       them in its memory alone. The commands of agents read the environments of other processes.
 //
 // An old Node reads this file first, so: plain JavaScript, nothing newer than Node 18.
 
@@ -56,6 +58,8 @@ async function run() {
     process.on("disconnect", () => process.kill(process.pid, "SIGKILL")); // holdfast-2.
     process.channel?.unref();
   }
+  const { replaceWithoutKeys } = await import("@holdfast/runtime/handed-keys");
+  const keys = replaceWithoutKeys(); // holdfast-5.
   mergeRepeatedInterrupts();
   silenceKnownWarnings();
   cacheCompiledCode();
@@ -65,7 +69,7 @@ async function run() {
   const entry = existsSync(source) ? source : new URL("../dist/main.js", import.meta.url);
   const { main } = await import(entry.href);
   // Not `exitCode`: an agent may leave a timer or a socket open, and the command must end all the same.
-  process.exit(await main(process.argv.slice(2)));
+  process.exit(await main(process.argv.slice(2), keys));
 }
 
 /**

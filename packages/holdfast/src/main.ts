@@ -3,6 +3,7 @@
 import { Console } from "node:console";
 import { HoldfastError, NotFoundError, toError } from "@holdfast/core";
 import { didYouMean, VERSION } from "@holdfast/core/internal";
+import type { OwnKeys } from "@holdfast/runtime/internal";
 import { parseArguments, refuse } from "./frame/arguments.ts";
 import { COMMON_OPTIONS, type Command } from "./frame/command.ts";
 import { errorJson, errorText, shownError } from "./frame/command-error.ts";
@@ -11,8 +12,13 @@ import { placeOf } from "./frame/error-place.ts";
 import { commandHelp, overview, USAGE } from "./frame/help.ts";
 import { processTerminal, type Terminal } from "./frame/terminal.ts";
 
-/** @returns the exit code. */
-export async function main(argv: string[]): Promise<number> {
+const NO_KEYS: OwnKeys = { handed: new Set(), visible: new Set(), exposed: [] };
+
+/**
+ * @param keys of the environment of this process.
+ * @returns the exit code.
+ */
+export async function main(argv: string[], keys: OwnKeys = NO_KEYS): Promise<number> {
   if (!hasFolder()) {
     const gone = new NotFoundError("file_not_found", "the current folder no longer exists", {
       fix: "change to a folder that exists: cd",
@@ -22,7 +28,7 @@ export async function main(argv: string[]): Promise<number> {
     );
     return 2;
   }
-  const terminal = processTerminal();
+  const terminal = processTerminal(keys);
   // Output that agents print is for people; standard output is for the result.
   globalThis.console = new Console(process.stderr, process.stderr);
   const io = terminal.io({

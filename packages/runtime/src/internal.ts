@@ -13,6 +13,9 @@ export {
   openPrivateAppend,
   replacePrivate,
 } from "./node/private-file.ts";
+export { withHandedKeys, withoutKeys, replaceWithoutKeys, type OwnKeys } from "./secrets/handed-keys.ts";
+export { keyVariables, PROVIDER_KEY_NAMES } from "./secrets/key-variables.ts";
+export { findUserNamespace } from "./isolation/user-namespace.ts";
 export { isSecretName } from "./secrets/declared-secrets.ts";
 export { secretForms } from "./secrets/secret-forms.ts";
 export { Redactor, type RedactedStream } from "./secrets/redactor.ts";

@@ -1,7 +1,7 @@
 // The keys of models: the variable of each provider (`PROVIDER_KEYS`), and those that an agent needs (`modelSecrets`).
 
 import type { OptionalSecrets } from "@holdfast/runtime";
-import type { Environment } from "@holdfast/runtime/internal";
+import type { Environment, PROVIDER_KEY_NAMES } from "@holdfast/runtime/internal";
 
 import { providerOf } from "./model-names.ts";
 
@@ -10,7 +10,7 @@ export const PROVIDER_KEYS = {
   anthropic: "ANTHROPIC_API_KEY",
   openai: "OPENAI_API_KEY",
   google: "GEMINI_API_KEY",
-} as const;
+} as const satisfies Readonly<Record<string, (typeof PROVIDER_KEY_NAMES)[number]>>;
 
 /**
  * The keys for the models of an agent. Sessions ask only for those that belong to the provider of their model.

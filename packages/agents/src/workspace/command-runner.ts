@@ -1,10 +1,13 @@
 // Starts the commands of a workspace (`CommandRunner`). `hostCommands` starts them on this machine, without isolation.
 
-import { endTagged, ProcessSupervisor } from "@holdfast/runtime/internal";
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { endTagged, findUserNamespace, ProcessSupervisor } from "@holdfast/runtime/internal";
 
 import type { WorkspaceCapabilities } from "./capabilities.ts";
 import { launch, type Execution, type Launch } from "./execute.ts";
 import { hostEnvironment } from "./host-environment.ts";
+import { programOnPath } from "./program-on-path.ts";
 
 export interface CommandRunner {
   /** The name of the sandbox. */
@@ -24,9 +27,17 @@ export interface CommandRunner {
   close(): Promise<void>;
 }
 
-/** Commands that may do what their user may. */
-export function hostCommands(): CommandRunner {
-  // Without namespaces: a command is to do whatever its user may, also by sudo, and to see the machine's processes.
+/** Looked for once in each process. */
+let userNamespace: ReturnType<typeof findUserNamespace> | undefined;
+
+/**
+ * Commands that may do what their user may.
+ *
+ * @param seesProcesses whether they may look into other processes of the user. The programs of sandboxes may; where the system can
+ *     refuse it, commands of agents may not.
+ */
+export function hostCommands({ seesProcesses = true } = {}): CommandRunner {
+  // Without PID namespaces: a command is to see the machine's processes.
   const supervisor = new ProcessSupervisor({ environment: hostEnvironment, namespaces: "never" });
   return {
     sandbox: "filesystem",
@@ -44,8 +55,21 @@ export function hostCommands(): CommandRunner {
     containment:
       "file tools cannot leave it; commands run with a scrubbed environment and limits, " +
       "but are NOT isolated: they may do what your user may",
-    run: (request) => launch(supervisor, request),
+    run: async (request, isOwn) =>
+      launch(supervisor, isOwn || seesProcesses ? request : await inUserNamespace(request)),
     endTagged: async (tag) => void (await endTagged(tag)),
     close: async () => {},
   };
+}
+
+/** A program that is not there is started as it is, so that its error names it. */
+async function inUserNamespace(request: Launch): Promise<Launch> {
+  if (hostEnvironment["HOLDFAST_COMMAND_NAMESPACE"] === "off") return request;
+  const [program] = request.argv;
+  if (!program.includes("/") && programOnPath(program, request.env["PATH"] ?? "") === undefined)
+    return request;
+  if (program.includes("/") && !existsSync(resolve(request.cwd, program))) return request;
+  userNamespace ??= findUserNamespace();
+  const words = await userNamespace;
+  return words === undefined ? request : { ...request, argv: [...words, ...request.argv] };
 }

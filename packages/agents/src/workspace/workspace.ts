@@ -114,7 +114,7 @@ class FolderWorkspace implements Workspace {
     this.#root = root;
     this.limits = { ...WORKSPACE_LIMITS, ...options.limits };
     this.#env = scrubEnvironment(options.inherit ?? hostEnvironment, options.env ?? {});
-    this.#commands = options.commands ?? hostCommands();
+    this.#commands = options.commands ?? hostCommands({ seesProcesses: false });
   }
 
   get root(): string {

@@ -9,6 +9,9 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ExternalProject } from "../testing/external-project.ts";
 import { ModelProject } from "../testing/model-project.ts";
 
+/** For a line of a shell, which no secret of the search may be in. */
+const KEY = "sk-ant-test-0123456789abcdef";
+
 let project: ModelProject;
 let scan: CanaryScan;
 let env: Record<string, string | undefined>;
@@ -68,6 +71,11 @@ describe("a call of the model has its key", () => {
     scan.search("the terminal", stdout);
     expect([code, stdout], stdout).toEqual([0, expect.stringContaining("Done.")]);
     expect(keysSent()).toEqual([scan.secret]);
+    expect(stdout).toContain("bubblewrap and virtual isolate them");
+    const again = project.shellOnTerminal(
+      `export ANTHROPIC_API_KEY='${KEY}' ANTHROPIC_BASE_URL=${project.server.url}; holdfast run ${agent}.md Hi.`,
+    );
+    expect((await again.finished).stdout).not.toContain("isolate them");
   });
 
   test("which was stored after its lack had paused the session", async () => {

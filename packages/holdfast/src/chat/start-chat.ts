@@ -24,6 +24,7 @@ import { noteUncommitted } from "../agents/workspaces/uncommitted-work.ts";
 import { loadAgent } from "../run/load-agent.ts";
 import { externalOptions, overridesOf, refuseProfile } from "../run/loading/external-input.ts";
 import { loadedAgentOf } from "../run/recorded-agent.ts";
+import { noteIsolation } from "../agents/workspaces/isolation-note.ts";
 import { secretsFor } from "../secrets/agent-secrets.ts";
 import { ChatTalk } from "./chat-talk.ts";
 
@@ -55,6 +56,7 @@ export async function startChat(chat: Chat, args: Arguments, io: Io): Promise<nu
     overrides: overridesOf(args),
     profile: args.text("profile"),
   });
+  if (record !== undefined) noteIsolation(record, io);
   const isExternal = file.startsWith(EXTERNAL);
   if (args.has("profile") && !isExternal) refuseProfile(agent.name);
   if (record === undefined && !isExternal)

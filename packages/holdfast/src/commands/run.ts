@@ -178,6 +178,8 @@ export const run: Command = {
     const isExternal = file.startsWith("external:");
     const input = inputOf(plainInput, args, { agent: agent.name, isExternal, record });
     for (const note of notes) io.note(`${io.notes.symbols.warn} ${note}`);
+    if (record !== undefined)
+      (await import("../agents/workspaces/isolation-note.ts")).noteIsolation(record, io);
     if (text !== undefined && record === undefined && agent.input === undefined)
       throw refuse(`"${text}" is one argument too many`, run.usage, {
         got: `a text for agent "${agent.name}", which has no input schema`,

@@ -2,6 +2,7 @@
 // It receives `Io` instead, so tests can call it.
 
 import type { Readable } from "node:stream";
+import type { OwnKeys } from "@holdfast/runtime/internal";
 
 export interface Command {
   readonly name: string;
@@ -122,6 +123,8 @@ export interface Io {
   readonly cwd: string;
   /** The variables of this process, and the secrets that `supply` was given. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** The keys in the environment of this process. */
+  readonly keys: OwnKeys;
   readonly stdin: Readable & { readonly isTTY?: boolean };
   /** How notes look, and how results do: they may go to different places. */
   readonly notes: Look;

@@ -8,7 +8,7 @@
 import { basename, delimiter, dirname, relative, resolve } from "node:path";
 import { isatty } from "node:tty";
 import { HoldfastError } from "@holdfast/core";
-import { layeredEnvironment } from "@holdfast/runtime/internal";
+import { layeredEnvironment, type OwnKeys } from "@holdfast/runtime/internal";
 import picocolors from "picocolors";
 import { STOP_EXIT, type Io, type Look, type StopSignal, type Symbols } from "./command.ts";
 import { asCalled, errorJson, errorText, shownError } from "./command-error.ts";
@@ -34,7 +34,7 @@ export interface Terminal {
   drained(): Promise<void>;
 }
 
-export function processTerminal(): Terminal {
+export function processTerminal(keys: OwnKeys): Terminal {
   const { stdout, stderr } = process;
   const supplied = new Map<string, string>();
   const env = layeredEnvironment(process.env, supplied);
@@ -74,6 +74,7 @@ export function processTerminal(): Terminal {
       isJson,
       cwd: process.cwd(),
       env,
+      keys,
       stdin: process.stdin,
       notes,
       results,

@@ -12,7 +12,12 @@ import { createHash } from "node:crypto";
 import { closeSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { ConflictError, HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
-import { INHERITED_VARIABLES, makePrivateFolder, openPrivateAppend } from "@holdfast/runtime/internal";
+import {
+  INHERITED_VARIABLES,
+  makePrivateFolder,
+  openPrivateAppend,
+  withHandedKeys,
+} from "@holdfast/runtime/internal";
 import { lockFile } from "@holdfast/storage/lock-file";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
 import { definedOf, errorOf, reportedError, shownError, type ReportedError } from "../frame/command-error.ts";
@@ -98,6 +103,7 @@ function planOf(args: Arguments, io: Io): StackPlan {
       },
       runner: { ...env, HOLDFAST_MODE: "local" },
     },
+    keys: io.keys.handed,
     port: portOf(args.text("port")),
     project,
     agents,
@@ -141,7 +147,12 @@ async function startDetached(args: Arguments, paths: StackPaths, io: Io): Promis
   const child = spawn(
     process.execPath,
     [...process.execArgv, ...flags, process.argv[1]!, "local", "start", "--foreground", ...words],
-    { cwd: io.cwd, detached: true, stdio: ["ignore", output, output, "ipc"] },
+    {
+      cwd: io.cwd,
+      detached: true,
+      stdio: ["ignore", output, output, "ipc"],
+      env: withHandedKeys(process.env, io.keys.handed),
+    },
   );
   closeSync(output);
   const ended = new Promise<HoldfastError>((over) => {

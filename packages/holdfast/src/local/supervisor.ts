@@ -17,7 +17,7 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { HoldfastError, toError, toHoldfastError } from "@holdfast/core";
-import { endExecution, EXECUTION_MARKER, processIdentity } from "@holdfast/runtime/internal";
+import { endExecution, EXECUTION_MARKER, processIdentity, withHandedKeys } from "@holdfast/runtime/internal";
 import type { Report } from "../supervised/supervisor-link.ts";
 import type { StackPaths, StackState } from "../place/local-stack.ts";
 import { FileWatch } from "./changed-files.ts";
@@ -35,6 +35,8 @@ export interface StackPlan {
   readonly program: readonly [string, ...string[]];
   /** The environments of the processes. */
   readonly env: Readonly<Record<"coordinator" | "runner", Environment>>;
+  /** The names of variables whose values are keys, besides those that are known by their names. */
+  readonly keys: ReadonlySet<string>;
   readonly port: number;
   /** The folder that agents work in. */
   readonly project: string;
@@ -303,7 +305,10 @@ export class Supervisor {
       component,
       argv: [...program, ...args],
       cwd: project,
-      env: { ...env[component], [EXECUTION_MARKER]: `${marker}/${++this.#children}` },
+      env: withHandedKeys(
+        { ...env[component], [EXECUTION_MARKER]: `${marker}/${++this.#children}` },
+        this.#parts.plan.keys,
+      ),
       marker: `${marker}/${this.#children}`,
       log: (line) => this.#parts.log.write(component, line),
       onReport,

@@ -1,6 +1,7 @@
 // Calls of programs and servers that end in time, whatever the other side does (`tryProgram`, `askForJson`).
 
 import { execFile } from "node:child_process";
+import { withoutKeys } from "@holdfast/runtime/internal";
 
 const OUTPUT_BYTES_MAX = 64 * 1024;
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
@@ -14,7 +15,8 @@ export type ProgramEnd =
 /** Runs a program of the PATH to its end, or kills it. Never rejects. */
 export function tryProgram(file: string, args: readonly string[], ms: number): Promise<ProgramEnd> {
   return new Promise((resolve) => {
-    const options = { timeout: ms, killSignal: "SIGKILL", maxBuffer: OUTPUT_BYTES_MAX } as const;
+    const env = withoutKeys(process.env);
+    const options = { timeout: ms, killSignal: "SIGKILL", maxBuffer: OUTPUT_BYTES_MAX, env } as const;
     const child = execFile(file, args, options, (error, stdout, stderr) => {
       if (error === null) return resolve({ status: "done", output: stdout.trim() });
       if (error.code === "ENOENT") return resolve({ status: "missing" });

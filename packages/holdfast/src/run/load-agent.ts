@@ -16,6 +16,7 @@ import { chosenAgent, EXTENSIONS, namesAgentFile } from "./loading/chosen-agent.
 import { resolveOurselves } from "./loading/own-packages.ts";
 import type { AgentRecord, GivenEnvironment } from "@holdfast/agents";
 import { defineAgent, isAgent, type Agent, type TaskDefinition } from "@holdfast/runtime";
+import { withoutKeys } from "@holdfast/runtime/internal";
 
 export interface LoadedAgent {
   readonly agent: Agent;
@@ -405,7 +406,11 @@ function placeIn(error: Error, file: string): string {
 
 /** Node keeps the place of a syntax error in JavaScript to itself; its `--check` prints it. */
 function syntaxErrorLine(file: string): string | undefined {
-  const { stderr } = spawnSync(process.execPath, ["--check", file], { encoding: "utf8", timeout: 5_000 });
+  const { stderr } = spawnSync(process.execPath, ["--check", file], {
+    encoding: "utf8",
+    timeout: 5_000,
+    env: withoutKeys(process.env),
+  });
   return stderr
     .split("\n")
     .find((line) => line.startsWith(file) || line.startsWith("file://"))

@@ -3,6 +3,7 @@
 
 import { UsageError } from "@holdfast/core";
 import { wantedSecretsOf, type Agent, type TaskDefinition, type WantedSecrets } from "@holdfast/runtime";
+import { replaceWithoutKeys } from "@holdfast/runtime/internal";
 import type { Arguments, Io } from "../frame/command.ts";
 
 export interface Loaded {
@@ -30,6 +31,7 @@ export async function suppliedFor(
   io: Io,
 ): Promise<ReadonlyMap<string, string>> {
   const { required, optional } = wanted;
+  hideKeys([...required, ...optional.flatMap(({ anyOf }) => anyOf)], args, io);
   if (required.length + optional.length === 0 && !args.has("secret-stdin")) return new Map();
   return (await import("./supplied-secrets.ts")).suppliedSecrets(wanted, args, io);
 }
@@ -40,4 +42,17 @@ export function refuseSecondStdin(args: Arguments, other: string | undefined): v
   throw new UsageError(`--secret-stdin and ${other} both read standard input`, {
     fix: "give one of them in another way, such as the secret in the environment",
   });
+}
+
+/** Keys with names that say nothing are known when the agents are loaded. The process is then replaced once more, before it starts anything. */
+function hideKeys(names: readonly string[], args: Arguments, io: Io): void {
+  const visible = names.filter((name) => io.keys.visible.has(name) && (io.env[name] ?? "") !== "");
+  const hasReadInput = args.has("ipc") || ["input", "token-file"].some((option) => args.text(option) === "-");
+  if (visible.length > 0 && !hasReadInput) replaceWithoutKeys(new Set(visible), io.keys.handed);
+  const exposed = [...new Set([...io.keys.exposed, ...visible])];
+  if (exposed.length > 0)
+    io.note(
+      `${io.notes.symbols.warn} commands of agents can read ${exposed.join(", ")} in the environment of this process: ` +
+        "store a key with `holdfast secret set NAME`, and start the process without the variable",
+    );
 }

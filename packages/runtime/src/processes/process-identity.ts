@@ -38,7 +38,10 @@ function startInProc(pid: number): string | undefined {
 
 function startByPs(pid: number): string | undefined {
   try {
-    const text = execFileSync("ps", ["-o", "stat=,lstart=", "-p", String(pid)], { encoding: "utf8" }).trim();
+    const text = execFileSync("ps", ["-o", "stat=,lstart=", "-p", String(pid)], {
+      encoding: "utf8",
+      env: { PATH: "/usr/bin:/bin" },
+    }).trim();
     return text === "" || text.startsWith("Z") ? undefined : text.replace(/^\S+\s+/, "");
   } catch {
     return undefined;

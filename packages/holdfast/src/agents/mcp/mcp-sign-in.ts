@@ -5,6 +5,7 @@ import { dirname } from "node:path";
 import { fillPlaceholders, readMcpFiles, signInKey, type AgentPlaces } from "@holdfast/agents";
 import { NotFoundError, UsageError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
+import { withoutKeys } from "@holdfast/runtime/internal";
 import type { Arguments, Io } from "../../frame/command.ts";
 import { plainLine } from "../../frame/plain-text.ts";
 import { askFor, canAsk } from "../../secrets/supplied-secrets.ts";
@@ -95,7 +96,11 @@ async function addressOf(name: string, places: AgentPlaces): Promise<Address> {
 /** A system without a browser does nothing: the address is shown, too. */
 function openBrowser(address: string): void {
   const program = process.platform === "darwin" ? "open" : "xdg-open";
-  const child = spawn(program, [address], { stdio: "ignore", detached: true });
+  const child = spawn(program, [address], {
+    stdio: "ignore",
+    detached: true,
+    env: withoutKeys(process.env), // It may run for days.
+  });
   child.on("error", () => {});
   child.unref();
 }
