@@ -9,7 +9,7 @@ const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
   check: [],
   new: ["user"],
   import: ["user"],
-  trust: ["remove"],
+  trust: ["remove", "sessions", "yes"],
   push: ["tag"],
   history: [],
   rollback: [],
@@ -24,14 +24,14 @@ export const agents: Command = {
   name: "agents",
   summary: "List, check and write agent files",
   usage:
-    "agents list [--trust | --pushed] [--tag TAG,...] | agents show NAME|PATH [--trust] | agents check [NAME|PATH...] | agents new NAME [--user] | agents import FILE [--user] | agents trust [PATH] [--remove] | " +
+    "agents list [--trust | --pushed] [--tag TAG,...] | agents show NAME|PATH [--trust] | agents check [NAME|PATH...] | agents new NAME [--user] | agents import FILE [--user] | agents trust [PATH] [--remove] | agents trust --sessions [--yes] | " +
     "agents push NAME|PATH... [--tag TAG] | agents history NAME | agents rollback NAME [VERSION|TAG] | agents tag NAME TAG [VERSION] | agents " +
     "activate NAME | agents deactivate NAME | agents install NAME --registry FILE|URL [--key VARIABLE]... [--yes] | agents uninstall NAME",
   description:
     "An agent file is Markdown with YAML front matter in .holdfast/agents of the project or of your home folder (docs/agent-files.md). Agents " +
     "of Claude Code, OpenCode, Codex, Gemini CLI and Copilot are read where they are. `check` says for each field whether it is honoured, " +
     "mapped, ignored or refused, and why; a refused field refuses its file. Files of a project that you have not trusted are listed and not " +
-    "loaded. `push` stores files at a coordinator, by versions; runners whose policy allows them offer them. Of an inactive one no session can " +
+    "loaded. `trust --sessions` is for a database that came with a project. `push` stores files at a coordinator, by versions; runners whose policy allows them offer them. Of an inactive one no session can " +
     "be started. `install` installs an agent that speaks the Agent Client Protocol from a file in the format of the ACP registry, pins its content by " +
     "a hash, and checks the hash before each start. Exit codes: 3 a file is refused or there is no such agent, 12 the project is not trusted.",
   options: {
@@ -44,8 +44,9 @@ export const agents: Command = {
     },
     registry: { help: "install: the registry, a file or an address", value: "FILE|URL" },
     key: { help: "install: a variable with a key that the program gets", value: "VARIABLE", repeats: true },
-    yes: { help: "install: do not ask", short: "y" },
-    remove: { help: "trust the project no longer" },
+    yes: { help: "install, trust --sessions: do not ask", short: "y" },
+    remove: { help: "trust the project no longer", excludes: ["sessions"] },
+    sessions: { help: "show the rights of the sessions in the project's database, and trust them" },
   },
   examples: [
     ["agents list", "all agents of the project and of yours, and which of them can be used"],
@@ -100,6 +101,10 @@ export const agents: Command = {
           io,
         );
       case "trust":
+        if (args.has("sessions")) {
+          takeNothing(rest, agents.usage);
+          return (await import("../run/loading/trust-sessions.ts")).trustSessions(args, io);
+        }
         if (rest.length > 1) throw refuse(`"${rest[1]}" is one argument too many`, agents.usage);
         return (await import("../agents/list-agents.ts")).trustProject(rest[0], args, io);
       case "push":

@@ -9,7 +9,7 @@ import { ConflictError, encodeJson, HoldfastError, validate, type AgentTracer } 
 import type { Agent, Runtime, SecretSource } from "@holdfast/runtime";
 import type { Io } from "../frame/command.ts";
 import { recordingAnswers } from "../principals/answer-principals.ts";
-import { showWarnings, withStorage } from "../place/find-session.ts";
+import { withOwnStorage } from "../place/own-database.ts";
 import type { Database } from "../place/project.ts";
 import { everyAgent } from "../run/agent-tree.ts";
 import { keepRuntime } from "../run/keep-runtime.ts";
@@ -39,9 +39,7 @@ export async function runOverDatabase(runner: DatabaseRunner, io: Io): Promise<I
   const { database, code, secrets, strictBounds, graceMs, tracer, host, until } = runner;
   const { modelPrices } = await import("@holdfast/agents/prices");
   const prices = modelPrices();
-  return withStorage(database, (access) => {
-    showWarnings(access, io);
-    const { storage } = access;
+  return withOwnStorage(database, io, ({ storage }) => {
     const closed = new AbortController();
     const news = new NewsByTrace(tracer);
     const lost = storage.lost?.then((error) => Promise.reject(error));

@@ -1,5 +1,6 @@
 // Where a coordinator keeps its sessions: what `--storage` names, and the folder that what belongs to it lies in.
 
+import { userInfo } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { HoldfastError, UsageError, type AgentStorage } from "@holdfast/core";
 import { MemoryStorage } from "@holdfast/runtime";
@@ -18,10 +19,19 @@ export interface CoordinatorStorage {
 export function dataFolder({ env, cwd }: Pick<Io, "env" | "cwd">): string {
   const xdg = env["XDG_DATA_HOME"];
   if (xdg !== undefined && isAbsolute(xdg)) return join(xdg, "holdfast");
-  const home = env["HOME"];
+  const home = env["HOME"] ?? homeOfUser();
   return home === undefined || !isAbsolute(home)
     ? join(cwd, ".holdfast")
     : join(home, ".local", "share", "holdfast");
+}
+
+/** The home folder that the system knows. Without it a project, which may be a clone, would hold what its user trusts. */
+function homeOfUser(): string | undefined {
+  try {
+    return userInfo().homedir;
+  } catch {
+    return undefined; // A container whose user has no entry.
+  }
 }
 
 /**

@@ -42,7 +42,8 @@ export async function withStorage<T>(
   if (database.coordinator !== undefined) return withRemoteStorage(database.coordinator, work);
   const { withSqliteStorage } = await import("@holdfast/storage/sqlite");
   if (create) makeProjectFolder(database);
-  return withSqliteStorage({ path: database.path, create }, work);
+  const mark = database.own?.mark;
+  return withSqliteStorage({ path: database.path, create, ...(mark === undefined ? {} : { mark }) }, work);
 }
 
 export async function withRemoteStorage<T>(

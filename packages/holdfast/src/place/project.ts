@@ -16,6 +16,7 @@ import { isRunning, makePrivateFolder } from "@holdfast/runtime/internal";
 import type { Arguments, Io } from "../frame/command.ts";
 import { adminTokenFile, readToken } from "./admin-token.ts";
 import { readConfig, userConfigFile, type Config } from "../settings/config.ts";
+import { markOf, type Mark } from "../settings/database-mark.ts";
 import { SETTING_RULES } from "../settings/setting-trust.ts";
 import { coordinatorToken, namedCoordinator, type CoordinatorAccess } from "./coordinator-access.ts";
 import { dataFolder } from "./coordinator-storage.ts";
@@ -34,6 +35,8 @@ export interface Database {
   readonly coordinator?: CoordinatorAccess;
   /** The folder that is made together with it. */
   readonly projectFolder: string;
+  /** The project around it and the mark of this user, where it may lie in a clone (own-database-1). */
+  readonly own?: { readonly project: string; readonly mark: Mark };
   /** The local stack, when it runs and nobody named a place: its sessions are found as well. */
   readonly stack?: StackDatabase;
   /** A local stack ran here, runs no more, and nobody named a place: its sessions are not found until it starts. */
@@ -99,20 +102,28 @@ function findStackDatabase(
 /** The database of this project. @throws HoldfastError `config_invalid` for a project whose `.holdfast` leads out of it. */
 export function findLocalDatabase(args: Arguments, io: Pick<Io, "cwd" | "env">): Database {
   const project = findProject(io);
-  const projectFolder = join(project, FOLDER);
+  const own = project === io.env["HOME"] ? {} : { own: { project, mark: markOf(dataFolder(io)) } };
+  return { ...databaseIn(project, args, io), projectFolder: join(project, FOLDER), ...own };
+}
+
+function databaseIn(
+  project: string,
+  args: Arguments,
+  io: Pick<Io, "cwd" | "env">,
+): Pick<Database, "path" | "origin" | "from"> {
   const flag = args.text("db");
-  if (flag !== undefined) return { path: resolve(io.cwd, flag), origin: "flag", from: "--db", projectFolder };
+  if (flag !== undefined) return { path: resolve(io.cwd, flag), origin: "flag", from: "--db" };
   const variable = io.env[VARIABLE];
   if (variable !== undefined && variable !== "")
-    return { path: resolve(io.cwd, variable), origin: "environment", from: VARIABLE, projectFolder };
+    return { path: resolve(io.cwd, variable), origin: "environment", from: VARIABLE };
   const configured = fromFiles("db", project, io);
   if (configured !== undefined) {
     const { value, ...given } = configured;
-    return { path: resolve(project, value), ...given, projectFolder };
+    return { path: resolve(project, value), ...given };
   }
-  const path = join(projectFolder, "holdfast.db");
+  const path = join(project, FOLDER, "holdfast.db");
   requireInProject(path, project);
-  return { path, origin: "default", projectFolder };
+  return { path, origin: "default" };
 }
 
 /** The destinations for traces of sessions that run here. The command line overrides the file. */

@@ -12,6 +12,7 @@ import { definedOf } from "../frame/command-error.ts";
 import type { AgentRecord } from "@holdfast/agents";
 import { loadAgent, loadTasks, type LoadedAgent } from "./load-agent.ts";
 import { recordedRecord } from "./loading/recorded-record.ts";
+import { requireOwnDatabase } from "../place/own-database.ts";
 import type { Database } from "../place/project.ts";
 
 /** The session of the id that is given, or with `--last` the newest that has not ended. */
@@ -46,6 +47,7 @@ export async function loadedAgentOf(
   args: Arguments,
   io: Io,
 ): Promise<LoadedAgent> {
+  await requireOwnDatabase(database); // The session names the code that is loaded here.
   const { name, version } = session.agent;
   const given = args.text("agent");
   const file = given ?? session.agent.file ?? (await fileAbove(session, database));

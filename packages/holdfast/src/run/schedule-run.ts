@@ -22,7 +22,7 @@ import { readInPlaceOf } from "@holdfast/core/internal";
 import { stopper } from "../typing/stopper.ts";
 import { keepRuntime } from "./keep-runtime.ts";
 import { loadAgent } from "./load-agent.ts";
-import { showWarnings, withStorage } from "../place/find-session.ts";
+import { withOwnStorage } from "../place/own-database.ts";
 import { count, localTime, plainLine } from "../frame/plain-text.ts";
 import { findDatabase, findTraces, type Database } from "../place/project.ts";
 import { LATE_MS, scheduleJson } from "../view/schedule-text.ts";
@@ -43,10 +43,9 @@ export async function runSchedules(args: Arguments, io: Io): Promise<number> {
   // Waiting for a time holds nothing that would keep the process alive.
   const alive = setInterval(() => {}, 60_000);
   try {
-    const signal = await withStorage(database, (access) => {
-      showWarnings(access, io);
-      return keep({ storage: access.storage, database, agents, tracer, io, stopped: stopped.promise });
-    });
+    const signal = await withOwnStorage(database, io, ({ storage }) =>
+      keep({ storage, database, agents, tracer, io, stopped: stopped.promise }),
+    );
     io.note(`stopped; schedules stay, and fire again with: ${io.call("schedule run")}`);
     return STOP_EXIT[signal];
   } finally {

@@ -3,6 +3,8 @@
 
 export {
   connectSqliteStorage,
+  isMarkedDatabase,
+  markDatabase,
   openSqliteReader,
   openSqliteStorage,
   ownSqliteStorage,
@@ -12,6 +14,7 @@ export {
   type SqliteFileStorage,
   type StorageAccess,
 } from "./open.ts";
+export { type Mark } from "./file/database.ts";
 export { assertSqliteVersion } from "./file/driver.ts";
 export { type OwnerInfo } from "./file/ownership.ts";
 export { type SqliteStorage } from "./engine/sqlite-storage.ts";

@@ -7,7 +7,15 @@ import { ConflictError, HoldfastError, type AgentStorage, type StorageReader } f
 import { bootId } from "../host-presence.ts";
 import { Blobs } from "./tables/blobs.ts";
 import { connectToOwner, HELLO_TIMEOUT_MS, type SocketStorage } from "./socket/client.ts";
-import { inspectDatabase, makeMissing, openForReading, openForWriting } from "./file/database.ts";
+import {
+  hasMark,
+  inspectDatabase,
+  makeMissing,
+  openForReading,
+  openForWriting,
+  writeMark,
+  type Mark,
+} from "./file/database.ts";
 import { assertSqliteVersion, type SqlDriver } from "./file/driver.ts";
 import { FileGuard } from "./file/file-guard.ts";
 import { acquireOwnership, readOwner, type OwnerInfo } from "./file/ownership.ts";
@@ -26,6 +34,8 @@ export interface OpenSqlite {
   readonly path: string;
   /** `false` refuses a missing file instead of making it. */
   readonly create?: boolean;
+  /** The mark of a database that is made (`isMarkedDatabase`). */
+  readonly mark?: Mark;
 }
 
 /**
@@ -68,7 +78,7 @@ export async function ownSqliteStorage(open: OpenSqlite): Promise<SqliteStorage>
 
 type OwnLine = Extract<Line, { readonly role: "owner" }>;
 
-async function ownDatabase({ path, create = true }: OpenSqlite): Promise<OwnLine> {
+async function ownDatabase({ path, create = true, mark }: OpenSqlite): Promise<OwnLine> {
   assertSqliteVersion();
   const paths = resolvePaths(path, create);
   // Before the lock, so that a path that cannot be used gets no lock beside it either.
@@ -85,9 +95,9 @@ async function ownDatabase({ path, create = true }: OpenSqlite): Promise<OwnLine
   try {
     if (isDoubtful) inspectDatabase(paths.file);
     const warnings = ownership.wasLeftOpen ? findLoss(paths) : [];
-    makeMissing(paths.file, create);
+    makeMissing(paths.file, create, mark);
     if (!(await ownership.ownFile())) throw lockedElsewhere(paths);
-    driver = openForWriting(paths.file, create);
+    driver = openForWriting(paths.file, create, mark);
     guard = new FileGuard(driver, paths.file);
     storage = new SqliteStorage({
       driver,
@@ -230,6 +240,38 @@ export function openSqliteReader({ path }: { readonly path: string }): SqliteFil
   } catch (error) {
     driver.close();
     throw toStorageError(error, file, "opening it");
+  }
+}
+
+/** Whether a database has this mark. @throws HoldfastError as `openSqliteReader` does. */
+export function isMarkedDatabase(path: string, mark: Mark): boolean {
+  assertSqliteVersion();
+  const driver = openForReading(resolvePaths(path, false).file);
+  try {
+    return hasMark(driver, mark);
+  } finally {
+    driver.close();
+  }
+}
+
+/** Gives a database this mark. @throws ConflictError `locked` when another process owns it. */
+export async function markDatabase(path: string, mark: Mark): Promise<void> {
+  assertSqliteVersion();
+  const paths = resolvePaths(path, false);
+  const ownership = await acquireOwnership(paths, { pid: process.pid, since: Date.now() }, bootId());
+  if (ownership === undefined) throw await locked(paths);
+  try {
+    if (!(await ownership.ownFile())) throw lockedElsewhere(paths);
+    const driver = openForWriting(paths.file, false);
+    try {
+      writeMark(driver, mark);
+    } finally {
+      driver.close();
+    }
+  } catch (error) {
+    throw toStorageError(error, paths.file, "marking it");
+  } finally {
+    ownership.release();
   }
 }
 

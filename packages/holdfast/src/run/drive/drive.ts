@@ -39,7 +39,7 @@ import {
 import { leftAs } from "@holdfast/runtime/internal";
 import type { Io, StopSignal } from "../../frame/command.ts";
 import { plainLine, quoted } from "../../frame/plain-text.ts";
-import { showWarnings, withStorage } from "../../place/find-session.ts";
+import { withOwnStorage } from "../../place/own-database.ts";
 import { leaseOf, suspectsFile, type Database } from "../../place/project.ts";
 import { recordingAnswers } from "../../principals/answer-principals.ts";
 import { keepingShown, ShownQuestions } from "../../typing/shown-questions.ts";
@@ -129,10 +129,7 @@ export async function drive(options: DriveOptions, io: Io): Promise<number> {
   try {
     if (database === undefined)
       return await new StorageRun({ ...common, storage: new MemoryStorage() }).run();
-    return await withStorage(database, (access) => {
-      showWarnings(access, io);
-      return new StorageRun({ ...common, storage: access.storage }).run();
-    });
+    return await withOwnStorage(database, io, ({ storage }) => new StorageRun({ ...common, storage }).run());
   } finally {
     clearInterval(alive);
     await stdin?.close();

@@ -6,8 +6,10 @@
 //       An empty file is therefore never an unfinished database of ours. It is refused like any other file
 //       that is no database.
 //   sqlite-database-3. Only the owner (`ownership.ts`) opens for writing.
+//   sqlite-database-4. No trigger and no view is in a database of ours. A file with one is refused, because a stranger's would act at each commit.
 
 import { accessSync, chmodSync, constants, renameSync, rmSync } from "node:fs";
+import { randomUUID } from "node:crypto";
 import { dirname } from "node:path";
 import { CorruptRecordError, HoldfastError, UnavailableError } from "@holdfast/core";
 import { openDriver, type SqlDriver } from "./driver.ts";
@@ -17,6 +19,9 @@ import { noteName } from "./other-names.ts";
 import { makeEmptyFile, syncPath } from "./plain-files.ts";
 import { RESTORE, SQLITE, sqliteCode, toStorageError } from "./sql-errors.ts";
 
+const ID = "id";
+const MARK = "mark";
+
 /** Longer waits would only block the event loop: nobody else writes, and readers do not lock us out. */
 const BUSY_TIMEOUT_MS = 50;
 
@@ -25,14 +30,15 @@ const BUSY_TIMEOUT_MS = 50;
  *
  * @param create make the database when there is no file.
  */
-export function openForWriting(file: string, create: boolean): SqlDriver {
-  makeMissing(file, create);
+export function openForWriting(file: string, create: boolean, mark?: Mark): SqlDriver {
+  makeMissing(file, create, mark);
   // A log is judged by a reader first: the closing of a refused writer would move the log into the file.
   if (hasLog(file)) openForReading(file).close();
   else inspectDatabase(file);
   const driver = openDriver(file, { mode: "write", busyTimeoutMs: BUSY_TIMEOUT_MS });
   return prepared(driver, file, () => {
     assertVersion(driver, file);
+    assertPlain(driver, file);
     configure(driver, file);
     // A file that may only be read opens without a word; asking for the right to write does not.
     driver.exec("BEGIN IMMEDIATE; ROLLBACK");
@@ -46,10 +52,10 @@ export function openForWriting(file: string, create: boolean): SqlDriver {
  *
  * @throws NotFoundError `file_not_found` when it is not to be made.
  */
-export function makeMissing(file: string, create: boolean): void {
+export function makeMissing(file: string, create: boolean, mark?: Mark): void {
   if (statFile(file) !== undefined) return;
   if (!create) throw fileNotFound(file);
-  createDatabase(file);
+  createDatabase(file, mark);
 }
 
 /** Open for reading, beside an owner or without one. */
@@ -58,7 +64,10 @@ export function openForReading(file: string): SqlDriver {
   inspectDatabase(file);
   try {
     const driver = openDriver(file, { mode: "read", busyTimeoutMs: BUSY_TIMEOUT_MS });
-    return prepared(driver, file, () => assertVersion(driver, file));
+    return prepared(driver, file, () => {
+      assertVersion(driver, file);
+      assertPlain(driver, file);
+    });
   } catch (error) {
     // On a disk that is full or read-only SQLite cannot make the index of a write-ahead log. Without a log it
     // needs none.
@@ -173,6 +182,16 @@ function assertVersion(driver: SqlDriver, file: string): void {
     });
 }
 
+/** sqlite-database-4. */
+function assertPlain(driver: SqlDriver, file: string): void {
+  const found = driver.value("SELECT name FROM sqlite_schema WHERE type IN ('trigger', 'view') LIMIT 1");
+  if (found === undefined) return;
+  throw new CorruptRecordError(file, "the database has a trigger or a view, and none of Holdfast has one", {
+    got: String(found),
+    fix: "do not use this file: somebody else has changed it",
+  });
+}
+
 /** A file that was cut off. A write-ahead log beside it, made since, may hold the rest. */
 function assertWhole(driver: SqlDriver, file: string, bytes: number): void {
   const expected = Number(driver.value("PRAGMA page_count")) * Number(driver.value("PRAGMA page_size"));
@@ -185,7 +204,7 @@ function assertWhole(driver: SqlDriver, file: string, bytes: number): void {
 }
 
 /** sqlite-database-2. */
-function createDatabase(file: string): void {
+function createDatabase(file: string, mark: Mark | undefined): void {
   const draft = `${file}-new`;
   const discard = () => {
     for (const suffix of ["", "-journal", "-wal", "-shm"]) rmSync(draft + suffix, { force: true });
@@ -201,6 +220,7 @@ function createDatabase(file: string): void {
       driver.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF");
       migrate(driver);
       noteName(driver, file);
+      if (mark !== undefined) writeMark(driver, mark);
       driver.exec("PRAGMA journal_mode = WAL"); // Remembered in the file.
     } finally {
       driver.close();
@@ -235,4 +255,28 @@ function configure(driver: SqlDriver, file: string): void {
   driver.exec("PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY");
   // A burst may leave a long log behind; the next checkpoint gives the room back.
   driver.exec("PRAGMA journal_size_limit = 67108864");
+}
+
+/** The mark of a database is a text for its id, by which a caller knows its own databases; `undefined` where there can be none. It must not throw. */
+export type Mark = (id: string) => string | undefined;
+
+/** Whether the database has the text for its id. */
+export function hasMark(driver: SqlDriver, mark: Mark): boolean {
+  const [id, text] = [textOf(driver, ID), textOf(driver, MARK)];
+  return id !== undefined && text !== undefined && text === mark(id);
+}
+
+/** The caller owns the database. */
+export function writeMark(driver: SqlDriver, mark: Mark): void {
+  const id = textOf(driver, ID) ?? randomUUID();
+  const put = driver.prepare("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)");
+  put.run(ID, id);
+  const text = mark(id);
+  if (text !== undefined) put.run(MARK, text);
+}
+
+function textOf(driver: SqlDriver, key: string): string | undefined {
+  const value = driver.prepare("SELECT value FROM meta WHERE key = ?").get(key)?.["value"];
+  if (value === undefined || typeof value === "string") return value;
+  throw new HoldfastError("corrupt_record", `the ${key} of the database is no text`);
 }
