@@ -127,6 +127,20 @@ export const MUTANTS: readonly Mutant[] = [
     test: "a keeper lets go of all sessions once, three seconds before a lease without renewal ends",
   },
   {
+    name: "O16: an abandoned claim stores no start of a task",
+    marker: "abandoned-batch-kept",
+    becomes: "return change;",
+    tests: ["packages/runtime/src/behaviour/long-outage.test.ts"],
+    test: "O16: a once task that was asked for in a long outage has lost no attempt",
+  },
+  {
+    name: "O16: a creation that was abandoned stores no start of a task",
+    marker: "abandoned-creation-kept",
+    becomes: "return change;",
+    tests: ["packages/runtime/src/behaviour/long-outage.test.ts"],
+    test: "O16: a session that was started in a long outage has lost no attempt",
+  },
+  {
     name: "O4: what cannot be renewed is let go of",
     marker: "lapsed-leases-kept",
     becomes: "",

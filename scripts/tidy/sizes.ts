@@ -78,7 +78,7 @@ const LONG_FILES: LongFiles = {
     why: "tests of leases over every kind of delay",
   },
   "packages/runtime/src/sessions/live-sessions.ts": {
-    lines: 524,
+    lines: 526,
     why: "the states of the sessions that a process drives",
   },
   "packages/runtime/src/tasks/attempts.test.ts": { lines: 581, why: "tests of tasks over their attempts" },
@@ -120,7 +120,7 @@ const LONG_FILES: LongFiles = {
     lines: 519,
     why: "tests of the scripted server in each wire format",
   },
-  "scripts/mutants.ts": { lines: 500, why: "a table of mutants and their runner" },
+  "scripts/mutants.ts": { lines: 512, why: "a table of mutants and their runner" },
   "scripts/campaign.ts": { lines: 460, why: "the list of all campaigns" },
 };
 

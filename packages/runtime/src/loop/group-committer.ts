@@ -9,11 +9,14 @@
 //   group-committer-3. A group with an unknown result is sent again, unchanged: every change is safe to
 //       repeat (ST3, ST9, ST13). The cost of a submission does not grow with the changes that wait while
 //       storage is away (`key-queues.ts`).
+//       The exception are changes that were revised meanwhile (group-committer-6).
 //   group-committer-4. If storage fails (full, read-only, away for too long), every change of the group gets
 //       that error. No change of it is applied, and the next group is sent as usual.
 //   group-committer-5. In a hurry, as when its process ends, a group has `HURRIED_MS` for its answer, and no
 //       other group is sent afterwards. This loses nothing: a claim that could not be released ends with its
 //       lease. The callers of all other changes get the error that storage did not answer.
+//   group-committer-6. `revise` replaces changes that are not stored yet. A change whose answer is under way
+//       is replaced before it is sent again.
 
 import {
   HoldfastError,
@@ -37,6 +40,7 @@ interface Submission {
 }
 
 interface Queued extends Submission {
+  change: Change;
   /** The place in the order of submission. */
   readonly number: number;
   readonly names: readonly string[];
@@ -121,6 +125,13 @@ export class GroupCommitter {
       this.#idle.push(resolve);
       this.flush();
     });
+  }
+
+  /** group-committer-6. `revised` answers the change that replaces a change, or the same one. */
+  revise(revised: (change: Change) => Change): void {
+    const groups = [...this.#flights].map(({ group }) => group);
+    for (const queued of [...groups.flat(), ...this.#free, ...this.#lines.waiting()])
+      queued.change = revised(queued.change);
   }
 
   /** group-committer-5. */

@@ -49,6 +49,14 @@ export class NameLines<T extends Naming> {
     return false;
   }
 
+  /** The items that are not free. */
+  waiting(): ReadonlySet<T> {
+    const waiting = new Set<T>();
+    for (const { first } of this.#lines.values())
+      for (let place = first; place !== undefined; place = place.next) waiting.add(place.waiting.item);
+    return waiting;
+  }
+
   /** Start these items. They must be all free items, so that no item overtakes an earlier one. */
   take(items: readonly T[]): void {
     for (const { names } of items) {

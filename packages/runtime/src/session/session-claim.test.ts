@@ -1,7 +1,7 @@
 import { createSession } from "@holdfast/core/internal";
-import type { ChangeResult, NewEntry, SealedSegment } from "@holdfast/core";
+import type { ChangeResult, CommitBatch, NewEntry, SealedSegment } from "@holdfast/core";
 import { expect, test } from "vitest";
-import { SessionClaim, type Submit } from "./session-claim.ts";
+import { SessionClaim, withdrawn, type Submit } from "./session-claim.ts";
 
 const NOTHING: SealedSegment = {
   firstSeq: 0,
@@ -14,6 +14,38 @@ const NOTHING: SealedSegment = {
   newTasks: [],
   withdrawnTasks: [],
 };
+
+test("K6: a batch of an abandoned claim keeps the outcomes of tasks, and starts nothing", () => {
+  const batch = {
+    type: "commit_batch",
+    sessionId: "s",
+    token: 1,
+    firstSeq: 5,
+    records: [
+      { type: "task_completed", seq: 5, task: 1, attempt: 1, at: 7, payload: "1" },
+      { type: "schedule_task", seq: 6, id: 6, kind: "pay", hash: "h", retry: { maxAttempts: 1 } },
+    ],
+    entries: [],
+    consumed: ["sig"],
+    session: { status: "waiting" },
+    charges: [
+      { type: "settle", task: 1, used: { tokens: 1, costMicroUsd: 0, steps: 1, turns: 0 } },
+      { type: "reserve", task: 6, amount: { tokens: 1, costMicroUsd: 0, steps: 1, turns: 0 } },
+    ],
+  } as unknown as CommitBatch;
+  expect(withdrawn(batch)).toEqual({
+    type: "commit_batch",
+    sessionId: "s",
+    token: 1,
+    firstSeq: 5,
+    records: [
+      { type: "outcome_kept", seq: 5, at: 7, outcome: "task_completed", task: 1, attempt: 1, payload: "1" },
+    ],
+    entries: [],
+    consumed: [],
+    charges: [batch.charges![0]],
+  });
+});
 
 test("a conversation that is being stored is read from memory until it is", async () => {
   const answers: ((result: ChangeResult) => void)[] = [];

@@ -17,7 +17,7 @@ import {
   type SessionPatch,
   type SessionStatus,
 } from "@holdfast/core";
-import { resumedFromOf } from "@holdfast/core/internal";
+import { isOutcome, resumedFromOf, salvaged } from "@holdfast/core/internal";
 import { faultPatch } from "./session-row.ts";
 
 /** Store a session together with the first batch of its agent. Calls one of the two, once. */
@@ -198,6 +198,28 @@ function wholeBatch({ segment, patch, status, charges }: Commit): Batch {
     ...(effects.length === 0 ? {} : { effects }),
     ...(charges.length === 0 ? {} : { charges }),
   };
+}
+
+/**
+ * The part of a change that may still be stored after its claim was abandoned. The tasks that it starts were
+ * not begun, so nobody may read that they were. Outcomes of tasks are kept (K6).
+ */
+export function withdrawn(change: Change): Change {
+  if (change.type === "create_session") {
+    // mutant: abandoned-creation-kept
+    const { claimFor, first: _first, ...creation } = change;
+    return claimFor === undefined ? change : creation;
+  }
+  // mutant: abandoned-batch-kept
+  if (change.type !== "commit_batch" || change.records.length === 0) return change;
+  const { type, sessionId, token, firstSeq, charges = [] } = change;
+  const ended = change.records.filter(
+    (record) => isOutcome(record) || record.type === "attempt_failed",
+  ) as (JournalRecord & { readonly at: number })[];
+  const { records } = salvaged(firstSeq, ended, Math.max(0, ...ended.map(({ at }) => at)));
+  const settled = charges.filter((charge) => charge.type === "settle");
+  const kept = { type, sessionId, token, firstSeq, records, entries: [], consumed: [] } as const;
+  return settled.length === 0 ? kept : { ...kept, charges: settled };
 }
 
 /** @param then the step after the fix. */

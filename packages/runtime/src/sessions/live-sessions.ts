@@ -35,7 +35,7 @@ import { KnownAgents } from "../agents/agent-registry.ts";
 import { findSession } from "../claims/find-session.ts";
 import { LastErrors } from "./last-errors.ts";
 import type { LiveSessionsHost } from "./live-sessions-host.ts";
-import type { Creator } from "../session/session-claim.ts";
+import { withdrawn, type Creator } from "../session/session-claim.ts";
 import type { Departure } from "../session/session-outcome.ts";
 import type { Driven, DriverOptions } from "../session/driver-environment.ts";
 import { SessionDriver } from "../session/session-driver.ts";
@@ -234,6 +234,7 @@ export class LiveSessions {
           if (result.status === "created" && result.token !== undefined) onCreated(result.token, result);
           else this.#entries.leave(sessionId); // Another session of this id is stored, so this one never existed.
           if (result.status !== "created") driver?.abandon();
+          else if (result.token === undefined) this.#host.lookAt(this.#host.world.clock.now()); // `withdrawn`.
           resolve(result);
         },
         onError: (error) => {
@@ -391,6 +392,7 @@ export class LiveSessions {
   /** O4. The leases of this process may end soon: abandon all sessions, and try each again later. */
   abandonAll(): void {
     this.#host.claims.abandonAll();
+    this.#host.committer.revise(withdrawn); // Before the releases of these claims, which follow them.
     for (const { driver } of this.#entries.allLive()) driver.abandon(leaseLost(driver.sessionId));
   }
 

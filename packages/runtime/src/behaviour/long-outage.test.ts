@@ -1,0 +1,81 @@
+// Storage is away for longer than a lease, and sessions wake up meanwhile.
+
+import { UnavailableError, type AgentStorage } from "@holdfast/core";
+import { countingRandom, journalOf, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
+import { expect, onTestFinished, test } from "vitest";
+import { defineAgent, type Agent } from "../agents/define.ts";
+import { MemoryStorage } from "../memory/memory-storage.ts";
+import { createRuntime } from "../runtime.ts";
+
+const LEASE_MS = 15_000;
+
+/** One process, whose storage can be away. */
+function open(agents: readonly Agent[]) {
+  const storage = new MemoryStorage();
+  const clock = new TestClock();
+  let isAway = false;
+  const asked = <T>(ask: () => Promise<T>): Promise<T> =>
+    isAway ? Promise.reject(new UnavailableError("storage_unavailable", "away")) : ask();
+  const reached: AgentStorage = storageWith(storage, {
+    commit: (changes, now) => asked(() => storage.commit(changes, now)),
+    claim: (claim) => asked(() => storage.claim(claim)),
+    load: (sessionId) => asked(() => storage.load(sessionId)),
+    arrivals: (sessionId, after) => asked(() => storage.arrivals(sessionId, after)),
+    due: (query) => asked(() => storage.due(query)),
+    renew: (renewal) => asked(() => storage.renew(renewal)),
+  });
+  const runtime = createRuntime({
+    storage: reached,
+    agents,
+    clock,
+    random: countingRandom(),
+    leaseMs: LEASE_MS,
+  });
+  onTestFinished(() => runtime.close());
+  const away = async (ms: number): Promise<void> => {
+    isAway = true;
+    await clock.advance(ms);
+    isAway = false;
+  };
+  return { storage, clock, runtime, away };
+}
+
+test.each([
+  ["once", 1],
+  ["keyed", 1],
+] as const)(
+  "O16: a %s task that was asked for in a long outage has lost no attempt",
+  async (effect, attempt) => {
+    const attempts: number[] = [];
+    const agent = defineAgent({
+      name: "agent",
+      run: async (ctx) => {
+        await ctx.sleep(4_000);
+        return ctx.run("pay", (task) => attempts.push(task.attempt), { effect });
+      },
+    });
+    const { storage, clock, runtime, away } = open([agent]);
+    await runtime.start(agent, undefined, { sessionId: "s" });
+    await clock.advance(1_000);
+    await away(22_000);
+    await clock.advance(60_000);
+    expect(await storage.reader.session("s")).toMatchObject({ status: "completed" });
+    expect(attempts).toEqual([attempt]);
+    expect((await journalOf(storage, "s")).filter(({ type }) => type === "attempt_lost")).toEqual([]);
+  },
+);
+
+test("O16: a session that was started in a long outage has lost no attempt", async () => {
+  const attempts: number[] = [];
+  const agent = defineAgent({
+    name: "agent",
+    run: (ctx) => ctx.run("pay", (task) => attempts.push(task.attempt), { effect: "once" }),
+  });
+  const { storage, clock, runtime, away } = open([agent]);
+  const started = runtime.start(agent, undefined, { sessionId: "s" }).catch((error: unknown) => error);
+  await away(22_000);
+  await clock.advance(60_000);
+  expect(await started).toBeDefined();
+  expect(await storage.reader.session("s")).toMatchObject({ status: "completed" });
+  expect(attempts).toEqual([1]);
+});
