@@ -8,7 +8,24 @@ const BEHAVIOUR = "packages/runtime/src/behaviour/budget-windows.test.ts";
 
 const QUOTA = "packages/runtime/src/behaviour/quota.test.ts";
 
+const SHARED = "packages/agents/src/external-agents/limits/shared-budget.test.ts";
+
 export const WINDOW_MUTANTS: readonly Mutant[] = [
+  {
+    name: "B2: coding agents of a tree see what the others have spent",
+    marker: "fence-of-one",
+    becomes: "",
+    tests: [SHARED],
+    test: "three agents of a tree spend one budget, and at most what was under way at its end",
+    hangs: true,
+  },
+  {
+    name: "B2: the usage of a report is charged once",
+    marker: "charged-twice",
+    becomes: "",
+    tests: [SHARED],
+    test: "usage is charged once, also where its process is gone in between",
+  },
   {
     name: "ST53: a usage limit that is reset resumes its session",
     marker: "quota-never-reset",

@@ -60,6 +60,7 @@ export {
   type Claim,
 } from "./rules/claims.ts";
 export { createSession } from "./rules/creation.ts";
+export { add as addAmounts } from "./journal/amounts.ts";
 export { dedupMark, readDedupMark } from "./rules/signals.ts";
 export { dueAt, lookAt } from "./rules/due.ts";
 export { absentEnd, endEvent, refuseRequest } from "./rules/consequences.ts";

@@ -169,7 +169,7 @@ class AskedContext implements TaskContext {
     return this.#context.secret(name);
   }
 
-  signalSession(): Promise<void> {
+  signalSession(): Promise<undefined> {
     return Promise.reject(this.#isElsewhere("signal"));
   }
 

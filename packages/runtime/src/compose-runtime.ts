@@ -128,7 +128,7 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     overlapMs: limits.cancelGraceMs,
     steps: watchdog,
     read: (sessionId) => options.storage.reader.session(sessionId),
-    signal: (...asked) => requests.signal(...asked),
+    signal: (...asked) => requests.taskSignal(...asked),
   });
   const leaving = { atCheckpoints: false };
   const world: DriverWorld = makeWorld(options, ports, {
@@ -213,7 +213,7 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     for (const child of agent.agents) know(child);
   };
   const storing = { storage, committer, clock, random, limits };
-  const requests: SessionRequests = new SessionRequests({ ...storing, lookAt });
+  const requests: SessionRequests = new SessionRequests({ ...storing, lookAt, prices: options.prices });
   const strictBounds = options.strictBounds ?? false;
   const runs = new RunRequests({
     ...storing,

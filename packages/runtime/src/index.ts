@@ -11,6 +11,7 @@ export {
   type AgentContext,
   type RunAgent,
   type TaskContext,
+  type TaskSignalOptions,
   type TaskDefinition,
   type TurnAgent,
   type TurnResult,

@@ -9,7 +9,7 @@ import type { ExternalEnd, ExternalIntent } from "./external-agent-protocol.ts";
 import type { ExternalState } from "./external-state.ts";
 import type { AgentLimit } from "./limits/agent-limit.ts";
 import { limitTask } from "./limits/limit-task.ts";
-import { UNKNOWN_USAGE, usageAfter } from "./limits/session-usage.ts";
+import { UNKNOWN_USAGE, usageAfter, usageForPeople } from "./limits/session-usage.ts";
 import { askAboutLosses, askToStartAfresh } from "./receipt/lost-session.ts";
 import { PermissionQuestions, type QuestionParts } from "./questions/permission-questions.ts";
 import {
@@ -266,8 +266,8 @@ export class ExternalAgentTurn {
       hasActed: true,
       answer: text,
     } as const;
-    const { costMicroUsd, ...tokens } = state.usage;
-    this.#ctx.reportProgress({ answer: text, usage: { ...tokens, costMicroUsd: costMicroUsd ?? "unknown" } });
+    const isCounted = this.#parts.protocol.capabilities(work.intent.profile).usage !== "none";
+    this.#ctx.reportProgress({ answer: text, usage: usageForPeople(state.usage, isCounted) });
     if (undelivered.length + late.length > 0) {
       const prompt = [...late.map(lateText), ...undelivered].join("\n\n");
       if (late.length > 0) this.#ctx.appendEntry({ role: "user", content: prompt });

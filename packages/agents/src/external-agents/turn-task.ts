@@ -4,7 +4,8 @@
 //   turn-task-2. An event is a signal of the session before the turn ends. The output says how many reports there are.
 //   turn-task-3. A session has at most one process of its agent on a machine: what an earlier process of ours has left is ended first.
 //   turn-task-4. A turn whose question waits for longer than `keepAliveMs` is ended. The question stays, and its answer begins the next turn.
-//   turn-task-5. A turn that has used up the budget of its session is ended. Silence is reported and never a failure.
+//   turn-task-5. Usage is charged with the report that tells of it, and the answer says what other sessions have left of the budget. A turn
+//       that finds it used up is ended. Silence is reported and never a failure.
 //   turn-task-6. A turn that has used four fifths of the rest of its budget is told so once, where its agent takes a message.
 //   turn-task-7. A resume with a restore receipt begins when nothing is lost. A loss ends the task before a process starts.
 //   turn-task-8. All that an agent says has limits (`bounded-events.ts`).
@@ -27,7 +28,7 @@ import { boundedEnd, boundedEvent } from "./bounded-events.ts";
 import { PendingCalls, type SessionCallEvent } from "./way-back/pending-calls.ts";
 import { openWayBack, type CallResult } from "./way-back/way-back.ts";
 import { isQuestion, wayBackTools } from "./way-back/way-back-tools.ts";
-import { BudgetFence } from "./limits/budget-fence.ts";
+import { BudgetFence, priced } from "./limits/budget-fence.ts";
 import { limitOf, type AgentLimit } from "./limits/agent-limit.ts";
 import { turnCost } from "./limits/turn-cost.ts";
 import { takeOwnIntent, type OwnPlace, type OwnRights } from "./intent/own-intent.ts";
@@ -42,6 +43,8 @@ export const REPORT_SIGNAL = "external_agent.report";
 /** The payload of a signal. */
 export interface StoredReport {
   readonly events: readonly RecordedEvent[];
+  /** The usage among the events was charged with the signal. Reports of earlier versions were charged at the end of their turn. */
+  readonly isCharged?: true;
 }
 
 export type RecordedEvent = Exclude<ExternalEvent, { type: "text_delta" }> | SessionCallEvent;
@@ -238,14 +241,14 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
   const turnAtWork = new LiveTurn(agent, request.keepAliveMs, calls);
   live.set(sessionId, turnAtWork);
   const abort = (): void => void agent.abort(isUrgentAbort(signal));
-  const reports = new Reports(task, abort);
-  let bound = boundId;
-  if (checked.notice !== undefined) reports.add({ type: "notice", text: checked.notice });
   const wrapUp = async (): Promise<void> => {
     if ((await agent.steer(WRAP_UP)) === "injected")
       task.progress({ notice: "the agent was told that its budget is nearly used up" });
   };
   const fence = new BudgetFence(request, { onNear: () => void wrapUp(), onReached: abort });
+  const reports = new Reports(task, fence, abort);
+  let bound = boundId;
+  if (checked.notice !== undefined) reports.add({ type: "notice", text: checked.notice });
   const silence = setInterval(
     () => task.progress({ unresponsive: `no output for ${silenceMs / 1_000} s` }),
     silenceMs,
@@ -254,19 +257,20 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
   if (signal.aborted) abort();
   try {
     calls.subscribe((call) => {
-      const event = { type: "session_call", ...call, used: fence.used } as const;
+      const event = { type: "session_call", ...call } as const;
       turnAtWork.note(event);
       reports.add(event);
     });
     agent.subscribe((given) => {
       silence.refresh();
-      const event = boundedEvent(given); // turn-task-8.
-      if (typeof event === "string") return reports.refuse(event);
+      const bounded = boundedEvent(given); // turn-task-8.
+      if (typeof bounded === "string") return reports.refuse(bounded);
+      const event = bounded.type === "usage" ? { ...bounded, usage: priced(bounded.usage) } : bounded;
       turnAtWork.note(event);
       if (event.type === "session_started") bound = event.boundId ?? bound;
       if (event.type === "text_delta") return task.streamToken(event.text);
       if (event.type === "usage") {
-        task.reportUsage(event.usage);
+        task.reportUsage({ ...event.usage, isCharged: true });
         fence.use(event.usage);
       }
       reports.add(event);
@@ -341,6 +345,7 @@ const WRAP_UP =
 /** turn-task-2. Stores events in their order, several in one signal while the storage is busy. */
 class Reports {
   readonly #task: TaskContext;
+  readonly #fence: BudgetFence;
   readonly #onError: () => void;
   #pending: RecordedEvent[] = [];
   #pendingChars = 0;
@@ -348,8 +353,9 @@ class Reports {
   #storing: Promise<void> | undefined;
   #error: Error | undefined;
 
-  constructor(task: TaskContext, onError: () => void) {
+  constructor(task: TaskContext, fence: BudgetFence, onError: () => void) {
     this.#task = task;
+    this.#fence = fence;
     this.#onError = onError;
   }
 
@@ -388,8 +394,11 @@ class Reports {
       const events = this.#next();
       const dedupKey = `${this.#task.taskId}/${this.#task.attempt}/${this.#stored}`;
       try {
-        await this.#task.signalSession(REPORT_SIGNAL, { events } satisfies StoredReport, { dedupKey });
+        const report: StoredReport = { events, isCharged: true };
+        const spends = events.flatMap((event) => (event.type === "usage" ? event.usage : []));
+        const unspent = await this.#task.signalSession(REPORT_SIGNAL, report, { dedupKey, spends });
         this.#stored++;
+        this.#fence.charged(spends, unspent);
       } catch (error) {
         this.#fail(error);
       }

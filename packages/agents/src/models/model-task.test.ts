@@ -111,7 +111,7 @@ async function ask(
     ...IDS,
     signal: new AbortController().signal,
     secret: () => "",
-    signalSession: async () => {},
+    signalSession: async () => undefined,
     readSession: async () => undefined,
     streamToken: (text) => seen.tokens.push(text),
     progress: () => {},

@@ -41,7 +41,7 @@ async function attempt<I, O>(
     idempotencyKey: "ses_1-1",
     signal: new AbortController().signal,
     secret: () => "",
-    signalSession: async () => {},
+    signalSession: async () => undefined,
     readSession: async () => undefined,
     streamToken: () => {},
     progress: () => {},

@@ -78,6 +78,8 @@ export type Charge =
    * person may take back.
    */
   | { readonly type: "settle"; readonly task: number; readonly used: Amount; readonly lost?: true }
+  /** An amount that was used without a reservation, by a task that tells of it while it runs. Never refused. */
+  | { readonly type: "spend"; readonly used: Amount }
   /** A turn begins. */
   | { readonly type: "turn" };
 
@@ -97,6 +99,8 @@ export interface Exhausted {
   readonly per?: Per;
   readonly used: number;
   readonly max: number;
+  /** The amount that was asked for. Absent where a limit is passed already, and nothing more can be asked for. */
+  readonly asked?: number;
   /** When the window has rolled on far enough, if nothing else is spent. Epoch milliseconds. */
   readonly until?: number;
   readonly then: "park" | "cancel";
@@ -136,7 +140,9 @@ export function decideAdmission(
       const after = spent + amount[kind];
       if (after > max) {
         const then = account.limits.onExhausted ?? "park";
-        const exhausted = { payer, limit, ...(per === undefined ? {} : { per }), used: spent, max, then };
+        const asked = amount[kind] === 0 ? {} : { asked: amount[kind] };
+        const window = per === undefined ? {} : { per };
+        const exhausted = { payer, limit, ...window, used: spent, max, ...asked, then };
         const most = max - amount[kind];
         const until = per === undefined ? undefined : freeAt(account.ledgers, per, { kind, most, now });
         return { status: "refused", ...exhausted, ...(until === undefined ? {} : { until }) };
@@ -310,6 +316,13 @@ export function applyCharges(funds: Funds, charges: readonly Charge[], now: numb
   for (const [payer, account] of funds.payers) drafts.set(payer, draftOf(account));
   const held = (task: number): Amount | undefined => (holds.has(task) ? holds.get(task) : funds.held(task));
   for (const charge of charges) {
+    if (charge.type === "spend") {
+      for (const draft of drafts.values()) {
+        spend(draft, { ...charge.used, steps: 0, turns: 0 }, now);
+        draft.isChanged = true;
+      }
+      continue;
+    }
     if (charge.type === "settle") {
       const had = held(charge.task);
       if (had === undefined) continue; // The same batch settled it before; a batch without records is known by nothing else (ST3).
@@ -412,7 +425,7 @@ export function admitAgain(
   isPaid: boolean,
   holds: readonly Hold[],
 ): readonly Admission[] {
-  const asked = charges.filter(({ type }) => type !== "settle");
+  const asked = charges.filter(({ type }) => type === "reserve" || type === "turn");
   if (!isPaid) return asked.map(() => ADMITTED);
   const held = new Set(holds.map(({ task }) => task));
   return asked.map((charge) => (charge.type === "reserve" && held.has(charge.task) ? ADMITTED : QUEUED));

@@ -457,4 +457,6 @@ export interface TokenUsage {
   readonly cacheReadTokens?: number;
   readonly cacheWriteTokens?: number;
   readonly costMicroUsd?: number;
+  /** It was charged, and shown, with signals of the task before its end. */
+  readonly isCharged?: true;
 }

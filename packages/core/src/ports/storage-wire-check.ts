@@ -1,5 +1,4 @@
-// `parseChange`, `isStorageCall`: whether a received value belongs to the storage port, checked to the last field
-// that we act on.
+// `parseChange`, `isStorageCall`: whether a received value belongs to the storage port, by every field that we use.
 //
 // On an owner's socket the peer is a process of the same user, so the check is no defence against an attacker
 // there. It keeps a mistake, such as another version or a hand-made client, from becoming a record that
@@ -133,6 +132,7 @@ const isExhausted = hasShape({
   per: optional(isPer),
   used: isCount,
   max: isCount,
+  asked: optional(isCount),
   until: optional(isTime),
   then: isOneOf("park", "cancel"),
 });
@@ -150,6 +150,7 @@ const isAccount = hasShape({
 const CHARGES: { readonly [type in Charge["type"]]: Check } = {
   reserve: hasShape({ task: isCount, amount: isAmount }),
   settle: hasShape({ task: isCount, used: isAmount, lost: optional(isTrue) }),
+  spend: hasShape({ used: isAmount }),
   turn: isObject,
 };
 const isCharge = isOfType(CHARGES);
@@ -225,6 +226,7 @@ const EFFECTS: { readonly [type in Effect["type"]]: Check } = {
     name: isText,
     payload: optional(isJson),
     dedupKey: optional(isText),
+    spends: optional(isAmount),
   }),
   request_cancel: hasShape({
     sessionId: isText,

@@ -158,6 +158,8 @@ export type RenewInThread = (
  *         at the time that its refusal named (`exhausted.until`). The remaining amount of `load`
  *         and `arrivals` is as of the latest time that a call had.
  *   ST54. `set_budget` with `grant` empties a window of this account, and resumes sessions as a raise does.
+ *   ST56. A signal that `spends` is charged to the payers of its session once, in the transaction that stores it. A
+ *         duplicate charges nothing. The result says what is not spent of the limits.
  *
  * Import and moves
  *

@@ -1,12 +1,12 @@
 // Change, ChangeResult and SessionSnapshot: what a storage is asked to write, how it answers, and what it
 // returns.
 //
-// This file has types only. `ports/storage.ts` says what each change promises (ST1 to ST54).
+// This file has types only. `ports/storage.ts` says what each change promises (ST1 to ST56).
 
 import type { JsonText } from "../json/json.ts";
 import type { JournalRecord } from "../journal/record.ts";
 import type { Admission, Budget, Charge, Exhausted, Hold } from "../budget/budget.ts";
-import type { Remaining } from "../journal/amounts.ts";
+import type { Amount, Remaining } from "../journal/amounts.ts";
 import type { Per } from "../budget/windows.ts";
 import type {
   AgentRef,
@@ -143,6 +143,8 @@ export interface SendSignal {
   readonly name: string;
   readonly payload: JsonText | undefined;
   readonly dedupKey?: string;
+  /** The amount that the sender has used since its last signal, charged when this one is stored (ST56). */
+  readonly spends?: Amount;
 }
 
 export interface RequestCancel {
@@ -314,8 +316,14 @@ export interface Paid {
 export type ChangeResult =
   | ({ readonly status: "created"; readonly token?: number } & Paid)
   | { readonly status: "exists" }
-  | { readonly status: "stored"; readonly order: number; readonly awaited: boolean }
-  | { readonly status: "duplicate" }
+  /** `unspent` answers a signal that spends (ST56). */
+  | {
+      readonly status: "stored";
+      readonly order: number;
+      readonly awaited: boolean;
+      readonly unspent?: Remaining;
+    }
+  | { readonly status: "duplicate"; readonly unspent?: Remaining }
   | { readonly status: "not_found" }
   | { readonly status: "ended"; readonly sessionStatus: SessionStatus }
   | { readonly status: "requested"; readonly sessionStatus: SessionStatus }

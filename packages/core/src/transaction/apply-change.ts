@@ -55,7 +55,7 @@ import {
   findSignalTextProblem,
 } from "./texts.ts";
 import { applyEffect, follow, isAlone, replaceRow, resume } from "./cascade.ts";
-import { accountsOf, chargeAgain, endRunOf, paidPart } from "./charges.ts";
+import { accountsOf, charge, chargeAgain, endRunOf, paidPart, unspentFor } from "./charges.ts";
 import type { RowPort } from "./row-port.ts";
 import { sessionIn, type Transaction } from "./transaction.ts";
 
@@ -205,8 +205,9 @@ function importSessions(tx: Transaction, sessions: readonly ImportedSession[]): 
   return CREATED;
 }
 
-function send({ rows, now }: Transaction, signal: SendSignal): ChangeResult {
-  const { sessionId, signalId, name, payload, dedupKey } = signal;
+function send(tx: Transaction, signal: SendSignal): ChangeResult {
+  const { rows, now } = tx;
+  const { sessionId, signalId, name, payload, dedupKey, spends } = signal;
   const stored = rows.find(sessionId);
   if (stored === undefined) return NOT_FOUND;
   const problem = findSignalTextProblem(signal);
@@ -218,11 +219,16 @@ function send({ rows, now }: Transaction, signal: SendSignal): ChangeResult {
     { isSeen: () => rows.hasSeen(sessionId, seen), pending: stored.pending.size },
     now,
   );
+  const isPaying = spends !== undefined && stored.session.payers.length > 0;
+  if (result.status === "duplicate" && isPaying)
+    return { ...result, unspent: unspentFor(rows, stored.session, now) };
   if (result.status !== "stored" || session === undefined) return result;
   const added = { signalId, name, payload, order: result.order, sentAt: now };
   rows.update(sessionId, { session, signal: added, seen });
   rows.announce(sessionId, result.awaited);
-  return result;
+  if (!isPaying) return result;
+  charge(tx, session, [{ type: "spend", used: spends }]); // ST56.
+  return { ...result, unspent: unspentFor(rows, session, now) };
 }
 
 function commit(tx: Transaction, batch: CommitBatch): ChangeResult {

@@ -11,6 +11,7 @@ import {
   applyCharges,
   endRun,
   isLow,
+  NO_AMOUNT,
   remainingOf,
   settleAll,
   type Account,
@@ -120,6 +121,19 @@ export function remainingFor(
   now: number,
 ): Remaining | undefined {
   return session.payers.length === 0 ? undefined : remainingOf(accountsOf(rows, session).values(), now);
+}
+
+/** The amount that is not spent of the limits for a session, also where it is reserved for running tasks (ST56). */
+export function unspentFor(
+  rows: SessionLookup,
+  session: Pick<Session, "payers" | "placement">,
+  now: number,
+): Remaining {
+  const accounts = [...accountsOf(rows, session).values()];
+  return remainingOf(
+    accounts.map((account) => ({ ...account, reserved: NO_AMOUNT })),
+    now,
+  );
 }
 
 interface SessionLookup {

@@ -310,7 +310,10 @@ class Recorder {
         if (value !== undefined) return value;
         throw new Error(`the secret ${name} of executor ${executor} is not in the environment`);
       },
-      signalSession: async (_name, report) => void this.reports.push(report as StoredReport),
+      signalSession: async (_name, report) => {
+        this.reports.push(report as StoredReport);
+        return undefined;
+      },
       readSession: async () => undefined,
       streamToken: () => {},
       progress: () => {},

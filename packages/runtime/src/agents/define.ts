@@ -6,6 +6,7 @@ import {
   UsageError,
   type AgentMode,
   type EffectClass,
+  type Remaining,
   type RetryPolicy,
   type Session,
   type StandardSchemaV1,
@@ -47,12 +48,13 @@ export interface TaskContext {
   secret(name: string): string;
   /**
    * Signal the session of this task. The signal is stored when the promise resolves, and it outlives the
-   * attempt. With a `dedupKey`, a repetition by another attempt stores nothing.
+   * attempt. With a `dedupKey`, a repetition by another attempt stores nothing. `spends` is charged to the budget of the session, once, with the signal.
    *
+   * @returns for a signal that `spends` what is not spent of the limits of its budget.
    * @throws HoldfastError when the attempt has ended or storage refuses, UsageError for a task that another
    * process queued.
    */
-  signalSession(name: string, payload?: unknown, options?: { readonly dedupKey?: string }): Promise<void>;
+  signalSession(name: string, payload?: unknown, options?: TaskSignalOptions): Promise<Remaining | undefined>;
   /**
    * The stored row of the session of this task, or of one of its children; `undefined` for any other session.
    *
@@ -68,8 +70,13 @@ export interface TaskContext {
   streamToken(text: string): void;
   /** Show the progress of the task. Provisional. */
   progress(data: unknown): void;
-  /** Report the tokens that a model call used. */
+  /** Report the tokens that a model call used. With `isCharged`, signals of the task have charged them. */
   reportUsage(usage: TokenUsage): void;
+}
+
+export interface TaskSignalOptions {
+  readonly dedupKey?: string;
+  readonly spends?: readonly TokenUsage[];
 }
 
 export interface TaskDefinition<Input = unknown, Output = unknown> extends TaskType<Input, Output> {

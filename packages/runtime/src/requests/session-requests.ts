@@ -10,15 +10,19 @@ import {
   HoldfastError,
   LIMITS,
   mintId,
+  NO_AMOUNT,
   toHoldfastError,
   UsageError,
   type AgentStorage,
+  type Amount,
   type Budget,
   type Per,
   type Clock,
   type Limits,
   type PauseSession,
+  type Prices,
   type Random,
+  type Remaining,
   type ResumeSession,
   type SessionStatus,
   type SetBudget,
@@ -26,6 +30,7 @@ import {
   type SignalSource,
 } from "@holdfast/core";
 import {
+  addAmounts,
   answerKey,
   checkGrace,
   noSuchQuestion,
@@ -36,6 +41,7 @@ import {
 } from "@holdfast/core/internal";
 import { GroupCommitter } from "../loop/group-committer.ts";
 import { clockFor, systemRandom } from "../node/node-ports.ts";
+import type { TaskSignalOptions } from "../agents/define.ts";
 import { sessionMoved, sessionNotFound } from "../session/session-errors.ts";
 import { findSession } from "../claims/find-session.ts";
 import type {
@@ -52,6 +58,8 @@ export interface SessionRequestsHost {
   readonly clock: Clock;
   readonly random: Random;
   readonly limits: Limits;
+  /** The prices of models, for signals that spend. */
+  readonly prices?: Prices | undefined;
   /** Look for due sessions at this time, in a process that drives sessions. */
   lookAt?(at: number): void;
 }
@@ -94,12 +102,30 @@ export class SessionRequests {
     return this.#send(sessionId, name, payload, options);
   }
 
+  /** A signal of a task to its session. */
+  async taskSignal(
+    sessionId: string,
+    name: string,
+    payload: unknown,
+    { spends = [], ...options }: TaskSignalOptions,
+  ): Promise<SignalReceipt & { readonly unspent?: Remaining }> {
+    refuseSignalName(name);
+    const { prices } = this.#host;
+    const used = spends.map((usage) => ({
+      ...NO_AMOUNT,
+      tokens: usage.inputTokens + usage.outputTokens,
+      costMicroUsd: prices?.(usage) ?? usage.costMicroUsd ?? 0,
+    }));
+    const charged = used.length === 0 ? {} : { spends: used.reduce(addAmounts) };
+    return this.#send(sessionId, name, payload, { ...options, ...charged });
+  }
+
   async #send(
     sessionId: string,
     name: string,
     payload: unknown,
-    { dedupKey, signalId }: SignalOptions,
-  ): Promise<SignalReceipt> {
+    { dedupKey, signalId, spends }: SignalOptions & { readonly spends?: Amount },
+  ): Promise<SignalReceipt & { readonly unspent?: Remaining }> {
     const { committer, clock, random, limits } = this.#host;
     const result = await committer.commit({
       type: "send_signal",
@@ -108,11 +134,14 @@ export class SessionRequests {
       name,
       payload: payloadText(name, payload, limits),
       ...(dedupKey === undefined ? {} : { dedupKey }),
+      ...(spends === undefined ? {} : { spends }),
     });
     switch (result.status) {
       case "stored":
-      case "duplicate":
-        return { status: result.status };
+      case "duplicate": {
+        const { status, unspent } = result;
+        return unspent === undefined ? { status } : { status, unspent };
+      }
       case "ended":
         return { status: "refused", reason: `session ${sessionId} has ended (${result.sessionStatus})` };
       case "moved":

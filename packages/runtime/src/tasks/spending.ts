@@ -8,6 +8,7 @@
 //       get the same numbers again and may then cost something else, so an old hold must not pay for them.
 //   spending-3. A charge for an attempt that was lost with its process is marked, so that a person can
 //       release it.
+//   spending-4. Usage that a task has charged with signals to its session is not charged again at its end.
 //
 // It exists only for sessions that have a payer. It knows no storage.
 
@@ -236,6 +237,8 @@ function isLostAttempt({ usage, payload }: FailureRecord): boolean {
 
 function usedOf(held: Amount, usage: TokenUsage | undefined): Amount {
   if (usage === undefined) return held;
+  // mutant: charged-twice
+  if (usage.isCharged === true) return NO_AMOUNT; // spending-4.
   return {
     ...NO_AMOUNT,
     tokens: usage.inputTokens + usage.outputTokens,

@@ -47,7 +47,7 @@ import {
   type StartOptions,
   type TaskDefinition,
 } from "@holdfast/runtime";
-import { vanishRuntime } from "@holdfast/runtime/internal";
+import { requestsOver, vanishRuntime } from "@holdfast/runtime/internal";
 import { faultyStorage, type FaultKind, type FaultyStorage } from "../faulty-storage.ts";
 
 /** The storage scenarios run on. */
@@ -293,7 +293,7 @@ class Run<Input, Output> {
       const runtime: Runtime = createRuntime({
         storage,
         ...(queue === undefined ? {} : { queue: queue.executor }),
-        tasks: this.#countingExecutor(storage, life, (...asked) => runtime.signal(...asked)),
+        tasks: this.#countingExecutor(storage, life),
         owner: `incarnation ${life}`, // Given, so that the runtime's first draw is the seed of the session.
         random: incarnationRandom(life),
         signals: this.#sources(),
@@ -516,11 +516,11 @@ class Run<Input, Output> {
     }
   }
 
-  #countingExecutor(storage: FaultyStorage, life: number, signal: Runtime["signal"]): TaskExecutor {
+  #countingExecutor(storage: FaultyStorage, life: number): TaskExecutor {
     const local = new LocalTaskExecutor({
       tasks: this.#composition.queue === undefined ? tasksOf(this.#scenario.agent as Agent) : [],
       clock: systemClock,
-      signal,
+      signal: (...asked) => requestsOver(storage).taskSignal(...asked),
     });
     const dies = (kind: CrashKind, number: number): boolean =>
       life === 1 && this.#point?.kind === kind && this.#point.number === number;

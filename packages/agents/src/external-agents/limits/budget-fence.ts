@@ -1,9 +1,11 @@
 // `BudgetFence`: the budget of a turn at work. It says once that the budget is nearly used up, and once that it is (turn-task-5, turn-task-6).
+//
+// The account belongs to the whole tree of sessions. Each charge of this turn answers what is not spent of it. The fence therefore sees the
+// charges of all others at each of its own messages.
 
-import type { TokenUsage } from "@holdfast/core";
+import type { Remaining, TokenUsage } from "@holdfast/core";
 
 import { modelPrices } from "../../models/prices.ts";
-import type { SessionCallEvent } from "../way-back/pending-calls.ts";
 
 /** The rest of the budget; `null` without a limit. */
 interface Rest {
@@ -16,41 +18,59 @@ const prices = modelPrices();
 /** The part of the budget that is left when the agent is told (turn-task-6). */
 const NEAR = 0.2;
 
+/** The usage with its cost, where the model has a price. */
+export function priced(usage: TokenUsage): TokenUsage {
+  const costMicroUsd = prices(usage);
+  return costMicroUsd === undefined ? usage : { ...usage, costMicroUsd };
+}
+
 export class BudgetFence {
   isReached = false;
   #isNear = false;
-  #tokens: number;
-  #cost: number;
-  #used: SessionCallEvent["used"] = { tokens: 0, costMicroUsd: 0 };
-  readonly #nearTokens: number;
-  readonly #nearCost: number;
+  /** The amount that is not charged to the account. */
+  #left: { readonly tokens: number; readonly cost: number };
+  /** The amount that was used and is not charged yet. */
+  readonly #uncharged = { tokens: 0, cost: 0 };
+  readonly #near: { readonly tokens: number; readonly cost: number };
   readonly #on: { onNear(): void; onReached(): void };
 
   constructor({ tokensLeft, costMicroUsdLeft }: Rest, on: { onNear(): void; onReached(): void }) {
-    this.#tokens = tokensLeft ?? Infinity;
-    this.#cost = costMicroUsdLeft ?? Infinity;
-    this.#nearTokens = (tokensLeft ?? 0) * NEAR;
-    this.#nearCost = (costMicroUsdLeft ?? 0) * NEAR;
+    this.#left = { tokens: tokensLeft ?? Infinity, cost: costMicroUsdLeft ?? Infinity };
+    this.#near = { tokens: (tokensLeft ?? 0) * NEAR, cost: (costMicroUsdLeft ?? 0) * NEAR };
     this.#on = on;
   }
 
-  /** The use of the turn so far. */
-  get used(): SessionCallEvent["used"] {
-    return this.#used;
+  use(usage: TokenUsage): void {
+    this.#count([usage], 1);
+    this.#check();
   }
 
-  use(usage: TokenUsage): void {
-    const tokens = usage.inputTokens + usage.outputTokens;
-    const cost = prices(usage) ?? 0;
-    this.#used = { tokens: this.#used.tokens + tokens, costMicroUsd: this.#used.costMicroUsd + cost };
-    this.#tokens -= tokens;
-    this.#cost -= cost;
+  /** These amounts are charged. @param unspent of the account; `undefined` where nobody pays. */
+  charged(usage: readonly TokenUsage[], unspent: Remaining | undefined): void {
+    this.#count(usage, -1);
+    if (unspent === undefined) return;
+    const { tokens = Infinity, costMicroUsd: cost = Infinity } = unspent;
+    // mutant: fence-of-one
+    this.#left = { tokens, cost };
+    this.#check();
+  }
+
+  #count(usage: readonly TokenUsage[], sign: 1 | -1): void {
+    for (const one of usage) {
+      this.#uncharged.tokens += sign * (one.inputTokens + one.outputTokens);
+      this.#uncharged.cost += sign * (prices(one) ?? 0);
+    }
+  }
+
+  #check(): void {
     if (this.isReached) return;
-    if (this.#tokens <= 0 || this.#cost <= 0) {
+    const tokens = this.#left.tokens - this.#uncharged.tokens;
+    const cost = this.#left.cost - this.#uncharged.cost;
+    if (tokens <= 0 || cost <= 0) {
       this.isReached = true;
       return this.#on.onReached();
     }
-    if (this.#isNear || (this.#tokens > this.#nearTokens && this.#cost > this.#nearCost)) return;
+    if (this.#isNear || (tokens > this.#near.tokens && cost > this.#near.cost)) return;
     this.#isNear = true;
     this.#on.onNear();
   }

@@ -24,3 +24,12 @@ export function usageAfter(before: ExternalUsage, used: readonly TokenUsage[]): 
 function added(sum: number | null, cost: number | undefined): number | null {
   return sum === null || cost === undefined ? null : sum + cost;
 }
+
+/** @param isCounted whether the agent reports usage. Nothing reported is not nothing used. */
+export function usageForPeople(
+  { inputTokens, outputTokens, costMicroUsd }: ExternalUsage,
+  isCounted: boolean,
+): Readonly<Record<string, number | "unknown">> {
+  if (!isCounted) return { inputTokens: "unknown", outputTokens: "unknown", costMicroUsd: "unknown" };
+  return { inputTokens, outputTokens, costMicroUsd: costMicroUsd ?? "unknown" };
+}

@@ -14,7 +14,7 @@ export interface PendingCall {
 export interface SessionCallEvent extends PendingCall {
   readonly type: "session_call";
   /** The use of the turn before the call, which no budget of a session has counted. */
-  readonly used: { readonly tokens: number; readonly costMicroUsd: number };
+  readonly used?: { readonly tokens: number; readonly costMicroUsd: number };
 }
 
 export class PendingCalls {

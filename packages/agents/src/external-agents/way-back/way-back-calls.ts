@@ -27,6 +27,8 @@ export interface LateResult {
   readonly result: CallResult;
 }
 
+const NOTHING_USED: NonNullable<SessionCallEvent["used"]> = { tokens: 0, costMicroUsd: 0 };
+
 interface Made {
   readonly call: SessionCall;
   readonly result: Promise<CallResult>;
@@ -129,7 +131,7 @@ export class WayBackCalls {
     return result;
   }
 
-  async #carryOut(call: SessionCall, used: SessionCallEvent["used"]): Promise<CallResult> {
+  async #carryOut(call: SessionCall, used = NOTHING_USED): Promise<CallResult> {
     switch (call.tool) {
       case "signal_parent": {
         const { name = "message", text } = call.input;

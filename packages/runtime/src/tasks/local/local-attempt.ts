@@ -7,6 +7,7 @@ import {
   UsageError,
   type AttemptOutcome,
   type Clock,
+  type Remaining,
   type RunningAttempt,
   type Session,
   type SignalReceipt,
@@ -14,7 +15,7 @@ import {
   type TokenUsage,
   type UnsettledTask,
 } from "@holdfast/core";
-import type { TaskContext, TaskDefinition } from "../../agents/define.ts";
+import type { TaskContext, TaskDefinition, TaskSignalOptions } from "../../agents/define.ts";
 import type { StepObserver } from "../../loop/step-observer.ts";
 import { UrgentAbortError } from "../../processes/process-end.ts";
 import type { DeclaredSecrets } from "../../secrets/declared-secrets.ts";
@@ -32,8 +33,8 @@ export interface SessionCalls {
         sessionId: string,
         name: string,
         payload: unknown,
-        options: { readonly dedupKey?: string },
-      ) => Promise<SignalReceipt>)
+        options: TaskSignalOptions,
+      ) => Promise<SignalReceipt & { readonly unspent?: Remaining }>)
     | undefined;
 }
 
@@ -132,13 +133,14 @@ export class LocalAttempt implements RunningAttempt, TaskContext {
   async signalSession(
     name: string,
     payload?: unknown,
-    options: { readonly dedupKey?: string } = {},
-  ): Promise<void> {
+    options: TaskSignalOptions = {},
+  ): Promise<Remaining | undefined> {
     if (!this.#mayReport()) throw this.#aborted ?? abortError("its attempt has ended");
     if (this.#host.signal === undefined) throw new UsageError("a task cannot signal its session here");
     const shown = payload === undefined ? undefined : this.#host.secrets.redactor.shown(payload);
     const receipt = await this.#host.signal(this.sessionId, name, shown, options);
     if (receipt.status === "refused") throw new HoldfastError("session_ended", receipt.reason);
+    return receipt.unspent;
   }
 
   async readSession(sessionId = this.sessionId): Promise<Session | undefined> {

@@ -1,4 +1,5 @@
-// ST51: what a budget was charged for attempts that were lost with their process, and how a person takes it back.
+// ST51, ST56: charges that no admission precedes. They are those for attempts that were lost with their process, which a person takes back,
+// and those that signals bring while a task runs.
 
 import type { Budget, Change, Charge } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
@@ -10,10 +11,13 @@ import {
   reserving,
   scheduling,
   settling,
+  signalling,
   tokenOf,
   tokens,
   type Fixture,
 } from "../fixture.ts";
+
+const PARENT = { sessionId: "ses-root", child: 0, onEnd: "cancel" } as const;
 
 export function lostConformance(fixture: Fixture): void {
   async function payer(budget: Budget, sessionId = "ses-root"): Promise<Claimant> {
@@ -46,6 +50,27 @@ export function lostConformance(fixture: Fixture): void {
       low: false,
     });
     expect((await fixture.storage.load("ses-root"))?.remaining).toEqual({ tokens: 58 });
+  });
+
+  test("ST56: a signal that spends is charged once to all payers, and answers what is not spent", async () => {
+    const root = await payer({ maxTokens: 100 });
+    await charge(root, reserving(0, 60));
+    await fixture.apply(creating("ses-child", { parent: PARENT, budget: { maxTokens: 50 } }));
+    const first = signalling("ses-child", "sig-1", { dedupKey: "k", spends: tokens(30) });
+    expect(await fixture.apply(first)).toMatchObject({ status: "stored", unspent: { tokens: 20 } });
+    for (const again of [first, { ...first, signalId: "sig-2" }])
+      expect(await fixture.apply(again)).toEqual({ status: "duplicate", unspent: { tokens: 20 } });
+    // It is a report, so nothing refuses it.
+    const late = signalling("ses-root", "sig-3", { spends: tokens(90) });
+    expect(await fixture.apply(late)).toMatchObject({ status: "stored", unspent: { tokens: 0 } });
+    expect(await accountOf("ses-child")).toMatchObject({ spent: tokens(30) });
+    expect(await accountOf("ses-root")).toMatchObject({ spent: tokens(120), reserved: tokens(60) });
+    expect(await charge(root, settling(0, 10), reserving(1, 5))).toMatchObject({
+      admissions: [{ status: "refused", limit: "maxTokens", used: 130, max: 100, asked: 5 }],
+    });
+    await fixture.createClaimed();
+    const unpaid = await fixture.apply(signalling("ses-1", "sig-4", { spends: tokens(5) }));
+    expect(unpaid).not.toHaveProperty("unspent");
   });
 
   test("ST51: a step is counted though its attempt is lost, and is not released", async () => {
