@@ -117,7 +117,9 @@ export async function baseCommit(
   throw new HoldfastError("invalid_input", `${project} has submodules, which a worktree would not have`, {
     at: project,
     expected: "a repository without submodules",
-    fix: "take `workspace: worktree` out of a copy of the agent's file, so that the session works in the folder itself",
+    fix:
+      "let the session work in the folder itself: leave out `--worktree`, or take `workspace: worktree` out of a copy of the agent's file. " +
+      "For a place of its own, clone the repository with `git clone --recurse-submodules`, and start the session there without a worktree",
   });
 }
 

@@ -333,8 +333,8 @@ test.each([
     expect(await worktrees.list(project)).toMatchObject([{ branch, unpushed: 1 }]);
     await expect(worktrees.remove(project, "s")).rejects.toMatchObject({ code: "conflict" });
     expect(await worktrees.finish(project, "s", "the rest")).toMatchObject({ branch, commits: 1 });
-    const child = await open("child", { parent: "s" });
-    expect(existsSync(join(child.path, "b.txt"))).toBe(true);
+    const below = await open("child", { parent: "s" });
+    expect(existsSync(join(below.path, "b.txt"))).toBe(true);
     expect(await worktrees.merge(project, "s")).toMatchObject({ branch, into: "main", isNew: true });
     expect(existsSync(join(project, "b.txt"))).toBe(true);
     expect(await worktrees.merge(project, "s")).toMatchObject({ isNew: false });
