@@ -3,6 +3,7 @@ import {
   UsageError,
   type Account,
   type Budget,
+  type Per,
   type Session,
   type SessionStatus,
   type StorageReader,
@@ -60,6 +61,7 @@ export const budget: Command = {
       ];
       checkOwnBudget(session, asked.flat().join(" "), io);
       if (limits !== undefined) await checkRaise(session.account!, limits);
+      if (grant !== undefined && limits === undefined) await checkGrant(session, grant, io);
       let status: SessionStatus = session.status;
       if (releases) status = await requests.releaseLost(sessionId);
       if (grant !== undefined) status = await requests.grantWindow(sessionId, grant);
@@ -68,7 +70,7 @@ export const budget: Command = {
       const resume = isEnded(status) ? undefined : await resumeHint(access, now, io);
       await report(now, access.storage.reader, io, resume);
       if (limits !== undefined) io.note(`the budget of session ${sessionId} is raised`);
-      if (grant !== undefined) io.note(`the budget of session ${sessionId} has one more ${grant}`);
+      if (grant !== undefined) io.note(await grantedText(now, grant));
       if (releases) io.note(releasedText(session, now));
       if (isEnded(status))
         io.note(
@@ -112,6 +114,31 @@ async function checkRaise(account: Account, limits: Budget): Promise<void> {
       });
     }
   }
+}
+
+/** A grant cannot help a session whose next call needs more than a whole window. */
+async function checkGrant({ sessionId, exhausted }: Session, per: Per, io: Io): Promise<void> {
+  const { isBeyondWindow, raisedLimit } = await import("../view/pause-advice.ts");
+  if (exhausted?.payer !== sessionId || exhausted.per !== per || !isBeyondWindow(exhausted)) return;
+  const { amountText, writtenLimit } = await import("../view/budget-text.ts");
+  const { limit, max, asked = 0 } = exhausted;
+  throw new UsageError(
+    `a ${per} has ${amountText(limit, max)}, and the next call may need ${amountText(limit, asked)}`,
+    {
+      at: "--grant",
+      fix: `raise the limit: ${io.call(`budget ${sessionId} --raise ${writtenLimit(limit, raisedLimit(exhausted), per)}`)}`,
+    },
+  );
+}
+
+/** The rest of a window after a grant, for people. Reservations of running tasks stay. */
+async function grantedText({ sessionId, account }: Session, per: Per): Promise<string> {
+  const { amountText, limitUses } = await import("../view/budget-text.ts");
+  const uses = account === undefined ? [] : limitUses(account, Date.now());
+  const left = uses
+    .filter((use) => use.per === per)
+    .map((use) => `${amountText(use.limit, use.left)} (${use.title})`);
+  return `the budget of session ${sessionId} has one more ${per}, with ${left.join(" and ")} left`;
 }
 
 /** The accounts that pay for a session. */

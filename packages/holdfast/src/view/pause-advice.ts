@@ -77,25 +77,36 @@ function resetText(session: Session): string {
   return resetsAt === undefined ? "" : `; the limit is reset ${moment(resetsAt, now)}`;
 }
 
-/** A limit that the command can be copied with: twice the old one, or twice what is spent if that is more. */
-function raisedLimit({ used, max }: Pick<Exhausted, "used" | "max">): number {
-  return Math.min(2 * Math.max(used, max), Number.MAX_SAFE_INTEGER);
+/** A limit that the command can be copied with: twice the old one, or twice what is spent or needed if that is more. */
+export function raisedLimit({ used, max, asked = 0 }: Pick<Exhausted, "used" | "max" | "asked">): number {
+  return Math.min(2 * Math.max(used, max, used + asked), Number.MAX_SAFE_INTEGER);
+}
+
+/** Whether one call needs more than a whole window has, so that no grant and no waiting helps. */
+export function isBeyondWindow({ per, max, asked = 0 }: Exhausted): boolean {
+  return per !== undefined && asked > max;
 }
 
 function budgetAdvice(session: Session, io: Pick<Io, "call">): PauseAdvice {
   const { sessionId, exhausted } = session;
   const payer = exhausted?.payer ?? sessionId;
   if (exhausted === undefined) return { why: "a budget is used up", commands: [io.call(`budget ${payer}`)] };
-  const { limit, per, used, max } = exhausted;
+  const { limit, per, used, max, asked = 0 } = exhausted;
   const title = limit === "maxCostMicroUsd" ? "" : ` ${limitTitle(limit)}`;
   const at = resumesAt(session);
   const when = at === undefined ? "" : `; it continues by itself ${moment(at, Date.now())}`;
   const whose = payer === sessionId ? "its budget" : `the budget of ${payer}`;
   return {
-    why: `${whose} has too little left: ${amountText(limit, used)} of ${amountText(limit, max)}${title} spent${perText(per)}${when}`,
+    why: `${whose} has too little left: ${amountText(limit, used)} of ${amountText(limit, max)}${title} spent${perText(per)}${neededText(limit, asked)}${when}`,
     commands: [
-      ...(per === undefined ? [] : [io.call(`budget ${payer} --grant ${per}`)]),
+      ...(per === undefined || isBeyondWindow(exhausted) ? [] : [io.call(`budget ${payer} --grant ${per}`)]),
       io.call(`budget ${payer} --raise ${writtenLimit(limit, raisedLimit(exhausted), per)}`),
     ],
   };
+}
+
+function neededText(limit: Exhausted["limit"], asked: number): string {
+  return asked === 0 || limit === "maxTurns" || limit === "maxSteps"
+    ? ""
+    : `, and the next call may need ${amountText(limit, asked)}`;
 }

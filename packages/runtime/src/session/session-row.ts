@@ -110,10 +110,17 @@ export const PAUSED_BY_USER: SessionPatch = { status: "paused", pauseReason: "by
 
 /** The row of a session that may not spend what it needs. */
 export function exhaustedPatch(exhausted: Exhausted): SessionPatch {
-  const { payer, limit, per, used, max } = exhausted;
+  const { payer, limit, per, used, max, asked = 0, until } = exhausted;
   const limited = per === undefined ? `${max}` : `${max} per ${per}`;
-  const message = `the budget of session ${payer} is used up: ${limit} is ${limited}, and ${used} are spent`;
-  const error = { name: "HoldfastError", message, code: "budget_exceeded" };
+  const left = Math.max(0, max - used);
+  const needs =
+    limit === "maxTurns" || asked === 0 ? "" : `; the next task may need ${asked}, and ${left} are left`;
+  const message = `the budget of session ${payer} is used up: ${limit} is ${limited}, and ${used} are spent${needs}`;
+  const least = used + Math.max(1, asked);
+  const window = per === undefined ? "" : ` per ${per}`;
+  const wait = until === undefined ? "" : ", or wait until the window has rolled on";
+  const fix = `raise ${limit}${window} to at least ${least}: \`holdfast budget ${payer}\` shows the limits, and \`--raise\` raises them${wait}`;
+  const error = { name: "HoldfastError", message, code: "budget_exceeded", fix };
   return { status: "paused", pauseReason: "budget_exceeded", exhausted, waits: [], error };
 }
 
