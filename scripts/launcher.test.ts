@@ -1,7 +1,16 @@
 // The launcher is what an older Node reads, so it is tried here as it stands on disk, beside a `main` of our own.
 
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -57,21 +66,38 @@ describe("which Node", () => {
 
   test("the range of our manifests is read as npm reads it", async () => {
     const { satisfies } = await import(join(BIN, "node-version.mjs"));
-    const range = ">=22.23.0 <23 || >=24.16.0 <25 || >=26.1.0";
+    const range = ">=22.23.4 <23 || >=24.22.1 <25 || >=26.12.1";
     const versions = [
       "20.20.2",
-      "22.22.9",
-      "22.23.0",
+      "22.23.3",
+      "22.23.4",
       "23.0.0",
-      "24.15.9",
-      "24.16.0",
+      "24.22.0",
+      "24.22.1",
       "25.9.0",
-      "26.0.9",
-      "26.1.0",
+      "26.12.0",
+      "26.12.1",
       "27.0.0",
     ];
     const fine = versions.filter((version) => satisfies(version, range));
-    expect(fine).toEqual(["22.23.0", "24.16.0", "26.1.0", "27.0.0"]);
+    expect(fine).toEqual(["22.23.4", "24.22.1", "26.12.1", "27.0.0"]);
+  });
+
+  // The security releases of October 2026 fixed ten holes, in Brotli, TLS and DNS among others.
+  test("no manifest allows a Node with known holes, and setup fetches one that all of them allow", async () => {
+    const { satisfies } = await import(join(BIN, "node-version.mjs"));
+    const root = new URL("..", import.meta.url);
+    const folders = readdirSync(new URL("packages", root)).map((name) => `packages/${name}/`);
+    const ranges = ["", ...folders].map((folder) => {
+      const text = readFileSync(new URL(`${folder}package.json`, root), "utf8");
+      return (JSON.parse(text) as { engines: { node: string } }).engines.node;
+    });
+    const [, fetched = ""] = /NODE_VERSION = "(.*)"/.exec(
+      readFileSync(new URL("scripts/setup.mjs", root), "utf8"),
+    )!;
+    const allowed = (version: string) => ranges.map((range) => satisfies(version, range));
+    expect(new Set(["22.23.3", "24.22.0", "26.12.0"].flatMap(allowed))).toEqual(new Set([false]));
+    expect(new Set([fetched, "22.23.5", "26.12.1"].flatMap(allowed))).toEqual(new Set([true]));
   });
 });
 

@@ -24,7 +24,7 @@ const asked = process.argv.slice(2);
 const wrong = asked.find((version) => !/^\d+(\.\d+){0,2}$/.test(version));
 if (wrong !== undefined) {
   console.error(
-    `error[E_USAGE]: this is no version of Node\n  got: ${wrong}\n  expected: 22, 22.23 or 22.23.0`,
+    `error[E_USAGE]: this is no version of Node\n  got: ${wrong}\n  expected: 22, 22.23 or 22.23.5`,
   );
   process.exit(2);
 }

@@ -17,7 +17,7 @@ import { fileURLToPath } from "node:url";
 import { findFetchedNode, handOver, nodePackage, satisfies } from "../packages/holdfast/bin/node-version.mjs";
 import { canFetchNode, fetchNode, npm, QUIET, withFirstInPath } from "./npm.mjs";
 
-const NODE_VERSION = "24.21.0";
+const NODE_VERSION = "24.22.3";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const tools = join(root, ".tools");
