@@ -47,7 +47,7 @@ const FOUND_BY_PATH: Readonly<Record<string, readonly string[]>> = {
  */
 const INCLUDED: Readonly<Record<string, string>> = {
   "@holdfast/agents":
-    "zod yaml smol-toml picomatch eventsource-parser @workflow/serde @ai-sdk/anthropic @ai-sdk/google " +
+    "zod yaml smol-toml eventsource-parser @workflow/serde @ai-sdk/anthropic @ai-sdk/google " +
     "@ai-sdk/openai @ai-sdk/openai-compatible @ai-sdk/provider @ai-sdk/provider-utils",
 };
 

@@ -14,6 +14,9 @@ export const genaiPrices = lazily(
   () => require("@pydantic/genai-prices") as typeof import("@pydantic/genai-prices"),
 );
 
+/** The parser of command lines: for the first rule that compares one. */
+export const shellParser = lazily(() => require("unbash") as typeof import("unbash"));
+
 function lazily<Module>(load: () => Module): () => Module {
   let loaded: Module | undefined;
   return () => (loaded ??= load());

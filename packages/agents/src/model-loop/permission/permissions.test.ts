@@ -1,8 +1,10 @@
+import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isCampaign } from "@holdfast/testkit/campaign";
 
 import type { PermissionRule } from "../../agent-files/agent-record.ts";
+import { lineReadings } from "./commands/command-readings.ts";
 import { decide, decideWithAnswers, exactPattern, patternProblem } from "./permissions.ts";
 import type { Tool } from "../tools/tool.ts";
 
@@ -75,6 +77,9 @@ test.each(["/etc/x", "../x", "a/../../x"])(
   },
 );
 
+const isSameCommand = (one: string, other: string): boolean =>
+  isDeepStrictEqual(lineReadings(one), lineReadings(other));
+
 test("an exact pattern allows the call that it was made of, and no other one (permissions-6)", () => {
   const part = fc.constantFrom(
     "src",
@@ -102,7 +107,9 @@ test("an exact pattern allows the call that it was made of, and no other one (pe
       if (pattern === undefined || pattern === null) return;
       const kept = [rule("allow", pattern)];
       expect(decide(kept, ruled, asked).decision).toBe("allow");
-      if (exactPattern(ruled, other) !== pattern) expect(decide(kept, ruled, other).decision).toBe("ask");
+      const isSame =
+        subjectKind === "command" ? isSameCommand(other, asked) : exactPattern(ruled, other) === pattern;
+      if (!isSame) expect(decide(kept, ruled, other).decision).toBe("ask");
     }),
     { numRuns: isCampaign ? 20_000 : 500 },
   );
@@ -226,16 +233,22 @@ describe("X9: under any rules", () => {
     );
   });
 
-  test("a line with an operator of the shell runs by no rule for one command", () => {
+  test("a line of several commands runs only if rules allow each of them, and by none if it writes to a file", () => {
     holds(
       fc.property(
         fc.constantFrom(...WORDS),
-        fc.constantFrom(";", "&&", "|", "`", "$(", ">", "\n"),
+        fc.constantFrom(";", "&&", "||", "|", "&", "\n", "`", "$(", ">", ">>"),
         fc.constantFrom(...WORDS, "x"),
-        (first, operator, second) => {
+        fc.boolean(),
+        (first, operator, second, isSecondAllowed) => {
           const shell = { isReading: false, subjectKind: "command" as const, offered: { name: "shell" } };
-          const rules = [rule("allow", `${first}:*`, "shell"), rule("allow", `${second}:*`, "shell")];
-          expect(decide(rules, shell, `${first} ${operator} ${second}`).decision).toBe("ask");
+          const rules = [rule("allow", `${first}:*`, "shell")];
+          if (isSecondAllowed) rules.push(rule("allow", `${second}:*`, "shell"));
+          const isList = !["`", "$(", ">", ">>"].includes(operator);
+          const isAllowed = isList && (isSecondAllowed || first === second);
+          expect(decide(rules, shell, `${first} ${operator} ${second}`).decision).toBe(
+            isAllowed ? "allow" : "ask",
+          );
         },
       ),
     );

@@ -1,8 +1,9 @@
 // Decides whether a tool call runs, is asked for, or is refused. Pure.
 //
-//   permissions-1. A rule never permits more than it says. An `allow` for a command matches only a line that runs this command and nothing
-//       else. A line with an operator of the shell (`;`, `|`, `&&`, `$(`, a redirection) matches no such rule.
-//   permissions-2. The commands of a line are decided one by one, and the strictest decision counts.
+//   permissions-1. A rule never permits more than it says. A line for a shell runs by rules for commands only if these allow each simple
+//       command of it. A redirection to a file, a name that the line does not show, or an error of the parser matches no such rule.
+//   permissions-2. The commands of a line are decided one by one, also those behind wrappers (`timeout`, `env`, `sh -c`), and the strictest
+//       decision counts. Where a line may run what nobody sees, an `ask` or a `deny` with a pattern asks a person.
 //   permissions-3. The rules with a pattern decide before the rules without one. Among these a `deny` that matches wins over an `ask`, which
 //       wins over an `allow`, whatever their order. The pattern `*` matches every call.
 //   permissions-4. Without a subject no pattern can be compared. A `deny` or an `ask` with a pattern then asks a person, and an `allow` with a
@@ -10,21 +11,29 @@
 //   permissions-5. The rules of the agent decide first. The rules that people gave by answers decide what these would ask for, and can only
 //       forbid what these allow.
 //   permissions-6. A pattern without a sign of globs matches exactly itself. The exact pattern of a call (`exactPattern`) matches this call alone.
-//       White space inside of quotes is a part of a command.
+//       The quotes of a command count for its words alone.
 //   permissions-7. A pattern that cannot be used (`patternProblem`) permits nothing. In a `deny` or an `ask` it counts as matching.
 //   permissions-8. A path is decided as it was given and as the place that its links lead to, and the stricter decision counts. A path that leads
 //       out of the folder matches no `allow` with a relative pattern.
 //   permissions-9. The results of a tool for whole folders leave out what a rule of the tool forbids or asks for (`hiddenPaths`), with all below. Tools
 //       that show contents also hide what `read_file` may not read.
 //
-// A rule for commands is a help and no boundary: `sh -c` and scripts can hide a command from it. A sandbox is the boundary.
-
-import picomatch from "picomatch";
+// A rule for commands is no boundary: a program that is not in the tables (`commands/programs.ts`) can start another. A sandbox is the boundary.
 
 import type { PermissionDecision, PermissionRule } from "../../agent-files/agent-record.ts";
 import { matchesName } from "../../agent-files/format/tool-names.ts";
-import { GLOB_SIGNS, isOutside, normalizeGlob, normalizePath } from "../../tasks/path-globs.ts";
+import {
+  GLOB_SIGNS,
+  globMatcher,
+  globProblem,
+  isOutside,
+  normalizeGlob,
+  normalizePath,
+} from "../../tasks/path-globs.ts";
 import type { Tool } from "../tools/tool.ts";
+import { lineReadings, type LineReadings, type ReadCommand } from "./commands/command-readings.ts";
+import { commandPatternOf, compareCommand, exactCommand, type Comparison } from "./commands/command-rules.ts";
+import type { WordValue } from "./commands/shell-line.ts";
 
 /** The parts of a tool that a decision needs. */
 export interface PermissionTool extends Pick<Tool, "isReading" | "subjectKind"> {
@@ -50,14 +59,79 @@ export function decide(
     const unclear = decided.decision === "allow" ? undecidable(rules, tool) : undefined;
     return unclear === undefined ? decided : { decision: "ask", rule: unclear };
   }
-  if (tool.subjectKind !== "command") return decideOne(rules, tool, subject);
+  if (tool.subjectKind !== "command" || !hasPattern(rules, tool)) return decideOne(rules, tool, subject);
+  return decideLine(rules, tool, lineReadings(subject));
+}
+
+/** permissions-2. */
+function decideLine(
+  rules: readonly PermissionRule[],
+  tool: PermissionTool,
+  { commands, files, isUnclear }: LineReadings,
+): Decision {
+  const isOpaque = isUnclear || files.length > 0;
   // permissions-1.
-  const usable = OPERATORS.test(subject)
-    ? rules.filter(({ decision, pattern }) => decision !== "allow" || pattern === null)
+  const usable = isOpaque
+    ? rules.filter(({ decision, pattern }) => decision !== "allow" || pattern === null || pattern === "*")
     : rules;
-  const decisions = commandsOf(subject).map((command) => decideOne(usable, tool, command));
-  // permissions-2.
-  return strictestOf(decisions) ?? decideOne(usable, tool, subject);
+  const decisions = commands.flatMap((command) => decideCommand(usable, tool, command));
+  const decided = strictestOf(decisions) ?? decideAmong(matchingOf(usable, tool, NO_COMMANDS), tool);
+  const unclear = isUnclear && decided.decision === "allow" ? undecidable(rules, tool) : undefined;
+  return unclear === undefined ? decided : { decision: "ask", rule: unclear };
+}
+
+/** A line without a command, or with none that decides. */
+const NO_COMMANDS: ReadCommand = { readings: [], line: undefined, isHidden: false, files: [] };
+
+function matchingOf(
+  rules: readonly PermissionRule[],
+  { offered }: PermissionTool,
+  command: ReadCommand,
+): readonly PermissionRule[] {
+  return rules.filter(
+    (rule) => matchesName(rule.tool, offered.name) && compareRule(rule, command) === "matches",
+  );
+}
+
+/** @returns nothing for a command that decides nothing: it has no effect, or the line that it gives to a shell decides. */
+function decideCommand(
+  rules: readonly PermissionRule[],
+  tool: PermissionTool,
+  command: ReadCommand,
+): readonly Decision[] {
+  const compared = rules
+    .filter((rule) => matchesName(rule.tool, tool.offered.name))
+    .map((rule) => ({ rule, result: compareRule(rule, command) }));
+  const decided = decideAmong(
+    compared.flatMap(({ rule, result }) => (result === "matches" ? [rule] : [])),
+    tool,
+  );
+  if (decided.decision === "deny" && decided.rule?.pattern !== null) return [decided];
+  const unclear = compared.find(({ result }) => result === "may match")?.rule;
+  if (unclear !== undefined) return [strictestOf([decided, { decision: "ask", rule: unclear }]) ?? decided];
+  return decided.rule?.pattern == null && decidesNothing(command) ? [] : [decided];
+}
+
+function compareRule({ decision, pattern }: PermissionRule, command: ReadCommand): Comparison {
+  return pattern === null || pattern === "*" ? "matches" : compareCommand(pattern, decision, command);
+}
+
+/** Commands that only say something to the shell. */
+const WITHOUT_EFFECT: ReadonlySet<WordValue> = new Set([
+  "true",
+  "false",
+  ":",
+  "exit",
+  "break",
+  "continue",
+  "test",
+  "[",
+]);
+
+function decidesNothing({ readings, files, line, isHidden }: ReadCommand): boolean {
+  const last = readings.at(-1);
+  if (last === undefined || !last.isAllowable || files.length > 0 || isHidden) return false;
+  return line !== undefined || last.words.length === 0 || WITHOUT_EFFECT.has(last.words[0] ?? null);
 }
 
 /** The decision by the rules of the agent and by those that people gave (permissions-5). */
@@ -117,7 +191,13 @@ function strictestOf(decisions: readonly Decision[]): Decision | undefined {
 }
 
 function decideOne(rules: readonly PermissionRule[], tool: PermissionTool, subject: string | null): Decision {
-  const matching = rules.filter((rule) => matches(rule, tool, subject));
+  return decideAmong(
+    rules.filter((rule) => matches(rule, tool, subject)),
+    tool,
+  );
+}
+
+function decideAmong(matching: readonly PermissionRule[], tool: PermissionTool): Decision {
   const special = matching.filter(({ pattern }) => pattern !== null);
   // permissions-3.
   for (const decision of ORDER) {
@@ -142,42 +222,29 @@ function matches(rule: PermissionRule, tool: PermissionTool, subject: string | n
   if (patternProblem(tool, rule.pattern) !== undefined) return rule.decision !== "allow"; // permissions-7.
   switch (tool.subjectKind) {
     case "command":
-      return isCommand(rule.pattern, subject);
+      return false; // `decideLine` compares the commands of a line.
     case "path":
       return isPathOf(rule, normalizeGlob(rule.pattern), normalizePath(subject));
     case "text":
-      return isGlobOf(rule.pattern, subject, { bash: true });
+      return globMatcher(rule.pattern, true)(subject);
   }
 }
 
 /** permissions-8. */
 function isPathOf({ decision }: PermissionRule, glob: string, path: string): boolean {
   if (decision === "allow" && isOutside(path) && !isOutside(glob)) return false;
-  return isGlobOf(glob, path, {});
-}
-
-/** permissions-6. */
-function isGlobOf(pattern: string, subject: string, options: picomatch.PicomatchOptions): boolean {
-  return GLOB_SIGNS.test(pattern)
-    ? picomatch.isMatch(subject, pattern, { ...options, dot: true })
-    : pattern === subject;
+  return globMatcher(glob)(path);
 }
 
 /** @returns why the pattern cannot be compared with calls of the tool. */
 export function patternProblem({ subjectKind }: PermissionTool, pattern: string): string | undefined {
-  if (subjectKind === "command")
-    return wordsOf(pattern.replace(/:\*$/, "")) === "" ? NAMES_NOTHING : undefined;
+  if (subjectKind === "command") return commandPatternOf(pattern) === undefined ? NO_COMMAND : undefined;
   const glob = subjectKind === "path" ? normalizeGlob(pattern) : pattern;
-  if (glob === "") return NAMES_NOTHING;
-  try {
-    if (GLOB_SIGNS.test(glob)) picomatch.makeRe(glob, { dot: true, debug: true });
-    return undefined;
-  } catch (error) {
-    return (error as Error).message;
-  }
+  return glob === "" ? NAMES_NOTHING : globProblem(glob);
 }
 
 const NAMES_NOTHING = "it names nothing";
+const NO_COMMAND = "it is not one command of a shell, with or without :* at its end";
 
 /**
  * The pattern that matches this main argument alone, `null` for a call without one.
@@ -186,35 +253,7 @@ const NAMES_NOTHING = "it names nothing";
  */
 export function exactPattern(tool: PermissionTool, subject: string | null): string | null | undefined {
   if (subject === null) return null;
-  if (tool.subjectKind === "command") {
-    const words = wordsOf(subject);
-    return OPERATORS.test(subject) || words === "" || /:\*$|^\*$/.test(words) ? undefined : words;
-  }
+  if (tool.subjectKind === "command") return exactCommand(subject);
   const exact = tool.subjectKind === "path" ? normalizePath(subject) : subject;
   return GLOB_SIGNS.test(exact) || exact === "" || exact === "/" ? undefined : exact;
 }
-
-/** The characters that make a line of a shell more than the words of one command. */
-const OPERATORS = /[;&|<>`\n\r(){}]|\$\(/;
-
-function commandsOf(line: string): readonly string[] {
-  return line.split(/[;&|<>`\n\r(){}]+|\$\(/).filter((command) => wordsOf(command) !== "");
-}
-
-/** `git diff:*` is `git diff` with any arguments; without `:*` the whole line must be equal. */
-function isCommand(pattern: string, command: string): boolean {
-  const words = wordsOf(command);
-  if (!pattern.endsWith(":*")) return words === pattern;
-  const prefix = pattern.slice(0, -2);
-  return words === prefix || words.startsWith(`${prefix} `);
-}
-
-/** A line with one space between its words. Other white space than blanks and tabs is a part of a word for a shell. */
-function wordsOf(line: string): string {
-  return line
-    .replace(QUOTED_OR_SPACE, (part) => (/^[ \t\n]/.test(part) ? " " : part))
-    .replace(/^ | (?<!\\ )$/g, "");
-}
-
-/** Text in quotes, a character behind a backslash, or white space between words. */
-const QUOTED_OR_SPACE = /"(?:\\[^]|[^"\\])*"|'[^']*'|\\[^]|[ \t\n]+/g;
