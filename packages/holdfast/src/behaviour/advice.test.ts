@@ -234,14 +234,15 @@ describe("telling", () => {
   });
 
   test(
-    "a module in a project of CommonJS: the package.json that says so, and no word of Node's",
+    "a module of JavaScript in a project of CommonJS: the package.json that says so, and no word of Node's",
     ofCampaign,
     async () => {
       writeFileSync(project.path("package.json"), '{"type": "commonjs"}');
-      const { code, stderr } = await project.run("run", "clean.ts");
+      writeFileSync(project.path("clean.js"), AGENTS["clean.ts"]!);
+      const { code, stderr } = await project.run("run", "clean.js");
       expect(code).toBe(3);
       expect(stderr).toMatch(
-        /^error\[E_AGENT_INVALID\][^]*"type": "commonjs" in \S+package\.json[^]*clean\.mts/,
+        /^error\[E_AGENT_INVALID\][^]*"type": "commonjs" in \S+package\.json[^]*clean\.mjs/,
       );
       rmSync(project.path("package.json"));
     },

@@ -14,6 +14,7 @@ import { EXTERNAL, externalAgentName } from "../agents/external-agent-names.ts";
 import type { FileAgent, LoadOptions as LoadOptionsOfFile } from "../agents/file-agent.ts";
 import { chosenAgent, EXTENSIONS, namesAgentFile } from "./loading/chosen-agent.ts";
 import { resolveOurselves } from "./loading/own-packages.ts";
+import { compiledAddress, loadTypeScript } from "./loading/typescript-files.ts";
 import type { AgentRecord, GivenEnvironment } from "@holdfast/agents";
 import { defineAgent, isAgent, type Agent, type TaskDefinition } from "@holdfast/runtime";
 import { withoutKeys } from "@holdfast/runtime/internal";
@@ -161,14 +162,14 @@ async function load(
 ): Promise<Record<string, unknown>> {
   refuseWrongFile(file, path);
   resolveOurselves();
+  loadTypeScript();
   // An import whose top level never settles would end the process without a word; the timers keep it, say so, and give it up.
   const slow = setInterval(onSlow, SLOW_MS);
   const endless = Promise.withResolvers<never>();
   const giveUp = setTimeout(() => endless.reject(neverLoaded(file, path, giveUpMs)), giveUpMs);
   let exported: Record<string, unknown>;
   try {
-    const loading = import(pathToFileURL(file).href) as Promise<Record<string, unknown>>;
-    exported = await Promise.race([loading, endless.promise]);
+    exported = await Promise.race([importFile(pathToFileURL(file).href), endless.promise]);
   } catch (thrown) {
     throw thrown instanceof NeverLoaded ? thrown.error : importError(thrown, file);
   } finally {
@@ -178,6 +179,19 @@ async function load(
   return exported;
 }
 
+async function importFile(url: string): Promise<Record<string, unknown>> {
+  try {
+    return (await import(url)) as Record<string, unknown>;
+  } catch (error) {
+    // typescript-files-4.
+    const compiled = compiledAddress(url);
+    if (compiled === url || !(error instanceof SyntaxError) || !NO_EXPORT.test(error.message)) throw error;
+    return (await import(compiled)) as Record<string, unknown>;
+  }
+}
+
+/** V8's, of a name that an imported module does not export. */
+const NO_EXPORT = /does not provide an export/;
 const SLOW_MS = 5_000;
 /** Reading and compiling take seconds at most; what waits for longer waits for something outside. */
 const GIVE_UP_MS = 60_000;
@@ -341,12 +355,7 @@ function importError(thrown: unknown, file: string): HoldfastError {
   }
   if (error instanceof SyntaxError) {
     const line = code === "" && at === file ? syntaxErrorLine(file) : undefined;
-    const fix =
-      code === "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX"
-        ? "replace enums, namespaces and parameter properties: types are stripped, not compiled"
-        : error.message.includes("does not provide an export")
-          ? "correct the name; import types with `import type`, because types are stripped"
-          : "correct the line";
+    const fix = NO_EXPORT.test(error.message) ? "correct the name, or export it there" : "correct the line";
     return invalid(`the file cannot be read: ${error.message}`, file, {
       ...details,
       ...(line === undefined ? {} : { at: line }),

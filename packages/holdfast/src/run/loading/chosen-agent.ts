@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { basename, extname, join, resolve } from "node:path";
 
 /** The endings of files of code. */
-export const EXTENSIONS = [".ts", ".mts", ".js", ".mjs", ".cts", ".cjs"];
+export const EXTENSIONS = [".ts", ".mts", ".js", ".mjs", ".cts", ".cjs", ".tsx"];
 
 /** `FILE#NAME` chooses one of the agents of a file of code. A file whose name has a `#` is itself. */
 export function chosenAgent(

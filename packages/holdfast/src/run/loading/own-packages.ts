@@ -3,9 +3,10 @@
 //   own-packages-1. A process has one such hook. Each further one would double the searches for a package that is not there.
 
 import { realpathSync } from "node:fs";
-import { registerHooks } from "node:module";
+import { createRequire, registerHooks } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
+const require = createRequire(import.meta.url);
 let resolvesOurselves = false;
 
 /** own-packages-1. */
@@ -18,7 +19,9 @@ export function resolveOurselves(): void {
       try {
         return unlinked(next(specifier, context));
       } catch {
-        return unlinked(next(specifier, { ...context, parentURL: import.meta.url }));
+        // A `require` is resolved from the module that calls it, whatever the parent that a hook gives.
+        const url = pathToFileURL(require.resolve(specifier)).href;
+        return unlinked({ url, shortCircuit: true });
       }
     },
   });
