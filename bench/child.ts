@@ -36,6 +36,7 @@ const SCRIPTS = {
   fresh: import.meta.resolve("./children/fresh.ts"),
   "external-turns": import.meta.resolve("./children/external-turns.ts"),
   growth: import.meta.resolve("./children/growth.ts"),
+  cpu: import.meta.resolve("./children/cpu.ts"),
 } as const;
 
 /** Start one of the scripts, with what it is to do as its argument. */
@@ -43,8 +44,12 @@ export function startChild(
   name: keyof typeof SCRIPTS,
   options: object,
   nodeArgs: readonly string[] = [],
+  env: NodeJS.ProcessEnv = process.env,
 ): Child {
-  const child = fork(fileURLToPath(SCRIPTS[name]), [JSON.stringify(options)], { execArgv: [...nodeArgs] });
+  const child = fork(fileURLToPath(SCRIPTS[name]), [JSON.stringify(options)], {
+    execArgv: [...nodeArgs],
+    env,
+  });
   const messages: ChildMessage[] = [];
   const listeners = new Map<string, (message: ChildMessage) => void>();
   let wake: (() => void) | undefined;

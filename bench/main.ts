@@ -6,6 +6,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { inspect } from "node:util";
 import { HoldfastError, toHoldfastError, UsageError } from "@holdfast/core";
+import { runCpu } from "./cpu/command.ts";
 import { exitCodeOf, makeLine, toJsonLine, toTable, type Line } from "./line.ts";
 import { readOptions, USAGE, type Options } from "./options.ts";
 import { provideServer } from "./postgres.ts";
@@ -19,6 +20,7 @@ process.exitCode = await main(process.argv.slice(2));
 
 async function main(args: readonly string[]): Promise<number> {
   try {
+    if (args[0] === "cpu") return await runCpu(args.slice(1));
     const options = readOptions(args, WORKLOADS);
     if (!options.isHelp) return await runAll(options);
     process.stdout.write(USAGE);

@@ -18,6 +18,8 @@
 //   test-7. A run of all files leaves out the tests with the tag `campaign`, and says how many they are. `npm run campaign -- tests`
 //       plays them.
 //   test-8. Everything that failed is named once more in the lines before the last one.
+//   test-9. The check of speed runs when nothing else does any more, since it measures processor time. Where it cannot run, as in a
+//       shallow clone, it is skipped by name.
 
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { subscribe } from "node:diagnostics_channel";
@@ -49,6 +51,11 @@ const CHECKS: readonly Check[] = [
   ["tidy", "node", "scripts/tidy.ts"],
 ];
 
+/** test-9. */
+const SPEED: Check = ["speed", "node", "bench/main.ts", "cpu", "--check"];
+/** The exit code of a check that cannot run here. */
+const EXIT_SKIPPED = 77;
+
 /** Each program that some tests need, with its Debian package. */
 const PROGRAMS = [
   ["strace", "strace"],
@@ -79,6 +86,7 @@ if (args.includes("--expensive")) {
 if (args.length === 0) {
   installPrograms();
   await Promise.all([runChecks(CHECKS, counts), runTests([`--tags-filter=!${CAMPAIGN_TAG}`], counts)]);
+  await runChecks([SPEED], counts); // test-9.
 } else if (args.includes("--changed")) {
   const { tests, checks } = forChange();
   const rest = args.filter((arg) => arg !== "--changed");
@@ -113,29 +121,33 @@ function forChange(): { readonly tests: readonly string[]; readonly checks: read
 
 async function runChecks(checks: readonly Check[], sum: Counts): Promise<void> {
   for (const check of checks) {
-    const isOk = await isFine(check);
-    sum[isOk ? "passed" : "failed"]++;
-    if (!isOk) sum.failures.push(`${check[0]}: ${check.slice(1).join(" ")}`);
+    const end = await runCheck(check);
+    sum[end]++;
+    if (end === "failed") sum.failures.push(`${check[0]}: ${check.slice(1).join(" ")}`);
   }
 }
 
 /** Runs one check. Its output is shown only when it fails. */
-async function isFine([name, command, ...commandArgs]: Check): Promise<boolean> {
+async function runCheck([name, command, ...commandArgs]: Check): Promise<"passed" | "failed" | "skipped"> {
   const startedAt = performance.now();
   const checking = spawn(command, commandArgs, { env, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   for (const stream of [checking.stdout, checking.stderr])
     stream.setEncoding("utf8").on("data", (text: string) => (output += text));
-  const isOk = await new Promise<boolean>((resolve) => {
+  const code = await new Promise<number | null>((resolve) => {
     checking.once("error", (error) => {
       output += error.message;
-      resolve(false);
+      resolve(null);
     });
-    checking.once("close", (code) => resolve(code === 0));
+    checking.once("close", resolve);
   });
-  console.log(`${isOk ? "ok    " : "FAILED"} ${name} (${seconds(startedAt)} s)`);
-  if (!isOk) console.log([command, ...commandArgs].join(" "), "\n", output);
-  return isOk;
+  if (code === EXIT_SKIPPED) {
+    console.log(`skipped: ${name}: ${output.trim().replace(/^skipped: /, "")}`);
+    return "skipped";
+  }
+  console.log(`${code === 0 ? "ok    " : "FAILED"} ${name} (${seconds(startedAt)} s)`);
+  if (code !== 0) console.log([command, ...commandArgs].join(" "), "\n", output);
+  return code === 0 ? "passed" : "failed";
 }
 
 async function runTests(cliArgs: readonly string[], sum: Counts): Promise<void> {
