@@ -14,9 +14,9 @@ import {
 } from "@holdfast/agents";
 import { HoldfastError, PauseError } from "@holdfast/core";
 import { layeredEnvironment } from "@holdfast/runtime/internal";
-import { askOllama } from "../outside/ollama.ts";
-import type { Io } from "../frame/command.ts";
-import { storedNames } from "../secrets/sign-in-store.ts";
+import { askOllama } from "../../outside/ollama.ts";
+import type { Io } from "../../frame/command.ts";
+import { storedNames } from "../../secrets/sign-in-store.ts";
 
 export interface FoundModel {
   readonly env: Io["env"];

@@ -1,0 +1,205 @@
+// `AgentTree`: the agents that an agent file may start, with the hooks, scripts and skills of all of them. Each is looked up once.
+//
+//   file-agent-tree-1. An agent has one definition in a process, however many agents may start it and however often its file is loaded. Agents
+//       that may start it in different sandboxes are refused, unless it names one.
+//   file-agent-tree-2. Among agents that may start all others, only the one that a person starts may start the rest of them.
+
+import {
+  findScripts,
+  hookAgentsOf,
+  listAgents,
+  proceduralAgent,
+  scriptsOf,
+  withHooks,
+  type AgentPlaces,
+  type AgentRecord,
+  type ProceduralAgentOptions,
+  type Script,
+  type Skill,
+  type Tool,
+} from "@holdfast/agents";
+import { HoldfastError } from "@holdfast/core";
+import type { Agent, TaskDefinition } from "@holdfast/runtime";
+import { checkDemands } from "../checks/agent-demands.ts";
+import type { SessionVariables } from "../../environments/session-variables.ts";
+import { externalAgentOf, externalNames } from "../external-agents.ts";
+import { taskToolsOf } from "./file-agent-tasks.ts";
+import { refuseDoubledName } from "../registry/doubled-names.ts";
+
+/** The agents that a file may start and the skills of all of them, looked up once. */
+export interface AgentTreeOptions {
+  readonly variables: SessionVariables;
+  /** Sessions that a usage limit pauses continue without a person at its reset, whatever the agent files say. */
+  readonly resumesAtReset?: boolean;
+  /** The tasks that a file of code exports. It may throw, and may be called twice for one file. */
+  readonly loadTasks?: ((file: string) => Promise<readonly TaskDefinition[]>) | undefined;
+}
+
+export class AgentTree {
+  /** `undefined` where skills are not checked. */
+  readonly skills: readonly Skill[] | undefined;
+  readonly places: AgentPlaces;
+  /** Demands that are for runners, where this process is none. */
+  readonly demandNotes: string[] = [];
+  /** The sandboxes of the agents that were made. */
+  readonly sandboxes = new Set<string>();
+  readonly variables: SessionVariables;
+  readonly #resumesAtReset: boolean;
+  readonly #loadTasks: AgentTreeOptions["loadTasks"];
+  /** file-agent-tree-1. The agents below the first one, by their names. */
+  readonly #made = new Map<string, { readonly sandbox: string | null; readonly agent: Promise<Agent> }>();
+  #records: ReadonlyMap<string, AgentRecord> | undefined;
+  #externals: readonly string[] | undefined;
+
+  constructor(
+    places: AgentPlaces,
+    skills: readonly Skill[] | undefined,
+    { variables, resumesAtReset = false, loadTasks }: AgentTreeOptions,
+  ) {
+    this.places = places;
+    this.skills = skills;
+    this.variables = variables;
+    this.#resumesAtReset = resumesAtReset;
+    this.#loadTasks = loadTasks;
+  }
+
+  /** The fields that the call which starts a session sets in place of the agent files. */
+  get overrides(): Pick<AgentRecord, "resumeAtReset"> {
+    return this.#resumesAtReset ? { resumeAtReset: true } : {};
+  }
+
+  /** A session that has begun keeps the hooks of its start. @throws HoldfastError for hooks that cannot be run. */
+  withHooks(record: AgentRecord): AgentRecord {
+    return this.skills === undefined ? record : withHooks(record, this.places);
+  }
+
+  /** A session that has begun keeps the scripts of its start. @throws HoldfastError for one that cannot be used. */
+  checkScripts(record: AgentRecord): void {
+    if (this.skills === undefined) return;
+    const scripts = scriptsOf(record, this.places, () => findScripts(this.places).map(withInactive));
+    this.demandNotes.push(...checkDemands(record, scripts, this.places.labels));
+  }
+
+  /** A session that has begun keeps the version of its start. @throws HoldfastError for a script that cannot be used. */
+  procedural(
+    record: AgentRecord & { readonly script: string },
+    parts: Pick<ProceduralAgentOptions, "calls" | "environment" | "workspace" | "place">,
+    version: string | undefined,
+  ): Agent {
+    const [script] =
+      this.skills === undefined
+        ? []
+        : scriptsOf(record, this.places, () => findScripts(this.places).map(withInactive));
+    const secrets = [...new Set([...record.secrets, ...this.variables.secretsOf(record)])];
+    return proceduralAgent(
+      { ...record, secrets },
+      { ...parts, places: this.places, script, ...(version === undefined ? {} : { version }) },
+    );
+  }
+
+  /** The tasks of the project that are tools of an agent. @throws HoldfastError for a file that may not be loaded. */
+  async taskToolsOf(record: Pick<AgentRecord, "tasks" | "source">): Promise<readonly Tool[]> {
+    return taskToolsOf(record, this.places, this.#loadTasks);
+  }
+
+  /** The agents that an agent may start, or that its hooks name. @throws HoldfastError for a name without a file. */
+  childrenOf(
+    { agents, source }: Pick<AgentRecord, "agents" | "source">,
+    { isFirst = false }: { readonly isFirst?: boolean } = {},
+  ): readonly AgentRecord[] {
+    if (agents.length === 0) return [];
+    // A session that has begun keeps the agents of its start.
+    if (this.skills !== undefined)
+      for (const name of agents) if (this.#isExternalName(name)) refuseDoubledName(name, this.places);
+    const records = this.#allRecords;
+    if (agents.includes("*"))
+      return [...records.values()].filter(
+        (record) => record.source.path !== source.path && (isFirst || !record.agents.includes("*")), // file-agent-tree-2.
+      );
+    return agents
+      .filter((name) => !this.#isExternal(name))
+      .map((name) => {
+        const record = records.get(name);
+        if (record !== undefined) return record;
+        throw invalidAgents(`the agent may start "${name}", and no agent file has this name`, source.path);
+      });
+  }
+
+  /** @throws HoldfastError for agents that start each other without end. */
+  refuseCircles(first: AgentRecord): void {
+    const seen = new Set<string>();
+    const visit = (record: AgentRecord, above: readonly string[]): void => {
+      const way = [...above, record.name];
+      if (above.includes(record.name))
+        throw invalidAgents(`agents start each other without end: ${way.join(" → ")}`, record.source.path);
+      if (seen.has(record.name)) return;
+      seen.add(record.name);
+      if (isProcedural(record)) return;
+      const hooks = { agents: hookAgentsOf(this.withHooks(record)), source: record.source };
+      const below = [...this.childrenOf(record, { isFirst: record === first }), ...this.childrenOf(hooks)];
+      for (const child of below) visit(child, way);
+    };
+    visit(first, []);
+  }
+
+  /** file-agent-tree-1. @throws HoldfastError for an agent that would have two sandboxes. */
+  once(record: AgentRecord, make: () => Promise<Agent>): Promise<Agent> {
+    const { name, sandbox, source } = record;
+    const known = this.#made.get(name);
+    if (known === undefined) {
+      const agent = make();
+      this.#made.set(name, { sandbox, agent });
+      return agent;
+    }
+    if (known.sandbox === sandbox) return known.agent;
+    throw invalidAgents(
+      `agents in different sandboxes may start "${name}", which names none: ${known.sandbox} and ${sandbox}`,
+      source.path,
+      "name its sandbox in this file (`holdfast: { sandbox: … }`)",
+    );
+  }
+
+  get #allRecords(): ReadonlyMap<string, AgentRecord> {
+    this.#records ??= new Map(
+      listAgents(this.places).flatMap(({ name, status, record }) =>
+        status === "loaded" && record !== null ? [[name, record] as const] : [],
+      ),
+    );
+    return this.#records;
+  }
+
+  /** The external agents among these names. In a session that has begun, an agent file of the same name counts more. */
+  externalsOf(agents: readonly string[], root: string): readonly Agent[] {
+    const { env, servesOthers = false } = this.places;
+    return [...new Set(agents)]
+      .filter((name) => this.#isExternal(name))
+      .map((name) => externalAgentOf(name, { cwd: root, env, servesOthers }));
+  }
+
+  #isExternal(name: string): boolean {
+    return this.#isExternalName(name) && !this.#allRecords.has(name);
+  }
+
+  #isExternalName(name: string): boolean {
+    const { project, env } = this.places;
+    this.#externals ??= externalNames({ cwd: project, env });
+    return this.#externals.includes(name);
+  }
+}
+
+function invalidAgents(message: string, at: string, fix?: string): HoldfastError {
+  return new HoldfastError("agent_invalid", message, {
+    at,
+    fix: fix ?? "correct the agents of this file; `holdfast agents list` shows all agents",
+  });
+}
+
+/** An inactive item of a coordinator refuses the start of a session, and not the agent: sessions that exist go on. */
+export function withInactive<Found extends Skill | Script>(found: Found): Found {
+  return found.status === "inactive" ? { ...found, status: "loaded" } : found;
+}
+
+/** Whether a script is the whole agent. */
+export function isProcedural(record: AgentRecord): record is AgentRecord & { readonly script: string } {
+  return record.script !== undefined;
+}
