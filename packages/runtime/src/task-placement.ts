@@ -13,7 +13,7 @@ import type {
   TaskTraits,
   UnsettledTask,
 } from "@holdfast/core";
-import { environmentSecrets } from "./node/node-ports.ts";
+import { environmentKeys, environmentSecrets } from "./node/node-ports.ts";
 import { LocalTaskExecutor, type LocalTaskExecutorOptions } from "./tasks/local/local-task-executor.ts";
 import type { RuntimeOptions } from "./api/runtime-api.ts";
 
@@ -34,6 +34,7 @@ export function executorsOf(
         clock,
         payloadChars,
         secrets,
+        knownKeys: environmentKeys(),
         ...host,
         ...(concurrency === undefined ? {} : { concurrency }),
       });

@@ -64,7 +64,7 @@ async function seen(): Promise<string> {
     .split("\n")
     .map((line) => JSON.parse(line) as { readonly role: string; readonly content: { readonly text: string } })
     .find(({ role }) => role === "tool")!;
-  return [...content.text].toReversed().join("");
+  return content.text.split("").toReversed().join("");
 }
 
 async function expectNothingSeen(): Promise<void> {

@@ -32,8 +32,10 @@ export class StackSecrets {
   #hasAsked = false;
   #asking: Promise<unknown> = Promise.resolve();
 
-  constructor(supply: Supply) {
+  /** @param keys values of the environment that no line of the log shows either. */
+  constructor(supply: Supply, keys: readonly string[] = []) {
     this.#supply = supply;
+    for (const key of keys) this.#redactor.add(key);
   }
 
   /** The values that there are. @throws HoldfastError `secret_missing` when no place has a required one. */

@@ -14,6 +14,7 @@ import { resolve } from "node:path";
 import { ConflictError, HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
 import {
   INHERITED_VARIABLES,
+  keyVariables,
   makePrivateFolder,
   openPrivateAppend,
   withHandedKeys,
@@ -192,8 +193,9 @@ async function supervise(plan: StackPlan, paths: StackPaths, args: Arguments, io
     if (process.connected) process.send?.(given, undefined, undefined, () => {});
   };
   try {
-    const secrets = new StackSecrets((wanted) =>
-      process.connected ? supplyByLauncher(wanted, io) : suppliedFor(wanted, args, io),
+    const secrets = new StackSecrets(
+      (wanted) => (process.connected ? supplyByLauncher(wanted, io) : suppliedFor(wanted, args, io)),
+      keyVariables(io.env).flatMap((name) => io.env[name] ?? []),
     );
     return await superviseLocked({ plan, paths, secrets, io }, (state) => {
       if (process.send === undefined) reportStack(state, paths, io);

@@ -3,7 +3,7 @@
 
 import { UsageError } from "@holdfast/core";
 import { wantedSecretsOf, type Agent, type TaskDefinition, type WantedSecrets } from "@holdfast/runtime";
-import { replaceWithoutKeys } from "@holdfast/runtime/internal";
+import { keyVariables, replaceWithoutKeys } from "@holdfast/runtime/internal";
 import type { Arguments, Io } from "../frame/command.ts";
 
 export interface Loaded {
@@ -32,6 +32,8 @@ export async function suppliedFor(
 ): Promise<ReadonlyMap<string, string>> {
   const { required, optional } = wanted;
   hideKeys([...required, ...optional.flatMap(({ anyOf }) => anyOf)], args, io);
+  const keys = keyVariables(io.env).flatMap((name) => io.env[name] ?? []);
+  if (keys.length > 0) (await import("./held-secrets.ts")).holdSecrets(keys, io);
   if (required.length + optional.length === 0 && !args.has("secret-stdin")) return new Map();
   return (await import("./supplied-secrets.ts")).suppliedSecrets(wanted, args, io);
 }

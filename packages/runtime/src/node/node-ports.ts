@@ -2,6 +2,7 @@
 
 import { hash, randomBytes } from "node:crypto";
 import type { AgentStorage, AgentTracer, Clock, Hash, Random } from "@holdfast/core";
+import { keyVariables } from "../secrets/key-variables.ts";
 import type { SecretSource } from "../secrets/declared-secrets.ts";
 
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
@@ -67,6 +68,11 @@ export const silentTracer: AgentTracer = { trace() {} };
 
 /** Secrets by the names of environment variables. Only declared names are asked for. */
 export const environmentSecrets: SecretSource = { get: (name) => process.env[name] };
+
+/** The values of the variables that are keys. */
+export function environmentKeys(): readonly string[] {
+  return keyVariables(process.env).flatMap((name) => process.env[name] ?? []);
+}
 
 /** Whether to check for mistakes that cost a little to find. */
 export function isDevelopment(): boolean {

@@ -83,8 +83,10 @@ export class DeclaredSecrets {
   /** Names that functions of `ctx.run` may read. */
   readonly #ofAgents = new Set<string>();
 
-  constructor(source: SecretSource) {
+  /** @param known values that nobody declares, and that are replaced all the same. */
+  constructor(source: SecretSource, known: Iterable<string> = []) {
     this.#source = source;
+    for (const value of known) this.redactor.add(value);
   }
 
   /** A handler may also know the value from elsewhere, so that it is redacted from here on. */

@@ -123,6 +123,45 @@ describe("a secret never leaves", () => {
     }
   });
 
+  test("a secret in lines of any width is replaced, wherever a chunk ends", () => {
+    const jwt = `eyJhbGciOiJIUzI1NiJ9.${"cGF5bG9hZA".repeat(12)}.c2lnbmF0dXJl/+=`;
+    const redactor = new Redactor([jwt]);
+    const forms = [jwt, Buffer.from(jwt).toString("base64"), Buffer.from(jwt).toString("hex")];
+    for (const form of forms)
+      for (const width of [1, 7, 19, 20, 60, 76])
+        for (const end of ["\n", "\r\n"]) {
+          const lines = form.match(new RegExp(`.{1,${width}}`, "gs"))!.join(end);
+          const text = `<< ${lines} >>`;
+          expect(redactor.text(text)).toBe("<< [secret] >>");
+          for (const cut of [1, 4, 5, 30, 81, text.length - 5])
+            expect(streamed(redactor, Buffer.from(text), [cut])).toBe("<< [secret] >>");
+          const inRecord = JSON.stringify(JSON.stringify({ out: text }));
+          const shown = redactor.json(inRecord);
+          expect(shown).toContain("[secret]");
+          expect(shown).not.toContain(form.slice(0, Math.min(width, 12)).padEnd(6, " "));
+          expect(streamed(redactor, Buffer.from(inRecord), [33, 1, 1, 1, 1, 1, 1])).toContain(
+            "<< [secret] >>",
+          );
+        }
+  });
+
+  test("a secret in escapes of other programs is replaced, also in a record", () => {
+    const secret = "schlüssel-ö-0123";
+    const redactor = new Redactor([secret]);
+    const escaped = JSON.stringify(secret).replaceAll(/[^ -~]/g, unicode);
+    const shapes = [
+      escaped,
+      escaped.replaceAll(/u00[a-f\d]{2}/g, (code) => `u${code.slice(1).toUpperCase()}`),
+      secret.split("").map(unicode).join(""),
+    ];
+    for (const shape of shapes) {
+      expect(redactor.text(`<< ${shape} >>`)).toMatch(/^<< "?\[secret\]"? >>$/);
+      expect(redactor.json(JSON.stringify({ out: shape }))).toMatch(
+        /^\{"out":"(?:\\")?\[secret\](?:\\")?"\}$/,
+      );
+    }
+  });
+
   test("the quoting of a real shell is replaced", () => {
     const quoted = execFileSync(
       "bash",

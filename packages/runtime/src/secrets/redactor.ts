@@ -5,6 +5,8 @@
 //       therefore passes at once, and a form that two chunks share is replaced.
 //   redactor-3. A secret that is added later is replaced from then on, also in streams that have begun.
 //   redactor-4. Redacted JSON stays JSON of the same structure.
+//   redactor-5. A form is also found where lines are broken inside of it, at any width, as `base64` and `fold` do. A break is one line break,
+//       also as an escape of JSON.
 //
 // Leaky: redaction is no guarantee. It is the last of several controls, and finds no encoding that it does
 // not know.
@@ -166,7 +168,9 @@ class FormTable {
   readonly #longest: number;
 
   constructor(forms: readonly string[]) {
-    const all = new Set([...forms, ...forms.map((form) => Buffer.from(form).toString("latin1"))]);
+    const plain = [...forms, ...forms.map((form) => Buffer.from(form).toString("latin1"))];
+    const joined = plain.map((form) => joinLines(form)?.text ?? form);
+    const all = new Set([...plain, ...joined].filter((form) => form.length >= SECRET_CHARS_MIN));
     this.#longest = Math.max(0, ...[...all].map((form) => form.length));
     for (const form of all) {
       this.#hashes[hashAt(form, 0)] = 1;
@@ -181,19 +185,36 @@ class FormTable {
   /** A 1 for each character of a form; `undefined` for a text without any. */
   find(text: string): Uint8Array | undefined {
     let found: Uint8Array | undefined;
+    const mark = (from: number, to: number): void => {
+      found ??= new Uint8Array(text.length);
+      found.fill(1, from, to);
+    };
+    this.#search(text, mark);
+    const joined = joinLines(text); // redactor-5.
+    if (joined !== undefined)
+      this.#search(joined.text, (from, to) => mark(joined.placeOf(from), joined.placeOf(to - 1) + 1));
+    return found;
+  }
+
+  #search(text: string, mark: (from: number, to: number) => void): void {
     for (let at = 0; at + SECRET_CHARS_MIN <= text.length; at++) {
       if (this.#hashes[hashAt(text, at)] === 0) continue;
-      for (const form of this.#byHead.get(text.slice(at, at + SECRET_CHARS_MIN)) ?? []) {
-        if (!text.startsWith(form, at)) continue;
-        found ??= new Uint8Array(text.length);
-        found.fill(1, at, at + form.length);
-      }
+      for (const form of this.#byHead.get(text.slice(at, at + SECRET_CHARS_MIN)) ?? [])
+        if (text.startsWith(form, at)) mark(at, at + form.length);
     }
-    return found;
   }
 
   /** How many characters cannot belong to a form that ends after the text (redactor-2). */
   lastSafe(text: string): number {
+    const from = Math.max(0, text.length - (this.#longest - 1) * (1 + BREAK_CHARS) - BREAK_CHARS);
+    const end = text.slice(from).replace(BEGUN_BREAK, "");
+    const safe = this.#lastSafe(text);
+    const joined = joinLines(end) ?? { text: end, placeOf: (at: number) => at };
+    const inJoined = this.#lastSafe(joined.text);
+    return inJoined === joined.text.length ? safe : Math.min(safe, from + joined.placeOf(inJoined));
+  }
+
+  #lastSafe(text: string): number {
     for (let at = Math.max(0, text.length - this.#longest + 1); at < text.length; at++) {
       const rest = text.slice(at);
       if (rest.length < SECRET_CHARS_MIN) {
@@ -205,6 +226,44 @@ class FormTable {
     }
     return text.length;
   }
+}
+
+/** The most characters of one break: two escapes of JSON in JSON. */
+const BREAK_CHARS = 6;
+/** A line break, or its escape in JSON, or in JSON within JSON. */
+const BREAKS = /\r?\n|(?:\\{1,2}r)?\\{1,2}n/g;
+/** The first characters of a break, at the end of a chunk. */
+const BEGUN_BREAK = /(?:\r|\\{1,2}(?:r\\{0,2})?)$/;
+
+interface Joined {
+  readonly text: string;
+  /** The place of one of its characters in the text with breaks. */
+  placeOf(at: number): number;
+}
+
+/** A text without its single line breaks; `undefined` for a text that has none. */
+function joinLines(text: string): Joined | undefined {
+  /** Where each part begins in the joined text, and in the given one. */
+  const [joinedAt, givenAt]: [number[], number[]] = [[0], [0]];
+  let joined = "";
+  let from = 0;
+  for (const { index, 0: found } of text.matchAll(BREAKS)) {
+    const isDouble = from > 0 && index === from; // No program breaks a line within a form twice.
+    if (isDouble) continue;
+    joined += text.slice(from, index);
+    from = index + found.length;
+    joinedAt.push(joined.length);
+    givenAt.push(from);
+  }
+  if (from === 0) return undefined;
+  joined += text.slice(from);
+  return {
+    text: joined,
+    placeOf(at) {
+      const part = joinedAt.findLastIndex((begin) => begin <= at);
+      return givenAt[part]! + at - joinedAt[part]!;
+    },
+  };
 }
 
 function hashAt(text: string, at: number): number {

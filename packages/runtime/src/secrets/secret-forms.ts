@@ -8,8 +8,10 @@ export const SECRET_CHARS_MIN = 6;
 
 /** Each form is unique and has at least `SECRET_CHARS_MIN` characters. */
 export function secretForms(secret: string): readonly string[] {
-  const forms = new Set(basesOf(secret).flatMap((base) => [base, ...textForms(base), ...byteForms(base)]));
-  return [...forms].filter((form) => form.length >= SECRET_CHARS_MIN);
+  const forms = basesOf(secret).flatMap((base) => [base, ...textForms(base), ...byteForms(base)]);
+  // Everything may stand in JSON, which has escapes of its own for the escapes of others.
+  const all = new Set(forms.flatMap((form) => [form, JSON.stringify(form).slice(1, -1)]));
+  return [...all].filter((form) => form.length >= SECRET_CHARS_MIN);
 }
 
 /** The secret, the secret without quotes around it, and the lines of a key file, which tools show one by one. */
@@ -26,9 +28,11 @@ function textForms(text: string): string[] {
   const ascii = json.replaceAll(/[^\u{20}-\u{7e}]/gu, (char) => char.replaceAll(/[^]/g, unicodeEscape));
   const uri = encodeURIComponent(text.toWellFormed());
   const strictUri = uri.replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+  const everyChar = text.replaceAll(/[^]/g, unicodeEscape);
   return [
     json,
     ascii,
+    ...[ascii, everyChar].flatMap(bothEscapes),
     JSON.stringify(json).slice(1, -1),
     json.replaceAll("/", String.raw`\/`),
     json.replaceAll(/[<>&]/g, unicodeEscape), // Go's encoding/json.
@@ -43,6 +47,11 @@ function textForms(text: string): string[] {
     text.replaceAll(/["$\\`]/g, String.raw`\$&`), // Within double quotes of a shell.
     text.replaceAll(/[^\w@%+=:,./-]/gu, String.raw`\$&`), // `printf %q`.
   ];
+}
+
+/** `\\u00f6` and `\\u00F6` are the same. */
+function bothEscapes(escaped: string): string[] {
+  return [escaped, escaped.replaceAll(/\\u[\da-f]{4}/g, (code) => `\\u${code.slice(2).toUpperCase()}`)];
 }
 
 /** `%2F` and `%2f` are the same. */

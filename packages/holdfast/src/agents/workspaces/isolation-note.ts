@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentRecord } from "@holdfast/agents";
-import { replacePrivate } from "@holdfast/runtime/internal";
+import { makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
 import type { Io } from "../../frame/command.ts";
 import { dataFolder } from "../../place/coordinator-storage.ts";
 import { findSandbox } from "../sandbox-settings.ts";
@@ -13,8 +13,9 @@ export function noteIsolation({ sandbox }: Pick<AgentRecord, "sandbox">, io: Io)
   const { value, origin } = findSandbox(io);
   const isChosen = sandbox !== null || origin !== "default" || value !== "filesystem";
   const seen = join(dataFolder(io), "isolation-note");
-  if (isChosen || io.terminalSize() === undefined || existsSync(seen)) return;
+  if (isChosen || io.notes.columns === Infinity || existsSync(seen)) return;
   try {
+    makePrivateFolder(dataFolder(io));
     replacePrivate(seen, "");
   } catch {
     return; // It would be said each time.

@@ -51,6 +51,8 @@ export interface LocalTaskExecutorOptions extends SessionCalls {
   readonly overlapMs?: number;
   /** Values of declared secrets; none by default. */
   readonly secrets?: SecretSource;
+  /** Values that nobody declares, and that are replaced in everything that is recorded all the same. */
+  readonly knownKeys?: readonly string[];
 }
 
 /**
@@ -87,10 +89,11 @@ export class LocalTaskExecutor implements TaskExecutor {
     steps,
     overlapMs = LIMITS.cancelGraceMs,
     secrets = new Map(),
+    knownKeys = [],
     read,
     signal,
   }: LocalTaskExecutorOptions) {
-    this.#secrets = new DeclaredSecrets(secrets);
+    this.#secrets = new DeclaredSecrets(secrets, knownKeys);
     this.#clock = clock;
     this.#concurrency = concurrency;
     this.#stopping = new StoppingHandlers({ clock, overlapMs, begin: (attempt) => this.#admit(attempt) });
