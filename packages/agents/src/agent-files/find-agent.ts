@@ -12,12 +12,13 @@ import { isAbsolute, join, relative, resolve } from "node:path";
 import { HoldfastError, NotFoundError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
 import type { AgentRecord } from "./agent-record.ts";
-import { findAgentFiles, foundAt, realPath, type AgentPlaces } from "./agent-places.ts";
+import { findAgentFiles, foundAt, realPath, type AgentPlaces, type FoundFile } from "./agent-places.ts";
 import { importedAgents } from "./imports/import-files.ts";
 import { filesOfFolder } from "./dialects/folder.ts";
 import { FileProblem } from "./format/front-matter.ts";
 import { loadAgentFile, unreadFile, type AgentFile } from "./load-agent-file.ts";
 import type { FieldVerdict } from "./format/field-report.ts";
+import { OutsideRules } from "./outside/outside-rules.ts";
 import { areTrustedRights, isTrusted, isTrustedContent } from "./trust/trusted-folders.ts";
 
 export type AgentStatus =
@@ -42,13 +43,13 @@ export interface ListedAgent extends AgentFile {
 /** @throws HoldfastError `config_invalid` when the file of trusted folders cannot be used. */
 export function listAgents(places: AgentPlaces): readonly ListedAgent[] {
   const isProjectTrusted = places.trustsProject === true || isTrusted(places.trustFile, places.project);
+  const outside = new OutsideRules(places);
   const read = new Set<AgentFile>();
   const files = findAgentFiles(places).map((found) => {
     const isOwn = found.scope !== "project" || places.trustsProject === true;
     if (!isOwn && (!isProjectTrusted || !isApproved(found, places))) return unreadFile(found);
-    const file = loadAgentFile(found);
-    if (!isOwn && found.dialect !== "folder" && !areTrustedRights(places.trustFile, places.project, file))
-      return { ...file, record: null };
+    const file = loadAgentFile(found, outside);
+    if (!isOwn && !hasTrustedRights(found, places)) return { ...file, record: null };
     read.add(file);
     return file;
   });
@@ -104,7 +105,7 @@ export function findAgent(
     const path = isAbsolute(nameOrPath) ? nameOrPath : resolve(cwd, nameOrPath);
     const [imported] = importedAgents(path) ?? [];
     if (imported?.record !== undefined && imported.record !== null) throw onlyImported(imported);
-    const file = imported ?? loadAgentFile(foundAt(path));
+    const file = imported ?? loadAgentFile(foundAt(path), new OutsideRules(places));
     if (hasOtherRights(file, places)) refuse({ ...file, status: "unapproved" });
     return file.record ?? refuse(file);
   }
@@ -134,9 +135,13 @@ function hasOtherRights(file: AgentFile, places: AgentPlaces): boolean {
     ({ path, scope }) => scope === "project" && realPath(path) === real,
   );
   return (
-    isListed &&
-    !areTrustedRights(trustFile, project, { ...file, path: join(project, relative(realPath(project), real)) })
+    isListed && !hasTrustedRights({ ...file, path: join(project, relative(realPath(project), real)) }, places)
   );
+}
+
+/** Its own fields count. Settings beside it are trusted as files of their own. */
+function hasTrustedRights(found: FoundFile, { trustFile, project }: AgentPlaces): boolean {
+  return found.dialect === "folder" || areTrustedRights(trustFile, project, loadAgentFile(found));
 }
 
 /** An agent that can be used goes before one that is not trusted, which may have another name. */

@@ -26,10 +26,13 @@ import { gemini } from "./dialects/gemini.ts";
 import { checkSubAgents } from "./dialects/sub-agent-fields.ts";
 import { opencode } from "./dialects/opencode.ts";
 import { newDraft, type AgentDraft } from "./format/agent-draft.ts";
+import { matchesName } from "./format/tool-names.ts";
+import { freeShellProblem } from "../model-loop/permission/permissions.ts";
 import { serverPlaceholderProblem } from "../mcp/server-texts.ts";
 import { FieldReport, type FieldVerdict } from "./format/field-report.ts";
 import { readFields } from "./format/fields.ts";
 import { FileProblem, readFrontMatter, readText, type ParsedFile } from "./format/front-matter.ts";
+import type { OutsideRules } from "./outside/outside-rules.ts";
 
 /** A file that was found, and the result of reading it. */
 export interface AgentFile extends Omit<FoundFile, "dialect"> {
@@ -55,7 +58,8 @@ const DIALECTS: Readonly<Record<PlacedDialect, Dialect>> = {
   folder,
 };
 
-export function loadAgentFile(found: FoundFile): AgentFile {
+/** @param outside the rules of the file's tool that stand elsewhere. A pushed file has none. */
+export function loadAgentFile(found: FoundFile, outside?: OutsideRules): AgentFile {
   const report: { current: FieldReport } = { current: new FieldReport() };
   const draft = newDraft(stemOf(found), "");
   try {
@@ -63,7 +67,7 @@ export function loadAgentFile(found: FoundFile): AgentFile {
     const dialect = DIALECTS[found.dialect];
     const parsed = parse(found);
     report.current = new FieldReport(parsed.lineOf);
-    readDialect(dialect, parsed, draft, report.current);
+    readDialect(dialect, found.dialect, parsed, draft, report.current, outside);
     const { verdicts } = report.current;
     const isRefused = verdicts.some(({ verdict }) => verdict === "refused");
     const source = { path: found.path, dialect: found.dialect, scope: found.scope, hash: hashOf(found) };
@@ -92,11 +96,20 @@ export function unreadFile(found: FoundFile): AgentFile {
   return { ...found, name: stemOf(found), record: null, verdicts: [], problem: null };
 }
 
-function readDialect(dialect: Dialect, parsed: ParsedFile, draft: AgentDraft, report: FieldReport): void {
+function readDialect(
+  dialect: Dialect,
+  name: PlacedDialect,
+  parsed: ParsedFile,
+  draft: AgentDraft,
+  report: FieldReport,
+  outside: OutsideRules | undefined,
+): void {
   draft.prompt = parsed.body;
-  for (const name of parsed.repaired)
-    report.add([name], "mapped", "read as a text, although it is not valid YAML; put it in quotes");
-  readFields(parsed.values, dialect.table, draft, report);
+  for (const repaired of parsed.repaired)
+    report.add([repaired], "mapped", "read as a text, although it is not valid YAML; put it in quotes");
+  const values = outside?.apply(name, parsed.values, draft, report) ?? parsed.values;
+  readFields(values, dialect.table, draft, report);
+  outside?.restrict(name, parsed.values, draft, report);
   if (parsed.values["name"] === undefined) {
     const problem = nameProblem(draft.name);
     if (problem === undefined) report.add(["name"], "mapped", `${draft.name}, as the file is named`);
@@ -118,11 +131,21 @@ export function checkAgent(
 ): void {
   checkSubAgents(draft, report);
   checkPlaceholders(draft, report);
+  checkShell(draft, report);
   if (draft.description === "" && !isDescribed)
     report.add(["description"], "refused", "it is missing: say in a sentence when to use the agent");
   // An agent without a model needs no prompt.
   if (draft.prompt === "" && draft.script === undefined && promptField !== undefined)
     report.add([promptField], "refused", "the system prompt is missing: write it below the front matter");
+}
+
+/** Refuses a shell that could do what a rule for paths forbids. */
+function checkShell({ tools, deniedTools, permissions }: AgentDraft, report: FieldReport): void {
+  const isOffered =
+    (tools === null || tools.some((tool) => matchesName(tool, "shell"))) &&
+    !deniedTools.some((tool) => matchesName(tool, "shell"));
+  const problem = isOffered ? freeShellProblem(permissions) : undefined;
+  if (problem !== undefined) report.add(["tools"], "refused", problem);
 }
 
 /** Refuses placeholders that can never have a value. */

@@ -19,7 +19,7 @@ import { scriptsOf, versionOf } from "./scripts-capability.ts";
 /** @throws HoldfastError `policy_denied` or `agent_invalid` for hooks that cannot be run. */
 export function withHooks(record: AgentRecord, places: AgentPlaces): AgentRecord {
   if (record.hooks.length > 0) refuseUntrusted(record, places);
-  const files = readHookFiles(places);
+  const files = readHookFiles(places).filter(({ isOuter }) => !isOuter || record.source.dialect === "claude");
   for (const file of files) refuseRefused(record, file);
   const hooks = [...record.hooks, ...files.flatMap((file) => file.hooks)];
   if (hooks.length === 0) return record;

@@ -10,6 +10,7 @@ import {
   importedAgents,
   listAgents,
   loadAgentFile,
+  OutsideRules,
   readHookFiles,
   readMcpFiles,
   readProfiles,
@@ -167,7 +168,9 @@ function filesAt(nameOrPath: string, io: Io): readonly ListedAgent[] {
   if (!existsSync(path)) return filesNamed(nameOrPath, path, io);
   if (isFolder(path) && !existsSync(resolve(path, "agent.json")))
     return listAgents({ ...agentPlaces(io, { project: path, trustsProject: true }), home: undefined });
-  const files = importedAgents(path) ?? [loadAgentFile(foundAt(path))];
+  const files = importedAgents(path) ?? [
+    loadAgentFile(foundAt(path), new OutsideRules(agentPlaces(io, { trustsProject: true }))),
+  ];
   return files.map((file) => ({ ...file, status: file.record === null ? "refused" : "loaded", others: [] }));
 }
 

@@ -173,7 +173,7 @@ export async function trustProject(path: string | undefined, args: Arguments, io
   const files = agentFiles.length;
   for (const { path: file } of agentFiles)
     for (const line of hiddenTextIn(file, shownPath(file, io))) io.note(`${io.notes.symbols.warn} ${line}`);
-  for (const { record, name } of agentFiles.map(loadAgentFile))
+  for (const { record, name } of agentFiles.map((found) => loadAgentFile(found)))
     for (const text of record === null ? [] : trifectaText(record))
       io.note(`${io.notes.symbols.warn} ${plainLine(name, 40)}: ${text}`);
   const skills = approveSkills(places).map(({ name, path: file }) => {

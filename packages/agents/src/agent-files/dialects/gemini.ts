@@ -17,7 +17,7 @@ import {
 } from "./dialect.ts";
 import { holdfastKey } from "./holdfast-key.ts";
 
-const GEMINI_TOOLS: ToolNames = {
+export const GEMINI_TOOLS: ToolNames = {
   read_file: ["read_file"],
   read_many_files: ["read_file"],
   list_directory: ["list_files"],

@@ -101,7 +101,10 @@ function rulingOfDisabled(value: boolean): Ruling {
 
 type Action = z.output<typeof action>;
 /** Rules by tool, in their order. A tool may stand there more than once. */
-type Permissions = readonly (readonly [tool: string, value: Action | Readonly<Record<string, Action>>])[];
+export type Permissions = readonly (readonly [
+  tool: string,
+  value: Action | Readonly<Record<string, Action>>,
+])[];
 
 export function permissionEntries(value: z.output<typeof permission>): Permissions {
   return typeof value === "string" ? [["*", value]] : Object.entries(value);

@@ -71,6 +71,19 @@ export function jsonObject(text: string, file: string): Record<string, unknown> 
   throw new FileProblem(`${file} is not a JSON object`, "write an object with its fields");
 }
 
+/** An object in JSON with comments. @param file the name of the file, for errors. @throws FileProblem */
+export function jsoncObject(text: string, file: string): Record<string, unknown> {
+  return jsonObject(withoutComments(text), file);
+}
+
+/** Comments of JSONC and commas before a closing bracket become spaces. Texts stay as they are. */
+function withoutComments(text: string): string {
+  const blank = (found: string): string => found.replaceAll(/[^\n]/g, " ");
+  const tokens = /("(?:\\.|[^"\\])*")|\/\/[^\n]*|\/\*[\s\S]*?\*\//g;
+  const plain = text.replaceAll(tokens, (found, quoted?: string) => quoted ?? blank(found));
+  return plain.replaceAll(/("(?:\\.|[^"\\])*")|,(?=\s*[}\]])/g, (_found, quoted?: string) => quoted ?? " ");
+}
+
 function readBytes(path: string): Buffer {
   let file: number;
   try {

@@ -4,7 +4,7 @@
 
 import { basename, extname } from "node:path";
 import { foundAt } from "../agent-places.ts";
-import { FileProblem, jsonObject, readText } from "../format/front-matter.ts";
+import { FileProblem, jsoncObject, readText } from "../format/front-matter.ts";
 import type { AgentFile } from "../load-agent-file.ts";
 import { readDockerFile } from "./docker-agents.ts";
 import { readImported, type ImportedFile } from "./imported-agent.ts";
@@ -48,7 +48,7 @@ function dialectOf(path: string): ImportedFile["dialect"] {
 function parse(text: string, path: string): ImportedFile {
   const dialect = dialectOf(path);
   if (dialect === "docker") return readDockerFile(text);
-  const values = jsonObject(withoutComments(text), basename(path));
+  const values = jsoncObject(text, basename(path));
   if (dialect === "opencode-config" || /opencode/.test(String(values["$schema"])))
     return readOpencodeConfig(values, path);
   if (!("model" in values) || !("name" in values))
@@ -57,12 +57,4 @@ function parse(text: string, path: string): ImportedFile {
       "name an agent file, opencode.json, a managed agent (with name, model and system), or agent.yaml of Docker",
     );
   return readManagedFile(values);
-}
-
-/** Comments of JSONC and commas before a closing bracket become spaces. Texts stay as they are. */
-function withoutComments(text: string): string {
-  const blank = (found: string): string => found.replaceAll(/[^\n]/g, " ");
-  const tokens = /("(?:\\.|[^"\\])*")|\/\/[^\n]*|\/\*[\s\S]*?\*\//g;
-  const plain = text.replaceAll(tokens, (found, quoted?: string) => quoted ?? blank(found));
-  return plain.replaceAll(/("(?:\\.|[^"\\])*")|,(?=\s*[}\]])/g, (_found, quoted?: string) => quoted ?? " ");
 }

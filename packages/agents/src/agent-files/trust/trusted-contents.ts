@@ -9,18 +9,24 @@ import { join, relative, sep } from "node:path";
 
 import { findAgentFiles, namesIn } from "../agent-places.ts";
 import type { AgentRecord } from "../agent-record.ts";
-import { FileProblem, readJson } from "../format/front-matter.ts";
+import { FileProblem, jsoncObject, readText } from "../format/front-matter.ts";
 import { loadAgentFile } from "../load-agent-file.ts";
 import { rightsOf } from "./granted-rights.ts";
 import type { GrantingPath } from "./granting-places.ts";
 import { codeOf, hashOfCode } from "./named-code.ts";
 import { CONFIG_FILE, hashOf, hashOfFields } from "./trust-file.ts";
 
+const OPENCODE = ["permission", "tools", "agent"];
+
 /** Files by their fields; `null` for every field. `*` stands for one name. */
 const FILES: readonly (readonly [path: GrantingPath, fields: readonly string[] | null])[] = [
   [CONFIG_FILE, null],
-  [".claude/settings.json", ["hooks", "disableAllHooks"]],
-  [".claude/settings.local.json", ["hooks", "disableAllHooks"]],
+  [".claude/settings.json", ["hooks", "disableAllHooks", "permissions"]],
+  [".claude/settings.local.json", ["hooks", "disableAllHooks", "permissions"]],
+  ["opencode.json", OPENCODE],
+  ["opencode.jsonc", OPENCODE],
+  [".opencode/opencode.json", OPENCODE],
+  [".opencode/opencode.jsonc", OPENCODE],
   [".mcp.json", ["mcpServers"]],
   [".vscode/mcp.json", ["servers"]],
   [".agents/plugins/*/mcp.json", null],
@@ -56,7 +62,7 @@ export function contentToTrust(project: string, path: string): string | undefine
   const at = pathIn(project, path);
   const [, fields] = FILES.find(([pattern]) => isLike(at, pattern)) ?? [at, null];
   try {
-    const all = Object.entries(readJson(join(project, at)));
+    const all = Object.entries(jsoncObject(readText(join(project, at)), at));
     const content = Object.fromEntries(all.filter(([name]) => fields === null || fields.includes(name)));
     const hash = hashOfFields(content);
     const named = at === CONFIG_FILE ? [] : codeOf(project, JSON.stringify(content));

@@ -17,6 +17,10 @@
 //       out of the folder matches no `allow` with a relative pattern.
 //   permissions-9. The results of a tool for whole folders leave out what a rule of the tool forbids or asks for (`hiddenPaths`), with all below. Tools
 //       that show contents also hide what `read_file` may not read.
+//   permissions-10. A `deny` or an `ask` for a path holds for every file tool that does the same. A rule for `read_file` is one for the tools that list,
+//       search, compare and edit, too. A rule for a tool that writes is one for the other.
+//   permissions-11. Such a rule also holds for the redirections of a line for a shell and for the files that known commands name. Where a line does not
+//       show the path, it asks. An agent with such a `deny` runs no command freely (`freeShellProblem`).
 //
 // A rule for commands is no boundary: a program that is not in the tables (`commands/programs.ts`) can start another. A sandbox is the boundary.
 
@@ -32,6 +36,7 @@ import {
 } from "../../tasks/path-globs.ts";
 import type { Tool } from "../tools/tool.ts";
 import { lineReadings, type LineReadings, type ReadCommand } from "./commands/command-readings.ts";
+import { changesFolder, comparePaths, pathRules } from "./commands/command-paths.ts";
 import { commandPatternOf, compareCommand, exactCommand, type Comparison } from "./commands/command-rules.ts";
 import type { WordValue } from "./commands/shell-line.ts";
 
@@ -59,8 +64,25 @@ export function decide(
     const unclear = decided.decision === "allow" ? undecidable(rules, tool) : undefined;
     return unclear === undefined ? decided : { decision: "ask", rule: unclear };
   }
-  if (tool.subjectKind !== "command" || !hasPattern(rules, tool)) return decideOne(rules, tool, subject);
-  return decideLine(rules, tool, lineReadings(subject));
+  if (tool.subjectKind !== "command") return decideOne(rules, tool, subject);
+  const forPaths = tool.offered.name === "shell" ? pathRules(rules) : [];
+  if (forPaths.length === 0 && !hasPattern(rules, tool)) return decideOne(rules, tool, subject);
+  const line = lineReadings(subject);
+  const decided = decideLine(rules, tool, line);
+  return strictestOf([decided, ...decideFiles(forPaths, line)]) ?? decided;
+}
+
+/** permissions-11. */
+function decideFiles(rules: readonly PermissionRule[], line: LineReadings): readonly Decision[] {
+  const hasMoved = line.commands.some(changesFolder);
+  const whole: ReadCommand = { ...NO_COMMANDS, files: line.files, isHidden: line.isUnclear };
+  return rules.flatMap((rule) =>
+    [whole, ...line.commands].flatMap((command): readonly Decision[] => {
+      const result = comparePaths(rule, command, hasMoved);
+      if (result === "differs") return [];
+      return [{ decision: result === "matches" ? rule.decision : "ask", rule }];
+    }),
+  );
 }
 
 /** permissions-2. */
@@ -134,6 +156,14 @@ function decidesNothing({ readings, files, line, isHidden }: ReadCommand): boole
   return line !== undefined || last.words.length === 0 || WITHOUT_EFFECT.has(last.words[0] ?? null);
 }
 
+/** permissions-11. @returns why an agent with these rules is refused. */
+export function freeShellProblem(rules: readonly PermissionRule[]): string | undefined {
+  const denial = pathRules(rules).find(({ decision }) => decision === "deny");
+  const tool: PermissionTool = { isReading: false, subjectKind: "command", offered: { name: "shell" } };
+  if (denial === undefined || decideOne(rules, tool, "").decision !== "allow") return undefined;
+  return `its rules forbid ${denial.tool}(${denial.pattern}) and allow every command, which could do the same; name the commands that run, such as Bash(npm test:*), or let commands ask`;
+}
+
 /** The decision by the rules of the agent and by those that people gave (permissions-5). */
 export function decideWithAnswers(
   own: readonly PermissionRule[],
@@ -159,11 +189,28 @@ export function decidePlaces(
   return strictestOf(decisions) ?? decideWithAnswers(own, given, tool, null);
 }
 
+/** permissions-10. */
+const ALIKE: Readonly<Record<string, readonly string[]>> = {
+  read_file: ["list_files", "search", "git_diff", "edit_file"],
+  edit_file: ["write_file"],
+  write_file: ["edit_file"],
+};
+
+/** A file tool and the others that do the same. */
+export function toolsLike(tool: string): readonly string[] {
+  return [tool, ...(Object.hasOwn(ALIKE, tool) ? (ALIKE[tool] ?? []) : [])];
+}
+
+/** Whether a rule is one for calls of this tool. */
+function concerns({ decision, tool, pattern }: PermissionRule, { offered }: PermissionTool): boolean {
+  if (matchesName(tool, offered.name)) return true;
+  const isRestriction = decision !== "allow" && pattern !== null && pattern !== "*";
+  return isRestriction && toolsLike(tool).includes(offered.name);
+}
+
 /** Whether a rule compares the subjects of this tool's calls. */
-export function hasPattern(rules: readonly PermissionRule[], { offered }: PermissionTool): boolean {
-  return rules.some(
-    ({ tool, pattern }) => pattern !== null && pattern !== "*" && matchesName(tool, offered.name),
-  );
+export function hasPattern(rules: readonly PermissionRule[], tool: PermissionTool): boolean {
+  return rules.some((rule) => rule.pattern !== null && rule.pattern !== "*" && concerns(rule, tool));
 }
 
 /**
@@ -174,12 +221,9 @@ export function hiddenPaths(
   tool: PermissionTool,
   subject: string,
 ): readonly string[] {
-  const showsContents = ["search", "git_diff"].includes(tool.offered.name);
   const hiding = rules.filter((rule) => {
-    if (rule.decision === "allow") return false;
-    if (!matchesName(rule.tool, tool.offered.name))
-      return showsContents && matchesName(rule.tool, "read_file");
-    return rule.decision === "deny" || !matches(rule, tool, subject);
+    if (rule.decision === "allow" || !concerns(rule, tool)) return false;
+    return rule.decision === "deny" || rule.tool !== tool.offered.name || !matches(rule, tool, subject);
   });
   return [
     ...new Set(hiding.flatMap(({ pattern }) => (pattern === null || pattern === "*" ? [] : [pattern]))),
@@ -210,13 +254,13 @@ function decideAmong(matching: readonly PermissionRule[], tool: PermissionTool):
 /** permissions-4. @returns the restriction that cannot be compared with this call. */
 function undecidable(rules: readonly PermissionRule[], tool: PermissionTool): PermissionRule | undefined {
   return rules.find(
-    ({ decision, pattern, tool: name }) =>
-      decision !== "allow" && pattern !== null && pattern !== "*" && matchesName(name, tool.offered.name),
+    (rule) =>
+      rule.decision !== "allow" && rule.pattern !== null && rule.pattern !== "*" && concerns(rule, tool),
   );
 }
 
 function matches(rule: PermissionRule, tool: PermissionTool, subject: string | null): boolean {
-  if (!matchesName(rule.tool, tool.offered.name)) return false;
+  if (!concerns(rule, tool)) return false;
   if (rule.pattern === null || rule.pattern === "*") return true;
   if (subject === null) return false;
   if (patternProblem(tool, rule.pattern) !== undefined) return rule.decision !== "allow"; // permissions-7.

@@ -1,0 +1,35 @@
+// `readSettings`: a file of settings of another tool that has rules for its agents.
+//
+//   settings-file-1. A file that is there and cannot be read refuses the agents of its tool, because nobody knows what it forbids.
+
+import { existsSync } from "node:fs";
+import { basename } from "node:path";
+
+import { FileProblem, jsoncObject, readText } from "../format/front-matter.ts";
+
+/** The person or the project that a file of settings belongs to. The computer's administrator owns `managed` files. */
+export type SettingsOwner = "managed" | "user" | "project";
+
+export interface SettingsFile {
+  readonly path: string;
+  readonly owner: SettingsOwner;
+  readonly values: Readonly<Record<string, unknown>>;
+  /** The reason for which it cannot be read. */
+  readonly problem: string | undefined;
+}
+
+/** @param parse the form of the file. It throws for a text that is not of this form. */
+export function readSettings(
+  path: string,
+  owner: SettingsOwner,
+  parse: (text: string, name: string) => Readonly<Record<string, unknown>> = jsoncObject,
+): readonly SettingsFile[] {
+  if (!existsSync(path)) return [];
+  try {
+    return [{ path, owner, values: parse(readText(path), basename(path)), problem: undefined }];
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    const text = error instanceof FileProblem ? error.message : `it cannot be read: ${error.message}`;
+    return [{ path, owner, values: {}, problem: text }];
+  }
+}
