@@ -4,6 +4,8 @@
 //       no home folder, no socket, no process, no network, also not the one of this machine.
 //   bubblewrap-commands-2. In the folder, `.git` and the places that give rights are read-only, and `.holdfast` is hidden. A folder without them gets empty ones, because
 //       only a place that exists can be guarded. A command is refused where one of them is a link (`guardPlaces`).
+//       Below any folder the places that are there are guarded too, and a place that a command makes there is renamed after it (`nested-places.ts`).
+//       No database of Holdfast in the folder is there for a command.
 //   bubblewrap-commands-3. A command has no capability and cannot gain one. Its memory is limited for each process, and so are its files.
 //   bubblewrap-commands-4. When `bwrap` ends, the kernel ends every process of the command, also one that left its group or session.
 //   bubblewrap-commands-5. Holdfast's own calls of git run on this machine. A command can change no `.git`, so git finds no program of the
@@ -16,6 +18,7 @@ import { ISOLATED_CAPABILITIES } from "../workspace/capabilities.ts";
 import { hostCommands, type CommandRunner } from "../workspace/command-runner.ts";
 import type { Launch } from "../workspace/execute.ts";
 import { guardPlaces, refusedExecution, type GuardedPlaces } from "../workspace/guarded-places.ts";
+import { findNested, withoutNewPlaces } from "./mounts/nested-places.ts";
 
 export interface BubblewrapOptions {
   /** Absolute paths. */
@@ -48,9 +51,9 @@ export function bubblewrapCommands(options: BubblewrapOptions): CommandRunner {
     run: async (request, isOwn) => {
       if (isOwn) return host.run(request, true); // bubblewrap-commands-5.
       const places = guardPlaces(options.root);
-      return typeof places === "string"
-        ? refusedExecution(request, places)
-        : host.run({ ...request, argv: wrapped(request, places, options) }, false);
+      if (typeof places === "string") return refusedExecution(request, places);
+      const argv = wrapped(request, places, options);
+      return withoutNewPlaces(options.root, () => host.run({ ...request, argv }, false));
     },
     endTagged: (tag) => host.endTagged(tag),
     close: () => host.close(),
@@ -76,6 +79,7 @@ function wrapped(
     own,
     ...above.flatMap((path) => ["--bind", path, path]),
     ...[git, ...granting].flatMap((path) => ["--ro-bind", path, path]),
+    ...nestedGuards(root),
   ];
   const limits = [`--fsize=${fileBytes}`, `--data=${memoryBytes}`, `--nproc=${PROCESSES}`, "--core=0"];
   // The shell reports a program that does not exist by the exit code 127.
@@ -93,6 +97,16 @@ function wrapped(
     ...limits,
     "--",
     ...command,
+  ];
+}
+
+/** Options for the places below a folder that `guardPlaces` does not know. */
+export function nestedGuards(root: string): readonly string[] {
+  const { guarded, hiddenFolders, hiddenFiles } = findNested(root);
+  return [
+    ...guarded.flatMap((path) => ["--ro-bind", path, path]),
+    ...hiddenFolders.flatMap((path) => ["--tmpfs", path, "--remount-ro", path]),
+    ...hiddenFiles.flatMap((path) => ["--ro-bind", "/dev/null", path]),
   ];
 }
 

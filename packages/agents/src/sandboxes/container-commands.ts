@@ -5,6 +5,8 @@
 //   container-commands-2. A container sees the folder and the files of its image. It has no network and no capability, and its memory and
 //       processes are limited. `.git` and the places that give rights are read-only in it, and `.holdfast` is hidden. A folder without them gets empty ones, and a command is refused
 //       where one of them is a link (`guardPlaces`).
+//       Places below any folder are guarded too, and databases hidden. A place that a command makes is renamed
+//       after it (`nested-places.ts`).
 //   container-commands-3. Commands of a container run one after the other. After each one, every process but the first is ended, also one that
 //       left its group or session.
 //   container-commands-4. The first process ends after a day, and the engine then removes the container. A later command makes a new one.
@@ -18,6 +20,7 @@ import { ISOLATED_CAPABILITIES, type WorkspaceCapabilities } from "../workspace/
 import { hostCommands, type CommandRunner } from "../workspace/command-runner.ts";
 import type { Execution, Launch } from "../workspace/execute.ts";
 import { guardPlaces, refusedExecution, type GuardedPlaces } from "../workspace/guarded-places.ts";
+import { findNested, withoutNewPlaces } from "./mounts/nested-places.ts";
 import type { SandboxPlace } from "./sandbox-backend.ts";
 
 /** The label of all containers of Holdfast. Its value names the place. */
@@ -80,13 +83,15 @@ export function containerCommands(options: ContainerOptions): CommandRunner {
     if (problem !== undefined) return { ...problem, command: request.command };
     found = name;
     const { args, env } = executeArguments(name, request, options);
-    const ran = await host.run(
-      { ...request, argv: [options.engine, ...args], env, cwd: options.root },
-      false,
-    );
-    const ended = await endAll(name); // container-commands-3.
-    if (!isSuccess(ended)) found = undefined; // It is gone, and the next command makes another one.
-    return ran;
+    return withoutNewPlaces(options.root, async () => {
+      const ran = await host.run(
+        { ...request, argv: [options.engine, ...args], env, cwd: options.root },
+        false,
+      );
+      const ended = await endAll(name); // container-commands-3.
+      if (!isSuccess(ended)) found = undefined; // It is gone, and the next command makes another one.
+      return ran;
+    });
   };
 
   return {
@@ -109,9 +114,10 @@ export function containerCommands(options: ContainerOptions): CommandRunner {
   };
 }
 
-/** A folder that gets another `.git` gets another container, in which it is read-only. */
-function containerName({ identity }: GuardedPlaces, { place, image }: ContainerOptions): string {
-  const mounts = createHash("sha256").update(`${image}\0${identity}`).digest("hex");
+/** A folder that gets another `.git`, also below it, gets another container, in which it is read-only. */
+function containerName({ identity }: GuardedPlaces, { place, image, root }: ContainerOptions): string {
+  const nested = JSON.stringify(findNested(root));
+  const mounts = createHash("sha256").update(`${image}\0${identity}\0${nested}`).digest("hex");
   return `holdfast-${placeHash(place)}-${mounts.slice(0, 8)}`;
 }
 
@@ -133,9 +139,12 @@ export function createArguments(
     );
   const owner = user === undefined ? [] : ["--user", `${user.uid}:${user.gid}`];
   const folder = ["--volume", `${root}:${root}`, "--tmpfs", `${own}:${hidden}`, "--workdir", root];
+  const { guarded, hiddenFolders, hiddenFiles } = findNested(root);
   const guard = [
     ...above.flatMap((path) => ["--volume", `${path}:${path}`]),
-    ...[git, ...granting].flatMap((path) => ["--volume", `${path}:${path}:ro`]),
+    ...[git, ...granting, ...guarded].flatMap((path) => ["--volume", `${path}:${path}:ro`]),
+    ...hiddenFolders.flatMap((path) => ["--tmpfs", `${path}:${hidden}`]),
+    ...hiddenFiles.flatMap((path) => ["--volume", `/dev/null:${path}:ro`]),
   ];
   const names = ["--name", name, "--label", `${PLACE_LABEL}=${placeHash(place)}`];
   const first = ["--entrypoint", "/bin/sh", image, "-c", stays];

@@ -4,8 +4,8 @@
 //   guarded-places-2. A mount follows a link, on this machine and in the sandbox. A command is refused where one of the places is a link, or where
 //       the folder itself has become one. It is also refused where the file `.git` leads back into the folder.
 //   guarded-places-3. A folder above a place is mounted over itself. A command could otherwise move that folder away and make another one.
-//   guarded-places-4. leaky: a file that is not there, such as `.mcp.json`, gets no guard, because an empty one would be read by other programs. A
-//       folder agent that a command makes has none, either.
+//   guarded-places-4. A file that is not there, such as `.mcp.json`, gets no guard, because an empty one would be read by other programs. A file
+//       that a command makes is renamed after it (`nested-places.ts`).
 
 import {
   existsSync,

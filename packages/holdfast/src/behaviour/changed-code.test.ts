@@ -1,6 +1,7 @@
 // Code that an agent could write is not loaded outside of its sandbox: what the user has trusted is trusted with its content.
 
-import { existsSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { expectError } from "../testing/expect-error.ts";
@@ -69,6 +70,37 @@ describe("a file of tasks", () => {
     expect((await run("run", "worker.md", "Go.", "--local")).code).toBe(0);
   });
 });
+
+const hasBubblewrap = spawnSync("bwrap", ["--version"]).status === 0;
+
+// skip: this machine has no bubblewrap
+test.skipIf(!hasBubblewrap)(
+  "an agent in bubblewrap reaches no database that --db put into its folder",
+  async () => {
+    project.write(
+      ".holdfast/agents/bad.md",
+      "---\nname: bad\ndescription: B.\nholdfast: { sandbox: bubblewrap, approvals: { allow: [Bash] } }\n---\nYou try.\n",
+    );
+    await run("agents", "trust");
+    mkdirSync(project.path("data"));
+    let seen = "";
+    project.script = (conversation) => {
+      seen = conversation.messages.at(-1)?.toolResults[0]?.text ?? "";
+      return repliesOf(conversation) > 0
+        ? { text: "Done." }
+        : {
+            toolCalls: [
+              { name: "shell", input: { command: "cat data/*; ls -l data; echo x >> data/hf.db-wal" } },
+            ],
+          };
+    };
+    const { code, stderr } = await run("run", "bad", "CANARY-PROMPT", "--local", "--db", "data/hf.db");
+    expect(code, stderr).toBe(0);
+    expect(seen).not.toContain("CANARY-PROMPT");
+    expect(seen).toMatch(/^c\S+ .*hf\.db$/m);
+    expect((await run("list", "--db", "data/hf.db")).code).toBe(0);
+  },
+);
 
 test("a pulled agent file with a hook runs nothing until it is trusted again", async () => {
   const file = (fields = ""): void =>

@@ -17,7 +17,7 @@ import { dirname, join, resolve } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { makePrivateFolder } from "@holdfast/runtime/internal";
 
-import { hiddenPlaces, visiblePlaces } from "../../sandboxes/bubblewrap-commands.ts";
+import { hiddenPlaces, nestedGuards, visiblePlaces } from "../../sandboxes/bubblewrap-commands.ts";
 import { bubblewrapSandbox } from "../../sandboxes/bubblewrap-sandbox.ts";
 import type { SandboxBackend } from "../../sandboxes/sandbox-backend.ts";
 import { seatbeltSandbox } from "../../sandboxes/seatbelt/seatbelt-sandbox.ts";
@@ -131,6 +131,7 @@ function bubblewrapped({ folder, written, readable }: EnclosedPlaces, places: Gu
     "--ro-bind",
     places.git,
     places.git,
+    ...nestedGuards(folder),
     "--chdir",
     folder,
     "--",
