@@ -14,7 +14,7 @@ import { ModelProject, repliesOf } from "../testing/model-project.ts";
 const MCP_PROGRAM = fileURLToPath(
   new URL("../../../agents/src/testing/mcp-server-program.mjs", import.meta.url),
 );
-const WAIT = { timeout: 30_000, interval: 20 };
+const WAIT = { timeout: 120_000, interval: 20 };
 /** Longer than the guard waits between SIGTERM and SIGKILL, and much longer than between two calls. */
 const QUIET_MS = 1_500;
 
