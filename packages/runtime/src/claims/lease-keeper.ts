@@ -81,6 +81,7 @@ export class LeaseKeeper {
 
   /** How long after a confirmed renewal all sessions are let go. */
   get abandonMs(): number {
+    // mutant: leases-kept-too-long
     return this.leaseMs - this.#marginMs;
   }
 
@@ -170,7 +171,6 @@ export class LeaseKeeper {
   }
 
   #abandonAt(since: number): number {
-    // mutant: leases-kept-too-long
     return since + this.abandonMs;
   }
 }
