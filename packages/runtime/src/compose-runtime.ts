@@ -51,6 +51,7 @@ const LOADED_IN_REQUEST =
 /** The parts that `LocalRuntime` calls. */
 export interface RuntimeParts {
   readonly storage: AgentStorage;
+  readonly clock: Clock;
   readonly tracer: AgentTracer;
   readonly executor: TaskExecutor;
   readonly timers: readonly Timers[];
@@ -246,6 +247,7 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
   }));
   return {
     storage,
+    clock,
     tracer,
     executor,
     timers: [timers, idleTimers],

@@ -39,10 +39,14 @@ export function vanishRuntime(runtime: Runtime): void {
   if (runtime instanceof LocalRuntime) runtime.vanish();
 }
 
+/** After the grace, aborted handlers have this long to settle: a process ends two seconds after its grace. */
+const ABORT_MS = 1_500;
+
 class LocalRuntime implements Runtime {
   readonly #parts: RuntimeParts;
   readonly #aliveness = new ProcessHold();
   #closing: Promise<void> | undefined;
+  readonly #graceOver = Promise.withResolvers<void>();
 
   constructor(parts: RuntimeParts) {
     this.#parts = parts;
@@ -154,7 +158,11 @@ class LocalRuntime implements Runtime {
   }
 
   close({ graceMs }: CloseOptions = {}): Promise<void> {
-    return (this.#closing ??= this.#parts.sessions.closed ? Promise.resolve() : this.#close(graceMs));
+    this.#closing ??= this.#parts.sessions.closed ? Promise.resolve() : this.#close(graceMs);
+    // A second call may end the grace sooner.
+    if (graceMs === undefined || graceMs === 0) this.#graceOver.resolve();
+    else void this.#closing.then(this.#parts.clock.setTimer(this.#graceOver.resolve, graceMs));
+    return this.#closing;
   }
 
   async #close(graceMs: number | undefined): Promise<void> {
@@ -162,7 +170,8 @@ class LocalRuntime implements Runtime {
     keeper?.close();
     trials.close();
     committer.hurry();
-    await sessions.close(() => executor.close(graceMs));
+    const abortMs = graceMs === undefined ? undefined : ABORT_MS;
+    await sessions.close(this.#graceOver.promise, () => executor.close(abortMs));
     await committer.idle();
     leases.close();
     for (const close of closers.splice(0)) await close();

@@ -325,14 +325,17 @@ export interface AttemptFailed extends Event {
   readonly retryAt: number;
   /** The session was paused for it. The next attempt begins when it resumes, and this one does not count. */
   readonly paused?: true;
+  /** Its process was stopped in order: it ran longer than the grace, or it had not begun and keeps its number. */
+  readonly handedOver?: "running" | "waiting";
   readonly usage?: TokenUsage;
 }
 
-/** An attempt had no outcome when its process ended; the next attempt follows. */
+/** An attempt had no outcome when its process ended; the next follows. `begins`: it was handed over, and begins now. */
 export interface AttemptLost extends Event {
   readonly type: "attempt_lost";
   readonly task: number;
   readonly attempt: number;
+  readonly begins?: true;
 }
 
 /** An outcome that was kept although its segment could not be committed (K6). */

@@ -93,7 +93,7 @@ export class Kernel {
   }
 
   /** Everything since the last seal. */
-  get segment(): Pick<Segment, "chars" | "isEmpty" | "salvage"> {
+  get segment(): Pick<Segment, "chars" | "isEmpty" | "opensTasks" | "salvage"> {
     return this.#segment;
   }
 

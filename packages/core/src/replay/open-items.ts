@@ -41,6 +41,10 @@ export interface OpenTask {
   paused: number;
   /** The last attempt ended so, and no process has recorded anything of the next one. */
   isPaused: boolean;
+  /** How many attempts were cut off by an orderly stop of their process. They count toward no limit. */
+  handedOver: number;
+  /** An orderly stop left it, and no process has begun its attempt since. */
+  isHandedOver: boolean;
   /** An outcome that is stored but not delivered. */
   kept:
     | {
@@ -62,6 +66,8 @@ export const NEW_ATTEMPTS = {
   lost: 0,
   paused: 0,
   isPaused: false,
+  handedOver: 0,
+  isHandedOver: false,
   kept: undefined,
 } as const satisfies Partial<OpenTask>;
 
@@ -258,11 +264,18 @@ export class OpenItems {
       task.kept = { outcome: note.outcome, usage: note.usage, payload: note.payload };
       return;
     }
+    const handedOver = note.type === "attempt_failed" ? note.handedOver : undefined;
+    task.isHandedOver = handedOver !== undefined;
+    if (handedOver === "waiting" || (note.type === "attempt_lost" && note.begins === true)) {
+      task.isPaused = false;
+      return;
+    }
+    if (handedOver === "running") task.handedOver++;
     task.attempt = note.attempt + 1;
     task.isPaused = note.type === "attempt_failed" && note.paused === true;
     if (note.type === "attempt_lost") task.lost++;
     else if (task.isPaused) task.paused++;
-    task.retryAt = note.type === "attempt_failed" ? note.retryAt : undefined;
+    task.retryAt = note.type === "attempt_failed" && handedOver === undefined ? note.retryAt : undefined;
   }
 
   /**

@@ -58,6 +58,11 @@ export class Segment {
     return this.#records.length === 0;
   }
 
+  /** Whether its commit opens tasks. */
+  get opensTasks(): boolean {
+    return this.#newTasks.size > 0;
+  }
+
   /** The length of all its texts: outcomes, commands, entries, effects and the progress. */
   get chars(): number {
     return this.#chars;

@@ -382,8 +382,9 @@ export interface Runtime {
   /** Sessions driven now. */
   readonly live: number;
   /**
-   * Stop: running tasks are aborted, sessions stay as their last commit left them. Does not close the
-   * storage. A handler that has read its abort signal and does not settle in time is abandoned, and a warning
+   * Stop in order: nothing new begins, and running tasks may end within the grace. A task that has not ended
+   * then is aborted and handed over, which counts toward no limit; one whose effect happens once is uncertain.
+   * A second call may shorten the grace. Does not close the storage. A handler that has read its abort signal and does not settle in time is abandoned, and a warning
    * names its task. Its session does not run again until the handler settles, or this process or its storage
    * ends.
    */
@@ -391,6 +392,6 @@ export interface Runtime {
 }
 
 export interface CloseOptions {
-  /** How long to wait for handlers that have read their abort signal. Milliseconds, 10,000 when absent. */
+  /** How long running tasks may take. Milliseconds; none when absent. */
   readonly graceMs?: number;
 }

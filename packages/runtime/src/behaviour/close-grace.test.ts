@@ -51,6 +51,7 @@ test("a runtime that is closed waits for a handler no longer than the grace, and
   await clock.advance(199);
   expect(isClosed).toBe(false);
   await clock.advance(1);
+  await clock.advance(1_500); // The aborted handler has this long.
   await closing;
   expect(events.filter(({ type }) => type === "warned")).toMatchObject([
     { sessionId: ID, message: expect.stringContaining('"deploy"') },
@@ -64,7 +65,7 @@ test("a session does not run in the same process until its abandoned handler has
   const first = open(storage, clock, "first");
   await first.start(agent, undefined, { sessionId: ID });
   await until(() => began.length === 1, "the task has begun");
-  await Promise.all([first.close({ graceMs: 0 }), clock.advance(1)]);
+  await Promise.all([first.close({ graceMs: 0 }), clock.advance(1_500)]);
 
   const second = open(storage, clock, "second");
   await expect(second.start(agent, undefined, { sessionId: "ses-2" })).resolves.toBeDefined();

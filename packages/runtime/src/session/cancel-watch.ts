@@ -9,6 +9,7 @@ import { noticeOf } from "@holdfast/core/internal";
 import type { Attempts } from "../tasks/attempts.ts";
 import type { DriverWorld } from "./driver-environment.ts";
 import type { DrivenSession } from "./driven-session.ts";
+import { HANDED_OVER } from "./session-row.ts";
 import { alarm } from "../loop/timers.ts";
 
 const AGAIN_MS = 100;
@@ -50,7 +51,8 @@ export class CancelWatch {
     this.#seen = true;
     this.#world.timers.set(this.#endAlarm, cancel.deadlineAt);
     const { pending, kernel, drainTo } = this.#driven;
-    if (kernel.turn.cancel !== undefined) return;
+    // At an orderly stop the next process tells the agent.
+    if (kernel.turn.cancel !== undefined || drainTo === HANDED_OVER) return;
     pending.addFirst({ type: "cancel_requested", at: this.#world.clock.now(), ...noticeOf(cancel) });
     if (drainTo !== undefined) this.#attempts.reportKept(kernel.open.tasks());
     this.#driven.drainTo = undefined;

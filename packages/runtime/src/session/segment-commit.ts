@@ -26,8 +26,16 @@ import type { DriverWorld } from "./driver-environment.ts";
 import type { Inbox } from "./inbox.ts";
 import { MissedOutcomes } from "./missed-outcomes.ts";
 import { refusalOf } from "./session-claim.ts";
-import { faultedBy } from "./session-outcome.ts";
-import { endPatch, exhaustedPatch, faultPatch, pausedBy, PAUSED_BY_USER, SessionRow } from "./session-row.ts";
+import { faultedBy, type Departure } from "./session-outcome.ts";
+import {
+  endPatch,
+  exhaustedPatch,
+  faultPatch,
+  HANDED_OVER,
+  pausedBy,
+  PAUSED_BY_USER,
+  SessionRow,
+} from "./session-row.ts";
 import type { SessionTrace } from "./session-trace.ts";
 import { alarm } from "../loop/timers.ts";
 import type { Attempts } from "../tasks/attempts.ts";
@@ -123,7 +131,9 @@ export class SegmentCommits {
     const stored = patch === PAUSED_BY_USER ? ({ status: "working" } as const) : patch;
     const segment = { ...this.#driven.kernel.seal(), enablesPersistence: true };
     const { driver, sessionId } = this.#driven;
-    this.#commit(segment, stored, () => driver.depart(pausedBy(sessionId, patch)));
+    const departure: Departure =
+      patch === HANDED_OVER ? { type: "abandoned", error: undefined } : pausedBy(sessionId, patch);
+    this.#commit(segment, stored, () => driver.depart(departure));
   }
 
   #commit(
@@ -135,7 +145,8 @@ export class SegmentCommits {
     const phase = { type: "commit", isWoken: false, isSalvage } satisfies Phase;
     const { driver, drainTo, claim } = this.#driven;
     this.#driven.phase = phase;
-    const tasks = this.#attempts.starts.open(segment, drainTo === undefined);
+    // An orderly stop leaves new tasks as they are (attempts-8).
+    const tasks = this.#attempts.starts.open(segment, drainTo === undefined || drainTo === HANDED_OVER);
     const onResult = (result: ChangeResult): void => {
       try {
         this.#answered(result, { phase, segment, tasks, onCommitted });

@@ -8,6 +8,7 @@
 //
 //   session-driver-2. Notes are added, and segments sealed, only at a standstill.
 //   session-driver-4. When the driver is over, every attempt that it started was told to stop, or is left to the next driver.
+//   session-driver-6. At an orderly stop the driver drains in the same way, and its last commit leaves the session to another process.
 //   session-driver-5. After an error that a person can fix, the driver drains. It delivers nothing more, waits for running tasks and keeps
 //                     their outcomes. Its last commit parks the session.
 //
@@ -37,7 +38,7 @@ import { callAgent } from "../agents/call-agent.ts";
 import { nextLife, storedLife, type KernelLife } from "../agents/kernel-start.ts";
 import { SegmentCommits } from "./segment-commit.ts";
 import { SessionClaim } from "./session-claim.ts";
-import { PAUSED_BY_USER } from "./session-row.ts";
+import { HANDED_OVER, PAUSED_BY_USER, stoppedTooOftenPatch } from "./session-row.ts";
 import { SessionTrace } from "./session-trace.ts";
 import type { EventDraft } from "../tasks/drafts.ts";
 import { spendingOf } from "../tasks/spending.ts";
@@ -119,6 +120,29 @@ export class SessionDriver implements DriverOfSession, InboxSession {
 
   get isOver(): boolean {
     return this.#driven.isOver;
+  }
+
+  /** session-driver-6. Deliver and begin nothing more. Attempts that run may end, until `handOver`. */
+  drain(): void {
+    const driven = this.#driven;
+    const { kernel, openings, phase } = driven;
+    if (this.isOver) return;
+    if (kernel.cursor.replaying || openings.size > 0 || driven.token === undefined) return this.abandon();
+    this.#attempts.stop.drain();
+    driven.drainTo ??= HANDED_OVER;
+    const isIdle = this.#attempts.running === 0 && driven.pending.isEmpty && kernel.segment.isEmpty;
+    if (phase.type === "still" && isIdle) return this.abandon();
+    driven.wake();
+  }
+
+  /** session-driver-6. The grace is over. */
+  handOver(): void {
+    const driven = this.#driven;
+    if (this.isOver) return;
+    const tooOften = this.#attempts.stop.handOver();
+    if (tooOften !== undefined && driven.drainTo === HANDED_OVER)
+      driven.drainTo = stoppedTooOftenPatch(tooOften.kind, tooOften.handedOver + 1);
+    driven.wake();
   }
 
   // ---- slices ------------------------------------------------------------------------------------------------------
@@ -244,7 +268,8 @@ export class SessionDriver implements DriverOfSession, InboxSession {
     this.#watchNothing(isBlockedOnNothing && !kernel.cursor.replaying);
     if (drainTo !== undefined && !kernel.cursor.replaying) {
       pending.keep(kernel); // The last attempt may have ended since the delivery.
-      if (this.#isDrained) this.#commits.sealLast(drainTo);
+      if (kernel.segment.opensTasks) this.#commits.seal(undefined); // Before the notes about them.
+      else if (this.#isDrained) this.#commits.sealLast(drainTo);
       else if (!kernel.segment.isEmpty) this.#commits.seal(undefined);
       return;
     }

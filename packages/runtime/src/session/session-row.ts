@@ -124,6 +124,20 @@ export function exhaustedPatch(exhausted: Exhausted): SessionPatch {
   return { status: "paused", pauseReason: "budget_exceeded", exhausted, waits: [], error };
 }
 
+/** The patch of the last commit at an orderly stop: its next process has something to do (`sealLast`). */
+export const HANDED_OVER: SessionPatch = { status: "working" };
+
+/** The row of a session with a task that no grace is long enough for. */
+export function stoppedTooOftenPatch(kind: string, times: number): SessionPatch {
+  const error = {
+    name: "HoldfastError",
+    message: `task "${kind}" was cut off ${times} times, because its process was stopped and the grace was over first`,
+    code: "session_paused",
+    fix: "give the process a longer grace (`--grace` of the commands, `graceMs` of runtime.close), or make the task shorter",
+  };
+  return { status: "paused", pauseReason: "agent_fault", waits: [], error };
+}
+
 const NO_WAITS: Session["waits"] = [];
 
 /** A list of waits, and values computed from it. */

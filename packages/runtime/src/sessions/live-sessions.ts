@@ -19,7 +19,6 @@ import {
   type CreateSession,
   type Entry,
   type Session,
-  type UnsettledTask,
 } from "@holdfast/core";
 import {
   createSession,
@@ -50,6 +49,7 @@ import {
 import { reasonOf, settledAs, settledBy, type Settled } from "../session/session-outcome.ts";
 import { alarm } from "../loop/timers.ts";
 import { Waiters } from "./outcome-waiters.ts";
+import { OrderlyStop, type EndTasks } from "./orderly-stop.ts";
 import { OwnChildren } from "./own-children.ts";
 import { SessionEntries, type Live } from "./session-entries.ts";
 import { SettlementQueue } from "./settlement-queue.ts";
@@ -57,7 +57,6 @@ import { UndrivenSessions } from "../claims/undriven-sessions.ts";
 
 /** The delay before a session is tried again after storage was unavailable. */
 const RETRY_MS = 500;
-/** How often a session is loaded again without a pause between. */
 const RELOADS_MAX = 3;
 const EXISTS: ChangeResult = { status: "exists" };
 
@@ -75,6 +74,7 @@ export class LiveSessions {
   /** Why sessions were last abandoned here; removed when the session is driven here again. */
   readonly #abandoned = new LastErrors();
   #closed = false;
+  readonly #stop = new OrderlyStop();
   /** Sessions that are no longer driven, and stay claimed until their tasks have ended. */
   #ending: readonly string[] = [];
 
@@ -99,7 +99,6 @@ export class LiveSessions {
     });
   }
 
-  /** The number of sessions driven here. */
   get size(): number {
     return this.#entries.allLive().length;
   }
@@ -320,6 +319,7 @@ export class LiveSessions {
   }
 
   departed(driver: Driven, departure: Departure): void {
+    this.#stop.left(driver);
     const { sessionId, token } = driver;
     const live = this.#entries.live(sessionId);
     if (live?.driver !== driver) return;
@@ -403,16 +403,16 @@ export class LiveSessions {
   }
 
   /**
-   * Stop driving: every session stays as its last commit left it. `endTasks` resolves when their tasks have
-   * ended, or with the tasks that still run. A session with a running task is released only afterwards, as its
-   * next process starts that task again. Until then its claim lasts like that of a dead process.
+   * Stop driving: running tasks may end within the grace, and others are handed over. A session with a handler that
+   * still runs is released only afterwards, as its next process starts that task again. Until then its claim lasts
+   * like that of a dead process.
    */
-  async close(endTasks: () => Promise<readonly UnsettledTask[] | void>): Promise<void> {
+  async close(graceOver: Promise<void>, endTasks: EndTasks): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#entries.activations());
     const held = this.#entries.allLive().map(({ driver }) => driver);
     this.#ending = held.map(({ sessionId }) => sessionId);
-    for (const driver of held) driver.abandon();
+    await this.#stop.drain(held, graceOver, this.#host.world.clock);
     this.#waiters.close();
     // mutant: release-before-tasks-end
     const unsettled = Map.groupBy((await endTasks()) ?? [], ({ sessionId }) => sessionId);

@@ -10,6 +10,9 @@
 //       the task fails, also between attempts and after a restart.
 //   attempts-7. An attempt that asks for a pause of its session is recorded with the pause. It counts toward no
 //       limit, and the next attempt begins when the session resumes. A task that may have no other attempt fails.
+//   attempts-8. At an orderly stop nothing begins, and an attempt that has not begun is left as it is. An attempt
+//       that outlasts the grace is handed over: it is aborted and does not count. An effect that happens once is
+//       uncertain then. The next process records the beginning of what was handed over before it begins.
 //
 // It knows no storage and no kernel: it gets the open tasks, and returns events to deliver and notes to add.
 
@@ -19,11 +22,13 @@ import {
   retryDelayMs,
   type AttemptOutcome,
   type JournalRecord,
+  type NoteRecord,
   type OpenTask,
   type RecordedError,
   type RunningAttempt,
 } from "@holdfast/core";
 import { keptOutcome, type OutcomeDraft } from "./drafts.ts";
+import { HandOvers } from "./hand-overs.ts";
 import { keyOf, StartedAttempt } from "./started-attempt.ts";
 import { lossOf, unknownEnd, type Spending } from "./spending.ts";
 import type { TaskSession, TaskWorld } from "./task-session.ts";
@@ -43,6 +48,8 @@ const OUTCOMES: ReadonlySet<string> = new Set([
 export class Attempts {
   /** Which tasks start, and when. */
   readonly starts: TaskStarts;
+  /** attempts-8. */
+  readonly stop: HandOvers;
   readonly #world: TaskWorld;
   readonly #session: TaskSession;
   readonly #running = new Map<number, StartedAttempt>();
@@ -59,6 +66,8 @@ export class Attempts {
     this.#world = world;
     this.#session = session;
     this.starts = new TaskStarts(session, this, spending);
+    const times = { retries: this.#retries, deadlines: this.#deadlines };
+    this.stop = new HandOvers({ world, session, running: this.#running, ...times });
   }
 
   /** How many run now. */
@@ -78,11 +87,15 @@ export class Attempts {
   }
 
   /** Follow up on a note that is now committed. */
-  noted(note: { readonly type: string; readonly task?: number }): void {
-    const task = note.task === undefined ? undefined : this.#session.openTask(note.task);
-    if (task === undefined) return;
+  noted(note: NoteRecord): void {
+    if (!("task" in note)) return;
+    const task = this.#session.openTask(note.task);
+    if (task === undefined || this.stop.isDraining) return;
     if (note.type === "attempt_failed") this.#retryLater(task);
-    else if (note.type === "outcome_kept") this.#deliverKept(task);
+    else if (note.type === "attempt_lost" && note.begins === true) {
+      if ((task.retryAt ?? 0) > this.#world.clock.now()) this.#retryLater(task);
+      else this.starts.begin([task]);
+    } else if (note.type === "outcome_kept") this.#deliverKept(task);
   }
 
   /** These records are committed. */
@@ -102,6 +115,7 @@ export class Attempts {
   }
 
   start(task: OpenTask): void {
+    if (this.stop.isDraining) return this.stop.leaveWaiting(task);
     if (isOverdue(task, this.#world.clock.now())) return this.#expire(task); // attempts-6.
     const running = new StartedAttempt(this.#world, this.#session, task);
     running.traceStarted();
@@ -214,6 +228,8 @@ export class Attempts {
       // mutant: kept-outcome-repeated
       if (task.kept !== undefined) {
         this.#deliverKept(task);
+      } else if (task.isHandedOver) {
+        this.#session.note({ type: "attempt_lost", task: id, attempt, at, begins: true }); // attempts-8.
       } else if (task.retryAt !== undefined && task.retryAt > at && wasBegun !== true) {
         this.#retryLater(task); // A retry never starts early. Leaky: unless the clock went back since.
       } else if (wasBegun === false || (wasBegun === undefined && task.isPaused)) {

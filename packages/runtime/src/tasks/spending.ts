@@ -129,6 +129,10 @@ export class Spending {
           break;
         case "task_failed":
         case "attempt_failed":
+          if (record.type === "attempt_failed" && record.handedOver === "waiting") {
+            this.#settle(charges, record.task, NOTHING_USED);
+            break;
+          }
           this.#settle(charges, record.task, record.usage, isLostAttempt(record));
           break;
         case "attempt_lost":
@@ -201,6 +205,8 @@ export class Spending {
 }
 
 type FailureRecord = Extract<JournalRecord, { type: "task_failed" | "attempt_failed" }>;
+
+const NOTHING_USED = { model: "", inputTokens: 0, outputTokens: 0, costMicroUsd: 0 } as const;
 
 /** The error of an attempt that ended with its process, here or where it was queued. */
 const LOST_ATTEMPT = "AttemptLostError";

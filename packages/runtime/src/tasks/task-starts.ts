@@ -141,7 +141,9 @@ export class TaskStarts {
     if (isPlain) return newTasks;
     const lost = records.flatMap((record) =>
       // mutant: no-attempt-after-loss
-      record.type === "attempt_lost" ? (this.#session.openTask(record.task) ?? []) : [],
+      record.type === "attempt_lost" && record.begins !== true
+        ? (this.#session.openTask(record.task) ?? [])
+        : [],
     );
     const asking = this.#asking.splice(0).filter((task) => this.#session.openTask(task.id) === task);
     return [...newTasks, ...lost, ...asking];

@@ -426,11 +426,11 @@ export class WatchedStorage {
         return;
       case "attempt_failed":
       case "attempt_lost": {
-        const last = attempts.get(record.task) ?? 0;
-        if (record.attempt <= last)
+        if (record.type === "attempt_lost" ? record.begins === true : record.handedOver === "waiting") return;
+        if (record.attempt <= (attempts.get(record.task) ?? 0))
           this.#violated(
             "H8",
-            `${sessionId}: attempt ${record.attempt} of task ${record.task} after ${last}`,
+            `${sessionId}: attempt ${record.attempt} of task ${record.task} after ${attempts.get(record.task)}`,
           );
         attempts.set(record.task, record.attempt);
         return;
