@@ -127,6 +127,13 @@ export const MUTANTS: readonly Mutant[] = [
     test: "a keeper lets go of all sessions once, three seconds before a lease without renewal ends",
   },
   {
+    name: "due-sessions-6: a failed look is followed by another",
+    marker: "failed-look-ends-adoption",
+    becomes: "",
+    tests: ["packages/runtime/src/sessions/due-sessions.test.ts"],
+    test: "due-sessions-6: a recover() that fails with storage_full",
+  },
+  {
     name: "O16: an abandoned claim stores no start of a task",
     marker: "abandoned-batch-kept",
     becomes: "return change;",

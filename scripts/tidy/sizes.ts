@@ -120,7 +120,7 @@ const LONG_FILES: LongFiles = {
     lines: 519,
     why: "tests of the scripted server in each wire format",
   },
-  "scripts/mutants.ts": { lines: 512, why: "a table of mutants and their runner" },
+  "scripts/mutants.ts": { lines: 520, why: "a table of mutants and their runner" },
   "scripts/campaign.ts": { lines: 460, why: "the list of all campaigns" },
 };
 

@@ -14,11 +14,17 @@ function open(agents: readonly Agent[]) {
   const storage = new MemoryStorage();
   const clock = new TestClock();
   let isAway = false;
+  /** As in a fleet, whose coordinator first takes the commits that come back, and gives claims later. */
+  let givesClaims = true;
   const asked = <T>(ask: () => Promise<T>): Promise<T> =>
     isAway ? Promise.reject(new UnavailableError("storage_unavailable", "away")) : ask();
   const reached: AgentStorage = storageWith(storage, {
     commit: (changes, now) => asked(() => storage.commit(changes, now)),
-    claim: (claim) => asked(() => storage.claim(claim)),
+    claim: async (claim) =>
+      asked(() => {
+        if (!givesClaims) throw new UnavailableError("storage_unavailable", "no claims yet");
+        return storage.claim(claim);
+      }),
     load: (sessionId) => asked(() => storage.load(sessionId)),
     arrivals: (sessionId, after) => asked(() => storage.arrivals(sessionId, after)),
     due: (query) => asked(() => storage.due(query)),
@@ -34,8 +40,11 @@ function open(agents: readonly Agent[]) {
   onTestFinished(() => runtime.close());
   const away = async (ms: number): Promise<void> => {
     isAway = true;
+    givesClaims = false;
     await clock.advance(ms);
     isAway = false;
+    await clock.advance(10_000);
+    givesClaims = true;
   };
   return { storage, clock, runtime, away };
 }

@@ -1,6 +1,6 @@
 // DueSessions: a process that knows the agent of a due session runs it, however many others are due.
 
-import { CorruptRecordError, type CreateSession } from "@holdfast/core";
+import { CorruptRecordError, HoldfastError, type CreateSession } from "@holdfast/core";
 import {
   countingRandom,
   gate,
@@ -36,6 +36,27 @@ test("an agent that is known here does not starve behind 1,200 sessions of other
   expect((await storage.reader.session("foreign-0"))?.status).toBe("submitted");
   await runtime.close();
 });
+
+test.each(["storage_unavailable", "storage_full", "internal"] as const)(
+  "due-sessions-6: a recover() that fails with %s is followed by a look that adopts what is due",
+  async (code) => {
+    const memory = new MemoryStorage();
+    await memory.commit([creating("known", "known")], 0);
+    let isAway = true;
+    const storage = storageWith(memory, {
+      due: (query) => (isAway ? Promise.reject(new HoldfastError(code, "away")) : memory.due(query)),
+    });
+    const clock = new TestClock();
+    const known = defineAgent({ name: "known", run: async () => "done" });
+    const runtime = createRuntime({ storage, agents: [known], clock, random: countingRandom() });
+    await expect(runtime.recover()).rejects.toMatchObject({ code });
+    await clock.advance(5_000);
+    isAway = false;
+    await clock.advance(5_000);
+    expect((await memory.reader.session("known"))?.status).toBe("completed");
+    await runtime.close();
+  },
+);
 
 test("a damaged session is reported, and does not keep other sessions from running", async () => {
   const storage = new MemoryStorage();

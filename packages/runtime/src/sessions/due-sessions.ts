@@ -11,6 +11,7 @@
 //       time loads it again (M1).
 //   due-sessions-5. The answer to the last question decides when to look next. An older answer that arrives later decides nothing, because
 //       it does not know the sessions that were released since. No answer covers the times that were asked for after its question.
+//   due-sessions-6. A look that fails, also one that a caller asked for, is followed by another.
 //
 // It asks storage which sessions are due. `LiveSessions` runs and releases them.
 
@@ -116,7 +117,22 @@ export class DueSessions {
     this.#first = undefined;
   }
 
+  /** due-sessions-6. */
   async #runDue(): Promise<readonly string[]> {
+    try {
+      return await this.#runAllDue();
+    } catch (error) {
+      // mutant: failed-look-ends-adoption
+      if (this.#host.adopt) this.#lookAgain();
+      throw error;
+    }
+  }
+
+  #lookAgain(): void {
+    if (!this.#host.sessions.closed) this.#host.timers.after(this.#againAlarm, DUE_RETRY_MS);
+  }
+
+  async #runAllDue(): Promise<readonly string[]> {
     const started: string[] = [];
     const asked = ++this.#asked;
     this.#wantedAt = Infinity;
@@ -145,7 +161,7 @@ export class DueSessions {
       if (isNewest) this.#newest = asked;
       if (isNewest) this.#host.timers.after(this.#againAlarm, this.#host.lookEveryMs);
       if (isNewest && nextLookAt !== Infinity) this.#host.timers.set(this.#dueAlarm, nextLookAt);
-      if (sessionIds.length === DUE_BATCH && started.length > 0) started.push(...(await this.#runDue()));
+      if (sessionIds.length === DUE_BATCH && started.length > 0) started.push(...(await this.#runAllDue()));
     }
     return started;
   }
@@ -207,7 +223,7 @@ export class DueSessions {
       this.#isLooking = false;
       if (this.#host.sessions.closed) return;
       const looking: Promise<unknown> = this.#host.adopt ? this.runDue() : this.#actOverdue();
-      looking.catch(() => this.#host.timers.after(this.#againAlarm, DUE_RETRY_MS));
+      looking.catch(() => this.#lookAgain());
     });
   }
 
