@@ -133,7 +133,9 @@ test("a session that is killed continues with the skill of its start, whose cont
 });
 
 describe("bad input is refused before a session or a model call", () => {
-  test.each<readonly [string, () => void, readonly string[], number, string, readonly string[]]>([
+  test.each<
+    readonly [string, () => void | Promise<void>, readonly string[], number, string, readonly string[]]
+  >([
     [
       "a name of no skill",
       () => writeAgent("skills: pfd\n"),
@@ -168,7 +170,10 @@ describe("bad input is refused before a session or a model call", () => {
     ],
     [
       "a denied tool",
-      () => writeAgent("skills: pdf\ndisallowedTools: Skill\n"),
+      async () => {
+        writeAgent("skills: pdf\ndisallowedTools: Skill\n");
+        await run("agents", "trust"); // Denied tools are among what a file is trusted with.
+      },
       ["run", "named", "x"],
       3,
       "E_AGENT_INVALID",
@@ -221,7 +226,7 @@ describe("bad input is refused before a session or a model call", () => {
   ])("%s", async (_name, make, args, exit, code, says) => {
     project.script = () => ({ text: "no" });
     await run("agents", "trust");
-    make();
+    await make();
     const finished = await run(...args);
     expectError(finished, exit, code, says);
     expect(project.server.requests).toHaveLength(0);
