@@ -8,7 +8,7 @@
 //       is new or has changed is not even read.
 
 import { existsSync } from "node:fs";
-import { isAbsolute, join, relative, resolve } from "node:path";
+import { isAbsolute, join, resolve } from "node:path";
 import { HoldfastError, NotFoundError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
 import type { AgentRecord } from "./agent-record.ts";
@@ -131,12 +131,10 @@ function hasOtherRights(file: AgentFile, places: AgentPlaces): boolean {
   const { project, trustFile, trustsProject = false } = places;
   if (trustsProject || file.dialect === "folder" || !isTrusted(trustFile, project)) return false;
   const real = realPath(file.path);
-  const isListed = findAgentFiles(places).some(
+  const found = findAgentFiles(places).find(
     ({ path, scope }) => scope === "project" && realPath(path) === real,
   );
-  return (
-    isListed && !hasTrustedRights({ ...file, path: join(project, relative(realPath(project), real)) }, places)
-  );
+  return found !== undefined && !hasTrustedRights(found, places);
 }
 
 /** Its own fields count. Settings beside it are trusted as files of their own. */

@@ -32,7 +32,6 @@ import { serverPlaceholderProblem } from "../mcp/server-texts.ts";
 import { FieldReport, type FieldVerdict } from "./format/field-report.ts";
 import { readFields } from "./format/fields.ts";
 import { FileProblem, readFrontMatter, readText, type ParsedFile } from "./format/front-matter.ts";
-import type { OutsideRules } from "./outside/outside-rules.ts";
 
 /** A file that was found, and the result of reading it. */
 export interface AgentFile extends Omit<FoundFile, "dialect"> {
@@ -58,8 +57,26 @@ const DIALECTS: Readonly<Record<PlacedDialect, Dialect>> = {
   folder,
 };
 
+/** The rules of a tool that stand outside of its agent files (`OutsideRules`). */
+export interface RulesBeside {
+  /** Adds them before the file's own fields are read. @returns the fields that are still to be read. */
+  apply(
+    dialect: PlacedDialect,
+    values: Readonly<Record<string, unknown>>,
+    draft: AgentDraft,
+    report: FieldReport,
+  ): Readonly<Record<string, unknown>>;
+  /** Adds them to an agent whose own fields are read. */
+  restrict(
+    dialect: PlacedDialect,
+    values: Readonly<Record<string, unknown>>,
+    draft: AgentDraft,
+    report: FieldReport,
+  ): void;
+}
+
 /** @param outside the rules of the file's tool that stand elsewhere. A pushed file has none. */
-export function loadAgentFile(found: FoundFile, outside?: OutsideRules): AgentFile {
+export function loadAgentFile(found: FoundFile, outside?: RulesBeside): AgentFile {
   const report: { current: FieldReport } = { current: new FieldReport() };
   const draft = newDraft(stemOf(found), "");
   try {
@@ -102,7 +119,7 @@ function readDialect(
   parsed: ParsedFile,
   draft: AgentDraft,
   report: FieldReport,
-  outside: OutsideRules | undefined,
+  outside: RulesBeside | undefined,
 ): void {
   draft.prompt = parsed.body;
   for (const repaired of parsed.repaired)

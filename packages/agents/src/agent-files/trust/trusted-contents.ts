@@ -44,7 +44,7 @@ export function contentsToTrust(
 ): Readonly<Record<string, string>> {
   const agents = findAgentFiles({ project, home: undefined, env: {}, trustFile: "" })
     .filter(({ dialect }) => dialect !== "folder")
-    .map(loadAgentFile);
+    .map((found) => loadAgentFile(found));
   const found = [
     ...FILES.flatMap(([path]) => expanded(project, path)).map(
       (path) => [path, contentToTrust(project, path)] as const,
