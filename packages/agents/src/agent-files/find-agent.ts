@@ -228,6 +228,12 @@ function withoutCycles(
       return { ...agent, status: "refused", record: null, verdicts: said("refused", text) };
     }
     const files = record.agents.filter((name) => name !== "*" && !loaded.has(name));
+    const builtIn = files.filter((name) => BUILT_IN[record.source.dialect]?.includes(name));
+    if (builtIn.length > 0) {
+      const agents = record.agents.filter((name) => !builtIn.includes(name));
+      const text = `${builtIn.join(", ")} comes with the other tool and has no file, so no session starts it`;
+      return { ...agent, record: { ...record, agents }, verdicts: said("ignored", text) };
+    }
     const externals = files.length === 0 ? [] : (externalAgents?.() ?? []);
     const unknown = files.find((name) => !externals.includes(name));
     if (unknown === undefined) return agent;
@@ -238,6 +244,12 @@ function withoutCycles(
     };
   });
 }
+
+/** The agents that come with other tools. A file of such a name counts in their place. */
+const BUILT_IN: Readonly<Record<string, readonly string[]>> = {
+  claude: ["Explore", "Plan", "general-purpose", "statusline-setup"],
+  opencode: ["explore", "general", "plan", "build"],
+};
 
 /** The agents that it may start, also as hooks. */
 function startedBy({ agents, hooks }: AgentRecord): readonly string[] {

@@ -194,3 +194,16 @@ test("rules of Codex, Gemini CLI and VS Code hold for agents of these tools", as
   put(".codex/rules/git.rules", "for x in y: pass\n");
   expect((await run("run", "cx", "Go.")).stderr).toContain("it is not read");
 });
+
+test("an agent that names an agent which comes with its tool is checked and run alike", async () => {
+  agent("tools: Task(Explore), Read\n");
+  put(
+    ".opencode/agents/oc.md",
+    '---\ndescription: Does.\npermission:\n  task: { "*": deny, explore: allow }\n---\nYou lead.\n',
+  );
+  await run("agents", "trust");
+  const { code, stdout } = await run("agents", "check");
+  expect(code, stdout).toBe(0);
+  expect(stdout).toContain("Explore comes with the other tool");
+  for (const name of ["doer", "oc"]) expect(await carryOut(name)).toContain("Done.");
+});
