@@ -9,7 +9,7 @@
 
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { closeSync, statSync } from "node:fs";
+import { closeSync, existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { ConflictError, HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
 import {
@@ -61,7 +61,7 @@ type Answer =
 export async function startStack(args: Arguments, io: Io): Promise<number> {
   if (findFleetMode(args, io) === "cloud")
     io.note("mode cloud is for fleets: the local stack runs in mode local");
-  const plan = planOf(args, io);
+  const plan = await planOf(args, io);
   const paths = stackPaths(io);
   makePrivateFolder(paths.folder);
   if (args.has("foreground")) return supervise(plan, paths, args, io);
@@ -71,27 +71,24 @@ export async function startStack(args: Arguments, io: Io): Promise<number> {
 }
 
 /** @throws UsageError and NotFoundError, before anything is started. */
-function planOf(args: Arguments, io: Io): StackPlan {
-  const agents = filesOf(args, "agents", io);
+async function planOf(args: Arguments, io: Io): Promise<StackPlan> {
+  const named = filesOf(args, "agents", io);
   const tasks = filesOf(args, "tasks", io);
   const [executorPath] = filesOf(args, "executor-path", io);
   const [policy] = filesOf(args, "policy", io);
-  const named = args.text("executor");
+  const executorName = args.text("executor");
   const executor =
     executorPath !== undefined
       ? (["--executor-path", executorPath] as const)
-      : named === undefined
+      : executorName === undefined
         ? undefined
-        : (["--executor", named] as const);
-  if (agents.length + tasks.length === 0 && executor === undefined)
-    throw new UsageError("a stack without agents has nothing to run", {
-      expected: "--agents FILE",
-      fix: "name a file that exports agents, or an executor with -x NAME",
-    });
+        : (["--executor", executorName] as const);
   const given = args.text("project");
   const project = given === undefined ? findProject(io) : resolve(io.cwd, given);
   if (!isFolder(project))
     throw new NotFoundError("file_not_found", `there is no folder ${given ?? project}`, { at: "--project" });
+  const isNamed = named.length + tasks.length > 0 || executor !== undefined;
+  const agents = isNamed ? named : await findStackAgents(project, io);
   const env = Object.fromEntries(
     Object.entries(io.env).filter(([name]) => !FOREIGN_VARIABLES.includes(name)),
   );
@@ -112,6 +109,24 @@ function planOf(args: Arguments, io: Io): StackPlan {
     ...definedOf({ executor, policy }),
     marker: `stack-${createHash("sha256").update(stackPaths(io).folder).digest("hex").slice(0, 16)}`,
   };
+}
+
+/** Without options: the files of the last start here, and the agent files of the project and of the user. */
+async function findStackAgents(project: string, io: Io): Promise<readonly string[]> {
+  const last = readStackState(stackPaths(io));
+  const former = last?.project === project ? last.agents.filter((file) => existsSync(file)) : [];
+  const { listAgents } = await import("@holdfast/agents");
+  const { agentPlaces } = await import("../agents/agent-places.ts");
+  const found = listAgents(agentPlaces(io, { project })).flatMap(({ status, record }) =>
+    status === "loaded" && record !== null ? [record.source.path] : [],
+  );
+  const agents = [...new Set([...former, ...found])];
+  if (agents.length === 0)
+    io.note(
+      "no agents are here yet: add one with `holdfast agents new NAME`, or push one with `holdfast push`; " +
+        "then `holdfast local stop` and `holdfast local start`",
+    );
+  return agents;
 }
 
 function filesOf(args: Arguments, option: string, { cwd }: Io): readonly string[] {
