@@ -86,14 +86,14 @@ describe("which Node", () => {
   // The security releases of October 2026 fixed ten holes, in Brotli, TLS and DNS among others.
   test("no manifest allows a Node with known holes, and setup fetches one that all of them allow", async () => {
     const { satisfies } = await import(join(BIN, "node-version.mjs"));
-    const root = new URL("..", import.meta.url);
-    const folders = readdirSync(new URL("packages", root)).map((name) => `packages/${name}/`);
+    const checkout = new URL("..", import.meta.url);
+    const folders = readdirSync(new URL("packages", checkout)).map((name) => `packages/${name}/`);
     const ranges = ["", ...folders].map((folder) => {
-      const text = readFileSync(new URL(`${folder}package.json`, root), "utf8");
+      const text = readFileSync(new URL(`${folder}package.json`, checkout), "utf8");
       return (JSON.parse(text) as { engines: { node: string } }).engines.node;
     });
     const [, fetched = ""] = /NODE_VERSION = "(.*)"/.exec(
-      readFileSync(new URL("scripts/setup.mjs", root), "utf8"),
+      readFileSync(new URL("scripts/setup.mjs", checkout), "utf8"),
     )!;
     const allowed = (version: string) => ranges.map((range) => satisfies(version, range));
     expect(new Set(["22.23.3", "24.22.0", "26.12.0"].flatMap(allowed))).toEqual(new Set([false]));
@@ -148,6 +148,11 @@ function layOut(range: string, main: string): void {
     join(root, "packages/holdfast/package.json"),
     JSON.stringify({ engines: { node: range }, type: "module" }),
   );
+  const runtime = join(root, "packages/holdfast/node_modules/@holdfast/runtime");
+  mkdirSync(runtime, { recursive: true });
+  const manifest = { type: "module", exports: { "./handed-keys": "./handed-keys.js" } };
+  writeFileSync(join(runtime, "package.json"), JSON.stringify(manifest));
+  writeFileSync(join(runtime, "handed-keys.js"), "export const replaceWithoutKeys = () => undefined;\n");
   mkdirSync(join(root, "packages/holdfast/dist"));
   writeFileSync(join(root, "packages/holdfast/dist/main.js"), main);
 }

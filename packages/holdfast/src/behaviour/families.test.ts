@@ -156,21 +156,21 @@ describe("in a terminal", () => {
         expect(code).toBe(9);
         expect(stderr).toContain("session f cannot continue: f-0 below it is paused");
         expect(stderr).toMatch(
-          /child f-0 \(child\) is paused \(budget_exceeded\): .*\n {2}holdfast budget f --raise 500tokens\n/,
+          /child f-0 \(child\) is paused \(budget_exceeded\): .*\n {2}holdfast budget f --raise 600tokens\n/,
         );
         expect(stderr).toMatch(
-          /continue with: holdfast budget f --raise 500tokens\nand then: holdfast resume f\n$/,
+          /continue with: holdfast budget f --raise 600tokens\nand then: holdfast resume f\n$/,
         );
         const shown = await project.run("show", "f-0");
         expect(shown.stdout).toContain("the budget of f has too little left: 200 of 250 tokens spent");
-        expect(shown.stdout).toContain("holdfast budget f --raise 500tokens");
+        expect(shown.stdout).toContain("holdfast budget f --raise 600tokens");
         const above = await project.run("show", "f");
         expect(above.stdout).toMatch(
-          /Paused below it\n {2}f-0: .*\n {6}holdfast budget f --raise 500tokens\n {2}f-2: .*\n {2}and then: holdfast resume f\n/,
+          /Paused below it\n {2}f-0: .*\n {6}holdfast budget f --raise 600tokens\n {2}f-2: .*\n {2}and then: holdfast resume f\n/,
         );
         const { stdout: examined } = await project.run("doctor");
         expect(examined).toMatch(
-          /paused \(budget_exceeded\) {2}child\n {6}holdfast budget f --raise 500tokens\n {6}then: holdfast resume f\n/,
+          /paused \(budget_exceeded\) {2}child\n {6}holdfast budget f --raise 600tokens\n {6}then: holdfast resume f\n/,
         );
         expect(examined).not.toContain("resume f-0");
         expect(await project.run("resume", "f")).toMatchObject({ code: 9 }); // Nothing was raised.
@@ -299,7 +299,7 @@ describe("in a terminal", () => {
             .map((child) => ctx.waitForChild(child))) });`,
       );
       const { stderr } = await project.run("run", "both.ts", "--session", "f");
-      expect(stderr).toContain("\ncontinue with: holdfast budget f-0 --raise 2steps\n");
+      expect(stderr).toContain("\ncontinue with: holdfast budget f-0 --raise 4steps\n");
       expect(stderr).toContain(
         "\ncorrect the code, then: holdfast resume f-1\nand then: holdfast resume f\n",
       );

@@ -135,8 +135,9 @@ describe("attempts that nobody waits for any more", () => {
     await runtime.start(agentOf((ctx) => ctx.run("long", () => new Promise(() => {}))));
     await until(() => typesOf(tracer.events).includes("task_started"), "the task");
     await runtime.close();
-    expect(tracer.events.slice(-3).map(said)).toEqual([
+    expect(tracer.events.slice(-4).map(said)).toEqual([
       "task_ended 1 cancelled",
+      "committed", // The task is handed over.
       "turn_ended 0 interrupted",
       "session_released",
     ]);

@@ -47,11 +47,12 @@ export function departureEvent(departure: Departure): TraceBody {
   if (departure.type === "paused") {
     return { type: "session_ended", status: "paused", error: recordError(departure.fault) };
   }
+  if (departure.type === "ended") {
+    const { status, error } = departure; // Recorded already.
+    return { type: "session_ended", status, ...(error === undefined ? {} : { error }) };
+  }
   const { error } = departure;
-  const recorded = error === undefined ? {} : { error: recordError(error) };
-  return departure.type === "ended"
-    ? { type: "session_ended", status: departure.status, ...recorded }
-    : { type: "session_released", ...recorded };
+  return { type: "session_released", ...(error === undefined ? {} : { error: recordError(error) }) };
 }
 
 /** The outcome of a session when this process is done with it. */

@@ -59,7 +59,7 @@ export function readJson(path: string): Record<string, unknown> {
 }
 
 /** @param file the name of the file, for errors. @throws FileProblem */
-export function jsonObject(text: string, file: string): Record<string, unknown> {
+function jsonObject(text: string, file: string): Record<string, unknown> {
   let value: unknown;
   try {
     value = JSON.parse(text);

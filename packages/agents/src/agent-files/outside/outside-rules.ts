@@ -9,7 +9,7 @@ import { relative } from "node:path";
 import type { AgentPlaces, PlacedDialect } from "../agent-places.ts";
 import type { AgentDraft } from "../format/agent-draft.ts";
 import type { FieldReport } from "../format/field-report.ts";
-import { isTrusted, isTrustedContent } from "../trust/trusted-folders.ts";
+import { areTrustedRules, isTrusted } from "../trust/trusted-folders.ts";
 import { claudeRules, claudeSettings, type RuledField } from "./claude-rules.ts";
 import { otherRules } from "./other-rules.ts";
 import { opencodeRules, opencodeSettings } from "./opencode-rules.ts";
@@ -74,7 +74,7 @@ export class OutsideRules {
     const known = this.#believed.get(path);
     if (known !== undefined) return known;
     const isOwn = owner !== "project" || trustsProject;
-    const isBelieved = isOwn || (isTrusted(trustFile, project) && isTrustedContent(trustFile, project, path));
+    const isBelieved = isOwn || (isTrusted(trustFile, project) && areTrustedRules(trustFile, project, path));
     this.#believed.set(path, isBelieved);
     return isBelieved;
   };

@@ -4,6 +4,7 @@
 //   trusted-contents-1. Only the fields that Holdfast reads count: other programs keep their own settings in the same files, and change them.
 //   trusted-contents-2. A file without any of these fields starts nothing and needs no hash.
 //   trusted-contents-3. An agent file counts with its rights (`granted-rights.ts`), so a person may write its prompt all day.
+//   trusted-contents-4. Rules of another tool that allow calls have a hash of their own, because a change of them changes no hook.
 
 import { join, relative, sep } from "node:path";
 
@@ -18,15 +19,21 @@ import { CONFIG_FILE, hashOf, hashOfFields } from "./trust-file.ts";
 
 const OPENCODE = ["permission", "tools", "agent"];
 
-/** Files by their fields; `null` for every field. `*` stands for one name. */
-const FILES: readonly (readonly [path: GrantingPath, fields: readonly string[] | null])[] = [
-  [CONFIG_FILE, null],
-  [".claude/settings.json", ["hooks", "disableAllHooks", "permissions"]],
-  [".claude/settings.local.json", ["hooks", "disableAllHooks", "permissions"]],
+/** Files whose rules may allow calls, by the fields of these rules (trusted-contents-4). */
+const RULES: readonly (readonly [path: GrantingPath, fields: readonly string[]])[] = [
+  [".claude/settings.json", ["permissions"]],
+  [".claude/settings.local.json", ["permissions"]],
   ["opencode.json", OPENCODE],
   ["opencode.jsonc", OPENCODE],
   [".opencode/opencode.json", OPENCODE],
   [".opencode/opencode.jsonc", OPENCODE],
+];
+
+/** Files by their fields; `null` for every field. `*` stands for one name. */
+const FILES: readonly (readonly [path: GrantingPath, fields: readonly string[] | null])[] = [
+  [CONFIG_FILE, null],
+  [".claude/settings.json", ["hooks", "disableAllHooks"]],
+  [".claude/settings.local.json", ["hooks", "disableAllHooks"]],
   [".mcp.json", ["mcpServers"]],
   [".vscode/mcp.json", ["servers"]],
   [".agents/plugins/*/mcp.json", null],
@@ -49,6 +56,7 @@ export function contentsToTrust(
     ...FILES.flatMap(([path]) => expanded(project, path)).map(
       (path) => [path, contentToTrust(project, path)] as const,
     ),
+    ...RULES.map(([path]) => [rulesKey(path), rulesToTrust(project, path)] as const),
     ...agents.map(({ path, record }) => [pathIn(project, path), rightsToTrust(record, project)] as const),
     ...[...agents.flatMap(({ record }) => record?.tasks ?? []), ...tasks].map(
       (path) => [codeKey(path), hashOfCode(project, [path])] as const,
@@ -61,6 +69,11 @@ export function contentsToTrust(
 export function contentToTrust(project: string, path: string): string | undefined {
   const at = pathIn(project, path);
   const [, fields] = FILES.find(([pattern]) => isLike(at, pattern)) ?? [at, null];
+  return hashOfFile(project, at, fields);
+}
+
+/** The hash of fields of a file; `null` for every field. */
+function hashOfFile(project: string, at: string, fields: readonly string[] | null): string | undefined {
   try {
     const all = Object.entries(jsoncObject(readText(join(project, at)), at));
     const content = Object.fromEntries(all.filter(([name]) => fields === null || fields.includes(name)));
@@ -71,6 +84,18 @@ export function contentToTrust(project: string, path: string): string | undefine
     if (!(error instanceof FileProblem)) throw error;
     return undefined; // Nothing can be read, and its reader says so.
   }
+}
+
+/** The hash of the rules of a file. @returns `undefined` for a file without rules. */
+export function rulesToTrust(project: string, path: string): string | undefined {
+  const at = pathIn(project, path);
+  const [, fields = []] = RULES.find(([file]) => file === at) ?? [];
+  return hashOfFile(project, at, fields);
+}
+
+/** The name of the rules of a file among the hashes. */
+export function rulesKey(path: string): string {
+  return `rules:${path}`;
 }
 
 /** The hash of an agent file (trusted-contents-3). A file that is refused gives nothing. */

@@ -22,6 +22,8 @@ import {
   contentToTrust,
   pathIn,
   rightsToTrust,
+  rulesKey,
+  rulesToTrust,
 } from "./trusted-contents.ts";
 
 /** @throws HoldfastError `config_invalid` for a file that is damaged or that others may write. */
@@ -34,6 +36,12 @@ export function isTrustedContent(trustFile: string, folder: string, path: string
   const real = realPath(folder);
   const hash = contentToTrust(folder, path);
   return hash === undefined || readTrust(trustFile).contents[real]?.[pathIn(folder, path)] === hash;
+}
+
+/** Whether the rules of a file, which may allow calls, are those that the user has trusted. @throws HoldfastError `config_invalid` */
+export function areTrustedRules(trustFile: string, folder: string, path: string): boolean {
+  const known = readTrust(trustFile).contents[realPath(folder)]?.[rulesKey(pathIn(folder, path))];
+  return rulesToTrust(folder, path) === known;
 }
 
 /** Whether an agent file gives what the user has trusted. @throws HoldfastError `config_invalid` */

@@ -16,7 +16,7 @@ export function sampleOf(desc: DescMessage, depth = 0): Message {
       const [first] = field.oneof.fields;
       const value = field === first ? { case: field.localName, value: valueFor(field, depth) } : undefined;
       if (value !== undefined) Object.assign(message, { [field.oneof.localName]: value });
-    } else if (field.fieldKind !== "message" || depth < DEPTH_MAX) {
+    } else if (field.message === undefined || depth < DEPTH_MAX) {
       Object.assign(message, { [field.localName]: valueFor(field, depth) });
     }
   }

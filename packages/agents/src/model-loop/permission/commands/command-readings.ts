@@ -32,7 +32,7 @@ const HARMLESS_VARIABLE =
 
 const WRAPPERS_MAX = 20;
 
-export function readingsOf({ words, assignments }: SimpleCommand): CommandReadings {
+function readingsOf({ words, assignments }: SimpleCommand): CommandReadings {
   const spelled: Reading[] = [];
   if (assignments.length > 0) spelled.push({ words: [...assignments, ...words], isAllowable: true });
   let reading: Reading = {
