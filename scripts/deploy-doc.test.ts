@@ -5,6 +5,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { STOP_GRACE_MS } from "../packages/core/src/limits.ts";
 import { parseArguments } from "../packages/holdfast/src/frame/arguments.ts";
 import { COMMON_OPTIONS } from "../packages/holdfast/src/frame/command.ts";
 import { COMMANDS } from "../packages/holdfast/src/commands/index.ts";
@@ -47,6 +48,17 @@ test.each(PAGES)("every command in %s is one that its command takes", async (pag
     if (command === undefined) continue; // Told just above.
     parseArguments(rest, { ...COMMON_OPTIONS, ...command.options }, command.usage);
   }
+});
+
+test("every unit that runs steps, and every other setting of a stop, waits longer than the grace", () => {
+  const page = read("docs/deploy.md");
+  const waits = [
+    ...page.matchAll(/(?:TimeoutStopSec=|stop_grace_period: |stop-timeout |PeriodSeconds: )(\d+)/g),
+  ];
+  expect(waits.length).toBeGreaterThan(4);
+  for (const [setting, seconds] of waits)
+    expect(Number(seconds) * 1_000, setting).toBeGreaterThan(STOP_GRACE_MS + 2_000);
+  expect(page).toContain(`graceMs: 25_000`);
 });
 
 test("every configuration in docs/deploy.md is one that a coordinator reads, or the policy of a runner", () => {

@@ -127,7 +127,8 @@ const LONG_FILES: LongFiles = {
 /** Classes by `file: name`, with each measure that is above its budget. */
 const LARGE_CLASSES: LargeClasses = {
   "packages/core/src/kernel/context.ts: AgentContext": { methods: 50 },
-  "packages/runtime/src/runtime.ts: LocalRuntime": { methods: 27 },
+  "packages/runtime/src/session/session-driver.ts: SessionDriver": { methods: 26 },
+  "packages/runtime/src/runtime.ts: LocalRuntime": { methods: 28 },
   "packages/runtime/src/sessions/live-sessions.ts: LiveSessions": { methods: 35 },
   "packages/simulator/src/simulation.ts: Simulation": { fields: 17 },
   "packages/simulator/src/world/watched-storage.ts: SessionAccount": { fields: 18 },

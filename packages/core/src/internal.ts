@@ -6,6 +6,7 @@ export { ChurnMap } from "./collections/churn-map.ts";
 export { isOurs } from "./errors/author-line.ts";
 export { ifCorrupt, isCorrupt, unlessCorrupt } from "./errors/damage.ts";
 export { parseDuration } from "./duration.ts";
+export { STOP_GRACE_MS } from "./limits.ts";
 export { validateNow } from "./standard-schema.ts";
 export { didYouMean } from "./errors/did-you-mean.ts";
 export {

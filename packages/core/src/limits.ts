@@ -38,6 +38,12 @@ export const LIMITS = {
   cancelGraceMs: 10_000,
 } as const;
 
+/**
+ * A process that stops in order gives its running tasks this long, unless it is told otherwise. Service managers and
+ * containers must wait longer before they kill (docs/deploy.md).
+ */
+export const STOP_GRACE_MS = 25_000;
+
 export type Limits = { readonly [name in keyof typeof LIMITS]: number };
 
 export const FORMAT_LIMITS = {

@@ -1,7 +1,7 @@
 // The options and the handle of a runner: `RunnerOptions`, `Runner`.
 
 import type { AgentTracer, Clock, HoldfastError, Random } from "@holdfast/core";
-import type { Agent, SecretSource, TaskDefinition, Watchdog } from "@holdfast/runtime";
+import type { Agent, CloseOptions, SecretSource, TaskDefinition, Watchdog } from "@holdfast/runtime";
 import type { ConnectionOptions } from "@holdfast/storage/remote";
 import type { CatalogueAgents } from "./catalogue-sync.ts";
 import type { Health } from "./health.ts";
@@ -35,7 +35,7 @@ export interface RunnerOptions extends Omit<ConnectionOptions, "token"> {
   readonly hostname?: string;
   /** The most sessions held at once. */
   readonly maxRuns?: number;
-  /** How long running work may take to finish when the runner is stopped. */
+  /** How long running tasks may take to end when the runner is stopped: 25 s by default. */
   readonly graceMs?: number;
   /** How often claims are renewed, at most a third of the lease. By default, the coordinator decides. */
   readonly renewMs?: number;
@@ -81,8 +81,13 @@ export interface Runner {
    * stops. The runner ends later, as if it was drained.
    */
   supersede(): Promise<void>;
-  /** Finishes or hands back the held sessions, and deregisters. A second call has no further effect. */
-  stop(): Promise<void>;
+  /** Tasks that have begun here and have not ended. */
+  readonly running: number;
+  /**
+   * Begins nothing more, lets running tasks end within the grace, hands the sessions back, and deregisters. A second
+   * call may shorten the grace.
+   */
+  stop(options?: CloseOptions): Promise<void>;
   /** Resolves when the runner has stopped, with an error if the coordinator refused it. Never rejects. */
   readonly ended: Promise<HoldfastError | undefined>;
 }

@@ -2,7 +2,7 @@
 //
 //   registered ─► polling: the runtime drives the given claims, over `dispatched-storage.ts`
 //              ─► draining: nothing new is taken, what only waits is let go of, what is at work may finish (runner-5)
-//              ─► over: the rest is aborted and handed back, and the runner deregisters
+//              ─► over: the rest is handed back, and the runner deregisters
 //
 //   runner-1. A runner continues while the coordinator is away. It ends only when it is stopped, drained, or
 //       refused for good.
@@ -12,7 +12,7 @@
 //   runner-4. The coordinator's clock decides the time. This machine's clock only measures what has passed
 //       since its last answer (S3).
 //   runner-5. A runner that the coordinator drains finishes its running work without a time limit. A runner
-//       that is stopped, also while it drains, gives running work its grace.
+//       that is stopped, also while it drains, begins nothing more, and gives running tasks its grace.
 //   runner-6. A runner whose code was replaced says so with each poll. Once the coordinator has answered such a
 //       poll, the runner releases sessions for the newer code: at a checkpoint, or when they only wait. It
 //       takes back the sessions that diverge there, and drains when no session of its code is left.
@@ -22,12 +22,14 @@
 //       trials, which the owner of this runner starts. Its death takes no other session with it.
 
 import { HoldfastError, mintId, toHoldfastError, UsageError, type Clock, type Random } from "@holdfast/core";
+import { STOP_GRACE_MS } from "@holdfast/core/internal";
 import { RunnerService, type PollResponse } from "@holdfast/proto";
 import {
   createRuntime,
   systemClock,
   systemRandom,
   type Agent,
+  type CloseOptions,
   type Runtime,
   type TaskDefinition,
 } from "@holdfast/runtime";
@@ -45,16 +47,6 @@ import type { RunnerEvent } from "./runner-event.ts";
 import { taskAgent } from "./task-agent.ts";
 import { TokenFile, tokenInMemory, type TokenStore } from "./token-file.ts";
 
-/**
- * The default grace lets work between two commits finish. Longer work is handed back at once, because
- * whatever stops a machine rarely waits long.
- */
-const GRACE_MS = 1_000;
-/**
- * The part of a given grace that is reserved for aborted work: a command that ignores SIGTERM ends after two
- * seconds.
- */
-const ABORT_MS = 3_000;
 /** How long a poll may take in addition to its wait. */
 const ANSWER_MS = 10_000;
 
@@ -149,10 +141,8 @@ class CoordinatedRunner implements Runner {
   readonly #giveUp = new AbortController();
   readonly #over = Promise.withResolvers<HoldfastError | undefined>();
   #health: HealthServer | undefined;
-  /** Aborted when the grace is over. */
-  readonly #hurry = new AbortController();
-  /** When a given grace is over, by the monotonic clock. */
-  #endsAt: number | undefined;
+  /** Resolves when the runner was stopped and its runtime is closed. */
+  readonly #closed = Promise.withResolvers<void>();
   #status: Health["status"] = "ok";
   #stopping: Promise<void> | undefined;
   #onFewer = (): void => {};
@@ -250,13 +240,14 @@ class CoordinatedRunner implements Runner {
     return this.#supersession.known;
   }
 
-  stop(): Promise<void> {
-    const { options, clock } = this.#parts;
-    const { graceMs } = options;
-    if (graceMs !== undefined) this.#endsAt ??= clock.monotonic() + graceMs;
-    const workMs = graceMs === undefined ? GRACE_MS : graceMs - Math.min(graceMs / 2, ABORT_MS);
-    void pause(workMs, clock, this.#giveUp.signal).then(() => this.#hurry.abort());
-    return this.#finish(undefined);
+  get running(): number {
+    return this.#runtime.running;
+  }
+
+  stop({ graceMs = this.#parts.options.graceMs ?? STOP_GRACE_MS }: CloseOptions = {}): Promise<void> {
+    const stopping = this.#finish(undefined); // No session is taken any more.
+    this.#runtime.close({ graceMs }).then(this.#closed.resolve, this.#closed.reject);
+    return stopping;
   }
 
   // ---- polling -----------------------------------------------------------------------------------------------------
@@ -375,16 +366,15 @@ class CoordinatedRunner implements Runner {
   }
 
   async #drain(error: HoldfastError | undefined): Promise<void> {
-    const { log, connection, tokens, clock } = this.#parts;
+    const { log, connection, tokens } = this.#parts;
     this.#status = "draining";
     this.#supersession.stopped();
     log({ type: "draining", held: this.#storage.held });
     this.#loop.withdraw();
-    if (error === undefined) await this.#untilNothingIsHeld();
+    if (error === undefined) await Promise.race([this.#untilNothingIsHeld(), this.#closed.promise]);
     this.#giveUp.abort();
     await this.#loop.stop();
-    const left = this.#endsAt === undefined ? undefined : Math.max(0, this.#endsAt - clock.monotonic());
-    await this.#runtime.close(left === undefined ? {} : { graceMs: left });
+    await this.#runtime.close();
     // If the coordinator cannot be reached, it removes this runner after a while (runner-3).
     const { runnerId } = this;
     const leaving = { runnerId, process: this.#parts.process };
@@ -403,11 +393,9 @@ class CoordinatedRunner implements Runner {
   /** runner-5. Sessions that begin to wait are released. */
   #untilNothingIsHeld(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const { signal } = this.#hurry;
-    signal.addEventListener("abort", () => resolve(), { once: true });
     this.#onFewer = () => {
       this.#runtime.releaseWaiting();
-      if (this.#storage.held === 0 || signal.aborted) resolve();
+      if (this.#storage.held === 0) resolve();
     };
     this.#onFewer();
     return promise;

@@ -66,7 +66,11 @@ class LocalRuntime implements Runtime {
   }
 
   get live(): number {
-    return this.#parts.sessions.size;
+    return this.#parts.sessions.drivers.length;
+  }
+
+  get running(): number {
+    return this.#parts.sessions.drivers.reduce((sum, { running }) => sum + running, 0);
   }
 
   async start<Input, Output>(

@@ -114,6 +114,48 @@ describe("starting and stopping", () => {
   });
 });
 
+describe("stopping while a step runs", () => {
+  test("a stop lets the step end, and the next start does not repeat it", ofCampaign, async () => {
+    writeFileSync(
+      project.path("agents.ts"),
+      AGENTS.replace("await delay(ms);", 'while (!existsSync("go")) await delay(20);').replace(
+        "{ append",
+        "{ existsSync, append",
+      ),
+    );
+    await stack.start("--grace", "25s");
+    const { port } = new URL((await stack.status()).url!);
+    const running = stack.run("steps", { count: 2, ms: 0 });
+    while (ledger().length < 1) await delay(10);
+    const stop = project.start(["local", "stop"], { stdin: "" });
+    await stop.says("running steps have 25.0 s to end");
+    const log = async () => (await project.run("local", "logs", "-c", "runner")).stdout;
+    while (!(await log()).includes("1 running step has 25.0 s to end")) await delay(20);
+    writeFileSync(project.path("go"), "");
+    expect(await stop.finished).toMatchObject({ code: 0 });
+    expect(stack.processes()).toEqual([]);
+    expect(ledger().map(([, step]) => step)).toEqual(["0"]);
+    expect(await project.run("up", "--agents", "agents.ts", "--port", port)).toMatchObject({ code: 0 });
+    expect(await running).toBe(2);
+    expect(ledger().map(([, step]) => step)).toEqual(["0", "1"]);
+  });
+
+  test("`--grace` bounds the stop of the stack, and a second stop ends the grace", ofCampaign, async () => {
+    await stack.start("--grace", "50ms");
+    await stack.begin("steps", { count: 1, ms: 600_000 });
+    while (ledger().length < 1) await delay(10);
+    expect(await project.run("local", "stop")).toMatchObject({ code: 0 });
+    await stack.start("--grace", "25s");
+    while (ledger().length < 2) await delay(10);
+    const first = project.start(["local", "stop"], { stdin: "" });
+    await first.says("once more hands them over at once");
+    expect(await project.run("local", "stop")).toMatchObject({ code: 0 });
+    expect(await first.finished).toMatchObject({ code: 0 });
+    const log = (await project.run("local", "logs", "-c", "runner")).stdout;
+    expect(log.match(/Runner stopped/g)).toHaveLength(2);
+  });
+});
+
 describe("processes that are killed", () => {
   // Its lease has 15 s: the session ends long before, because the supervisor saw the runner die.
   test("a killed runner's session continues at the next runner without waiting for the lease", async () => {

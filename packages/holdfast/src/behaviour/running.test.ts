@@ -81,6 +81,8 @@ describe("running", () => {
       "s",
       "--input",
       JSON.stringify(project.path("begun")),
+      "--grace",
+      "10ms",
     ]);
     await running.says("▸ two");
     return running;

@@ -103,6 +103,10 @@ export class ChatTalk implements DriveChat, LiveView {
     return `chat --session ${this.#sessionId}`;
   }
 
+  get isLeft(): boolean {
+    return this.#stand === "left";
+  }
+
   get left(): DriveChat["left"] {
     return this.#left.promise;
   }
@@ -189,6 +193,7 @@ export class ChatTalk implements DriveChat, LiveView {
 
   #leave(outcome: Awaited<DriveChat["left"]>): void {
     this.#stand = "left";
+    this.#terminal.close(); // Ctrl-C is a signal again.
     this.#first.resolve(undefined);
     this.#left.resolve(outcome);
   }

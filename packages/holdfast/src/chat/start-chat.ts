@@ -12,6 +12,7 @@ import {
 } from "@holdfast/core";
 import type { AgentRecord } from "@holdfast/agents";
 import type { Agent, StartOptions } from "@holdfast/runtime";
+import { graceOf } from "../frame/arguments.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { quoted } from "../frame/plain-text.ts";
 import { randomU32 } from "../frame/random.ts";
@@ -40,6 +41,7 @@ export interface Chat {
 /** @returns the exit code. */
 export async function startChat(chat: Chat, args: Arguments, io: Io): Promise<number> {
   const { path, text, wanted } = chat;
+  const grace = await graceOf(args);
   const given = findDatabase(args, io);
   const database = wanted === undefined ? given : await placeOfExact(given, wanted);
   const found = wanted === undefined ? undefined : await sessionOf(wanted, database, path === undefined);
@@ -99,6 +101,7 @@ export async function startChat(chat: Chat, args: Arguments, io: Io): Promise<nu
       },
       isBudgeted: limits.budget !== undefined,
       runtime: { secrets },
+      ...grace,
       ...common(talk),
     },
     io,
@@ -144,6 +147,7 @@ async function continueChat(
       database,
       begin: (runtime) => (agent === undefined ? Promise.resolve(undefined) : runtime.resume(sessionId)),
       ...(secrets === undefined ? {} : { runtime: { secrets } }),
+      ...(await graceOf(args)),
       ...common(talk),
     },
     io,

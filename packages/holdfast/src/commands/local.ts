@@ -1,6 +1,7 @@
 import { refuse, refuseAction, takeNothing } from "../frame/arguments.ts";
 import {
   EXECUTOR_OPTIONS,
+  GRACE_OPTION,
   SECRET_STDIN_OPTION,
   type Arguments,
   type Command,
@@ -26,6 +27,7 @@ const START_OPTIONS: Options = {
     value: "DIR",
     short: "p",
   },
+  grace: { ...GRACE_OPTION, help: `start: ${GRACE_OPTION.help}` },
   "secret-stdin": SECRET_STDIN_OPTION,
   foreground: { help: "start: stay, and stop the stack with Ctrl-C" },
 };
@@ -49,7 +51,7 @@ export const local: Command = {
   name: "local",
   summary: "Run the whole system on this machine: a coordinator and a runner",
   usage:
-    "local start --agents FILE... [-x NAME | -e PATH] [--policy FILE] [--port PORT] [--project DIR] [--foreground] | local stop | local status | local restart | " +
+    "local start --agents FILE... [-x NAME | -e PATH] [--policy FILE] [--port PORT] [--project DIR] [--grace TIME] [--foreground] | local stop | local status | local restart | " +
     "local logs [-f] [-n N] [-c NAME]",
   description:
     "A supervisor keeps a coordinator and a runner running over a database in your data folder, and starts each again that ends. " +
@@ -81,7 +83,7 @@ export const up: Command = {
   name: "up",
   summary: "Start the local stack, as `local start`",
   usage:
-    "up --agents FILE... [-x NAME | -e PATH] [--policy FILE] [--port PORT] [--project DIR] [--foreground]",
+    "up --agents FILE... [-x NAME | -e PATH] [--policy FILE] [--port PORT] [--project DIR] [--grace TIME] [--foreground]",
   options: START_OPTIONS,
   examples: [["up --agents agents.ts", "as `holdfast local start --agents agents.ts`"]],
   async run(args, io) {

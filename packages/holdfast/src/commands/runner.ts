@@ -2,6 +2,7 @@ import { refuse, takeNothing } from "../frame/arguments.ts";
 import {
   EXECUTOR_OPTIONS,
   FOR_TRIALS_OPTION,
+  GRACE_OPTION,
   MODE_OPTION,
   SECRET_STDIN_OPTION,
   SUPERVISED_OPTION,
@@ -70,10 +71,7 @@ export const runner: Command = {
       help: "a name for people (default: the host's name); distinguishes runners of one project on one machine",
       value: "NAME",
     },
-    grace: {
-      help: "how long running work may take to finish at the end, and aborted work to end, such as 30s (default: 1s and 10s)",
-      value: "DURATION",
-    },
+    grace: GRACE_OPTION,
     "token-file": { help: "a file with a registration token, or - for standard input", value: "FILE|-" },
     "health-port": {
       help: "serve /healthz on this port of this machine (0 for any that is free)",

@@ -1,12 +1,12 @@
 import { refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../frame/arguments.ts";
-import { TRACE_OPTION, type Arguments, type Command, type Io } from "../frame/command.ts";
+import { GRACE_OPTION, TRACE_OPTION, type Arguments, type Command, type Io } from "../frame/command.ts";
 
 export const schedule: Command = {
   name: "schedule",
   summary: "Start sessions, or send signals, at recurring times",
   usage:
     "schedule add CRON (--run FILE [--input JSON|@file|-] [--budget LIMITS] [--ttl TIME] [--strict-bounds] | --signal ID NAME [JSON]) [--tz ZONE] [--id ID] | " +
-    "schedule list | schedule pause ID | schedule unpause ID | schedule remove ID | schedule run",
+    "schedule list | schedule pause ID | schedule unpause ID | schedule remove ID | schedule run [--grace TIME]",
   description:
     "CRON has five or six fields, in quotes: [second] minute hour day month weekday. The clock is that of ZONE, or of this machine: " +
     "a time that the clock skips is the first moment after the gap; a time that the clock shows twice is the first of the two. " +
@@ -42,6 +42,7 @@ export const schedule: Command = {
       value: "ZONE",
     },
     id: { help: "an id of your own; adding it again replaces the schedule", value: "ID" },
+    grace: GRACE_OPTION,
     trace: TRACE_OPTION,
   },
   examples: [
@@ -99,7 +100,7 @@ const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
   pause: [],
   unpause: [],
   remove: [],
-  run: ["trace"],
+  run: ["grace", "trace"],
 };
 
 async function list(args: Arguments, io: Io): Promise<number> {

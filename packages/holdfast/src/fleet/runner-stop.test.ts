@@ -1,6 +1,7 @@
 // Ctrl-C at `holdfast runner`, as a process: what it finishes, hands back and leaves behind.
 
-import { existsSync, readdirSync, readlinkSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { startSession } from "../testing/coordinator-client.ts";
@@ -17,11 +18,11 @@ beforeEach(async () => {
   fleet = await openFleet();
   writeFileSync(
     project.path("agents.ts"),
-    `import { existsSync, writeFileSync } from "node:fs";
+    `import { appendFileSync, existsSync } from "node:fs";
      import { setTimeout as delay } from "node:timers/promises";
      import { defineAgent } from "holdfast";
-     export const works = defineAgent({ name: "works", run: (ctx) => ctx.run("work", async () => {
-       writeFileSync("begun", "");
+     export const works = defineAgent({ name: "works", run: (ctx) => ctx.run("work", async ({ attempt }) => {
+       appendFileSync("begun", attempt + "\\n");
        while (!existsSync("go")) await delay(20);
        return "done";
      }) });
@@ -48,8 +49,14 @@ async function busyRunner() {
 
 async function stopping(runner: HoldfastProcess): Promise<void> {
   runner.kill("SIGINT");
-  await runner.says("once more stops at once");
+  await runner.says("1 running step has 50.0 s to end; once more hands it over at once");
   await runner.says("Taking no more");
+}
+
+/** The launcher takes two signals within a moment for one press. */
+async function again(runner: HoldfastProcess): Promise<void> {
+  await delay(500);
+  runner.kill("SIGINT");
 }
 
 async function runners(): Promise<readonly object[]> {
@@ -73,7 +80,7 @@ const claimed = (sessionId: string) =>
   fleet.storage.claim({ sessionId, owner: "test", now: Date.now(), leaseMs: 1_000 });
 
 test(
-  "Ctrl-C claims nothing more, finishes the task at work, hands back the rest and deregisters",
+  "Ctrl-C claims nothing more, keeps the outcome of the step at work, hands back its sessions and deregisters",
   { ...ofCampaign, ...TIMEOUT },
   async () => {
     const { runner, waiting, working } = await busyRunner();
@@ -81,26 +88,27 @@ test(
     const late = await startSession(fleet, { agent: "works" });
     writeFileSync(project.path("go"), "");
     expect(await runner.finished).toMatchObject({ code: 130, signal: null });
-    await sessionBecomes(fleet, working, { status: "completed", output: '"done"' });
     await sessionBecomes(fleet, late, { status: "submitted" });
-    for (const sessionId of [waiting, late])
+    for (const sessionId of [waiting, working, late])
       expect(await claimed(sessionId)).toMatchObject({ status: "claimed", losses: 0 });
     expect(runner.stderr).toContain("Runner stopped");
     expect(runner.stderr).not.toContain(`Received run run_${late}`);
     expect(await runners()).toEqual([]);
     if (process.platform === "linux") expect(processesLeft()).toEqual([]);
+    expect(readFileSync(project.path("begun"), "utf8")).toBe("1\n");
   },
 );
 
-test("a second Ctrl-C ends the runner at once; what it held resumes by its lease", TIMEOUT, async () => {
-  const { runner, working } = await busyRunner();
+test("a second Ctrl-C hands over at once, and the attempt does not count", TIMEOUT, async () => {
+  const { runner, waiting, working } = await busyRunner();
   await stopping(runner);
-  // The launcher takes two signals within a moment for one press.
-  const again = setInterval(() => runner.kill("SIGINT"), 500);
+  await again(runner);
   expect(await runner.finished).toMatchObject({ code: 130, signal: null });
-  clearInterval(again);
-  expect(runner.stderr).not.toContain("Runner stopped");
-  expect(await claimed(working)).toMatchObject({ status: "busy" });
-  expect(await runners()).toHaveLength(1);
+  expect(runner.stderr).toContain("Runner stopped");
+  for (const sessionId of [waiting, working])
+    expect(await claimed(sessionId)).toMatchObject({ status: "claimed", losses: 0 });
+  const journal = await fleet.storage.reader.journal(working, 0, 100);
+  expect(JSON.stringify(journal)).toMatch(/"type\W+attempt_failed.*handedOver\W+running/);
+  expect(await runners()).toEqual([]);
   if (process.platform === "linux") expect(processesLeft()).toEqual([]);
 });

@@ -143,7 +143,7 @@ function findOption(
   });
 }
 
-/** The value of `--grace`, for the commands that run a session. */
+/** The value of `--grace`, for the commands that run sessions. */
 export async function graceOf(args: Arguments): Promise<{ readonly graceMs?: number }> {
   const grace = args.text("grace");
   if (grace === undefined) return {};

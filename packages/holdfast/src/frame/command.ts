@@ -111,9 +111,9 @@ export const FOR_TRIALS_OPTION: Option = {
   help: "run as a process of another runner, which hands over what it needs, for sessions that were lost repeatedly",
 };
 
-/** The option `--grace` of the commands that run a session. */
+/** The option `--grace` of the commands that run sessions. */
 export const GRACE_OPTION: Option = {
-  help: "how long aborted tasks may take to settle when the process is stopped, such as 2s (default: 10s)",
+  help: "how long running steps may take to end when the process is stopped, such as 2m (default: 25s)",
   value: "DURATION",
 };
 

@@ -10,8 +10,9 @@ import type { RunnerEvent, RunnerOptions } from "@holdfast/runner";
 import type { Io } from "../frame/command.ts";
 import type { CoordinatorAccess } from "../place/coordinator-access.ts";
 import { withRemoteStorage } from "../place/find-session.ts";
-import { keepRunner } from "../run/runner-run.ts";
+import { keepRunner, stoppable } from "../run/runner-run.ts";
 import { logEvent } from "../run/runner/runner-log.ts";
+import type { StoppableWork } from "../typing/stopper.ts";
 import { createClient, type HoldfastClient } from "../sdk/client.ts";
 import type { IpcEnd, IpcPlace, IpcPlaceHost } from "./ipc-place.ts";
 
@@ -25,10 +26,11 @@ export interface CoordinatorRunner {
   readonly tracer: AgentTracer;
   readonly host: IpcPlaceHost;
   readonly until: Promise<IpcEnd>;
+  readonly work: StoppableWork;
 }
 
 export async function runOverCoordinator(
-  { options, access, tracer, host, until }: CoordinatorRunner,
+  { options, access, tracer, host, until, work }: CoordinatorRunner,
   io: Io,
 ): Promise<IpcEnd> {
   const closed = new AbortController();
@@ -60,6 +62,7 @@ export async function runOverCoordinator(
         },
         until,
         begun: (runner) => {
+          work.begins(stoppable(runner));
           const live = { get: () => runner.health().held };
           host.opened(Object.defineProperty(place, "live", live) as IpcPlace, []);
         },

@@ -1,16 +1,16 @@
 // `runOverDatabase`: a runner with `--ipc` over a database, which this process opens or reaches through its owner.
 //
 //   database-place-1. It needs no coordinator, and all other commands of Holdfast work on the same database meanwhile.
-//   database-place-2. At its end it accepts nothing, gives running work a short grace, and aborts the rest. Every session
-//       stays as its last commit left it, and the next runner continues it.
+//   database-place-2. At its end it accepts nothing, lets running steps end within its grace, and hands over the rest. The next
+//       runner continues every session.
 
-import { setTimeout as delay } from "node:timers/promises";
 import { ConflictError, encodeJson, HoldfastError, validate, type AgentTracer } from "@holdfast/core";
 import type { Agent, Runtime, SecretSource } from "@holdfast/runtime";
 import type { Io } from "../frame/command.ts";
 import { recordingAnswers } from "../principals/answer-principals.ts";
 import { withOwnStorage } from "../place/own-database.ts";
 import type { Database } from "../place/project.ts";
+import type { StoppableWork } from "../typing/stopper.ts";
 import { everyAgent } from "../run/agent-tree.ts";
 import { keepRuntime } from "../run/keep-runtime.ts";
 import type { RunnerCode } from "../run/runner-run.ts";
@@ -19,24 +19,20 @@ import type { IpcEnd, IpcPlace, IpcPlaceHost } from "./ipc-place.ts";
 
 /** How often it is looked whether another process has committed, because nothing tells. */
 const LOOK_MS = 250;
-/** The default grace: work between two commits finishes, and longer work is aborted. */
-const WORK_MS = 1_000;
-const DRAIN_LOOK_MS = 10;
 
 export interface DatabaseRunner {
   readonly database: Database;
   readonly code: RunnerCode;
   readonly secrets: SecretSource;
   readonly strictBounds: boolean;
-  /** How long running work may take to finish at the end, and aborted work to end. */
-  readonly graceMs: number | undefined;
+  readonly work: StoppableWork;
   readonly tracer: AgentTracer;
   readonly host: IpcPlaceHost;
   readonly until: Promise<IpcEnd>;
 }
 
 export async function runOverDatabase(runner: DatabaseRunner, io: Io): Promise<IpcEnd> {
-  const { database, code, secrets, strictBounds, graceMs, tracer, host, until } = runner;
+  const { database, code, secrets, strictBounds, work, tracer, host, until } = runner;
   const { modelPrices } = await import("@holdfast/agents/prices");
   const prices = modelPrices();
   return withOwnStorage(database, io, ({ storage }) => {
@@ -66,26 +62,13 @@ export async function runOverDatabase(runner: DatabaseRunner, io: Io): Promise<I
         });
         host.opened(place, resumed);
       },
-      ending: async (runtime) => {
+      ending: async () => {
         await host.ending();
         closed.abort();
-        return drained(runtime, graceMs);
       },
+      work,
     }).finally(() => closed.abort());
   });
-}
-
-/** Waits until sessions only wait or the grace is over (database-place-2). @returns the rest of a given grace. */
-async function drained(runtime: Runtime, graceMs: number | undefined): Promise<number | undefined> {
-  const begunAt = performance.now();
-  const workMs = graceMs === undefined ? WORK_MS : graceMs / 2;
-  for (;;) {
-    runtime.releaseWaiting();
-    const passedMs = performance.now() - begunAt;
-    if (runtime.live === 0 || passedMs >= workMs)
-      return graceMs === undefined ? undefined : Math.max(0, graceMs - passedMs);
-    await delay(DRAIN_LOOK_MS);
-  }
 }
 
 interface PlaceParts extends Pick<IpcPlace, "at" | "closed" | "reader"> {

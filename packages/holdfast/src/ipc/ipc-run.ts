@@ -13,7 +13,7 @@ import { STOP_EXIT, type Arguments, type Io } from "../frame/command.ts";
 import { coordinatorToken } from "../place/coordinator-access.ts";
 import { findMode } from "../place/mode.ts";
 import { findLocalDatabase, findStrictBounds, findTraces } from "../place/project.ts";
-import { stopper } from "../typing/stopper.ts";
+import { StoppableWork, stopper } from "../typing/stopper.ts";
 import { loadCode, runnerOptions, workspaceOf } from "../run/runner-run.ts";
 import { secretsFor } from "../secrets/agent-secrets.ts";
 import { readRunnerPolicy } from "../settings/runner-policy-file.ts";
@@ -25,6 +25,8 @@ import { ipcError } from "./ipc-error.ts";
 import { IpcHost } from "./ipc-host.ts";
 import { IpcOutput } from "./ipc-output.ts";
 import type { IpcEnd } from "./ipc-place.ts";
+
+const AFTER = "its sessions continue when it is started again";
 
 /** @returns the exit code. */
 export async function runIpc(args: Arguments, io: Io, usage: string): Promise<number> {
@@ -41,10 +43,9 @@ export async function runIpc(args: Arguments, io: Io, usage: string): Promise<nu
     stop: () => ended.resolve({ reason: "stopped" }),
     note: (line) => io.note(line),
   });
+  const work = new StoppableWork(io, (await graceOf(args)).graceMs);
   const release = io.onStop(
-    stopper(io, "its sessions continue when it is started again", (signal) =>
-      ended.resolve({ reason: "signal", signal }),
-    ),
+    stopper(io, AFTER, (signal) => ended.resolve({ reason: "signal", signal }), work),
   );
   const isGone = (): void => ended.resolve({ reason: "host_gone" });
   void host.read(io.stdin).then(isGone, isGone);
@@ -52,7 +53,8 @@ export async function runIpc(args: Arguments, io: Io, usage: string): Promise<nu
   // Sessions that only wait hold nothing that would keep the process alive.
   const alive = setInterval(() => {}, 60_000);
   try {
-    const end = await run({ args, io, host, isFleet, until: ended.promise, loaded });
+    const until = ended.promise.then((end) => (work.isRunning && work.stop(AFTER), end));
+    const end = await run({ args, io, host, isFleet, until, loaded, work });
     await output.end({ type: "end", reason: end.reason });
     return end.signal === undefined ? 0 : STOP_EXIT[end.signal];
   } catch (error) {
@@ -73,9 +75,10 @@ interface Running {
   readonly until: Promise<IpcEnd>;
   /** Receives the agents when they are loaded. */
   readonly loaded: { agents: readonly Agent[] };
+  readonly work: StoppableWork;
 }
 
-async function run({ args, io, host, isFleet, until, loaded }: Running): Promise<IpcEnd> {
+async function run({ args, io, host, isFleet, until, loaded, work }: Running): Promise<IpcEnd> {
   const executors = new RunnerExecutors(args, io);
   const wanted = await wantedTracer(findTraces(args, io), io);
   const tracer = wanted === undefined ? host.tracer : compositeTracer([host.tracer, wanted]);
@@ -85,7 +88,7 @@ async function run({ args, io, host, isFleet, until, loaded }: Running): Promise
       const { code, ...options } = await runnerOptions(args, io, undefined, executors);
       loaded.agents = code.agents;
       return await runOverCoordinator(
-        { options, access: { url: options.url, ...access }, tracer, host, until },
+        { options, access: { url: options.url, ...access }, tracer, host, until, work },
         io,
       );
     }
@@ -98,9 +101,8 @@ async function run({ args, io, host, isFleet, until, loaded }: Running): Promise
     const here = args.has("db") ? io : { cwd: workspace, env: io.env };
     const database = findLocalDatabase(args, here);
     const strictBounds = findStrictBounds(args, here).value;
-    const { graceMs } = await graceOf(args);
     process.chdir(workspace); // Where agents work: files they name are looked for there.
-    return await runOverDatabase({ database, code, secrets, strictBounds, graceMs, tracer, host, until }, io);
+    return await runOverDatabase({ database, code, secrets, strictBounds, work, tracer, host, until }, io);
   } finally {
     await executors.close();
   }

@@ -2,6 +2,7 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import { HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
+import { STOP_GRACE_MS } from "@holdfast/core/internal";
 import { isRunning } from "@holdfast/runtime/internal";
 import type { Arguments, Io } from "../frame/command.ts";
 import {
@@ -12,12 +13,15 @@ import {
   type Component,
   type StackState,
 } from "../place/local-stack.ts";
+import { duration } from "../frame/plain-text.ts";
 import { endOfLog, followLog, lastLines } from "../stack-log/log-reader.ts";
 import type { LogLine } from "../stack-log/stack-log.ts";
 import { statusLines } from "./stack-text.ts";
 
-/** Longer than the supervisor takes to end everything by force. */
-const STOP_MS = 30_000;
+/** Longer than the supervisor takes after the grace to end everything by force. */
+const STOP_MS = 25_000;
+/** A stop that takes longer says why. */
+const SILENT_MS = 1_000;
 const RESTART_MS = 60_000;
 const LOOK_MS = 30;
 const NOT_RUNNING_EXIT = 4;
@@ -32,14 +36,20 @@ export async function stopStack(io: Io): Promise<number> {
     io.note("the local stack is not running");
     return 0;
   }
-  const { supervisor } = state;
+  const { supervisor, graceMs = STOP_GRACE_MS } = state;
   process.kill(supervisor.pid, "SIGTERM");
-  const isGone = async (): Promise<boolean> => {
-    for (const deadline = performance.now() + STOP_MS; performance.now() < deadline; await delay(LOOK_MS))
+  const isGone = async (ms: number): Promise<boolean> => {
+    for (const deadline = performance.now() + ms; performance.now() < deadline; await delay(LOOK_MS))
       if (!isRunning(supervisor)) return true;
     return false;
   };
-  if (!(await isGone())) process.kill(supervisor.pid, "SIGKILL");
+  if (!(await isGone(SILENT_MS))) {
+    const grace = duration(graceMs);
+    io.note(
+      `running steps have ${grace} to end; \`${io.call("local stop")}\` once more hands them over at once`,
+    );
+    if (!(await isGone(graceMs + STOP_MS))) process.kill(supervisor.pid, "SIGKILL");
+  }
   io.result({ status: "stopped" }, "");
   io.note(
     `${io.notes.symbols.done} the local stack has stopped; its sessions stay, and a start continues them`,

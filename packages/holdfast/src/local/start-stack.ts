@@ -12,6 +12,7 @@ import { createHash } from "node:crypto";
 import { closeSync, existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { ConflictError, HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
+import { STOP_GRACE_MS } from "@holdfast/core/internal";
 import {
   INHERITED_VARIABLES,
   keyVariables,
@@ -20,8 +21,10 @@ import {
   withHandedKeys,
 } from "@holdfast/runtime/internal";
 import { lockFile } from "@holdfast/storage/lock-file";
+import { graceOf } from "../frame/arguments.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
 import { definedOf, errorOf, reportedError, shownError, type ReportedError } from "../frame/command-error.ts";
+import { duration } from "../frame/plain-text.ts";
 import { isFolder, lookAtPath } from "../frame/given-file.ts";
 import { readStackState, stackPaths, type StackPaths, type StackState } from "../place/local-stack.ts";
 import { findFleetMode } from "../place/mode.ts";
@@ -92,6 +95,7 @@ async function planOf(args: Arguments, io: Io): Promise<StackPlan> {
   const env = Object.fromEntries(
     Object.entries(io.env).filter(([name]) => !FOREIGN_VARIABLES.includes(name)),
   );
+  const { graceMs = STOP_GRACE_MS } = await graceOf(args);
   return {
     program: [process.execPath, ...process.execArgv, process.argv[1]!],
     env: {
@@ -106,6 +110,7 @@ async function planOf(args: Arguments, io: Io): Promise<StackPlan> {
     project,
     agents,
     tasks,
+    graceMs,
     ...definedOf({ executor, policy }),
     marker: `stack-${createHash("sha256").update(stackPaths(io).folder).digest("hex").slice(0, 16)}`,
   };
@@ -154,9 +159,16 @@ function portOf(text: string | undefined): number {
 
 /** start-stack-2. */
 async function startDetached(args: Arguments, paths: StackPaths, io: Io): Promise<StackState> {
-  const words = ["agents", "tasks", "executor", "executor-path", "policy", "port", "project"].flatMap(
-    (option) => args.texts(option).flatMap((value) => [`--${option}`, value]),
-  );
+  const words = [
+    "agents",
+    "tasks",
+    "executor",
+    "executor-path",
+    "policy",
+    "port",
+    "project",
+    "grace",
+  ].flatMap((option) => args.texts(option).flatMap((value) => [`--${option}`, value]));
   // For what the supervisor itself may write when it dies.
   const output = openPrivateAppend(paths.log);
   const flags = process.execArgv.includes(MEMORY_FLAG) ? [] : [MEMORY_FLAG];
@@ -239,10 +251,16 @@ async function superviseLocked(
   const log = new StackLog(paths.log, (text) => secrets.redacted(text));
   let signal: StopSignal | undefined;
   const supervisor = new Supervisor({ plan, paths, log, secrets });
+  let signals = 0;
   const release = io.onStop((given) => {
-    if (signal === undefined) void supervisor.stop();
-    else supervisor.stopNow();
     signal ??= given;
+    signals++;
+    if (signals > 2) return supervisor.stopNow();
+    if (signals === 2) return supervisor.hurry();
+    void supervisor.stop();
+    const grace = duration(plan.graceMs);
+    if (process.send === undefined)
+      io.note(`stopping: running steps have ${grace} to end; once more hands them over at once`);
   });
   const renew = (): void => void supervisor.renew();
   process.on("SIGUSR2", renew);

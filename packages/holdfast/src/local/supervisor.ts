@@ -23,7 +23,7 @@ import type { StackPaths, StackState } from "../place/local-stack.ts";
 import { FileWatch } from "./changed-files.ts";
 import { Keeper } from "./keeper.ts";
 import { StackAdmin } from "./stack-admin.ts";
-import { StackChild } from "../supervised/stack-child.ts";
+import { KILL_AFTER_MS, StackChild } from "../supervised/stack-child.ts";
 import type { StackLog } from "../stack-log/stack-log.ts";
 import type { StackSecrets } from "./stack-secrets.ts";
 import { StateFile, type StateChange } from "./state-file.ts";
@@ -47,6 +47,8 @@ export interface StackPlan {
   readonly executor?: readonly ["--executor" | "--executor-path", string];
   /** The file of the runner's policy, absolute; else the user's own counts. */
   readonly policy?: string;
+  /** How long the runner's steps may take to end at a stop. */
+  readonly graceMs: number;
   /** Marks everything that the stack starts; equal for all supervisors of its folder. */
   readonly marker: string;
 }
@@ -60,7 +62,6 @@ export interface SupervisorParts {
 
 /** The label by which a later supervisor finds the runners of the stack. */
 const LABEL = ["stack", "local"] as const;
-const RUNNER_GRACE_MS = 13_000;
 const COORDINATOR_GRACE_MS = 8_000;
 const REPEAT_MS = 100;
 
@@ -84,7 +85,7 @@ export class Supervisor {
     const { plan, paths } = parts;
     this.#parts = parts;
     this.#port = plan.port;
-    const { project, agents, executor, policy } = plan;
+    const { project, agents, executor, policy, graceMs } = plan;
     const state: StackState = {
       version: 1,
       status: "starting",
@@ -95,6 +96,7 @@ export class Supervisor {
       agents,
       ...(executor === undefined ? {} : { executor: executor[1] }),
       ...(policy === undefined ? {} : { policy }),
+      graceMs,
       offers: [],
       processes: [],
     };
@@ -160,7 +162,7 @@ export class Supervisor {
     this.#files.close();
     this.#change({ status: "stopping" });
     this.#parts.log.write("supervisor", "stopping");
-    await this.#runner.stop(RUNNER_GRACE_MS);
+    await this.#runner.stop(this.#runnerStopMs);
     await this.#cleaning; // The coordinator receives the last reports.
     await this.#coordinator.stop(COORDINATOR_GRACE_MS);
     await endExecution(this.#parts.plan.marker);
@@ -169,6 +171,11 @@ export class Supervisor {
     );
     this.#parts.log.write("supervisor", "stopped");
     this.#ended.resolve(failure);
+  }
+
+  /** Ends the grace of a stop. */
+  hurry(): void {
+    this.#runner.hurry();
   }
 
   /** Ends everything by force. */
@@ -210,10 +217,15 @@ export class Supervisor {
     this.#firstAdmin.resolve();
   }
 
+  /** A runner first waits for its processes for trials, which have the grace as well. */
+  get #runnerStopMs(): number {
+    return this.#parts.plan.graceMs + 2 * KILL_AFTER_MS;
+  }
+
   // ---- the runner --------------------------------------------------------------------------------------------------
 
   #startRunner(): StackChild {
-    const { agents, tasks, project, executor = [], policy } = this.#parts.plan;
+    const { agents, tasks, project, executor = [], policy, graceMs } = this.#parts.plan;
     const args = [
       "runner",
       "--supervised",
@@ -223,6 +235,8 @@ export class Supervisor {
       LABEL.join("="),
       "--project",
       project,
+      "--grace",
+      `${graceMs}ms`,
       ...agents.flatMap((file) => ["--agents", file]),
       ...tasks.flatMap((file) => ["--tasks", file]),
       ...executor,
@@ -253,7 +267,7 @@ export class Supervisor {
   async #drainRunner(child: StackChild): Promise<void> {
     const runnerId = this.#runnerIds.get(child);
     this.#parts.log.write("supervisor", `too many old runners: ${runnerId} no longer waits for its sessions`);
-    if (runnerId === undefined) await child.stop(RUNNER_GRACE_MS);
+    if (runnerId === undefined) await child.stop(this.#runnerStopMs);
     else await this.#untilAnswered((admin) => admin.drain(runnerId)).catch(() => {});
   }
 

@@ -5,7 +5,7 @@
 
 import { createRuntime, Watchdog, type Runtime, type RuntimeOptions } from "@holdfast/runtime";
 import { leaseOf, suspectsFile, type Database } from "../place/project.ts";
-import { isDebugged } from "../typing/stopper.ts";
+import { isDebugged, type StoppableWork } from "../typing/stopper.ts";
 
 /** How often it is looked for sessions that another process left behind. */
 const RECOVER_MS = 5_000;
@@ -17,8 +17,9 @@ export interface Keeping<T> {
   readonly until: Promise<T>;
   /** Called once, with the sessions that were resumed. */
   readonly begun?: (runtime: Runtime, resumed: readonly string[]) => void;
-  /** Called at the end of the command, before the runtime is closed. @returns how long aborted work may take. */
-  readonly ending?: (runtime: Runtime) => Promise<number | undefined>;
+  /** Called at the end of the command, before the runtime is closed. */
+  readonly ending?: () => Promise<void>;
+  readonly work: StoppableWork;
 }
 
 /** @returns what `until` gives. */
@@ -28,6 +29,7 @@ export async function keepRuntime<T>({
   until,
   begun,
   ending,
+  work,
 }: Keeping<T>): Promise<T> {
   const watchdog = isDebugged() ? undefined : new Watchdog({ path: suspectsFile(database) });
   const runtime = createRuntime({
@@ -37,15 +39,17 @@ export async function keepRuntime<T>({
   });
   // The next timer tries again after a failure.
   const timer = setInterval(() => void runtime.recover().catch(() => {}), RECOVER_MS);
-  let graceMs: number | undefined;
+  work.begins(runtime);
+  let graceMs = 0;
   try {
     begun?.(runtime, await runtime.recover());
     const outcome = await until;
-    graceMs = await ending?.(runtime);
+    await ending?.();
+    graceMs = work.graceMs;
     return outcome;
   } finally {
     clearInterval(timer);
-    await runtime.close(graceMs === undefined ? {} : { graceMs });
+    await runtime.close({ graceMs });
     await watchdog?.close();
   }
 }

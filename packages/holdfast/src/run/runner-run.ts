@@ -22,7 +22,7 @@ import { readBounded } from "../settings/config.ts";
 import { readRunnerPolicy, type FoundPolicy, policyPath } from "../settings/runner-policy-file.ts";
 import { dataFolder } from "../place/coordinator-storage.ts";
 import { findFleetMode, findMode, findStage, type Mode } from "../place/mode.ts";
-import { isDebugged, stopper } from "../typing/stopper.ts";
+import { isDebugged, StoppableWork, stopper, type Stoppable } from "../typing/stopper.ts";
 import { checkTrusted, isFolder } from "../frame/given-file.ts";
 import { readAll } from "../frame/input.ts";
 import { allLabels, readLabels } from "../frame/labels.ts";
@@ -34,12 +34,11 @@ import { logEvent, logTrace } from "./runner/runner-log.ts";
 import { IDLE_MS, TrialRunners } from "./runner/trial-runners.ts";
 import { configFiles, findProject, findTraces } from "../place/project.ts";
 import { watchImports } from "../supervised/imported-files.ts";
+import { KILL_AFTER_MS } from "../supervised/stack-child.ts";
 import { supervisorLink, type SupervisorLink } from "../supervised/supervisor-link.ts";
 import { wantedTracer } from "../tracing/wanted-tracer.ts";
 
 /** A coordinator's longest lease is a day, its longest poll half a minute. */
-/** How long a process for trials may take to end, of the 13 s that the local stack gives its runner. */
-const TRIAL_GRACE_MS = 10_000;
 const RENEW_SECONDS_MAX = 28_800;
 const POLL_SECONDS_MAX = 30;
 
@@ -76,10 +75,13 @@ async function runWith(args: Arguments, io: Io, supervised: SupervisorLink | und
   const wanted = await wantedTracer(findTraces(args, io), io);
   const watcher = { trace: (event: TraceEvent) => logTrace(event, io, args.has("verbose")) };
   const stopped = Promise.withResolvers<StopSignal>();
+  const work = new StoppableWork(io, options.graceMs);
+  const trialGraceMs = work.graceMs + KILL_AFTER_MS;
   const release = io.onStop(
-    stopper(io, "its sessions are finished or released", (signal) => stopped.resolve(signal)),
+    stopper(io, "its sessions are released", (signal) => stopped.resolve(signal), work),
   );
-  void supervised?.gone.then(() => stopped.resolve("SIGTERM"));
+  // The coordinator of a stack has lost its supervisor as well, so nothing could be committed within the grace.
+  void supervised?.gone.then(() => (stopped.resolve("SIGTERM"), work.handOver()));
   try {
     const end = await keepRunner({
       options: {
@@ -95,23 +97,37 @@ async function runWith(args: Arguments, io: Io, supervised: SupervisorLink | und
       },
       begun: (runner) => {
         running.resolve(runner);
+        work.begins(stoppable(runner, trials));
         if (isForTrials) endWhenIdle(runner);
         void supervised?.superseded
           .then(() => (trials.supersede(), runner.supersede()))
           .then(() => supervised.report({ type: "superseded" }));
       },
       until: stopped.promise,
-      ending: async () => void trials.stop(TRIAL_GRACE_MS),
+      ending: async () => void trials.stop(trialGraceMs),
     });
     // A drained runner is over when its trials are (runner-5).
     if (end === undefined) await Promise.race([trials.drained(), stopped.promise]);
-    await trials.stop(TRIAL_GRACE_MS);
+    await trials.stop(trialGraceMs);
     if (end === undefined) return 0;
     return typeof end === "string" ? STOP_EXIT[end] : io.complain(end);
   } finally {
     release();
     await executors.close();
   }
+}
+
+/** A runner with its processes for trials, as a stop sees them. */
+export function stoppable(runner: Runner, trials?: TrialRunners): Stoppable {
+  return {
+    get running() {
+      return runner.running + (trials?.running ?? 0);
+    },
+    close(how) {
+      trials?.hurry();
+      return runner.stop(how);
+    },
+  };
 }
 
 /** trial-runners-1. */

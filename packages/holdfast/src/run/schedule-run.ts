@@ -17,9 +17,10 @@ import {
   type TraceEvent,
 } from "@holdfast/core";
 import { compositeTracer, limitProcessMemory, type Agent, type Firing } from "@holdfast/runtime";
+import { graceOf } from "../frame/arguments.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
 import { readInPlaceOf } from "@holdfast/core/internal";
-import { stopper } from "../typing/stopper.ts";
+import { StoppableWork, stopper } from "../typing/stopper.ts";
 import { keepRuntime } from "./keep-runtime.ts";
 import { loadAgent } from "./load-agent.ts";
 import { withOwnStorage } from "../place/own-database.ts";
@@ -35,16 +36,16 @@ export async function runSchedules(args: Arguments, io: Io): Promise<number> {
   limitProcessMemory();
   const database = findDatabase(args, io);
   const tracer = await wantedTracer(findTraces(args, io), io);
+  const work = new StoppableWork(io, (await graceOf(args)).graceMs);
   const stopped = Promise.withResolvers<StopSignal>();
-  const release = io.onStop(
-    stopper(io, "its sessions continue when it is started again", (signal) => stopped.resolve(signal)),
-  );
+  const after = "its sessions continue when it is started again";
+  const release = io.onStop(stopper(io, after, (signal) => stopped.resolve(signal), work));
   const agents = new AgentFiles(io);
   // Waiting for a time holds nothing that would keep the process alive.
   const alive = setInterval(() => {}, 60_000);
   try {
     const signal = await withOwnStorage(database, io, ({ storage }) =>
-      keep({ storage, database, agents, tracer, io, stopped: stopped.promise }),
+      keep({ storage, database, agents, tracer, io, stopped: stopped.promise, work }),
     );
     io.note(`stopped; schedules stay, and fire again with: ${io.call("schedule run")}`);
     return STOP_EXIT[signal];
@@ -61,9 +62,10 @@ interface Keeping {
   readonly tracer: AgentTracer | undefined;
   readonly io: Io;
   readonly stopped: Promise<StopSignal>;
+  readonly work: StoppableWork;
 }
 
-async function keep({ storage, database, agents, tracer, io, stopped }: Keeping): Promise<StopSignal> {
+async function keep({ storage, database, agents, tracer, io, stopped, work }: Keeping): Promise<StopSignal> {
   const schedules = await storage.reader.schedules();
   const known = await agents.ofSchedules(schedules, storage.reader);
   showSchedules(schedules, io);
@@ -80,6 +82,7 @@ async function keep({ storage, database, agents, tracer, io, stopped }: Keeping)
       },
     },
     until: stopped,
+    work,
   });
 }
 

@@ -25,6 +25,9 @@ export interface ChildOptions {
   readonly onReport: (report: Report) => void;
 }
 
+/** A process that runs steps is ended by force this long after its grace. */
+export const KILL_AFTER_MS = 4_000;
+
 const LINE_CHARS = 64 * 1024;
 
 type ReportOf<T extends Report["type"]> = Extract<Report, { type: T }>;
@@ -97,10 +100,15 @@ export class StackChild {
 
   /** Asks it to end, and ends it by force after a time. Resolves when it has ended. */
   async stop(graceMs: number): Promise<void> {
-    this.#child.kill("SIGTERM");
+    this.terminate();
     const timer = setTimeout(() => this.kill(), graceMs);
     await this.ended;
     clearTimeout(timer);
+  }
+
+  /** The second time it hands over at once. */
+  terminate(): void {
+    this.#child.kill("SIGTERM");
   }
 
   kill(): void {

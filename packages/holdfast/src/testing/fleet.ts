@@ -71,6 +71,7 @@ export async function openFleet(
         stateFolder: mkdtempSync(join(tmpdir(), "holdfast-runner-")),
         workspace: "/project",
         log: (event) => void events.push(event),
+        graceMs: 1_000,
         ...given,
       });
       const watched = Object.assign(runner, { events });

@@ -38,7 +38,8 @@ export class LocalStack {
 
   /** Starts it on a port that is free. */
   start(...args: string[]): Promise<Finished> {
-    return this.#project.run("local", "start", "--agents", "agents.ts", "--port", "0", ...args);
+    const grace = args.includes("--grace") ? [] : ["--grace", "1s"]; // Steps of a test may run on at its end.
+    return this.#project.run("local", "start", "--agents", "agents.ts", "--port", "0", ...grace, ...args);
   }
 
   async status(): Promise<StackState> {
@@ -75,17 +76,21 @@ export class LocalStack {
     return pid;
   }
 
+  /** Starts a session. @returns its URL and the token to read it with. */
+  async begin(agent: string, input: unknown): Promise<{ readonly at: string; readonly adminToken: string }> {
+    const { url = "" } = await this.ready();
+    const file = this.#project.path(".local/share/holdfast/admin-token");
+    const adminToken = readFileSync(file, "utf8").trim();
+    const sessionId = await startSession({ url, adminToken }, { agent, input });
+    return { at: `${url}/v1/sessions/${sessionId}`, adminToken };
+  }
+
   /** Starts a session, and waits for its end however often the coordinator goes away. @returns its output. */
   async run(agent: string, input: unknown): Promise<unknown> {
-    const { url } = await this.ready();
-    const coordinator = {
-      url: url!,
-      adminToken: readFileSync(this.#project.path(".local/share/holdfast/admin-token"), "utf8").trim(),
-    };
-    const sessionId = await startSession(coordinator, { agent, input });
+    const { at, adminToken } = await this.begin(agent, input);
     for (;;) {
-      const headers = { authorization: `Bearer ${coordinator.adminToken}` };
-      const answer = await fetch(`${url}/v1/sessions/${sessionId}`, { headers }).catch(() => undefined);
+      const headers = { authorization: `Bearer ${adminToken}` };
+      const answer = await fetch(at, { headers }).catch(() => undefined);
       const session =
         answer?.ok === true ? ((await answer.json()) as { status: string; output: unknown }) : undefined;
       if (session?.status === "completed") return session.output;

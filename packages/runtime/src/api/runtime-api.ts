@@ -381,6 +381,8 @@ export interface Runtime {
   releaseWaiting(options?: { readonly atCheckpoints?: boolean }): void;
   /** Sessions driven now. */
   readonly live: number;
+  /** Tasks of these sessions that have begun and have not ended. */
+  readonly running: number;
   /**
    * Stop in order: nothing new begins, and running tasks may end within the grace. A task that has not ended
    * then is aborted and handed over, which counts toward no limit; one whose effect happens once is uncertain.

@@ -122,6 +122,11 @@ export class SessionDriver implements DriverOfSession, InboxSession {
     return this.#driven.isOver;
   }
 
+  /** How many attempts run. */
+  get running(): number {
+    return this.#attempts.running;
+  }
+
   /** session-driver-6. Deliver and begin nothing more. Attempts that run may end, until `handOver`. */
   drain(): void {
     const driven = this.#driven;

@@ -99,8 +99,8 @@ export class LiveSessions {
     });
   }
 
-  get size(): number {
-    return this.#entries.allLive().length;
+  get drivers(): readonly SessionDriver[] {
+    return this.#entries.allLive().map(({ driver }) => driver);
   }
 
   get closed(): boolean {
@@ -393,12 +393,12 @@ export class LiveSessions {
   abandonAll(): void {
     this.#host.claims.abandonAll();
     this.#host.committer.revise(withdrawn); // Before the releases of these claims, which follow them.
-    for (const { driver } of this.#entries.allLive()) driver.abandon(leaseLost(driver.sessionId));
+    for (const driver of this.drivers) driver.abandon(leaseLost(driver.sessionId));
   }
 
   /** Storage is lost for good: abandon every session, and notify every waiter of the reason. */
   storageLost(error: HoldfastError): void {
-    for (const { driver } of this.#entries.allLive()) driver.abandon(error);
+    for (const driver of this.drivers) driver.abandon(error);
     this.#waiters.release(error);
   }
 
@@ -410,7 +410,7 @@ export class LiveSessions {
   async close(graceOver: Promise<void>, endTasks: EndTasks): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#entries.activations());
-    const held = this.#entries.allLive().map(({ driver }) => driver);
+    const held = this.drivers;
     this.#ending = held.map(({ sessionId }) => sessionId);
     await this.#stop.drain(held, graceOver, this.#host.world.clock);
     this.#waiters.close();
@@ -436,7 +436,7 @@ export class LiveSessions {
   /** @internal As `close`, but nothing is released or awaited. */
   vanish(): void {
     this.#closed = true;
-    for (const { driver } of this.#entries.allLive()) driver.abandon();
+    for (const driver of this.drivers) driver.abandon();
     this.#waiters.vanish();
   }
 

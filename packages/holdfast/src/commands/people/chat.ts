@@ -1,6 +1,6 @@
 import { isSessionId, UsageError } from "@holdfast/core";
 import { refuse } from "../../frame/arguments.ts";
-import type { Command } from "../../frame/command.ts";
+import { GRACE_OPTION, type Command } from "../../frame/command.ts";
 
 export const chat: Command = {
   name: "chat",
@@ -27,6 +27,7 @@ export const chat: Command = {
     worktree: {
       help: "the new conversation works in a git worktree of its own (`holdfast diff ID`, `holdfast merge ID`)",
     },
+    grace: GRACE_OPTION,
     sandbox: {
       help: "the sandbox that the new conversation works in (`holdfast doctor` lists them)",
       value: "NAME",

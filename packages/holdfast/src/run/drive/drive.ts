@@ -24,6 +24,7 @@ import {
   type Prices,
   type Session,
 } from "@holdfast/core";
+import { STOP_GRACE_MS } from "@holdfast/core/internal";
 import {
   compositeTracer,
   createRuntime,
@@ -44,7 +45,7 @@ import { leaseOf, suspectsFile, type Database } from "../../place/project.ts";
 import { recordingAnswers } from "../../principals/answer-principals.ts";
 import { keepingShown, ShownQuestions } from "../../typing/shown-questions.ts";
 import { StdinListener } from "../../typing/stdin-listener.ts";
-import { isDebugged, stopper } from "../../typing/stopper.ts";
+import { isDebugged, StoppableWork, stopper } from "../../typing/stopper.ts";
 import { BelowView, mayNeedSomebody } from "../../view/below-view.ts";
 import { JournalTail } from "../../view/journal-events.ts";
 import { liveView, type LiveView } from "../../view/live-view.ts";
@@ -66,7 +67,7 @@ export interface DriveOptions {
   readonly runtime?: Pick<RuntimeOptions, "strictBounds" | "secrets">;
   /** Leave when it waits, or only when it has answered. */
   readonly parks: boolean | "answered";
-  /** How long tasks that were aborted are waited for at the end. */
+  /** How long running steps may take to end when somebody stops the command. */
   readonly graceMs?: number;
   /** The tracer that also receives the session's events. */
   readonly tracer: AgentTracer | undefined;
@@ -81,6 +82,7 @@ export interface DriveChat extends SessionInput {
   readonly view: LiveView;
   /** Resolves when the person leaves; the session stays. */
   readonly left: Promise<Outcome>;
+  readonly isLeft: boolean;
   onStop(signal: StopSignal): void;
   /** The command that continues it, after `holdfast`. */
   readonly command: string;
@@ -107,8 +109,10 @@ export async function drive(options: DriveOptions, io: Io): Promise<number> {
         : "the session can be resumed";
   const { chat } = options;
   void chat?.left.then((outcome) => stopped.resolve(outcome));
-  const stop = stopper(io, after, (signal) => stopped.resolve({ type: "stopped", signal }));
-  const release = io.onStop(chat === undefined ? stop : (signal) => chat.onStop(signal));
+  // Nothing of an ephemeral session is kept.
+  const work = new StoppableWork(io, options.graceMs ?? (database === undefined ? 0 : STOP_GRACE_MS));
+  const stop = stopper(io, after, (signal) => stopped.resolve({ type: "stopped", signal }), work);
+  const release = io.onStop((signal) => (chat?.isLeft === false ? chat.onStop(signal) : stop(signal)));
   const reads = chat === undefined && options.readsStdin;
   const questions = reads && io.stdin.isTTY === true ? new ShownQuestions(io) : undefined;
   const stdin = chat ?? (reads ? new StdinListener(sessionId, io, questions) : undefined);
@@ -123,6 +127,8 @@ export async function drive(options: DriveOptions, io: Io): Promise<number> {
     stdin,
     stopped: stopped.promise,
     startedAt,
+    work,
+    after,
   };
   // A session that waits holds nothing that would keep the process alive.
   const alive = setInterval(() => {}, 60_000);
@@ -147,6 +153,9 @@ interface RunParts {
   readonly stdin: SessionInput | undefined;
   readonly stopped: Promise<Outcome>;
   readonly startedAt: number;
+  readonly work: StoppableWork;
+  /** The session's fate after a stop. */
+  readonly after: string;
   readonly storage: AgentStorage;
 }
 
@@ -184,7 +193,8 @@ class StorageRun {
     const watchdog = isDebugged() ? undefined : new Watchdog(path === undefined ? {} : { path });
     const prices = await this.#prices(before);
     const runtime = this.#makeRuntime(watchdog, prices);
-    let outcome: Outcome;
+    this.#parts.work.begins(runtime);
+    let outcome: Outcome | undefined;
     try {
       const settled = await this.#begin(runtime);
       const session = (await this.#session())!;
@@ -201,13 +211,21 @@ class StorageRun {
     } finally {
       this.#begun.resolve();
       stdin?.detach();
-      await runtime.close(options.graceMs === undefined ? {} : { graceMs: options.graceMs });
+      await this.#close(runtime, outcome);
       await watchdog?.close();
     }
     this.#pump();
     await this.#pumping;
     const session = await this.#session();
     return reportOutcome(outcome, { session, before, options, hint: this.#resumeHint(), io, startedAt });
+  }
+
+  /** A command that a person stops gives running steps its grace. At another end nothing is left to wait for. */
+  #close(runtime: Runtime, outcome: Outcome | undefined): Promise<void> {
+    const { work, after } = this.#parts;
+    const isStopped = outcome?.type === "stopped" || outcome?.type === "left";
+    if (isStopped && work.isRunning) work.stop(after);
+    return runtime.close({ graceMs: isStopped ? work.graceMs : 0 });
   }
 
   /** How it comes to an end here; nothing when it is another process that runs it (drive-3). */

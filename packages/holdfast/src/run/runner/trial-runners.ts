@@ -81,6 +81,16 @@ export class TrialRunners {
     await this.drained();
   }
 
+  /** How many run. */
+  get running(): number {
+    return this.#living.size;
+  }
+
+  /** Tells all once more to stop. */
+  hurry(): void {
+    for (const child of this.#living.keys()) child.terminate();
+  }
+
   #spawn(ids: string[]): StackChild {
     const { io } = this.#options;
     const marker = `${this.#marker}/${++this.#started}`;

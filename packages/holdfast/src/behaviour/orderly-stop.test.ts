@@ -1,0 +1,110 @@
+// Orderly stops of commands that run steps, as processes: they drain first, and hand over at the end of the grace.
+
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
+import { Project, type HoldfastProcess } from "../testing/holdfast-process.ts";
+
+const PATIENCE = { timeout: 30_000 };
+const TIMEOUT = { timeout: 60_000 };
+
+let project: Project;
+beforeEach(() => {
+  project = new Project({ eachAsProcess: true });
+  writeFileSync(
+    project.path("agent.ts"),
+    `import { appendFileSync, existsSync } from "node:fs";
+     import { setTimeout as delay } from "node:timers/promises";
+     import { defineAgent } from "holdfast";
+     export default defineAgent({ name: "works", run: async (ctx) => {
+       const first = await ctx.run("first", async ({ attempt }) => {
+         appendFileSync("begun", "first " + attempt + "\\n");
+         while (!existsSync("go")) await delay(20);
+         return "done";
+       }, { retry: { maxAttempts: 1 } });
+       await ctx.run("second", ({ attempt }) => appendFileSync("begun", "second " + attempt + "\\n"));
+       return first;
+     } });`,
+  );
+});
+afterEach(() => project.dispose());
+
+const begun = (): readonly string[] =>
+  existsSync(project.path("begun")) ? readFileSync(project.path("begun"), "utf8").trim().split("\n") : [];
+const steps = (n: number) => vi.waitFor(() => expect(begun()).toHaveLength(n), PATIENCE);
+const finish = (): void => writeFileSync(project.path("go"), "");
+
+async function working(...words: string[]): Promise<HoldfastProcess> {
+  const started = project.start(words);
+  await steps(1);
+  return started;
+}
+
+const DRAINS = "stopping: 1 running step has 25.0 s to end; once more hands it over at once";
+
+test(
+  "`run` lets its step end after SIGTERM, begins no other, and `resume` does not repeat it",
+  TIMEOUT,
+  async () => {
+    const run = await working("run", "agent.ts", "--session", "s");
+    run.kill("SIGTERM");
+    await run.says(DRAINS);
+    finish();
+    const { code, stderr } = await run.finished;
+    expect(code, stderr).toBe(143);
+    expect(stderr).toContain("continue with: holdfast resume s");
+    expect(begun()).toEqual(["first 1"]);
+    expect(await project.run("resume", "s")).toMatchObject({ code: 0, stdout: "done\n" });
+    expect(begun()).toEqual(["first 1", "second 1"]);
+  },
+);
+
+test("a second Ctrl-C hands the step over at once, and its attempt does not count", TIMEOUT, async () => {
+  const run = await working("run", "agent.ts", "--session", "s");
+  run.kill("SIGINT");
+  await run.says(DRAINS);
+  await delay(500); // Two presses, not one that arrived twice.
+  run.kill("SIGINT");
+  const { code, stderr } = await run.finished;
+  expect(code, stderr).toBe(130);
+  expect(stderr).toContain("continue with: holdfast resume s");
+  finish();
+  expect(await project.run("resume", "s")).toMatchObject({ code: 0, stdout: "done\n" });
+  expect(begun()).toEqual(["first 1", "first 2", "second 1"]);
+});
+
+test(
+  "a step is not charged an attempt by nine rollouts within it",
+  { ...ofCampaign, timeout: 180_000 },
+  async () => {
+    for (let rollout = 1; rollout < 10; rollout++) {
+      const command = rollout === 1 ? ["run", "agent.ts", "--session", "s"] : ["resume", "s"];
+      const started = project.start([...command, "--grace", "10ms"]);
+      await steps(rollout);
+      started.kill("SIGTERM");
+      expect((await started.finished).code).toBe(143);
+    }
+    finish();
+    expect(await project.run("resume", "s")).toMatchObject({ code: 0, stdout: "done\n" });
+    expect(begun()).toHaveLength(11);
+  },
+);
+
+test.each([
+  ["schedule run", ["schedule", "run"]],
+  ["runner --ipc", ["runner", "--ipc", "--agents", "agent.ts"]],
+])("`%s` drains at SIGTERM as well", { ...ofCampaign, ...TIMEOUT }, async (_, words) => {
+  const first = await working("run", "agent.ts", "--session", "s", "--grace", "10ms");
+  first.kill("SIGTERM");
+  await first.finished;
+  if (words[0] === "schedule")
+    await project.run("schedule", "add", "0 0 1 1 *", "--run", "agent.ts", "--id", "keeps-the-agent");
+  const started = project.start(words);
+  await steps(2);
+  started.kill("SIGTERM");
+  await started.says(DRAINS);
+  finish();
+  expect((await started.finished).code).toBe(143);
+  expect(begun()).toEqual(["first 1", "first 2"]);
+});
