@@ -79,6 +79,21 @@ test("a guard whose program is missing lets the call through, and run, logs and 
   expect((await run("chat", "helper", "Read.")).stderr).toMatch(warned);
 });
 
+test("a guard whose answer has a text before it blocks the call, and run says why", async () => {
+  project.write("notes.txt", "canary");
+  project.write(".holdfast/scripts/guard/script.json", GUARD);
+  project.write(".holdfast/scripts/guard/guard.sh", `echo Shell ready; echo '{"action":"block"}'\n`);
+  const guards = ["script: guard", `command: "echo Shell ready; echo '{\\"action\\":\\"block\\"}'"`];
+  for (const guard of guards) {
+    writeAgent(`before_tool: { ${guard} }`);
+    await run("agents", "trust");
+    const { stderr } = await run("run", "helper", "Read.");
+    expect(stderr).toMatch(/✗ hook #\d+.*the hook failed, which blocks: its output is no JSON/);
+    expect(seen.at(-1)).toContain("a hook blocked it. the hook failed: its output is no JSON");
+    expect(seen.at(-1)).not.toContain("canary");
+  }
+});
+
 test("X9: hooks, servers and a folder agent that a command has changed in a trusted project are not used until it is trusted again", async () => {
   const settings = (event: string) =>
     JSON.stringify({ hooks: { [event]: HOOKED }, permissions: { allow: [] } });

@@ -40,7 +40,7 @@ export function hookTask(source: WorkspaceSource, scripts: HookScripts | undefin
       await (await pickWorkspace(source, workspace)).endTagged(key);
     },
     run: async ({ hook, event, workspace: root }, task) => {
-      const { run, timeoutMs, onError } = hook;
+      const { run, timeoutMs } = hook;
       const workspace = await pickWorkspace(source, root);
       if (task.attempt > 1) await workspace.endTagged(task.idempotencyKey);
       const options: ExecuteOptions = {
@@ -56,7 +56,8 @@ export function hookTask(source: WorkspaceSource, scripts: HookScripts | undefin
       if (end.type === "aborted") task.signal.throwIfAborted();
       const exitCode = end.type === "exit" ? end.exitCode : null;
       const ended: HookEnd = { exitCode, stdout, stderr, ended: describeEnd(end) };
-      const { failure: reason } = readAnswer(hook, ended);
+      const { failure: reason, action } = readAnswer(hook, ended);
+      const onError = action === "block" ? "block" : "continue";
       return reason === undefined ? ended : { ...ended, failure: { reason, onError } };
     },
   });

@@ -70,7 +70,11 @@ async function play(
         : { action: "continue" };
     },
   });
-  const agent = loop.agent({ ...RECORD, ...record, hooks }, [], { hookAgents: [judge] });
+  const teller = defineAgent({
+    name: "teller",
+    run: async () => readFileSync(join(folder, "answer"), "utf8"),
+  });
+  const agent = loop.agent({ ...RECORD, ...record, hooks }, [], { hookAgents: [judge, teller] });
   const outcome = await (await runtime.start(agent, "Read a.txt.")).settled();
   const texts = (model.requests.at(-1)?.messages ?? []).map(({ role, content }) => ({
     role,
@@ -175,6 +179,59 @@ describe("before_tool", () => {
       permissions: [{ decision: "deny", tool: "shell", pattern: null }],
     });
     expect(denied.questions).toEqual([]);
+  });
+
+  const NOT_AN_ANSWER: readonly (readonly [name: string, output: string])[] = [
+    ["text before it", 'Shell ready\n{"action":"block"}'],
+    ["text after it", '{"action":"continue"}\ndone'],
+    ["an array", '[{"action":"block"}]'],
+    ["two objects", '{"action":"continue"}\n{"action":"block"}'],
+    ["a field twice", '{"action":"block","action":"continue"}'],
+    ["plain text", "ok"],
+    ["a text in JSON", '"continue"'],
+    ["null", "null"],
+    ["no field", "{}"],
+    ["an unknown action", '{"action":"Block"}'],
+    ["an action that is a list", '{"action":["block"]}'],
+    ["an unknown field", '{"acton":"block","reason":"no"}'],
+    ["a reason that is no text", '{"action":"continue","reason":{"action":"block"}}'],
+    ["an input, which no call takes", '{"action":"continue","input":{"path":"b.txt"}}'],
+    ["Claude's field with a wrong type", '{"hookSpecificOutput":"deny"}'],
+    ["Claude's unknown decision", '{"hookSpecificOutput":{"permissionDecision":"denied"}}'],
+    ["`continue` as a text", '{"continue":"false"}'],
+  ];
+  test.each(NOT_AN_ANSWER)("an output with %s blocks the call", async (_name, output) => {
+    writeFileSync(join(folder, "answer"), output);
+    const failedClosed = /^Not carried out: a hook blocked it. the hook failed: it.* one answer such as/;
+    expect((await play([hook("before_tool", "cat answer")])).result).toMatch(failedClosed);
+    await runtime?.close();
+    const judge = hook("before_tool", "", { run: { type: "agent", name: "teller" } });
+    expect((await play([judge])).result).toMatch(failedClosed);
+    await runtime?.close();
+    // `on_error: continue` is the file's own word.
+    const lenient = hook("before_tool", "cat answer", { onError: "continue" });
+    expect((await play([lenient])).result).toContain("alpha");
+  });
+
+  test("a block beside a contradiction blocks, and no output is no objection", async () => {
+    const both = hook("before_tool", `echo '{"action":"continue","decision":"block","reason":"no"}'`);
+    expect((await play([both])).result).toBe("Not carried out: a hook blocked it. no");
+    await runtime?.close();
+    expect((await play([hook("before_tool", "echo; exit 0")])).result).toContain("alpha");
+  });
+
+  test.each([
+    ["plain text", "checked, fine", "alpha"],
+    ["a log line", "[info] checked", "alpha"],
+    ["a field that Holdfast does not know", '{"suppressOutput":true,"newField":1}', "alpha"],
+    ["text before an answer", 'Shell ready\n{"decision":"block"}', "a hook blocked it"],
+    ["an array", '[{"decision":"block"}]', "a hook blocked it"],
+    ["half an object", '{"decision":"blo', "a hook blocked it"],
+    ["an unknown decision", '{"hookSpecificOutput":{"permissionDecision":"defer"}}', "a hook blocked it"],
+  ])("a guard of Claude Code that writes %s has its meaning or blocks", async (_name, output, says) => {
+    writeFileSync(join(folder, "answer"), output);
+    const guard = hook("before_tool", "cat answer", { onError: "continue", claudeEvent: "PreToolUse" });
+    expect((await play([guard])).result).toContain(says);
   });
 
   test("a hook that wants another input blocks the call and says which", async () => {
