@@ -156,7 +156,10 @@ describe("a file in Holdfast's own form", () => {
       'hooks.PreToolUse refused: the matcher "[" is no regular expression',
     ],
     ["hooks: { PreToolUse: 7 }", "hooks.PreToolUse refused: it is no list"],
-    ["hooks: { PermissionRequest: [] }", "hooks.PermissionRequest refused: Holdfast has no such event"],
+    [
+      "hooks: { PermissionRequest: [{ hooks: [{ type: command, command: x }] }] }",
+      "hooks.PermissionRequest refused: Holdfast has no such event",
+    ],
     ["holdfast: { hooks: { on_start: { command: x } } }", "holdfast.hooks refused: wrong value"],
     ["holdfast: { hooks: { on_run_start: {} } }", "either `command`, `script` or `agent`"],
     ["holdfast: { hooks: { on_run_start: { command: x, tools: [shell] } } }", "concerns no tool"],

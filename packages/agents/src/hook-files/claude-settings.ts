@@ -12,7 +12,7 @@ import { realPath, requireInside, type AgentPlaces } from "../agent-files/agent-
 import type { AgentHook } from "../agent-files/agent-record.ts";
 import { FieldReport, type FieldVerdict } from "../agent-files/format/field-report.ts";
 import { FileProblem, readJson } from "../agent-files/format/front-matter.ts";
-import { claudeHooks } from "../agent-files/format/hook-fields.ts";
+import { claudeHooks } from "../agent-files/format/hooks/claude-hooks.ts";
 import { MANAGED_SETTINGS, userClaudeSettings } from "../agent-files/outside/claude-rules.ts";
 import type { GrantingPath } from "../agent-files/trust/granting-places.ts";
 import { isTrusted, isTrustedContent } from "../agent-files/trust/trusted-folders.ts";

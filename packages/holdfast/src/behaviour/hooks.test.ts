@@ -94,6 +94,23 @@ test("a guard whose answer has a text before it blocks the call, and run says wh
   }
 });
 
+test("a guard of Claude Code with args guards, beside events that only observe", async () => {
+  project.write("notes.txt", "canary");
+  project.write("guard.sh", "echo notes are private >&2; exit 2\n");
+  writeAgent("");
+  const guard = { type: "command", command: "sh", args: ["guard.sh"], statusMessage: "Looking" };
+  const sound = [{ hooks: [{ type: "command", command: "beep" }] }];
+  const hooks = { PreToolUse: [{ hooks: [guard] }], Notification: sound, SessionEnd: sound };
+  project.write(".claude/settings.json", JSON.stringify({ hooks }));
+  await run("agents", "trust");
+  const { stdout } = await run("agents", "check");
+  expect(stdout).toContain("hooks.PreToolUse.statusMessage: ignored because it is for display only");
+  expect(stdout).toContain("hooks.Notification: ignored because Holdfast has no such event");
+  expect((await run("run", "helper", "Read.")).code).toBe(0);
+  expect(seen.at(-1)).toContain("a hook blocked it. notes are private");
+  expect(seen.at(-1)).not.toContain("canary");
+});
+
 test("X9: hooks, servers and a folder agent that a command has changed in a trusted project are not used until it is trusted again", async () => {
   const settings = (event: string) =>
     JSON.stringify({ hooks: { [event]: HOOKED }, permissions: { allow: [] } });
@@ -222,7 +239,16 @@ test("hooks that cannot be run refuse the run before a session or a model call",
     ["", "{", "settings.json is not JSON"],
     ["", '{"hooks": []}', "hooks: it is no object"],
     ["", '{"hooks": {"PreToolUse": [{"hooks": [{"type": "prompt", "prompt": "x"}]}]}}', "type command"],
-    ["", '{"hooks": {"PermissionRequest": []}}', "no such event"],
+    [
+      "",
+      '{"hooks": {"PermissionRequest": [{"hooks": [{"type": "command", "command": "x"}]}]}}',
+      "no such event",
+    ],
+    [
+      "",
+      '{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "x", "if": "Bash(git *)"}]}]}}',
+      "hooks.PreToolUse: if: ",
+    ],
   ];
   for (const [hooks, settings, says] of cases) {
     writeAgent(hooks);

@@ -4,7 +4,7 @@
 import { z } from "zod";
 import { addRule } from "../format/agent-draft.ts";
 import { field, HONOURED, mapped, refused, type FieldRule } from "../format/fields.ts";
-import { claudeHooks } from "../format/hook-fields.ts";
+import { claudeHooks } from "../format/hooks/claude-hooks.ts";
 import { mcpServerValue, takeServers } from "../format/mcp-servers.ts";
 import { CLAUDE_TOOLS, type ToolNames } from "../format/tool-names.ts";
 import { offerTools, ruleTools, toolTexts } from "../format/tool-rules.ts";

@@ -16,7 +16,7 @@ import {
 } from "../format/fields.ts";
 import type { AgentDraft } from "../format/agent-draft.ts";
 import { DEMANDS_TEXT } from "../format/demands.ts";
-import { holdfastHooks, holdfastHooksSchema } from "../format/hook-fields.ts";
+import { holdfastHooks, holdfastHooksSchema } from "../format/hooks/hook-fields.ts";
 import { referencesProblem, splitReference } from "./content-references.ts";
 import { checkJsonSchema } from "../format/schema-check.ts";
 import { CLAUDE_TOOLS, OWN_TOOLS } from "../format/tool-names.ts";

@@ -11,7 +11,7 @@ import { agentFileText } from "../../agent-files/agent-file-text.ts";
 import { foundAt } from "../../agent-files/agent-places.ts";
 import type { AgentHook, AgentRecord } from "../../agent-files/agent-record.ts";
 import { FieldReport } from "../../agent-files/format/field-report.ts";
-import { claudeHooks } from "../../agent-files/format/hook-fields.ts";
+import { claudeHooks } from "../../agent-files/format/hooks/claude-hooks.ts";
 import { loadAgentFile } from "../../agent-files/load-agent-file.ts";
 import { workspacesByRoot } from "../../tasks/workspace-source.ts";
 import { RECORD } from "../../testing/agent-record.ts";
@@ -181,6 +181,7 @@ describe("before_tool", () => {
     expect(denied.questions).toEqual([]);
   });
 
+  const FAILED_CLOSED = /^Not carried out: a hook blocked it. the hook failed: it.* one answer such as/;
   const NOT_AN_ANSWER: readonly (readonly [name: string, output: string])[] = [
     ["text before it", 'Shell ready\n{"action":"block"}'],
     ["text after it", '{"action":"continue"}\ndone'],
@@ -202,13 +203,14 @@ describe("before_tool", () => {
   ];
   test.each(NOT_AN_ANSWER)("an output with %s blocks the call", async (_name, output) => {
     writeFileSync(join(folder, "answer"), output);
-    const failedClosed = /^Not carried out: a hook blocked it. the hook failed: it.* one answer such as/;
-    expect((await play([hook("before_tool", "cat answer")])).result).toMatch(failedClosed);
-    await runtime?.close();
+    expect((await play([hook("before_tool", "cat answer")])).result).toMatch(FAILED_CLOSED);
+  });
+
+  test("an agent that is no exact answer blocks, and on_error: continue is the file's own word", async () => {
+    writeFileSync(join(folder, "answer"), 'I think so.\n{"action":"continue"}');
     const judge = hook("before_tool", "", { run: { type: "agent", name: "teller" } });
-    expect((await play([judge])).result).toMatch(failedClosed);
+    expect((await play([judge])).result).toMatch(FAILED_CLOSED);
     await runtime?.close();
-    // `on_error: continue` is the file's own word.
     const lenient = hook("before_tool", "cat answer", { onError: "continue" });
     expect((await play([lenient])).result).toContain("alpha");
   });
@@ -292,4 +294,59 @@ test("a hook of Claude Code reads its names of tools and paths", async () => {
     "hooks.UserPromptSubmit mapped: holdfast.hooks.on_run_start: echo Today is Friday.",
     "hooks.Notification ignored: Holdfast has no such event",
   ]);
+});
+
+describe("fields of a hook of Claude Code", () => {
+  const read = (event: string, more: Readonly<Record<string, unknown>>) => {
+    const report = new FieldReport();
+    const member = { type: "command", command: "true", ...more };
+    const hooks = claudeHooks({ [event]: [{ hooks: [member] }] }, ["hooks"], report);
+    return { hooks, said: report.verdicts.map(({ field, verdict, text }) => `${field} ${verdict}: ${text}`) };
+  };
+  const refused = "hooks.PreToolUse refused:";
+
+  test.each<readonly [string, Readonly<Record<string, unknown>>, string, number]>([
+    ["if", { if: "Bash(git push *)" }, `${refused} if: `, 0],
+    ["shell", { shell: "powershell" }, `${refused} shell: `, 0],
+    ["env", { env: { A: "b" } }, "not with the field env", 0],
+    ["a misspelt field", { agrs: ["x"] }, "not with the field agrs", 0],
+    ["args of a wrong type", { args: "guard.mjs" }, "(field args)", 0],
+    ["args with an unknown variable", { args: ["${CLAUDE_PLUGIN_ROOT}/x"] }, `${refused} args: `, 0],
+    ["async", { async: true }, "hooks.PreToolUse.async ignored: ", 0],
+    ["asyncRewake", { asyncRewake: true }, "hooks.PreToolUse.async ignored: ", 0],
+    ["once", { once: true }, "hooks.PreToolUse.once ignored: ", 1],
+    ["statusMessage", { statusMessage: "x" }, "hooks.PreToolUse.statusMessage ignored: ", 1],
+    ["timeout", { timeout: 601 }, "hooks.PreToolUse.timeout ignored: ", 1],
+    ["shell bash", { shell: "bash" }, "hooks.PreToolUse mapped: ", 1],
+    [
+      "type",
+      { type: "http", url: "https://a.example" },
+      `${refused} Holdfast runs hooks of the type command`,
+      0,
+    ],
+  ])("%s has a verdict, and a guard that cannot be run with it is refused", (_name, more, says, count) => {
+    const { hooks, said } = read("PreToolUse", more);
+    expect(said.join("\n")).toContain(says);
+    expect(hooks).toHaveLength(count);
+  });
+
+  test.each([
+    ["PermissionRequest", "refused"],
+    ["preToolUse", "refused"],
+    ["Notification", "ignored"],
+    ["SessionEnd", "ignored"],
+    ["SomethingNew", "ignored"],
+  ])("a hook of the event %s, which no point has, is %s", (event, verdict) => {
+    expect(read(event, {}).said).toEqual([
+      expect.stringContaining(`hooks.${event} ${verdict}: Holdfast has no such event`),
+    ]);
+  });
+
+  test("args reach the program as they are, without a shell between", async () => {
+    writeFileSync(join(folder, "guard.sh"), 'printf "%s|" "$@" > args.txt; exit 2\n');
+    const args = ["${CLAUDE_PROJECT_DIR}/guard.sh", "it's", "", "$HOME `x` *", "two words"];
+    const { result } = await play(read("PreToolUse", { command: "sh", args }).hooks);
+    expect(result).toContain("a hook blocked it");
+    expect(readFileSync(join(folder, "args.txt"), "utf8")).toBe("it's||$HOME `x` *|two words|");
+  });
 });
