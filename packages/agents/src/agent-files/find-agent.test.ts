@@ -79,16 +79,51 @@ describe("names", () => {
     expect(findAgent("reviewer", places).source.dialect).toBe("holdfast");
   });
 
-  test("two files of one scope with one name are an error that names both, and other agents are not affected", () => {
+  test("files of several tools with one name: ours first, and each one by the name of its tool", () => {
+    write("project/.claude/agents/reviewer.md");
+    write("project/.opencode/agents/reviewer.md");
+    expect(statuses()).toEqual(["project reviewer loaded", "project reviewer hidden"]);
+    const dialectOf = (name: string): string => findAgent(name, places).source.dialect;
+    expect(["reviewer", "claude:reviewer", "opencode:reviewer"].map(dialectOf)).toEqual([
+      "claude",
+      "claude",
+      "opencode",
+    ]);
+    write("project/.holdfast/agents/reviewer.md");
+    expect(["reviewer", "claude:reviewer"].map(dialectOf)).toEqual(["holdfast", "claude"]);
+    expect(() => findAgent("codex:reviewer", places)).toThrow(
+      expect.objectContaining({ code: "agent_not_found" }),
+    );
+  });
+
+  test("two files of one tool with one name are an error that names both, and other agents are not affected", () => {
     const paths = [
-      write("project/.claude/agents/reviewer.md"),
       write("project/.opencode/agents/reviewer.md"),
-    ];
+      write("project/.opencode/agents/old/reviewer.md"),
+    ].toSorted();
     write("project/.github/agents/planner.agent.md");
-    const refused = expect.objectContaining({ code: "agent_invalid", at: paths.join(", ") });
-    expect(() => findAgent("reviewer", places)).toThrow(refused);
-    expect(findAgent("planner", places).source.dialect).toBe("copilot");
+    write("project/.github/agents/reviewer.agent.md");
+    write("home/.holdfast/agents/reviewer.md");
+    for (const name of ["reviewer", "opencode:reviewer"])
+      expect(() => findAgent(name, places)).toThrow(
+        expect.objectContaining({ code: "agent_invalid", message: "2 files have the agent reviewer" }),
+      );
+    for (const name of ["planner", "copilot:reviewer"])
+      expect(findAgent(name, places).source.dialect).toBe("copilot");
     expect(findAgent(paths[1]!, places).source.dialect).toBe("opencode");
+  });
+
+  test("a file that is refused takes the name of no other", () => {
+    write("project/.claude/agents/reviewer.md");
+    const broken = "---\nname: reviewer\ndescription: x\npermissionMode: bypassPermissions\n---\nx\n";
+    for (const path of [".holdfast/agents/reviewer.md", ".claude/agents/old/reviewer.md"])
+      writeFileSync(write(`project/${path}`), broken);
+    expect(findAgent("reviewer", places).source.dialect).toBe("claude");
+    expect(statuses().toSorted()).toEqual([
+      "project reviewer loaded",
+      "project reviewer refused",
+      "project reviewer refused",
+    ]);
   });
 
   test("one broken file never breaks the list", () => {

@@ -1,7 +1,8 @@
 // Lists the agents of a project and its user, and finds one by its name or path (`listAgents`, `findAgent`).
 //
-//   find-agent-1. An agent of the project hides one of the same name of the user. Two of one scope hide each other: the name is an
-//       error that names both.
+//   find-agent-1. A name means one file: one of the project before one of the user, and then by its tool in the order of `PROJECT_FOLDERS`.
+//       `TOOL:NAME` means the file of a tool. Two files of one tool and scope with one name are an error that names both. A file that is
+//       refused takes no name.
 //   find-agent-2. A file of a project that the user does not trust is listed, and not read.
 //   find-agent-3. Agents that may start each other without end are not loaded.
 //   find-agent-4. An agent file with other rights than the user has trusted is listed, and has no record (trusted-folders-2). A folder agent that
@@ -29,9 +30,9 @@ export type AgentStatus =
   | "untrusted"
   /** It gives other rights than its user has trusted, or is a folder agent that is new or has changed. */
   | "unapproved"
-  /** Another file of its scope has its name. */
+  /** Another file of its tool and scope has its name. */
   | "doubled"
-  /** An agent of the project has its name. */
+  /** A file that goes before it has its name (find-agent-1). */
   | "hidden";
 
 export interface ListedAgent extends AgentFile {
@@ -53,17 +54,22 @@ export function listAgents(places: AgentPlaces): readonly ListedAgent[] {
     read.add(file);
     return file;
   });
-  const byName = Map.groupBy(read, ({ name }) => name);
+  const byName = Map.groupBy(
+    files.filter((file) => read.has(file) && file.record !== null),
+    ({ name }) => name,
+  );
   const listed = files.map((file): ListedAgent => {
     if (!read.has(file))
       return { ...file, status: isProjectTrusted ? "unapproved" : "untrusted", others: [] };
-    const others = (byName.get(file.name) ?? []).filter((other) => other !== file);
-    const paths = (scope: AgentFile["scope"]): string[] =>
-      others.filter((other) => other.scope === scope).map(({ path }) => path);
-    const [doubles, hiding] = [paths(file.scope), file.scope === "user" ? paths("project") : []];
-    if (hiding.length > 0) return { ...file, status: "hidden", others: hiding };
-    if (doubles.length > 0) return { ...file, status: "doubled", others: doubles };
-    return { ...file, status: file.record === null ? "refused" : "loaded", others: [] };
+    if (file.record === null) return { ...file, status: "refused", others: [] };
+    const named = byName.get(file.name) ?? [];
+    const doubles = named.filter(
+      ({ scope, dialect, path }) => scope === file.scope && dialect === file.dialect && path !== file.path,
+    );
+    const [first = file] = named; // find-agent-1: files are found in this order.
+    if (doubles.length > 0) return { ...file, status: "doubled", others: doubles.map(({ path }) => path) };
+    if (first !== file) return { ...file, status: "hidden", others: [first.path] };
+    return { ...file, status: "loaded", others: [] };
   });
   return withoutCycles(listed, places);
 }
@@ -89,7 +95,7 @@ function grantingFilesOf(path: string): readonly string[] {
 }
 
 /**
- * The agent of this name, or of the file at this path.
+ * The agent of this name (`reviewer`, `claude:reviewer`), or of the file at this path.
  *
  * @param cwd the folder that a relative path begins at.
  * @throws NotFoundError `agent_not_found`.
@@ -110,8 +116,15 @@ export function findAgent(
     return file.record ?? refuse(file);
   }
   const listed = listAgents(places);
-  const named = listed.filter(({ name, status }) => name === nameOrPath && status !== "hidden");
-  const [first] = named.toSorted((a, b) => RANK[a.status] - RANK[b.status]);
+  const [, tool, ofTool] = OF_TOOL.exec(nameOrPath) ?? [];
+  const [first] =
+    tool === undefined
+      ? listed
+          .filter(({ name, status }) => name === nameOrPath && status !== "hidden")
+          .toSorted((a, b) => RANK[a.status] - RANK[b.status])
+      : listed
+          .filter(({ name, dialect }) => name === ofTool && dialect === tool)
+          .toSorted((a, b) => Number(a.record === null) - Number(b.record === null));
   if (first === undefined) {
     const names = listed.filter(({ status }) => status === "loaded").map(({ name }) => name);
     throw new NotFoundError(
@@ -123,7 +136,8 @@ export function findAgent(
       },
     );
   }
-  return first.status === "loaded" && first.record !== null ? first.record : refuse(first);
+  const isUsable = first.status === "loaded" || first.status === "hidden";
+  return isUsable && first.record !== null ? first.record : refuse(first);
 }
 
 /** Whether the agent of a trusted project that somebody names by its path has other rights. A file elsewhere is used because it is named. */
@@ -158,6 +172,9 @@ function onlyImported({ path, dialect }: AgentFile): HoldfastError {
     fix: `run \`holdfast agents import\` with this file, and then name the agent`,
   });
 }
+
+/** The name of an agent in the files of one tool. */
+const OF_TOOL = /^(holdfast|claude|opencode|codex|gemini|copilot|folder):(.+)$/;
 
 /** Whether a text names a file and no agent. */
 function isPath(text: string): boolean {

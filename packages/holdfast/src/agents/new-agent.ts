@@ -83,7 +83,7 @@ function importAgents(files: readonly AgentFile[], isUsers: boolean, io: Io): nu
 function noteDoubled(names: readonly string[], io: Io): void {
   const listed = listAgents(agentPlaces(io, { trustsProject: true }));
   for (const one of names.filter((name) =>
-    listed.some((file) => file.name === name && file.status === "doubled"),
+    listed.some((file) => file.name === name && (file.status === "doubled" || file.status === "hidden")),
   ))
     io.note(
       `${io.notes.symbols.warn} two files have the agent ${one} now: rename or remove one of them, or use its path`,

@@ -279,7 +279,7 @@ describe("agent files that are wrong", () => {
     write(project, ".holdfast/agents/writable.md", agentFile("writable"));
     chmodSync(project.path(".holdfast/agents/writable.md"), 0o666);
     write(project, ".claude/agents/twice.md", agentFile("twice"));
-    write(project, ".gemini/agents/twice.md", agentFile("twice"));
+    write(project, ".claude/agents/old/twice.md", agentFile("twice"));
     symlinkSync("/etc/passwd", project.path(".holdfast/agents/link.md"));
     symlinkSync("circle.md", project.path(".holdfast/agents/circle.md"));
     symlinkSync("/", project.path(".holdfast/agents/root"));
@@ -325,7 +325,7 @@ describe("agent files that are wrong", () => {
       expectError(twice, 3, "E_AGENT_INVALID", [
         "2 files have the agent twice",
         ".claude/agents",
-        ".gemini/agents",
+        ".claude/agents/old",
       ]);
     },
   );

@@ -71,3 +71,12 @@ test("a file of a project that is not trusted doubles no name", async () => {
   const { stderr } = await run("agents", "show", "writer");
   expect(stderr).not.toContain("have the name writer");
 });
+
+test("agents show and check take one agent of several tools: ours, or the one of a tool", async () => {
+  agentFile("reviewer");
+  project.write(".claude/agents/reviewer.md", "---\nname: reviewer\ndescription: x\n---\nClaude reviews.\n");
+  await run("agents", "trust");
+  expect((await run("agents", "show", "reviewer")).stdout).toContain("You work.");
+  expect((await run("agents", "show", "claude:reviewer")).stdout).toContain("Claude reviews.");
+  expect((await run("run", "claude:reviewer", "go")).stderr).not.toContain("no agent");
+});
