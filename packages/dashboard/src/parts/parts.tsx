@@ -61,6 +61,7 @@ const BUTTONS: Readonly<Record<ButtonKind, string>> = {
   danger: "border border-bad text-bad bg-panel hover:bg-raised",
 };
 
+/** A button that takes no press keeps the focus, and a held Enter presses once. */
 export function Button(props: {
   readonly onClick?: () => void;
   readonly kind?: ButtonKind;
@@ -73,9 +74,10 @@ export function Button(props: {
   return (
     <button
       type={type}
-      disabled={isDisabled}
-      onClick={onClick}
-      className={`min-h-8 rounded-md px-3 py-1 text-sm font-medium disabled:opacity-60 ${BUTTONS[kind]}`}
+      aria-disabled={isDisabled}
+      onClick={(event) => (isDisabled ? event.preventDefault() : onClick?.())}
+      onKeyDown={(event) => event.repeat && event.preventDefault()}
+      className={`min-h-8 rounded-md px-3 py-1 text-sm font-medium aria-disabled:opacity-60 ${BUTTONS[kind]}`}
     >
       {children}
       {hint === undefined ? null : (

@@ -1,7 +1,7 @@
 // The frame around all screens: navigation, the sign-out, and the keys that work everywhere.
 
 import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, type RefObject } from "react";
 import { signOut } from "../api/client.ts";
 import { Palette } from "./palette.tsx";
 import { SYSTEM_SCREENS } from "./system-screens.ts";
@@ -19,15 +19,35 @@ function isTyping(event: KeyboardEvent): boolean {
   );
 }
 
-/** Calls the action of a key, unless a person types. */
-export function useKeys(keys: Readonly<Record<string, () => void>>): void {
+/** The keys that only move. They go on while they are held; any other key acts once for each press. */
+const MOVES: ReadonlySet<string> = new Set([
+  "j",
+  "k",
+  "ArrowDown",
+  "ArrowUp",
+  "PageDown",
+  "PageUp",
+  "[",
+  "]",
+]);
+
+/**
+ * Calls the action of a key, unless a person types. Enter belongs to the button or the link that has the focus.
+ *
+ * @param within a part of the page that must have the focus.
+ */
+export function useKeys(
+  keys: Readonly<Record<string, () => void>>,
+  within?: RefObject<HTMLElement | null>,
+): void {
   const latest = useRef(keys);
   latest.current = keys;
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       if (isTyping(event) || document.querySelector("dialog[open]") !== null) return;
       const action = latest.current[event.key];
-      if (action === undefined) return;
+      if (action === undefined || (event.repeat && !MOVES.has(event.key))) return;
+      if (within !== undefined && within.current?.contains(event.target as Node) !== true) return;
       event.preventDefault();
       action();
     };

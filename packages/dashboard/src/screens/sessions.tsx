@@ -58,7 +58,8 @@ export function Sessions() {
   const [isSearching, setSearching] = useState(false);
   const [error, setError] = useState<unknown>();
   const [isRead, setRead] = useState(false);
-  const [selected, setSelected] = useState(0);
+  /** The session whose row had the focus last. */
+  const [selectedId, setSelectedId] = useState<string>();
   const scroll = useRef<HTMLDivElement>(null);
   const searchBox = useRef<HTMLInputElement>(null);
   const now = useNow();
@@ -108,14 +109,19 @@ export function Sessions() {
   });
 
   const go = (by: number): void => {
-    const next = Math.max(0, Math.min(rows.length - 1, selected + by));
-    setSelected(next);
+    const at = rows.findIndex(({ sessionId }) => sessionId === selectedId);
+    const next = at < 0 ? 0 : Math.max(0, Math.min(rows.length - 1, at + by));
+    setSelectedId(rows[next]?.sessionId);
     virtual.scrollToIndex(next);
+    wantsFocus.current = true;
   };
-  const open = (): void => {
-    const session = rows[selected];
-    if (session !== undefined) void navigate({ to: "/sessions/$id", params: { id: session.sessionId } });
-  };
+  const wantsFocus = useRef(false);
+  useEffect(() => {
+    if (!wantsFocus.current || selectedId === undefined) return;
+    const row = scroll.current?.querySelector<HTMLElement>(`a[data-session="${CSS.escape(selectedId)}"]`);
+    row?.focus({ preventScroll: true });
+    wantsFocus.current = row === undefined || row === null; // Its row may not be made yet.
+  });
   const check = (sessionId: string | undefined): void => {
     if (sessionId === undefined) return;
     const next = new Set(checked);
@@ -129,10 +135,9 @@ export function Sessions() {
     ArrowUp: () => go(-1),
     PageDown: () => go(10),
     PageUp: () => go(-10),
-    Enter: open,
-    x: () => check(rows[selected]?.sessionId),
     "/": () => searchBox.current?.focus(),
   });
+  useKeys({ x: () => check((document.activeElement as HTMLElement | null)?.dataset["session"]) }, scroll);
   const set = (change: SessionsSearch): void =>
     void navigate({ search: readSessionsSearch({ ...search, ...change }), replace: true });
 
@@ -221,7 +226,7 @@ export function Sessions() {
                       className="size-6 accent-accent"
                     />
                   </label>
-                  <Row session={session} isSelected={item.index === selected} isLocal={isLocal} now={now} />
+                  <Row session={session} onFocus={setSelectedId} isLocal={isLocal} now={now} />
                 </li>
               );
             })}
@@ -235,11 +240,11 @@ export function Sessions() {
 /** Rows of sessions that did not change are not rendered again. */
 const Row = memo(function Row(props: {
   readonly session: Session;
-  readonly isSelected: boolean;
+  readonly onFocus: (sessionId: string) => void;
   readonly isLocal: boolean;
   readonly now: number;
 }) {
-  const { session, isSelected, isLocal, now } = props;
+  const { session, onFocus, isLocal, now } = props;
   const { sessionId, agent, updatedAt, account, depth, children } = session;
   const cost = account?.spent === undefined ? "" : usdText(account.spent.costMicroUsd);
   const why = whyText(session, isLocal);
@@ -247,8 +252,9 @@ const Row = memo(function Row(props: {
     <Link
       to="/sessions/$id"
       params={{ id: sessionId }}
-      aria-current={isSelected ? "true" : undefined}
-      className={`block h-full min-w-0 flex-1 px-3 py-1.5 hover:bg-raised ${isSelected ? "bg-raised shadow-[inset_3px_0_0_var(--color-accent)]" : ""}`}
+      data-session={sessionId}
+      onFocus={() => onFocus(sessionId)}
+      className="block h-full min-w-0 flex-1 px-3 py-1.5 -outline-offset-2 hover:bg-raised focus:bg-raised"
     >
       <span className="flex items-baseline gap-3">
         <span className="w-40 shrink-0 truncate max-sm:w-auto">

@@ -70,6 +70,13 @@ async function violations(): Promise<unknown[]> {
   return found.violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html.slice(0, 200))]);
 }
 
+/** An answer counts only when the item was shown for a moment. */
+async function untilEnabled(name: string): Promise<void> {
+  const button = page.getByRole("button", { name });
+  await button.scrollIntoViewIfNeeded();
+  await expect.poll(() => button.isEnabled(), { timeout: 15_000 }).toBe(true);
+}
+
 let pictures = 0;
 
 async function takePictures(): Promise<void> {
@@ -109,6 +116,7 @@ test("a person signs in, sees what waits, answers it by keyboard, and nothing ho
   expect(action).toMatch(/^git push origin main && echo x{3000} && rm -rf .\/build # \\u\{202e\}exe.txt$/);
   expect(await violations()).toEqual([]);
 
+  await page.keyboard.press("j"); // An item that comes in is not selected.
   await page.keyboard.press("Enter");
   await page.getByRole("tab", { name: "timeline" }).waitFor();
   expect(page.url()).toContain(`/ui/sessions/${id}`);
@@ -121,7 +129,7 @@ test("a person signs in, sees what waits, answers it by keyboard, and nothing ho
   expect(await violations()).toEqual([]);
 
   await page.keyboard.press("i");
-  await page.getByRole("article").waitFor();
+  await untilEnabled("Approve");
   await page.keyboard.press("a");
   const { code, stdout } = await running.finished;
   expect([code, JSON.parse(stdout)]).toEqual([0, { pushed: true }]);
@@ -141,10 +149,12 @@ test(
     await page.goto(await startUi());
     const { stdout } = await project.run("run", HOSTILE, "--park");
     const id = stdout.trim();
-    await page.getByRole("article").waitFor();
-    await page.keyboard.press("e");
+    await untilEnabled("Deny");
+    for (const key of ["j", "e"]) await page.keyboard.press(key);
     await page.getByRole("textbox", { name: "Reason" }).fill("not on a Friday");
     await page.keyboard.press("Escape");
+    await page.keyboard.press("k"); // The focus goes back to the item.
+    await untilEnabled("Deny");
     await page.keyboard.press("d");
     await page.getByText("The session takes it when it runs").waitFor();
 
@@ -337,8 +347,7 @@ test(
     await page.getByText("Nothing waits for you").waitFor(); // The answered item is gone.
     const others = [await start(), await start()];
     await expect.poll(() => page.getByRole("article").count(), { timeout: 15_000 }).toBe(2);
-    // The item that came first is selected, and the newer one stands above it.
-    for (const key of ["k", "x", "j", "x"]) await page.keyboard.press(key);
+    for (const key of ["j", "x", "j", "x"]) await page.keyboard.press(key);
     await page.getByRole("button", { name: "Approve…" }).click();
     expect(await page.getByRole("dialog").getByText("git push origin main").count()).toBe(2);
     await page.getByRole("button", { name: "Approve all 2" }).click();

@@ -36,6 +36,16 @@ export const talker = defineAgent({
   },
 });
 
+export const asker = defineAgent({
+  name: "asker",
+  input: z.object({ command: z.string() }),
+  run: (ctx) =>
+    ctx.requestInput({
+      prompt: "Allow shell?",
+      details: { tool: "shell", input: { command: ctx.input.command } },
+    }),
+});
+
 export const pusher = defineAgent({
   name: "pusher",
   async run(ctx) {

@@ -1,10 +1,11 @@
 // Answers one item of the inbox in place.
 //
-//   inbox-answer-1. A key answers only the item that is selected, and only once.
+//   inbox-answer-1. A key answers only the item that has the focus, and only once for each press.
 //   inbox-answer-2. The rule that an answer would keep is shown before it is kept.
+//   inbox-answer-3. Keys and buttons have one rule: what has not been shown whole is denied at most, and what has just moved is not answered.
 
 import { useQueryClient } from "@tanstack/react-query";
-import { useRef, useState } from "react";
+import { useRef, useState, type RefObject } from "react";
 import { call } from "../../api/client.ts";
 import { textOrJson } from "../../api/input-form.ts";
 import type { OpenItem } from "../../api/open-items.ts";
@@ -18,12 +19,20 @@ type Scope = "once" | "session" | "project";
 
 export function Answer({
   item,
-  isSelected,
+  card,
+  isSeen,
+  isAtRest,
   onUnpaused,
+  onAnswered,
 }: {
   readonly item: OpenItem;
-  readonly isSelected: boolean;
+  readonly card: RefObject<HTMLElement | null>;
+  /** Whether all of the item's text was shown. */
+  readonly isSeen: boolean;
+  /** Whether the card has stood still for a moment. */
+  readonly isAtRest: boolean;
   readonly onUnpaused: () => void;
+  readonly onAnswered: () => void;
 }) {
   const { wait, sessionId, kind, commands, session, pauseReason, lastingRule } = item;
   const [scope, setScope] = useState<Scope>("once");
@@ -34,9 +43,11 @@ export function Answer({
   const box = useRef<HTMLTextAreaElement>(null);
   const queries = useQueryClient();
   const act = async (said: string, request: () => Promise<unknown>): Promise<void> => {
-    if (isBusy || done !== undefined) return; // inbox-answer-1.
+    if (isBusy || done !== undefined || !isAtRest) return; // inbox-answer-1, inbox-answer-3.
     if (!(await run(request))) return;
+    const hasFocus = card.current?.contains(document.activeElement) === true;
     setDone(said);
+    if (hasFocus) onAnswered();
     if (kind === "pause") onUnpaused();
     void queries.invalidateQueries({ queryKey: ["inbox"] });
   };
@@ -48,22 +59,32 @@ export function Answer({
     ...(text.trim() === "" ? {} : { reason: text }),
     ...(scope === "once" ? {} : { remember: { scope } }),
   };
-  const approve = (): void => void answer("Approved", { approved: true, ...reason });
+  const [isRefused, setRefused] = useState(false);
+  /** inbox-answer-3. */
+  const ifSeen = (work: () => void) => (): void => {
+    setRefused(!isSeen);
+    if (isSeen) work();
+  };
+  const approve = ifSeen(() => void answer("Approved", { approved: true, ...reason }));
   const deny = (): void => void answer("Denied", { approved: false, ...reason });
+  const value = textOrJson(text);
   const write = (): void => {
     setWriting(true);
     setTimeout(() => box.current?.focus());
   };
-  const unpause = (): void => void send("It continues", sessionPath(sessionId, "unpause"));
+  const unpause = ifSeen(() => void send("It continues", sessionPath(sessionId, "unpause")));
+  const writeAnswer = ifSeen(() => text !== "" && void answer("Answered", value));
+  const isDisabled = isBusy || !isAtRest;
   const canApprove = wait !== undefined && wait.answer !== "any";
   useKeys(
-    isSelected && done === undefined
+    done === undefined
       ? {
           ...(canApprove ? { a: approve, d: deny } : {}),
           ...(wait === undefined ? {} : { e: write }),
           ...(kind === "pause" && pauseReason !== "budget_exceeded" ? { u: unpause } : {}),
         }
       : {},
+    card,
   );
   if (done !== undefined)
     return (
@@ -72,7 +93,6 @@ export function Answer({
         {session.status === "input_required" ? ". The session takes it when it runs." : ""}
       </p>
     );
-  const value = textOrJson(text);
   return (
     <div className="mt-3 space-y-2">
       {isWriting ? (
@@ -85,8 +105,8 @@ export function Answer({
           onChange={(event) => setText(event.target.value)}
           onKeyDown={(event) => {
             if (event.key === "Escape") event.currentTarget.blur();
-            if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !canApprove && text !== "")
-              void answer("Answered", value);
+            if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.repeat && !canApprove)
+              writeAnswer();
           }}
           className="w-full rounded-md border border-line bg-ground px-3 py-2"
         />
@@ -94,10 +114,10 @@ export function Answer({
       <div className="flex flex-wrap items-center gap-2">
         {canApprove ? (
           <>
-            <Button kind="main" hint="a" isDisabled={isBusy} onClick={approve}>
+            <Button kind="main" hint="a" isDisabled={isDisabled || !isSeen} onClick={approve}>
               Approve
             </Button>
-            <Button kind="danger" hint="d" isDisabled={isBusy} onClick={deny}>
+            <Button kind="danger" hint="d" isDisabled={isDisabled} onClick={deny}>
               Deny
             </Button>
             {isWriting ? null : (
@@ -114,8 +134,8 @@ export function Answer({
           <Button
             kind="main"
             hint="Ctrl Enter"
-            isDisabled={isBusy || text === ""}
-            onClick={() => void answer("Answered", value)}
+            isDisabled={isDisabled || !isSeen || text === ""}
+            onClick={writeAnswer}
           >
             {typeof value === "string" ? "Answer" : "Answer as JSON"}
           </Button>
@@ -123,7 +143,7 @@ export function Answer({
         {kind === "pause" && pauseReason === "budget_exceeded" ? (
           <RaiseBudget
             session={session}
-            isBusy={isBusy}
+            isBusy={isDisabled || !isSeen}
             onRaise={(budget) =>
               void act("The limit is raised, and the session continues", () =>
                 call("PATCH", sessionPath(sessionId, "budget"), budget),
@@ -132,7 +152,7 @@ export function Answer({
           />
         ) : null}
         {kind === "pause" && pauseReason !== "budget_exceeded" ? (
-          <Button kind="main" hint="u" isDisabled={isBusy} onClick={unpause}>
+          <Button kind="main" hint="u" isDisabled={isDisabled || !isSeen} onClick={unpause}>
             Unpause
           </Button>
         ) : null}
@@ -145,6 +165,11 @@ export function Answer({
           ))}
         </details>
       </div>
+      {isSeen || !isAtRest ? null : (
+        <p role="status" className={isRefused ? "text-bad" : "text-soft"}>
+          See the rest first: only what was shown whole is approved.
+        </p>
+      )}
       {error === undefined ? null : <Problem error={error} />}
     </div>
   );

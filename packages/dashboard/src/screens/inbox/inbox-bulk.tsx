@@ -1,6 +1,6 @@
 // Answers several items of the inbox at once.
 //
-//   inbox-bulk-1. Every action that is to be approved is shown whole once more before it is approved.
+//   inbox-bulk-1. Every action that is to be approved is shown whole once more before it is approved, to its last line.
 //   inbox-bulk-2. Items are answered one by one. An item that could not be answered stays, with the reason.
 
 import { useQueryClient } from "@tanstack/react-query";
@@ -8,6 +8,7 @@ import { useEffect, useRef, useState } from "react";
 import { call, toError } from "../../api/client.ts";
 import type { OpenItem } from "../../api/open-items.ts";
 import { LongText } from "../../parts/long-text.tsx";
+import { useSeen } from "./seen.ts";
 import { Button } from "../../parts/parts.tsx";
 import { brief, shown } from "../../parts/text.ts";
 import { sessionPath } from "../../parts/use-session.ts";
@@ -23,6 +24,8 @@ export function BulkAnswer({
   const [failures, setFailures] = useState<readonly string[]>([]);
   const [isBusy, setBusy] = useState(false);
   const queries = useQueryClient();
+  const texts = items.map((item) => [item, `${item.id} ${item.action ?? item.what}`] as const);
+  const { isSeen, onSeen } = useSeen(texts.map(([, text]) => text));
   useEffect(() => setFailures([]), [items.length]);
   if (items.length === 0) return null;
   const answer = async (approved: boolean): Promise<void> => {
@@ -67,19 +70,19 @@ export function BulkAnswer({
       >
         <h2 className="mb-3 font-semibold">Approve all of these?</h2>
         <ul className="max-h-[60vh] space-y-2 overflow-auto" tabIndex={0} aria-label="Selected items">
-          {items.map(({ id, path, action, what, tool, folder }) => (
-            <li key={id} className="rounded-md bg-raised p-3">
+          {texts.map(([{ path, action, what, tool, folder }, text]) => (
+            <li key={text} className="rounded-md bg-raised p-3">
               <p className="text-soft">
                 {path.map((name) => brief(name, 60)).join(" › ")}
                 {tool === undefined ? "" : ` · ${shown(tool)}`}
                 {folder === undefined ? "" : ` in ${shown(folder)}`}
               </p>
-              <LongText text={action ?? what} />
+              <LongText text={action ?? what} onSeen={() => onSeen(text)} />
             </li>
           ))}
         </ul>
         <div className="mt-4 flex gap-2">
-          <Button kind="main" onClick={() => void answer(true)}>
+          <Button kind="main" isDisabled={!isSeen} onClick={() => void answer(true)}>
             {items.length === 1 ? "Approve it" : `Approve all ${items.length}`}
           </Button>
           <Button onClick={() => dialog.current?.close()}>Not yet</Button>

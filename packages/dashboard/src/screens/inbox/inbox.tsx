@@ -2,6 +2,9 @@
 //
 //   inbox-1. The command that is to be approved is shown whole and as it is. An agent's text stands apart from the text of
 //       this page.
+//   inbox-2. The selected item is the one with the focus, and only its keys act. An item that comes in selects nothing. When the selected
+//       item is gone, nothing is selected until a person chooses again.
+//       Another text under the same number is another item.
 
 import { repeatsAction } from "@holdfast/proto/view";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
@@ -9,7 +12,8 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState } from "react";
 import { SESSIONS_MAX, type Inbox, type OpenItem } from "../../api/open-items.ts";
 import { LongText } from "../../parts/long-text.tsx";
-import { Button, Command, Empty, Problem, ScrollBox, useNow } from "../../parts/parts.tsx";
+import { Button, Command, Empty, Problem, useNow } from "../../parts/parts.tsx";
+import { useRest, useSeen } from "./seen.ts";
 import { useKeys } from "../../parts/shell.tsx";
 import { ago, brief, dateText, json, shown } from "../../parts/text.ts";
 import { useAbout } from "../../parts/use-session.ts";
@@ -37,12 +41,10 @@ export function InboxScreen({
   const [selectedId, setSelectedId] = useState(linked);
   const [unpaused, setUnpaused] = useState<readonly string[]>([]);
   const [checked, setChecked] = useState<ReadonlySet<string>>(new Set());
-  const selected = Math.max(
-    0,
-    items.findIndex(({ id }) => id === selectedId),
-  );
+  const selected = items.findIndex(({ id }) => id === selectedId);
+  /** The item to which the page moves the focus, and when it was told so. */
+  const [wanted, setWanted] = useState<{ readonly id: string; readonly at: number }>();
   const scroll = useRef<HTMLDivElement>(null);
-  const navigate = useNavigate();
   const virtual = useVirtualizer({
     count: items.length,
     getScrollElement: () => scroll.current,
@@ -50,17 +52,23 @@ export function InboxScreen({
     overscan: 4,
     getItemKey: (at) => items[at]?.id ?? at,
   });
-  const go = (by: number): void => {
-    const next = Math.max(0, Math.min(items.length - 1, selected + by));
-    setSelectedId(items[next]?.id);
-    virtual.scrollToIndex(next);
+  const focus = (item: OpenItem | undefined): void => {
+    if (item === undefined) return;
+    setSelectedId(item.id);
+    setWanted({ id: item.id, at: performance.now() });
+    virtual.scrollToIndex(items.indexOf(item));
   };
+  const go = (by: number): void =>
+    focus(items[selected < 0 ? 0 : Math.max(0, Math.min(items.length - 1, selected + by))]);
   const isThere = items.some(({ id }) => id === linked);
   useEffect(() => {
-    if (linked === undefined || !isThere) return;
-    setSelectedId(linked);
-    virtual.scrollToIndex(items.findIndex(({ id }) => id === linked));
+    if (linked !== undefined && isThere) focus(items.find(({ id }) => id === linked));
   }, [linked, isThere]);
+  const isRead = inbox !== undefined;
+  useEffect(() => {
+    const { activeElement } = document;
+    if (isRead && linked === undefined && activeElement?.closest("main") == null) focus(items[0]);
+  }, [isRead]);
   const check = (item: OpenItem | undefined): void => {
     if (item === undefined || !canApprove(item)) return;
     const next = new Set(checked);
@@ -68,15 +76,10 @@ export function InboxScreen({
     setChecked(next);
   };
   useKeys({
-    x: () => check(items[selected]),
     j: () => go(1),
     ArrowDown: () => go(1),
     k: () => go(-1),
     ArrowUp: () => go(-1),
-    Enter: () => {
-      const item = items[selected];
-      if (item !== undefined) void navigate({ to: "/sessions/$id", params: { id: item.sessionId } });
-    },
   });
   if (error !== undefined && error !== null && inbox === undefined)
     return (
@@ -97,6 +100,11 @@ export function InboxScreen({
       {linked === undefined || isThere ? null : (
         <p role="status" className="border-b border-line px-3 py-2 text-soft">
           The item of this link waits no longer: it was answered, or its session has ended.
+        </p>
+      )}
+      {selectedId === undefined || selected >= 0 || linked !== undefined || items.length === 0 ? null : (
+        <p role="status" className="border-b border-line px-3 py-2 text-soft">
+          The selected item is gone: choose with j or k.
         </p>
       )}
       {error === undefined || error === null ? null : (
@@ -128,11 +136,18 @@ export function InboxScreen({
                 style={{ transform: `translateY(${start}px)` }}
               >
                 <Item
+                  key={textOf(items[index]!)}
                   item={items[index]!}
                   isSelected={index === selected}
+                  wantedAt={wanted?.id === items[index]!.id ? wanted.at : 0}
+                  place={start}
                   isChecked={checked.has(items[index]!.id)}
                   onCheck={() => check(items[index])}
-                  onSelect={() => setSelectedId(items[index]!.id)}
+                  onSelect={() => {
+                    setSelectedId(items[index]!.id);
+                    setWanted(undefined);
+                  }}
+                  onAnswered={() => focus(items[index + 1] ?? items[index - 1])}
                   onUnpaused={() =>
                     setUnpaused((before) => [...new Set([...before, items[index]!.sessionId])].slice(-5))
                   }
@@ -187,6 +202,12 @@ interface ItemProps {
   readonly isChecked: boolean;
   readonly onCheck: () => void;
   readonly onSelect: () => void;
+  /** Called when the item was answered and has the focus. */
+  readonly onAnswered: () => void;
+  /** When the page gave it the focus; 0 for never. */
+  readonly wantedAt: number;
+  /** Where it stands in the list. */
+  readonly place: number;
   readonly onUnpaused: () => void;
 }
 
@@ -199,13 +220,30 @@ function canApprove({ wait }: OpenItem): boolean {
   return wait !== undefined && wait.answer !== "any";
 }
 
-function Item({ item, isSelected, isChecked, onCheck, onSelect, onUnpaused }: ItemProps) {
+/** Everything of an item that a person reads before an answer. */
+function textOf({ kind, what, tool, action, folder, details }: OpenItem): string {
+  return JSON.stringify([kind, what, tool, action, folder, details]);
+}
+
+function Item(props: ItemProps) {
+  const { item, isSelected, isChecked, onCheck, onSelect, onUnpaused, onAnswered, wantedAt, place } = props;
   const { kind, path, sessionId, since, until, what, tool, action, folder, details, principal } = item;
   const now = useNow();
   const card = useRef<HTMLElement>(null);
+  const navigate = useNavigate();
+  const { isSeen, onSeen } = useSeen([
+    ...(repeatsAction(item) ? [] : ["what"]),
+    ...(action === undefined ? [] : ["action"]),
+    ...(details === undefined ? [] : ["details"]),
+  ]);
+  const isAtRest = useRest(`${place} ${wantedAt}`);
   useEffect(() => {
-    if (isSelected && document.activeElement === document.body) card.current?.focus({ preventScroll: true });
-  }, [isSelected]);
+    if (wantedAt === 0) return;
+    card.current?.focus({ preventScroll: true });
+    card.current?.scrollIntoView({ block: "nearest" });
+    onSelect();
+  }, [wantedAt]);
+  useKeys({ x: onCheck }, card);
   return (
     <article
       ref={card}
@@ -213,8 +251,11 @@ function Item({ item, isSelected, isChecked, onCheck, onSelect, onUnpaused }: It
       aria-label={`${TITLES[kind]} of ${path.join(" > ")}`}
       aria-current={isSelected ? "true" : undefined}
       onFocus={onSelect}
-      onClick={onSelect}
-      className={`rounded-lg border bg-panel p-4 outline-offset-0 ${isSelected ? "border-accent" : "border-line"}`}
+      onKeyDown={({ key, repeat, target, currentTarget }) => {
+        if (key === "Enter" && !repeat && target === currentTarget)
+          void navigate({ to: "/sessions/$id", params: { id: sessionId } });
+      }}
+      className="rounded-lg border border-line bg-panel p-4 outline-offset-0 focus-within:border-accent focus:outline-2 focus:outline-accent"
     >
       <header className="flex flex-wrap items-baseline gap-x-3 text-soft">
         {canApprove(item) ? (
@@ -240,7 +281,7 @@ function Item({ item, isSelected, isChecked, onCheck, onSelect, onUnpaused }: It
       </header>
       {repeatsAction(item) ? null : (
         <div className="mt-2 border-l-2 border-line pl-3">
-          <LongText text={what} />
+          <LongText text={what} onSeen={() => onSeen("what")} />
         </div>
       )}
       {action === undefined ? null : (
@@ -251,19 +292,29 @@ function Item({ item, isSelected, isChecked, onCheck, onSelect, onUnpaused }: It
             {folder === undefined ? null : <span className="font-mono text-text">{shown(folder)}</span>}
           </p>
           <div data-testid="action" className="mt-1 rounded-md bg-raised p-3">
-            <LongText text={action} />
+            <LongText text={action} onSeen={() => onSeen("action")} />
           </div>
         </div>
       )}
       {details === undefined ? null : (
-        <details className="mt-2">
-          <summary className="text-soft">Details</summary>
-          <ScrollBox label="Details">
-            <LongText text={typeof details === "string" ? details : json(details)} />
-          </ScrollBox>
-        </details>
+        <div className="mt-2">
+          <p className="text-soft">Details</p>
+          <div className="mt-1 rounded-md bg-raised p-3">
+            <LongText
+              text={typeof details === "string" ? details : json(details)}
+              onSeen={() => onSeen("details")}
+            />
+          </div>
+        </div>
       )}
-      <Answer item={item} isSelected={isSelected} onUnpaused={onUnpaused} />
+      <Answer
+        item={item}
+        card={card}
+        isSeen={isSeen}
+        isAtRest={isAtRest}
+        onUnpaused={onUnpaused}
+        onAnswered={onAnswered}
+      />
       <p className="mt-2 flex flex-wrap gap-x-3 text-xs text-soft">
         <span className="font-mono">{sessionId}</span>
         {until === undefined ? null : <span>until {dateText(until)}</span>}
