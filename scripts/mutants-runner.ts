@@ -132,7 +132,7 @@ export const RUNNER_MUTANTS = [
     marker: "unguarded",
     becomes: "",
     tests: ["packages/runtime/src/processes/program-guard.test.ts"],
-    test: "after SIGKILL of a process nothing of it works on > a program that ignores every signal",
+    test: "a program that ignores every signal",
     hangs: true,
   },
 ] as const;

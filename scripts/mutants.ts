@@ -131,7 +131,7 @@ export const MUTANTS: readonly Mutant[] = [
     marker: "failed-look-ends-adoption",
     becomes: "",
     tests: ["packages/runtime/src/sessions/due-sessions.test.ts"],
-    test: "due-sessions-6: a recover() that fails with storage_full",
+    test: "due-sessions-6: a recover() that fails with storage_full is followed by a look that adopts what is due",
   },
   {
     name: "O16: an abandoned claim stores no start of a task",

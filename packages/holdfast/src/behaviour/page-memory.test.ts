@@ -80,6 +80,7 @@ test(
           // Every screen is entered and left again and again.
           await page.keyboard.press("s");
           await page.getByRole("list", { name: "Sessions" }).waitFor();
+          await page.keyboard.press("j");
           await page.keyboard.press("Enter");
           await page.getByRole("tab", { name: "timeline" }).waitFor();
           for (const key of "clb") await page.keyboard.press(key);
