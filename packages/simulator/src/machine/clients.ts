@@ -15,6 +15,7 @@ import { UNANSWERED } from "../programs/program-agent.ts";
 import type { Program, Value } from "../programs/program.ts";
 import type { Scheduler } from "../world/scheduler.ts";
 import type { Swarm } from "../world/swarm.ts";
+import { isStoppedTooOften } from "../world/watched-storage.ts";
 
 const PATIENCE_MS = 1_500;
 
@@ -148,6 +149,7 @@ export class Clients {
     if (exhausted !== undefined) this.#raise(exhausted);
     const mayBeLate = this.#options.isDistant || this.#pausingOf(sessionId) > 0;
     if (mayBeLate && (pauseReason === "poison" || pauseReason === "by_user")) this.#fix(row);
+    if (isStoppedTooOften(row)) this.#fix(row);
     for (const wait of waits) {
       if (wait.type !== "input" || wait.prompt === UNANSWERED) continue;
       const key = `${sessionId} ${wait.id}`;
@@ -167,13 +169,17 @@ export class Clients {
     }
   }
 
-  /** Unpause a session that was taken for poison, or that a late repetition of a pause request has paused again. */
+  /**
+   * Unpause a session that was taken for poison, that was stopped too often, or that a late repetition of a pause
+   * request has paused again.
+   */
   #fix({ sessionId, pauseReason, inbox, updatedAt }: Session): void {
-    // A requested pause changes `inbox`, and poison does not.
-    const pause = `${sessionId} ${inbox} ${pauseReason === "poison" ? updatedAt : ""}`;
+    const isRequested = pauseReason === "by_user";
+    // A requested pause changes `inbox`, and another one does not.
+    const pause = `${sessionId} ${inbox} ${isRequested ? "" : updatedAt}`;
     const isKnown = this.#pauses.has(pause);
     this.#pauses.add(pause);
-    if (!isKnown && (pauseReason === "poison" || this.#unpaused.has(sessionId)))
+    if (!isKnown && (!isRequested || this.#unpaused.has(sessionId)))
       this.#after(this.#drawDelay(), () => this.#unpause(sessionId));
   }
 

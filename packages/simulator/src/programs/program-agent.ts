@@ -138,6 +138,8 @@ export function programTasks(world: ProgramWorld): readonly TaskDefinition[] {
     return defineTask<unknown, unknown>({
       name: policy,
       ...(retry === undefined ? {} : { retry }),
+      // One attempt alone does not say so: an orderly stop hands an attempt over without counting it.
+      ...(policy === "once" ? { effect: "once" as const } : {}),
       ...(policy === "call" ? { cost: (input) => costOf(input as WorkInput) } : {}),
       run: async (input, task) => {
         const { node, behaviour, used } = input as WorkInput;

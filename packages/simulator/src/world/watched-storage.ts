@@ -487,7 +487,7 @@ export class WatchedStorage {
       this.#violated("L2", `${sessionId} is ${status} after its cancellation was acknowledged`);
     if ((status === "waiting" || status === "input_required") && row.waits.length === 0)
       this.#violated("L3", `${sessionId} is ${status} for nothing`);
-    if (status === "paused" && !FIXED_BY_PEOPLE.has(row.pauseReason))
+    if (status === "paused" && !FIXED_BY_PEOPLE.has(row.pauseReason) && !isStoppedTooOften(row))
       this.#violated(
         "H5",
         `${sessionId} is paused: ${row.error?.message ?? row.pauseReason ?? "for no reason"}`,
@@ -525,6 +525,11 @@ function isLastWord(name: string, payload: string | undefined): boolean {
 /** Records as a text that is the same for the same records. */
 export function journalText(records: readonly JournalRecord[]): string {
   return encodeRecords(records, { put: (text) => text });
+}
+
+/** A task was handed over ten times: processes here stop in order again and again, and give no grace. */
+export function isStoppedTooOften({ pauseReason, error }: Session): boolean {
+  return pauseReason === "agent_fault" && error?.code === "session_paused";
 }
 
 /** The cause of `poison` here is the network, which costs runners their sessions again and again. */
