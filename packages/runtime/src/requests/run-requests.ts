@@ -116,7 +116,7 @@ export class RunRequests {
 
   /**
    * K4a: with a watchdog, which may end the process in the first slice, the session is stored before its agent
-   * runs. An ephemeral session is stored first too, as it cannot restart (K11).
+   * runs. An ephemeral session is stored first too, as it cannot restart (K11). Another process may claim it before this one does.
    */
   async #create(agent: Agent, creation: CreateSession): Promise<ChangeResult> {
     const { sessions, committer, watchdog, trials } = this.#host;
@@ -125,7 +125,7 @@ export class RunRequests {
     if (!isStoredFirst) return sessions.create(agent, creation);
     const { claimFor: _, ...unclaimed } = creation;
     const result = await committer.commit(unclaimed);
-    if (result.status === "created") await sessions.activate(creation.sessionId);
+    if (result.status === "created") await this.runExisting(creation.sessionId);
     return result;
   }
 
