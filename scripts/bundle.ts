@@ -38,7 +38,7 @@ const FOUND_BY_PATH: Readonly<Record<string, readonly string[]>> = {
     "external-agents/harness/harness-program",
   ],
   "@holdfast/runtime": ["isolation/watchdog-thread"],
-  "@holdfast/storage": ["remote/renew-in-thread"],
+  "@holdfast/storage": ["remote/renew-in-thread", "postgres/renew-in-thread"],
 };
 
 /**

@@ -112,6 +112,14 @@ export const RUNNER_MUTANTS = [
     test: "watchdog-7: the process ends after the step's time-out, or the limit, while storage would renew",
   },
   {
+    name: "O5: a thread shows no life of a process that others took for dead",
+    marker: "dead-instance-revived",
+    part: ' AND ${livesSince("said_at")}',
+    becomes: "",
+    tests: ["packages/storage/src/postgres/renew-in-thread.test.ts"],
+    test: "claims without an end are kept by a sign of life, until others have taken the process for dead",
+  },
+  {
     name: "O5: a process without leases is not late",
     marker: "process-without-leases-ended",
     part: "due !== 0n &&",

@@ -103,9 +103,10 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
   const timers = new Timers(clock);
   const idleTimers = new Timers(clock, true);
   const committer = new GroupCommitter(storage, clock, immediate);
+  const renewal = () => watchdog && storage.renewal?.();
   const leases: LeaseKeeper = new LeaseKeeper({
     clock,
-    leaseMs,
+    leaseMs: leaseMs < Infinity ? leaseMs : (renewal()?.silentMs ?? Infinity),
     renewMs,
     renew: () => {
       const sessionIds = sessions.held;
@@ -113,16 +114,17 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
       return storage.renew({ owner, sessionIds, now: clock.now(), leaseMs });
     },
     isHolding: () => sessions.isHolding,
-    abandonAll: () => sessions.abandonAll(),
+    // Claims without an end are not let go: storage releases them where it has heard nothing of a process, and fences it then.
+    abandonAll: () => (leaseMs < Infinity ? sessions.abandonAll() : leases.claiming()),
     watch: (abandonInMs) => watchdog?.expectAbandon(abandonInMs),
     renewedAgoMs: () => watchdog?.renewedAgoMs(),
   });
   const announce = (sessionIds: readonly string[]): void => {
-    const by = watchdog && storage.renewal?.();
+    const by = renewal();
     const { renewMs: everyMs, abandonMs } = leases;
     if (by !== undefined) watchdog!.holds({ by, owner, leaseMs, everyMs, abandonMs, sessionIds });
   };
-  if (leaseMs < Infinity) announce([]);
+  if (leases.leaseMs < Infinity) announce([]);
   const checkLease = (): void => leases.check();
   const { executor, local } = executorsOf(options, clock, limits.payloadChars, {
     checkLease,

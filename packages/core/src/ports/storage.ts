@@ -28,10 +28,16 @@ export interface ThreadRenewal {
   readonly module: string;
   /** Can be sent to a thread. */
   readonly data: unknown;
+  /**
+   * How long claims without an end last after the last sign of life of their process, in milliseconds. Absent where such
+   * claims need none.
+   */
+  readonly silentMs?: number;
 }
 
 /**
- * Renews claims as `AgentStorage.renew` does. @returns whether any was extended: if not, others may hold them.
+ * Renews claims as `AgentStorage.renew` does. @returns whether any was extended, or those without an end are still held: if not, others
+ * may hold them.
  *
  * @throws when storage does not answer.
  */
@@ -250,7 +256,10 @@ export interface AgentStorage {
    */
   renewal?(): ThreadRenewal;
 
-  /** Extend claims of an owner until `now + leaseMs` (ST37). Claims without an end stay as they are. */
+  /**
+   * Extend claims of an owner until `now + leaseMs` (ST37). Claims without an end stay as they are: with `Infinity`, the call
+   * only shows that the process lives.
+   */
   renew(renewal: {
     readonly owner: string;
     /**

@@ -34,8 +34,8 @@ interface Started {
   readonly lines: readonly string[];
 }
 
-function start(how: "start" | "recover" | "resume"): Started {
-  const child = spawn(process.execPath, ["--no-warnings", PROGRAM, url, schema, how], {
+function start(how: "start" | "recover" | "resume", ...more: readonly string[]): Started {
+  const child = spawn(process.execPath, ["--no-warnings", PROGRAM, url, schema, how, ...more], {
     stdio: ["pipe", "pipe", "inherit"],
   });
   const lines: string[] = [];
@@ -172,3 +172,21 @@ test("a stopped process keeps its claim until its time is up, and is fenced when
   await stopped.said("failed session_claimed");
   await expectEachOnce(storage);
 });
+
+test(
+  "a step that blocks its process for longer than a silent process is waited for keeps its session",
+  ofCampaign,
+  async () => {
+    const storage = await openHere();
+    const { runtime, steps } = runHere(storage);
+    const blocked = start("start", "25");
+    await blocked.said("blocking");
+    await Promise.race([
+      blocked.said("result done"),
+      vi.waitUntil(() => steps.length > 0, { timeout: 60_000 }),
+    ]);
+    expect(await runtime.recover()).toEqual([]);
+    expect(steps).toEqual([]);
+    await expectEachOnce(storage);
+  },
+);

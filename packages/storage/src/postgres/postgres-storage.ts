@@ -19,11 +19,13 @@ import {
   type HeldClaim,
   type SessionSnapshot,
   type StorageReader,
+  type ThreadRenewal,
 } from "@holdfast/core";
 import { eachName, type Notice } from "@holdfast/core/internal";
 import type { Database } from "./database/database.ts";
 import { Turns } from "./database/turns.ts";
 import { Calls } from "./engine/calls.ts";
+import type { ThreadDatabase } from "./renew-in-thread.ts";
 import { FactReader } from "./engine/fact-reader.ts";
 import { LeaseClaims } from "./engine/lease-claims.ts";
 import { Transactions } from "./engine/transactions.ts";
@@ -32,7 +34,7 @@ import { listDue, overdue } from "./read/due.ts";
 import { PostgresReader, Reads } from "./read/reads.ts";
 import { SessionLoads } from "./read/session-loads.ts";
 import { Heads } from "./tables/heads.ts";
-import { Instance } from "./tables/instance.ts";
+import { ALIVE_MS, Instance } from "./tables/instance.ts";
 import { Peers } from "./tables/peers.ts";
 
 export interface PostgresStorageOptions extends Pick<ChangeFeedOptions, "notices" | "pollMs"> {
@@ -125,6 +127,14 @@ export class PostgresStorage implements AgentStorage {
 
   renew(renewal: Parameters<AgentStorage["renew"]>[0]): Promise<{ readonly sessions: number }> {
     return this.#calls.guard("renewing", () => this.#claims.renew(renewal));
+  }
+
+  renewal(): ThreadRenewal {
+    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+    const isDatabaseTime = this.now !== undefined;
+    const data: ThreadDatabase = { ...this.#db.place, instance: this.#instance.id, isDatabaseTime };
+    const module = new URL(`./renew-in-thread.${extension}`, import.meta.url).href;
+    return { module, data, silentMs: ALIVE_MS };
   }
 
   heldClaims(query: Parameters<AgentStorage["heldClaims"]>[0]): Promise<readonly HeldClaim[]> {

@@ -28,6 +28,14 @@ export class DatabaseOffset {
   }
 }
 
+/** The time of the database, as it tells it now. */
+export async function databaseTime(db: Pick<Database, "run">): Promise<number> {
+  const [row] = await db.run({
+    text: "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now",
+  });
+  return row?.["now"] as number;
+}
+
 export async function databaseClock(db: Database): Promise<() => number> {
   const offset = new DatabaseOffset();
   let askAt = 0;
@@ -35,10 +43,7 @@ export async function databaseClock(db: Database): Promise<() => number> {
     const askedAt = performance.now();
     askAt = Infinity; // One question at a time.
     try {
-      const [row] = await db.run({
-        text: "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now",
-      });
-      offset.measured(askedAt, row?.["now"] as number, performance.now());
+      offset.measured(askedAt, await databaseTime(db), performance.now());
     } finally {
       askAt = performance.now() + ASK_AGAIN_MS;
     }

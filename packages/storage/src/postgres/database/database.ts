@@ -31,10 +31,13 @@ export interface Statement {
 
 export type Row = Readonly<Record<string, unknown>>;
 
-export interface DatabaseOptions {
+export interface DatabasePlace {
   readonly url: string;
   /** The schema of the tables. */
   readonly schema: string;
+}
+
+export interface DatabaseOptions extends DatabasePlace {
   readonly connectionsMax: number;
   readonly connectTimeoutMs: number;
   /** postgres-database-5. A minute when absent. */
@@ -92,8 +95,9 @@ const types: pg.CustomTypesConfig = {
 };
 
 export class Database {
+  /** Where it is, for a thread that opens it again. With its password. */
+  readonly place: DatabasePlace;
   readonly #pool: pg.Pool;
-  readonly #url: string;
   readonly #connectTimeoutMs: number;
   readonly #answerTimeoutMs: number;
   /** Statements run since it was opened; for benchmarks. */
@@ -101,7 +105,7 @@ export class Database {
 
   constructor(options: DatabaseOptions) {
     const { url, schema, connectionsMax, connectTimeoutMs } = options;
-    this.#url = url;
+    this.place = { url, schema };
     this.#connectTimeoutMs = connectTimeoutMs;
     this.#answerTimeoutMs = options.answerTimeoutMs ?? ANSWER_TIMEOUT_MS;
     this.#pool = new pg.Pool({
@@ -197,7 +201,7 @@ export class Database {
   /** @param channel a name that needs no quotes. */
   async listen(channel: string, { received, lost }: ListenHandlers): Promise<Listening> {
     const client = new pg.Client({
-      connectionString: this.#url,
+      connectionString: this.place.url,
       connectionTimeoutMillis: this.#connectTimeoutMs,
       ...KEEP_ALIVE,
       application_name: "holdfast notices",

@@ -55,6 +55,10 @@ export class LeaseClaims {
 
   async renew(renewal: Parameters<AgentStorage["renew"]>[0]): Promise<{ readonly sessions: number }> {
     await this.begin(renewal.now);
+    if (renewal.leaseMs === Infinity) {
+      await this.#options.instance.confirm();
+      return { sessions: 0 };
+    }
     await this.#options.instance.begin();
     return { sessions: await renewLeases(this.#options.db, renewal) };
   }

@@ -8,12 +8,13 @@
 //       A process of the same host that is gone is found without waiting for that (`peers.ts`).
 //   instance-3. Nobody can write to a server that is down. Until the server has been up for `ALIVE_MS`, no
 //       storage counts as dead. No storage ever counts itself as dead.
+//   instance-4. A thread may write that in place of its process, whose event loop is blocked, unless others took it for dead.
 
 import { randomUUID } from "node:crypto";
 import { showPresence, type Presence } from "../../host-presence.ts";
 import type { Database, Statement } from "../database/database.ts";
 
-const ALIVE_MS = 15_000;
+export const ALIVE_MS = 15_000;
 const SAY_EVERY_MS = 2_000;
 
 /** An SQL condition: a time of the database is at most so long ago. */
@@ -34,6 +35,12 @@ const SAY: Statement = {
   name: "say_alive",
   text: `INSERT INTO instance (instance, said_at, presence) VALUES ($1, clock_timestamp(), $2)
     ON CONFLICT (instance) DO UPDATE SET said_at = excluded.said_at`,
+};
+
+const SAY_STILL: Statement = {
+  name: "say_still_alive",
+  // mutant: dead-instance-revived
+  text: `UPDATE instance SET said_at = clock_timestamp() WHERE instance = $1 AND ${livesSince("said_at")} RETURNING 1`,
 };
 
 const RELEASE = `UPDATE state t SET holder = NULL, until = '-Infinity', instance = NULL, due_at = t.ready_at,
@@ -62,6 +69,11 @@ export async function reap(db: Pick<Database, "run">, instance: string): Promise
   return (await db.run(REAP, [instance])).map((row) => row["session_id"] as string);
 }
 
+/** instance-4. Answers `false` for an instance that was taken for dead. */
+export async function sayStillAlive(db: Pick<Database, "run">, instance: string): Promise<boolean> {
+  return (await db.run(SAY_STILL, [instance])).length > 0;
+}
+
 export class Instance {
   readonly id = randomUUID();
   readonly #db: Database;
@@ -85,6 +97,12 @@ export class Instance {
       this.#saying = undefined;
       throw error;
     }
+  }
+
+  /** Say at once that it is alive. */
+  async confirm(): Promise<void> {
+    await this.begin();
+    await this.#say();
   }
 
   /**
