@@ -22,7 +22,6 @@ import { afterEach, describe, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { defineAgent, type Agent } from "./agents/define.ts";
 import { vanishRuntime } from "./internal.ts";
-import { Watchdog } from "./isolation/watchdog.ts";
 import { MemoryStorage } from "./memory/memory-storage.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "./runtime.ts";
 
@@ -315,23 +314,6 @@ describe("one session, once", () => {
     await turns(20);
     expect(second.runtime.live).toBe(1);
     expect(lives).toBe(2);
-  });
-
-  test("a start answers although another process has claimed the new session before this one", async () => {
-    const shared = new MemoryStorage();
-    const agent = agentOf(async () => "done");
-    const storage = storageWith(shared, {
-      claim: async (claim) => {
-        await shared.claim({ ...claim, owner: "a faster process", unlessHeld: true });
-        return shared.claim(claim);
-      },
-    });
-    const watchdog = new Watchdog();
-    const { runtime } = open({ storage, watchdog });
-    const { created } = await runtime.start(agent);
-    await watchdog.close();
-    expect(created).toBe(true);
-    expect(runtime.live).toBe(0);
   });
 
   test("a session that another process has claimed is refused with the name of that process", async () => {

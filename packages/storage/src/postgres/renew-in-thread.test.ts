@@ -1,4 +1,4 @@
-// What a thread asks of the database while the event loop of its process is blocked.
+// Renewals by a thread, in place of a process whose event loop is blocked.
 
 import type { RenewInThread } from "@holdfast/core";
 import { afterEach, beforeEach, expect, test } from "vitest";
