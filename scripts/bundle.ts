@@ -29,7 +29,7 @@ export const PUBLISHED_FOLDERS = ["bin", "proto", "included-executors", "built-p
 
 /** Modules that are found by their path and not by an import, so that they stay files of their own. */
 const FOUND_BY_PATH: Readonly<Record<string, readonly string[]>> = {
-  holdfast: ["main"], // By `bin/holdfast.mjs`.
+  holdfast: ["main", "run/loading/thread-loading"], // By `bin/holdfast.mjs`, and by threads of tasks.
   // By `new Worker`, and by Pi, which loads it as an extension, and the program of a harness.
   "@holdfast/agents": [
     "sandboxes/virtual-thread",
@@ -37,7 +37,7 @@ const FOUND_BY_PATH: Readonly<Record<string, readonly string[]>> = {
     "external-agents/pi/pi-gate",
     "external-agents/harness/harness-program",
   ],
-  "@holdfast/runtime": ["isolation/watchdog-thread"],
+  "@holdfast/runtime": ["isolation/watchdog-thread", "tasks/local/task-worker"],
   "@holdfast/storage": ["remote/renew-in-thread", "postgres/renew-in-thread"],
 };
 

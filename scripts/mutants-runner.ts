@@ -120,6 +120,13 @@ export const RUNNER_MUTANTS = [
     test: "claims without an end are kept by a sign of life, until others have taken the process for dead",
   },
   {
+    name: "a thread of a task that does not end by itself is terminated",
+    marker: "blocked-thread-kept",
+    becomes: "",
+    tests: ["packages/runtime/src/tasks/local/task-thread.test.ts"],
+    test: "a thread that outlives its time-out is ended, and the next attempt runs alone",
+  },
+  {
     name: "O5: a process without leases is not late",
     marker: "process-without-leases-ended",
     part: "due !== 0n &&",

@@ -3,6 +3,7 @@
 
 export { VERSION } from "./version.ts";
 export { ChurnMap } from "./collections/churn-map.ts";
+export { recordWholeError } from "./errors/recorded-error.ts";
 export { isOurs } from "./errors/author-line.ts";
 export { ifCorrupt, isCorrupt, unlessCorrupt } from "./errors/damage.ts";
 export { parseDuration } from "./duration.ts";

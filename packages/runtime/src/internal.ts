@@ -2,6 +2,7 @@
 
 export { checkBounds } from "./agents/bounds.ts";
 export { requestsOver, SessionRequests } from "./requests/session-requests.ts";
+export { importInTaskThreads } from "./tasks/local/task-thread.ts";
 export { vanishRuntime } from "./runtime.ts";
 export { readCron } from "./schedules/cron.ts";
 export { addressKind, type AddressKind } from "./node/address-kind.ts";

@@ -27,10 +27,12 @@ import type {
 import { ProcessHold, sessionHandle } from "./api/session-handle.ts";
 import { composeRuntime, type RuntimeParts } from "./compose-runtime.ts";
 import type { Stored } from "./requests/run-requests.ts";
+import { refuseInTaskThread } from "./tasks/local/task-thread.ts";
 export type { Runtime, RuntimeOptions } from "./api/runtime-api.ts";
 
 /** Make a runtime over the given storage. Options not given are those of a Node process. */
 export function createRuntime(options: RuntimeOptions): Runtime {
+  refuseInTaskThread();
   return withCheckedCalls(new LocalRuntime(composeRuntime(checkRuntimeOptions(options))));
 }
 

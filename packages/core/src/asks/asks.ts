@@ -70,9 +70,12 @@ export class Asks {
    *
    * @throws UsageError for an unknown or wrong option, also once the agent has caught it (K4).
    */
-  checkOptions(call: string, given: unknown, names: OptionRules): void {
+  checkOptions(call: string, given: object, names: OptionRules, refuse?: (options: object) => void): void {
     if (this.#parts.cursor.slice !== "live") return;
-    this.#parts.faults.check((options) => checkOptions(`ctx.${call}`, options, names), given);
+    this.#parts.faults.check((options) => {
+      refuse?.(options);
+      checkOptions(`ctx.${call}`, options, names);
+    }, given);
   }
 
   /** H11: the answer of the first execution, also when more has arrived since. */

@@ -62,6 +62,11 @@ export function recordError(
   return new Recorder(redact).record(thrown, 0);
 }
 
+/** As `recordError`, with whole texts: an error on its way to another thread, where it is recorded. */
+export function recordWholeError(thrown: unknown): RecordedError {
+  return new Recorder((text) => text, Infinity, Infinity).record(thrown, 0);
+}
+
 class Recorder {
   readonly #redact: (text: string) => string;
   readonly #textMax: number;

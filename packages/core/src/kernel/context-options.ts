@@ -1,5 +1,6 @@
 // `TASK_OPTIONS`, `SPAWN_OPTIONS` and others: the options of each ask of an agent, and the values that they may have.
 
+import { UsageError } from "../errors/errors.ts";
 import { EFFECT_CLASSES } from "../journal/task-policy.ts";
 import {
   anyRule,
@@ -21,6 +22,20 @@ export const TASK_OPTIONS: OptionRules = {
   effect: oneOfRule(...EFFECT_CLASSES),
   onUncertain: oneOfRule("throw", "return", "ask"),
 };
+
+/** @throws UsageError for an option that only tasks of `defineTask` have. */
+export function refuseThread(options: object): void {
+  if (!("inThread" in options)) return;
+  throw new UsageError(
+    "a function of ctx.run cannot run in a thread, because it shares variables with its agent",
+    {
+      at: "ctx.run: inThread",
+      expected: "a task of a module, whose input says everything",
+      fix: "defineTask({ inThread: import.meta.url, … }) and ctx.scheduleTask(task, input)",
+    },
+  );
+}
+
 export const WAIT_OPTIONS: OptionRules = { ...PATIENCE, schema: anyRule };
 export const QUESTION_OPTIONS: OptionRules = {
   ...WAIT_OPTIONS,

@@ -12,6 +12,7 @@ import {
   PATIENCE,
   QUESTION_OPTIONS,
   SPAWN_OPTIONS,
+  refuseThread,
   TASK_OPTIONS,
   WAIT_OPTIONS,
 } from "./context-options.ts";
@@ -157,7 +158,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     options: TaskOptions = {},
   ): DurableFuture<T> {
     checkName(name, "task");
-    this.#asks.checkOptions("run", options, TASK_OPTIONS);
+    this.#asks.checkOptions("run", options, TASK_OPTIONS, refuseThread);
     const closure = fn as (task: unknown) => unknown;
     const request = { kind: name, input: undefined, closure, options };
     return scheduleTask(this.#asks.tasks, this, request) as DurableFuture<T>;

@@ -30,6 +30,23 @@ const run = (file: string) => project.start(["run", file], { stdin: "" }).finish
 describe("an agent's file may have", () => {
   test.each([
     [
+      "a task that blocks a thread",
+      {
+        "agent.ts": `import { execSync } from "node:child_process";
+import { isMainThread } from "node:worker_threads";
+import { defineAgent, defineTask } from "holdfast";
+import { Part } from "./part.js";
+export const task = defineTask({
+  name: "task",
+  inThread: import.meta.url,
+  run: (n: number) => (isMainThread ? "not in a thread" : n + Number(execSync("echo 3")) + Part.Four),
+});
+export default defineAgent({ name: "a", tasks: [task], run: (ctx) => ctx.scheduleTask(task, 0) });
+`,
+        "part.ts": "export enum Part { Four = 4 }\n",
+      },
+    ],
+    [
       "imports with the extension of the compiled file",
       {
         "agent.ts": agentOf('import { h } from "./lib/h.js";', "h()"),

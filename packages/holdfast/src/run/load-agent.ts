@@ -17,7 +17,12 @@ import { resolveOurselves } from "./loading/own-packages.ts";
 import { compiledAddress, loadTypeScript } from "./loading/typescript-files.ts";
 import type { AgentRecord, GivenEnvironment } from "@holdfast/agents";
 import { defineAgent, isAgent, type Agent, type TaskDefinition } from "@holdfast/runtime";
-import { withoutKeys } from "@holdfast/runtime/internal";
+import { importInTaskThreads, withoutKeys } from "@holdfast/runtime/internal";
+
+const THREAD_LOADING = new URL(
+  `./${import.meta.url.endsWith(".ts") ? "loading/thread-loading.ts" : "thread-loading.js"}`,
+  import.meta.url,
+).href;
 
 export interface LoadedAgent {
   readonly agent: Agent;
@@ -163,6 +168,7 @@ async function load(
   refuseWrongFile(file, path);
   resolveOurselves();
   loadTypeScript();
+  importInTaskThreads(THREAD_LOADING);
   // An import whose top level never settles would end the process without a word; the timers keep it, say so, and give it up.
   const slow = setInterval(onSlow, SLOW_MS);
   const endless = Promise.withResolvers<never>();

@@ -51,6 +51,10 @@ const TASK: OptionRules = {
   guardRepeats: flag,
   secrets,
   cost: functionRule("a function of the input"),
+  inThread: {
+    expected: "import.meta.url of the module that exports the task",
+    fits: (value) => typeof value === "string" && URL.canParse(value),
+  },
   run: functionRule("run: (input, task) => output"),
   endLost: functionRule("a function of the input and the idempotency key"),
   sessionLeft: functionRule("a function of the session's id"),

@@ -103,6 +103,12 @@ export interface TaskDefinition<Input = unknown, Output = unknown> extends TaskT
   readonly cost?: (input: Input) => TaskCost;
   /** Names of the secrets that the handler may read with `task.secret(name)`. */
   readonly secrets?: readonly string[];
+  /**
+   * `import.meta.url` of the module that exports this task. Each attempt then runs in a worker thread, which imports the module: code
+   * that computes for long or blocks, as `execSync` does, stops nothing else. Input, output and reports are copied. An attempt that is
+   * aborted, or times out, is terminated after half the grace of a cancel, if its code has not ended before.
+   */
+  readonly inThread?: string;
   readonly run: (input: Input, task: TaskContext) => Output | Promise<Output>;
   /**
    * End the work of a lost attempt that is not retried, because its process ended while it ran. The agent gets

@@ -108,7 +108,7 @@ function end({ sessionIds, step }: Busy, place: string | undefined, howLong: str
       (place === undefined ? "" : `  at: ${place}\n`) +
       `  expected: agents that compute only briefly between two awaits, and steps that block for less than their time-out, or ` +
       `${stepBlocksMs / 1_000} s\n` +
-      `  fix: await the work, in a process or thread of its own; nothing committed is lost, and \`holdfast resume\`, or another ` +
+      `  fix: await the work, in a process of its own or in a task with \`inThread\`; nothing committed is lost, and \`holdfast resume\`, or another ` +
       `runner, resumes the session\n`,
   );
   process.kill(pid, "SIGKILL");

@@ -45,6 +45,8 @@ export interface AttemptHost extends SessionCalls {
   readonly checkLease: () => void;
   readonly steps: StepObserver | undefined;
   readonly heeding: Set<UnsettledTask>;
+  /** How long a handler that was told to stop is waited for. */
+  readonly overlapMs: number;
   readonly secrets: DeclaredSecrets;
   /** The attempt was told to stop. @param settled absent before its handler was called. */
   stopping(taskId: string, settled: Promise<void> | undefined): void;
@@ -66,6 +68,7 @@ export class LocalAttempt implements RunningAttempt, TaskContext {
   #tokens: RedactedText | undefined;
   #cancelTimeout: (() => void) | undefined;
   #ended = false;
+  readonly place: "process" | "thread";
   overlaps = false;
   hasBegun = false;
 
@@ -78,6 +81,7 @@ export class LocalAttempt implements RunningAttempt, TaskContext {
     this.#host = host;
     this.#request = request;
     this.#definition = definition;
+    this.place = definition?.inThread === undefined || request.closure !== undefined ? "process" : "thread";
     this.onEnd = onEnd;
   }
 
@@ -260,7 +264,7 @@ export class LocalAttempt implements RunningAttempt, TaskContext {
       // O10. It was aborted while its conversation was read: another process may start the attempt by now.
       // mutant: aborted-attempt-begins
       if (this.#aborted !== undefined) throw this.#aborted;
-      return performTask(this.#definition, input, this);
+      return performTask(this.#definition, input, this, this.#host.overlapMs / 2);
     }
     throw new HoldfastError("unknown_task_kind", `no task "${kind}" is known here`, {
       fix: "define it with defineTask()",

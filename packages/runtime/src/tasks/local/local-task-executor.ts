@@ -2,8 +2,8 @@
 //
 //   local-task-executor-1. Handlers see values decoded from recorded text, also in the process that made them
 //       (json-1).
-//   local-task-executor-2. At most `concurrency` attempts run at once; the others wait in the order they
-//       came.
+//   local-task-executor-2. At most `concurrency` attempts run at once in the process, and two for each core in threads; the
+//       others wait in the order they came.
 //   local-task-executor-3. An attempt ends exactly once: by its handler, its time-out, or its abort,
 //       whichever comes first. A handler that still runs afterwards is ignored, and its slot is free. The
 //       next attempt of its task waits for it, but no longer than the grace of a cancel. Then it begins
@@ -17,6 +17,7 @@
 //   local-task-executor-6. Values of declared secrets are replaced in outputs, errors, tokens and progress before
 //       they leave the attempt.
 
+import { availableParallelism } from "node:os";
 import {
   ConflictError,
   decodeJson,
@@ -61,13 +62,23 @@ export interface LocalTaskExecutorOptions extends SessionCalls {
  */
 const HANDLERS_END_MS = 10_000;
 
+/** A thread waits for something now and then, as most steps do. Each takes some 10 MB. */
+const THREADS_PER_CORE = 2;
+
+/** local-task-executor-2. */
+interface Lane {
+  readonly max: number;
+  running: number;
+  readonly waiting: Fifo<LocalAttempt>;
+}
+
 export class LocalTaskExecutor implements TaskExecutor {
   readonly #tasks = new Map<string, TaskDefinition>();
   readonly #secrets: DeclaredSecrets;
   readonly #clock: Clock;
-  readonly #concurrency: number;
   readonly #host: AttemptHost;
-  readonly #waiting = new Fifo<LocalAttempt>();
+  readonly #here: Lane;
+  readonly #inThreads: Lane;
   readonly #running = new ChurnMap<number, LocalAttempt>();
   /** Handlers at work that heed their signal, also after their attempt's end (local-task-executor-4). */
   readonly #heeding = new Set<UnsettledTask>();
@@ -95,7 +106,9 @@ export class LocalTaskExecutor implements TaskExecutor {
   }: LocalTaskExecutorOptions) {
     this.#secrets = new DeclaredSecrets(secrets, knownKeys);
     this.#clock = clock;
-    this.#concurrency = concurrency;
+    this.#here = { max: concurrency, running: 0, waiting: new Fifo() };
+    const threads = Math.min(concurrency, THREADS_PER_CORE * availableParallelism());
+    this.#inThreads = { max: threads, running: 0, waiting: new Fifo() };
     this.#stopping = new StoppingHandlers({ clock, overlapMs, begin: (attempt) => this.#admit(attempt) });
     this.#host = {
       clock,
@@ -105,12 +118,12 @@ export class LocalTaskExecutor implements TaskExecutor {
       read,
       signal,
       heeding: this.#heeding,
+      overlapMs,
       secrets: this.#secrets,
       stopping: (taskId, settled) => this.#stopping.note(taskId, settled),
       ended: (attempt, outcome) => {
         checkLease();
-        this.#running.delete(attempt.number);
-        this.#startWaiting();
+        if (this.#running.delete(attempt.number)) this.#startWaiting(attempt);
         attempt.onEnd(outcome);
         if (this.#running.size === 0) this.#onIdle?.();
       },
@@ -153,8 +166,13 @@ export class LocalTaskExecutor implements TaskExecutor {
   }
 
   #admit(attempt: LocalAttempt): void {
-    if (this.#running.size < this.#concurrency) this.#begin(attempt);
-    else this.#waiting.push(attempt);
+    const lane = this.#laneOf(attempt);
+    if (lane.running < lane.max) this.#begin(attempt, lane);
+    else lane.waiting.push(attempt);
+  }
+
+  #laneOf(attempt: LocalAttempt): Lane {
+    return attempt.place === "thread" ? this.#inThreads : this.#here;
   }
 
   endLost({ kind, input, idempotencyKey }: LostAttempt): Promise<void> | undefined {
@@ -174,7 +192,11 @@ export class LocalTaskExecutor implements TaskExecutor {
   }
 
   async close(graceMs = HANDLERS_END_MS): Promise<readonly UnsettledTask[]> {
-    for (const attempt of [...this.#waiting.drain(), ...this.#stopping.behind])
+    for (const attempt of [
+      ...this.#here.waiting.drain(),
+      ...this.#inThreads.waiting.drain(),
+      ...this.#stopping.behind,
+    ])
       attempt.abort("the runtime is closing");
     for (const [, attempt] of this.#running) attempt.abort("the runtime is closing");
     if (this.#running.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
@@ -187,17 +209,21 @@ export class LocalTaskExecutor implements TaskExecutor {
     return [...this.#heeding];
   }
 
-  #begin(attempt: LocalAttempt): void {
+  #begin(attempt: LocalAttempt, lane: Lane): void {
+    lane.running++;
     const number = this.#begun++;
     this.#running.set(number, attempt);
     attempt.begin(number);
   }
 
-  #startWaiting(): void {
-    while (this.#running.size < this.#concurrency) {
-      const next = this.#waiting.shift();
+  /** @param ended leaves its place to the next one. */
+  #startWaiting(ended: LocalAttempt): void {
+    const lane = this.#laneOf(ended);
+    lane.running--;
+    while (lane.running < lane.max) {
+      const next = lane.waiting.shift();
       if (next === undefined) return;
-      if (!next.isOver) this.#begin(next);
+      if (!next.isOver) this.#begin(next, lane);
     }
   }
 }

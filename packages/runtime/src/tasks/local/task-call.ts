@@ -1,7 +1,8 @@
 // The parts of a call of a defined task: its traits, its schemas, and the conversations in its input.
 
-import { decodeJson, validate, type ConversationEntry, type TaskTraits } from "@holdfast/core";
+import { decodeJson, LIMITS, validate, type ConversationEntry, type TaskTraits } from "@holdfast/core";
 import type { TaskContext, TaskDefinition } from "../../agents/define.ts";
+import { performInThread } from "./task-thread.ts";
 
 /** The traits of a task that a session needs before it schedules the task. */
 export function traitsOf(task: TaskDefinition): TaskTraits {
@@ -17,16 +18,23 @@ export function traitsOf(task: TaskDefinition): TaskTraits {
   };
 }
 
-/** Call a task's handler between its schemas. */
+/**
+ * Call a task's handler between its schemas.
+ *
+ * @param graceMs how long a thread has for its end (task-thread-2).
+ */
 export async function performTask(
   definition: TaskDefinition,
   given: unknown,
   context: TaskContext,
+  graceMs: number = LIMITS.cancelGraceMs / 2,
 ): Promise<unknown> {
-  const { name, input, output } = definition;
+  const { name, input, output, inThread: module } = definition;
   const accepted =
     input === undefined ? given : await validate(input, given, `input of task "${name}"`, "invalid_input");
-  const made = await definition.run(accepted, context);
+  const made = await (module === undefined
+    ? definition.run(accepted, context)
+    : performInThread({ definition, module, input: accepted, context, graceMs }));
   return output === undefined ? made : validate(output, made, `output of task "${name}"`, "invalid_output");
 }
 
