@@ -2,7 +2,7 @@
 // not run this time keeps the row it has.
 //
 //   -- NAME ...                only these. Kills and orphans: kills, external-kills, real-kills, worktree-kills, stack-kills, agent-kills,
-//                             fleet-kills, orphans. Faults: streams, crash-points, postgres, simulation, nemesis, boundaries.
+//                             fleet-kills, orphans, rollouts. Faults: streams, crash-points, postgres, simulation, nemesis, boundaries.
 //                             Suites: conformance, command-lines, mcp, real-clients, sandboxes, parity, external-agents, page, bench,
 //                             mutants, tests
 //   -- tests                   every test, with all of its repetitions, in the files that no other campaign has. The tests with the
@@ -30,6 +30,7 @@
 //   -- worktree-kills --kills N
 //                              kills around the creation, the use and the removal of worktrees (1,000 by default)
 //   -- orphans --runs N         runs of executors that leave processes behind (10,000 by default)
+//   -- rollouts --runs N       orderly stops and restarts of a program, and of the processes of a fleet (200 of each by default)
 //   -- postgres --restarts N    deaths of a PostgreSQL server under 10,000 sessions (200 by default). Then the crash scenarios and
 //                              all tests run over a server whose transactions are SERIALIZABLE
 //   -- fleet-kills --kills N --restarts N --sessions N
@@ -81,6 +82,7 @@ const seeds = readWhole("seeds", values.seeds ?? "100000");
 const minutes = readWhole("minutes", values.minutes ?? "30");
 const restarts = readWhole("restarts", values.restarts ?? "200");
 const runs = readWhole("runs", values.runs ?? "10000");
+const rollouts = readWhole("runs", values.runs ?? "200");
 const sessions = readWhole("sessions", values.sessions ?? "300");
 const firstSeed = values.from === undefined ? otherSeed() : readWhole("from", values.from, 0);
 const nemesisSeed = readWhole("seed", values.seed ?? String(Date.now() % FIRST_SEEDS.most));
@@ -152,6 +154,12 @@ const CAMPAIGNS: readonly Campaign[] = [
     `${runs} runs of executors that leave a daemon, half of them cancelled: 0 processes, 0 zombies and no descriptor, timer or listener are left`,
     ["packages/runner/src/executors/executor-leftovers.test.ts"],
     { HOLDFAST_RUNS: String(runs) },
+  ),
+  ofTests(
+    "rollouts",
+    `${rollouts} orderly stops and restarts of a program, and ${rollouts} of the processes of a fleet: no step repeated, no attempt counted`,
+    ["packages/holdfast/src/behaviour/rollouts.test.ts"],
+    { HOLDFAST_ROLLOUTS: String(rollouts) },
   ),
   ofTests(
     "streams",
