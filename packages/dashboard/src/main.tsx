@@ -14,6 +14,7 @@ import { createRoot } from "react-dom/client";
 import { ApiError, call, onSignedOut } from "./api/client.ts";
 import { ServerChanges } from "./api/server-changes.ts";
 import { InboxReader } from "./api/open-items.ts";
+import type { Outbox } from "./api/outbox.ts";
 import type { About } from "./api/types.ts";
 import { Empty, Problem } from "./parts/parts.tsx";
 import { reloadWhenReplaced } from "./api/replaced-page.ts";
@@ -21,7 +22,7 @@ import { Shell } from "./parts/shell.tsx";
 import { readTextSearch } from "./parts/text-search.ts";
 import { whyText } from "./parts/text.ts";
 import { ChangesContext } from "./parts/use-changes.ts";
-import { useAbout } from "./parts/use-session.ts";
+import { OutboxContext, useAbout } from "./parts/use-session.ts";
 import { InboxScreen, readInboxSearch } from "./screens/inbox/inbox.tsx";
 import { useNotifications } from "./screens/inbox/notifications.tsx";
 import { AgentsScreen } from "./screens/agents/agents.tsx";
@@ -149,6 +150,7 @@ const queries = new QueryClient({
 function Screens() {
   const [changes, setChanges] = useState<ServerChanges>();
   const [inbox] = useState(() => new InboxReader());
+  const [outboxes] = useState(() => new Map<string, Outbox>());
   useEffect(() => {
     const next = new ServerChanges();
     setChanges(next);
@@ -166,7 +168,9 @@ function Screens() {
   return (
     <ChangesContext value={changes}>
       <InboxContext value={inbox}>
-        <RouterProvider router={router} />
+        <OutboxContext value={outboxes}>
+          <RouterProvider router={router} />
+        </OutboxContext>
       </InboxContext>
     </ChangesContext>
   );

@@ -4,6 +4,7 @@
 //   client-2. A stream is open only while the page is visible. A browser has six connections to a server over HTTP/1.1, and streams of
 //       hidden pages would keep them from the visible one.
 
+import { removeDrafts } from "./drafts.ts";
 import type { Session } from "./types.ts";
 
 /** Anything that was thrown as an error. */
@@ -75,6 +76,7 @@ export async function signIn(body: { readonly token: string } | { readonly code:
 /** @throws ApiError, or TypeError when the server cannot be reached. */
 export async function signOut(): Promise<void> {
   await call("POST", "/ui/sign-out");
+  removeDrafts();
   localStorage.removeItem(KEY);
 }
 

@@ -1,9 +1,10 @@
-// Hooks over the API: the session of a screen, the bearer of the token, and requests that change something.
+// Hooks over the API: the session of a screen, the bearer of the token, messages, and requests that change something.
 
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useState, useSyncExternalStore } from "react";
+import { createContext, useContext, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { call } from "../api/client.ts";
 import { LiveSession, type LiveState } from "../api/live-session.ts";
+import { Outbox } from "../api/outbox.ts";
 import type { About } from "../api/types.ts";
 
 /** A session as it runs, while the screen is open. */
@@ -16,6 +17,17 @@ export function useLiveSession(sessionId: string): LiveState {
     return () => next.end();
   }, [sessionId]);
   return useSyncExternalStore(live.subscribe, () => live.state);
+}
+
+/** By the ids of sessions. Each sign-in has its own, so that nothing of one person is sent as another. */
+export const OutboxContext = createContext(new Map<string, Outbox>());
+
+/** The messages of a person to a session, on whichever screen the person is. */
+export function useOutbox(sessionId: string): Outbox {
+  const known = useContext(OutboxContext);
+  const outbox = known.get(sessionId) ?? new Outbox(sessionId);
+  known.set(sessionId, outbox);
+  return outbox;
 }
 
 export function useAbout(): About | undefined {
@@ -48,6 +60,18 @@ export function useRequest(): {
     }
   };
   return { run, isBusy, error };
+}
+
+/**
+ * A key for a request that may count once only, although its answer can be lost: it stays the same over every retry.
+ *
+ * @param content what the request says. Another content has another key.
+ * @returns the key, and a call after an answer: what is asked for next is another request.
+ */
+export function useRequestKey(content: string): { readonly key: string; readonly renew: () => void } {
+  const kept = useRef<{ readonly content: string; readonly key: string }>(undefined);
+  if (kept.current?.content !== content) kept.current = { content, key: crypto.randomUUID() };
+  return { key: kept.current.key, renew: () => (kept.current = undefined) };
 }
 
 export function sessionPath(sessionId: string, action?: string): string {

@@ -4,14 +4,15 @@
 
 import { planOf, stepText, subAgentCallOf, withoutReplacedPlans } from "@holdfast/proto/view";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useMemo, useRef, useState, type FormEvent } from "react";
-import { call } from "../api/client.ts";
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore, type FormEvent } from "react";
+import { ApiError } from "../api/client.ts";
 import type { LiveState } from "../api/live-session.ts";
+import type { OutboxMessage } from "../api/outbox.ts";
 import { isEnded, type Entry, type Session } from "../api/types.ts";
 import { LongText } from "../parts/long-text.tsx";
-import { Button, Empty, Problem, ScrollBox } from "../parts/parts.tsx";
+import { Button, Empty, ScrollBox } from "../parts/parts.tsx";
 import { brief, dateText, json, shown } from "../parts/text.ts";
-import { sessionPath, useRequest } from "../parts/use-session.ts";
+import { useOutbox } from "../parts/use-session.ts";
 
 export function Conversation({ live }: { readonly live: LiveState }) {
   const { session } = live;
@@ -145,21 +146,27 @@ function signalFor({ waits }: Session): "next_input" | "steer" {
 
 function Steer({ session, taken }: { readonly session: Session; readonly taken: ReadonlySet<string> }) {
   const [text, setText] = useState("");
-  const [receipt, setReceipt] = useState<string>();
-  const { run, isBusy, error } = useRequest();
+  const outbox = useOutbox(session.sessionId);
+  const messages = useSyncExternalStore(outbox.subscribe, () => outbox.messages);
   const name = signalFor(session);
-  const send = async (event?: FormEvent): Promise<void> => {
+  const send = (event?: FormEvent): void => {
     event?.preventDefault();
-    if (text.trim() === "" || isBusy) return;
-    const isSent = await run(() =>
-      call("POST", sessionPath(session.sessionId, "signals"), { name, payload: text }),
-    );
-    if (!isSent) return;
+    if (text.trim() === "") return;
+    outbox.send(text, name);
     setText("");
-    setReceipt(name);
+  };
+  const takeBack = (key: string): void => {
+    const back = outbox.takeBack(key);
+    setText((typed) => (typed === "" ? back : `${back}\n${typed}`));
   };
   return (
-    <form onSubmit={(event) => void send(event)} className="border-t border-line bg-panel p-3">
+    <form onSubmit={send} className="border-t border-line bg-panel p-3">
+      <Outgoing
+        messages={messages}
+        taken={taken}
+        onSendAgain={(key) => outbox.sendAgain(key)}
+        onTakeBack={takeBack}
+      />
       <div className="mx-auto flex max-w-4xl gap-2">
         <textarea
           aria-label="Message to the agent"
@@ -169,22 +176,63 @@ function Steer({ session, taken }: { readonly session: Session; readonly taken: 
           onChange={(event) => setText(event.target.value)}
           onKeyDown={(event) => {
             if (event.key === "Escape") event.currentTarget.blur();
-            if (event.key === "Enter" && !event.shiftKey) void send(event);
+            // Enter that ends the writing of a character, as in Japanese, sends nothing.
+            if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+            event.preventDefault();
+            if (!event.repeat) send();
           }}
           className="min-h-9 flex-1 resize-y rounded-md border border-line bg-ground px-3 py-1.5"
         />
-        <Button type="submit" kind="main" isDisabled={isBusy || text.trim() === ""}>
+        <Button type="submit" kind="main" isDisabled={text.trim() === ""}>
           Send
         </Button>
       </div>
-      <p role="status" className="mx-auto max-w-4xl text-xs text-soft">
-        {receipt === undefined
-          ? ""
-          : taken.has(receipt)
-            ? "The agent has taken it."
-            : "Stored. The agent takes it when it next looks."}
-      </p>
-      {error === undefined ? null : <Problem error={error} />}
     </form>
+  );
+}
+
+/** conversation-1. The messages that the agent has not taken, and the last one that it has. */
+function Outgoing(props: {
+  readonly messages: readonly OutboxMessage[];
+  readonly taken: ReadonlySet<string>;
+  readonly onSendAgain: (key: string) => void;
+  readonly onTakeBack: (key: string) => void;
+}) {
+  const { messages, taken, onSendAgain, onTakeBack } = props;
+  const last = messages.findLast(({ state }) => state === "stored");
+  const shownMessages = messages.filter(
+    (message) => message === last || (message.state !== "taken_back" && message.state !== "stored"),
+  );
+  return (
+    <ul role="status" aria-label="Sent messages" className="mx-auto max-w-4xl text-[13px] text-soft">
+      {shownMessages.map(({ key, text, state, name, error }) => (
+        <li key={key} className="flex flex-wrap items-center gap-x-3 gap-y-1 pb-1.5">
+          <span className="min-w-0 truncate text-text">{brief(text, 80)}</span>
+          <span className={state === "unsent" ? "text-bad" : error === undefined ? "" : "text-warn"}>
+            {state === "stored"
+              ? taken.has(name)
+                ? "The agent has taken it."
+                : "Stored. The agent takes it when it next looks."
+              : state === "waiting"
+                ? "Waits for the message before it."
+                : state === "sending"
+                  ? error === undefined
+                    ? "Being sent…"
+                    : "No answer yet. The page sends it again, and it is stored once."
+                  : error === undefined
+                    ? "Not known to be stored."
+                    : shown(
+                        [error.message, error instanceof ApiError ? error.fix : ""]
+                          .filter(Boolean)
+                          .join(": "),
+                      )}
+          </span>
+          {state === "unsent" ? <Button onClick={() => onSendAgain(key)}>Send again</Button> : null}
+          {state === "unsent" || error !== undefined ? (
+            <Button onClick={() => onTakeBack(key)}>Take back</Button>
+          ) : null}
+        </li>
+      ))}
+    </ul>
   );
 }

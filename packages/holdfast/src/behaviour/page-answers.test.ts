@@ -1,6 +1,6 @@
 // A person answers and writes on the page: an answer is for what was read, and a message is stored once.
 
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
 import { PageStand, type OpenCoordinator } from "../testing/page-stand.ts";
@@ -66,10 +66,13 @@ test("a key approves only what was read whole, once for each press", async ({ sk
 
   // Enter is the focused button's own, and an item of which the end was not shown is not approved.
   await isReady("rm -rf");
-  await card("rm -rf").getByRole("button", { name: "Deny" }).focus();
-  await keyboard.press("Enter");
+  const deny = card("rm -rf").getByRole("button", { name: "Deny" });
   await expect
-    .poll(async () => (await coordinator.ask(`sessions/${came}`)).output, TIMEOUT)
+    .poll(async () => {
+      // The card takes no answer while the long one beside it finds its place.
+      await deny.press("Enter", { timeout: 500 }).catch(() => undefined);
+      return (await coordinator.ask(`sessions/${came}`)).output;
+    }, TIMEOUT)
     .toEqual({ approved: false });
   expect(new URL(page.url()).pathname).toBe("/ui/");
   await hasFocus("echo safe");
@@ -89,3 +92,110 @@ test("a key approves only what was read whole, once for each press", async ({ sk
   await isApproved(long);
   expect(stand.trouble).toEqual([]);
 });
+
+test("a message of a person is stored once, however often its answer is lost", async ({ skip }) => {
+  if (CHROMIUM === undefined) skip(NO_CHROMIUM);
+  const { page } = stand;
+  const { ask } = coordinator;
+  const { sessionId } = await ask("sessions", {
+    agent: "talker",
+    input: { text: "hello", conversation: true },
+  });
+  await stand.follow(`sessions/${sessionId}?tab=conversation`);
+  await page.getByText("You said: hello").waitFor();
+  const box = page.getByLabel("Message to the agent");
+  const outgoing = page.getByRole("status", { name: "Sent messages" });
+  const said = async (): Promise<readonly unknown[]> =>
+    (await ask(`sessions/${sessionId}/entries?from=0&limit=50`)).entries
+      .filter(({ role }: { readonly role: string }) => role === "user")
+      .map(({ content }: { readonly content: unknown }) => content);
+
+  // The page sends a message again without a press, also when the agent has taken it meanwhile.
+  await loseAnswers(page, "**/signals", 2);
+  await box.fill("pay 100 once");
+  await box.press("Enter");
+  await outgoing.getByText("No answer yet").waitFor();
+  await outgoing.getByText("The agent has taken it.").waitFor();
+  expect(await said()).toEqual(["hello", "pay 100 once"]);
+  await page.unroute("**/signals");
+
+  // A message that was taken back and is sent again from the box is the same message.
+  await loseAnswers(page, "**/signals", 1);
+  await box.fill("ship it once");
+  await box.press("Enter");
+  await outgoing.getByRole("button", { name: "Take back" }).click();
+  expect(await box.inputValue()).toBe("ship it once");
+  await box.press("Enter");
+  await outgoing.getByText("The agent has taken it.").waitFor();
+  expect(await said()).toEqual(["hello", "pay 100 once", "ship it once"]);
+
+  // The same text is another message once the first one is known to be stored.
+  await box.fill("ship it once");
+  await box.press("Enter");
+  await expect.poll(said).toEqual(["hello", "pay 100 once", "ship it once", "ship it once"]);
+  await page.unroute("**/signals");
+
+  // A refused message waits for the person, with the messages behind it.
+  await page.route("**/signals", (route) =>
+    route.fulfill({ status: 422, contentType: "application/json", body: '{"detail":"it is too long"}' }),
+  );
+  for (const text of ["first", "second"]) {
+    await box.fill(text);
+    await box.press("Enter");
+  }
+  await outgoing.getByText("it is too long").waitFor();
+  await outgoing.getByText("Waits for the message before it.").waitFor();
+  await page.unroute("**/signals");
+  await outgoing.getByRole("button", { name: "Send again" }).click();
+  await expect.poll(async () => (await said()).slice(4)).toEqual(["first", "second"]);
+  expect(stand.trouble).toEqual([]);
+});
+
+test("a fork and a start by a schedule's button are made once, although the first answer is lost", async ({
+  skip,
+}) => {
+  if (CHROMIUM === undefined) skip(NO_CHROMIUM);
+  const { page } = stand;
+  const { ask, url, admin } = coordinator;
+  const input = { repo: "acme/app", mode: "fast" };
+  const count = async (): Promise<number> => (await ask("sessions?agent=reviewer")).sessions.length;
+  const { sessionId } = await ask("sessions", { agent: "reviewer", input });
+  await expect.poll(async () => (await ask(`sessions/${sessionId}`)).status, TIMEOUT).toBe("completed");
+  await stand.follow(`sessions/${sessionId}?tab=journal&at=0`);
+  await page.getByRole("button", { name: "Fork from here" }).click();
+  await loseAnswers(page, "**/fork", 1);
+  const fork = page.getByRole("button", { name: "Fork", exact: true });
+  await fork.click();
+  await page.getByText("The server does not answer").waitFor();
+  expect(await count()).toBe(2);
+  await fork.click();
+  await expect.poll(() => new URL(page.url()).searchParams.has("beside"), TIMEOUT).toBe(true);
+  expect(await count()).toBe(2);
+
+  await fetch(`${url}/v1/schedules/nightly`, {
+    method: "PUT",
+    headers: { authorization: `Bearer ${admin}`, "content-type": "application/json" },
+    body: JSON.stringify({ cron: "0 3 * * *", timeZone: "UTC", start: { agent: "reviewer", input } }),
+  });
+  await stand.follow("schedules");
+  await loseAnswers(page, "**/v1/sessions", 1);
+  const startNow = page.getByRole("button", { name: "Start now" });
+  await startNow.click();
+  await page.getByText("The server does not answer").waitFor();
+  await startNow.click();
+  await page.getByText("started as").waitFor();
+  expect(await count()).toBe(3);
+  await startNow.click();
+  await expect.poll(count, TIMEOUT).toBe(4);
+  expect(stand.trouble).toEqual([]);
+});
+
+/** The server gets the first requests of a path, and the page no answer to them. */
+async function loseAnswers(page: Page, path: string, times: number): Promise<void> {
+  let left = times;
+  await page.route(path, async (route) => {
+    if (left-- <= 0) return route.continue();
+    await route.fetch();
+    return route.abort("connectionreset");
+  });
+}

@@ -5,7 +5,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { useMemo, useRef, useState, type FormEvent, type ReactNode } from "react";
+import { useRef, useState, type FormEvent, type ReactNode } from "react";
 import { ApiError, call } from "../../api/client.ts";
 import { formOf, readInput, type Field, type InputForm } from "../../api/input-form.ts";
 import type { Session, StartableAgents } from "../../api/types.ts";
@@ -13,7 +13,7 @@ import { LongText } from "../../parts/long-text.tsx";
 import { Button, Command, Empty, Problem } from "../../parts/parts.tsx";
 import { shown } from "../../parts/text.ts";
 import { LIVE } from "../../parts/use-changes.ts";
-import { useAbout, useRequest } from "../../parts/use-session.ts";
+import { useAbout, useRequest, useRequestKey } from "../../parts/use-session.ts";
 
 export interface StartSearch {
   readonly agent?: string;
@@ -107,7 +107,7 @@ function StartForm({ agent, form }: { readonly agent: string; readonly form: Inp
   const { run, isBusy, error } = useRequest();
   const navigate = useNavigate();
   const box = useRef<HTMLFormElement>(null);
-  const key = useMemo(() => crypto.randomUUID(), [values, converses, budget]); // start-1.
+  const { key } = useRequestKey(JSON.stringify([values, converses, budget])); // start-1.
   const showProblems = (found: Readonly<Record<string, string>>): void => {
     setProblems(found);
     setTimeout(() => box.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus());

@@ -1,12 +1,14 @@
 // The dialog that forks a session at a place of its journal, also with another input.
+//
+//   fork-dialog-1. A press makes one fork, however often its answer is lost: the page chooses the id of the fork.
 
 import { forkChoices, type ForkChoice, type JournalRow } from "@holdfast/proto/view";
 import { useState, type FormEvent, type RefObject } from "react";
-import { call } from "../../api/client.ts";
+import { ApiError, call } from "../../api/client.ts";
 import type { Session } from "../../api/types.ts";
 import { Button, Command, Problem } from "../../parts/parts.tsx";
 import { json } from "../../parts/text.ts";
-import { sessionPath, useAbout, useRequest } from "../../parts/use-session.ts";
+import { sessionPath, useAbout, useRequest, useRequestKey } from "../../parts/use-session.ts";
 
 export function ForkDialog(props: {
   readonly ref: RefObject<HTMLDialogElement | null>;
@@ -26,20 +28,26 @@ export function ForkDialog(props: {
   const [tasks, setTasks] = useState<"rerun" | "cancel">("rerun");
   const [problem, setProblem] = useState<string>();
   const { run, isBusy, error } = useRequest();
+  const { key, renew } = useRequestKey(JSON.stringify([choice.at, tasks, input]));
   const isEdited = choice.takesInput && input !== before;
   const fork = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
     const value = isEdited ? read(input) : undefined;
     setProblem(value?.problem);
     if (value?.problem !== undefined) return;
+    const newSessionId = `ses_${key}`; // fork-dialog-1.
     await run(async () => {
-      const made = await call<Session>("POST", sessionPath(sessionId, "fork"), {
+      await call<Session>("POST", sessionPath(sessionId, "fork"), {
         at: choice.at,
         tasks,
+        newSessionId,
         ...(value === undefined ? {} : { input: value.value }),
+      }).catch((thrown: unknown) => {
+        if (!(thrown instanceof ApiError && thrown.code === "session_exists")) throw thrown;
       });
+      renew();
       ref.current?.close();
-      onForked(made.sessionId);
+      onForked(newSessionId);
     });
   };
   const field = "w-full rounded-md border border-line bg-ground px-2 py-1.5";

@@ -1,6 +1,7 @@
 // Schedules: what each does, when it fires next, and when it last did.
 //
 //   schedule-list-1. A schedule of another owner is not done now from here, because its session would belong to the person who pressed.
+//   schedule-list-2. A press counts once, however often its answer is lost.
 
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
@@ -19,7 +20,7 @@ import {
 } from "../../parts/parts.tsx";
 import { ago, dateText, json, shown, until } from "../../parts/text.ts";
 import { LIVE } from "../../parts/use-changes.ts";
-import { sessionPath, useAbout, useRequest } from "../../parts/use-session.ts";
+import { sessionPath, useAbout, useRequest, useRequestKey } from "../../parts/use-session.ts";
 
 /** A schedule that another process stores is no change of a session. */
 const REFRESH_MS = 5_000;
@@ -188,6 +189,7 @@ function ScheduleCard(props: {
 function DoNow({ schedule, about }: { readonly schedule: Schedule; readonly about: About }) {
   const { start, signal, owner } = schedule;
   const { run, isBusy, error } = useRequest();
+  const { key, renew } = useRequestKey(JSON.stringify([start, signal])); // schedule-list-2.
   const queries = useQueryClient();
   const done = queries.getQueryData<string>(["done-now", schedule.scheduleId]);
   const say = (what: string): void => void queries.setQueryData(["done-now", schedule.scheduleId], what);
@@ -200,14 +202,19 @@ function DoNow({ schedule, about }: { readonly schedule: Schedule; readonly abou
       const { name, payload } = signal;
       await call("POST", sessionPath(signal.sessionId, "signals"), {
         name,
+        dedupKey: key,
         ...(payload === undefined ? {} : { payload }),
       });
+      renew();
       return say("");
     }
     const { agent, agentVersion, ...rest } = start!;
     // Version "1" stands for the version that runners offer.
     const version = agentVersion === undefined || agentVersion === "1" ? {} : { agentVersion };
-    say((await call<Session>("POST", "/v1/sessions", { agent, ...version, ...rest })).sessionId);
+    const request = { agent, ...version, ...rest, idempotencyKey: key };
+    const { sessionId } = await call<Session>("POST", "/v1/sessions", request);
+    renew();
+    say(sessionId);
   };
   return (
     <>
