@@ -3,6 +3,7 @@
 import { useState, type FormEvent } from "react";
 import type { Session } from "../api/types.ts";
 import { Button } from "./parts.tsx";
+import { useDraft } from "./use-session.ts";
 import { usdText } from "@holdfast/proto/view";
 
 export interface RaisedBudget {
@@ -14,16 +15,19 @@ const MICRO = 1_000_000;
 
 export function RaiseBudget(props: {
   readonly session: Pick<Session, "account">;
+  /** The name under which typed limits are kept until they are set. */
+  readonly draft: string;
   readonly isBusy: boolean;
-  readonly onRaise: (budget: RaisedBudget) => void;
+  /** @returns whether the limits are set. */
+  readonly onRaise: (budget: RaisedBudget) => Promise<boolean>;
 }) {
-  const { session, isBusy, onRaise } = props;
+  const { session, draft, isBusy, onRaise } = props;
   const { limits = {}, spent } = session.account ?? {};
-  const [cost, setCost] = useState("");
-  const [tokens, setTokens] = useState("");
+  const [cost, setCost] = useDraft(`${draft} in dollars`);
+  const [tokens, setTokens] = useDraft(`${draft} in tokens`);
   const [problem, setProblem] = useState<string>();
   const hasCost = limits.maxCostMicroUsd !== undefined || limits.maxTokens === undefined;
-  const raise = (event: FormEvent): void => {
+  const raise = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
     const [maxCostMicroUsd, maxTokens] = [Math.round(Number(cost) * MICRO), Number(tokens)];
     const found =
@@ -31,11 +35,21 @@ export function RaiseBudget(props: {
       problemOf(tokens, maxTokens, limits.maxTokens);
     setProblem(cost === "" && tokens === "" ? "write a new limit" : found);
     if (found !== undefined || (cost === "" && tokens === "")) return;
-    onRaise({ ...(cost === "" ? {} : { maxCostMicroUsd }), ...(tokens === "" ? {} : { maxTokens }) });
+    const budget = {
+      ...(cost === "" ? {} : { maxCostMicroUsd }),
+      ...(tokens === "" ? {} : { maxTokens }),
+    };
+    if (!(await onRaise(budget))) return;
+    setCost("");
+    setTokens("");
   };
   const field = "w-28 rounded-md border border-line bg-ground px-2 py-1";
   return (
-    <form onSubmit={raise} noValidate className="flex flex-wrap items-center gap-x-3 gap-y-2">
+    <form
+      onSubmit={(event) => void raise(event)}
+      noValidate
+      className="flex flex-wrap items-center gap-x-3 gap-y-2"
+    >
       {hasCost ? (
         <label className="flex items-center gap-2">
           <span>

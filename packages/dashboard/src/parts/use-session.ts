@@ -3,6 +3,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { createContext, useContext, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { call } from "../api/client.ts";
+import { readDraft, writeDraft } from "../api/drafts.ts";
 import { LiveSession, type LiveState } from "../api/live-session.ts";
 import { Outbox } from "../api/outbox.ts";
 import type { About } from "../api/types.ts";
@@ -28,6 +29,16 @@ export function useOutbox(sessionId: string): Outbox {
   const outbox = known.get(sessionId) ?? new Outbox(sessionId);
   known.set(sessionId, outbox);
   return outbox;
+}
+
+/** A text that a person writes, kept under a name as long as the tab is open. Empty again when it was used. */
+export function useDraft(name: string): readonly [text: string, setText: (text: string) => void] {
+  const [kept, setKept] = useState(() => ({ name, text: readDraft(name) }));
+  const set = (text: string): void => {
+    writeDraft(name, text);
+    setKept({ name, text });
+  };
+  return [kept.name === name ? kept.text : readDraft(name), set];
 }
 
 export function useAbout(): About | undefined {

@@ -4,7 +4,7 @@
 
 import { planOf, stepText, subAgentCallOf, withoutReplacedPlans } from "@holdfast/proto/view";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useMemo, useRef, useState, useSyncExternalStore, type FormEvent } from "react";
+import { useEffect, useMemo, useRef, useSyncExternalStore, type FormEvent } from "react";
 import { ApiError } from "../api/client.ts";
 import type { LiveState } from "../api/live-session.ts";
 import type { OutboxMessage } from "../api/outbox.ts";
@@ -12,7 +12,7 @@ import { isEnded, type Entry, type Session } from "../api/types.ts";
 import { LongText } from "../parts/long-text.tsx";
 import { Button, Empty, ScrollBox } from "../parts/parts.tsx";
 import { brief, dateText, json, shown } from "../parts/text.ts";
-import { useOutbox } from "../parts/use-session.ts";
+import { useDraft, useOutbox } from "../parts/use-session.ts";
 
 export function Conversation({ live }: { readonly live: LiveState }) {
   const { session } = live;
@@ -66,7 +66,7 @@ export function Conversation({ live }: { readonly live: LiveState }) {
           </ol>
         </div>
       )}
-      {isEnded(session) ? null : <Steer session={session} taken={live.taken} />}
+      <Steer session={session} taken={live.taken} />
     </div>
   );
 }
@@ -145,20 +145,22 @@ function signalFor({ waits }: Session): "next_input" | "steer" {
 }
 
 function Steer({ session, taken }: { readonly session: Session; readonly taken: ReadonlySet<string> }) {
-  const [text, setText] = useState("");
+  const [text, setText] = useDraft(`message to ${session.sessionId}`);
   const outbox = useOutbox(session.sessionId);
   const messages = useSyncExternalStore(outbox.subscribe, () => outbox.messages);
   const name = signalFor(session);
+  const hasEnded = isEnded(session);
   const send = (event?: FormEvent): void => {
     event?.preventDefault();
-    if (text.trim() === "") return;
+    if (text.trim() === "" || hasEnded) return;
     outbox.send(text, name);
     setText("");
   };
   const takeBack = (key: string): void => {
     const back = outbox.takeBack(key);
-    setText((typed) => (typed === "" ? back : `${back}\n${typed}`));
+    setText(text === "" ? back : `${back}\n${text}`);
   };
+  if (hasEnded && text === "" && messages.every(({ state }) => state === "stored")) return null;
   return (
     <form onSubmit={send} className="border-t border-line bg-panel p-3">
       <Outgoing
@@ -183,10 +185,15 @@ function Steer({ session, taken }: { readonly session: Session; readonly taken: 
           }}
           className="min-h-9 flex-1 resize-y rounded-md border border-line bg-ground px-3 py-1.5"
         />
-        <Button type="submit" kind="main" isDisabled={text.trim() === ""}>
+        <Button type="submit" kind="main" isDisabled={hasEnded || text.trim() === ""}>
           Send
         </Button>
       </div>
+      {hasEnded ? (
+        <p role="status" className="mx-auto max-w-4xl pt-1 text-[13px] text-warn">
+          The session has ended and takes no message. Copy your text if you need it.
+        </p>
+      ) : null}
     </form>
   );
 }

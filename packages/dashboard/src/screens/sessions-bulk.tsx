@@ -24,7 +24,8 @@ export function BulkActions(props: {
   const raise = useRef<HTMLDialogElement>(null);
   if (sessions.length === 0) return null;
   const live = sessions.filter((session) => !isEnded(session));
-  const each = async (of: readonly Session[], work: Work): Promise<void> => {
+  /** @returns whether all were changed. */
+  const each = async (of: readonly Session[], work: Work): Promise<boolean> => {
     setBusy(true);
     const left: Session[] = [];
     const failed: string[] = [];
@@ -39,6 +40,7 @@ export function BulkActions(props: {
     setBusy(false);
     setFailures(failed);
     onDone(left);
+    return left.length === 0;
   };
   const post = (action: string, of: readonly Session[], body?: object): void =>
     void each(of, ({ sessionId }) => call("POST", sessionPath(sessionId, action), body));
@@ -96,10 +98,11 @@ export function BulkActions(props: {
         <p className="mb-3">Each of {count(live.length)} gets this limit.</p>
         <RaiseBudget
           session={{}}
+          draft="limit of selected sessions"
           isBusy={isBusy}
           onRaise={(budget) => {
             raise.current?.close();
-            void each(live, ({ sessionId }) => call("PATCH", sessionPath(sessionId, "budget"), budget));
+            return each(live, ({ sessionId }) => call("PATCH", sessionPath(sessionId, "budget"), budget));
           }}
         />
         <div className="mt-3">

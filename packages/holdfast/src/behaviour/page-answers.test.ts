@@ -190,6 +190,76 @@ test("a fork and a start by a schedule's button are made once, although the firs
   expect(stand.trouble).toEqual([]);
 });
 
+test("a text that a person types stays until it is used, whatever the page reads or shows meanwhile", async ({
+  skip,
+}) => {
+  if (CHROMIUM === undefined) skip(NO_CHROMIUM);
+  const { page } = stand;
+  const { ask } = coordinator;
+  const input = { text: "hello", conversation: true };
+  const { sessionId } = await ask("sessions", { agent: "talker", input });
+  await stand.follow(`sessions/${sessionId}?tab=conversation`);
+  await page.getByText("You said: hello").waitFor();
+
+  // A message is under way for long, and the person writes on.
+  const held = Promise.withResolvers<void>();
+  await page.route("**/signals", async (route) => {
+    await held.promise;
+    await route.continue();
+  });
+  const box = page.getByLabel("Message to the agent");
+  await box.focus();
+  await page.keyboard.type("third");
+  await page.keyboard.press("Enter");
+  await page.getByText("Being sent").waitFor();
+  await page.keyboard.type("fourth");
+  await page.keyboard.press("Enter");
+  await page.keyboard.type("half a tho");
+  held.resolve();
+  await page.getByText("You said: third").waitFor();
+  await page.getByText("You said: fourth").waitFor();
+  expect(await box.inputValue()).toBe("half a tho");
+
+  // Another view, another screen and a reload.
+  await page.getByRole("tab", { name: "timeline" }).click();
+  await page.getByRole("tab", { name: "conversation" }).click();
+  expect(await box.inputValue()).toBe("half a tho");
+  await page.reload();
+  await expect.poll(() => box.inputValue(), TIMEOUT).toBe("half a tho");
+  await ask(`sessions/${sessionId}/cancel`, { mode: "hard" });
+  await page.getByText("The session has ended and takes no message").waitFor();
+  expect(await box.inputValue()).toBe("half a tho");
+
+  // A reason in the inbox.
+  await ask("sessions", { agent: "pusher" });
+  await stand.follow("");
+  await page.getByRole("button", { name: "With a reason" }).click();
+  await page.getByLabel("Reason").fill("not on a Friday");
+  await page.getByRole("link", { name: "Sessions", exact: true }).click();
+  await page.getByRole("link", { name: /^Inbox/ }).click();
+  await expect.poll(() => page.getByLabel("Reason").inputValue(), TIMEOUT).toBe("not on a Friday");
+
+  // The runner of the agent is away for a moment, and another agent is the first of the list.
+  await stand.follow("start");
+  await page.getByLabel("Agent").selectOption("talker");
+  await page.getByLabel("Request").fill("write a poem");
+  await page.route("**/v1/agents", (route) =>
+    route.fulfill({ json: { agents: [{ name: "another", runners: 1, versions: [] }] } }),
+  );
+  await ask("sessions", { agent: "talker", input: "a change that makes the page read again" });
+  await page.getByText("No runner offers talker now").waitFor();
+  expect(await page.getByLabel("Request").inputValue()).toBe("write a poem");
+  await page.unroute("**/v1/agents");
+  await page.reload();
+  await page.getByRole("button", { name: "Start", exact: true }).waitFor();
+  expect(await page.getByLabel("Request").inputValue()).toBe("write a poem");
+  await page.getByRole("button", { name: "Start", exact: true }).click();
+  await page.getByText("You said: write a poem").waitFor();
+  await stand.follow("start?agent=talker");
+  expect(await page.getByLabel("Request").inputValue()).toBe("");
+  expect(stand.trouble).toEqual([]);
+});
+
 /** The server gets the first requests of a path, and the page no answer to them. */
 async function loseAnswers(page: Page, path: string, times: number): Promise<void> {
   let left = times;

@@ -2,18 +2,20 @@
 //
 //   start-1. A form starts one session, however often its answer is lost: each state of the form has a key of its own.
 //   start-2. A refusal stands at its field, and is read to the person with it.
+//   start-3. The list of agents is read again under the hands of a person. The form stays that of its agent, also when no runner offers
+//       the agent for a moment. Its texts are kept until they have started a session.
 
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useRef, useState, type FormEvent, type ReactNode } from "react";
 import { ApiError, call } from "../../api/client.ts";
 import { formOf, readInput, type Field, type InputForm } from "../../api/input-form.ts";
-import type { Session, StartableAgents } from "../../api/types.ts";
+import type { Session, StartableAgent, StartableAgents } from "../../api/types.ts";
 import { LongText } from "../../parts/long-text.tsx";
 import { Button, Command, Empty, Problem } from "../../parts/parts.tsx";
 import { shown } from "../../parts/text.ts";
 import { LIVE } from "../../parts/use-changes.ts";
-import { useAbout, useRequest, useRequestKey } from "../../parts/use-session.ts";
+import { useAbout, useDraft, useRequest, useRequestKey } from "../../parts/use-session.ts";
 
 export interface StartSearch {
   readonly agent?: string;
@@ -41,6 +43,7 @@ export function StartScreen() {
   const { data, error } = useAgents(isLocal === false);
   const { agent } = useSearch({ from: "/start" });
   const navigate = useNavigate({ from: "/start" });
+  const shownBefore = useRef<StartableAgent>(undefined);
   if (isLocal === true)
     return (
       <Empty title="Sessions of this database start in a terminal">
@@ -54,7 +57,13 @@ export function StartScreen() {
   if (error !== null && data === undefined) return <Problem error={error} />;
   if (data === undefined) return <p className="p-6 text-soft">Reading the agents…</p>;
   const { agents = [] } = data;
-  if (agents.length === 0)
+  const before = shownBefore.current;
+  const wanted = agent ?? before?.name;
+  const offered = agents.find(({ name }) => name === wanted);
+  // start-3.
+  const chosen = offered ?? (before !== undefined && before.name === wanted ? before : agents[0]);
+  shownBefore.current = chosen;
+  if (chosen === undefined)
     return (
       <Empty title="No runner offers an agent">
         <p>
@@ -70,7 +79,6 @@ export function StartScreen() {
         ) : null}
       </Empty>
     );
-  const chosen = agents.find(({ name }) => name === agent) ?? agents[0]!;
   return (
     <div className="h-full overflow-auto">
       <div className="mx-auto max-w-2xl space-y-4 p-4">
@@ -83,13 +91,18 @@ export function StartScreen() {
             onChange={(event) => void navigate({ search: { agent: event.target.value }, replace: true })}
             className={FIELD}
           >
-            {agents.map(({ name }) => (
+            {(agents.includes(chosen) ? agents : [chosen, ...agents]).map(({ name }) => (
               <option key={name} value={name}>
                 {shown(name)}
               </option>
             ))}
           </select>
         </Labelled>
+        {agents.includes(chosen) ? null : (
+          <p role="status" className="text-warn">
+            No runner offers {shown(chosen.name)} now. A session of it waits until one does.
+          </p>
+        )}
         {chosen.description === undefined ? null : <LongText text={chosen.description} isMarkdown />}
         <StartForm key={chosen.name} agent={chosen.name} form={formOf(chosen.inputSchema)} />
       </div>
@@ -99,15 +112,30 @@ export function StartScreen() {
 
 const FIELD = "w-full rounded-md border border-line bg-panel px-3 py-1.5";
 
+/** The texts of a form. */
+interface Filled {
+  readonly values: Readonly<Record<string, string>>;
+  readonly converses: boolean;
+  readonly budget: string;
+}
+
 function StartForm({ agent, form }: { readonly agent: string; readonly form: InputForm }) {
-  const [values, setValues] = useState<Readonly<Record<string, string>>>({});
-  const [converses, setConverses] = useState(form.type === "text" && form.canConverse);
-  const [budget, setBudget] = useState("");
+  const [draft, setDraft] = useDraft(`start of ${agent}`);
+  const { values, converses, budget } = (
+    draft === ""
+      ? { values: {}, converses: form.type === "text" && form.canConverse, budget: "" }
+      : JSON.parse(draft)
+  ) as Filled;
+  const fill = (change: Partial<Filled>): void =>
+    setDraft(JSON.stringify({ values, converses, budget, ...change }));
+  const [started, setStarted] = useState<string>();
   const [problems, setProblems] = useState<Readonly<Record<string, string>>>({});
   const { run, isBusy, error } = useRequest();
   const navigate = useNavigate();
   const box = useRef<HTMLFormElement>(null);
-  const { key } = useRequestKey(JSON.stringify([values, converses, budget])); // start-1.
+  const { key } = useRequestKey(draft); // start-1.
+  const latest = useRef(draft);
+  latest.current = draft;
   const showProblems = (found: Readonly<Record<string, string>>): void => {
     setProblems(found);
     setTimeout(() => box.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus());
@@ -135,13 +163,16 @@ function StartForm({ agent, form }: { readonly agent: string; readonly form: Inp
       });
     });
     if (session === undefined) return;
+    // start-3. The person has written on meanwhile.
+    if (latest.current !== draft) return setStarted(session.sessionId);
+    setDraft("");
     void navigate({
       to: "/sessions/$id",
       params: { id: session.sessionId },
       search: form.type === "text" ? { tab: "conversation" } : {},
     });
   };
-  const set = (name: string, text: string): void => setValues({ ...values, [name]: text });
+  const set = (name: string, text: string): void => fill({ values: { ...values, [name]: text } });
   return (
     <form ref={box} noValidate onSubmit={(event) => void start(event)} className="space-y-4">
       {form.type === "fields" ? (
@@ -175,7 +206,7 @@ function StartForm({ agent, form }: { readonly agent: string; readonly form: Inp
           <input
             type="checkbox"
             checked={converses}
-            onChange={(event) => setConverses(event.target.checked)}
+            onChange={(event) => fill({ converses: event.target.checked })}
             className="size-6 accent-accent"
           />
           Stay for further messages
@@ -186,13 +217,21 @@ function StartForm({ agent, form }: { readonly agent: string; readonly form: Inp
           {...described("budget", problems[BUDGET])}
           inputMode="decimal"
           value={budget}
-          onChange={(event) => setBudget(event.target.value)}
+          onChange={(event) => fill({ budget: event.target.value })}
           className={FIELD}
         />
       </Labelled>
       <Button type="submit" kind="main" isDisabled={isBusy}>
         Start
       </Button>
+      {started === undefined ? null : (
+        <p role="status">
+          The session is started with what was written before:{" "}
+          <Link to="/sessions/$id" params={{ id: started }} className="text-accent underline">
+            {started}
+          </Link>
+        </p>
+      )}
       {error === undefined ? null : <Problem error={error} />}
     </form>
   );

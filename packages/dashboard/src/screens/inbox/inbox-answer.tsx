@@ -13,7 +13,7 @@ import { RaiseBudget } from "../../parts/raise-budget.tsx";
 import { Button, Command, Problem } from "../../parts/parts.tsx";
 import { useKeys } from "../../parts/shell.tsx";
 import { shown } from "../../parts/text.ts";
-import { sessionPath, useRequest } from "../../parts/use-session.ts";
+import { sessionPath, useDraft, useRequest } from "../../parts/use-session.ts";
 
 type Scope = "once" | "session" | "project";
 
@@ -38,22 +38,25 @@ export function Answer({
   const [scope, setScope] = useState<Scope>("once");
   const { run, isBusy, error } = useRequest();
   const [done, setDone] = useState<string>();
-  const [text, setText] = useState("");
-  const [isWriting, setWriting] = useState(wait?.answer === "any");
+  const [text, setText] = useDraft(`answer to ${item.id}`);
+  const [isWriting, setWriting] = useState(wait?.answer === "any" || text !== "");
   const box = useRef<HTMLTextAreaElement>(null);
   const queries = useQueryClient();
-  const act = async (said: string, request: () => Promise<unknown>): Promise<void> => {
-    if (isBusy || done !== undefined || !isAtRest) return; // inbox-answer-1, inbox-answer-3.
-    if (!(await run(request))) return;
+  /** @returns whether it is done. */
+  const act = async (said: string, request: () => Promise<unknown>): Promise<boolean> => {
+    if (isBusy || done !== undefined || !isAtRest) return false; // inbox-answer-1, inbox-answer-3.
+    if (!(await run(request))) return false;
+    setText("");
     const hasFocus = card.current?.contains(document.activeElement) === true;
     setDone(said);
     if (hasFocus) onAnswered();
     if (kind === "pause") onUnpaused();
     void queries.invalidateQueries({ queryKey: ["inbox"] });
+    return true;
   };
-  const send = (said: string, path: string, body?: unknown): Promise<void> =>
+  const send = (said: string, path: string, body?: unknown): Promise<boolean> =>
     act(said, () => call("POST", path, body));
-  const answer = (said: string, value: unknown): Promise<void> =>
+  const answer = (said: string, value: unknown): Promise<boolean> =>
     send(said, sessionPath(sessionId, "answer"), { question: String(wait?.id), answer: value });
   const reason = {
     ...(text.trim() === "" ? {} : { reason: text }),
@@ -102,6 +105,8 @@ export function Answer({
           placeholder={canApprove ? "Reason, which the agent reads" : "Answer: text, or JSON"}
           value={text}
           rows={2}
+          // A text that is written while the answer is under way would be lost.
+          readOnly={isBusy}
           onChange={(event) => setText(event.target.value)}
           onKeyDown={(event) => {
             if (event.key === "Escape") event.currentTarget.blur();
@@ -143,9 +148,10 @@ export function Answer({
         {kind === "pause" && pauseReason === "budget_exceeded" ? (
           <RaiseBudget
             session={session}
+            draft={`limit of ${sessionId}`}
             isBusy={isDisabled || !isSeen}
             onRaise={(budget) =>
-              void act("The limit is raised, and the session continues", () =>
+              act("The limit is raised, and the session continues", () =>
                 call("PATCH", sessionPath(sessionId, "budget"), budget),
               )
             }
