@@ -479,16 +479,15 @@ describe("signals and entries", () => {
     const claim = await next(runner);
     const send = (dedupKey: string) =>
       ada.post(`/v1/sessions/${sessionId}/signals`, { name: "go", payload: 1, dedupKey });
-    await send("k1");
-    const [signal] = await fleet.storage.reader.pendingSignals(sessionId);
-    const { signalId } = signal!;
+    const { signalId } = (await send("k1")).body;
+    expect(await fleet.storage.reader.pendingSignals(sessionId)).toMatchObject([{ signalId }]);
     const end = {
       firstSeq: 0,
       consumed: [signalId],
       records: [{ type: "signal_received", seq: 0, wait: 0, signalId, at: 1 }],
     };
     await runner.say(claim, { status: "completed", waits: [] }, end);
-    expect((await send("k1")).body.status).toBe("duplicate");
+    expect((await send("k1")).body).toEqual({ status: "duplicate", signalId });
     expect((await send("k2")).body.code).toBe("session_ended");
   });
 

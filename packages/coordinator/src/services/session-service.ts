@@ -38,7 +38,7 @@ import {
   refuseSignalName,
   type FileImport,
 } from "@holdfast/core/internal";
-import type { ForkRequest, SessionService } from "@holdfast/proto";
+import type { ForkRequest, SessionService, SignalResponse } from "@holdfast/proto";
 import { unnamedAnswer } from "@holdfast/proto/view";
 import { bytesOf, bytesOfValue, textOf } from "../call/json-field.ts";
 import { NO_CONTENT, setRestStatus } from "../call/caller.ts";
@@ -151,7 +151,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       const text = textOf(payload, "payload");
       refuseIfLarge(text, `payload of signal "${name}"`, LIMITS.payloadChars);
       await ownSession(host, call.caller, sessionId);
-      return { status: await send(host, { sessionId, name, text, dedupKey }, "session.signal", call) };
+      return send(host, { sessionId, name, text, dedupKey }, "session.signal", call);
     },
 
     async answer({ sessionId, question, answer }, context) {
@@ -341,7 +341,8 @@ async function pendingNames({ storage }: ServiceHost, sessionId: string): Promis
   return new Set((await storage.reader.pendingSignals(sessionId)).map(({ name }) => name));
 }
 
-/** X13: a cursor of another owner's session is as unknown as any other. @throws Refusal */
+type Receipt = Pick<SignalResponse, "status" | "signalId">;
+
 interface Sent {
   readonly sessionId: string;
   readonly name: string;
@@ -350,7 +351,7 @@ interface Sent {
 }
 
 /** Sends a signal. It is stored before the answer. */
-async function send(host: ServiceHost, sent: Sent, action: string, call: Call): Promise<string> {
+async function send(host: ServiceHost, sent: Sent, action: string, call: Call): Promise<Receipt> {
   const { sessionId, name, text, dedupKey } = sent;
   const signalId =
     dedupKey === undefined
@@ -371,10 +372,11 @@ async function send(host: ServiceHost, sent: Sent, action: string, call: Call): 
   switch (result.status) {
     case "stored":
     case "duplicate":
-      return result.status;
+      return { status: result.status, signalId };
     case "ended":
       // session-service-1. The first answer may have been lost, and may have ended the session.
-      if (dedupKey !== undefined && (await wasConsumed(host, sessionId, signalId))) return "duplicate";
+      if (dedupKey !== undefined && (await wasConsumed(host, sessionId, signalId)))
+        return { status: "duplicate", signalId };
       throw hasEnded({ sessionId, status: result.sessionStatus });
     case "not_found":
       throw sessionNotFound(sessionId);

@@ -11,7 +11,7 @@ export interface LiveState {
   readonly timeline: TimelineBuilder;
   readonly journal: JournalRows;
   readonly entries: readonly Entry[];
-  /** Names of signals that the agent has taken. */
+  /** Ids of the signals that the agent has taken. */
   readonly taken: ReadonlySet<string>;
   /** Why there is nothing new: the server is away, or has refused. */
   readonly error: Error | undefined;
@@ -74,8 +74,8 @@ export class LiveSession {
     const payload = record.payload === undefined ? undefined : (JSON.parse(record.payload) as unknown);
     const event = this.#events.event(record as unknown as PlainRecord, payload);
     this.state.timeline.add(event);
-    for (const name of event.names ?? []) this.#taken.add(name);
-    if (event.type === "signal_received" && event.name !== undefined) this.#taken.add(event.name);
+    for (const id of record.signalIds ?? []) this.#taken.add(id);
+    if (record.signalId !== undefined) this.#taken.add(record.signalId);
     this.state.journal.add(event);
     if (event.type === "append_entry") {
       this.#wanted++;

@@ -22,6 +22,8 @@ export interface OutboxMessage {
    * server.
    */
   readonly state: "waiting" | "sending" | "unsent" | "taken_back" | "stored";
+  /** The id of its signal, once it is stored: records of the journal name it. */
+  readonly signalId?: string;
   /** Why it is not known to be stored. */
   readonly error?: Error;
 }
@@ -88,10 +90,11 @@ export class Outbox {
       if (next.state === "waiting") this.#change(next.key, { state: "sending" });
       try {
         const { key, name, text } = next;
-        await this.#call("POST", this.#path, { name, payload: text, dedupKey: key });
+        const body = { name, payload: text, dedupKey: key };
+        const { signalId } = await this.#call<{ readonly signalId: string }>("POST", this.#path, body);
         retryMs = RETRY_MS;
         // A text that was taken back meanwhile keeps its key until another one is sent.
-        if (this.#stateOf(next.key) === "sending") this.#change(next.key, { state: "stored" });
+        if (this.#stateOf(next.key) === "sending") this.#change(next.key, { state: "stored", signalId });
       } catch (thrown) {
         const error = toError(thrown);
         const isLost = !(error instanceof ApiError) || error.status >= 500 || error.status === 429;

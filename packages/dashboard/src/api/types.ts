@@ -135,6 +135,9 @@ export interface JournalRecord {
   /** The number of a command. */
   readonly id?: number;
   readonly payload?: string;
+  /** The signals that it takes. */
+  readonly signalId?: string;
+  readonly signalIds?: readonly string[];
 }
 
 export interface Entry {

@@ -1,6 +1,7 @@
 // The conversation of one session as it grows, with a box that steers it.
 //
-//   conversation-1. A message is stored before the page says so. The page says what became of it: stored, then taken.
+//   conversation-1. A message is stored before the page says so. The page says what became of each message, by the id of its signal:
+//       stored, then taken.
 
 import { planOf, stepText, subAgentCallOf, withoutReplacedPlans } from "@holdfast/proto/view";
 import { useVirtualizer } from "@tanstack/react-virtual";
@@ -198,7 +199,7 @@ function Steer({ session, taken }: { readonly session: Session; readonly taken: 
   );
 }
 
-/** conversation-1. The messages that the agent has not taken, and the last one that it has. */
+/** conversation-1. The messages that the agent has not taken, and the last one. */
 function Outgoing(props: {
   readonly messages: readonly OutboxMessage[];
   readonly taken: ReadonlySet<string>;
@@ -207,39 +208,45 @@ function Outgoing(props: {
 }) {
   const { messages, taken, onSendAgain, onTakeBack } = props;
   const last = messages.findLast(({ state }) => state === "stored");
+  const isTaken = ({ signalId }: OutboxMessage): boolean => signalId !== undefined && taken.has(signalId);
   const shownMessages = messages.filter(
-    (message) => message === last || (message.state !== "taken_back" && message.state !== "stored"),
+    (message) => message === last || (message.state !== "taken_back" && !isTaken(message)),
   );
   return (
-    <ul role="status" aria-label="Sent messages" className="mx-auto max-w-4xl text-[13px] text-soft">
-      {shownMessages.map(({ key, text, state, name, error }) => (
-        <li key={key} className="flex flex-wrap items-center gap-x-3 gap-y-1 pb-1.5">
-          <span className="min-w-0 truncate text-text">{brief(text, 80)}</span>
-          <span className={state === "unsent" ? "text-bad" : error === undefined ? "" : "text-warn"}>
-            {state === "stored"
-              ? taken.has(name)
-                ? "The agent has taken it."
-                : "Stored. The agent takes it when it next looks."
-              : state === "waiting"
-                ? "Waits for the message before it."
-                : state === "sending"
-                  ? error === undefined
-                    ? "Being sent…"
-                    : "No answer yet. The page sends it again, and it is stored once."
-                  : error === undefined
-                    ? "Not known to be stored."
-                    : shown(
-                        [error.message, error instanceof ApiError ? error.fix : ""]
-                          .filter(Boolean)
-                          .join(": "),
-                      )}
-          </span>
-          {state === "unsent" ? <Button onClick={() => onSendAgain(key)}>Send again</Button> : null}
-          {state === "unsent" || error !== undefined ? (
-            <Button onClick={() => onTakeBack(key)}>Take back</Button>
-          ) : null}
-        </li>
-      ))}
-    </ul>
+    <div role="status" aria-label="Sent messages">
+      <ul className="mx-auto max-w-4xl text-[13px] text-soft">
+        {shownMessages.map((message) => {
+          const { key, text, state, error } = message;
+          return (
+            <li key={key} className="flex flex-wrap items-center gap-x-3 gap-y-1 pb-1.5">
+              <span className="min-w-0 truncate text-text">{brief(text, 80)}</span>
+              <span className={state === "unsent" ? "text-bad" : error === undefined ? "" : "text-warn"}>
+                {state === "stored"
+                  ? isTaken(message)
+                    ? "The agent has taken it."
+                    : "Stored. The agent takes it when it next looks."
+                  : state === "waiting"
+                    ? "Waits for the message before it."
+                    : state === "sending"
+                      ? error === undefined
+                        ? "Being sent…"
+                        : "No answer yet. The page sends it again, and it is stored once."
+                      : error === undefined
+                        ? "Not known to be stored."
+                        : shown(
+                            [error.message, error instanceof ApiError ? error.fix : ""]
+                              .filter(Boolean)
+                              .join(": "),
+                          )}
+              </span>
+              {state === "unsent" ? <Button onClick={() => onSendAgain(key)}>Send again</Button> : null}
+              {state === "unsent" || error !== undefined ? (
+                <Button onClick={() => onTakeBack(key)}>Take back</Button>
+              ) : null}
+            </li>
+          );
+        })}
+      </ul>
+    </div>
   );
 }

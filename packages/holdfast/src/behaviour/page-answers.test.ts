@@ -151,6 +151,39 @@ test("a message of a person is stored once, however often its answer is lost", a
   expect(stand.trouble).toEqual([]);
 });
 
+test("a receipt speaks of its own message, and not of an earlier one with the same signal", async ({
+  skip,
+}) => {
+  if (CHROMIUM === undefined) skip(NO_CHROMIUM);
+  const { page } = stand;
+  const { ask } = coordinator;
+  const input = { text: "hello", conversation: true };
+  const { sessionId } = await ask("sessions", { agent: "talker", input });
+  await stand.follow(`sessions/${sessionId}?tab=conversation`);
+  await page.getByText("You said: hello").waitFor();
+  const box = page.getByLabel("Message to the agent");
+  const outgoing = page.getByRole("status", { name: "Sent messages" });
+  const receipt = (text: string) => outgoing.getByRole("listitem").filter({ hasText: text });
+  await box.fill("the first");
+  await box.press("Enter");
+  await receipt("the first").getByText("The agent has taken it.").waitFor();
+
+  await page.getByRole("button", { name: "Pause" }).click();
+  await page.getByRole("button", { name: "Unpause" }).waitFor();
+  for (const text of ["the second", "the third"]) {
+    await box.fill(text);
+    await box.press("Enter");
+    await receipt(text).getByText("Stored. The agent takes it when it next looks.").waitFor();
+  }
+  expect(await outgoing.getByText("The agent has taken it.").count()).toBe(0);
+  expect(await stand.violations()).toEqual([]);
+
+  await page.getByRole("button", { name: "Unpause" }).click();
+  await receipt("the third").getByText("The agent has taken it.").waitFor();
+  await page.getByText("You said: the third").waitFor();
+  expect(stand.trouble).toEqual([]);
+});
+
 test("a fork and a start by a schedule's button are made once, although the first answer is lost", async ({
   skip,
 }) => {

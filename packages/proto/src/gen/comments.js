@@ -210,6 +210,7 @@ export const COMMENTS = {
   "holdfast.v1.SessionService.Watch": "The session, its journal from a position on, and then further records until the session has ended. The last event says that it has ended, and has the position behind the journal. A call after that position answers an empty stream, with the status 204 over REST.",
   "holdfast.v1.SessionService.WatchAll": "Says whenever sessions that the caller may see have changed, and shows a few of them. The first event comes at once. Changes within a short time are one event.",
   "holdfast.v1.SignalRequest.dedup_key": "A second signal with this key is a duplicate, which is not stored.",
+  "holdfast.v1.SignalResponse.signal_id": "The id by which records of the journal name the signal: `signal_received` as `signalId`, and `take_signals` among its `signalIds`. A request that is repeated with its key and payload has the same id.",
   "holdfast.v1.SignalResponse.status": "`stored` or `duplicate`.",
   "holdfast.v1.StartAction.demands": "The demands of each session that it starts.",
   "holdfast.v1.StartRequest.claim_token": "With `task_id`: the token of the claim under which the task's session runs. The task is created only while that is the session's newest claim, and once under it. It is not checked for a session that is stored elsewhere.",

@@ -519,6 +519,14 @@ export declare type SignalResponse = Message<"holdfast.v1.SignalResponse"> & {
    * @generated from field: string status = 1;
    */
   status: string;
+
+  /**
+   * The id by which records of the journal name the signal: `signal_received` as `signalId`, and `take_signals`
+   * among its `signalIds`. A request that is repeated with its key and payload has the same id.
+   *
+   * @generated from field: string signal_id = 2;
+   */
+  signalId: string;
 };
 
 /**
