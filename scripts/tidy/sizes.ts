@@ -91,10 +91,6 @@ const LONG_FILES: LongFiles = {
     why: "tests of several processes on one database",
   },
   "packages/storage/src/postgres/read/reads.ts": { lines: 552, why: "every query that only reads" },
-  "packages/storage/src/postgres/tables/rows.ts": {
-    lines: 459,
-    why: "the mapping between rows and values, in both directions",
-  },
   "packages/storage/src/postgres/write/write-statement.ts": { lines: 549, why: "the parts of one statement" },
   "packages/storage/src/sqlite/engine/sqlite-storage.ts": {
     lines: 490,

@@ -51,6 +51,9 @@ export function importConformance(fixture: Fixture): void {
         account: { limits: { maxTokens: 9 }, spent: tokens(3), reserved: tokens(0), low: false },
         payers: ["ses-new"],
         deadlineAt: 5_000,
+        status: "paused",
+        pauseReason: "quota",
+        quota: { pool: "anthropic/claude-sonnet-5", resetsAt: 8_000, resumesAt: 8_000 },
       });
       expect(await fixture.apply(change, 99)).toEqual({ status: "created" });
       const { reader } = fixture.storage;

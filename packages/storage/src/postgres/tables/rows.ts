@@ -172,32 +172,8 @@ export function madeRow(session: Session, lane: number, born: number, keep: Keep
   return { made, checksum: checksum([session.sessionId, lane, born, made]) };
 }
 
-/** The fields that change, with the address of an output that is stored apart. */
-type Body = Pick<
-  Session,
-  | "status"
-  | "pauseReason"
-  | "exhausted"
-  | "waits"
-  | "wakeAt"
-  | "nextSeq"
-  | "checkpointSeq"
-  | "entryCount"
-  | "turn"
-  | "inbox"
-  | "cancel"
-  | "output"
-  | "error"
-  | "children"
-  | "handedOffTo"
-  | "persistence"
-  | "account"
-  | "progress"
-  | "resumedFrom"
-  | "move"
-  | "updatedAt"
-  | "endedAt"
-> & { readonly outputBlob?: string };
+/** All other fields, which may change, with the address of an output that is stored apart. */
+type Body = Omit<Session, "sessionId" | keyof Made> & { readonly outputBlob?: string };
 
 /** A row of `state`, without its version and its claim. */
 export interface StateRow {
@@ -225,6 +201,7 @@ export function stateRow(
     status: session.status,
     pauseReason: session.pauseReason,
     exhausted: session.exhausted,
+    quota: session.quota,
     waits: session.waits,
     wakeAt: session.wakeAt,
     nextSeq: session.nextSeq,
