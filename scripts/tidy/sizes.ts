@@ -122,7 +122,7 @@ const LONG_FILES: LongFiles = {
 
 /** Classes by `file: name`, with each measure that is above its budget. */
 const LARGE_CLASSES: LargeClasses = {
-  "packages/core/src/kernel/context.ts: AgentContext": { methods: 50 },
+  "packages/core/src/kernel/context.ts: AgentContext": { methods: 47 },
   "packages/runtime/src/session/session-driver.ts: SessionDriver": { methods: 26 },
   "packages/runtime/src/runtime.ts: LocalRuntime": { methods: 28 },
   "packages/runtime/src/sessions/live-sessions.ts: LiveSessions": { methods: 35 },

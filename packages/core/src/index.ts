@@ -30,7 +30,7 @@ export { decodedPlace, lineOf } from "./errors/author-line.ts";
 export { isName, isSessionId, mintId, positionId, type IdPrefix } from "./ids.ts";
 export { decodeJson, encodeJson, type Json, type JsonText } from "./json/json.ts";
 export { FORMAT_LIMITS, LIMITS, type Limits } from "./limits.ts";
-export { validate, type StandardSchemaV1 } from "./standard-schema.ts";
+export { validate, type InputArguments, type StandardSchemaV1 } from "./standard-schema.ts";
 export {
   AgentContext,
   type EntryInput,
@@ -49,7 +49,9 @@ export {
   readState,
   SessionState,
   type Reducer,
+  type Reducers,
   type StateDefinition,
+  type StatePatch,
   type StoredState,
 } from "./state/session-state.ts";
 export { ConversationRef } from "./asks/conversation-ref.ts";

@@ -17,6 +17,11 @@ export interface StandardSchemaV1<Input = unknown, Output = Input> {
   };
 }
 
+/** The arguments of a call from its input on. The input may be left out only where `undefined` is one. */
+export type InputArguments<Given, Options> = undefined extends Given
+  ? [input?: NoInfer<Given>, options?: Options]
+  : [input: NoInfer<Given>, options?: Options];
+
 type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] };

@@ -4,7 +4,7 @@
 //
 // `live-sessions.ts` drives the sessions; `due-sessions.ts` runs and releases them by time (due-sessions-3).
 
-import type { Budget, Per, Schedule, SessionStatus, SignalReceipt } from "@holdfast/core";
+import type { Budget, InputArguments, Per, Schedule, SessionStatus, SignalReceipt } from "@holdfast/core";
 import type { Agent } from "./agents/define.ts";
 import { checkRuntimeOptions, withCheckedCalls } from "./api/runtime-arguments.ts";
 import type {
@@ -75,10 +75,9 @@ class LocalRuntime implements Runtime {
     return this.#parts.sessions.drivers.reduce((sum, { running }) => sum + running, 0);
   }
 
-  async start<Input, Output>(
-    agent: Agent<Input, Output>,
-    input?: Input,
-    options: StartOptions = {},
+  async start<Input, Output, Given = Input>(
+    agent: Agent<Input, Output, Given>,
+    ...[input, options = {}]: InputArguments<Given, StartOptions>
   ): Promise<SessionHandle<Output>> {
     return this.#handle(await this.#parts.runs.start(agent as unknown as Agent, input, options));
   }

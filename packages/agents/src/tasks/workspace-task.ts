@@ -28,8 +28,8 @@ interface Definition<Schema extends z.ZodType, Output> {
 export function defineWorkspaceTask<Schema extends z.ZodType<{ workspace?: string | undefined }>, Output>(
   source: WorkspaceSource,
   definition: Definition<Schema, Output>,
-): TaskDefinition<z.output<Schema>, Output> {
-  return defineTask<z.output<Schema>, Output>({
+): TaskDefinition<z.output<Schema>, Output, z.input<Schema>> {
+  return defineTask<z.output<Schema>, Output, z.input<Schema>>({
     name: definition.name,
     description: definition.description,
     input: definition.input,

@@ -64,7 +64,7 @@ export class ChildAsks {
   }
 
   /** Ask for a child. */
-  spawn(mode: AgentMode, input: unknown, options: SpawnOptions): ChildHandle {
+  spawn<O>(mode: AgentMode<unknown, O>, input: unknown, options: SpawnOptions): ChildHandle<O> {
     if (options.notify === "callback" && options.respawn !== undefined)
       throw this.#parts.faults.fail(respawnCalledBack());
     const sessionId = this.#spawned(mode, input, options);

@@ -19,7 +19,8 @@ import {
 import type { Remaining } from "../journal/amounts.ts";
 import type { ChildEvent } from "../rules/consequences.ts";
 import type { ParentNotice } from "../session/session.ts";
-import { validate, type StandardSchemaV1 } from "../standard-schema.ts";
+import { validate, type InputArguments, type StandardSchemaV1 } from "../standard-schema.ts";
+import type { StatePatch } from "../state/session-state.ts";
 import type { Asks } from "../asks/asks.ts";
 import { checkAwaited, checkName } from "../asks/checks.ts";
 import type { TaskOptions, TaskType } from "../asks/task-asks.ts";
@@ -75,7 +76,7 @@ export interface AgentInfo {
   readonly resumedFrom?: unknown;
 }
 
-export class AgentContext<TaskContext = unknown, Input = unknown, State = unknown> {
+export class AgentContext<TaskContext = unknown, Input = unknown, State = unknown, P = StatePatch<State>> {
   readonly agentName: string;
   readonly input: Input;
   /** The session that created this one; `undefined` without a parent. */
@@ -113,7 +114,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   }
 
   /** Change fields of typed state, each by its reducer. The next checkpoint stores them. */
-  update(patch: Partial<State> | { readonly [field: string]: unknown }): void {
+  update(patch: P): void {
     this.#asks.updateState(patch);
   }
 
@@ -135,20 +136,13 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   // ---- tasks -------------------------------------------------------------------------------------------------------
 
   /** Ask for a task: at least once, with one recorded outcome. The segment's commit starts it. */
-  scheduleTask<I, O, T extends TaskOptions = TaskOptions>(
-    task: TaskType<I, O>,
-    input: I,
-    options?: T,
-  ): DurableFuture<TaskAnswer<O, T>>;
-  scheduleTask<O = unknown>(kind: string, input?: unknown, options?: TaskOptions): DurableFuture<O>;
-  scheduleTask(
-    task: string | { readonly name: string },
-    input?: unknown,
-    options: TaskOptions = {},
-  ): DurableFuture<unknown> {
+  scheduleTask<O = unknown, I = unknown, T extends TaskOptions = TaskOptions>(
+    task: TaskType<I, O> | string,
+    ...[input, options = {} as T]: InputArguments<I, T>
+  ): DurableFuture<TaskAnswer<O, T>> {
     const kind = typeof task === "string" ? task : task.name;
     this.#asks.checkOptions("scheduleTask", options, TASK_OPTIONS);
-    return scheduleTask(this.#asks.tasks, this, { kind, input, options });
+    return scheduleTask(this.#asks.tasks, this, { kind, input, options }) as DurableFuture<TaskAnswer<O, T>>;
   }
 
   /** A closure as a task in this process. Once its return value is recorded, it is not called again. */
@@ -309,9 +303,12 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   // ---- other sessions ----------------------------------------------------------------------------------------------
 
   /** Run an agent as a child, from this segment's commit on: `ctx.spawnAgent(local("name"), input)`. */
-  spawnAgent<I, O>(mode: AgentMode<I, O>, input?: I, options: SpawnOptions = {}): ChildHandle<O> {
+  spawnAgent<I, O>(
+    mode: AgentMode<I, O>,
+    ...[input, options = {}]: InputArguments<I, SpawnOptions>
+  ): ChildHandle<O> {
     this.#asks.checkOptions("spawnAgent", options, SPAWN_OPTIONS);
-    return this.#children.spawn(mode, input, options) as ChildHandle<O>;
+    return this.#children.spawn(mode, input, options);
   }
 
   /** A child of this session by its session id, also one that was asked for before the last checkpoint. */
@@ -401,11 +398,14 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   }
 
   /** Let another agent continue: `return ctx.handoffToAgent(local("name"), input)`. */
-  handoffToAgent<I, O>(mode: AgentMode<I, O>, input?: I, options: HandoffOptions = {}): Promise<O> {
+  handoffToAgent<I, O>(
+    mode: AgentMode<I, O>,
+    ...[input, options = {}]: InputArguments<I, HandoffOptions>
+  ): Promise<O> {
     this.#asks.checkOptions("handoffToAgent", options, HANDOFF_OPTIONS);
     const { completion = "wait_for_child", ...spawning } = options;
     if (completion === "wait_for_child")
-      return this.waitForChild(this.spawnAgent(mode, input, { onParentEnd: "wait", ...spawning }));
+      return this.waitForChild(this.#children.spawn(mode, input, { onParentEnd: "wait", ...spawning }));
     this.#children.handOff(mode, input, spawning);
     return this.#asks.endByHandOver();
   }
@@ -428,8 +428,8 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   }
 
   /** Run `fn` with a context whose waits and timers survive a graceful cancel, until its deadline. */
-  cleanup<T>(fn: (ctx: AgentContext<TaskContext, Input, State>) => Promise<T>): Promise<T> {
-    return fn(new AgentContext<TaskContext, Input, State>(this.#kernel, this.#info, true));
+  cleanup<T>(fn: (ctx: AgentContext<TaskContext, Input, State, P>) => Promise<T>): Promise<T> {
+    return fn(new AgentContext<TaskContext, Input, State, P>(this.#kernel, this.#info, true));
   }
 
   // ---- combinators -------------------------------------------------------------------------------------------------

@@ -25,14 +25,45 @@ export type Reducer<Value = unknown> =
   | "replace"
   | ((current: Value, patch: unknown) => Value);
 
-export interface StateDefinition<State = unknown, Input = unknown> {
+/** The reducers that fields of a state may have. */
+export type Reducers<State> = { readonly [Field in keyof State]?: Reducer<State[Field]> };
+
+/**
+ * The changes that `ctx.update` takes: for each field what its reducer takes. Where the compiler does not know the
+ * reducer of a field, it is a value of the field's type. A state without a type has fields of any name.
+ */
+export type StatePatch<State, Given = Reducers<State>> = unknown extends State
+  ? { readonly [field: string]: unknown }
+  : [State] extends [object]
+    ? {
+        readonly [Field in keyof State]?: FieldPatch<
+          State[Field],
+          Field extends keyof Given ? Given[Field] : undefined
+        >;
+      }
+    : { readonly [field: string]: unknown };
+
+type FieldPatch<Value, How> = "replace" extends How
+  ? Value
+  : How extends (current: never, patch: infer Patch) => unknown
+    ? Patch
+    : How extends "append"
+      ? Appended<Value>
+      : How extends "merge"
+        ? Merged<Value>
+        : Value;
+
+type Appended<Value> = Value extends readonly (infer Item)[] ? Item | Value : never;
+type Merged<Value> = Value extends readonly unknown[] ? never : Value extends object ? Partial<Value> : never;
+
+export interface StateDefinition<State = unknown, Input = unknown, Given = Reducers<State>> {
   /** A whole number, which the author raises when the shape changes. */
   readonly version: number;
   /** The state before the first checkpoint. */
   readonly initial: (input: Input) => State;
   readonly schema?: StandardSchemaV1<unknown, State>;
   /** `replace` for fields that are not named. */
-  readonly reducers?: { readonly [Field in keyof State]?: Reducer<State[Field]> };
+  readonly reducers?: Given;
   /** The conversion of a state of an older version to this one. */
   readonly migrate?: (state: unknown, fromVersion: number) => State;
 }

@@ -22,6 +22,7 @@ import {
   encodeJson,
   errorFrom,
   HoldfastError,
+  type InputArguments,
   type Budget,
   type JournalRecord,
   type RecordedError,
@@ -112,10 +113,9 @@ export interface RemoteSession<Output = unknown> {
 export interface HoldfastClient {
   readonly sessions: {
     /** @param agent an agent, or its name. */
-    start<Input, Output>(
-      agent: Agent<Input, Output> | string,
-      input?: Input,
-      options?: RemoteStartOptions,
+    start<Input, Output, Given = Input>(
+      agent: Agent<Input, Output, Given> | string,
+      ...[input, options]: InputArguments<Given, RemoteStartOptions>
     ): Promise<RemoteSession<Output>>;
     /** The handle of an existing session. This call sends no request. */
     get<Output = unknown>(sessionId: string): RemoteSession<Output>;
@@ -226,10 +226,9 @@ export function createClient(settings: ClientOptions): HoldfastClient {
   return {
     connection,
     sessions: {
-      async start<Input, Output>(
-        agent: Agent<Input, Output> | string,
-        input?: Input,
-        options: RemoteStartOptions = {},
+      async start<Input, Output, Given = Input>(
+        agent: Agent<Input, Output, Given> | string,
+        ...[input, options = {}]: InputArguments<Given, RemoteStartOptions>
       ): Promise<RemoteSession<Output>> {
         checkOptions("sessions.start", options);
         const request = startRequest(agent as Agent | string, input, options);

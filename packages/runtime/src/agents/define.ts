@@ -7,10 +7,12 @@ import {
   type AgentMode,
   type EffectClass,
   type Remaining,
+  type Reducers,
   type RetryPolicy,
   type Session,
   type StandardSchemaV1,
   type StateDefinition,
+  type StatePatch,
   type TaskCost,
   type TaskType,
   type TokenUsage,
@@ -19,7 +21,12 @@ import type { OptionalSecrets } from "../secrets/declared-secrets.ts";
 import { checkAgent, checkTask } from "./define-arguments.ts";
 
 /** The first argument of an agent's function; see the methods of the class. */
-export type AgentContext<Input = unknown, State = unknown> = CoreAgentContext<TaskContext, Input, State>;
+export type AgentContext<Input = unknown, State = unknown, Patch = StatePatch<State>> = CoreAgentContext<
+  TaskContext,
+  Input,
+  State,
+  Patch
+>;
 
 /** The second argument of a task's handler. */
 export interface TaskContext {
@@ -79,11 +86,15 @@ export interface TaskSignalOptions {
   readonly spends?: readonly TokenUsage[];
 }
 
-export interface TaskDefinition<Input = unknown, Output = unknown> extends TaskType<Input, Output> {
+/** `Given` is what callers pass: with an input schema, what the schema accepts. `Input` is what it makes of that. */
+export interface TaskDefinition<Input = unknown, Output = unknown, Given = Input> extends TaskType<
+  Given,
+  Output
+> {
   readonly name: string;
   readonly description?: string;
   /** Checked where the task runs; a mismatch fails it without another attempt. */
-  readonly input?: StandardSchemaV1<unknown, Input>;
+  readonly input?: StandardSchemaV1<Given, Input>;
   readonly output?: StandardSchemaV1<unknown, Output>;
   /** Without one: up to 3 attempts for errors, and as many as it takes for attempts lost with their process. */
   readonly retry?: RetryPolicy;
@@ -128,9 +139,9 @@ export class NonRetryableError extends Error {
 }
 
 /** Define a task: a unit of work outside replay. At least once, its outcome recorded once. */
-export function defineTask<Input, Output>(
-  definition: TaskDefinition<Input, Output>,
-): TaskDefinition<Input, Output> {
+export function defineTask<Input, Output, Given = Input>(
+  definition: TaskDefinition<Input, Output, Given>,
+): TaskDefinition<Input, Output, Given> {
   checkTask(definition);
   const { name, run } = definition as { readonly name?: unknown; readonly run?: unknown };
   if (typeof name !== "string" || !isName(name))
@@ -145,7 +156,7 @@ export function defineTask<Input, Output>(
   return definition;
 }
 
-interface AgentCommon<Input, Output> {
+interface AgentCommon<Input, Output, Given> {
   readonly name: string;
   /**
    * Names of the secrets that the agent needs: those of its functions in `ctx.run`, and those of its executor.
@@ -159,7 +170,7 @@ interface AgentCommon<Input, Output> {
   readonly description?: string;
   /** Words by which lists of agents are filtered. */
   readonly tags?: readonly string[];
-  readonly input?: StandardSchemaV1<unknown, Input>;
+  readonly input?: StandardSchemaV1<Given, Input>;
   readonly output?: StandardSchemaV1<unknown, Output>;
   /** Tasks the agent schedules by name or definition. */
   // oxlint-disable-next-line typescript/no-explicit-any -- a list of tasks of any input and output has no other type.
@@ -173,23 +184,38 @@ interface AgentCommon<Input, Output> {
 }
 
 /** Free form: called with the input, and again from the top, with `ctx.state`, after each checkpoint. */
-export interface RunAgent<Input, Output, State> extends AgentCommon<Input, Output> {
+export interface RunAgent<
+  Input,
+  Output,
+  State,
+  Given = Input,
+  FieldReducers = Reducers<State>,
+> extends AgentCommon<Input, Output, Given> {
   /** Makes the state typed: see `ctx.state`, `ctx.update`. */
-  readonly state?: StateDefinition<State, Input>;
+  readonly state?: StateDefinition<State, Input, FieldReducers>;
   /** Refused in this form: only the turn form makes checkpoints automatically (decision 17). */
   readonly checkpoint?: undefined;
-  readonly run: (ctx: AgentContext<Input, State>, input: Input) => Promise<Output>;
+  readonly run: (
+    ctx: AgentContext<Input, State, StatePatch<State, FieldReducers>>,
+    input: Input,
+  ) => Promise<Output>;
 }
 
 /**
  * Turn-structured: the function is called with a state and returns the next state or the output. Each turn
  * ends in a checkpoint.
  */
-export interface TurnAgent<Input, Output, State> extends AgentCommon<Input, Output> {
+export interface TurnAgent<
+  Input,
+  Output,
+  State,
+  Given = Input,
+  FieldReducers = Reducers<State>,
+> extends AgentCommon<Input, Output, Given> {
   /** The state of the first turn. */
   readonly initial?: (input: Input) => State;
   /** Instead of `initial`: makes the state typed, so that a turn may return only its changes. */
-  readonly state?: StateDefinition<State, Input>;
+  readonly state?: StateDefinition<State, Input, FieldReducers>;
   /** The only behaviour of this form. */
   readonly checkpoint?: "every_turn";
   /**
@@ -197,25 +223,29 @@ export interface TurnAgent<Input, Output, State> extends AgentCommon<Input, Outp
    * without a warning that nothing limits them. Where bounds are strict they need one nevertheless.
    */
   readonly limitsTurns?: boolean;
-  readonly turn: (ctx: AgentContext<Input, State>, state: State) => Promise<TurnResult<State, Output>>;
+  readonly turn: (
+    ctx: AgentContext<Input, State, StatePatch<State, FieldReducers>>,
+    state: State,
+  ) => Promise<TurnResult<State, Output, StatePatch<State, FieldReducers>>>;
 }
 
-export type TurnResult<State, Output> =
+export type TurnResult<State, Output, Patch = StatePatch<State>> =
   | { readonly state: State }
   /** Typed state: the changes, in addition to those by `ctx.update`. */
-  | { readonly update: Partial<State> | { readonly [field: string]: unknown } }
+  | { readonly update: Patch }
   | { readonly done: Output };
 
 const AGENT = Symbol.for("holdfast.agent");
 
 /** An agent as a runtime runs it. Made by `defineAgent` only. */
-export interface Agent<Input = unknown, Output = unknown> {
+/** `Given` is what callers pass: with an input schema, what the schema accepts. `Input` is what it makes of that. */
+export interface Agent<Input = unknown, Output = unknown, Given = Input> {
   readonly [AGENT]: true;
   readonly name: string;
   readonly version: string;
   readonly description: string | undefined;
   readonly tags: readonly string[];
-  readonly input: StandardSchemaV1<unknown, Input> | undefined;
+  readonly input: StandardSchemaV1<Given, Input> | undefined;
   readonly output: StandardSchemaV1<unknown, Output> | undefined;
   readonly tasks: readonly TaskDefinition[];
   readonly agents: readonly Agent[];
@@ -231,9 +261,17 @@ export interface Agent<Input = unknown, Output = unknown> {
 }
 
 /** Define an agent from an async function, free-form (`run`) or turn-structured (`turn`). */
-export function defineAgent<Input = unknown, Output = unknown, State = unknown>(
-  definition: RunAgent<Input, Output, State> | TurnAgent<Input, Output, State>,
-): Agent<Input, Output> {
+export function defineAgent<
+  Input = unknown,
+  Output = unknown,
+  State = unknown,
+  Given = Input,
+  const FieldReducers extends Reducers<State> = Reducers<State>,
+>(
+  definition:
+    | RunAgent<Input, Output, State, Given, FieldReducers>
+    | TurnAgent<Input, Output, State, Given, FieldReducers>,
+): Agent<Input, Output, Given> {
   checkAgent(definition);
   const { name, version = "1" } = definition;
   if (typeof name !== "string" || !isName(name)) {
@@ -270,11 +308,11 @@ export function isAgent(value: unknown): value is Agent {
   return typeof value === "object" && value !== null && AGENT in value;
 }
 
-function runMain<Input, Output, State>({
+function runMain<Input, Output, State, Given, FieldReducers>({
   name,
   run,
   checkpoint,
-}: RunAgent<Input, Output, State>): Agent<Input, Output>["main"] {
+}: RunAgent<Input, Output, State, Given, FieldReducers>): Agent<Input, Output>["main"] {
   if (checkpoint !== undefined) {
     throw new UsageError(`agent "${name}" is free-form, and cannot have a checkpoint made every turn`, {
       got: "`checkpoint` beside `run`",
@@ -287,14 +325,14 @@ function runMain<Input, Output, State>({
       fix: "defineAgent({ name, run: async (ctx, input) => output })",
     });
   }
-  return (ctx) => run(ctx as unknown as AgentContext<Input, State>, ctx.input);
+  return (ctx) => run(ctx as unknown as Parameters<typeof run>[0], ctx.input);
 }
 
-function turnMain<Input, Output, State>(
-  definition: TurnAgent<Input, Output, State>,
+function turnMain<Input, Output, State, Given, FieldReducers>(
+  definition: TurnAgent<Input, Output, State, Given, FieldReducers>,
 ): Agent<Input, Output>["main"] {
   return async (anyCtx) => {
-    const ctx = anyCtx as unknown as AgentContext<Input, State>;
+    const ctx = anyCtx as unknown as Parameters<typeof definition.turn>[0];
     const result = await definition.turn(ctx, ctx.state ?? first(definition, ctx.input));
     if (typeof result === "object" && result !== null) {
       if ("done" in result) return result.done;
@@ -312,7 +350,7 @@ function turnMain<Input, Output, State>(
 }
 
 function first<Input, Output, State>(
-  { name, initial }: TurnAgent<Input, Output, State>,
+  { name, initial }: Pick<TurnAgent<Input, Output, State>, "name" | "initial">,
   input: Input,
 ): State {
   if (initial !== undefined) return initial(input);
@@ -339,16 +377,19 @@ function checkState(name: string, state: StateDefinition | undefined): StateDefi
   });
 }
 
-/** An agent as a child: on the parent's machine. Without a coordinator every agent runs in this process. */
-export function local<Input = unknown, Output = unknown>(
-  agent: string | Agent<Input, Output>,
+/**
+ * An agent as a child: on the parent's machine. Without a coordinator every agent runs in this process. The child
+ * gets the input as its parent gives it: no schema fills in defaults.
+ */
+export function local<Input = unknown, Output = unknown, Given = Input>(
+  agent: string | Agent<Input, Output, Given>,
 ): AgentMode<Input, Output> {
   return { type: "local", ...named(agent) };
 }
 
 /** An agent as a child: on any runner that has it. Without a coordinator every agent runs in this process. */
-export function remote<Input = unknown, Output = unknown>(
-  agent: string | Agent<Input, Output>,
+export function remote<Input = unknown, Output = unknown, Given = Input>(
+  agent: string | Agent<Input, Output, Given>,
 ): AgentMode<Input, Output> {
   return { type: "remote", ...named(agent) };
 }

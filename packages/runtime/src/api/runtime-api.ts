@@ -8,6 +8,7 @@ import type {
   Budget,
   Per,
   Clock,
+  InputArguments,
   Limits,
   Persistence,
   Prices,
@@ -32,7 +33,8 @@ export interface RuntimeOptions {
   // oxlint-disable-next-line typescript/no-explicit-any -- a list of agents of any input and output has no other type.
   readonly agents?: readonly Agent<any, any>[];
   /** Tasks for all agents, or an executor of your own. Agents bring their own tasks along. */
-  readonly tasks?: readonly TaskDefinition[] | TaskExecutor;
+  // oxlint-disable-next-line typescript/no-explicit-any -- a list of tasks of any input and output has no other type.
+  readonly tasks?: readonly TaskDefinition<any, any>[] | TaskExecutor;
   /**
    * Runs the tasks that this process has no handler for; without it such a task is an error. Closed with the
    * runtime.
@@ -134,7 +136,7 @@ export interface Firing {
 }
 
 /** A schedule to store: the times, and the session to start or the signal to send at each of them. */
-export type ScheduleRequest<Input = unknown, Output = unknown> = {
+export type ScheduleRequest<Input = unknown, Output = unknown, Given = Input> = {
   /** Your own id: putting the same id again replaces it. */
   readonly id?: string;
   /** Five or six fields: [second] minute hour day month weekday. */
@@ -144,8 +146,8 @@ export type ScheduleRequest<Input = unknown, Output = unknown> = {
 } & (
   | {
       readonly start: {
-        readonly agent: Agent<Input, Output>;
-        readonly input?: Input;
+        readonly agent: Agent<Input, Output, Given>;
+        readonly input?: NoInfer<Given>;
         /** The budget of each session it starts. */
         readonly budget?: Budget;
         /** Where the agent's code came from, to be found again. */
@@ -287,10 +289,9 @@ export interface Runtime {
    * Start a session; answers when it is stored. If a session with this id exists, it is resumed unless it has
    * ended, is paused, or runs elsewhere.
    */
-  start<Input, Output>(
-    agent: Agent<Input, Output>,
-    input?: Input,
-    options?: StartOptions,
+  start<Input, Output, Given = Input>(
+    agent: Agent<Input, Output, Given>,
+    ...[input, options]: InputArguments<Given, StartOptions>
   ): Promise<SessionHandle<Output>>;
   /** Resume a session of a known agent that no process is running. */
   resume(sessionId: string, options?: ResumeOptions): Promise<SessionHandle>;

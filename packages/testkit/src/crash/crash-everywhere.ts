@@ -76,10 +76,10 @@ export interface CrashWorld {
 
 type SessionRow = AgentStorage["reader"]["session"];
 
-export interface CrashScenario<Input = unknown, Output = unknown> {
+export interface CrashScenario<Input = unknown, Output = unknown, Given = Input> {
   readonly name: string;
-  readonly agent: Agent<Input, Output>;
-  readonly input?: Input;
+  readonly agent: Agent<Input, Output, Given>;
+  readonly input?: NoInfer<Given>;
   readonly options?: Pick<StartOptions, "budget" | "persistence" | "timeoutMs">;
   /** Its world reads the journal and signals sessions of its own making: only over storage that has one, and not over a source. */
   readonly isDirect?: boolean;
@@ -147,8 +147,8 @@ const DRAWS_MAX = 2 ** 24;
 /**
  * @returns the report; it is crash-proof when `failures` is empty. Throws only when the undisturbed run does not end.
  */
-export async function crashEverywhere<Input, Output>(
-  scenario: CrashScenario<Input, Output>,
+export async function crashEverywhere<Input, Output, Given = Input>(
+  scenario: CrashScenario<Input, Output, Given>,
   subject: CrashSubject = memorySubject,
   { every, from = 0 }: CrashSample = { every: 1 },
 ): Promise<CrashReport> {
@@ -234,8 +234,8 @@ export interface Snapshot {
 }
 
 /** Run a scenario once, undisturbed, over these ports. */
-export async function playScenario<Input, Output>(
-  scenario: CrashScenario<Input, Output>,
+export async function playScenario<Input, Output, Given = Input>(
+  scenario: CrashScenario<Input, Output, Given>,
   subject: CrashSubject,
   composition: Composition,
 ): Promise<Snapshot> {
@@ -258,8 +258,8 @@ interface Played {
 }
 
 /** One run from an empty storage to the end of the session, over as many lives of the process as it takes. */
-class Run<Input, Output> {
-  readonly #scenario: CrashScenario<Input, Output>;
+class Run<Input, Output, Given> {
+  readonly #scenario: CrashScenario<Input, Output, Given>;
   readonly #subject: CrashSubject;
   readonly #point: CrashPoint | undefined;
   readonly #composition: Composition;
@@ -273,7 +273,7 @@ class Run<Input, Output> {
   #ends = 0;
 
   constructor(
-    scenario: CrashScenario<Input, Output>,
+    scenario: CrashScenario<Input, Output, Given>,
     subject: CrashSubject,
     point: CrashPoint | undefined,
     composition: Composition = { signals: "direct" },
@@ -337,7 +337,7 @@ class Run<Input, Output> {
     const outside = this.#world(runtime, storage, play);
     const work = async (): Promise<Settled<Output>> => {
       const { persistence } = this.#composition;
-      const handle = await runtime.start(agent, input, {
+      const handle = await runtime.start<Input, Output, Given | undefined>(agent, input, {
         sessionId: SESSION_ID,
         ...options,
         ...(persistence === undefined ? {} : { persistence }),
