@@ -1,17 +1,20 @@
 // Makes a checkout ready, then runs a command in it: `node scripts/setup.mjs -- <command...>`
 //
 // A machine with only git, npm and some Node is enough. Where that Node cannot run us we fetch our own into
-// `.tools`, and the workspace's packages come from `npm ci`. When all is there this costs a few milliseconds.
+// `.tools`, and the workspace's packages come from `npm ci`. The page for the browser is built, so that `holdfast ui` has it.
+// When all is there this costs a few milliseconds.
 //
 //   setup-1. Everything said here goes to stderr: with `--json`, stdout belongs to the command.
 //   setup-2. A step counts as done only after it is: Node appears by a rename, and the stamp over `node_modules` is
 //       written last. A step that was killed halfway is done again.
 //   setup-3. One setup at a time per checkout; the others wait, because two `npm ci` delete each other's files.
+//   setup-4. The page is built when it is missing or older than its sources. Without it the command runs all the same.
 //
 // An old Node reads this file, so: plain JavaScript, nothing newer than Node 18, no dependencies.
 
+import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findFetchedNode, handOver, nodePackage, satisfies } from "../packages/holdfast/bin/node-version.mjs";
@@ -27,11 +30,12 @@ const range = JSON.parse(readFileSync(join(root, "package.json"), "utf8")).engin
 const dashes = process.argv.indexOf("--");
 const [command, ...commandArgs] = dashes < 0 ? [] : process.argv.slice(dashes + 1);
 
-if (usableBin() === undefined || !isInstalled()) {
+if (usableBin() === undefined || !isInstalled() || isPageOld()) {
   await lock();
   // Asked again: the setup we waited for may have done it.
   if (usableBin() === undefined) fetchOurNode();
   if (!isInstalled()) install();
+  if (isPageOld()) buildPage();
   unlock();
 }
 if (command !== undefined) await handOver(command, commandArgs, { env: withFirstInPath(usableBin()) });
@@ -83,6 +87,38 @@ function install() {
 
 function isInstalled() {
   return existsSync(stamp) && readFileSync(stamp, "utf8") === lockHash();
+}
+
+/** setup-4. */
+function isPageOld() {
+  const built = join(root, "packages", "coordinator", "built-page", "key");
+  if (!existsSync(built)) return true;
+  const sources = [
+    ...filesBelow(join(root, "packages", "dashboard")),
+    ...filesBelow(join(root, "packages", "proto", "src", "view")),
+    join(root, "package-lock.json"),
+    join(root, "scripts", "build-page.ts"),
+  ];
+  const time = statSync(built).mtimeMs;
+  return sources.some((file) => statSync(file).mtimeMs > time);
+}
+
+function filesBelow(folder) {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    if (entry.name === "node_modules") return [];
+    const path = join(folder, entry.name);
+    return entry.isDirectory() ? filesBelow(path) : entry.isFile() ? [path] : [];
+  });
+}
+
+function buildPage() {
+  say("building the page for the browser");
+  const node = join(usableBin(), process.platform === "win32" ? "node.exe" : "node");
+  // Node 22 says at each start that the types are stripped.
+  const args = ["--disable-warning=ExperimentalWarning", join(root, "scripts", "build-page.ts")];
+  const { status, signal } = spawnSync(node, args, { cwd: root, stdio: ["ignore", 2, 2] });
+  if (status !== 0)
+    say(`the page was not built (${signal ?? ended(status)}); \`npm run page\` tries it again`);
 }
 
 function lockHash() {

@@ -1,7 +1,7 @@
 // `readPageFiles`: the built files of the dashboard, in memory.
 //
 // The folder `built-page` of this package is made by `scripts/build-page.ts`. A published package contains it. In a checkout,
-// `npm test` and `npm run page` make it.
+// the set-up, `npm test` and `npm run page` make it.
 
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -32,11 +32,15 @@ const FOLDERS = ["../../built-page", "../built-page"].map((path) =>
   fileURLToPath(new URL(path, import.meta.url)),
 );
 
+const builtFolder = (): string | undefined => FOLDERS.find((path) => existsSync(join(path, INDEX)));
+
+export function isPageBuilt(folder = builtFolder()): boolean {
+  return folder !== undefined && existsSync(join(folder, INDEX));
+}
+
 /** The built files by their paths; `undefined` when the page was not built. */
-export function readPageFiles(
-  folder = FOLDERS.find((path) => existsSync(join(path, INDEX))),
-): ReadonlyMap<string, PageFile> | undefined {
-  if (folder === undefined || !existsSync(join(folder, INDEX))) return undefined;
+export function readPageFiles(folder = builtFolder()): ReadonlyMap<string, PageFile> | undefined {
+  if (folder === undefined || !isPageBuilt(folder)) return undefined;
   const found = readdirSync(folder, { recursive: true, withFileTypes: true });
   return new Map(
     found.flatMap((entry) => {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startStubApi, type StubApi } from "../api/testing/stub-api.ts";
-import { createPage, type SignInPage } from "./page.ts";
+import { createPage, pageProblem, type SignInPage } from "./page.ts";
 
 let api: StubApi;
 let folder: string;
@@ -161,10 +161,23 @@ test("a page of another origin cannot sign in, and a form cannot", async () => {
   expect((await get("/ui/sign-in")).status).toBe(405);
 });
 
-test("an API without built files says how to build them", async () => {
-  const empty = createPage({ place: "", isLocal: true, monotonic: () => 0, folder: join(folder, "none") });
+test("a browser whose page is not built gets a page that says how to build it, until it is built", async () => {
+  const built = join(folder, "later");
+  expect(pageProblem(built)).toContain("npm run page");
+  const empty = createPage({ place: "", isLocal: true, monotonic: () => 0, folder: built });
   const other = await startStubApi(undefined, { page: empty });
-  const response = await fetch(`${other.url}/ui/`);
-  expect([response.status, await response.text()]).toEqual([404, expect.stringContaining("npm run page")]);
+  const response = await fetch(`${other.url}/ui/sessions/ses_1`);
+  expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
+  expect([response.status, await response.text()]).toEqual([
+    404,
+    expect.stringContaining("<code>npm run page</code>"),
+  ]);
+  expect((await fetch(`${other.url}/ui/assets/index-1.js`)).headers.get("content-type")).not.toContain(
+    "html",
+  );
+  mkdirSync(built);
+  writeFileSync(join(built, "index.html"), "<title>page</title>");
+  expect(pageProblem(built)).toBeUndefined();
+  expect(await (await fetch(`${other.url}/ui/`)).text()).toBe("<title>page</title>");
   await other.close();
 });

@@ -4,13 +4,14 @@
 //       loads nothing from elsewhere.
 //   page-2. Files need no token, because they hold no data. Everything else is the API, with its own checks.
 //   page-3. No path names a file outside of the built ones: it is a key of a map.
+//   page-4. A browser gets a page in any case: one that is not built says how to build it.
 
 import type { IncomingHttpHeaders } from "node:http";
 import type { Page, PageCall } from "../api/api.ts";
 import { answer, readAll, type Exchange } from "../api/exchange.ts";
 import { checkBody, checkJsonType } from "../api/request-guards.ts";
 import { Refusal } from "../call/refusal.ts";
-import { INDEX, readPageFiles, type PageFile } from "./page-files.ts";
+import { INDEX, isPageBuilt, readPageFiles, type PageFile } from "./page-files.ts";
 import { authorizationOf, cookieFor, fitsHeader, sealToken, SignIns } from "./sign-in.ts";
 
 export interface PageOptions {
@@ -44,6 +45,16 @@ const BODY_BYTES = 4_096;
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const HOW_TO_BUILD =
+  "run `npm run page` in the checkout of Holdfast, which takes seconds, and load the page again";
+/** page-4. */
+const NOT_BUILT = `<!doctype html><html lang="en"><title>Holdfast</title><h1>The page is not built here</h1><p>To build it, ${HOW_TO_BUILD.replaceAll(/`([^`]+)`/g, "<code>$1</code>")}.</p></html>`;
+
+/** The line for a person who starts a page that is not built; `undefined` when it is built. */
+export function pageProblem(folder?: string): string | undefined {
+  return isPageBuilt(folder) ? undefined : `the page is not built here: ${HOW_TO_BUILD}`;
+}
 
 export function createPage({
   place,
@@ -90,7 +101,6 @@ export function createPage({
             return answer(exchange, 200, "application/json", JSON.stringify(await workspace(sessionId)));
           }
           files ??= readPageFiles(folder);
-          if (files === undefined) throw notBuilt();
           return serveFile(exchange, files);
       }
     },
@@ -158,9 +168,11 @@ function answerSigned(exchange: Exchange, sealed: string | undefined, body: obje
 }
 
 /** page-3. A path without a file is a view of the page, which reads it. */
-function serveFile(exchange: Exchange, files: ReadonlyMap<string, PageFile>): void {
+function serveFile(exchange: Exchange, files: ReadonlyMap<string, PageFile> | undefined): void {
   const path = exchange.path.slice(ROOT.length + 1);
-  const file = files.get(path) ?? (path.startsWith("assets/") ? undefined : files.get(INDEX));
+  const isView = !path.startsWith("assets/");
+  if (files === undefined && isView) return answer(exchange, 404, "text/html; charset=utf-8", NOT_BUILT);
+  const file = files?.get(path) ?? (isView ? files?.get(INDEX) : undefined);
   if (file === undefined) throw new Refusal("not_found", "the path does not exist");
   const { request, response } = exchange;
   const { type, content, zipped, etag, isImmutable } = file;
@@ -187,11 +199,5 @@ function expect({ request }: Exchange, method: string): void {
   throw new Refusal("method_not_allowed", `this path takes only ${method}`, {
     expected: method,
     headers: { Allow: method },
-  });
-}
-
-function notBuilt(): Refusal {
-  return new Refusal("not_found", "the page is not built here", {
-    fix: "in a checkout, run `npm run page`; a published package contains it",
   });
 }

@@ -10,7 +10,7 @@
 import { isIP } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { createSecureContext } from "node:tls";
-import { createCoordinator, createPage } from "@holdfast/coordinator";
+import { createCoordinator, createPage, pageProblem } from "@holdfast/coordinator";
 import {
   ConflictError,
   HoldfastError,
@@ -213,6 +213,8 @@ function reportStart(io: Io, { url, callUrl, storage, adminTokenFile, isNew }: S
   );
   const where = callUrl === URL_DEFAULT ? "" : ` --url ${callUrl}`;
   io.note(`its page for the browser is ${callUrl}/ui/`);
+  const problem = pageProblem();
+  if (problem !== undefined) io.note(io.notes.paint.yellow(problem));
   io.note(`a user's token: ${io.call(`token create NAME${where}`)}. Ctrl-C stops`);
 }
 

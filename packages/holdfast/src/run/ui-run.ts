@@ -7,7 +7,7 @@
 //       that is the stack's page. A place that somebody names (--db) is shown instead.
 
 import { randomBytes, timingSafeEqual } from "node:crypto";
-import { createPage, serveSessions } from "@holdfast/coordinator";
+import { createPage, pageProblem, serveSessions } from "@holdfast/coordinator";
 import { toError, UsageError } from "@holdfast/core";
 import { systemClock, systemRandom } from "@holdfast/runtime";
 import { readCron } from "@holdfast/runtime/internal";
@@ -31,6 +31,7 @@ export async function runUi(args: Arguments, io: Io): Promise<number> {
     if (stack !== undefined) noteStack(stack, io);
     show(url, url, io);
     io.note(`  sign in with the token in ${plainLine(coordinator.tokenFrom, MESSAGE_CHARS)}`);
+    if (stack !== undefined) noteUnbuilt(io);
     if (stack !== undefined)
       io.note(`  those of the project: ${io.call(`ui --db ${quoted(database.path)}`)}`);
     return 0;
@@ -67,6 +68,7 @@ export async function runUi(args: Arguments, io: Io): Promise<number> {
     const listener = await server.listen({ host: "127.0.0.1", port });
     const root = `http://127.0.0.1:${listener.port}`;
     show(`${root}${page.signInPath(token)}`, database.path, io);
+    noteUnbuilt(io);
     return STOP_EXIT[await stopped];
   } finally {
     release();
@@ -94,6 +96,12 @@ function show(url: string, place: string, io: Io): void {
     // The address of a coordinator's page says where it is.
     if (place !== url) io.note(`  it shows the sessions of ${plainLine(place, MESSAGE_CHARS)}`);
   }
+}
+
+/** Says in the terminal what the browser would say, where the page was not built. */
+function noteUnbuilt(io: Io): void {
+  const problem = pageProblem();
+  if (problem !== undefined) io.note(io.notes.paint.yellow(`  ${problem}`));
 }
 
 function isSame(given: string, token: string): boolean {
