@@ -134,6 +134,7 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     signal: (...asked) => requests.taskSignal(...asked),
   });
   const leaving = { atCheckpoints: false };
+  const mayReplace = options.replaceAgents ?? false;
   const world: DriverWorld = makeWorld(options, ports, {
     leavesAtCheckpoint: () => leaving.atCheckpoints,
     timers,
@@ -145,6 +146,7 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     noteWaiting: (sessionId, bytes) => {
       trials.over(sessionId);
       due.noteWaiting(sessionId, bytes);
+      if (mayReplace) queueMicrotask(() => sessions.renew(sessionId)); // Not while its driver handles the commit.
     },
     committed: (batch) => {
       if (isProof(batch)) trials.over(batch.sessionId);
@@ -210,10 +212,20 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     claims,
     claimAgeMs: dispatched?.claimAgeMs ?? Infinity,
   });
+  const knowAll = (agents: readonly Agent[], together: Set<Agent>): boolean => {
+    const isNew = agents.map((agent) => {
+      const isAmbiguous = hasTwin(agent, together);
+      together.add(agent);
+      if (!sessions.agents.add(agent, mayReplace && !isAmbiguous)) return false;
+      local?.registerAgent(agent, mayReplace);
+      knowAll(agent.agents, together);
+      return true;
+    });
+    return isNew.includes(true);
+  };
   const know = (agent: Agent): void => {
-    if (!sessions.know(agent)) return;
-    local?.registerAgent(agent);
-    for (const child of agent.agents) know(child);
+    if (knowAll([agent], new Set()) && mayReplace)
+      for (const { sessionId } of sessions.drivers) sessions.renew(sessionId);
   };
   const storing = { storage, committer, clock, random, limits };
   const requests: SessionRequests = new SessionRequests({ ...storing, lookAt, prices: options.prices });
@@ -230,7 +242,7 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     strictBounds,
     callersTraceparent: guardedCallersTraceparent(tracer),
   });
-  for (const agent of options.agents ?? []) know(agent);
+  knowAll(options.agents ?? [], new Set());
   dispatched?.knowing?.(know);
   void storage.lost?.then((error) => sessions.storageLost(error));
   const closers = [
@@ -368,4 +380,11 @@ function keeperOf(
 ): ScheduleKeeper | undefined {
   if (firing === undefined || firing === false) return undefined;
   return new ScheduleKeeper(host(firing === true ? {} : firing));
+}
+
+/** agent-registry-2. */
+function hasTwin(agent: Agent, together: ReadonlySet<Agent>): boolean {
+  const isTwin = (one: Agent): boolean =>
+    one !== agent && one.name === agent.name && one.version === agent.version;
+  return [...together].some(isTwin);
 }

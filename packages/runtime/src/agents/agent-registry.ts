@@ -2,6 +2,8 @@
 //
 //   agent-registry-1. There is one agent for each name and version. A session that is resumed runs in the
 //       version it was started with. Another version takes it over only when a person allows that.
+//   agent-registry-2. Where definitions are replaced, the newest one of a name and version counts, as after a restart with
+//       edited code. Two of them that one call gives are a mistake there, too.
 
 import { ConflictError, HoldfastError, NotFoundError, type AgentRef } from "@holdfast/core";
 import type { Agent } from "./define.ts";
@@ -14,19 +16,34 @@ export class KnownAgents {
     return [...this.#agents.keys()];
   }
 
-  /** Answers whether it is a new one. @throws ConflictError */
-  add(agent: Agent): boolean {
-    const versions = this.#agents.get(agent.name) ?? [];
-    const known = versions.find(({ version }) => version === agent.version);
+  /** Answers whether it is a new one. @throws ConflictError, unless it may replace (agent-registry-2). */
+  add(agent: Agent, mayReplace = false): boolean {
+    const known = this.#exactly(agent);
     if (known === agent) return false;
-    if (known !== undefined) {
-      throw new ConflictError("usage", `two different agents are named "${agent.name}"`, {
-        expected: "one agent for each name and version in a runtime",
-        fix: "rename one of them, or give it another `version`",
-      });
+    if (known !== undefined && !mayReplace) {
+      throw new ConflictError(
+        "usage",
+        `two different agents are named "${agent.name}" and have the version "${agent.version}"`,
+        {
+          expected: "one agent for each name and version in a runtime",
+          fix:
+            "rename one of them, or give it another `version`. If a development server has loaded an edited file again, " +
+            "make the runtime by createRuntime({ replaceAgents: true })",
+        },
+      );
     }
-    this.#agents.set(agent.name, [...versions, agent]);
+    const others = (this.#agents.get(agent.name) ?? []).filter((one) => one !== known);
+    this.#agents.set(agent.name, [...others, agent]);
     return true;
+  }
+
+  /** agent-registry-2. Whether another definition has taken the place of this one. */
+  isReplaced(agent: Agent | undefined): boolean {
+    return agent !== undefined && this.#exactly(agent) !== agent;
+  }
+
+  #exactly({ name, version }: AgentRef): Agent | undefined {
+    return this.#agents.get(name)?.find((one) => one.version === version);
   }
 
   /** The version that became known last; children of this name are of it. */

@@ -32,6 +32,12 @@ export interface RuntimeOptions {
   /** Agents whose sessions this process may run, besides those given to `start`. */
   // oxlint-disable-next-line typescript/no-explicit-any -- a list of agents of any input and output has no other type.
   readonly agents?: readonly Agent<any, any>[];
+  /**
+   * For development servers, which load edited files again. An agent that is given to `start` or `schedule`, its tasks and its
+   * children then replace those of the same name and version. Sessions that wait continue with the new code at once, as after a
+   * restart, and others when they wait next. Off by default: then two agents of one name and version are an error.
+   */
+  readonly replaceAgents?: boolean;
   /** Tasks for all agents, or an executor of your own. Agents bring their own tasks along. */
   // oxlint-disable-next-line typescript/no-explicit-any -- a list of tasks of any input and output has no other type.
   readonly tasks?: readonly TaskDefinition<any, any>[] | TaskExecutor;

@@ -37,6 +37,7 @@ const RUNTIME = {
     fits: (value) => isObject(value) && typeof value["commit"] === "function",
   },
   agents: agentsRule,
+  replaceAgents: flag,
   tasks: {
     expected: "a list of what defineTask gives, or a task executor",
     fits: (value) => (Array.isArray(value) ? tasksRule.fits(value) : isObject(value)),

@@ -62,7 +62,7 @@ const EXISTS: ChangeResult = { status: "exists" };
 
 export class LiveSessions {
   readonly #host: LiveSessionsHost;
-  readonly #agents = new KnownAgents();
+  readonly agents = new KnownAgents();
   readonly children: OwnChildren;
   /** Sessions that a person resumed with other code: they accept drift whenever they are driven here. */
   readonly #drifting = new Set<string>();
@@ -116,13 +116,10 @@ export class LiveSessions {
     return this.#entries.live(sessionId)?.driver.unstored(leaf);
   }
 
-  /** Take sessions of this agent from now on. Answers whether it is a new one. @throws ConflictError */
-  know(agent: Agent): boolean {
-    return this.#agents.add(agent);
-  }
-
-  get agents(): Pick<KnownAgents, "describe" | "latest" | "names"> {
-    return this.#agents;
+  /** Load a session again that waits with a definition which was replaced (agent-registry-2). */
+  renew(sessionId: string): void {
+    if (this.agents.isReplaced(this.#entries.live(sessionId)?.agent))
+      this.releaseWaiting(sessionId, () => void this.#wakeUp(sessionId));
   }
 
   /** The session as it is stored. @throws NotFoundError */
@@ -202,7 +199,7 @@ export class LiveSessions {
       return this.#undriven.parkPoison(session.sessionId, given.token);
     let agent: Agent;
     try {
-      agent = this.#agents.of(session.sessionId, session.agent, this.#drifting.has(session.sessionId));
+      agent = this.agents.of(session.sessionId, session.agent, this.#drifting.has(session.sessionId));
     } catch (error) {
       if (isOtherVersion(error))
         await this.#undriven.park(session.sessionId, given.token, "no_matching_runner", error);
@@ -274,7 +271,7 @@ export class LiveSessions {
     try {
       const session = await this.#waiters.look(sessionId);
       if (session === undefined || isEnded(session.status) || session.move !== undefined) return;
-      if (session.status !== "paused" && this.#agents.latest(session.agent.name) !== undefined)
+      if (session.status !== "paused" && this.agents.latest(session.agent.name) !== undefined)
         await this.activate(sessionId, session);
       // It does not run here: if it is being cancelled, its deadline ends it.
       else if (session.cancel !== undefined) this.#host.lookAt(session.cancel.deadlineAt);
@@ -508,7 +505,7 @@ export class LiveSessions {
   async #agentOf(session: Session): Promise<Agent> {
     const { sessionId, agent } = session;
     try {
-      return this.#agents.of(sessionId, agent, this.#drifting.has(sessionId));
+      return this.agents.of(sessionId, agent, this.#drifting.has(sessionId));
     } catch (error) {
       if (!isOtherVersion(error) || session.status === "paused") throw error;
       const claim = await this.#host.claims.ask(sessionId);

@@ -136,17 +136,32 @@ export class LocalTaskExecutor implements TaskExecutor {
     const known = this.#tasks.get(task.name);
     if (known !== undefined && known !== task) {
       throw new ConflictError("usage", `two different tasks are named "${task.name}"`, {
-        fix: "rename one of them",
+        fix:
+          "rename one of them. If a development server has loaded an edited file again, make the runtime by " +
+          "createRuntime({ replaceAgents: true })",
       });
     }
+    this.#register(task);
+  }
+
+  #register(task: TaskDefinition): void {
     this.#tasks.set(task.name, task);
     this.#secrets.declare(task);
     if (task.sessionLeft !== undefined) this.#holding.add(task.sessionLeft);
   }
 
-  /** The tasks of an agent, and the secrets of its functions. @throws as `register` does. */
-  registerAgent(agent: Pick<Agent, "tasks" | "secrets" | "optionalSecrets">): void {
-    for (const task of agent.tasks) this.register(task);
+  /**
+   * The tasks of an agent, and the secrets of its functions. They may replace known tasks of these names. Attempts that have begun
+   * keep the function that they began with.
+   *
+   * @throws as `register` does.
+   */
+  registerAgent(agent: Pick<Agent, "tasks" | "secrets" | "optionalSecrets">, mayReplace = false): void {
+    const own = new Set(agent.tasks);
+    const hasTwins = own.size > new Set([...own].map(({ name }) => name)).size;
+    for (const task of own)
+      if (mayReplace && !hasTwins) this.#register(task);
+      else this.register(task);
     this.#secrets.declareAgent(agent);
   }
 
