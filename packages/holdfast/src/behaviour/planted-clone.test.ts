@@ -99,6 +99,16 @@ test("MODE=cloud runs no agent without isolation, and the configuration shows wh
   });
 });
 
+test("a clone does not trust itself where the user has no home folder in the environment", async () => {
+  write(".holdfast/agents/evil.md", "---\nname: evil\ndescription: E.\n---\nYou are evil.\n");
+  write(".holdfast/trusted-folders.json", JSON.stringify({ folders: [project.folder], contents: {} }));
+  chmodSync(project.path(".holdfast/trusted-folders.json"), 0o600);
+  for (const HOME of ["", ".", undefined]) {
+    const listed = await project.start(["agents", "list"], { stdin: "", env: { HOME } }).finished;
+    expect(listed.stdout).toMatch(/evil.*untrusted/);
+  }
+});
+
 test("a program that a clone brings is not found, also by npx", async () => {
   for (const name of ["claude", "codex", "opencode", "gemini", "git", "bwrap", "docker", "node", "ps"]) {
     write(`node_modules/.bin/${name}`, `#!/bin/sh\ntouch ${project.home}/ran-${name}\n`);
