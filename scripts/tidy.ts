@@ -24,6 +24,7 @@ import {
 import { gitHasOptions } from "./tidy/git-calls.ts";
 import { headerName } from "./tidy/headers.ts";
 import { importDirection, noImportCycles, noTestLibraries } from "./tidy/imports.ts";
+import { inputsHaveRows } from "./tidy/inputs.ts";
 import { labelUnique } from "./tidy/labels.ts";
 import { plainWords, plainWordsOffences } from "./tidy/plain-words.ts";
 import { roomDirection } from "./tidy/rooms.ts";
@@ -54,6 +55,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   "thrown-text": thrownIsRead,
   "private-file": privateFiles,
   "git-call": gitHasOptions,
+  input: inputsHaveRows,
   skip: skipsHaveReasons,
   todo: noUnlinkedTodo,
   "plain-words": plainWords,

@@ -151,6 +151,14 @@ export {
 } from "./agent-files/agent-record.ts";
 export { ContentStore } from "./contents/content-store.ts";
 export { PushedContents, type PushedItem } from "./contents/pushed-contents.ts";
+export {
+  PROJECT_FILES,
+  VARIABLES,
+  type NeededTrust,
+  type ProjectPath,
+  type Variable,
+  type VariableKind,
+} from "./agent-files/trust/project-inputs.ts";
 export { READING_TOOLS, withinRights } from "./agent-files/trust/rights.ts";
 export { agentFileText } from "./agent-files/agent-file-text.ts";
 export { subAgentRecords } from "./agent-files/sub-agents.ts";

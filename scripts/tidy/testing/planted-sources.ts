@@ -2,6 +2,11 @@
 
 import { classOf, type Planted } from "./planted.ts";
 
+const INPUTS = {
+  "packages/agents/src/agent-files/trust/project-inputs.ts":
+    'export const PROJECT_FILES = { ".known": {} } as const satisfies object;\nexport const VARIABLES = { HOME: "folder" } as const;\n',
+};
+
 export const inSources: readonly Planted[] = [
   {
     rule: "thrown-text",
@@ -25,6 +30,22 @@ export const inSources: readonly Planted[] = [
     wrong: { "packages/runner/src/a.ts": "mkdirSync(path, { recursive: true });" },
     right: { "packages/runner/src/a.ts": "makePrivateFolder(path); mkdirSync(path);" },
   },
+  ...[
+    'io.env["HOLDFAST_NEW"]',
+    "const { NEW_FOLDER: folder } = io.env;",
+    'givenBy(env, "NEW_FOLDER")',
+    'const NAME = "NEW_FOLDER"; env[NAME];',
+    'join(project, ".new", "settings.json")',
+  ].map((read): Planted => ({
+    rule: "input",
+    promise: `what ${read} reads has a row with the trust that it needs`,
+    wrong: { "packages/agents/src/a.ts": read, ...INPUTS },
+    right: {
+      "packages/agents/src/a.ts":
+        'io.env["HOME"]; const { HOME } = io.env; givenBy(env, "HOME"); join(project, ".known", "settings.json"); env[name];',
+      ...INPUTS,
+    },
+  })),
   ...['execute(["git", "status"])', 'spawn("git", ["status"])', 'spawn("git", args)'].map(
     (call): Planted => ({
       rule: "git-call",

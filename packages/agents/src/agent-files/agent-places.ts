@@ -5,7 +5,7 @@ import { basename, dirname, extname, join, resolve, sep } from "node:path";
 import type { PushedContents } from "../contents/pushed-contents.ts";
 import type { AgentSource } from "./agent-record.ts";
 import { FileProblem } from "./format/front-matter.ts";
-import type { GrantingPath } from "./trust/granting-places.ts";
+import type { ProjectPath } from "./trust/project-inputs.ts";
 
 /** A format whose files are read where they are. */
 export type PlacedDialect = "holdfast" | "claude" | "opencode" | "codex" | "gemini" | "copilot" | "folder";
@@ -56,7 +56,7 @@ interface AgentFolder {
 }
 
 /** Folders of a project, from its folder. */
-const PROJECT_FOLDERS: readonly (readonly [folder: GrantingPath, dialect: PlacedDialect])[] = [
+const PROJECT_FOLDERS: readonly (readonly [folder: ProjectPath, dialect: PlacedDialect])[] = [
   [".holdfast/agents", "holdfast"],
   [".claude/agents", "claude"],
   [".opencode/agents", "opencode"],

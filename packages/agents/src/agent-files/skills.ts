@@ -16,7 +16,7 @@ import { newDraft } from "./format/agent-draft.ts";
 import { FieldReport, type FieldVerdict } from "./format/field-report.ts";
 import { field, HONOURED, ignored, readFields, refused, type FieldTable } from "./format/fields.ts";
 import { FileProblem, readFrontMatter, readText } from "./format/front-matter.ts";
-import type { GrantingPath } from "./trust/granting-places.ts";
+import type { ProjectPath } from "./trust/project-inputs.ts";
 import { readApprovedSkills, writeApprovedSkills } from "../skills/approved-skills.ts";
 import { ContentStore } from "../contents/content-store.ts";
 import {
@@ -49,7 +49,7 @@ export interface Skill {
 
 export const SKILL_FILE = "SKILL.md";
 
-const FOLDERS: readonly GrantingPath[] = [".agents/skills", ".claude/skills"];
+const FOLDERS: readonly ProjectPath[] = [".agents/skills", ".claude/skills"];
 const SKILLS_MAX = 500;
 
 const TABLE: FieldTable = {

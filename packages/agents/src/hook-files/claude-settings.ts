@@ -14,7 +14,7 @@ import { FieldReport, type FieldVerdict } from "../agent-files/format/field-repo
 import { FileProblem, readJson } from "../agent-files/format/front-matter.ts";
 import { claudeHooks } from "../agent-files/format/hooks/claude-hooks.ts";
 import { MANAGED_SETTINGS, userClaudeSettings } from "../agent-files/outside/claude-rules.ts";
-import type { GrantingPath } from "../agent-files/trust/granting-places.ts";
+import type { ProjectPath } from "../agent-files/trust/project-inputs.ts";
 import { isTrusted, isTrustedContent } from "../agent-files/trust/trusted-folders.ts";
 
 export interface HookFile {
@@ -29,7 +29,7 @@ export interface HookFile {
   readonly problem: string | null;
 }
 
-const FILES: readonly GrantingPath[] = [".claude/settings.json", ".claude/settings.local.json"];
+const FILES: readonly ProjectPath[] = [".claude/settings.json", ".claude/settings.local.json"];
 
 /** The files that have hooks. @throws HoldfastError `config_invalid` when the file of trusted folders cannot be used. */
 export function readHookFiles({

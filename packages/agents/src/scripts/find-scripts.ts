@@ -12,7 +12,7 @@ import { HoldfastError } from "@holdfast/core";
 
 import { realPath, requireInside, type AgentPlaces } from "../agent-files/agent-places.ts";
 import { FileProblem } from "../agent-files/format/front-matter.ts";
-import type { GrantingPath } from "../agent-files/trust/granting-places.ts";
+import type { ProjectPath } from "../agent-files/trust/project-inputs.ts";
 import { isTrusted } from "../agent-files/trust/trusted-folders.ts";
 import { ContentStore } from "../contents/content-store.ts";
 import { readFolderContent, type FolderContent } from "../contents/folder-content.ts";
@@ -42,7 +42,7 @@ export interface Script {
   readonly problem: string | null;
 }
 
-const FOLDER: GrantingPath = ".holdfast/scripts";
+const FOLDER: ProjectPath = ".holdfast/scripts";
 const SCRIPTS_MAX = 200;
 
 /** @throws HoldfastError `config_invalid` when the file of trusted folders or of versions cannot be used. */

@@ -16,7 +16,7 @@ import type { Ruling } from "../format/fields.ts";
 import { ignored, mapped, refused } from "../format/fields.ts";
 import { CLAUDE_TOOLS } from "../format/tool-names.ts";
 import { ruleTools } from "../format/tool-rules.ts";
-import type { GrantingPath } from "../trust/granting-places.ts";
+import type { ProjectPath } from "../trust/project-inputs.ts";
 import { readSettings, type SettingsFile } from "./settings-file.ts";
 
 /** The settings of the machine's administrator, which no other file overrules. */
@@ -26,7 +26,7 @@ export const MANAGED_SETTINGS: readonly string[] = [
   "C:\\Program Files\\ClaudeCode\\managed-settings.json",
 ];
 
-const PROJECT: readonly GrantingPath[] = [".claude/settings.json", ".claude/settings.local.json"];
+const PROJECT: readonly ProjectPath[] = [".claude/settings.json", ".claude/settings.local.json"];
 
 /** The files with settings of Claude Code, those that count most first. */
 export function claudeSettings({ project, home, env }: AgentPlaces): readonly SettingsFile[] {

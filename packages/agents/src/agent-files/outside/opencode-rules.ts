@@ -11,8 +11,16 @@ import type { AgentPlaces } from "../agent-places.ts";
 import { applyPermission, permission, permissionEntries, type Permissions } from "../dialects/opencode.ts";
 import type { AgentDraft } from "../format/agent-draft.ts";
 import { ignored, refused, type Ruling } from "../format/fields.ts";
+import type { ProjectPath } from "../trust/project-inputs.ts";
 import { readSettings, type SettingsFile } from "./settings-file.ts";
 import type { RuledField } from "./claude-rules.ts";
+
+const PROJECT: readonly ProjectPath[] = [
+  "opencode.json",
+  "opencode.jsonc",
+  ".opencode/opencode.json",
+  ".opencode/opencode.jsonc",
+];
 
 /** The files with settings of OpenCode. A later one counts more. */
 export function opencodeSettings({ project, home, env }: AgentPlaces): readonly SettingsFile[] {
@@ -24,8 +32,7 @@ export function opencodeSettings({ project, home, env }: AgentPlaces): readonly 
   return [
     ...(config === undefined ? [] : inFolder(join(config, "opencode"), ["config.json", ...both], "user")),
     ...(named === undefined ? [] : readSettings(named, "user")),
-    ...inFolder(project, both, "project"),
-    ...inFolder(join(project, ".opencode"), both, "project"),
+    ...PROJECT.flatMap((path) => readSettings(join(project, path), "project")),
     ...["/etc/opencode", "/Library/Application Support/opencode"].flatMap((folder) =>
       inFolder(folder, both, "managed"),
     ),

@@ -15,6 +15,7 @@ import { GEMINI_TOOLS } from "../dialects/gemini.ts";
 import { addRule, denyTools, type AgentDraft } from "../format/agent-draft.ts";
 import { mapped, refused, type Ruling } from "../format/fields.ts";
 import { ruleTools } from "../format/tool-rules.ts";
+import type { ProjectPath } from "../trust/project-inputs.ts";
 import type { RuledField } from "./claude-rules.ts";
 import { readSettings, type SettingsFile, type SettingsOwner } from "./settings-file.ts";
 
@@ -40,7 +41,7 @@ export function otherRules(
 /** The folder of a tool for the project, for the user and for all of the machine. */
 function foldersOf(
   { project, home }: AgentPlaces,
-  name: string,
+  name: ProjectPath,
   machine: string,
   ofUser?: string,
 ): readonly (readonly [folder: string, owner: SettingsOwner])[] {

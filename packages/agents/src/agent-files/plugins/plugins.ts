@@ -14,7 +14,7 @@ import { newDraft } from "../format/agent-draft.ts";
 import { FieldReport, type FieldVerdict } from "../format/field-report.ts";
 import { field, HONOURED, ignored, readFields, refused, type FieldTable } from "../format/fields.ts";
 import { FileProblem, readJson } from "../format/front-matter.ts";
-import type { GrantingPath } from "../trust/granting-places.ts";
+import type { ProjectPath } from "../trust/project-inputs.ts";
 import { isTrusted } from "../trust/trusted-folders.ts";
 
 export interface Plugin {
@@ -31,7 +31,7 @@ export interface Plugin {
   readonly problem: string | null;
 }
 
-const FOLDER: GrantingPath = ".agents/plugins";
+const FOLDER: ProjectPath = ".agents/plugins";
 const MANIFEST = "plugin.json";
 const SCHEMA = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json";
 const PLUGINS_MAX = 200;

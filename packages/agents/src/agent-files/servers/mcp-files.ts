@@ -15,7 +15,7 @@ import { namesIn, realPath, requireInside, type AgentPlaces } from "../agent-pla
 import { newDraft } from "../format/agent-draft.ts";
 import { FieldReport, type FieldVerdict } from "../format/field-report.ts";
 import { FileProblem, readJson } from "../format/front-matter.ts";
-import type { GrantingPath } from "../trust/granting-places.ts";
+import type { ProjectPath } from "../trust/project-inputs.ts";
 import { mcpServerValue, takeServers } from "../format/mcp-servers.ts";
 import { PLUGIN_SERVERS_FILE, readPluginServers } from "../plugins/plugin-servers.ts";
 import { findPlugins, type Plugin } from "../plugins/plugins.ts";
@@ -41,10 +41,10 @@ export interface McpFile extends McpPlace {
 const FILES = [
   [".mcp.json", "mcpServers"],
   [".vscode/mcp.json", "servers"],
-] as const satisfies readonly (readonly [path: GrantingPath, field: string])[];
+] as const satisfies readonly (readonly [path: ProjectPath, field: string])[];
 
 /** A registry with a folder for each server. */
-const REGISTRY = "mcp-servers" satisfies GrantingPath;
+const REGISTRY = "mcp-servers" satisfies ProjectPath;
 const REGISTRY_FILE = "mcp-server.json";
 
 /** The file that `holdfast mcp add` writes. */

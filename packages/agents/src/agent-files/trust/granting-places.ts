@@ -1,7 +1,7 @@
 // `GRANTING_PLACES`: the places of a project whose files give rights, such as a hook, a server to start, or a rule that allows a call.
 //
-//   granting-places-1. The readers of such files take their paths from the type `GrantingPath`. File tools and sandboxes keep agents
-//       from all places here, so a new format cannot be forgotten. Places that only instruct, such as `AGENTS.md`, are not here.
+//   granting-places-1. The readers of such files take their paths from the table in `project-inputs.ts`, whose rows have the type `ProtectedPath`.
+//       File tools and sandboxes keep agents from all places here, so a new format cannot be forgotten. Places that only instruct are not here.
 //   granting-places-2. A place is a path from the folder of the project. A place counts below any folder, because that folder may be a project, too.
 //   granting-places-3. `*` stands for one name. Names are compared without case, as macOS and Windows do.
 
@@ -43,8 +43,9 @@ export const PROTECTED_PLACES: readonly string[] = [".git", ...GRANTING_PLACES];
 
 type Folder = (typeof GRANTING_FOLDERS)[number];
 type File = (typeof GRANTING_FILES)[number];
-/** A path that is read for rights (granting-places-1). Holdfast's own folder is out of reach of agents anyway. */
-export type GrantingPath =
+/** A path that agents cannot write (granting-places-1). Holdfast's own folder is out of their reach anyway. */
+export type ProtectedPath =
+  | ".holdfast"
   | `.holdfast/${string}`
   | Folder
   | `${Folder}/${string}`

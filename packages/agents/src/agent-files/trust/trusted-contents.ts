@@ -13,14 +13,14 @@ import type { AgentRecord } from "../agent-record.ts";
 import { FileProblem, jsoncObject, readText } from "../format/front-matter.ts";
 import { loadAgentFile } from "../load-agent-file.ts";
 import { rightsOf } from "./granted-rights.ts";
-import type { GrantingPath } from "./granting-places.ts";
+import type { ProtectedPath } from "./granting-places.ts";
 import { codeOf, hashOfCode } from "./named-code.ts";
 import { CONFIG_FILE, hashOf, hashOfFields } from "./trust-file.ts";
 
 const OPENCODE = ["permission", "tools", "agent"];
 
 /** Files whose rules may allow calls, by the fields of these rules (trusted-contents-4). */
-const RULES: readonly (readonly [path: GrantingPath, fields: readonly string[]])[] = [
+const RULES: readonly (readonly [path: ProtectedPath, fields: readonly string[]])[] = [
   [".claude/settings.json", ["permissions"]],
   [".claude/settings.local.json", ["permissions"]],
   ["opencode.json", OPENCODE],
@@ -30,7 +30,7 @@ const RULES: readonly (readonly [path: GrantingPath, fields: readonly string[]])
 ];
 
 /** Files by their fields; `null` for every field. `*` stands for one name. */
-const FILES: readonly (readonly [path: GrantingPath, fields: readonly string[] | null])[] = [
+const FILES: readonly (readonly [path: ProtectedPath, fields: readonly string[] | null])[] = [
   [CONFIG_FILE, null],
   [".claude/settings.json", ["hooks", "disableAllHooks"]],
   [".claude/settings.local.json", ["hooks", "disableAllHooks"]],
