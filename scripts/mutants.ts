@@ -14,6 +14,7 @@ import { FAMILY_MUTANTS } from "./mutants-families.ts";
 import { FLEET_MUTANTS } from "./mutants-fleet.ts";
 import { KERNEL_MUTANTS } from "./mutants-kernel.ts";
 import { LOCAL_MUTANTS } from "./mutants-local.ts";
+import { LOOP_MUTANTS } from "./mutants-loops.ts";
 import { RUNNER_MUTANTS } from "./mutants-runner.ts";
 import { WINDOW_MUTANTS } from "./mutants-windows.ts";
 import { runMutant, type Mutant } from "./mutant-run.ts";
@@ -125,13 +126,6 @@ export const MUTANTS: readonly Mutant[] = [
     becomes: "this.#nextAt = Infinity",
     tests: ["packages/runtime/src/claims/lease-keeper.test.ts"],
     test: "a keeper lets go of all sessions once, three seconds before a lease without renewal ends",
-  },
-  {
-    name: "due-sessions-6: a failed look is followed by another",
-    marker: "failed-look-ends-adoption",
-    becomes: "",
-    tests: ["packages/runtime/src/sessions/due-sessions.test.ts"],
-    test: "due-sessions-6: a recover() that fails with storage_full is followed by a look that adopts what is due",
   },
   {
     name: "O16: an abandoned claim stores no start of a task",
@@ -492,6 +486,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...KERNEL_MUTANTS,
   ...FAMILY_MUTANTS,
   ...FLEET_MUTANTS,
+  ...LOOP_MUTANTS,
   ...RUNNER_MUTANTS,
   ...LOCAL_MUTANTS,
   ...COORDINATOR_MUTANTS,

@@ -37,7 +37,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["requests", "schedules"],
   ],
   storage: [
-    ["journal-parts.ts", "verify-report.ts", "sqlite-tracer", "remote"],
+    ["journal-parts.ts", "verify-report.ts", "node-timers.ts", "sqlite-tracer", "remote"],
     ["sqlite/file", "postgres/database"],
     ["host-presence.ts", "sqlite/tables"],
     ["sqlite/engine", "postgres/tables"],
@@ -83,6 +83,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["commands"],
   ],
   testkit: [
+    ["failing-calls.ts"],
     [
       "canary-scan.ts",
       "faulty-storage.ts",

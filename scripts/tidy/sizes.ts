@@ -78,7 +78,7 @@ const LONG_FILES: LongFiles = {
     why: "tests of leases over every kind of delay",
   },
   "packages/runtime/src/sessions/live-sessions.ts": {
-    lines: 526,
+    lines: 530,
     why: "the states of the sessions that a process drives",
   },
   "packages/runtime/src/tasks/attempts.test.ts": { lines: 581, why: "tests of tasks over their attempts" },

@@ -3,6 +3,7 @@
 
 /** For tests of packages that may not know the runtime. */
 export { MemoryStorage, systemClock } from "@holdfast/runtime";
+export { failingCalls } from "./failing-calls.ts";
 
 import {
   HoldfastError,

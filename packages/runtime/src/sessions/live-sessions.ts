@@ -57,6 +57,8 @@ import { UndrivenSessions } from "../claims/undriven-sessions.ts";
 
 /** The delay before a session is tried again after storage was unavailable. */
 const RETRY_MS = 500;
+/** The same after an unforeseen error, which each try may meet again. */
+const UNFORESEEN_RETRY_MS = 10_000;
 const RELOADS_MAX = 3;
 const EXISTS: ChangeResult = { status: "exists" };
 
@@ -280,16 +282,19 @@ export class LiveSessions {
     }
   }
 
-  /** Warn that a session could not run, and try again if storage was only away (S2, D1). */
+  /** Warn that a session could not run, and try again if the error may pass (S2, D1). */
   failedToRun(sessionId: string, error: HoldfastError): void {
     const isElsewhere = error.code === "session_claimed"; // Another process got the same arrival and runs it.
     if (!isElsewhere) this.#host.warn(sessionId, error.message);
     const isAway = isStorageAway(error);
     const mustNotify = isAway || (isElsewhere && this.#waiters.areNotified) || this.#entries.has(sessionId);
     if (!mustNotify) this.#settle(sessionId, { status: "released", error });
+    const { clock, timers } = this.#host.world;
+    // mutant: unforeseen-error-not-retried
+    if (error.code === "internal") this.#host.lookAt(clock.now() + UNFORESEEN_RETRY_MS);
     // mutant: claim-not-retried
     if (!isAway || this.#closed) return;
-    this.#host.world.timers.after(
+    timers.after(
       alarm(() => void this.#wakeUp(sessionId)),
       RETRY_MS,
     );
