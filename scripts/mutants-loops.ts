@@ -4,6 +4,13 @@ import type { Mutant } from "./mutant-run.ts";
 
 export const LOOP_MUTANTS: readonly Mutant[] = [
   {
+    name: "repeat-1: a look that fails is followed by another",
+    marker: "loop-ended-by-error",
+    becomes: "throw error;",
+    tests: ["packages/core/src/time/repeat.test.ts"],
+    test: "repeat-1: a look that rejects is followed by another",
+  },
+  {
     name: "D1: a session whose storage failed in a way that nobody foresaw is tried again",
     marker: "unforeseen-error-not-retried",
     becomes: "",

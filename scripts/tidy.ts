@@ -26,6 +26,7 @@ import { headerName } from "./tidy/headers.ts";
 import { importDirection, noImportCycles, noTestLibraries } from "./tidy/imports.ts";
 import { inputsHaveRows } from "./tidy/inputs.ts";
 import { labelUnique } from "./tidy/labels.ts";
+import { loopsAreRepeats } from "./tidy/loops.ts";
 import { plainWords, plainWordsOffences } from "./tidy/plain-words.ts";
 import { roomDirection } from "./tidy/rooms.ts";
 import { sizeBudgets } from "./tidy/sizes.ts";
@@ -56,6 +57,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   "private-file": privateFiles,
   "git-call": gitHasOptions,
   input: inputsHaveRows,
+  "own-loop": loopsAreRepeats,
   skip: skipsHaveReasons,
   todo: noUnlinkedTodo,
   "plain-words": plainWords,

@@ -21,7 +21,7 @@ import {
   type Clock,
   type Random,
 } from "@holdfast/core";
-import { SteadyClock } from "@holdfast/core/internal";
+import { repeat, SteadyClock } from "@holdfast/core/internal";
 import { serveApi, type Page } from "./api/api.ts";
 import type { Authenticated, Caller } from "./call/caller.ts";
 import type { ApiLimits } from "./api/limits.ts";
@@ -191,15 +191,17 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     },
     warn: log,
   });
-  const stopSweeps = sweepEvery(clock, async () => {
-    try {
+  const sweeps = repeat({
+    clock,
+    isIdle: true,
+    pauseMs: () => SWEEP_MS,
+    async look() {
       dispatcher.sweep();
       for (const runnerId of await registry.sweep()) dispatcher.forget(runnerId);
       await unmatched.sweep();
       await tokens.sweepJobs(async (token) => !(await isClaimOf({ storage, clock }, token)));
-    } catch (error) {
-      log("the coordinator could not check for sessions without a runner", error);
-    }
+    },
+    failed: (error) => log("the coordinator could not check for sessions without a runner", error),
   });
 
   const api = serveApi({
@@ -234,7 +236,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   const close = async (): Promise<void> => {
     time.close();
     firing.close();
-    stopSweeps();
+    sweeps.close();
     // Both at once: runners whose polls end must not poll again over the same connections (coordinator-3).
     const ended = listeners.splice(0).map((listener) => listener.close());
     await dispatcher.close();
@@ -286,20 +288,6 @@ function callerWith(token: StoredToken): Caller {
     name: user !== undefined && kind === "user" ? user : (sessionId ?? runnerId ?? name),
     tokenId: tokenId(token),
     ...(user === undefined ? {} : { owner: user }),
-  };
-}
-
-function sweepEvery(clock: Clock, sweep: () => Promise<void>): () => void {
-  let cancel = (): void => {};
-  let isOver = false;
-  const wait = (): void => {
-    if (isOver) return;
-    cancel = clock.setTimer(() => void sweep().then(wait), SWEEP_MS, true);
-  };
-  wait();
-  return () => {
-    isOver = true;
-    cancel();
   };
 }
 

@@ -118,6 +118,7 @@ export {
   type WireError,
 } from "./ports/storage-wire.ts";
 export { effectOfFiring } from "./rules/firing.ts";
+export { repeat, type Repetition } from "./time/repeat.ts";
 export { SteadyClock } from "./time/steady-clock.ts";
 export { ENDED_RUNS, endedRunsOf, type EndedRun } from "./transaction/ended-runs.ts";
 export { Fifo } from "./collections/fifo.ts";

@@ -5,12 +5,11 @@
 
 import { createHash } from "node:crypto";
 import { toError, UnavailableError, type Clock } from "@holdfast/core";
-import { contentPathProblem, contentText } from "@holdfast/core/internal";
+import { contentPathProblem, contentText, repeat } from "@holdfast/core/internal";
 import { CatalogueService, type CatalogueItem } from "@holdfast/proto";
 import type { Agent } from "@holdfast/runtime";
 import type { CoordinatorConnection } from "@holdfast/storage/remote";
 import type { RefusedAgent } from "./announced-agent.ts";
-import { pause } from "./polls/poll-loop.ts";
 
 /** A file of a content whose hash was compared. */
 interface CatalogueFile {
@@ -54,17 +53,15 @@ const READ_EVERY_MS = 2_000;
 
 /** Reads the catalogue once, and then again and again until the signal. Resolves after the first time. */
 export async function keepCatalogue(host: CatalogueHost): Promise<void> {
-  const revision = await readCatalogue(host, "");
-  void keepReading(host, revision);
-}
-
-async function keepReading(host: CatalogueHost, first: string): Promise<void> {
   const { clock, signal } = host;
-  for (let revision = first; ;) {
-    await pause(READ_EVERY_MS, clock, signal);
-    if (signal.aborted) return;
-    revision = await readCatalogue(host, revision);
-  }
+  let revision = await readCatalogue(host, "");
+  if (signal.aborted) return;
+  const looks = repeat({
+    clock,
+    pauseMs: () => READ_EVERY_MS,
+    look: async () => (revision = await readCatalogue(host, revision)),
+  });
+  signal.addEventListener("abort", looks.close, { once: true });
 }
 
 /** catalogue-sync-2. @returns the revision that is offered now. */

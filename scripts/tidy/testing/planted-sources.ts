@@ -178,4 +178,39 @@ export const inSources: readonly Planted[] = [
     promise: "what is known to be broken does not go in, linked or not",
     wrong: { "packages/core/src/a.ts": "// FIXME: docs/decisions/0007-later.md" },
   },
+  ...(
+    [
+      [
+        "a timer that sets itself again",
+        "class A {\n  #look() {\n    clock.setTimer(() => void this.#look().then(() => this.#wait()), 9);\n  }\n  #wait() {\n    this.#look();\n  }\n}",
+      ],
+      [
+        "an alarm whose callback sets it again",
+        "class A {\n  #again = alarm(() => this.#look());\n  #look() {\n    timers.after(this.#again, 9);\n  }\n}",
+      ],
+      [
+        "an endless loop that waits",
+        "async function a() {\n  for (;;) {\n    await look();\n    await pause(9);\n  }\n}",
+      ],
+      [
+        "a loop until a signal that waits",
+        "async function a() {\n  while (!signal.aborted) {\n    await look();\n    await sleep(9);\n  }\n}",
+      ],
+      ["an interval of work that may fail", "setInterval(() => void look().catch(() => {}), 9);"],
+    ] as const
+  ).map(([promise, wrong]): Planted => ({
+    rule: "own-loop",
+    promise: `${promise} is found`,
+    wrong: { "packages/runtime/src/a.ts": wrong },
+    right: {
+      "packages/runtime/src/a.ts":
+        "repeat({ clock, look, pauseMs });\nclock.setTimer(() => end(), 9);\nsetInterval(onNews, 9);\nasync function b() {\n  for (;;) {\n    if ((await read()).length === 0) return;\n  }\n}",
+      "packages/simulator/src/a.ts": wrong,
+    },
+  })),
+  {
+    rule: "own-loop",
+    promise: "a file that has no loop of its own any more is not among the exceptions",
+    wrong: { "packages/runtime/src/loop/timers.ts": "export const a = 1;" },
+  },
 ];

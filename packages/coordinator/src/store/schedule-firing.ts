@@ -17,7 +17,7 @@ import {
   type Schedule,
   type SendSignal,
 } from "@holdfast/core";
-import { effectOfFiring, UNKNOWN_VERSION } from "@holdfast/core/internal";
+import { effectOfFiring, repeat, UNKNOWN_VERSION, type Repetition } from "@holdfast/core/internal";
 
 const SECOND_MS = 1_000;
 
@@ -51,40 +51,29 @@ export class ScheduleFiring {
    * Due schedules that failed and were reported. A removed schedule leaves the set, so that it cannot grow.
    */
   readonly #broken = new Set<string>();
-  #cancel: (() => void) | undefined;
-  #isClosed = false;
+  readonly #looks: Repetition;
 
   constructor(host: FiringHost) {
     this.#host = host;
-    this.#wait();
+    const { clock } = host;
+    this.#looks = repeat({
+      clock,
+      isIdle: true,
+      pauseMs: () => SECOND_MS - (clock.now() % SECOND_MS), // schedule-firing-5.
+      look: () => this.#look(),
+    });
   }
 
   close(): void {
-    this.#isClosed = true;
-    this.#cancel?.();
-  }
-
-  /** schedule-firing-5. */
-  #wait(): void {
-    const { clock } = this.#host;
-    if (this.#isClosed) return;
-    this.#cancel = clock.setTimer(
-      () => void this.#look().then(() => this.#wait()),
-      SECOND_MS - (clock.now() % SECOND_MS),
-      true,
-    );
+    this.#looks.close();
   }
 
   async #look(): Promise<void> {
     const { storage, clock } = this.#host;
-    try {
-      const { schedules } = await storage.due({ now: clock.now(), limit: 1, agents: [] });
-      const due = new Set(schedules.map(({ scheduleId }) => scheduleId));
-      for (const scheduleId of this.#broken) if (!due.has(scheduleId)) this.#broken.delete(scheduleId);
-      for (const schedule of schedules) await this.#fire(schedule);
-    } catch {
-      // The next second tries again when storage is away.
-    }
+    const { schedules } = await storage.due({ now: clock.now(), limit: 1, agents: [] });
+    const due = new Set(schedules.map(({ scheduleId }) => scheduleId));
+    for (const scheduleId of this.#broken) if (!due.has(scheduleId)) this.#broken.delete(scheduleId);
+    for (const schedule of schedules) await this.#fire(schedule);
   }
 
   async #fire(schedule: Schedule): Promise<void> {

@@ -23,7 +23,7 @@
 // This class knows no polls. Storage knows the holders of claims.
 
 import type { AgentStorage, ClaimResult, HeldClaim } from "@holdfast/core";
-import type { SteadyClock } from "@holdfast/core/internal";
+import { repeat, type Repetition, type SteadyClock } from "@holdfast/core/internal";
 
 /** The longest lease, because a lease that is not renewed must end some day. */
 export const LEASE_MS_MAX = 10 * 60_000;
@@ -63,7 +63,7 @@ export class StoreTime {
   readonly #host: StoreTimeHost;
   #step: Step | undefined;
   #savedAt = -Infinity;
-  #cancel: (() => void) | undefined;
+  #looks: Repetition | undefined;
   #isClosed = false;
 
   constructor(host: StoreTimeHost) {
@@ -89,28 +89,25 @@ export class StoreTime {
       await this.#carry({ from, at, to: clock.now() }, new Map());
       await this.#write(clock.now());
     }
-    this.#wait();
+    if (this.#isClosed) return;
+    this.#looks = repeat({
+      clock,
+      isIdle: true,
+      pauseMs: () => LOOK_MS,
+      look: () => this.#look(),
+      failed: (error) => this.#host.warn("could not synchronise the coordinator clock with storage", error),
+    });
   }
 
   close(): void {
     this.#isClosed = true;
-    this.#cancel?.();
-  }
-
-  #wait(): void {
-    if (this.#isClosed) return;
-    const look = (): void => void this.#look().then(() => this.#wait());
-    this.#cancel = this.#host.clock.setTimer(look, LOOK_MS, true);
+    this.#looks?.close();
   }
 
   async #look(): Promise<void> {
-    const { clock, warn } = this.#host;
-    try {
-      if (this.#step !== undefined || clock.setForwardMs > 0) await this.#follow(clock.setForwardMs);
-      if (clock.monotonic() - this.#savedAt >= SAVE_MS) await this.#save();
-    } catch (error) {
-      warn("could not synchronise the coordinator clock with storage", error);
-    }
+    const { clock } = this.#host;
+    if (this.#step !== undefined || clock.setForwardMs > 0) await this.#follow(clock.setForwardMs);
+    if (clock.monotonic() - this.#savedAt >= SAVE_MS) await this.#save();
   }
 
   /** S3. */

@@ -3,7 +3,8 @@
 //   keep-runtime-1. It continues the sessions that an earlier process was running, and looks again for such sessions,
 //       because another process may have ended since.
 
-import { createRuntime, Watchdog, type Runtime, type RuntimeOptions } from "@holdfast/runtime";
+import { repeat } from "@holdfast/core/internal";
+import { createRuntime, systemClock, Watchdog, type Runtime, type RuntimeOptions } from "@holdfast/runtime";
 import { leaseOf, suspectsFile, type Database } from "../place/project.ts";
 import { isDebugged, type StoppableWork } from "../typing/stopper.ts";
 
@@ -37,8 +38,7 @@ export async function keepRuntime<T>({
     ...(watchdog === undefined ? {} : { watchdog }),
     ...options,
   });
-  // The next timer tries again after a failure.
-  const timer = setInterval(() => void runtime.recover().catch(() => {}), RECOVER_MS);
+  const recovery = repeat({ clock: systemClock, pauseMs: () => RECOVER_MS, look: () => runtime.recover() });
   work.begins(runtime);
   let graceMs = 0;
   try {
@@ -48,7 +48,7 @@ export async function keepRuntime<T>({
     graceMs = work.graceMs;
     return outcome;
   } finally {
-    clearInterval(timer);
+    recovery.close();
     await runtime.close({ graceMs });
     await watchdog?.close();
   }

@@ -3,7 +3,9 @@
 //   place-changes-1. A coordinator sends a stream of changes. A database's files are looked at without reading them.
 //   place-changes-2. A stream that breaks is a change, too: the screen reads, and finds the error. It is opened again after a while.
 
+import { repeat } from "@holdfast/core/internal";
 import { SessionService } from "@holdfast/proto";
+import { systemClock } from "@holdfast/runtime";
 import { CoordinatorConnection } from "@holdfast/storage/remote";
 import type { CoordinatorAccess } from "../place/coordinator-access.ts";
 import type { Database } from "../place/project.ts";
@@ -23,26 +25,21 @@ export function followPlaces(places: readonly Database[], onChange: () => void):
 
 function followCoordinator({ url, token }: CoordinatorAccess, onChange: () => void): () => void {
   const ended = new AbortController();
-  void (async () => {
-    while (!ended.signal.aborted) {
-      const connection = new CoordinatorConnection({ url, token });
-      try {
-        const stream = connection.client(SessionService).watchAll({}, { signal: ended.signal, timeoutMs: 0 });
-        for await (const _ of stream) onChange();
-      } catch {
-        if (!ended.signal.aborted) onChange(); // place-changes-2.
-      } finally {
-        connection.close();
-      }
-      if (!ended.signal.aborted) await pause(AGAIN_MS, ended.signal);
+  const { signal } = ended;
+  const follow = async (): Promise<void> => {
+    const connection = new CoordinatorConnection({ url, token });
+    try {
+      const stream = connection.client(SessionService).watchAll({}, { signal, timeoutMs: 0 });
+      for await (const _ of stream) onChange();
+    } catch {
+      if (!signal.aborted) onChange(); // place-changes-2.
+    } finally {
+      connection.close();
     }
-  })();
-  return () => ended.abort();
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  signal.addEventListener("abort", () => resolve(), { once: true });
-  return promise.finally(() => clearTimeout(timer));
+  };
+  const streams = repeat({ clock: systemClock, pauseMs: () => AGAIN_MS, look: follow, atOnce: true });
+  return () => {
+    streams.close();
+    ended.abort();
+  };
 }

@@ -26,7 +26,7 @@ import {
   type SendSignal,
   type Session,
 } from "@holdfast/core";
-import { effectOfFiring, readInPlaceOf } from "@holdfast/core/internal";
+import { effectOfFiring, readInPlaceOf, repeat, type Repetition } from "@holdfast/core/internal";
 import { readCron } from "./cron.ts";
 import type { Agent } from "../agents/define.ts";
 import type { GroupCommitter } from "../loop/group-committer.ts";
@@ -62,31 +62,30 @@ export class ScheduleKeeper {
   readonly #firing = new Set<string>();
   /** Schedules that could not fire, so that each is reported once. */
   readonly #broken = new Set<string>();
-  #cancel: (() => void) | undefined;
+  readonly #looks: Repetition;
   #isClosed = false;
 
   constructor(host: ScheduleKeeperHost) {
     this.#host = host;
-    void this.#look();
+    const { clock } = host;
+    this.#looks = repeat({
+      clock,
+      pauseMs: () => SECOND_MS - (clock.now() % SECOND_MS), // schedule-keeper-5.
+      look: () => this.#look(),
+      atOnce: true,
+    });
   }
 
   /** Fire nothing more. A firing that was submitted before may still be committed. */
   close(): void {
     this.#isClosed = true;
-    this.#cancel?.();
+    this.#looks.close();
   }
 
-  /** schedule-keeper-5. Fire the due schedules, and look again at the next second. */
   async #look(): Promise<void> {
     const { storage, clock } = this.#host;
-    try {
-      const { schedules } = await storage.due({ now: clock.now(), limit: 1, agents: [] });
-      for (const schedule of schedules) void this.#fire(schedule);
-    } catch {
-      // Storage is away: the next second asks again.
-    }
-    if (this.#isClosed) return;
-    this.#cancel = clock.setTimer(() => void this.#look(), SECOND_MS - (clock.now() % SECOND_MS));
+    const { schedules } = await storage.due({ now: clock.now(), limit: 1, agents: [] });
+    for (const schedule of schedules) void this.#fire(schedule);
   }
 
   async #fire(schedule: Schedule): Promise<void> {

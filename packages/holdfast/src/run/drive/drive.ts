@@ -24,12 +24,13 @@ import {
   type Prices,
   type Session,
 } from "@holdfast/core";
-import { STOP_GRACE_MS } from "@holdfast/core/internal";
+import { repeat, STOP_GRACE_MS } from "@holdfast/core/internal";
 import {
   compositeTracer,
   createRuntime,
   limitProcessMemory,
   MemoryStorage,
+  systemClock,
   Watchdog,
   type Agent,
   type Runtime,
@@ -398,13 +399,10 @@ class StorageRun {
       if (paused !== undefined && paused.stand === before?.stand) looked.resolve({ type: "stuck", paused });
       before = paused;
     };
-    // A look that fails is followed by another.
-    const timers = [
-      setInterval(() => void look().catch(() => {}), LOOK_MS),
-      setInterval(
-        () => void lookBelow().catch(() => {}),
-        options.database?.coordinator === undefined ? LOOK_MS : TAKE_MS,
-      ),
+    const belowMs = options.database?.coordinator === undefined ? LOOK_MS : TAKE_MS;
+    const looks = [
+      repeat({ clock: systemClock, look, pauseMs: () => LOOK_MS }),
+      repeat({ clock: systemClock, look: lookBelow, pauseMs: () => belowMs }),
     ];
     const over = new AbortController();
     try {
@@ -412,7 +410,7 @@ class StorageRun {
       return await Promise.race([settled, stopped, looked.promise, this.#follow(begun, over.signal)]);
     } finally {
       over.abort();
-      for (const timer of timers) clearInterval(timer);
+      for (const each of looks) each.close();
     }
   }
 

@@ -14,11 +14,15 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 /** @param moved the sessions that have changed in the database since they were read. */
-function polling(moved = new Map<string, Head>()) {
+function polling(
+  moved = new Map<string, Head>(),
+  fails: (statement: string | undefined) => boolean = () => false,
+) {
   const looks: number[] = [];
   const followers = new Followers();
   let snapshot = 1;
   const run = async ({ name }: Statement) => {
+    if (fails(name)) throw new Error("the server went away");
     if (name === "snapshot") return [{ snapshot }];
     if (name === "moved") return [...moved.keys()].map((sessionId) => ({ session_id: sessionId }));
     if (name !== "ready") return [];
@@ -104,3 +108,22 @@ describe("a session that was claimed here", () => {
     },
   );
 });
+
+test.each(["versions", "ready", "snapshot"])(
+  "a poll whose statement %s fails once looks again",
+  async (statement) => {
+    const failed: (string | undefined)[] = [];
+    const { looks, followers } = polling(new Map(), (name) => {
+      if (name !== statement || failed.length > 0) return false;
+      failed.push(name);
+      return true;
+    });
+    followers.follow(undefined, () => {});
+    followers.follow("s1", () => {});
+    await vi.advanceTimersByTimeAsync(300);
+    const before = looks.length;
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(looks.length - before).toBeGreaterThanOrEqual(3);
+    expect(failed).toEqual([statement]);
+  },
+);

@@ -16,7 +16,8 @@
 //       since the last look. The notice names no session, and there may be one too many.
 
 import type { Arrival } from "@holdfast/core";
-import { isActive, type Followers } from "@holdfast/core/internal";
+import { isActive, repeat, type Followers, type Repetition } from "@holdfast/core/internal";
+import { nodeTimers } from "../../node-timers.ts";
 import type { Database, Statement } from "../database/database.ts";
 import type { Head, Heads } from "../tables/heads.ts";
 import type { Peers } from "../tables/peers.ts";
@@ -86,24 +87,28 @@ export class ArrivalPoll {
   #snapshot: unknown;
   /** Versions of sessions that were named (arrival-poll-2). */
   #named = new Map<string, number>();
-  #timer: NodeJS.Timeout | undefined;
+  #repetition: Repetition | undefined;
   #looks = 0;
   #restsUntil = -Infinity;
-  #isLooking = false;
-  /** Whether there may be a change that the look under way does not find. */
-  #isLate = false;
 
   constructor(options: ArrivalPollOptions) {
     this.#options = options;
   }
 
   start(): void {
-    if (this.#timer === undefined) this.#wait(this.#options.everyMs);
+    this.#repetition ??= repeat({
+      clock: nodeTimers,
+      isIdle: true,
+      pauseMs: () => this.#options.everyMs,
+      restMs: () => this.#restsUntil - performance.now(), // arrival-poll-4.
+      // The database is away: the next look finds what this one did not.
+      look: () => this.#look(),
+    });
   }
 
   stop(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#repetition?.close();
+    this.#repetition = undefined;
   }
 
   /**
@@ -111,9 +116,7 @@ export class ArrivalPoll {
    * (arrival-poll-4).
    */
   hurry(): void {
-    if (this.#timer === undefined) return;
-    if (this.#isLooking) this.#isLate = true;
-    else this.#lookRested();
+    this.#repetition?.hurry();
   }
 
   /** Whether it is claimed here: nobody else waits for it. */
@@ -151,37 +154,17 @@ export class ArrivalPoll {
     for (const { session } of writes.removed) followers.changed(session, false);
   }
 
-  #lookRested(): void {
-    const restMs = this.#restsUntil - performance.now();
-    if (restMs > 0) this.#wait(restMs);
-    else void this.#look();
-  }
-
-  #wait(ms: number): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#look(), ms);
-    this.#timer.unref();
-  }
-
   async #look(): Promise<void> {
-    clearTimeout(this.#timer);
-    this.#isLooking = true;
     const begunAt = performance.now();
     try {
       const arrivals = [...(await this.#lookAtKnown()), ...(await this.#lookForReady())];
       for (const sessionId of await this.#lookForDead()) arrivals.push({ sessionId, awaited: true });
-      if (this.#timer !== undefined) this.#options.announce(arrivals);
+      if (this.#repetition !== undefined) this.#options.announce(arrivals);
       await this.#lookForAny();
-    } catch {
-      // The database is away: the next look finds what this one did not.
+    } finally {
+      const endedAt = performance.now();
+      this.#restsUntil = endedAt + Math.min(REST * (endedAt - begunAt), this.#options.everyMs);
     }
-    this.#isLooking = false;
-    if (this.#timer === undefined) return;
-    const endedAt = performance.now();
-    this.#restsUntil = endedAt + Math.min(REST * (endedAt - begunAt), this.#options.everyMs);
-    if (!this.#isLate) return this.#wait(this.#options.everyMs);
-    this.#isLate = false;
-    this.#lookRested();
   }
 
   /** arrival-poll-6. */
