@@ -1,6 +1,6 @@
 // Guards of a runner against its executors, and of a process against itself, each taken out: a part of the list in `mutants.ts`.
 
-const GATEWAY = "packages/runner/src/gateway/";
+const GATEWAY = "packages/runtime/src/gateway/";
 const WATCHDOG = "packages/runtime/src/isolation/watchdog.test.ts";
 const FILES = "packages/runner/src/policy/executor-files.test.ts";
 

@@ -28,7 +28,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
   runtime: [
     ["secrets"],
     ["loop", "agents", "sources", "node", "memory", "processes"],
-    ["tasks"],
+    ["tasks", "gateway"],
     ["session"],
     ["isolation", "tracers"],
     ["api"],
@@ -66,7 +66,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["api"],
     ["page", "mcp"],
   ],
-  runner: [["secrets", "gateway", "polls"], ["policy"], ["executors"]],
+  runner: [["secrets", "polls"], ["policy"], ["executors"]],
   holdfast: [
     ["frame", "sdk"],
     ["tracing", "settings", "supervised", "executors"],

@@ -12,15 +12,19 @@ export {
   type ListedExecutor,
 } from "./executors/profile.ts";
 export {
+  anthropicProvider,
+  openaiProvider,
+  startRunGateway,
   type GatewayAnswer,
   type GatewayCall,
   type GatewayHandler,
   type GatewayRoutes,
   type GatewayRun,
-} from "./gateway/gateway-routes.ts";
-export { type NetworkPolicy } from "./gateway/network-policy.ts";
-export { anthropicProvider, openaiProvider, type Provider } from "./gateway/provider-proxy.ts";
-export { startRunGateway, type RunGateway, type RunGatewayOptions } from "./gateway/run-gateway.ts";
+  type NetworkPolicy,
+  type Provider,
+  type RunGateway,
+  type RunGatewayOptions,
+} from "@holdfast/runtime/gateway";
 export { type RefusedAgent } from "./announced-agent.ts";
 export { type Catalogue, type CatalogueAgents, type CatalogueOffers } from "./catalogue-sync.ts";
 export { type Health } from "./health.ts";

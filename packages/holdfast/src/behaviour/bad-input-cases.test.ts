@@ -198,7 +198,7 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>>
   X13: [EXECUTORS, "never completes"],
   X15: [EXECUTORS, "it closes its input before a long invocation is written"],
   X17: [EXECUTORS, "please login"],
-  X21: ["packages/runner/src/gateway/run-gateway.test.ts", "401"],
+  X21: ["packages/runtime/src/gateway/run-gateway.test.ts", "401"],
   X23: ["packages/holdfast/src/fleet/runner-executors.test.ts", "a killed runner leaves no executor"],
 };
 

@@ -16,7 +16,7 @@ import {
   type SessionStatus,
 } from "@holdfast/core";
 import { endEvent } from "@holdfast/core/internal";
-import type { GatewayAnswer, GatewayCall, GatewayHandler, GatewayRoutes } from "../gateway/gateway-routes.ts";
+import type { GatewayAnswer, GatewayCall, GatewayHandler, GatewayRoutes } from "@holdfast/runtime/gateway";
 import { errorText, resultOf } from "./callback-text.ts";
 import { wrongField, type ReportTarget, type TurnReports } from "./turn-reports.ts";
 

@@ -15,7 +15,7 @@ import { endTagged, ProcessSupervisor, scrubEnvironment, type Environment } from
 import { statSync } from "node:fs";
 import { isAbsolute } from "node:path";
 
-import { namedProviders } from "../gateway/provider-proxy.ts";
+import { namedProviders } from "@holdfast/runtime/gateway";
 import { pathOutside, requireOutside } from "../policy/executor-files.ts";
 import { requireExecutor, requireFolder, type RunnerPolicy } from "../policy/runner-policy.ts";
 import { ExecutorProcess, tagOf } from "./executor-process.ts";

@@ -21,9 +21,12 @@ import {
   type SupervisedProcess,
 } from "@holdfast/runtime/internal";
 
-import type { NetworkPolicy } from "../gateway/network-policy.ts";
-import { namedProviders } from "../gateway/provider-proxy.ts";
-import { startRunGateway, type RunGateway } from "../gateway/run-gateway.ts";
+import {
+  namedProviders,
+  startRunGateway,
+  type NetworkPolicy,
+  type RunGateway,
+} from "@holdfast/runtime/gateway";
 import { childRoutes } from "./child-routes.ts";
 import { invocationOf, promptOf, type SchemaVersion, type TurnRequest } from "./invocation.ts";
 import { MessageLines, type Message } from "./message-lines.ts";

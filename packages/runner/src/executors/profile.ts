@@ -10,7 +10,7 @@ import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync 
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { PROVIDER_NAMES, type ProviderKeys } from "../gateway/provider-proxy.ts";
+import { PROVIDER_NAMES, type ProviderKeys } from "@holdfast/runtime/gateway";
 import { SCHEMA_VERSIONS, type SchemaVersion } from "./invocation.ts";
 
 export interface ExecutorProfile {

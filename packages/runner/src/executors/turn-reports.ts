@@ -8,7 +8,7 @@
 import { HoldfastError } from "@holdfast/core";
 import type { TaskContext } from "@holdfast/runtime";
 
-import type { GatewayAnswer, GatewayCall, GatewayRoutes } from "../gateway/gateway-routes.ts";
+import type { GatewayAnswer, GatewayCall, GatewayRoutes } from "@holdfast/runtime/gateway";
 
 /** The name of the signals. */
 export const REPORT_SIGNAL = "executor.report";

@@ -10,7 +10,7 @@ import { HoldfastError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
 import { realpathSync } from "node:fs";
 import { isAbsolute, sep } from "node:path";
-import { isHostPattern, type NetworkPolicy } from "../gateway/network-policy.ts";
+import { isHostPattern, type NetworkPolicy } from "@holdfast/runtime/gateway";
 
 export interface RunnerPolicy {
   /** Names of the executors that may run, from outside of the folders of sessions (runner-policy-5); all when absent. */

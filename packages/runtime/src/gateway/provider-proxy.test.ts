@@ -1,7 +1,7 @@
 // The gateway in front of model providers, with the scripted model server and raw servers as the upstream.
 
 import { startScriptedModelServer, turns, CanaryScan, type ScriptedModelServer } from "@holdfast/testkit";
-import { Redactor } from "@holdfast/runtime/internal";
+import { Redactor } from "../secrets/redactor.ts";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

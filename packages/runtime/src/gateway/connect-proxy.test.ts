@@ -1,4 +1,4 @@
-import { Redactor } from "@holdfast/runtime/internal";
+import { Redactor } from "../secrets/redactor.ts";
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";

@@ -9,7 +9,8 @@
 //   provider-proxy-4. A secret in a body or in a header of an answer is replaced, in both directions. No body is therefore compressed.
 
 import { HoldfastError, UsageError } from "@holdfast/core";
-import type { Environment, Redactor } from "@holdfast/runtime/internal";
+import type { Environment } from "../processes/environment.ts";
+import type { Redactor } from "../secrets/redactor.ts";
 import {
   Agent as HttpAgent,
   request as httpRequest,
