@@ -120,7 +120,7 @@ export {
   type Wait,
 } from "./session/session.ts";
 export { overdueAt, resumesAt } from "./rules/due.ts";
-export type { CancelCause } from "./journal/amounts.ts";
+export type { CancelCause, SessionCost } from "./journal/amounts.ts";
 export {
   usesOf,
   NO_AMOUNT,

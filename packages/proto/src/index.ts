@@ -151,6 +151,8 @@ export {
   WindowAmountSchema,
   type Amount,
   AmountSchema,
+  type Cost,
+  CostSchema,
   type Entry,
   EntrySchema,
 } from "./gen/holdfast/v1/session_pb.js";

@@ -12,6 +12,7 @@ import {
   type Per,
   type RecordedError,
   type Session,
+  type SessionCost,
   type Wait,
 } from "@holdfast/core";
 import type {
@@ -19,6 +20,7 @@ import type {
   AmountSchema,
   Budget as BudgetMessage,
   BudgetSchema,
+  CostSchema,
   EntrySchema,
   RecordedErrorSchema,
   SessionSchema,
@@ -58,6 +60,7 @@ export function sessionMessage(
     ...(error === undefined ? {} : { error: errorMessage(error) }),
     waits: session.waits.map((wait) => waitMessage(wait, pending)),
     ...(account === undefined ? {} : { account: accountMessage(account, now) }),
+    ...(session.cost === undefined ? {} : { cost: costMessage(session.cost) }),
     ...defined("parentSessionId", parent?.sessionId),
     depth: session.depth,
     children: session.children,
@@ -174,6 +177,22 @@ function accountMessage(
       return { per, spent: amountMessage(spentIn(ledgers, per, now)) };
     }),
     ...(lost === undefined ? {} : { lost: amountMessage(lost) }),
+  };
+}
+
+function costMessage({
+  calls,
+  unpriced,
+  costMicroUsd,
+  inputTokens,
+  outputTokens,
+}: SessionCost): MessageInitShape<typeof CostSchema> {
+  return {
+    calls: BigInt(calls),
+    unpriced: BigInt(unpriced),
+    costMicroUsd: BigInt(costMicroUsd),
+    inputTokens: BigInt(inputTokens),
+    outputTokens: BigInt(outputTokens),
   };
 }
 

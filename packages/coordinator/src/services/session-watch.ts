@@ -135,8 +135,8 @@ function unknownEvent(afterSeq: number, { nextSeq }: Session): UsageError {
 
 /** The parts of a row whose change is news. */
 function shownState(session: Session): string {
-  const { status, pauseReason, waits, progress, cancel, account, move } = session;
-  const shown = [status, pauseReason, waits, progress, cancel, account, move?.to, resumesAt(session)];
+  const { status, pauseReason, waits, progress, cancel, account, cost, move } = session;
+  const shown = [status, pauseReason, waits, progress, cancel, account, cost, move?.to, resumesAt(session)];
   return JSON.stringify(shown);
 }
 

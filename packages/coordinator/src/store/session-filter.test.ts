@@ -50,9 +50,15 @@ test("session-filter-2: only the beginning of a large input is searched", () => 
   expect(matches(session(1, { input: `"${"x".repeat(20_000)}needle"` }))).toBe(false);
 });
 
-test("a session without an end has no time of end, and one without an account no known cost", () => {
+test("a session without an end has no time of end, and one without calls and budget no known cost", () => {
   expect(filterOf({ endedBefore: 5n })!(session(1))).toBe(false);
   expect(filterOf({ endedFrom: 5n })!(session(1, { endedAt: 5 }))).toBe(true);
   expect(filterOf({ costFromMicroUsd: 0n })!(session(1))).toBe(false);
+  const cost = { calls: 1, unpriced: 0, costMicroUsd: 85_000, inputTokens: 1, outputTokens: 1 };
+  const account = { spent: { costMicroUsd: 130_000 } };
+  const spent = (change: object, from: bigint): boolean =>
+    filterOf({ costFromMicroUsd: from })!(session(1, change));
+  expect([spent({ cost }, 85_000n), spent({ cost }, 85_001n)]).toEqual([true, false]);
+  expect([spent({ cost, account }, 130_000n), spent({ account }, 130_001n)]).toEqual([true, false]);
   expect(filterOf({})).toBeUndefined();
 });

@@ -27,7 +27,9 @@ export function filterOf(filters: UnindexedFilters): Matches | undefined {
   if (endedFrom !== undefined) parts.push(({ endedAt }) => endedAt !== undefined && endedAt >= endedFrom);
   if (endedBefore !== undefined) parts.push(({ endedAt }) => endedAt !== undefined && endedAt < endedBefore);
   if (costFromMicroUsd !== undefined)
-    parts.push(({ account }) => account !== undefined && account.spent.costMicroUsd >= costFromMicroUsd);
+    parts.push(({ cost, account }) =>
+      [cost, account?.spent].some((spent) => spent !== undefined && spent.costMicroUsd >= costFromMicroUsd),
+    );
   return parts.length === 0 ? undefined : (session) => parts.every((part) => part(session));
 }
 

@@ -1,4 +1,4 @@
-// Amount, Remaining and CancelCause: values of budgets and cancels as a journal records them.
+// Amount, Remaining, CancelCause and SessionCost: values of budgets, costs and cancels as a journal records them.
 
 /** Something spent or reserved. */
 export interface Amount {
@@ -30,4 +30,14 @@ export function subtract(a: Amount, b: Amount): Amount {
     steps: a.steps - b.steps,
     turns: a.turns - b.turns,
   };
+}
+
+/** The usage of a session's own calls of models, without those of the sessions below it. */
+export interface SessionCost {
+  readonly calls: number;
+  /** The calls without a recorded price. `costMicroUsd` does not contain them. */
+  readonly unpriced: number;
+  readonly costMicroUsd: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
 }

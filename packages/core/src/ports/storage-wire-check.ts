@@ -289,6 +289,15 @@ const isSession = hasShape({
   persistence: optional(isPersistence),
   deadlineAt: optional(isTime),
   account: optional(isAccount),
+  cost: optional(
+    hasShape({
+      calls: isCount,
+      unpriced: isCount,
+      costMicroUsd: isCount,
+      inputTokens: isCount,
+      outputTokens: isCount,
+    }),
+  ),
   fork: optional(
     hasShape({
       origins: listOf(isText),

@@ -209,7 +209,7 @@ export type RenewInThread = (
  *         before it.
  *   ST24. The reader returns sessions, journals, entries and signals as they were stored, and pages sessions
  *         newest first. A session's `updatedAt` is the time of the last change that was applied, also of an
- *         empty batch.
+ *         empty batch. Its `cost` is the sum of the usage in its journal.
  *   ST44. The reader's filters of sessions (owner, agent, status, parent) hold together, page by page.
  *   ST47. A follower of a session is notified after each change of its row is stored: at once of this
  *         process's changes, soon of others'. It is not notified after it left (adapters that have `follow`

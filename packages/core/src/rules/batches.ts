@@ -13,6 +13,7 @@
 //   batches-5. The same holds for a pause: the batch of a driver that has not seen the pause is kept, and the
 //       session stays paused.
 
+import { costAfter } from "../budget/session-cost.ts";
 import type { ChangeResult, CommitBatch, Effect, SessionPatch } from "../session/changes.ts";
 import {
   isEnded,
@@ -170,6 +171,8 @@ export function applyBatch(session: Session, batch: CommitBatch, now: number): S
     next.checkpointSeq = records[i]!.seq;
     break;
   }
+  const cost = costAfter(session.cost, records);
+  if (cost !== undefined) next.cost = cost;
   if (patch !== undefined) applyPatch(next, patch, now);
   return next;
 }

@@ -19,6 +19,7 @@ import { UsageError } from "../errors/errors.ts";
 import type { JsonText } from "../json/json.ts";
 import { isCommand, type JournalRecord } from "../journal/record.ts";
 import type { Entry, ImportSession } from "./changes.ts";
+import { costAfter } from "../budget/session-cost.ts";
 import { openAccount, type Budget } from "../budget/budget.ts";
 import { refuseNewerSession, type ForkOrigin, type ParentRef, type Session } from "./session.ts";
 
@@ -66,6 +67,7 @@ export function forkSession(origin: WholeSession, request: ForkRequest): ImportS
   const { shared, resumedFrom, account, flags, format, placement } = session;
   const limits = account?.limits ?? payerLimits;
   const allowedMs = session.deadlineAt === undefined ? limits?.ttlMs : session.deadlineAt - session.createdAt;
+  const cost = costAfter(undefined, records);
   const row: Session = {
     sessionId,
     agent: agentOf(session),
@@ -84,6 +86,7 @@ export function forkSession(origin: WholeSession, request: ForkRequest): ImportS
     children: 0,
     payers: limits === undefined ? [] : [sessionId],
     ...(limits === undefined ? {} : { account: openAccount(limits) }),
+    ...(cost === undefined ? {} : { cost }),
     ...(allowedMs === undefined ? {} : { deadlineAt: now + allowedMs }),
     ...(shared === undefined ? {} : { shared }),
     ...(placement === undefined ? {} : { placement }),

@@ -18,7 +18,7 @@
 import { HoldfastError } from "../errors/errors.ts";
 import type { RecordedError } from "../errors/recorded-error.ts";
 import type { JsonText } from "../json/json.ts";
-import type { CancelCause } from "../journal/amounts.ts";
+import type { CancelCause, SessionCost } from "../journal/amounts.ts";
 import type { AnswerShape } from "../journal/approval.ts";
 import { JOURNAL_FORMAT } from "../journal/record.ts";
 import { REQUEST_PREFIX } from "../journal/signal-names.ts";
@@ -399,6 +399,8 @@ export interface Session {
    * its own.
    */
   readonly account?: Account;
+  /** The cost of its own calls of models, by its journal. Absent while it has called none. */
+  readonly cost?: SessionCost;
   /** The journal that a fork began with, and what becomes of the origin's open tasks. */
   readonly fork?: ForkOrigin;
   /**

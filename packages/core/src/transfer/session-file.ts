@@ -35,6 +35,7 @@ import type {
 } from "../session/changes.ts";
 import { parseChange } from "../ports/storage-wire-check.ts";
 import { NO_AMOUNT } from "../budget/budget.ts";
+import { costAfter } from "../budget/session-cost.ts";
 import { refuseNewerSession, type Session } from "../session/session.ts";
 import { readTree, type ReadSession } from "./session-tree.ts";
 import { entriesOf, recordsOf, withOwnBudget } from "./whole-session.ts";
@@ -269,11 +270,13 @@ function acceptContent(line: string, at: string, { records, entries, signals }: 
 function importedFrom({ session: written, ...content }: Part): ImportedSession {
   const { move: _move, ...session } = written; // session-file-5.
   const { sessionId, account } = session;
+  const cost = costAfter(undefined, content.records); // Older files have none.
   return {
     sessionId,
     session: {
       ...session,
       inbox: 0,
+      ...(cost === undefined ? {} : { cost }),
       // Running tasks reserve their amounts again when they start again.
       ...(account === undefined ? {} : { account: { ...account, reserved: NO_AMOUNT } }),
     },

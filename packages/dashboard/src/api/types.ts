@@ -1,6 +1,6 @@
 // The answers of the API as JSON, as far as the page reads them. `packages/proto/proto/holdfast/v1/session.proto` says what they mean.
 
-import type { PlainError, PlainWait, PlainWorktree, Status } from "@holdfast/proto/view";
+import type { Cost, PlainError, PlainWait, PlainWorktree, Status } from "@holdfast/proto/view";
 
 export interface Wait extends PlainWait {
   readonly answer?: "approval" | "any";
@@ -36,6 +36,8 @@ export interface Session {
     readonly spent?: Amount;
     readonly reserved?: Amount;
   };
+  /** The cost of its own calls of models. */
+  readonly cost?: Cost;
   readonly parentSessionId?: string;
   /** The session that it was forked from. */
   readonly originSessionId?: string;

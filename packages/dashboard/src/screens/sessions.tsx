@@ -1,6 +1,6 @@
 // All sessions, newest first, live. The filters are in the address.
 
-import { usdText, STATUSES } from "@holdfast/proto/view";
+import { costText, usdText, STATUSES } from "@holdfast/proto/view";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, useEffect, useMemo, useRef, useState, useSyncExternalStore, type RefObject } from "react";
@@ -245,8 +245,8 @@ const Row = memo(function Row(props: {
   readonly now: number;
 }) {
   const { session, onFocus, isLocal, now } = props;
-  const { sessionId, agent, updatedAt, account, depth, children } = session;
-  const cost = account?.spent === undefined ? "" : usdText(account.spent.costMicroUsd);
+  const { sessionId, agent, updatedAt, depth, children } = session;
+  const cost = spentText(session);
   const why = whyText(session, isLocal);
   return (
     <Link
@@ -276,6 +276,14 @@ const Row = memo(function Row(props: {
     </Link>
   );
 });
+
+/** The cost of its own calls, and the amount that its budget has paid when that is more. */
+function spentText({ cost, account }: Session): string {
+  const own = cost === undefined ? "" : costText(cost);
+  const paid = account?.spent?.costMicroUsd ?? 0;
+  if (paid <= (cost?.costMicroUsd ?? 0)) return own;
+  return own === "" ? `${usdText(paid)} of its budget` : `${own}, ${usdText(paid)} with those below`;
+}
 
 /** A filter that is applied when its typing is done. */
 function FilterBox(props: {

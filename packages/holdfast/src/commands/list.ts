@@ -93,6 +93,7 @@ async function linesOf(sessions: readonly Session[], database: Database, io: Io)
   const hasOwner = await isOwned(sessions, database);
   const { asTrees, cancelText, walk } = await import("../view/session-tree.ts");
   const { pauseAdvice } = await import("../view/pause-advice.ts");
+  const { costText } = await import("@holdfast/proto/view");
   const isElsewhere = database.coordinator !== undefined;
   const waitOf = (session: Session): string => {
     const { handedOffTo, progress, cancel } = session;
@@ -120,9 +121,10 @@ async function linesOf(sessions: readonly Session[], database: Database, io: Io)
     statusText(session),
     plainLine(session.agent.name, 40),
     `${duration(now - session.updatedAt)} ago`,
+    session.cost === undefined ? "" : costText(session.cost),
     waitOf(session),
   ]);
-  const lines = table([["SESSION", "STATUS", "AGENT", "UPDATED", "WAITS FOR"], ...rows]);
+  const lines = table([["SESSION", "STATUS", "AGENT", "UPDATED", "COST", "WAITS FOR"], ...rows]);
   return lines.map((line) => cutTo(line, io.results.columns, io.results.symbols.cut)).join("\n");
 }
 

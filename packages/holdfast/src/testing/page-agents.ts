@@ -1,6 +1,6 @@
-// Agents for tests of the page: one whose input has a schema, one that talks, and one that asks for a permission with a rule.
+// Agents for tests of the page: one whose input has a schema, one that talks, two that ask for permissions, and one that spends.
 
-import { defineAgent } from "holdfast";
+import { defineAgent, defineTask } from "holdfast";
 import { z } from "zod";
 
 const input = z.object({
@@ -59,5 +59,25 @@ export const pusher = defineAgent({
       },
     });
     return answer;
+  },
+});
+
+/** Stands for calls of a model: it says what a call may cost before, and what it did cost after. */
+const call = defineTask({
+  name: "model_call",
+  cost: () => ({ maxTokens: 1_000, maxCostMicroUsd: 60_000 }),
+  run: (at: number, task) => {
+    task.reportUsage({ model: "none", inputTokens: 500, outputTokens: 100, costMicroUsd: 40_000 });
+    return at;
+  },
+});
+
+export const spender = defineAgent({
+  name: "spender",
+  tasks: [call],
+  input: z.object({ calls: z.number() }),
+  async run(ctx) {
+    for (let at = 0; at < ctx.input.calls; at++) await ctx.scheduleTask(call, at);
+    return "spent";
   },
 });

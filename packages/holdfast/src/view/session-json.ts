@@ -7,7 +7,7 @@ import { kinJson } from "./session-tree.ts";
 export function sessionJson(session: Session): object {
   const { sessionId, agent, status, pauseReason, waits, wakeAt, turn, cancel, move } = session;
   const error = currentError(session);
-  const { input, output, entryCount, nextSeq, createdAt, updatedAt, endedAt } = session;
+  const { input, output, cost, entryCount, nextSeq, createdAt, updatedAt, endedAt } = session;
   return {
     sessionId,
     agent,
@@ -21,6 +21,7 @@ export function sessionJson(session: Session): object {
     ...(cancel === undefined ? {} : { cancel }),
     ...(move === undefined ? {} : { move }),
     ...kinJson(session),
+    ...(cost === undefined ? {} : { cost }),
     turn,
     entryCount,
     recordCount: nextSeq,

@@ -49,6 +49,7 @@ export function importConformance(fixture: Fixture): void {
         shared: { kind: "custom", value: '{"a":1}' },
         fork: { origins: ["ses-made"], at: 4, seed: 9, tasks: "rerun" },
         account: { limits: { maxTokens: 9 }, spent: tokens(3), reserved: tokens(0), low: false },
+        cost: { calls: 2, unpriced: 1, costMicroUsd: 30, inputTokens: 4, outputTokens: 5 },
         payers: ["ses-new"],
         deadlineAt: 5_000,
         status: "paused",

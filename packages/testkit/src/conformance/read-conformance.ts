@@ -202,6 +202,41 @@ export function readConformance(fixture: Fixture): void {
       expect((await fixture.storage.load("ses-1"))?.session.updatedAt).toBe(7);
     });
 
+    test("ST24: a session's cost is the usage in its journal, each record once, in every read", async () => {
+      const used = (task: number, costMicroUsd?: number): NewRecord => ({
+        type: "task_completed",
+        at: 1,
+        task,
+        attempt: 1,
+        usage: {
+          model: "m",
+          inputTokens: 100,
+          outputTokens: 10,
+          ...(costMicroUsd === undefined ? {} : { costMicroUsd }),
+        },
+      });
+      const claimant = await fixture.createClaimed();
+      await claimant.commit({ records: [STARTED, scheduling("a"), scheduling("b")] });
+      expect(await fixture.session("ses-1")).not.toHaveProperty("cost");
+      // No batch changes the status. The first one comes twice.
+      const batch = claimant.batch({ records: [used(1, 3_000), used(2)] });
+      for (let times = 0; times < 2; times++)
+        expect(await fixture.apply(batch)).toMatchObject({ status: "committed" });
+      claimant.follow(batch);
+      await claimant.commit({ records: [used(3, 500)] });
+      await claimant.commit({ records: [scheduling("c")] });
+      const cost = { calls: 3, unpriced: 1, costMicroUsd: 3_500, inputTokens: 300, outputTokens: 30 };
+      const isRead = async (): Promise<void> => {
+        expect(await fixture.session("ses-1")).toMatchObject({ nextSeq: 7, cost });
+        expect(await fixture.storage.reader.sessions({ limit: 1 })).toMatchObject([{ cost }]);
+        expect((await fixture.storage.load("ses-1"))?.session).toMatchObject({ cost });
+      };
+      await isRead();
+      if (fixture.subject.reopen === undefined) return;
+      await fixture.reopen();
+      await isRead();
+    });
+
     test("ST24: the journal is read over checkpoints, from any record on, as many as asked for", async () => {
       const claimant = await fixture.createClaimed();
       await claimant.commit({ records: [STARTED, scheduling("a"), checkpointing("1")] });

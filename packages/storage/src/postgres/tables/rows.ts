@@ -217,6 +217,7 @@ export function stateRow(
     handedOffTo: session.handedOffTo,
     persistence: session.persistence,
     account: session.account,
+    cost: session.cost,
     progress: session.progress,
     resumedFrom: session.resumedFrom,
     move: session.move,

@@ -203,6 +203,7 @@ export class Writer implements RowPort {
       records.length === 0 || // Otherwise the records have the row's time.
       after.checkpointSeq !== before.checkpointSeq ||
       after.children !== before.children ||
+      after.cost !== before.cost || // A list shows it, and reads no journal.
       lastConsumed > head.writtenInbox;
     if (mustWrite) this.#writeRow(head, after);
     else head.session = after; // writer-1.

@@ -141,6 +141,7 @@ function originOf({
 function restOf({
   exhausted,
   quota,
+  cost,
   children,
   handedOffTo,
   persistence,
@@ -151,6 +152,7 @@ function restOf({
   return objectColumn({
     exhausted,
     quota,
+    cost,
     children: children === 0 ? undefined : children,
     handedOffTo,
     persistence,

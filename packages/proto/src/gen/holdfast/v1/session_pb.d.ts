@@ -197,6 +197,14 @@ export declare type Session = Message<"holdfast.v1.Session"> & {
    * @generated from field: optional int64 resumes_at = 33;
    */
   resumesAt?: bigint | undefined;
+
+  /**
+   * What its own calls of models have cost, by its journal and without the sessions below it. A coding agent's calls
+   * count when its turn ends. Absent while it has called none, and for a session that keeps no journal.
+   *
+   * @generated from field: holdfast.v1.Cost cost = 34;
+   */
+  cost?: Cost | undefined;
 };
 
 /**
@@ -204,6 +212,46 @@ export declare type Session = Message<"holdfast.v1.Session"> & {
  * Use `create(SessionSchema)` to create a new message.
  */
 export declare const SessionSchema: GenMessage<Session>;
+
+/**
+ * The calls of models of one session.
+ *
+ * @generated from message holdfast.v1.Cost
+ */
+export declare type Cost = Message<"holdfast.v1.Cost"> & {
+  /**
+   * @generated from field: int64 calls = 1;
+   */
+  calls: bigint;
+
+  /**
+   * The calls whose cost is unknown. `cost_micro_usd` does not contain them.
+   *
+   * @generated from field: int64 unpriced = 2;
+   */
+  unpriced: bigint;
+
+  /**
+   * @generated from field: int64 cost_micro_usd = 3;
+   */
+  costMicroUsd: bigint;
+
+  /**
+   * @generated from field: int64 input_tokens = 4;
+   */
+  inputTokens: bigint;
+
+  /**
+   * @generated from field: int64 output_tokens = 5;
+   */
+  outputTokens: bigint;
+};
+
+/**
+ * Describes the message holdfast.v1.Cost.
+ * Use `create(CostSchema)` to create a new message.
+ */
+export declare const CostSchema: GenMessage<Cost>;
 
 /**
  * @generated from message holdfast.v1.Wait

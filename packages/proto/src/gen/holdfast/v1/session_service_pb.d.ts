@@ -222,7 +222,7 @@ export declare type ListSessionsRequest = Message<"holdfast.v1.ListSessionsReque
   endedBefore?: bigint | undefined;
 
   /**
-   * Only sessions that have spent at least this.
+   * Only sessions that have spent at least this: by their own calls, or with a budget by all that it has paid for.
    *
    * @generated from field: optional int64 cost_from_micro_usd = 11;
    */
