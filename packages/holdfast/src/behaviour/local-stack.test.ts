@@ -111,6 +111,10 @@ describe("starting and stopping", () => {
       component: "supervisor",
       text: expect.stringContaining("ready on"),
     });
+    const following = project.start(["local", "logs", "-f"]);
+    await following.says("waiting for runs");
+    following.kill("SIGINT");
+    expect((await following.finished).stdout).toContain("ready on");
   });
 });
 

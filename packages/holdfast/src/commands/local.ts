@@ -63,7 +63,7 @@ export const local: Command = {
   options: { ...START_OPTIONS, ...LOGS_OPTIONS },
   examples: [
     ["local start --agents agents.ts", "start it; `holdfast run agents.ts` then runs there"],
-    ["local start -x test-executor", "with an executor, as `holdfast runner -x` has it"],
+    ["local start -x test-executor", "with an executor, as `holdfast runner -x NAME` has it"],
     ["local status", "what runs, since when, and how often it was restarted"],
     ["local logs -f -c runner", "follow what the runner writes"],
     ["local stop", "stop it; sessions stay"],

@@ -6,7 +6,7 @@ export const runners: Command = {
   summary: "Show, drain and delete the runners of a coordinator",
   usage: "runners list | runners show RUNNER | runners drain RUNNER | runners delete RUNNER",
   description:
-    "RUNNER is a runner's id, or its name if no other runner has the same name (`holdfast runner --name`, or its host's name). " +
+    "RUNNER is a runner's id, or its name if no other runner has the same name (`holdfast runner --name NAME`, or its host's name). " +
     "`drain` gives a runner nothing new. The runner releases waiting sessions at once, lets running sessions run until they end or " +
     "wait, however long that takes, and then ends. To stop sooner, stop the runner process itself; it then waits at most --grace. " +
     "`delete` forgets a runner and revokes its token. Other runners continue its sessions when their leases have expired, and the " +

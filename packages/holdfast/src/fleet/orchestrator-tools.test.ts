@@ -338,6 +338,13 @@ test(
     const { pid } = transport;
     await client.close();
     expect(() => process.kill(pid!, 0)).toThrow("ESRCH");
+    // The refusal names the option that enables it.
+    expect(refused.text).toContain("holdfast mcp --allow-delete");
+    const allowed = clientOf("auto", undefined);
+    const args = [LAUNCHER, "mcp", "--allow-delete"];
+    await allowed.connect(new StdioClientTransport({ command: process.execPath, args, env }));
+    expect((await call(allowed, "delete_all_agent_sessions")).isError).toBe(false);
+    await allowed.close();
   },
 );
 

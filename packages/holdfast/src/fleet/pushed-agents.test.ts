@@ -124,6 +124,8 @@ test(
     await vi.waitFor(async () => expect(await list()).not.toContain("not offered"), PATIENCE_RUNNER);
     await asAdmin("agents", "deactivate", "helper");
     expect(await list()).toContain("is not offered: it is inactive, and `holdfast agents activate helper`");
+    await asAdmin("agents", "activate", "helper");
+    await vi.waitFor(async () => expect(await list()).not.toContain("not offered"), PATIENCE_RUNNER);
   },
 );
 
@@ -199,5 +201,11 @@ test(
     await done("script", "deactivate", "count");
     expect(await done("skill", "show", "house-style", "--pushed")).toContain("Style one.");
     expect(await done("script", "list", "--catalogue")).toMatch(/count +inactive/);
+    await done("script", "activate", "count");
+    expect(await done("script", "list", "--catalogue")).toMatch(/count +active/);
+    await done("skill", "deactivate", "house-style");
+    expect(await done("skill", "list", "--pushed")).toMatch(/house-style +inactive/);
+    await done("skill", "activate", "house-style");
+    expect(await done("skill", "list", "--pushed")).toMatch(/house-style +active/);
   },
 );

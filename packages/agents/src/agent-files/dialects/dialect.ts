@@ -65,7 +65,7 @@ export const tagsRule = field(
         .regex(/^[\p{L}\p{N}][\p{L}\p{N}._/-]{0,49}$/u, "a tag has up to 50 letters, digits, . _ / and -"),
     )
     .max(50)
-    .describe("words by which `holdfast agents list --tag` chooses agents"),
+    .describe("words by which `holdfast agents list --tag TAG` chooses agents"),
   (value, draft) => {
     draft.tags = [...new Set(value)];
     return HONOURED;
