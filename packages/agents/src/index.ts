@@ -159,6 +159,7 @@ export {
   type Variable,
   type VariableKind,
 } from "./agent-files/trust/project-inputs.ts";
+export { freeShellProblem } from "./model-loop/permission/permissions.ts";
 export { READING_TOOLS, withinRights } from "./agent-files/trust/rights.ts";
 export { agentFileText } from "./agent-files/agent-file-text.ts";
 export { subAgentRecords } from "./agent-files/sub-agents.ts";

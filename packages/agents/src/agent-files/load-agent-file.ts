@@ -26,8 +26,7 @@ import { gemini } from "./dialects/gemini.ts";
 import { checkSubAgents } from "./dialects/sub-agent-fields.ts";
 import { opencode } from "./dialects/opencode.ts";
 import { newDraft, type AgentDraft } from "./format/agent-draft.ts";
-import { matchesName } from "./format/tool-names.ts";
-import { freeShellProblem } from "../model-loop/permission/permissions.ts";
+import { freelyBroken, freeShellProblem } from "../model-loop/permission/permissions.ts";
 import { serverPlaceholderProblem } from "../mcp/server-texts.ts";
 import { FieldReport, type FieldVerdict } from "./format/field-report.ts";
 import { readFields } from "./format/fields.ts";
@@ -156,13 +155,26 @@ export function checkAgent(
     report.add([promptField], "refused", "the system prompt is missing: write it below the front matter");
 }
 
-/** Refuses a shell that could do what a rule for paths forbids. */
-function checkShell({ tools, deniedTools, permissions }: AgentDraft, report: FieldReport): void {
-  const isOffered =
-    (tools === null || tools.some((tool) => matchesName(tool, "shell"))) &&
-    !deniedTools.some((tool) => matchesName(tool, "shell"));
-  const problem = isOffered ? freeShellProblem(permissions) : undefined;
+/** Refuses a shell that could do what a rule for paths forbids. Without a sandbox of its own, the agent is checked when it starts. */
+function checkShell(draft: AgentDraft, report: FieldReport): void {
+  const { sandbox } = draft;
+  const denial = freelyBroken(draft);
+  if (denial === undefined) return;
+  const rule = `${denial.tool}(${denial.pattern})`;
+  const problem = sandbox === null ? undefined : freeShellProblem(draft, sandbox);
   if (problem !== undefined) report.add(["tools"], "refused", problem);
+  else if (sandbox === null)
+    report.add(
+      ["tools"],
+      "mapped",
+      `its commands run only in a sandbox that keeps ${rule} from them: virtual, bubblewrap or docker`,
+    );
+  else
+    report.add(
+      ["tools"],
+      "mapped",
+      `the sandbox ${sandbox} keeps the paths that its rules deny from commands, such as ${rule}`,
+    );
 }
 
 /** Refuses placeholders that can never have a value. */

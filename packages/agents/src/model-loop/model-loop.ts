@@ -24,6 +24,7 @@ import { z } from "zod";
 import type { AgentRecord } from "../agent-files/agent-record.ts";
 import { modelTask, type ModelSource } from "../models/model-task.ts";
 import type { FileSnapshot } from "../workspace/capabilities.ts";
+import { masksPaths } from "../workspace/paths/path-mask.ts";
 import { pickWorkspace, type WorkspaceSource } from "../tasks/workspace-source.ts";
 import { defineWorkspaceTasks, type WorkspaceTasks } from "../tasks/workspace-tasks.ts";
 import { contextLimit, conversationTail, earlierResult } from "./compaction/boundary-tasks.ts";
@@ -39,6 +40,7 @@ import { FIRST_STATE, type ModelState, type SessionFiles } from "./model-state.t
 import { ModelTurn } from "./turn/model-turn.ts";
 import type { KeepFiles, LoopParts, OpenedFork, Prepared } from "./turn/turn-draft.ts";
 import type { Tool } from "./tools/tool.ts";
+import { maskOf } from "./permission/permissions.ts";
 import { readWorkspaceFacts } from "./workspace-facts.ts";
 import { workspaceTools } from "./tools/workspace-tools.ts";
 
@@ -248,9 +250,15 @@ export class ModelLoop {
   ): Promise<Pick<Prepared, "workspace" | "files">> {
     const { workspace: source, root, place } = this.#options;
     const { address, worktree, files } = (await place?.(agent, task, begin, input)) ?? { address: root };
-    const found = await readWorkspaceFacts(await pickWorkspace(source, address), address, task.signal);
+    const opened = await pickWorkspace(source, address);
+    const found = await readWorkspaceFacts(opened, address, task.signal);
+    const mask = masksPaths(opened.sandbox) ? maskOf(agent.permissions) : undefined;
     return {
-      workspace: worktree === undefined ? found : { ...found, worktree },
+      workspace: {
+        ...found,
+        ...(worktree === undefined ? {} : { worktree }),
+        ...(mask === undefined ? {} : { mask }),
+      },
       files:
         files === undefined
           ? null

@@ -1,6 +1,7 @@
 // The facts about its workspace that a session of the model loop reads once, when it starts.
 
 import { checkedOutBranch } from "../tasks/checked-out-branch.ts";
+import type { PathMask } from "../workspace/paths/path-mask.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 
 export interface WorkspaceFacts {
@@ -8,6 +9,8 @@ export interface WorkspaceFacts {
   readonly root: string;
   /** The name of the workspace in inputs of tasks; the root where it is absent, as in sessions of before. */
   readonly address?: string;
+  /** The paths that the sandbox keeps from commands, because rules of the agent deny them. */
+  readonly mask?: PathMask;
   /** The folder that stands for the project, in a session that works in a worktree of it. */
   readonly worktree?: string;
   /** The workspace's own description of what it contains and what it does not, for the person who approves. */

@@ -6,6 +6,7 @@
 //       only a place that exists can be guarded. A command is refused where one of them is a link (`guardPlaces`).
 //       Below any folder the places that are there are guarded too, and a place that a command makes there is renamed after it (`nested-places.ts`).
 //       No database of Holdfast in the folder is there for a command.
+//       Files that rules of the agent deny are hidden or read-only (`masked-places.ts`).
 //   bubblewrap-commands-3. A command has no capability and cannot gain one. Its memory is limited for each process, and so are its files.
 //   bubblewrap-commands-4. When `bwrap` ends, the kernel ends every process of the command, also one that left its group or session.
 //   bubblewrap-commands-5. Holdfast's own calls of git run on this machine. A command can change no `.git`, so git finds no program of the
@@ -18,6 +19,8 @@ import { ISOLATED_CAPABILITIES } from "../workspace/capabilities.ts";
 import { hostCommands, type CommandRunner } from "../workspace/command-runner.ts";
 import type { Launch } from "../workspace/execute.ts";
 import { guardPlaces, refusedExecution, type GuardedPlaces } from "../workspace/guarded-places.ts";
+import { findMasked, type MaskedPlaces } from "./mounts/masked-places.ts";
+import { mountsOf, type Mount } from "./mounts/mount-list.ts";
 import { findNested, withoutNewPlaces } from "./mounts/nested-places.ts";
 
 export interface BubblewrapOptions {
@@ -52,8 +55,10 @@ export function bubblewrapCommands(options: BubblewrapOptions): CommandRunner {
       if (isOwn) return host.run(request, true); // bubblewrap-commands-5.
       const places = guardPlaces(options.root);
       if (typeof places === "string") return refusedExecution(request, places);
-      const argv = wrapped(request, places, options);
-      return withoutNewPlaces(options.root, () => host.run({ ...request, argv }, false));
+      const masked = findMasked(options.root, request.mask);
+      if (typeof masked === "string") return refusedExecution(request, masked);
+      const argv = wrapped(request, places, masked, options);
+      return withoutNewPlaces(options.root, masked, () => host.run({ ...request, argv }, false));
     },
     endTagged: (tag) => host.endTagged(tag),
     close: () => host.close(),
@@ -63,7 +68,8 @@ export function bubblewrapCommands(options: BubblewrapOptions): CommandRunner {
 /** The command line that starts a command in its namespaces. */
 function wrapped(
   request: Launch,
-  { git, own, granting, above }: GuardedPlaces,
+  places: GuardedPlaces,
+  masked: MaskedPlaces,
   options: BubblewrapOptions,
 ): Launch["argv"] {
   const { bwrap, prlimit, root, fileBytes, memoryBytes = MEMORY_BYTES } = options;
@@ -72,15 +78,7 @@ function wrapped(
   const scratch = `--proc /proc --dev /dev --tmpfs /tmp --dir /run --setenv TMPDIR /tmp`.split(" ");
   const folder = ["--dir", HOME, "--bind", root, root, "--chdir", request.cwd];
   // bubblewrap-commands-2.
-  const guards = [
-    "--tmpfs",
-    own,
-    "--remount-ro",
-    own,
-    ...above.flatMap((path) => ["--bind", path, path]),
-    ...[git, ...granting].flatMap((path) => ["--ro-bind", path, path]),
-    ...nestedGuards(root),
-  ];
+  const guards = mountsOf(root, places, findNested(root), masked).flatMap(mountOptions);
   const limits = [`--fsize=${fileBytes}`, `--data=${memoryBytes}`, `--nproc=${PROCESSES}`, "--core=0"];
   // The shell reports a program that does not exist by the exit code 127.
   const command = ["/bin/sh", "-c", 'exec "$@"', "sh", ...request.argv];
@@ -100,13 +98,28 @@ function wrapped(
   ];
 }
 
+function mountOptions({ path, kind }: Mount): readonly string[] {
+  switch (kind) {
+    case "hidden folder":
+      return ["--tmpfs", path, "--remount-ro", path];
+    case "hidden file":
+      return ["--ro-bind", "/dev/null", path];
+    case "read-only":
+      return ["--ro-bind", path, path];
+    case "writable":
+      return ["--bind", path, path];
+  }
+}
+
 /** Options for the places below a folder that `guardPlaces` does not know. */
 export function nestedGuards(root: string): readonly string[] {
   const { guarded, hiddenFolders, hiddenFiles } = findNested(root);
+  const mounts = (kind: Mount["kind"], paths: readonly string[]) =>
+    paths.flatMap((path) => mountOptions({ path, kind }));
   return [
-    ...guarded.flatMap((path) => ["--ro-bind", path, path]),
-    ...hiddenFolders.flatMap((path) => ["--tmpfs", path, "--remount-ro", path]),
-    ...hiddenFiles.flatMap((path) => ["--ro-bind", "/dev/null", path]),
+    ...mounts("read-only", guarded),
+    ...mounts("hidden folder", hiddenFolders),
+    ...mounts("hidden file", hiddenFiles),
   ];
 }
 

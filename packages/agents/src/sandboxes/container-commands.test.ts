@@ -6,6 +6,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createArguments, executeArguments, placeHash } from "./container-commands.ts";
 import { guardPlaces, type GuardedPlaces } from "../workspace/guarded-places.ts";
+import { NO_MASK } from "./mounts/masked-places.ts";
+import { mountsOf } from "./mounts/mount-list.ts";
+import { findNested } from "./mounts/nested-places.ts";
 
 let root: string;
 beforeEach(() => {
@@ -31,7 +34,8 @@ test("a container has no network, no capability and limits, and its .git is read
   const place = { session: "ses_1", root };
   const options = { engine: "docker", engineEnvironment, image: "i", place, root, fileBytes: 1 };
   const places = guardPlaces(root) as GuardedPlaces;
-  const before = createArguments("c1", places, options).join(" ");
+  const mounts = mountsOf(root, places, findNested(root), NO_MASK);
+  const before = createArguments("c1", mounts, options).join(" ");
   expect(before).toContain("--network none --cap-drop ALL --security-opt no-new-privileges");
   expect(before).toContain("--pull never");
   expect(before).toMatch(/--memory \d+m --pids-limit \d+ --read-only/);

@@ -20,6 +20,8 @@ import { ISOLATED_CAPABILITIES, type WorkspaceCapabilities } from "../workspace/
 import { hostCommands, type CommandRunner } from "../workspace/command-runner.ts";
 import type { Execution, Launch } from "../workspace/execute.ts";
 import { guardPlaces, refusedExecution, type GuardedPlaces } from "../workspace/guarded-places.ts";
+import { findMasked } from "./mounts/masked-places.ts";
+import { mountsOf, type Mount } from "./mounts/mount-list.ts";
 import { findNested, withoutNewPlaces } from "./mounts/nested-places.ts";
 import type { SandboxPlace } from "./sandbox-backend.ts";
 
@@ -69,21 +71,24 @@ export function containerCommands(options: ContainerOptions): CommandRunner {
   /** The container that the last command found or made. */
   let found: string | undefined;
   /** @returns the call of the engine that failed. */
-  const findOrMake = async (name: string, places: GuardedPlaces): Promise<Execution | undefined> => {
+  const findOrMake = async (name: string, mounts: readonly Mount[]): Promise<Execution | undefined> => {
     const state = await engine(["inspect", "--format", "{{.State.Running}}", name]);
     if (state.stdout.trim() === "true") return undefined;
-    const made = await engine(createArguments(name, places, options));
+    const made = await engine(createArguments(name, mounts, options));
     return isSuccess(made) || /already in use|Conflict/i.test(made.stderr) ? undefined : made;
   };
   const runInside = async (request: Launch): Promise<Execution> => {
     const places = guardPlaces(options.root);
     if (typeof places === "string") return refusedExecution(request, places);
-    const name = containerName(places, options);
-    const problem = found === name ? undefined : await findOrMake(name, places);
+    const masked = findMasked(options.root, request.mask);
+    if (typeof masked === "string") return refusedExecution(request, masked);
+    const mounts = mountsOf(options.root, places, findNested(options.root), masked);
+    const name = containerName(places, mounts, options);
+    const problem = found === name ? undefined : await findOrMake(name, mounts);
     if (problem !== undefined) return { ...problem, command: request.command };
     found = name;
     const { args, env } = executeArguments(name, request, options);
-    return withoutNewPlaces(options.root, async () => {
+    return withoutNewPlaces(options.root, masked, async () => {
       const ran = await host.run(
         { ...request, argv: [options.engine, ...args], env, cwd: options.root },
         false,
@@ -107,24 +112,30 @@ export function containerCommands(options: ContainerOptions): CommandRunner {
     },
     endTagged: async (tag) => {
       await host.endTagged(tag);
-      const places = guardPlaces(options.root);
-      if (typeof places !== "string") await endAll(containerName(places, options));
+      const label = `label=${PLACE_LABEL}=${placeHash(options.place)}`;
+      const { stdout } = await engine(["ps", "--quiet", "--filter", label]);
+      for (const id of stdout.split("\n").filter((line) => line !== "")) await endAll(id);
     },
     close: () => host.close(),
   };
 }
 
-/** A folder that gets another `.git`, also below it, gets another container, in which it is read-only. */
-function containerName({ identity }: GuardedPlaces, { place, image, root }: ContainerOptions): string {
-  const nested = JSON.stringify(findNested(root));
-  const mounts = createHash("sha256").update(`${image}\0${identity}\0${nested}`).digest("hex");
-  return `holdfast-${placeHash(place)}-${mounts.slice(0, 8)}`;
+/** A folder that gets another `.git`, also below it, or other files that rules deny, gets another container with the right mounts. */
+function containerName(
+  { identity }: GuardedPlaces,
+  mounts: readonly Mount[],
+  { place, image }: ContainerOptions,
+): string {
+  const hash = createHash("sha256")
+    .update(`${image}\0${identity}\0${JSON.stringify(mounts)}`)
+    .digest("hex");
+  return `holdfast-${placeHash(place)}-${hash.slice(0, 8)}`;
 }
 
 /** The arguments that make a container. container-commands-2. */
 export function createArguments(
   name: string,
-  { git, own, granting, above }: GuardedPlaces,
+  mounts: readonly Mount[],
   options: ContainerOptions,
 ): readonly string[] {
   const { image, place, root, user, memoryBytes = MEMORY_BYTES } = options;
@@ -138,14 +149,20 @@ export function createArguments(
       " ",
     );
   const owner = user === undefined ? [] : ["--user", `${user.uid}:${user.gid}`];
-  const folder = ["--volume", `${root}:${root}`, "--tmpfs", `${own}:${hidden}`, "--workdir", root];
-  const { guarded, hiddenFolders, hiddenFiles } = findNested(root);
-  const guard = [
-    ...above.flatMap((path) => ["--volume", `${path}:${path}`]),
-    ...[git, ...granting, ...guarded].flatMap((path) => ["--volume", `${path}:${path}:ro`]),
-    ...hiddenFolders.flatMap((path) => ["--tmpfs", `${path}:${hidden}`]),
-    ...hiddenFiles.flatMap((path) => ["--volume", `/dev/null:${path}:ro`]),
-  ];
+  const isMounted = mounts.some(({ path }) => path === root);
+  const folder = [...(isMounted ? [] : ["--volume", `${root}:${root}`]), "--workdir", root];
+  const guard = mounts.flatMap(({ path, kind }) => {
+    switch (kind) {
+      case "hidden folder":
+        return ["--tmpfs", `${path}:${hidden}`];
+      case "hidden file":
+        return ["--volume", `/dev/null:${path}:ro`];
+      case "read-only":
+        return ["--volume", `${path}:${path}:ro`];
+      case "writable":
+        return ["--volume", `${path}:${path}`];
+    }
+  });
   const names = ["--name", name, "--label", `${PLACE_LABEL}=${placeHash(place)}`];
   const first = ["--entrypoint", "/bin/sh", image, "-c", stays];
   return [...life, ...names, ...isolation, ...limits, ...owner, ...folder, ...guard, ...first];
@@ -190,6 +207,7 @@ function quiet({ engineEnvironment, root }: ContainerOptions): Launch {
     signal: undefined,
     onOutput: undefined,
     tag: undefined,
+    mask: undefined,
   };
 }
 

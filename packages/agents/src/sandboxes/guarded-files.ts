@@ -5,12 +5,15 @@
 //   guarded-files-2. Holdfast's folder, and a database that a process owns, are not there. No `.git` and no place that gives rights can be changed.
 //   guarded-files-3. Work on a whole tree is refused when the tree holds such a name. The library does not ask again for
 //       each file of a tree.
+//       The same holds for what a mask keeps from a command.
 //   guarded-files-4. No file grows over the limit.
 
+import { posix } from "node:path";
 import type { IFileSystem } from "just-bash";
 
 import { placeIn, PROTECTED_PLACES } from "../agent-files/trust/granting-places.ts";
 import { OWN_FOLDER } from "../workspace/contained-directory.ts";
+import { maskFilter, type MaskFilter, type PathMask } from "../workspace/paths/path-mask.ts";
 
 /** Methods by what they do to their paths. The number says how many of the first arguments are paths. */
 const METHODS: Readonly<
@@ -43,21 +46,22 @@ const PURE = ["resolvePath"];
 const FOLDERS_MAX = 20_000;
 
 /** @param files paths begin at its root. */
-export function guardedFiles(files: IFileSystem, fileBytesMax: number): IFileSystem {
-  const guard = new Guard(files, fileBytesMax);
+export function guardedFiles(files: IFileSystem, fileBytesMax: number, mask?: PathMask): IFileSystem {
+  const guard = new Guard(files, fileBytesMax, maskFilter(mask ?? { unreadable: [], unwritable: [] }));
   return new Proxy(files, {
     get(target, name) {
       const method: unknown = Reflect.get(target, name);
       if (typeof method !== "function" || typeof name !== "string") return undefined;
       if (PURE.includes(name)) return method.bind(target) as unknown;
-      if (name === "getAllPaths")
-        return () => target.getAllPaths().filter((path) => !path.split("/").some(isHidden));
+      if (name === "getAllPaths") return () => target.getAllPaths().filter((path) => !guard.isHidden(path));
       const rule = METHODS[name];
       if (rule === undefined) return undefined; // guarded-files-1.
       return async (...args: readonly unknown[]) => {
         await guard.check(name, rule, args);
         const result: unknown = await method.apply(target, args);
-        return name.startsWith("readdir") ? guard.withoutHidden(result as readonly Entry[]) : result;
+        return name.startsWith("readdir")
+          ? guard.withoutHidden(String(args[0]), result as readonly Entry[])
+          : result;
       };
     },
   });
@@ -68,10 +72,12 @@ type Entry = string | { readonly name: string };
 class Guard {
   readonly #files: IFileSystem;
   readonly #fileBytesMax: number;
+  readonly #mask: MaskFilter;
 
-  constructor(files: IFileSystem, fileBytesMax: number) {
+  constructor(files: IFileSystem, fileBytesMax: number, mask: MaskFilter) {
     this.#files = files;
     this.#fileBytesMax = fileBytesMax;
+    this.#mask = mask;
   }
 
   async check(
@@ -88,15 +94,23 @@ class Guard {
     if (name === "writeFile" || name === "appendFile") await this.#checkSize(name, args);
   }
 
-  withoutHidden(entries: readonly Entry[]): readonly Entry[] {
-    return entries.filter((entry) => !isHidden(typeof entry === "string" ? entry : entry.name));
+  withoutHidden(folder: string, entries: readonly Entry[]): readonly Entry[] {
+    const nameOf = (entry: Entry): string => (typeof entry === "string" ? entry : entry.name);
+    return entries.filter((entry) => !this.isHidden(`${folder}/${nameOf(entry)}`));
+  }
+
+  /** Whether a path is not there for a command. */
+  isHidden(path: string): boolean {
+    return path.split("/").some(isOwnFolder) || this.#mask.isUnreadable(fromRoot(path));
   }
 
   /** guarded-files-2. */
   async #checkPath(name: string, path: string, isChange: boolean): Promise<void> {
     const names = path.split("/");
-    if (names.some(isHidden)) throw missing(name, path);
-    if (isChange && placeIn(names, PROTECTED_PLACES) !== undefined) throw refused(name, path);
+    if (this.isHidden(path))
+      throw isChange && !names.some(isOwnFolder) ? refused(name, path) : missing(name, path);
+    const isKept = placeIn(names, PROTECTED_PLACES) !== undefined || this.#mask.isUnwritable(fromRoot(path));
+    if (isChange && isKept) throw refused(name, path);
     const database = path.replace(/-(wal|shm|lock|owner|socket|suspects)$/, "");
     const beside = await Promise.all(
       [`${database}-owner`, `${database}-lock`].map((at) => this.#isThere(at)),
@@ -110,7 +124,11 @@ class Guard {
     const isGuarded = (at: string): boolean => {
       // A copied or moved tree has no such place at either of its ends.
       const paths = ends.map((end) => `${String(end)}${at.slice(path.length)}`);
-      return paths.some((one) => placeIn(one.split("/"), [OWN_FOLDER, ...PROTECTED_PLACES]) !== undefined);
+      return paths.some(
+        (one) =>
+          placeIn(one.split("/"), [OWN_FOLDER, ...PROTECTED_PLACES]) !== undefined ||
+          this.#mask.isUnwritable(fromRoot(one)),
+      );
     };
     for (let folders = 0; ahead.length > 0; folders++) {
       const folder = ahead.pop() ?? "";
@@ -142,8 +160,13 @@ class Guard {
   }
 }
 
-function isHidden(name: string): boolean {
+function isOwnFolder(name: string): boolean {
   return name.toLowerCase() === OWN_FOLDER;
+}
+
+/** The path from the root, as patterns of rules see it. */
+function fromRoot(path: string): string {
+  return posix.normalize(`/${path}`).slice(1);
 }
 
 function missing(name: string, path: string): Error {

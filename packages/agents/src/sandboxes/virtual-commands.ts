@@ -169,9 +169,9 @@ class VirtualThread {
   }
 }
 
-function commandOf({ command, cwd, env, input = "" }: Launch): VirtualCommand {
+function commandOf({ command, cwd, env, input = "", mask }: Launch): VirtualCommand {
   const variables = { ...env, PATH: "/usr/bin:/bin", HOME, TMPDIR: "/tmp" };
-  return { command, cwd, env: variables, input };
+  return { command, cwd, env: variables, input, ...(mask === undefined ? {} : { mask }) };
 }
 
 function saidOf(ended: ThreadEnd): string {

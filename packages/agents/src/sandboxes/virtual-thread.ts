@@ -7,6 +7,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { toError } from "@holdfast/core";
 import { Bash, InMemoryFs, MountableFs, ReadWriteFs } from "just-bash";
 
+import type { PathMask } from "../workspace/paths/path-mask.ts";
 import { guardedFiles } from "./guarded-files.ts";
 
 export interface VirtualThreadData {
@@ -19,6 +20,7 @@ export interface VirtualCommand {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly input: string;
+  readonly mask?: PathMask;
 }
 
 export interface VirtualResult {
@@ -33,16 +35,16 @@ const STEPS_MAX = 10_000_000;
 const OUTPUT_BYTES = 64 * 1024 * 1024;
 
 const { root, fileBytes } = workerData as VirtualThreadData;
-const folder = guardedFiles(new ReadWriteFs({ root, maxFileReadSize: fileBytes }), fileBytes);
+const folder = new ReadWriteFs({ root, maxFileReadSize: fileBytes });
 
 parentPort?.on("message", (request: VirtualCommand) => {
   void run(request).then((result) => parentPort?.postMessage(result));
 });
 
-async function run({ command, cwd, env, input }: VirtualCommand): Promise<VirtualResult> {
+async function run({ command, cwd, env, input, mask }: VirtualCommand): Promise<VirtualResult> {
   try {
     const fs = new MountableFs({ base: new InMemoryFs() });
-    fs.mount(root, folder);
+    fs.mount(root, guardedFiles(folder, fileBytes, mask));
     await fs.mkdir("/tmp", { recursive: true });
     await fs.mkdir(env["HOME"] ?? "/home/user", { recursive: true });
     const bash = new Bash({

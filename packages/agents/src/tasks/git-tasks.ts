@@ -4,7 +4,7 @@ import { HoldfastError } from "@holdfast/core";
 import type { TaskContext } from "@holdfast/runtime";
 import { z } from "zod";
 
-import { pathFilter } from "./path-globs.ts";
+import { pathFilter } from "../workspace/paths/path-globs.ts";
 import { PLAIN_DIFF, SHALLOW } from "../workspace/git-options.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import { git, OWN_FILES, parseStatus, type GitChange, type GitOptions } from "./git.ts";

@@ -35,6 +35,10 @@ export const shellInput = z.strictObject({
     .optional()
     .describe("Milliseconds after which it is ended; 120000 by default"),
   environment: shellEnvironment.optional(),
+  mask: z
+    .strictObject({ unreadable: z.array(z.string()), unwritable: z.array(z.string()) })
+    .optional()
+    .describe("Patterns of paths that the sandbox keeps from the command"),
   scripts: z.boolean().optional().describe("The commands of the session's scripts are on the PATH"),
   ...workspaceField,
 });
@@ -73,6 +77,7 @@ export function shellTask(source: WorkspaceSource, secrets: readonly string[] = 
         env: { ...variablesOf(input.environment, task), ...calls?.variables },
         pathFolders: calls === undefined ? [] : [SCRIPT_BIN],
         ...(input.cwd === undefined ? {} : { cwd: input.cwd }),
+        ...(input.mask === undefined ? {} : { mask: input.mask }),
         ...(input.timeoutMs === undefined ? {} : { timeoutMs: input.timeoutMs }),
       });
       if (end.type === "aborted") task.signal.throwIfAborted();

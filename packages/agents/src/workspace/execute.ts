@@ -8,6 +8,8 @@
 import { HoldfastError } from "@holdfast/core";
 import type { ProcessEnd, ProcessSupervisor } from "@holdfast/runtime/internal";
 
+import type { PathMask } from "./paths/path-mask.ts";
+
 /** A line for the shell, or a program and its arguments without one. */
 export type Command = string | readonly string[];
 
@@ -28,6 +30,8 @@ export interface ExecuteOptions {
   readonly onOutput?: (stream: "stdout" | "stderr", text: string) => void;
   /** Marks what it starts, so that `endTagged` finds it, also from another process. */
   readonly tag?: string;
+  /** Files that a sandbox keeps from the command. The sandbox `filesystem` cannot keep any. */
+  readonly mask?: PathMask;
   /** The program and its arguments are Holdfast's own, such as `git status`. A sandbox without programs runs it on this machine. */
   readonly isOwn?: boolean;
 }
@@ -66,6 +70,7 @@ export interface Launch {
   readonly signal: AbortSignal | undefined;
   readonly onOutput: ExecuteOptions["onOutput"];
   readonly tag: string | undefined;
+  readonly mask: PathMask | undefined;
 }
 
 /** @throws HoldfastError `invalid_input` for what no program can be given. */

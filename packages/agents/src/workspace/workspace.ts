@@ -211,6 +211,7 @@ class FolderWorkspace implements Workspace {
       ]),
       onOutput: options.onOutput,
       tag: options.tag,
+      mask: options.mask,
     };
     const running = this.#commands.run(request, isOwn);
     this.#running.add(running);

@@ -11,6 +11,7 @@ import {
   findAgent,
   fullModelName,
   findSkills,
+  freeShellProblem,
   hookAgentsOf,
   hookScripts,
   instructionsCapability,
@@ -36,6 +37,7 @@ import {
   type PlaceSession,
 } from "@holdfast/agents";
 import { dirname } from "node:path";
+import { HoldfastError } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import { environmentsBeside } from "../environments/given-environment.ts";
 import { SessionVariables } from "../environments/session-variables.ts";
@@ -216,6 +218,17 @@ function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | un
   return parts;
 }
 
+/** @throws HoldfastError `agent_invalid` for commands that could do what a rule for paths forbids. */
+function refuseFreeShell(record: AgentRecord): void {
+  const problem = freeShellProblem(record, record.sandbox ?? OLDER_SANDBOX);
+  if (problem === undefined) return;
+  throw new HoldfastError("agent_invalid", `the agent ${record.name} is refused: ${problem}`, {
+    at: record.source.path,
+    expected: "a sandbox that keeps denied paths from commands, or commands that ask",
+    fix: "write `sandbox: bubblewrap` below `holdfast:` in its file, or set HOLDFAST_SANDBOX=bubblewrap",
+  });
+}
+
 /** @param version that of the first agent, whose file has several versions. */
 async function makeAgent(
   record: AgentRecord,
@@ -228,6 +241,7 @@ async function makeAgent(
   tree.checkScripts(record);
   const { sandbox, source } = record;
   if (sandbox !== null) tree.sandboxes.add(sandbox);
+  refuseFreeShell(record);
   const { loop, procedural } = parts;
   if (isProcedural(record))
     return definition(parts, record, version, [], () => tree.procedural(record, procedural, version));

@@ -1,6 +1,6 @@
 // The rules of an agent and of the tool whose file it is, by the real command against a scripted model server.
 
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ModelProject, repliesOf } from "../testing/model-project.ts";
@@ -120,18 +120,51 @@ test("rules and hooks of the user's settings hold for an agent of Claude Code", 
   expect(existsSync(project.path("ran"))).toBe(false);
 });
 
-test("an agent with a denied path and every command allowed is refused, and check says why", async () => {
-  put(".claude/settings.json", { permissions: { deny: ["Read(./.env)"] } });
-  agent("tools: Read, Bash\nholdfast: { approvals: { allow: [Bash] } }\n");
+const FREE_SHELL = (sandbox = ""): string =>
+  `tools: Read, Bash\nholdfast: { ${sandbox}approvals: { allow: [Bash] } }\n`;
+
+test.each([
+  ["names no sandbox", ""],
+  ["names the sandbox filesystem", "sandbox: filesystem, "],
+])(
+  "an agent with a denied path and every command allowed that %s is refused, and check says why",
+  async (_which, sandbox) => {
+    put(".claude/settings.json", { permissions: { deny: ["Read(./.env)"] } });
+    agent(FREE_SHELL(sandbox));
+    await run("agents", "trust");
+    const refused = await run("run", "doer", "Go.");
+    expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining("E_AGENT_INVALID")]);
+    for (const text of [(await run("agents", "check", "doer")).stdout, refused.stderr]) {
+      expect(text).toContain("its rules forbid read_file(.env) and allow every command");
+      expect(text).toContain("virtual, bubblewrap or docker");
+    }
+  },
+);
+
+test("in a sandbox that keeps paths the same agent runs, and its commands do not reach the denied file", async () => {
+  put(".env", "KEY=hunter2\n");
+  put("plain.txt", "hello\n");
+  put(".claude/settings.json", { permissions: { deny: ["Read(./.env)", "Edit(./infra/**)"] } });
+  put("infra/main.tf", "mine\n");
+  agent(FREE_SHELL("sandbox: virtual, "));
   await run("agents", "trust");
-  for (const args of [
-    ["agents", "check", "doer"],
-    ["run", "doer", "Go."],
-  ]) {
-    const { code, stdout, stderr } = await run(...args);
-    expect(code).not.toBe(0);
-    expect(stdout + stderr).toContain("its rules forbid read_file(.env) and allow every command");
-  }
+  const checked = await run("agents", "check", "doer");
+  expect(checked.stdout).toContain("the sandbox virtual keeps the paths that its rules deny from commands");
+  await carryOut(
+    "doer",
+    shell("cat .env > denied"),
+    shell("cat .e* > seen; grep -r hunter . > found; cat plain.txt > plain"),
+    shell("cd infra && echo evil > main.tf"),
+  );
+  expect(readFileSync(project.path("plain"), "utf8")).toBe("hello\n");
+  expect(existsSync(project.path("denied"))).toBe(false);
+  for (const path of ["seen", "found"]) expect(readFileSync(project.path(path), "utf8")).toBe("");
+  expect(readFileSync(project.path("infra/main.tf"), "utf8")).toBe("mine\n");
+
+  agent(FREE_SHELL());
+  await run("agents", "trust");
+  const chosen = await run("run", "doer", "Go.", "--sandbox", "virtual");
+  expect(chosen.code, chosen.stderr).toBe(0);
 });
 
 test("settings that cannot be read refuse the agents of their tool", async () => {

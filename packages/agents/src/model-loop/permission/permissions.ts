@@ -20,11 +20,12 @@
 //   permissions-10. A `deny` or an `ask` for a path holds for every file tool that does the same. A rule for `read_file` is one for the tools that list,
 //       search, compare and edit, too. A rule for a tool that writes is one for the other.
 //   permissions-11. Such a rule also holds for the redirections of a line for a shell and for the files that known commands name. Where a line does not
-//       show the path, it asks. An agent with such a `deny` runs no command freely (`freeShellProblem`).
+//       show the path, it asks, unless the sandbox keeps the path from commands (`maskOf`). An agent with such a `deny` runs commands freely only
+//       in such a sandbox (`freeShellProblem`).
 //
 // A rule for commands is no boundary: a program that is not in the tables (`commands/programs.ts`) can start another. A sandbox is the boundary.
 
-import type { PermissionDecision, PermissionRule } from "../../agent-files/agent-record.ts";
+import type { AgentRecord, PermissionDecision, PermissionRule } from "../../agent-files/agent-record.ts";
 import { matchesName } from "../../agent-files/format/tool-names.ts";
 import {
   GLOB_SIGNS,
@@ -33,7 +34,8 @@ import {
   isOutside,
   normalizeGlob,
   normalizePath,
-} from "../../tasks/path-globs.ts";
+} from "../../workspace/paths/path-globs.ts";
+import { masksPaths, type PathMask } from "../../workspace/paths/path-mask.ts";
 import type { Tool } from "../tools/tool.ts";
 import { lineReadings, type LineReadings, type ReadCommand } from "./commands/command-readings.ts";
 import { changesFolder, comparePaths, pathRules } from "./commands/command-paths.ts";
@@ -43,6 +45,8 @@ import type { WordValue } from "./commands/shell-line.ts";
 /** The parts of a tool that a decision needs. */
 export interface PermissionTool extends Pick<Tool, "isReading" | "subjectKind"> {
   readonly offered: { readonly name: string };
+  /** The sandbox keeps the paths that rules of the agent deny from the commands of the tool (`maskOf`). */
+  readonly isMasked?: boolean;
 }
 
 export interface Decision {
@@ -69,17 +73,22 @@ export function decide(
   if (forPaths.length === 0 && !hasPattern(rules, tool)) return decideOne(rules, tool, subject);
   const line = lineReadings(subject);
   const decided = decideLine(rules, tool, line);
-  return strictestOf([decided, ...decideFiles(forPaths, line)]) ?? decided;
+  return strictestOf([decided, ...decideFiles(forPaths, line, tool.isMasked === true)]) ?? decided;
 }
 
 /** permissions-11. */
-function decideFiles(rules: readonly PermissionRule[], line: LineReadings): readonly Decision[] {
+function decideFiles(
+  rules: readonly PermissionRule[],
+  line: LineReadings,
+  isMasked: boolean,
+): readonly Decision[] {
   const hasMoved = line.commands.some(changesFolder);
   const whole: ReadCommand = { ...NO_COMMANDS, files: line.files, isHidden: line.isUnclear };
   return rules.flatMap((rule) =>
     [whole, ...line.commands].flatMap((command): readonly Decision[] => {
       const result = comparePaths(rule, command, hasMoved);
-      if (result === "differs") return [];
+      const isKept = isMasked && rule.decision === "deny" && result === "may match";
+      if (result === "differs" || isKept) return [];
       return [{ decision: result === "matches" ? rule.decision : "ask", rule }];
     }),
   );
@@ -156,12 +165,33 @@ function decidesNothing({ readings, files, line, isHidden }: ReadCommand): boole
   return line !== undefined || last.words.length === 0 || WITHOUT_EFFECT.has(last.words[0] ?? null);
 }
 
-/** permissions-11. @returns why an agent with these rules is refused. */
-export function freeShellProblem(rules: readonly PermissionRule[]): string | undefined {
-  const denial = pathRules(rules).find(({ decision }) => decision === "deny");
+type ShellAgent = Pick<AgentRecord, "tools" | "deniedTools" | "permissions">;
+
+/** permissions-11. @returns the rule for a path that the commands of an agent could break, because all of them run without a question. */
+export function freelyBroken({ tools, deniedTools, permissions }: ShellAgent): PermissionRule | undefined {
+  const isShell = (name: string): boolean => matchesName(name, "shell");
+  if (deniedTools.some(isShell) || tools?.some(isShell) === false) return undefined;
   const tool: PermissionTool = { isReading: false, subjectKind: "command", offered: { name: "shell" } };
-  if (denial === undefined || decideOne(rules, tool, "").decision !== "allow") return undefined;
-  return `its rules forbid ${denial.tool}(${denial.pattern}) and allow every command, which could do the same; name the commands that run, such as Bash(npm test:*), or let commands ask`;
+  const isFree = decideOne(permissions, tool, "").decision === "allow";
+  return isFree ? pathRules(permissions).find(({ decision }) => decision === "deny") : undefined;
+}
+
+/** permissions-11. @returns why an agent is refused in a sandbox. */
+export function freeShellProblem(agent: ShellAgent, sandbox: string): string | undefined {
+  const denial = freelyBroken(agent);
+  if (denial === undefined || masksPaths(sandbox)) return undefined;
+  return `its rules forbid ${denial.tool}(${denial.pattern}) and allow every command, which could do the same in the sandbox ${sandbox}; choose a sandbox that keeps the path from commands (virtual, bubblewrap or docker), name the commands that run, such as Bash(npm test:*), or let commands ask`;
+}
+
+/** permissions-11. @returns what a sandbox keeps from the commands of an agent with these rules; nothing where no path is denied. */
+export function maskOf(rules: readonly PermissionRule[]): PathMask | undefined {
+  const denied = pathRules(rules).filter(({ decision }) => decision === "deny");
+  const patternsOf = (isRead: boolean): readonly string[] => [
+    ...new Set(
+      denied.flatMap(({ tool, pattern }) => ((tool === "read_file") === isRead ? [pattern ?? "*"] : [])),
+    ),
+  ];
+  return denied.length === 0 ? undefined : { unreadable: patternsOf(true), unwritable: patternsOf(false) };
 }
 
 /** The decision by the rules of the agent and by those that people gave (permissions-5). */
@@ -173,7 +203,7 @@ export function decideWithAnswers(
 ): Decision {
   const first = decide(own, tool, subject);
   if (first.decision === "deny") return first;
-  const second = decide(given, tool, subject);
+  const second = decide(given, { ...tool, isMasked: false }, subject);
   const isUndecided = second.rule === null || (first.decision === "allow" && second.decision === "allow");
   return isUndecided ? first : second;
 }

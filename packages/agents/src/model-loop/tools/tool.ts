@@ -55,6 +55,9 @@ export interface Tool {
 /** The fact of one call that holds the patterns of the paths that its results leave out (permissions-9). */
 export const HIDDEN_PATHS = "hiddenPaths";
 
+/** The fact of one call of the shell that holds what its sandbox keeps from the command (permissions-11). */
+export const PATH_MASK = "pathMask";
+
 /** The most characters of one result that a model reads at once. */
 export const RESULT_CHARS_MAX = 24_000;
 /** The most characters of one result that a session keeps. Tasks have lower limits of their own. */

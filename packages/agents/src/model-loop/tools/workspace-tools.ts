@@ -21,9 +21,9 @@ import {
 import type { WorkspaceTasks } from "../../tasks/workspace-tasks.ts";
 import { reportScriptCall } from "../script-events.ts";
 import type { CapabilityFacts } from "../model-state.ts";
-import { defineTool, HIDDEN_PATHS, type Tool } from "./tool.ts";
+import { defineTool, HIDDEN_PATHS, PATH_MASK, type Tool } from "./tool.ts";
 
-const modelShellInput = shellInput.omit({ environment: true, scripts: true }).extend({
+const modelShellInput = shellInput.omit({ environment: true, scripts: true, mask: true }).extend({
   repeatable: z
     .boolean()
     .optional()
@@ -126,7 +126,7 @@ export function workspaceTools(tasks: WorkspaceTasks): readonly Tool[] {
       isReading: false,
       subjectKind: "command",
       subject: ({ command }) => command,
-      run: async (ctx, { repeatable, ...input }, { environment, scripts }, callId) => {
+      run: async (ctx, { repeatable, ...input }, { environment, scripts, [PATH_MASK]: mask }, callId) => {
         const options: TaskOptions = repeatable === true ? { retry: REPEATABLE } : {};
         const output = await ctx.scheduleTask(
           tasks.shell,
@@ -134,11 +134,14 @@ export function workspaceTools(tasks: WorkspaceTasks): readonly Tool[] {
             ...input,
             ...(environment === undefined ? {} : { environment: environment as ShellEnvironment }),
             ...(scripts === undefined ? {} : { scripts: true }),
+            ...(mask === undefined ? {} : { mask: mask as z.output<typeof shellInput>["mask"] }),
           },
           options,
         );
         for (const call of output.scripts ?? []) reportScriptCall(ctx, callId, call);
-        return renderCommand(output);
+        return mask === undefined
+          ? renderCommand(output)
+          : `${renderCommand(output)}\n(files that a rule denies are empty or not there for commands)`;
       },
     }),
   ];

@@ -15,7 +15,7 @@ import { askPermission } from "../permission/ask-permission.ts";
 import { hiddenPaths } from "../permission/permissions.ts";
 import { ruledPath } from "../permission/ruled-path.ts";
 import type { CapabilityFacts } from "../model-state.ts";
-import { HIDDEN_PATHS, type ReadyCall, type Tool, type ToolOutcome } from "../tools/tool.ts";
+import { HIDDEN_PATHS, PATH_MASK, type ReadyCall, type Tool, type ToolOutcome } from "../tools/tool.ts";
 import { addressOf } from "../workspace-facts.ts";
 import { noteSuccess, whyNotYet } from "./tool-conditions.ts";
 import { LOOP_LIMITS, STEER, type TurnDraft } from "./turn-draft.ts";
@@ -96,11 +96,17 @@ export class ToolCalls {
     if (refusal !== undefined) return { text: refusal, isError: true };
     await this.#files.own();
     const { workspace, facts } = this.#draft.state;
+    const mask = workspace?.mask === undefined ? {} : { [PATH_MASK]: { ...workspace.mask } };
     const effect = declaredEffect(this.#agent, call.name);
     if (effect !== "read" && (!tool.isReading || tool.startsWork === true)) this.#files.noteChange();
     const ctx = withDeclaredEffect(this.#draft.ctx, effect);
     const hiding = this.#hiding(tool, ready.subject);
-    const outcome = await ready.schedule(ctx, addressOf(workspace), { ...facts, ...hiding }, call.id);
+    const outcome = await ready.schedule(
+      ctx,
+      addressOf(workspace),
+      { ...facts, ...hiding, ...mask },
+      call.id,
+    );
     const added = await this.#hooks.afterTool(call, outcome);
     return added.length === 0 ? outcome : { ...outcome, text: [outcome.text, ...added].join("\n") };
   }
@@ -120,7 +126,7 @@ export class ToolCalls {
     return askPermission(this.#draft.ctx, {
       agent: this.#agent,
       isAskedByHook,
-      tool,
+      tool: { ...tool, isMasked: this.#draft.state.workspace?.mask !== undefined },
       subject,
       input: call.input,
       folder: this.#draft.state.workspace?.root,

@@ -16,6 +16,9 @@ import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createArguments } from "../container-commands.ts";
+import { NO_MASK } from "./masked-places.ts";
+import { mountsOf } from "./mount-list.ts";
+import { findNested } from "./nested-places.ts";
 import { bubblewrapSandbox } from "../bubblewrap-sandbox.ts";
 import { guardPlaces, type GuardedPlaces } from "../../workspace/guarded-places.ts";
 
@@ -107,7 +110,8 @@ test("a container gets the same guards", () => {
   write("sub/.git/config");
   write("sub/.holdfast/agents/a.md");
   makeDatabase("data/hf.db");
-  const args = createArguments("name", guardPlaces(root) as GuardedPlaces, {
+  const mounts = mountsOf(root, guardPlaces(root) as GuardedPlaces, findNested(root), NO_MASK);
+  const args = createArguments("name", mounts, {
     engine: "docker",
     engineEnvironment: {},
     image: "image",

@@ -17,6 +17,7 @@ import {
 } from "node:fs";
 import { join, relative, sep } from "node:path";
 
+import type { MaskedPlaces } from "./masked-places.ts";
 import { PROTECTED_PLACES, placeIn } from "../../agent-files/trust/granting-places.ts";
 import { OWN_FOLDER } from "../../workspace/contained-directory.ts";
 import type { Execution } from "../../workspace/execute.ts";
@@ -55,30 +56,35 @@ export function findNested(root: string): NestedPlaces {
 }
 
 /** nested-places-2. The error output of the command names each place that was renamed. */
-export async function withoutNewPlaces(root: string, run: () => Promise<Execution>): Promise<Execution> {
+export async function withoutNewPlaces(
+  root: string,
+  { absent }: Pick<MaskedPlaces, "absent">,
+  run: () => Promise<Execution>,
+): Promise<Execution> {
   const known = new Set(search(root).places.map(identityOf));
   const execution = await run();
-  const lines = quarantineNew(root, known).map((line) => `holdfast: ${line}\n`);
+  const made = search(root).places.filter((path) => !known.has(identityOf(path)));
+  const lines = [
+    ...made.map((path) => quarantine(root, path, "a command in a sandbox makes no place that gives rights")),
+    ...absent
+      .filter((path) => lstatSync(path, { throwIfNoEntry: false }) !== undefined)
+      .map((path) => quarantine(root, path, "a rule of the agent denies it")),
+  ].map((line) => `holdfast: ${line}\n`);
   return lines.length === 0 ? execution : { ...execution, stderr: `${execution.stderr}${lines.join("")}` };
 }
 
-/** @returns a line for each place that was renamed. */
-function quarantineNew(root: string, known: ReadonlySet<string>): readonly string[] {
-  return search(root).places.flatMap((path) => {
-    if (known.has(identityOf(path))) return [];
-    const shown = relative(root, path);
-    try {
-      const free = [MADE, ...Array.from({ length: 100 }, (_, n) => `${MADE}-${n}`)].find(
-        (ending) => !existsSync(`${path}${ending}`),
-      );
-      renameSync(path, `${path}${free}`);
-      return [
-        `${shown} was renamed to ${shown}${free}: a command in a sandbox makes no place that gives rights`,
-      ];
-    } catch (error) {
-      return [`${shown} gives rights and could not be renamed: ${(error as Error).message}`];
-    }
-  });
+/** Renames a place. @returns a line about it. */
+function quarantine(root: string, path: string, why: string): string {
+  const shown = relative(root, path);
+  try {
+    const free = [MADE, ...Array.from({ length: 100 }, (_, n) => `${MADE}-${n}`)].find(
+      (ending) => !existsSync(`${path}${ending}`),
+    );
+    renameSync(path, `${path}${free}`);
+    return `${shown} was renamed to ${shown}${free}: ${why}`;
+  } catch (error) {
+    return `${shown} could not be renamed, and ${why}: ${(error as Error).message}`;
+  }
 }
 
 function search(root: string): { readonly places: readonly string[]; readonly databases: readonly string[] } {

@@ -4,6 +4,7 @@
 import {
   findScripts,
   findSkills,
+  freeShellProblem,
   fullModelName,
   lethalTrifecta,
   ownSandboxes,
@@ -18,6 +19,7 @@ import { HoldfastError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
 import { environmentsBeside } from "../../environments/given-environment.ts";
 import { plainLine } from "../../frame/plain-text.ts";
+import { findSandbox } from "../sandbox-settings.ts";
 import { hookWarnings } from "./hook-programs.ts";
 
 export type WarningsOf = (record: AgentRecord) => readonly string[];
@@ -43,6 +45,7 @@ export function agentWarnings(places: AgentPlaces): WarningsOf {
     ...missing("mcpServers", "MCP server", referencesOf(record)),
     ...missing("environment", "environment", record.environments),
     ...missing("sandbox", "sandbox", record.sandbox === null ? [] : [record.sandbox]),
+    ...shellWarnings(record, places),
     ...modelWarnings(record),
     ...hookWarnings(record.hooks, places),
     ...trifectaText(record),
@@ -62,6 +65,13 @@ const FIND: Readonly<Record<Kind, (places: AgentPlaces) => readonly string[]>> =
   environment: ({ trustFile }) => Object.keys(readEnvironments(environmentsBeside(trustFile))),
   sandbox: () => new Sandboxes(ownSandboxes()).names,
 };
+
+/** The sandbox of an agent that names none may not keep what a rule denies. The file of one that does is refused. */
+function shellWarnings(record: AgentRecord, { project, env }: AgentPlaces): readonly string[] {
+  if (record.sandbox !== null) return [];
+  const problem = freeShellProblem(record, findSandbox({ cwd: project, env }).value);
+  return problem === undefined ? [] : [`no session begins here without another sandbox: ${problem}`];
+}
 
 /** A name that no provider has refuses the first call of the model. */
 function modelWarnings({ model, fallbackModels }: AgentRecord): readonly string[] {
