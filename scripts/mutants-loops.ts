@@ -1,6 +1,8 @@
-// Planted mutants of loops that run for as long as their process (`mutants.ts`).
+// Planted mutants of loops that run for as long as their process, and of the orderly stop of a process (`mutants.ts`).
 
 import type { Mutant } from "./mutant-run.ts";
+
+const STOP = "packages/runtime/src/behaviour/orderly-stop.test.ts";
 
 export const LOOP_MUTANTS: readonly Mutant[] = [
   {
@@ -23,5 +25,36 @@ export const LOOP_MUTANTS: readonly Mutant[] = [
     becomes: "",
     tests: ["packages/runtime/src/sessions/due-sessions.test.ts"],
     test: "due-sessions-6: a recover() that fails with storage_full is followed by a look that adopts what is due",
+  },
+  {
+    name: "C3: an attempt that runs at an orderly stop is recorded as handed over",
+    marker: "hand-over-not-recorded",
+    becomes: "",
+    tests: [STOP],
+    test: "nine rollouts within a step cost no attempt",
+  },
+  {
+    name: "C3: a process that stops lets its attempts end within the grace",
+    marker: "stop-abandons",
+    becomes: "return this.abandon();",
+    tests: [STOP],
+    test: "a step that ends within the grace is not repeated, and its agent goes on in the next process",
+  },
+  {
+    name: "C3: a session pauses at the tenth hand-over of a task",
+    marker: "hand-overs-unlimited",
+    part: "=== 0",
+    becomes: "< 0",
+    tests: [STOP],
+    test: "a session pauses when the same step was cut off ten times, and its reason names the grace",
+  },
+  {
+    name: "C3: an effect that happens once is uncertain after a hand-over",
+    marker: "once-handed-over",
+    part: "unknownEnd(task, STOPPED)",
+    becomes: "STOPPED",
+    tests: [STOP],
+    test: "an effect that happens once and outlasts the grace is uncertain",
+    hangs: true,
   },
 ];

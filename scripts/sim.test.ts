@@ -35,6 +35,9 @@ const CANARIES = [
   ["B1: every payer is asked", 150],
   ["B2: what a task used is settled", 50],
   ["S2: a session resumed before its driver let go is not paused again", 100],
+  ["C3: an attempt that runs at an orderly stop is recorded as handed over", 50],
+  ["C3: a session pauses at the tenth hand-over of a task", 800],
+  ["C3: an effect that happens once is uncertain after a hand-over", 600],
 ] as const;
 
 /** The promises whose mutant it must find in fleets, and within how many seeds. Every fifth seed is a fleet. */
@@ -49,6 +52,7 @@ const FLEET_CANARIES = [
   ["S3: a runner goes by its coordinator's time", 1_500],
   ["D3: leases are carried over when the clock was set forward", 1_400],
   ["D3: a clock that was set back is not followed", 100],
+  ["C3: a process that stops lets its attempts end within the grace", 200],
 ] as const;
 
 describe("a planted bug is found", () => {

@@ -26,7 +26,8 @@ import type { SimulatedTime } from "./world/process-life.ts";
 import type { Program } from "./programs/program.ts";
 import { Scheduler } from "./world/scheduler.ts";
 import { drawSwarm, losesAttempts, type Swarm } from "./world/swarm.ts";
-import { WatchedStorage } from "./world/watched-storage.ts";
+import { StopWatch } from "./world/stop-watch.ts";
+import { isStoppedTooOften, WatchedStorage } from "./world/watched-storage.ts";
 
 const BEGINS_AT = 1_700_000_000_000;
 /** The maximum simulated time without a change of any session; after it the remaining sessions are stuck. */
@@ -74,6 +75,7 @@ const STREAM = {
   nemesis: 7,
   tasks: 8,
   fleet: 9,
+  stops: 10,
 } as const;
 
 /** Whether a seed is of several machines and a network, instead of one machine: every fifth is. */
@@ -89,6 +91,7 @@ class Simulation {
   readonly #inner: AgentStorage;
   readonly #watched: WatchedStorage;
   readonly #effects: Effects;
+  readonly #stops: StopWatch;
   readonly #site: Site;
   readonly #clients: Clients;
   readonly #nemesis: Nemesis;
@@ -114,10 +117,13 @@ class Simulation {
     const log = this.#log;
     this.#inner = storageWith(openStorage(), { groupsMax: this.#swarm.groupsMax });
     const violated = (promise: string, what: string): void => this.#violated(promise, what);
+    this.#stops = new StopWatch(violated, (sessionId) => this.#watched.account(sessionId));
     this.#watched = new WatchedStorage(this.#inner, violated, {
+      recorded: (...recorded) => this.#stops.recorded(...recorded),
       servedAt: () => this.#site.now?.(),
       changed: (row) => {
         this.#changedAt = scheduler.now;
+        this.#stops.changed(row.sessionId, isStoppedTooOften(row));
         this.#clients.look(row);
       },
       born: (row) => this.#born(row),
@@ -127,6 +133,8 @@ class Simulation {
       dice: dice("tasks"),
       log,
       violated,
+      begun: ({ sessionId, taskId, attempt, life }) =>
+        this.#stops.began({ sessionId, task: Number(taskId.slice(sessionId.length + 1)), attempt, life }),
       faults: () => (this.#isHealed ? { ...this.#swarm, taskFails: 0, taskHangs: 0 } : this.#swarm),
       isOver: ({ sessionId, taskId, owner: asked }) => {
         const { owner, outcomes } = this.#watched.account(sessionId);
@@ -136,8 +144,8 @@ class Simulation {
     const time = this.#time(dice("machine"));
     this.#site =
       fleetSwarm === undefined
-        ? this.#machine(time, dice("storage"))
-        : this.#fleet(time, fleetDice, fleetSwarm);
+        ? this.#machine(time, dice("storage"), dice("stops"))
+        : this.#fleet(time, fleetDice, fleetSwarm, dice("stops"));
     const site = this.#site;
     const shared = { scheduler, log, swarm: this.#swarm };
     this.#clients = new Clients({
@@ -168,7 +176,7 @@ class Simulation {
     if (this.#swarm.isScheduled) this.#clients.schedule(drawPlainProgram(programs, "scheduled"));
   }
 
-  #machine(time: SimulatedTime, dice: Dice): Site {
+  #machine(time: SimulatedTime, dice: Dice, stopDice: Dice): Site {
     const { warmMs, isScheduled, concurrency, processes } = this.#swarm;
     const machine = new Machine({
       time,
@@ -176,6 +184,8 @@ class Simulation {
       dice,
       log: this.#log,
       effects: this.#effects,
+      stops: this.#stops,
+      stopDice,
       warmMs,
       isScheduled,
       concurrency,
@@ -185,13 +195,15 @@ class Simulation {
     return machine;
   }
 
-  #fleet({ wall, drawLateness }: SimulatedTime, dice: Dice, fleetSwarm: FleetSwarm): Site {
+  #fleet({ wall, drawLateness }: SimulatedTime, dice: Dice, fleetSwarm: FleetSwarm, stopDice: Dice): Site {
     return new Fleet({
       scheduler: this.#scheduler,
       storage: this.#watched.storage,
       dice,
       log: this.#log,
       effects: this.#effects,
+      stops: this.#stops,
+      stopDice,
       swarm: this.#swarm,
       fleetSwarm,
       violated: (promise, what) => this.#violated(promise, what),

@@ -133,6 +133,7 @@ export class SessionDriver implements DriverOfSession, InboxSession {
     const { kernel, openings, phase } = driven;
     if (this.isOver) return;
     if (kernel.cursor.replaying || openings.size > 0 || driven.token === undefined) return this.abandon();
+    // mutant: stop-abandons
     this.#attempts.stop.drain();
     driven.drainTo ??= HANDED_OVER;
     const isIdle = this.#attempts.running === 0 && driven.pending.isEmpty && kernel.segment.isEmpty;

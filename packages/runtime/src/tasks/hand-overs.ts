@@ -81,6 +81,7 @@ export class HandOvers {
       handle?.abort(STOPPED.message, true);
       if (session.openTask(id) !== task) continue;
       const at = world.clock.now();
+      // mutant: once-handed-over
       const error = unknownEnd(task, STOPPED);
       const used = usage === undefined ? {} : { usage };
       const ended = { task: id, attempt, at, ...used, payload: JSON.stringify(error) };
@@ -88,7 +89,9 @@ export class HandOvers {
         session.note(keptOutcome({ type: "task_failed", ...ended }));
         continue;
       }
+      // mutant: hand-overs-unlimited
       if ((task.handedOver + 1) % HAND_OVERS_MAX === 0) tooOften = task;
+      // mutant: hand-over-not-recorded
       session.note({ type: "attempt_failed", ...ended, retryAt: at, paused: true, handedOver: "running" });
     }
     return tooOften;

@@ -13,6 +13,7 @@ import type { SimulatedTime } from "../world/process-life.ts";
 import type { Scheduler } from "../world/scheduler.ts";
 import type { Swarm } from "../world/swarm.ts";
 import type { Violated } from "../world/account-checks.ts";
+import type { StopWatch } from "../world/stop-watch.ts";
 import type { SessionAccount } from "../world/watched-storage.ts";
 import { Calls } from "./calls.ts";
 import { CoordinatorNode, type Coordinator } from "./coordinator-node.ts";
@@ -38,6 +39,9 @@ export interface FleetOptions {
   readonly effects: Effects;
   readonly swarm: Swarm;
   readonly fleetSwarm: FleetSwarm;
+  readonly stops: StopWatch;
+  /** Draws the grace of each orderly stop. */
+  readonly stopDice: Dice;
   readonly violated: Violated;
   /** Epoch milliseconds. */
   wall(): number;
@@ -212,6 +216,8 @@ export class Fleet implements Site {
       log,
       effects,
       watch: this.#watch,
+      stops: this.#options.stops,
+      stopDice: this.#options.stopDice,
       warmMs: swarm.warmMs,
       concurrency: swarm.concurrency,
       leaseMs: fleetSwarm.leaseMs,

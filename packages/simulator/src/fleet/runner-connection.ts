@@ -20,7 +20,14 @@ export interface RunnerConnectionHost {
   readonly calls: Calls;
   readonly coordinators: readonly [Server<Coordinator>, ...Server<Coordinator>[]];
   readonly log: EventLog;
+  /** Milliseconds since the simulation began. */
+  now(): number;
+  /** A request got no answer, or got it late. */
+  failed(): void;
 }
+
+/** A runner that stops waits no longer than that for its last commit. */
+const LATE_MS = 700;
 
 interface CallOptions {
   readonly signal?: AbortSignal;
@@ -34,6 +41,8 @@ export class RunnerConnection {
   readonly #caller: Caller;
   #coordinator = 0;
   #isClosed = false;
+  /** Requests without an answer, besides polls. */
+  #open = 0;
 
   constructor(host: RunnerConnectionHost) {
     this.#host = host;
@@ -60,6 +69,11 @@ export class RunnerConnection {
     }
   }
 
+  /** Whether a request is under way, besides a poll. */
+  get isAsking(): boolean {
+    return this.#open > 0;
+  }
+
   close(): void {
     this.#isClosed = true;
   }
@@ -69,8 +83,11 @@ export class RunnerConnection {
     if (this.#isClosed) throw unavailable("the connection is closed");
     const index = this.#coordinator;
     log.add(life.name, method);
+    const askedAt = this.#host.now();
+    const open = method === "poll" ? 0 : 1;
+    this.#open += open;
     try {
-      return await calls.call<Coordinator, unknown>({
+      const answer = await calls.call<Coordinator, unknown>({
         from: runnerId,
         life,
         to: coordinators[index % coordinators.length] ?? coordinators[0],
@@ -80,9 +97,14 @@ export class RunnerConnection {
         ask: (coordinator, signal) =>
           coordinator.handle(service, method, request, { caller: this.#caller, signal }),
       });
+      if (method !== "poll" && this.#host.now() - askedAt > LATE_MS) this.#host.failed();
+      return answer;
     } catch (error) {
+      if (options.signal?.aborted !== true) this.#host.failed();
       if (index === this.#coordinator) this.#coordinator++; // runner-connection-1.
       throw error;
+    } finally {
+      this.#open -= open;
     }
   }
 }

@@ -2,8 +2,11 @@
 //
 //   runner-node-1. An ended process is started again as the same runner some time later. Nobody releases its claims.
 //   runner-node-2. A pause ends after its time, and the process then continues without noticing it.
+//   runner-node-3. A runner that is stopped takes no new session, drains within a grace, hands its running attempts over, releases
+//       what it holds and leaves (C3).
 
 import { BEHAVIOUR_FLAGS, type Random } from "@holdfast/core";
+import { STOP_GRACE_MS } from "@holdfast/core/internal";
 import { RunnerService, type PollResponse } from "@holdfast/proto";
 import {
   CLAIM_AGE_MS,
@@ -23,6 +26,7 @@ import type { EventLog } from "../world/event-log.ts";
 import { ProcessLife, type SimulatedTime } from "../world/process-life.ts";
 import { programAgents, programTasks, type ProgramWorld } from "../programs/program-agent.ts";
 import type { Violated } from "../world/account-checks.ts";
+import type { Stop, StopWatch } from "../world/stop-watch.ts";
 import type { Calls, Server } from "./calls.ts";
 import type { Coordinator } from "./coordinator-node.ts";
 import { RunnerConnection } from "./runner-connection.ts";
@@ -31,7 +35,8 @@ import type { Worker, WorkWatch } from "./work-watch.ts";
 const RESTART_MS_MAX = 3_000;
 const AGAIN_MS = 500;
 const CLOSE_MS_MAX = 20_000;
-const GRACE_MS = 1_000;
+/** Graces of an orderly stop: none, one that a task may outlast, and the product's own. */
+const GRACES_MS = [0, 1_000, STOP_GRACE_MS] as const;
 const POLL_WAIT_MS = 30_000;
 const ANSWER_MS = 10_000;
 
@@ -43,6 +48,9 @@ export interface RunnerHost {
   readonly log: EventLog;
   readonly effects: Effects;
   readonly watch: WorkWatch;
+  readonly stops: StopWatch;
+  /** Draws the grace of each orderly stop. */
+  readonly stopDice: Dice;
   readonly warmMs: number;
   readonly concurrency: number;
   readonly leaseMs: number;
@@ -58,7 +66,9 @@ interface Living {
   readonly runtime: Runtime;
   readonly loop: PollLoop<PollResponse>;
   readonly runners: Client<typeof RunnerService>;
-  isClosing: boolean;
+  readonly connection: RunnerConnection;
+  /** The orderly stop under way. */
+  stop: Stop | undefined;
 }
 
 export class RunnerNode {
@@ -89,21 +99,25 @@ export class RunnerNode {
     time.scheduler.after(dice.between(1, RESTART_MS_MAX), undefined, () => this.#start());
   }
 
-  /** Ctrl-C: the runner takes no new sessions, and releases those that it holds. */
+  /** runner-node-3. */
   close(): void {
     const living = this.#living;
-    if (living === undefined || living.life.isPaused || living.isClosing) return;
-    const { life, runtime, loop, runners } = living;
+    if (living === undefined || living.life.isPaused || living.stop !== undefined) return;
+    const { life, runtime, loop, runners, connection } = living;
     const { runnerId } = this;
-    this.#host.log.add(life.name, "closes");
-    living.isClosing = true;
-    runtime.releaseWaiting();
+    const { log, stops, stopDice } = this.#host;
+    const graceMs = stopDice.pick(GRACES_MS);
+    log.add(life.name, `closes with a grace of ${graceMs} ms`);
+    const stop = stops.stops(life.name, runnerId);
+    living.stop = stop;
+    loop.withdraw();
     const isHere = (): boolean => this.#living === living;
-    life.after(CLOSE_MS_MAX, () => isHere() && this.kill("does not close in time"));
+    life.after(graceMs + CLOSE_MS_MAX, () => isHere() && this.kill("does not close in time"));
     const end = async (): Promise<void> => {
-      await life.sleep(GRACE_MS);
+      await runtime.close({ graceMs });
+      if (connection.isAsking) stop.spoil();
+      stop.over();
       await loop.stop();
-      await runtime.close();
       await runners.deregister({ runnerId, process: processOf(life) }, { timeoutMs: 2_000 }).catch(() => {});
       if (isHere()) this.kill("has closed");
     };
@@ -115,6 +129,7 @@ export class RunnerNode {
     if (living === undefined || living.life.isPaused) return;
     const { log, time } = this.#host;
     log.add(living.life.name, `is paused for ${ms} ms`);
+    living.stop?.spoil();
     living.life.pause();
     time.scheduler.after(ms, undefined, () => this.#unpause(living));
   }
@@ -146,7 +161,15 @@ export class RunnerNode {
     const world = this.#world(life);
     const tasks = programTasks(world);
     const agents = programAgents(world, tasks);
-    const connection = new RunnerConnection({ runnerId, life, calls, coordinators, log });
+    const connection = new RunnerConnection({
+      runnerId,
+      life,
+      calls,
+      coordinators,
+      log,
+      now: () => time.scheduler.now,
+      failed: () => living.stop?.spoil(),
+    });
     const clock = { ...life.clock, now: () => connection.time.now() };
     const runners: Client<typeof RunnerService> = connection.client(RunnerService);
     const remote = new RemoteStorage(connection as unknown as CoordinatorConnection);
@@ -174,7 +197,7 @@ export class RunnerNode {
       random: this.#random,
       newId: () => `${life.name}-${++this.#polls}`,
       free: () => {
-        if (living.isClosing) return 0;
+        if (living.stop !== undefined) return 0;
         if (storage.held >= maxRuns) runtime.releaseWaiting();
         return Math.max(0, maxRuns - storage.held);
       },
@@ -231,7 +254,7 @@ export class RunnerNode {
         connection.ask(() => runners.register({ ...runner, taskKinds: [], maxRuns })),
       );
     };
-    const living: Living = { life, worker, runtime, loop, runners, isClosing: false };
+    const living: Living = { life, worker, runtime, loop, runners, connection, stop: undefined };
     this.#living = living;
     const begin = (): void =>
       void register().then(

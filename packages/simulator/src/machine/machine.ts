@@ -4,8 +4,10 @@
 //   machine-2. The claims of a dead process are released before it is started again, as a file's owner does for a cut
 //       connection. A process that is paused for longer than a lease loses its claims as well. After the pause it continues
 //       for a while without noticing, until its supervisor ends it.
+//   machine-3. A process that is closed drains within a grace, hands its running attempts over, and releases its claims (C3).
 
 import type { AgentStorage, Change, Random } from "@holdfast/core";
+import { STOP_GRACE_MS } from "@holdfast/core/internal";
 import { createRuntime, type Agent, type Runtime } from "@holdfast/runtime";
 import { vanishRuntime } from "@holdfast/runtime/internal";
 import type { Desk } from "./clients.ts";
@@ -15,6 +17,7 @@ import type { Effects } from "../programs/effects.ts";
 import type { EventLog } from "../world/event-log.ts";
 import type { Victims } from "./fault-times.ts";
 import { programAgents, programTasks, type ProgramWorld } from "../programs/program-agent.ts";
+import type { Stop, StopWatch } from "../world/stop-watch.ts";
 import { ProcessLife, type SimulatedTime } from "../world/process-life.ts";
 import { agentOf } from "../programs/program.ts";
 
@@ -23,6 +26,8 @@ const LEASE_MS = 1_000;
 const ZOMBIE_MS_MAX = 3_000;
 const RESTART_MS_MAX = 400;
 const CLOSE_MS_MAX = 5_000;
+/** Graces of an orderly stop: none, one that a task may outlast, and the product's own. */
+const GRACES_MS = [0, 0, 300, STOP_GRACE_MS] as const;
 const RECOVER_AGAIN_MS = 500;
 
 /** Where the sessions of a simulation run. */
@@ -45,6 +50,9 @@ export interface MachineOptions {
   readonly dice: Dice;
   readonly log: EventLog;
   readonly effects: Effects;
+  readonly stops: StopWatch;
+  /** Draws the grace of each orderly stop. */
+  readonly stopDice: Dice;
   readonly warmMs: number;
   readonly isScheduled: boolean;
   readonly concurrency: number;
@@ -59,6 +67,8 @@ interface Running {
   readonly desk: Desk;
   readonly connection: Connection;
   hasLostClaims: boolean;
+  /** The orderly stop under way. */
+  stop: Stop | undefined;
 }
 
 export class Machine implements Site {
@@ -93,6 +103,7 @@ export class Machine implements Site {
       log,
       scheduler: time.scheduler,
       faults: this.#options.faults,
+      failed: () => running.stop?.spoil(),
       crash: () => this.kill(index, "crashes at a commit"),
     });
     const world = this.#world(life);
@@ -118,6 +129,7 @@ export class Machine implements Site {
       desk: deskOf(life.name, runtime, agents),
       connection,
       hasLostClaims: false,
+      stop: undefined,
     };
     this.#running[index] = running;
     this.#recover(running); // machine-1.
@@ -137,15 +149,21 @@ export class Machine implements Site {
     this.#options.time.scheduler.after(0, undefined, () => vanishRuntime(running.runtime));
   }
 
-  /** Close the runtime in order, so that no work is abandoned in the middle. */
+  /** machine-3. */
   close(index: number): void {
     const running = this.#running[index];
-    if (running === undefined || running.life.isPaused) return;
-    this.#options.log.add(running.life.name, "closes");
-    const giveUp = running.life.after(CLOSE_MS_MAX, () => this.kill(index, "does not close in time"));
-    void running.runtime.close().then(() => {
+    if (running === undefined || running.life.isPaused || running.stop !== undefined) return;
+    const { stops, stopDice, log } = this.#options;
+    const { life } = running;
+    const graceMs = stopDice.pick(GRACES_MS);
+    log.add(life.name, `closes with a grace of ${graceMs} ms`);
+    running.stop = stops.stops(life.name, life.name);
+    const giveUp = life.after(graceMs + CLOSE_MS_MAX, () => this.kill(index, "does not close in time"));
+    void running.runtime.close({ graceMs }).then(() => {
       giveUp();
-      if (running.life.isAlive) this.kill(index, "has closed");
+      if (!life.isAlive) return;
+      running.stop?.over();
+      this.kill(index, "has closed");
     });
   }
 
@@ -154,6 +172,7 @@ export class Machine implements Site {
     if (running === undefined || running.life.isPaused) return;
     const { log, time } = this.#options;
     log.add(running.life.name, `is paused for ${ms} ms`);
+    running.stop?.spoil();
     running.life.pause();
     time.scheduler.after(LEASE_MS, undefined, () => {
       if (!running.life.isAlive || !running.life.isPaused) return;

@@ -45,6 +45,8 @@ export interface EffectsHost {
   faults(): { readonly taskFails: number; readonly taskHangs: number; readonly taskMs: number };
   /** Whether the outcome of this task is committed, and this owner holds its session. */
   isOver(facts: AttemptFacts): boolean;
+  /** An attempt has started. */
+  begun(facts: AttemptFacts): void;
   violated(promise: string, what: string): void;
 }
 
@@ -75,6 +77,7 @@ export class Effects {
     const { life, taskId, attempt, sessionId } = facts;
     const plan = this.#plan(this.of(sessionId, node), behaviour);
     this.of(sessionId, node).starts++;
+    this.#host.begun(facts);
     this.#host.log.add(
       life,
       `task ${node}`,

@@ -36,6 +36,8 @@ export interface ConnectionHost {
   readonly dice: Dice;
   readonly log: EventLog;
   faults(): ConnectionFaults;
+  /** A request fails, by a fault. */
+  failed?(): void;
   /** The life dies now. */
   crash(): void;
 }
@@ -166,6 +168,7 @@ export class Connection implements AgentStorage {
     const life = this.#life;
     if (!life.isAlive) return never();
     log.add(life.name, fault === "none" ? what : `${what} (${fault})`, about);
+    if (fault !== "none") this.#host.failed?.();
     if (fault === "crash_before") {
       crash();
       return never();

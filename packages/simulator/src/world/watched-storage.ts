@@ -65,6 +65,8 @@ export interface Watcher {
   changed(row: Session): void;
   /** Called for every new session. */
   born(row: Session): void;
+  /** A record was committed to a journal. */
+  recorded?(sessionId: string, record: JournalRecord): void;
   /** A session was claimed for `owner`; `before` held it and had not released it. */
   claimed?(sessionId: string, owner: string, before: string | undefined): void;
 }
@@ -401,6 +403,7 @@ export class WatchedStorage {
     if (record.seq !== account.records.length)
       this.#violated("H4", `${sessionId}: record ${record.seq} where ${account.records.length} is next`);
     account.records.push(record);
+    this.#watcher.recorded?.(sessionId, record);
     const isKnown = "task" in record && outcomes.has(record.task); // Kept before it was delivered.
     if ("usage" in record && record.usage !== undefined && !isKnown)
       account.reportedTokens += record.usage.inputTokens + record.usage.outputTokens;

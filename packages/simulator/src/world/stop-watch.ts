@@ -1,0 +1,113 @@
+// `StopWatch`: a check that an orderly stop of a process costs no attempt (C3).
+//
+//   stop-watch-1. An attempt that began under a claim which its process still holds at its stop never counts as lost, unless another
+//       process begins it again.
+//   stop-watch-2. A stop is not checked when a request failed or was slow meanwhile, or the process was paused or killed. Its
+//       hand-over may not have been stored.
+//   stop-watch-3. After ten hand-overs a task is handed over again only when its session was paused in between, or is being
+//       cancelled.
+
+import type { JournalRecord } from "@holdfast/core";
+import type { Violated } from "./account-checks.ts";
+
+const HAND_OVERS_MAX = 10;
+
+export interface BegunAttempt {
+  readonly sessionId: string;
+  /** The number of the task in its session. */
+  readonly task: number;
+  readonly attempt: number;
+  /** The life in which it runs. */
+  readonly life: string;
+}
+
+/** The claim of a session, as its storage has it. */
+export interface Holder {
+  readonly owner: string | undefined;
+  readonly token: number;
+  /** Then it has a deadline, and is not paused. */
+  readonly isCancelAcknowledged: boolean;
+}
+
+/** An orderly stop under way. */
+export interface Stop {
+  /** stop-watch-2. */
+  spoil(): void;
+  /** The process has ended. */
+  over(): void;
+}
+
+export class StopWatch {
+  readonly #violated: Violated;
+  readonly #holderOf: (sessionId: string) => Holder;
+  /** Attempts by the life in which they run, with the tokens of their claims. */
+  readonly #begun = new Map<string, Map<string, { readonly sessionId: string; readonly token: number }>>();
+  /** Attempts that no stop may have cost, with the lives that ended. */
+  readonly #safe = new Map<string, string>();
+  readonly #handOvers = new Map<string, number>();
+  readonly #paused = new Set<string>();
+  readonly #pauses = new Map<string, number>();
+
+  constructor(violated: Violated, holderOf: (sessionId: string) => Holder) {
+    this.#violated = violated;
+    this.#holderOf = holderOf;
+  }
+
+  began({ sessionId, task, attempt, life }: BegunAttempt): void {
+    const name = nameOf(sessionId, task, attempt);
+    this.#safe.delete(name);
+    const attempts = this.#begun.get(life) ?? new Map<string, { sessionId: string; token: number }>();
+    this.#begun.set(life, attempts.set(name, { sessionId, token: this.#holderOf(sessionId).token }));
+  }
+
+  /** @param owner the name under which the life claims. */
+  stops(life: string, owner: string): Stop {
+    let isSpoilt = false;
+    const held = [...(this.#begun.get(life) ?? [])].filter(([, { sessionId, token }]) => {
+      const holder = this.#holderOf(sessionId);
+      return holder.owner === owner && holder.token === token;
+    });
+    return {
+      spoil: () => void (isSpoilt = true),
+      over: () => {
+        if (isSpoilt) return;
+        for (const [name] of held) this.#safe.set(name, life);
+      },
+    };
+  }
+
+  /** A record was committed. */
+  recorded(sessionId: string, record: JournalRecord): void {
+    if (record.type === "attempt_lost" && record.begins !== true) {
+      const life = this.#safe.get(nameOf(sessionId, record.task, record.attempt));
+      if (life !== undefined)
+        this.#violated(
+          "C3",
+          `${sessionId}: attempt ${record.attempt} of task ${record.task} is lost, and ${life} stopped in order`,
+        );
+    }
+    if (record.type !== "attempt_failed" || record.handedOver !== "running") return;
+    const task = `${sessionId} ${record.task}`;
+    const count = (this.#handOvers.get(task) ?? 0) + 1;
+    this.#handOvers.set(task, count);
+    if (this.#holderOf(sessionId).isCancelAcknowledged) return;
+    // stop-watch-3.
+    if (count > HAND_OVERS_MAX * (1 + (this.#pauses.get(sessionId) ?? 0)))
+      this.#violated(
+        "C3",
+        `${sessionId}: task ${record.task} was handed over ${count} times without a pause`,
+      );
+  }
+
+  /** A session's row has changed. @param isPaused because one of its tasks was handed over too often. */
+  changed(sessionId: string, isPaused: boolean): void {
+    if (isPaused && !this.#paused.has(sessionId))
+      this.#pauses.set(sessionId, (this.#pauses.get(sessionId) ?? 0) + 1);
+    if (isPaused) this.#paused.add(sessionId);
+    else this.#paused.delete(sessionId);
+  }
+}
+
+function nameOf(sessionId: string, task: number, attempt: number): string {
+  return `${sessionId}/${task} attempt ${attempt}`;
+}
