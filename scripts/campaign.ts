@@ -3,7 +3,7 @@
 //
 //   -- NAME ...                only these. Kills and orphans: kills, external-kills, real-kills, worktree-kills, stack-kills, agent-kills,
 //                             fleet-kills, orphans, rollouts. Faults: streams, crash-points, postgres, simulation, nemesis, boundaries.
-//                             Suites: conformance, command-lines, mcp, real-clients, sandboxes, parity, external-agents, page, bench,
+//                             Suites: conformance, command-lines, mcp, real-clients, real-keys, sandboxes, parity, external-agents, page, bench,
 //                             mutants, tests
 //   -- tests                   every test, with all of its repetitions, in the files that no other campaign has. The tests with the
 //                             tag `campaign`, which `npm test` leaves out, are among them
@@ -27,6 +27,8 @@
 //                              them. Programs are installed from the npm registry, into a new folder by default. Runs only when named
 //   -- real-clients --programs FOLDER
 //                              Claude Code and the MCP Inspector's command call the orchestrator's tools. Installed and named in the same way
+//   -- real-keys --programs FOLDER
+//                              Real agents work, and no command of their models finds their keys. Installed and named in the same way
 //   -- worktree-kills --kills N
 //                              kills around the creation, the use and the removal of worktrees (1,000 by default)
 //   -- orphans --runs N         runs of executors that leave processes behind (10,000 by default)
@@ -44,7 +46,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runNemesis, type NemesisOptions } from "../packages/simulator/src/nemesis/nemesis.ts";
 import { runStackKills } from "../packages/simulator/src/nemesis/stack/stack-kills.ts";
-import { REAL_CLIENTS, realKillCampaigns, tryRealClients, type Outcome } from "./agents/real-campaigns.ts";
+import { realKillCampaigns, realProgramCampaigns, type Outcome } from "./agents/real-campaigns.ts";
 import { readArguments, readWhole, refuse } from "./arguments.ts";
 import { readRows, writeRows } from "./evidence.ts";
 import { installCommand } from "./installed-command.ts";
@@ -130,12 +132,7 @@ const CAMPAIGNS: readonly Campaign[] = [
     { HOLDFAST_KILLS: String(externalKills) },
   ),
   ...realKillCampaigns(values.programs, realKills, runTests),
-  {
-    name: "real-clients",
-    tests: REAL_CLIENTS,
-    onlyByName: true,
-    run: () => tryRealClients(values.programs, runTests),
-  },
+  ...realProgramCampaigns(values.programs, runTests),
   ofTests(
     "agent-kills",
     `${agentKills} kills of holdfast run and ${agentKills} of a runner, in the middle of an agent file: no recorded call is repeated, and no answer is lost`,

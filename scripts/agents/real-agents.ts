@@ -153,7 +153,7 @@ function claudeSettings(home: string, { url }: ScriptedModelServer): Readonly<Re
   };
 }
 
-function codexSettings(
+export function codexSettings(
   home: string,
   { openaiBaseUrl }: ScriptedModelServer,
 ): Readonly<Record<string, string>> {

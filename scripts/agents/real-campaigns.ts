@@ -1,4 +1,4 @@
-// The campaigns over real programs, which are installed first: `realKillCampaigns` and `tryRealClients`.
+// The campaigns over real programs, which are installed first: `realKillCampaigns` and `realProgramCampaigns`.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -6,7 +6,8 @@ import { installAgent } from "./install-agent.ts";
 import { INSPECTOR, REAL_AGENTS, type RealAgent } from "./real-agents.ts";
 
 const REAL_KILLS = ["scripts/agents/real-kills.test.ts"];
-export const REAL_CLIENTS = ["scripts/agents/real-clients.test.ts"];
+const REAL_KEYS = ["scripts/agents/real-keys.test.ts"];
+const REAL_CLIENTS = ["scripts/agents/real-clients.test.ts"];
 
 /** The end of a campaign. */
 export interface Outcome {
@@ -57,13 +58,35 @@ function killRealAgent(name: string, programs: string | undefined, kills: number
   });
 }
 
-/** @param programs as above. */
-export function tryRealClients(programs: string | undefined, run: RunTests): Outcome {
+/** The campaigns that try one thing with several programs. @param programs as above. */
+export function realProgramCampaigns(programs: string | undefined, run: RunTests): readonly RealCampaign[] {
+  return [
+    {
+      name: "real-clients",
+      tests: REAL_CLIENTS,
+      onlyByName: true,
+      run: () => tryRealClients(programs, run),
+    },
+    { name: "real-keys", tests: REAL_KEYS, onlyByName: true, run: () => tryRealKeys(programs, run) },
+  ];
+}
+
+function tryRealClients(programs: string | undefined, run: RunTests): Outcome {
   const claude = REAL_AGENTS.filter(({ name }) => name === "claude-code");
   return withRealAgents(programs, [...claude, INSPECTOR], ({ titles, problem, env }) => {
     const what = `the tools of the orchestrator by /mcp and by holdfast mcp, called by ${titles}`;
     if (problem !== undefined) return { passed: false, what: `${what}: ${problem}` };
     return run(what, REAL_CLIENTS, env);
+  });
+}
+
+function tryRealKeys(programs: string | undefined, run: RunTests): Outcome {
+  const names = ["claude-code", "codex", "pi", "opencode", "gemini"];
+  const agents = REAL_AGENTS.filter(({ name }) => names.includes(name));
+  return withRealAgents(programs, agents, ({ titles, problem, env }) => {
+    const what = `no command of ${titles} finds the key with which its program works`;
+    if (problem !== undefined) return { passed: false, what: `${what}: ${problem}` };
+    return run(what, REAL_KEYS, env);
   });
 }
 

@@ -104,6 +104,13 @@ export {
 export { CODEX } from "./external-agents/codex/codex-agent.ts";
 export { a2aAgent, type A2aAgentOptions } from "./external-agents/a2a/a2a-agent.ts";
 export { mcpToolAgent, type McpToolAgentOptions } from "./external-agents/mcp-tool/mcp-tool-agent.ts";
+export type {
+  HeldKey,
+  KeyAccess,
+  KeyReach,
+  ModelGateway,
+  ProgramKeys,
+} from "./external-agents/keys/program-keys.ts";
 export { profileAgent } from "./external-agents/profile-agent.ts";
 export { recordText } from "./external-agents/record-text.ts";
 export { harnessAgent, type HarnessAgentOptions } from "./external-agents/harness/harness-agent.ts";

@@ -22,6 +22,7 @@ import type { TokenUsage } from "@holdfast/core";
 import type { ProcessEnd } from "@holdfast/runtime/internal";
 
 import type { JsonSchema } from "../agent-files/agent-record.ts";
+import type { KeyAccess, ModelGateway } from "./keys/program-keys.ts";
 import type { WayBack } from "./way-back/way-back.ts";
 
 /** The agent's abilities. */
@@ -110,6 +111,8 @@ export interface ExternalTurn {
   readonly wayBack?: WayBack;
   /** Puts the command line of the program into the sandbox of the session. Absent without one. */
   readonly enclose?: Enclose;
+  /** Holds keys of the program in its place, which does not get them. Its token is replaced in all that the program writes. */
+  readonly gateway?: ModelGateway;
   /** Called with each line of the program, without keys. Must not throw. Agents that are no program of lines do not call it. */
   readonly onLine?: (line: string) => void;
   /** The rest of the session's budget in money, for agents with a limit of their own. Absent without such a budget. */
@@ -300,6 +303,8 @@ export interface ExternalAgentProtocol {
   ruledCall(call: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall;
   /** The folders that the program needs besides that of the session. `undefined` where they are not known. */
   ownFolders?(chosen?: ChosenProgram): OwnFolders | undefined;
+  /** The keys that the gateway of a turn can hold, and those that the program gets. Absent for an agent that is no program of this machine. */
+  keyAccess?(chosen?: ChosenProgram): KeyAccess;
   /** `undefined` where the adapter does not know them. Reads no file. */
   traces?(session: Pick<ExternalTurn, "intent" | "boundId">): AgentTraces | undefined;
   /** Ends what an earlier process of ours has left running under this tag. */

@@ -10,6 +10,7 @@
 //   turn-task-7. A resume with a restore receipt begins when nothing is lost. A loss ends the task before a process starts.
 //   turn-task-8. All that an agent says has limits (`bounded-events.ts`).
 //   turn-task-9. The program and the rights of a turn are the choice of this machine and not of the record (`own-intent.ts`).
+//   turn-task-10. Keys that the gateway of the turn can hold are not given to the program (`program-keys.ts`). The gateway ends with the turn.
 
 import { join } from "node:path";
 import { HoldfastError, toError } from "@holdfast/core";
@@ -33,6 +34,8 @@ import { limitOf, type AgentLimit } from "./limits/agent-limit.ts";
 import { turnCost } from "./limits/turn-cost.ts";
 import { takeOwnIntent, type OwnPlace, type OwnRights } from "./intent/own-intent.ts";
 import { openEnclosure } from "./enclosure/enclosure.ts";
+import { openModelGateway } from "./keys/model-gateway.ts";
+import type { KeyReach } from "./keys/program-keys.ts";
 import { OWN_ID, pruneRawLines, RawLines, type RawReference } from "./raw/raw-lines.ts";
 import { checkReceipt, takeReceipt, type ReceiptPlace } from "./receipt/read-receipt.ts";
 import { differencesText, type RestoreReceipt } from "./receipt/restore-receipt.ts";
@@ -83,6 +86,8 @@ export interface TurnOutput {
   readonly isRestorable?: boolean;
   /** turn-task-9. How a session with losses continues. */
   readonly rights?: OwnRights;
+  /** turn-task-10. Absent in turns of earlier versions, and for an agent that is no program of this machine. */
+  readonly keys?: KeyReach;
 }
 
 const SILENCE_MS = 60_000;
@@ -220,6 +225,9 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
     (call, gone) => calls.carryOut(call, gone),
     wayBackTools({ startsAgents: startsAgents(intent), deletesSessions: deletesSessions(intent) }),
   );
+  const access = protocol.keyAccess?.(intent.profile);
+  const gateway = access && (await openModelGateway(access, { sessionId, runId: task.taskId }));
+  const keys = access && { held: access.held, readable: access.readable };
   const lines = openRawLines(place.mirrors, request);
   const listening = lines === undefined ? {} : { onLine: (line: string) => lines.add(line) };
   const { costMicroUsdLeft } = request;
@@ -233,9 +241,11 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
     ...fenced,
     ...listening,
     ...(enclose && { enclose }),
+    ...(gateway && { gateway }),
   };
-  const agent = await protocol[mode](turn).catch((error: unknown) => {
+  const agent = await protocol[mode](turn).catch(async (error: unknown) => {
     wayBack.close();
+    await gateway?.close();
     throw error;
   });
   const turnAtWork = new LiveTurn(agent, request.keepAliveMs, calls);
@@ -287,6 +297,7 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
       reports: count,
       ...(limit === undefined ? {} : { limit }),
       ...(raw === undefined ? {} : { raw }),
+      ...(keys === undefined ? {} : { keys }),
     };
     if (!IN_ORDER.includes(end.type)) return turnOutput;
     const receipt = await takeReceipt(place, { intent, boundId: bound }, request.receipt ?? null);
@@ -296,6 +307,7 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
     signal.removeEventListener("abort", abort);
     turnAtWork.end();
     wayBack.close();
+    await gateway?.close();
     if (live.get(sessionId) === turnAtWork) live.delete(sessionId);
   }
 }

@@ -1,7 +1,7 @@
 // A program that speaks the stream-json protocol of Claude Code as it was observed, for tests. Each word of the prompt's first line is an act,
 // such as `write:notes.txt`. It stores its session in $HOME/.claude as the real program does, and a line of each start in $HOME/claude.log.
 
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -133,6 +133,25 @@ async function endless() {
 async function act(word) {
   const [name, value = ""] = word.split(":");
   switch (name) {
+    // Asks its model, as the real program does, and says the reply.
+    case "ask-model": {
+      const { ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY } = process.env;
+      const response = await fetch(`${ANTHROPIC_BASE_URL}/v1/messages`, {
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          "anthropic-version": "2023-06-01",
+          "x-api-key": ANTHROPIC_API_KEY ?? "none",
+        },
+        body: JSON.stringify({ model, max_tokens: 100, messages: [{ role: "user", content: "hello" }] }),
+      });
+      const { content, detail } = await response.json();
+      return assistant({ type: "text", text: content?.[0]?.text ?? `${response.status} ${detail}` });
+    }
+    // Runs a script of the folder, as a command of its model.
+    case "script":
+      spawnSync("sh", [value], { stdio: "ignore" });
+      return undefined;
     case "think":
       return assistant({ type: "thinking", thinking: "I think." });
     case "write": {

@@ -24,7 +24,9 @@ import type { Agent } from "@holdfast/runtime";
 import type { Io } from "../frame/command.ts";
 import { agentPlaces, type AgentSearch } from "./agent-places.ts";
 import { EXTERNAL_AGENT_NAMES, installedAgentsFolder, isIncluded } from "./external-agent-names.ts";
+import { namedSecrets } from "../secrets/supplied-secrets.ts";
 import { deleteStarted } from "./workspaces/delete-started.ts";
+import { keyReachText } from "./key-reach-text.ts";
 import { projectRulesOf } from "./kept-rules.ts";
 import { sessionFolder } from "./workspaces/session-folder.ts";
 
@@ -127,8 +129,11 @@ export interface ExternalProgram {
 }
 
 /** The programs that Holdfast can run as agents, whether they are there, and their abilities. */
-export function findExternalPrograms(io: Pick<Io, "cwd" | "env">): Promise<readonly ExternalProgram[]> {
-  return Promise.all(externalNames(io).map((name) => findProgram(name, io)));
+export async function findExternalPrograms(io: Io): Promise<readonly ExternalProgram[]> {
+  // Which program would get a stored key does not depend on its value.
+  const stored = (await namedSecrets(io)).map(({ name }) => [name, "stored"]);
+  const env = { ...Object.fromEntries(stored), ...io.env };
+  return Promise.all(externalNames(io).map((name) => findProgram(name, { cwd: io.cwd, env })));
 }
 
 /** The agents that profiles of the user describe, those of a registry, and the programs that Holdfast knows. */
@@ -142,12 +147,14 @@ async function findProgram(name: string, io: Pick<Io, "cwd" | "env">): Promise<E
     const protocol = protocolOf(name, io);
     const { version } = await protocol.find();
     const { resume, steer, followUp, usage } = protocol.capabilities();
+    const access = protocol.keyAccess?.();
     const abilities = [
       resume === "none" ? "sessions end with their process" : "resumes sessions",
       MESSAGES[steer],
       ...(followUp === "queue" ? ["keeps messages for after its answer"] : []),
       usage === "none" ? "reports no usage" : `reports usage per ${usage}`,
       protocol.ownFolders?.() === undefined ? "works in no sandbox" : "works in a sandbox",
+      ...(access === undefined ? [] : [keyReachText(access)]),
     ];
     return { name, status: "ready", found: `${name} ${version} (${abilities.join(", ")})` };
   } catch (error) {

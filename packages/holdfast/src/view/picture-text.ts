@@ -2,6 +2,7 @@
 
 import { decodeJson, isEnded, isLost, isReservedName } from "@holdfast/core";
 import { nodeFacts, viewQuestion, withoutReplacedPlans } from "@holdfast/proto/view";
+import { isKeyReach, keyReachText } from "../agents/key-reach-text.ts";
 import type { Look } from "../frame/command.ts";
 import {
   beforeResume,
@@ -93,6 +94,7 @@ function facts(picture: Picture, look: Look, now: number): string[] {
         ? persistence
         : plainLine(`full: it was minimal until ${persistedBy}`, LINE_CHARS),
     ],
+    ["keys", keysFact(picture)],
     ["started", moment(createdAt, now)],
     endedAt === undefined
       ? ["last change", moment(updatedAt, now)]
@@ -109,6 +111,26 @@ function facts(picture: Picture, look: Look, now: number): string[] {
     return [[`  ${look.paint.dim(name)}`, text]];
   });
   return table(rows);
+}
+
+/** Whether the shell of an external agent can read its keys, as the last turn or the preparation recorded it. */
+function keysFact({ tasks }: Picture): string | undefined {
+  const last = tasks.findLast(({ kind, output }) => {
+    return isOfProgram(kind) && isKeyReach(keysIn(output));
+  });
+  const keys = keysIn(last?.output);
+  return isKeyReach(keys) ? keyReachText(keys) : undefined;
+}
+
+/** The tasks of an external agent that know its program: each turn, and the preparation. */
+function isOfProgram(kind: string): boolean {
+  return kind.endsWith(":turn") || kind.endsWith("prepare");
+}
+
+function keysIn(output: unknown): unknown {
+  return typeof output === "object" && output !== null
+    ? (output as { readonly keys?: unknown }).keys
+    : undefined;
 }
 
 const WHOLE = new Set(["status", "held by", "not taken", "file"]);

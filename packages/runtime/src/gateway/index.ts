@@ -10,6 +10,7 @@ export {
 export { isHostPattern, type NetworkPolicy } from "./network-policy.ts";
 export {
   anthropicProvider,
+  googleProvider,
   namedProviders,
   openaiProvider,
   PROVIDER_NAMES,

@@ -1,10 +1,10 @@
-// `ProviderProxy`: requests of an executor to model providers. The gateway adds the key, so that the executor never
-// has it.
+// `ProviderProxy`: requests of an executor, or of the program of an external agent, to model providers. The gateway adds the key, so
+// that the program never has it.
 //
-//   provider-proxy-1. A request goes to the address that this runner configured. It is one of the calls of its provider, by method and
+//   provider-proxy-1. A request goes to the address that this machine configured. It is one of the calls of its provider, by method and
 //       path. A path is compared as it was sent, and a part of it with an encoded character matches nothing.
 //   provider-proxy-2. Only headers of the list pass, so a caller sends no key, no cookie and no account. Key, organization and project are set
-//       here, from the runner's own environment.
+//       here, from the environment of this machine.
 //   provider-proxy-3. Bodies pass as they come, in both directions: an event of a stream is not held back.
 //   provider-proxy-4. A secret in a body or in a header of an answer is replaced, in both directions. No body is therefore compressed.
 
@@ -26,7 +26,7 @@ export interface Provider {
   readonly name: string;
   /** The base URL of the provider, without the paths below. */
   readonly upstream: string;
-  /** The method and path of each call that may be made, such as `POST /v1/messages`. `*` stands for one part of a path. */
+  /** The method and path of each call that may be made, such as `POST /v1/messages`. `*` stands for one part of a path, or for its beginning. */
   readonly calls: readonly `${"GET" | "POST"} /${string}`[];
   /** Headers that are set in each request, beside the key. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -42,11 +42,16 @@ export interface Provider {
 type Known = Pick<Provider, "key" | "headers"> & { readonly upstream?: string };
 
 /** Anthropic's API, for its own clients. */
-export function anthropicProvider({ key, upstream = "https://api.anthropic.com" }: Known): Provider {
+export function anthropicProvider({
+  key,
+  upstream = "https://api.anthropic.com",
+  headers = {},
+}: Known): Provider {
   return {
     name: "anthropic",
     upstream,
     key,
+    headers,
     // Batches, files and stored messages belong to the whole account.
     calls: ["POST /v1/messages", "POST /v1/messages/count_tokens", "GET /v1/models", "GET /v1/models/*"],
     keyHeader: "x-api-key",
@@ -74,6 +79,31 @@ export function openaiProvider({ key, upstream = "https://api.openai.com", heade
     keyHeader: "authorization",
     variables: { baseUrl: "OPENAI_BASE_URL", key: "OPENAI_API_KEY" },
     basePath: "/v1",
+  };
+}
+
+/** Google's API of Gemini, for its own clients. */
+export function googleProvider({
+  key,
+  upstream = "https://generativelanguage.googleapis.com",
+  headers = {},
+}: Known): Provider {
+  return {
+    name: "google",
+    upstream,
+    key,
+    headers,
+    // Files, caches and batches belong to the whole account.
+    calls: [
+      "POST /v1beta/models/*:generateContent",
+      "POST /v1beta/models/*:streamGenerateContent",
+      "POST /v1beta/models/*:countTokens",
+      "POST /v1beta/models/*:embedContent",
+      "GET /v1beta/models",
+      "GET /v1beta/models/*",
+    ],
+    keyHeader: "x-goog-api-key",
+    variables: { baseUrl: "GOOGLE_GEMINI_BASE_URL", key: "GEMINI_API_KEY" },
   };
 }
 
@@ -131,16 +161,18 @@ const DROPPED =
 export class ProviderProxy {
   readonly #providers: readonly Provider[];
   readonly #redactor: Redactor;
-  readonly #agents = {
-    "http:": new HttpAgent({ keepAlive: true }),
-    "https:": new HttpsAgent({ keepAlive: true }),
-  };
+  readonly #agents: { readonly "http:": HttpAgent; readonly "https:": HttpsAgent };
 
-  /** @throws UsageError for an upstream to which a key cannot be sent safely. */
-  constructor(providers: readonly Provider[], redactor: Redactor) {
+  /**
+   * @param proxies an environment whose `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` count for the requests.
+   * @throws UsageError for an upstream to which a key cannot be sent safely.
+   */
+  constructor(providers: readonly Provider[], redactor: Redactor, proxies: Environment = {}) {
     for (const provider of providers) checkProvider(provider);
     this.#providers = providers;
     this.#redactor = redactor;
+    const agent = { keepAlive: true, proxyEnv: proxiesOf(proxies) };
+    this.#agents = { "http:": new HttpAgent(agent), "https:": new HttpsAgent(agent) };
   }
 
   /** The variables of the executor. */
@@ -243,10 +275,22 @@ export class ProviderProxy {
 /** A part that `*` stands for has nothing that a server could decode or resolve to another path. */
 function isCall(call: string, allowed: string): boolean {
   const [parts, expected] = [call.split("/"), allowed.split("/")];
-  return (
-    parts.length === expected.length &&
-    expected.every((part, at) => (part === "*" ? /^\w[\w.:@-]*$/.test(parts[at] ?? "") : part === parts[at]))
-  );
+  return parts.length === expected.length && expected.every((part, at) => isPart(parts[at] ?? "", part));
+}
+
+function isPart(part: string, expected: string): boolean {
+  if (!expected.startsWith("*")) return part === expected;
+  return /^\w[\w.:@-]*$/.test(part) && part.endsWith(expected.slice(1));
+}
+
+/** The variables of proxies in both spellings; those of this machine are never used for an address of this machine. */
+function proxiesOf(environment: Environment): Record<string, string> {
+  const named = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"].flatMap((name) => {
+    const value = environment[name];
+    return value === undefined || value === "" ? [] : [[name, value] as const];
+  });
+  const none = [environment["NO_PROXY"] ?? environment["no_proxy"] ?? "", "127.0.0.1", "localhost", "::1"];
+  return { ...Object.fromEntries(named), NO_PROXY: none.filter((one) => one !== "").join(",") };
 }
 
 function isCompressed({ headers }: Pick<IncomingMessage, "headers">): boolean {

@@ -12,6 +12,7 @@
 // The gateway knows no coordinator and no executor. Its caller gives the handlers.
 
 import { ERROR_TABLE, HoldfastError, toHoldfastError } from "@holdfast/core";
+import type { Environment } from "../processes/environment.ts";
 import type { Redactor } from "../secrets/redactor.ts";
 import { chmodSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -42,6 +43,8 @@ export interface RunGatewayOptions {
   readonly redactor: Redactor;
   /** Model providers that the executor may call. The gateway adds their keys. */
   readonly providers?: readonly Provider[];
+  /** An environment whose variables of proxies count for requests to providers. Without it they go directly. */
+  readonly proxies?: Environment;
   /** Other hosts that the executor may connect to, through the gateway as its proxy. */
   readonly network?: NetworkPolicy;
   /** How the names of hosts are resolved, for tests. */
@@ -74,7 +77,7 @@ export async function startRunGateway(options: RunGatewayOptions): Promise<RunGa
   const { routes, redactor, socketPath, network } = options;
   checkRoutes(routes);
   if (network !== undefined) checkNetworkPolicy(network);
-  const providers = new ProviderProxy(options.providers ?? [], redactor);
+  const providers = new ProviderProxy(options.providers ?? [], redactor, options.proxies);
   const tunnels = new ConnectProxy(network ?? { allow: [] }, options.resolve);
   const token = new JobToken();
   redactor.add(token.text);

@@ -22,6 +22,7 @@ import {
 
 import { hostEnvironment } from "../../workspace/host-environment.ts";
 import { AGENT_PROCESS, type StopLimits } from "../program/agent-process.ts";
+import { keyAccess, withGateway, withoutKeysOf, type KeyAccess } from "../keys/program-keys.ts";
 import { tracedVariables } from "../receipt/traced-variables.ts";
 import type {
   AgentTraces,
@@ -91,7 +92,8 @@ export class AcpAgent implements ExternalAgentProtocol {
 
   find(chosen?: ChosenProgram): Promise<{ readonly program: string; readonly version: string }> {
     const wanted = chosenProgram(this.#facts.program, chosen);
-    return findProgram(wanted, this.#supervisor, this.#env(chosen), this.#folder);
+    const env = withoutKeysOf(this.#env(chosen), [...this.keys, ...(chosen?.keys ?? [])]);
+    return findProgram(wanted, this.#supervisor, env, this.#folder);
   }
 
   locate(chosen?: ChosenProgram): string {
@@ -129,6 +131,10 @@ export class AcpAgent implements ExternalAgentProtocol {
     };
   }
 
+  keyAccess(chosen?: ChosenProgram): KeyAccess {
+    return keyAccess(this.#facts, this.#environment, chosen);
+  }
+
   ownFolders(chosen?: ChosenProgram): OwnFolders | undefined {
     return chosenFolders(this.#facts.ownFolders?.(this.#environment), chosen);
   }
@@ -145,15 +151,17 @@ export class AcpAgent implements ExternalAgentProtocol {
   }
 
   async #begin(
-    { intent, prompt, tag, wayBack, onLine, enclose = (argv) => argv }: ExternalTurn,
+    { intent, prompt, tag, wayBack, gateway, onLine, enclose = (argv) => argv }: ExternalTurn,
     resumedId: string | null,
   ): Promise<ExternalAgent> {
     const sdk = await import("@agentclientprotocol/sdk");
     const keys = [...this.#facts.keys, ...(intent.profile?.keys ?? [])].flatMap(
       (name) => this.#environment[name] ?? [],
     );
-    const wire = new AcpWire(new Redactor(wayBack === undefined ? keys : [...keys, wayBack.token]), onLine);
-    const env = this.#env(intent.profile);
+    const tokens = [wayBack, gateway].flatMap((one) => one?.token ?? []);
+    const wire = new AcpWire(new Redactor([...keys, ...tokens]), onLine);
+    const set = gateway && this.#facts.programKeys?.settings?.(gateway, this.#environment);
+    const env = withGateway(this.#env(intent.profile), gateway, set?.env);
     const process = await this.#supervisor.start({
       argv: enclose([intent.program, ...this.#facts.args], env, this.#facts.reads),
       cwd: intent.folder,

@@ -4,9 +4,17 @@
 import { dirname, join } from "node:path";
 import type { Environment } from "@holdfast/runtime/internal";
 
-import { CLAUDE_KEYS, CLAUDE_SETTINGS, claudeFolder } from "../claude-code/claude-environment.ts";
-import { CODEX, codexFolder } from "../codex/codex-agent.ts";
+import {
+  CLAUDE_KEYS,
+  CLAUDE_PROGRAM_KEYS,
+  CLAUDE_SETTINGS,
+  claudeFolder,
+} from "../claude-code/claude-environment.ts";
+import { CODEX } from "../codex/codex-agent.ts";
 import type { ExternalAgentCapabilities, OwnFolders } from "../external-agent-protocol.ts";
+import { codexFolder } from "../keys/codex-keys.ts";
+import { heldKey, isSet, type ProgramKeys } from "../keys/program-keys.ts";
+import { OPENCODE_KEYS } from "../keys/opencode-keys.ts";
 import { CHOSEN_FIELDS, type WantedProgram } from "../program/find-program.ts";
 
 export interface AcpAgentFacts {
@@ -19,6 +27,8 @@ export interface AcpAgentFacts {
   readonly variables: readonly string[];
   /** The names of variables whose values are keys. Keys are replaced in everything that is recorded. */
   readonly keys: readonly string[];
+  /** How the gateway of a turn holds its keys. Absent for a program that needs them itself. */
+  readonly programKeys?: ProgramKeys;
   readonly settings: Readonly<Record<string, string>>;
   /** Whether a session continues in another process. `false` where the program says that it does, and fails. */
   readonly resumes: boolean;
@@ -80,6 +90,7 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
       ...PROXIES,
     ],
     keys: ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"],
+    programKeys: OPENCODE_KEYS,
     settings: { OPENCODE_DISABLE_AUTOUPDATE: "1" },
     mcpFiles: (environment, folder) => {
       const config = environment["XDG_CONFIG_HOME"] ?? join(environment["HOME"] ?? "/", ".config");
@@ -123,6 +134,12 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
       ...PROXIES,
     ],
     keys: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    programKeys: {
+      held: (environment) =>
+        isSet(environment["GOOGLE_GENAI_USE_VERTEXAI"])
+          ? []
+          : heldKey("google", "GEMINI_API_KEY", environment, environment["GOOGLE_GEMINI_BASE_URL"]),
+    },
     settings: {},
     mcpFiles: (environment, folder) => [
       join(environment["HOME"] ?? "/", ".gemini/settings.json"),
@@ -148,6 +165,7 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
     args: [],
     variables: [...CLAUDE_KEYS, ...CLAUDE_SETTINGS, "CLAUDE_CODE_EXECUTABLE"],
     keys: CLAUDE_KEYS,
+    programKeys: CLAUDE_PROGRAM_KEYS,
     // Tools of MCP servers, such as those of the session, would be hidden behind a search.
     settings: { DISABLE_AUTOUPDATER: "1", ENABLE_TOOL_SEARCH: "false" },
     ownFolders: (environment) => ({

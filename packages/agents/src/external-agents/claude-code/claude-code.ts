@@ -25,6 +25,7 @@ import {
 import { hostEnvironment } from "../../workspace/host-environment.ts";
 import {
   CLAUDE_KEYS,
+  CLAUDE_PROGRAM_KEYS,
   claudeEnvironment,
   claudeFolder,
   claudeKeys,
@@ -68,6 +69,7 @@ import {
   findProgram,
   locateProgram,
 } from "../program/find-program.ts";
+import { keyAccess, withGateway, withoutKeysOf, type KeyAccess } from "../keys/program-keys.ts";
 import type { WayBack } from "../way-back/way-back.ts";
 import { WAY_BACK } from "../way-back/way-back-tools.ts";
 
@@ -121,7 +123,8 @@ export class ClaudeCode implements ExternalAgentProtocol {
   }
 
   find(chosen?: ChosenProgram): Promise<{ readonly program: string; readonly version: string }> {
-    const environment = claudeEnvironment(this.#environment, chosen);
+    const names = [...this.keys, ...(chosen?.keys ?? [])];
+    const environment = withoutKeysOf(claudeEnvironment(this.#environment, chosen), names);
     return findProgram(chosenProgram(PROGRAM, chosen), this.#supervisor, environment, this.#folder);
   }
 
@@ -149,6 +152,10 @@ export class ClaudeCode implements ExternalAgentProtocol {
     return chosenFolders({ written: [claudeFolder(this.#environment)], read: [] }, chosen);
   }
 
+  keyAccess(chosen?: ChosenProgram): KeyAccess {
+    return keyAccess({ keys: this.keys, programKeys: CLAUDE_PROGRAM_KEYS }, this.#environment, chosen);
+  }
+
   traces({ intent }: Pick<ExternalTurn, "intent">): AgentTraces {
     return claudeTraces(this.#environment, intent);
   }
@@ -158,15 +165,26 @@ export class ClaudeCode implements ExternalAgentProtocol {
   }
 
   async #begin(
-    { intent, prompt, tag, wayBack, costMicroUsdMax, onLine, enclose = (argv) => argv }: ExternalTurn,
+    {
+      intent,
+      prompt,
+      tag,
+      wayBack,
+      gateway,
+      costMicroUsdMax,
+      onLine,
+      enclose = (argv) => argv,
+    }: ExternalTurn,
     session: readonly string[],
   ): Promise<ExternalAgent> {
-    const environment = claudeEnvironment(this.#environment, intent.profile);
+    const own = claudeEnvironment(this.#environment, intent.profile);
+    const environment = withGateway(own, gateway);
     const keys = claudeKeys(this.#environment, intent.profile);
-    const output = new ClaudeOutput(
-      new Redactor([...keys, ...(wayBack === undefined ? [] : [wayBack.token])]),
-      { sessionId: intent.agentSessionId, isPriced: isAnthropicApi(environment) },
-    );
+    const tokens = [wayBack, gateway].flatMap((one) => one?.token ?? []);
+    const output = new ClaudeOutput(new Redactor([...keys, ...tokens]), {
+      sessionId: intent.agentSessionId,
+      isPriced: isAnthropicApi(own),
+    });
     if (onLine !== undefined) output.changes.on("line", onLine);
     const place = { env: environment, cwd: intent.folder };
     const budget = await this.#options.budget(intent.program, costMicroUsdMax, place);

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { scrubEnvironment, type Environment } from "@holdfast/runtime/internal";
 
 import type { AgentTraces, ChosenProgram, ExternalIntent } from "../external-agent-protocol.ts";
+import { heldKey, isSet, objectIn, userText, type HeldKey, type ProgramKeys } from "../keys/program-keys.ts";
 import { chosenVariables } from "../program/find-program.ts";
 import { tracedVariables } from "../receipt/traced-variables.ts";
 
@@ -49,12 +50,64 @@ export function claudeKeys(own: Environment, { keys = [] }: ChosenProgram = {}):
   return [...CLAUDE_KEYS, ...keys].flatMap((name) => own[name] ?? []);
 }
 
+function isOtherVendor(environment: Environment): boolean {
+  return OTHER_VENDORS.some((name) => !["", "0", "false"].includes(environment[name] ?? ""));
+}
+
 /** Whether its models are those of Anthropic's own API. @param environment of the program. */
 export function isAnthropicApi(environment: Environment): boolean {
-  if (OTHER_VENDORS.some((name) => !["", "0", "false"].includes(environment[name] ?? ""))) return false;
+  if (isOtherVendor(environment)) return false;
   const url = environment["ANTHROPIC_BASE_URL"] ?? "";
   return url === "" || URL.parse(url)?.hostname === "api.anthropic.com";
 }
+
+/** The token of its own sign-in cannot be held: Anthropic takes it from the program alone. */
+export const CLAUDE_PROGRAM_KEYS: ProgramKeys = {
+  held(own, chosen) {
+    const environment = claudeEnvironment(own, chosen);
+    if (isOtherVendor(environment) || namesAnotherApi(own)) return [];
+    const headers = headersIn(environment["ANTHROPIC_CUSTOM_HEADERS"] ?? "");
+    return [
+      // The order of Claude Code.
+      ...asBearer(heldAnthropic("ANTHROPIC_AUTH_TOKEN", environment)),
+      ...heldAnthropic("ANTHROPIC_API_KEY", environment),
+    ]
+      .slice(0, 1)
+      .map((key) => ({ ...key, headers, unneeded: [...CLAUDE_KEYS, "ANTHROPIC_CUSTOM_HEADERS"] }));
+  },
+};
+
+function heldAnthropic(variable: string, environment: Environment): readonly HeldKey[] {
+  return heldKey("anthropic", variable, environment, environment["ANTHROPIC_BASE_URL"]);
+}
+
+function asBearer(keys: readonly HeldKey[]): readonly HeldKey[] {
+  return keys.map((key) => ({ ...key, isBearer: true }));
+}
+
+/** Lines of `Name: value`, as Claude Code reads them. */
+function headersIn(text: string): Readonly<Record<string, string>> {
+  const lines = text.split("\n").map((line) => /^\s*([\w-]+)\s*:\s*(.*?)\s*$/.exec(line));
+  return Object.fromEntries(
+    lines.flatMap((line) => (line === null ? [] : [[line[1]!.toLowerCase(), line[2]!]])),
+  );
+}
+
+/** Whether settings of the user give the program another address or key than its environment (program-keys-3). */
+function namesAnotherApi(own: Environment): boolean {
+  const names = [...CLAUDE_KEYS, "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS", ...OTHER_VENDORS];
+  return [join(claudeFolder(own), "settings.json"), ...MANAGED_SETTINGS].some((path) => {
+    const { env } = objectIn(userText(path)) ?? {};
+    if (typeof env !== "object" || env === null) return false;
+    return names.some((name) => isSet((env as Environment)[name]));
+  });
+}
+
+/** The settings of the computer's administrator. */
+const MANAGED_SETTINGS = [
+  "/etc/claude-code/managed-settings.json",
+  "/Library/Application Support/ClaudeCode/managed-settings.json",
+] as const;
 
 /** The folder of its settings, credentials and sessions. */
 export function claudeFolder(own: Environment): string {

@@ -1,9 +1,8 @@
 // Codex as an external agent (`CODEX`): its program `codex app-server`. Observed with 0.169.0.
 
 import { join } from "node:path";
-import type { Environment } from "@holdfast/runtime/internal";
-
 import type { PermissionRequest, RuledCall } from "../external-agent-protocol.ts";
+import { CODEX_PROGRAM_KEYS, codexFolder } from "../keys/codex-keys.ts";
 import type { LineAgentFacts } from "../lines/line-agent.ts";
 import { ruledPath } from "../../model-loop/permission/ruled-path.ts";
 import { CHOSEN_FIELDS } from "../program/find-program.ts";
@@ -41,6 +40,7 @@ export const CODEX: LineAgentFacts = {
     "USER",
   ],
   keys: ["OPENAI_API_KEY", "CODEX_API_KEY"],
+  programKeys: CODEX_PROGRAM_KEYS,
   settings: {},
   takesOurId: false,
   files(environment, id) {
@@ -57,11 +57,6 @@ export const CODEX: LineAgentFacts = {
   dialogue: (turn) => new CodexDialogue(turn),
   ruledCall: codexCall,
 };
-
-/** The folder of its settings and sessions. */
-export function codexFolder(environment: Environment): string {
-  return environment["CODEX_HOME"] ?? join(environment["HOME"] ?? "/", ".codex");
-}
 
 function codexCall({ tool, input }: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall {
   const { command, path } = input;

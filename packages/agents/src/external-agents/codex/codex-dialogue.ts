@@ -10,6 +10,7 @@
 // An interrupted turn leaves its shell running (observed with 0.169.0). The end of the process ends the shell.
 
 import type { Author, Delivery, PermissionAnswer, PermissionRequest } from "../external-agent-protocol.ts";
+import { HELD_OPENAI } from "../keys/codex-keys.ts";
 import { epochMs } from "../limits/agent-limit.ts";
 import { countOf, fieldsOf, textOr, type Fields } from "../lines/fields.ts";
 import { planStepsOf } from "../lines/plan-steps.ts";
@@ -130,7 +131,9 @@ export class CodexDialogue implements LineDialogue {
     if (resumedId !== null && id !== resumedId) return this.#turn.end({ type: "unknown_session" });
     this.#threadId = id;
     // Behind another server a name says nothing of a price.
-    this.#model = `${textOr(opened["modelProvider"], "codex")}/${textOr(opened["model"], "unknown")}`;
+    const provider = textOr(opened["modelProvider"], "codex");
+    const held = this.#turn.unpriced.length === 0 ? "openai" : "other";
+    this.#model = `${provider === HELD_OPENAI ? held : provider}/${textOr(opened["model"], "unknown")}`;
     this.hasStarted = true;
     this.#turn.emit({ type: "session_started", model: textOr(opened["model"], "unknown"), boundId: id });
     this.#startTurn(prompt);

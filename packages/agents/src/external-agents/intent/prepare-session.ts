@@ -46,7 +46,12 @@ export async function prepareSession(
   const { protocol, folder, permissionMode, projectRules, place, takeProfile: take } = parts;
   const input = readInput(ctx.input);
   const { sandbox = parts.sandbox } = input;
-  const { rules, taken, ...found } = await ctx.run(
+  const {
+    rules,
+    taken,
+    keys: _shown,
+    ...found
+  } = await ctx.run(
     "prepare",
     async (task) => {
       const chosen = input.profile === undefined ? undefined : take?.(input.profile);
@@ -54,9 +59,11 @@ export async function prepareSession(
       const { workspace = input.worktree === true ? "worktree" : "shared" } = input;
       const root = realpathSync((await place?.(task, workspace)) ?? folder);
       await openEnclosure(protocol, { ...program, sandbox, folder: root, profile: chosen?.intended });
+      const access = protocol.keyAccess?.(chosen?.intended);
       return {
         ...program,
         folder: root,
+        ...(access && { keys: { held: access.held, readable: access.readable } }), // For `holdfast show`.
         rules: projectRules?.read() ?? [],
         ...(chosen === undefined ? {} : { taken: chosen }),
       };

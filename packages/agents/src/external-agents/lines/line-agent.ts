@@ -31,6 +31,14 @@ import {
   locateProgram,
   type WantedProgram,
 } from "../program/find-program.ts";
+import {
+  keyAccess,
+  unpricedApis,
+  withGateway,
+  withoutKeysOf,
+  type KeyAccess,
+  type ProgramKeys,
+} from "../keys/program-keys.ts";
 import type { WayBack } from "../way-back/way-back.ts";
 import { tracedVariables } from "../receipt/traced-variables.ts";
 import { unknownSession } from "./unknown-session.ts";
@@ -47,6 +55,8 @@ export interface LineAgentFacts {
   readonly variables: readonly string[];
   /** The names of variables whose values are keys. Keys are replaced in everything that is recorded. */
   readonly keys: readonly string[];
+  /** How the gateway of a turn holds its keys. Absent for a program that needs them itself. */
+  readonly programKeys?: ProgramKeys;
   readonly settings: Readonly<Record<string, string>>;
   /** Variables that tell the program of the tools of the session. */
   readonly toolVariables?: (wayBack: WayBack) => Readonly<Record<string, string>>;
@@ -89,13 +99,16 @@ export class LineAgent implements ExternalAgentProtocol {
     this.#supervisor = new ProcessSupervisor({ environment, namespaces: "never" });
   }
 
-  capabilities(): ExternalAgentCapabilities {
-    return this.#facts.capabilities;
+  capabilities(chosen?: ChosenProgram): ExternalAgentCapabilities {
+    const { pricePrefix, ...others } = this.#facts.capabilities;
+    const isPriced = pricePrefix !== undefined && unpricedApis(this.keyAccess(chosen).byGateway).length === 0;
+    return { ...others, ...(isPriced ? { pricePrefix } : {}) };
   }
 
   find(chosen?: ChosenProgram): Promise<{ readonly program: string; readonly version: string }> {
     const wanted = chosenProgram(this.#facts.program, chosen);
-    return findProgram(wanted, this.#supervisor, this.#env(chosen), this.#folder);
+    const env = withoutKeysOf(this.#env(chosen), [...this.keys, ...(chosen?.keys ?? [])]);
+    return findProgram(wanted, this.#supervisor, env, this.#folder);
   }
 
   locate(chosen?: ChosenProgram): string {
@@ -141,6 +154,10 @@ export class LineAgent implements ExternalAgentProtocol {
     );
   }
 
+  keyAccess(chosen?: ChosenProgram): KeyAccess {
+    return keyAccess(this.#facts, this.#environment, chosen);
+  }
+
   ownFolders(chosen?: ChosenProgram): OwnFolders | undefined {
     return chosenFolders(this.#facts.ownFolders?.(this.#environment), chosen);
   }
@@ -160,18 +177,21 @@ export class LineAgent implements ExternalAgentProtocol {
     turn: ExternalTurn,
     opening: Pick<DialogueTurn, "resumedId" | "isCutOff">,
   ): Promise<ExternalAgent> {
-    const { intent, prompt, tag, wayBack, onLine, enclose = (argv) => argv } = turn;
-    const { argumentsOf, keys, dialogue, toolVariables } = this.#facts;
+    const { intent, prompt, tag, wayBack, gateway, onLine, enclose = (argv) => argv } = turn;
+    const { argumentsOf, keys, dialogue, toolVariables, programKeys } = this.#facts;
     const secrets = [...keys, ...(intent.profile?.keys ?? [])].flatMap(
       (name) => this.#environment[name] ?? [],
     );
-    const wire = new LineWire(
-      new Redactor(wayBack === undefined ? secrets : [...secrets, wayBack.token]),
-      onLine,
-    );
-    const env = { ...this.#env(intent.profile), ...(wayBack === undefined ? {} : toolVariables?.(wayBack)) };
+    const tokens = [wayBack, gateway].flatMap((one) => one?.token ?? []);
+    const wire = new LineWire(new Redactor([...secrets, ...tokens]), onLine);
+    const set = gateway && programKeys?.settings?.(gateway, this.#environment);
+    const env = {
+      ...withGateway(this.#env(intent.profile), gateway, set?.env),
+      ...(wayBack === undefined ? {} : toolVariables?.(wayBack)),
+    };
+    const args = [...(set?.args ?? []), ...argumentsOf(turn, opening.resumedId !== null)];
     const process = await this.#supervisor.start({
-      argv: enclose([intent.program, ...argumentsOf(turn, opening.resumedId !== null)], env),
+      argv: enclose([intent.program, ...args], env),
       cwd: intent.folder,
       env,
       keepsInputOpen: true,
@@ -185,7 +205,7 @@ export class LineAgent implements ExternalAgentProtocol {
     });
     return new LineTurn(process, wire, {
       make: dialogue,
-      turn: { ...intent, prompt, ...opening, wayBack },
+      turn: { ...intent, prompt, ...opening, wayBack, unpriced: unpricedApis(gateway?.held ?? []) },
       limits: this.#stopLimits,
     });
   }

@@ -18,6 +18,8 @@ export interface DialogueTurn {
   readonly isCutOff: boolean;
   /** The tools of the session. */
   readonly wayBack: WayBack | undefined;
+  /** The providers of models behind an address of the user's own, where a name says nothing of a price. */
+  readonly unpriced: readonly string[];
   /** Writes one message. */
   send(message: Fields): void;
   emit(event: ExternalEvent): void;

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import type { PermissionRequest, RuledCall } from "../external-agent-protocol.ts";
+import { PI_KEYS, piFolder } from "../keys/pi-keys.ts";
 import type { LineAgentFacts } from "../lines/line-agent.ts";
 import { ruledPath } from "../../model-loop/permission/ruled-path.ts";
 import { CHOSEN_FIELDS } from "../program/find-program.ts";
@@ -65,17 +66,17 @@ export const PI: LineAgentFacts = {
     "USER",
   ],
   keys: ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"],
+  programKeys: PI_KEYS,
   settings: { PI_SKIP_VERSION_CHECK: "1", PI_TELEMETRY: "0" },
   toolVariables: ({ tools }) => ({ HOLDFAST_SESSION_TOOLS: JSON.stringify(tools) }),
   takesOurId: true,
   files(environment, id) {
-    const home = environment["PI_CODING_AGENT_DIR"] ?? join(environment["HOME"] ?? "/", ".pi/agent");
-    const folder = environment["PI_CODING_AGENT_SESSION_DIR"] ?? join(home, "sessions");
+    const folder = environment["PI_CODING_AGENT_SESSION_DIR"] ?? join(piFolder(environment), "sessions");
     return { sessions: { folder, ending: `_${id}.jsonl` }, mcpFiles: [] };
   },
   ownFolders: (environment) => {
     const sessions = environment["PI_CODING_AGENT_SESSION_DIR"];
-    const home = environment["PI_CODING_AGENT_DIR"] ?? join(environment["HOME"] ?? "/", ".pi/agent");
+    const home = piFolder(environment);
     return { written: [home, ...(sessions === undefined ? [] : [sessions])], read: [dirname(gatePath())] };
   },
   dialogue: (turn) => new PiDialogue(turn),

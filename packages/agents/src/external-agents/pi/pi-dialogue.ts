@@ -196,7 +196,9 @@ export class PiDialogue implements LineDialogue {
       if (type === "thinking" && typeof thinking === "string" && thinking !== "")
         this.#turn.emit({ type: "thinking", text: thinking });
     }
-    this.#use(nameOf(message), fieldsOf(usage));
+    const { provider } = message;
+    const isUnpriced = this.#turn.unpriced.includes(textOr(provider, ""));
+    this.#use(isUnpriced ? nameOf({ ...message, provider: "other" }) : nameOf(message), fieldsOf(usage));
     if (stopReason === "aborted") this.#end = { type: "aborted" };
     else if (stopReason === "error")
       this.#end = { type: "error", message: textOr(errorMessage, "the model's API failed") };

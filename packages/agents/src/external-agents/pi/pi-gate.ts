@@ -1,5 +1,5 @@
 // The extension that Pi loads (`-e`): it asks the host before each call of a tool, because Pi itself has no permissions. It also offers the tools
-// of the session, whose calls it passes to the host.
+// of the session, whose calls it passes to the host. It points the providers at the gateway that holds their keys.
 //
 // It imports nothing, because Pi loads it with a loader of its own. A handler that fails blocks the call.
 
@@ -15,6 +15,8 @@ interface Pi {
       context: Context,
     ) => Promise<{ readonly block: true; readonly reason: string } | undefined>,
   ): void;
+  /** Changes the address alone of a provider that Pi knows. */
+  registerProvider(name: string, config: { readonly baseUrl: string }): void;
   registerTool(tool: {
     readonly name: string;
     readonly label: string;
@@ -37,6 +39,8 @@ export default function gate(pi: Pi): void {
     if (answer === "allow") return undefined;
     return { block: true, reason: answer ?? "The call was not allowed." };
   });
+  const urls = JSON.parse(process.env["HOLDFAST_MODEL_URLS"] ?? "{}") as Readonly<Record<string, string>>;
+  for (const [name, baseUrl] of Object.entries(urls)) pi.registerProvider(name, { baseUrl });
   const tools = JSON.parse(process.env["HOLDFAST_SESSION_TOOLS"] ?? "[]") as readonly SessionTool[];
   for (const { name, description, inputSchema } of tools)
     pi.registerTool({
