@@ -1,10 +1,11 @@
 // `CODEX_PROGRAM_KEYS`: the key of Codex. Arguments of its program name the address of the gateway, and count before its files.
 //
-// Only the settings that give a provider its address and its variable are read of `config.toml`, line by line. A provider with more than these,
-// such as headers of its own, gets its key.
+// The settings of `config.toml` that count are those that give a provider its address and its variable. A provider with more than these, such as headers of
+// its own, gets its key.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { parse } from "smol-toml";
 import type { Environment } from "@holdfast/runtime/internal";
 
 import { heldKey, userText, type ProgramKeys } from "./program-keys.ts";
@@ -57,40 +58,29 @@ interface Config {
 
 const KNOWN = new Set(["name", "base_url", "env_key", "wire_api", "env_key_instructions"]);
 
-/** @returns `undefined` where the settings say more than is read here. */
+/** @returns `undefined` where the settings say more than is read here, or cannot be read. */
 function readConfig(environment: Environment): Config | undefined {
-  const tables = new Map<string, Map<string, string>>([["", new Map()]]);
-  let at = "";
-  for (const line of userText(join(codexFolder(environment), "config.toml")).split("\n")) {
-    const [, table] = /^\s*\[([^[\]]+)\]\s*(?:#.*)?$/.exec(line) ?? [];
-    if (table !== undefined) {
-      at = table.trim();
-      tables.set(at, tables.get(at) ?? new Map());
-      continue;
-    }
-    const [, name, value = ""] = /^\s*([\w.-]+)\s*=\s*(.*?)\s*$/.exec(line) ?? [];
-    if (name !== undefined) tables.get(at)!.set(name, value);
-  }
-  const top = tables.get("")!;
+  const config = parsed(userText(join(codexFolder(environment), "config.toml")));
   // A profile may name another provider.
-  if (top.has("profile") || [...top.keys()].some((name) => name.startsWith("model_providers")))
-    return undefined;
-  const name = textIn(top.get("model_provider") ?? '"openai"');
-  if (name === undefined) return undefined;
+  if (config === undefined || config["profile"] !== undefined) return undefined;
+  const name = config["model_provider"] ?? "openai";
   if (name === "openai") {
-    const baseUrl = textIn(top.get("openai_base_url") ?? '""');
-    return baseUrl === undefined ? undefined : { baseUrl };
+    const baseUrl = config["openai_base_url"] ?? "";
+    return typeof baseUrl === "string" ? { baseUrl } : undefined;
   }
-  if (!/^[\w-]+$/.test(name)) return undefined;
-  const table = tables.get(`model_providers.${name}`);
-  const isNested = [...tables.keys()].some((one) => one.startsWith(`model_providers.${name}.`));
-  if (table === undefined || isNested || [...table.keys()].some((one) => !KNOWN.has(one))) return undefined;
-  const [baseUrl, variable] = ["base_url", "env_key"].map((one) => textIn(table.get(one) ?? ""));
-  return baseUrl === undefined || variable === undefined ? undefined : { own: { name, variable }, baseUrl };
+  if (typeof name !== "string" || !/^[\w-]+$/.test(name)) return undefined;
+  const provider = (config["model_providers"] as Readonly<Record<string, unknown>> | undefined)?.[name];
+  if (typeof provider !== "object" || provider === null) return undefined;
+  if (Object.keys(provider).some((key) => !KNOWN.has(key))) return undefined;
+  const { base_url: baseUrl, env_key: variable } = provider as Readonly<Record<string, unknown>>;
+  if (typeof baseUrl !== "string" || typeof variable !== "string") return undefined;
+  return { own: { name, variable }, baseUrl };
 }
 
-/** A string of TOML on one line. */
-function textIn(value: string): string | undefined {
-  const [, basic, literal] = /^(?:"([^"\\]*)"|'([^']*)')\s*(?:#.*)?$/.exec(value) ?? [];
-  return basic ?? literal;
+function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    return parse(text);
+  } catch {
+    return undefined;
+  }
 }
