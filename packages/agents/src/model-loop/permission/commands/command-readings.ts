@@ -4,13 +4,19 @@
 //   command-readings-2. No rule allows a reading that is not `allowable`, as the wrapper or a variable before it changes what happens.
 
 import {
+  ARITHMETIC_BUILTINS,
   CAREFUL_PROGRAMS,
+  DECISIVE_VARIABLE,
+  GIT_LETTERS,
   HIDING_PROGRAMS,
   INTERPRETERS,
+  isOneOf,
+  PACKAGE_RUNNERS,
   SHELLS,
   WRAPPERS,
   type Wrapper,
 } from "./programs.ts";
+import { isPlainSed } from "./sed-script.ts";
 import { readLine, type SimpleCommand, type WordValue } from "./shell-line.ts";
 
 export interface Reading {
@@ -31,6 +37,7 @@ const HARMLESS_VARIABLE =
   /^(CI|NODE_ENV|LANG|LC_[A-Z]+|TZ|NO_COLOR|FORCE_COLOR|TERM|COLUMNS|LINES)=[\w.:/@-]*$/;
 
 const WRAPPERS_MAX = 20;
+const GIT = "git";
 
 function readingsOf({ words, assignments }: SimpleCommand): CommandReadings {
   const spelled: Reading[] = [];
@@ -39,6 +46,9 @@ function readingsOf({ words, assignments }: SimpleCommand): CommandReadings {
     words,
     isAllowable: assignments.every((assignment) => HARMLESS_VARIABLE.test(assignment)),
   };
+  // Without a command they count for the rest of the line.
+  if (assignments.some((one) => DECISIVE_VARIABLE.test(one) && !HARMLESS_VARIABLE.test(one)))
+    return { readings: [...spelled, reading], line: undefined, isHidden: true };
   const readings = [...spelled];
   for (let count = 0; count <= WRAPPERS_MAX; count += 1) {
     readings.push(reading);
@@ -73,12 +83,21 @@ function stepInto([program, ...args]: readonly WordValue[]): Step {
   if (program === undefined) return NOTHING_BEHIND;
   if (program === null) return HIDDEN;
   const name = nameOf(program);
-  if (HIDING_PROGRAMS.has(name)) return HIDDEN;
+  if (HIDING_PROGRAMS.has(name.replace(/(?<=.)\..*$/, "")) || /^ld[-.]/.test(name)) return HIDDEN;
+  if (ARITHMETIC_BUILTINS.has(name) && args.some((arg) => arg !== null && /[$`]|^\w+\[/.test(arg)))
+    return HIDDEN;
+  if (DECLARING.test(name) && args.some((arg) => arg === null || DECISIVE_VARIABLE.test(arg))) return HIDDEN;
+  if (name.startsWith("git-")) {
+    const words = [GIT, name.slice(GIT.length + 1), ...args];
+    return { type: "inner", words, isHarmless: true, isHidden: false };
+  }
   if (SHELLS.has(name)) return stepIntoShell(args);
   if (name === "command" && args.some((arg) => arg !== null && /^-[a-zA-Z]*[vV]/.test(arg)))
     return NOTHING_BEHIND;
   if (Object.hasOwn(WRAPPERS, name)) return stepIntoWrapper(WRAPPERS[name] ?? {}, args);
   if (name === "find") return stepIntoFind(args);
+  if (Object.hasOwn(PACKAGE_RUNNERS, name) && PACKAGE_RUNNERS[name]!.test(args[0] ?? ""))
+    return stepIntoWrapper(WRAPPERS["npx"]!, args.slice(1));
   return mayRunOthers(name, args) ? HIDDEN : NOTHING_BEHIND;
 }
 
@@ -87,9 +106,18 @@ export function nameOf(program: string): string {
   return program.slice(program.lastIndexOf("/") + 1).toLowerCase();
 }
 
+const DECLARING = /^(export|declare|typeset|local|readonly)$/;
+/** The commands of git without an option that starts a program: what their words say decides nothing. */
+const PLAIN_GIT: ReadonlySet<WordValue> = new Set(
+  "add branch checkout commit mv reset restore rev-parse rm stash status switch tag".split(" "),
+);
+
 function mayRunOthers(name: string, args: readonly WordValue[]): boolean {
+  if (name === "sed" || name === "gsed") return !isPlainSed(args);
   const hiding = Object.hasOwn(CAREFUL_PROGRAMS, name) ? CAREFUL_PROGRAMS[name]?.hiding : undefined;
-  if (hiding !== undefined && args.some((arg) => arg !== null && hiding.test(arg))) return true;
+  if (hiding !== undefined && args.some((arg) => arg !== null && isOneOf(hiding, arg))) return true;
+  if (name === "git") return gitMayRunOthers(args);
+  if (hiding !== undefined && args.includes(null)) return true;
   const interpreter = name.replace(/[\d.]+$/, "");
   const letters = Object.hasOwn(INTERPRETERS, interpreter) ? INTERPRETERS[interpreter] : undefined;
   if (letters === undefined) return false;
@@ -107,6 +135,20 @@ function mayRunOthers(name: string, args: readonly WordValue[]): boolean {
   return given || !says;
 }
 
+function gitMayRunOthers(args: readonly WordValue[]): boolean {
+  let at = 0;
+  while (args[at]?.startsWith("-") === true) {
+    if (args[at]!.startsWith("-c")) return true;
+    at += /^(-C|--git-dir|--work-tree|--namespace)$/.test(args[at]!) ? 2 : 1;
+  }
+  const [command, ...rest] = args.slice(at);
+  if (command === undefined) return false;
+  if (command === null) return true;
+  if (rest.includes(null) && !PLAIN_GIT.has(command)) return true;
+  const letters = Object.hasOwn(GIT_LETTERS, command) ? GIT_LETTERS[command]! : "";
+  return rest.some((arg) => arg !== null && isOneOf({ letters }, arg));
+}
+
 /** A line after `-c`; a file, or the standard input, has lines that nobody sees. */
 function stepIntoShell(args: readonly WordValue[]): Step {
   for (let at = 0; at < args.length; at += 1) {
@@ -116,7 +158,8 @@ function stepIntoShell(args: readonly WordValue[]): Step {
     if (!/^[-+][a-zA-Z]+$/.test(arg)) return HIDDEN;
     if (arg.startsWith("-") && arg.includes("c")) {
       const rest = args.slice(at + 1);
-      const line = rest.find((one) => one === null || !/^[-+][a-zA-Z]+$/.test(one));
+      const first = rest.findIndex((one) => one === null || !/^([-+][a-zA-Z]+)$/.test(one));
+      const line = rest[first] === "--" ? rest[first + 1] : rest[first];
       return typeof line === "string" ? { type: "end", line, isHidden: false } : HIDDEN;
     }
     if (/^[-+][a-zA-Z]*[oO]$/.test(arg)) at += 1;
@@ -126,7 +169,7 @@ function stepIntoShell(args: readonly WordValue[]): Step {
 
 function stepIntoFind(args: readonly WordValue[]): Step {
   const at = args.findIndex((arg) => arg !== null && /^-(exec|execdir|ok|okdir)$/.test(arg));
-  if (at < 0) return NOTHING_BEHIND;
+  if (at < 0) return args.includes(null) ? HIDDEN : NOTHING_BEHIND;
   const words = args.slice(at + 1).map((word) => (word?.includes("{}") === true ? null : word));
   return { type: "inner", words, isHarmless: false, isHidden: true };
 }

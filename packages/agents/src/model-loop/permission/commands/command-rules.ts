@@ -8,7 +8,7 @@
 
 import type { PermissionDecision } from "../../../agent-files/agent-record.ts";
 import { lineReadings, nameOf, type ReadCommand } from "./command-readings.ts";
-import { CAREFUL_PROGRAMS } from "./programs.ts";
+import { CAREFUL_PROGRAMS, isOneOf } from "./programs.ts";
 import { readLine, type WordValue } from "./shell-line.ts";
 
 export type Comparison = "matches" | "may match" | "differs";
@@ -70,7 +70,8 @@ function allows({ words: wanted, isOpen }: CommandPattern, words: readonly WordV
   // command-rules-2.
   const careful = CAREFUL_PROGRAMS[nameOf(program)]?.uncovered;
   return (
-    careful === undefined || words.slice(wanted.length).every((word) => word !== null && !careful.test(word))
+    careful === undefined ||
+    words.slice(wanted.length).every((word) => word !== null && !isOneOf(careful, word))
   );
 }
 

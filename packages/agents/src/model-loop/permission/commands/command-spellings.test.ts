@@ -72,7 +72,7 @@ const SHOWN: readonly Wrap[] = [
 /** Ways to put a line into another one. */
 const AROUND: readonly Wrap[] = [
   (line) => `if true; then ${line}; fi`,
-  (line) => `if ! ${line}; then :; fi`,
+  (line) => `if ! { ${line}\n}; then :; fi`,
   (line) => `for i in 1; do ${line}; done`,
   (line) => `while ${line}; do break; done`,
   (line) => `until ${line}; do :; done`,

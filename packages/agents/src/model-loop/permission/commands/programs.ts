@@ -1,4 +1,4 @@
-// Programs that start other programs: `WRAPPERS`, `HIDING_PROGRAMS`, `INTERPRETERS` and `CAREFUL_PROGRAMS`.
+// Programs that start other programs: `WRAPPERS`, `HIDING_PROGRAMS`, `INTERPRETERS` and `CAREFUL_PROGRAMS`. `sed` has its own file, `sed-script.ts`.
 //
 // A program that is not here is taken as one that starts no other. The tables are complete for the usual programs of a system, and
 // no table can be complete: a sandbox is the boundary.
@@ -87,7 +87,9 @@ export const HIDING_PROGRAMS: ReadonlySet<string> = new Set(
   (
     "eval source . alias unalias trap hash enable bind complete fc ssh mosh su runuser script " +
     "parallel watch at batch crontab expect entr unshare nsenter chroot systemd-run strace ltrace " +
-    "gdb flock taskset chrt setpriv prlimit screen tmux fish zsh ksh mksh csh tcsh vim vi ex ed"
+    "gdb flock taskset chrt setpriv prlimit screen tmux fish zsh ksh mksh csh tcsh vim vi ex ed nvim view vimdiff " +
+    "rview rvim emacs nano setarch linux32 linux64 i386 x86_64 uname26 choom capsh sg newgrp pkexec runcon " +
+    "start-stop-daemon daemon fakeroot proot firejail bwrap nsenter socat nc ncat"
   ).split(" "),
 );
 
@@ -116,37 +118,135 @@ export const INTERPRETERS: Readonly<Record<string, string>> = {
   tclsh: "c",
 };
 
-export interface CarefulProgram {
-  /** An argument with which it may start another command. */
-  readonly hiding?: RegExp;
-  /** An argument that no pattern `PROGRAM …:*` covers: the program writes a file with it, or reads any file of the machine. */
-  readonly uncovered?: RegExp;
+/** Options and other arguments of a program. */
+export interface Arguments {
+  /** Letters of options, also within a group of letters such as `-cI`. */
+  readonly letters?: string;
+  /** Long options. Programs take the beginning of one for the whole. */
+  readonly long?: string;
+  readonly words?: RegExp;
 }
 
-const AWK: CarefulProgram = { hiding: /system|\||getline|@|^-(f|i|l|E)|^--(file|include|load|exec)/ };
+export interface CarefulProgram {
+  /** With one of these it may start another command. */
+  readonly hiding?: Arguments;
+  /** With one of these no pattern `PROGRAM …:*` covers it: it writes a file, or reads any file of the machine. */
+  readonly uncovered?: Arguments;
+}
+
+const AWK: CarefulProgram = {
+  hiding: { letters: "filE", long: "file include load exec", words: /system|\||getline|@/ },
+  uncovered: { words: />/ },
+};
+const MAKE: CarefulProgram = {
+  hiding: { letters: "fE", long: "file makefile eval", words: /^-$|^\.?(SHELL|SHELLFLAGS|MAKEFLAGS)=/ },
+};
+const PACKAGES: CarefulProgram = {
+  hiding: { letters: "c", long: "call script-shell shell node-options", words: /^(explore|create|init)$/ },
+};
 
 export const CAREFUL_PROGRAMS: Readonly<Record<string, CarefulProgram>> = {
+  ag: { hiding: { long: "pager" } },
   awk: AWK,
   gawk: AWK,
   mawk: AWK,
   nawk: AWK,
-  find: { hiding: /^-(exec|execdir|ok|okdir)$/, uncovered: /^-(delete|fprint0?|fprintf|fls)$/ },
-  fd: { hiding: /^(-[a-zA-Z]*[xX]|--exec.*)$/ },
+  compgen: { hiding: { letters: "CF" } },
+  curl: {
+    uncovered: {
+      letters: "oOKDcT",
+      long:
+        "output remote-name remote-name-all config create-dirs dump-header cookie-jar trace trace-ascii stderr " +
+        "output-dir etag-save etag-compare hsts alt-svc libcurl upload-file netrc-file cert key cacert",
+      words: /@|^-F.*<|^\w+=</,
+    },
+  },
+  find: {
+    hiding: { words: /^-(exec|execdir|ok|okdir)$/ },
+    uncovered: { words: /^-(delete|fprint0?|fprintf|fls)$/ },
+  },
+  fd: { hiding: { letters: "xX", long: "exec exec-batch" } },
   git: {
-    hiding:
-      /^(-c.*|--config-env.*|--exec.*|-x.*|-O.*|--open.*|--upload-p.*|--receive-p.*|--ext.*|--extcmd.*|foreach|filter-branch|bisect|difftool|mergetool|config)$/,
-    // Git takes the beginning of an option for the option. Two paths of which one is outside of the folder are read like `--no-index`.
-    uncovered:
-      /^(--o(u(t(p(u(t)?)?)?)?)?(=.*)?|--no-(i(n(d(e(x)?)?)?)?)?|-c|-o.*|--config.*)$|^([/~]|\.\.(\/|$))|\/\.\.(\/|$)/,
+    hiding: {
+      long:
+        "config-env config exec exec-path open-files-in-pager upload-pack receive-pack ext-diff extcmd textconv " +
+        "upload-archive strategy editor",
+      words: /^(foreach|filter-branch|bisect|difftool|mergetool|config)$/,
+    },
+    // Two paths of which one is outside of the folder are read like `--no-index`.
+    uncovered: {
+      letters: "coF",
+      long: "output output-directory no-index config contents file pathspec-from-file template ignore-revs-file",
+      words: /^(-{1,2}[\w-]*=?)?([/~]|\.\.(\/|$))|\/\.\.(\/|$)/,
+    },
   },
-  rsync: { hiding: /^(-[a-zA-Z]*e.*|--rsh.*|--rsync-path.*)$/ },
-  scp: { hiding: /^-(S|o|J).*/ },
-  sed: {
-    hiding: /(^|[;{}\s\d$/])e(\s|$|;)|\/[gpimIM0-9]*e[gpimIM0-9w]*\s*(;|\}|$)/,
-    uncovered: /^(-[a-zA-Z]*i.*|--in.*)$|(^|[;{}\s\d$/])w\s/,
+  jobs: { hiding: { letters: "x" } },
+  less: { hiding: { letters: "kKoO", long: "lesskey-file lesskey-src log-file LOG-FILE", words: /^\+/ } },
+  make: MAKE,
+  gmake: MAKE,
+  man: { hiding: { letters: "PHC", long: "pager html config-file" } },
+  mapfile: { hiding: { letters: "C" } },
+  more: { hiding: { words: /^\+/ } },
+  npm: PACKAGES,
+  pnpm: PACKAGES,
+  yarn: PACKAGES,
+  readarray: { hiding: { letters: "C" } },
+  rg: { hiding: { long: "pre hostname-bin" }, uncovered: { letters: "f", long: "file ignore-file" } },
+  rsync: { hiding: { letters: "e", long: "rsh rsync-path" } },
+  scp: { hiding: { letters: "SoJFD" } },
+  sftp: { hiding: { letters: "SoJFDb" } },
+  sort: {
+    hiding: { long: "compress-program" },
+    uncovered: { letters: "oT", long: "output files0-from temporary-directory" },
   },
-  sort: { hiding: /^--compress.*/, uncovered: /^(-[a-zA-Z]*o.*|--o.*)$/ },
+  split: { hiding: { long: "filter" } },
+  sqlite3: {
+    hiding: { words: /(^|\n)\s*\.|^--?(init|cmd)|load_extension|writefile|readfile|edit\s*\(/i },
+  },
   tar: {
-    hiding: /^(--to-command|--checkpoint-action|--use-compress|--rsh|--info-script|--new-volume|-I|-F).*/,
+    // Its first argument may be letters without a dash.
+    hiding: {
+      letters: "IF",
+      long:
+        "to-command checkpoint-action use-compress-program rsh-command rmt-command info-script " +
+        "new-volume-script",
+      words: /^[a-zA-Z]*[IF][a-zA-Z]*$/,
+    },
+    uncovered: { letters: "T", long: "files-from index-file" },
   },
+  uniq: { uncovered: { words: /^[^-+]/ } },
+  wc: { uncovered: { long: "files0-from" } },
+  zip: { hiding: { letters: "T", long: "unzip-command" } },
 };
+
+/** The letters of options with which a command of git starts a program. */
+export const GIT_LETTERS: Readonly<Record<string, string>> = { clone: "cu", grep: "O", rebase: "x" };
+
+/** Builtins of shells that read some of their arguments as arithmetic, in which `$(…)` is a command. */
+export const ARITHMETIC_BUILTINS: ReadonlySet<string> = new Set(
+  "[ test let read unset printf declare typeset local export readonly wait getopts mapfile readarray".split(
+    " ",
+  ),
+);
+
+/** Variables by which a program starts another one, or finds its programs or its settings elsewhere. */
+export const DECISIVE_VARIABLE =
+  /^(GIT_|LD_|DYLD_|BASH|ENV\b|PS4\b|PROMPT_COMMAND\b|PATH\b|IFS\b|SHELL|\w*(PAGER|EDITOR|OPTIONS|OPTS?)\b|VISUAL\b|BROWSER\b|LESS|MAN|RSYNC_|NODE_|PYTHON|PERL|RUBY|MAKE|npm_config_|SSH_|SUDO_|HOME\b|XDG_)/i;
+
+/** The programs that start a command as `npx` does, after one of these words. */
+export const PACKAGE_RUNNERS: Readonly<Record<string, RegExp>> = {
+  bun: /^x$/,
+  npm: /^(exec|x)$/,
+  pnpm: /^(exec|dlx)$/,
+  yarn: /^(exec|dlx)$/,
+};
+
+/** Whether an argument is one of these. */
+export function isOneOf({ letters = "", long = "", words }: Arguments, arg: string): boolean {
+  if (words?.test(arg) === true) return true;
+  if (arg.startsWith("--")) {
+    const [name = ""] = arg.slice(2).split("=");
+    return name !== "" && long.split(" ").some((one) => one !== "" && one.startsWith(name));
+  }
+  return /^-[^-]/.test(arg) && letters.split("").some((letter) => arg.includes(letter, 1));
+}

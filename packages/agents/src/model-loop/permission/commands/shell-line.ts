@@ -1,8 +1,8 @@
 // `readLine`: the simple commands of a line for a shell, by the parser `unbash`. Pure.
 //
-//   shell-line-1. A word has a value only where every shell gives it the same one. Expansions, globs, braces and `$'…'` have none.
+//   shell-line-1. A word has a value only where every shell gives it the same one. Expansions, globs and braces have none.
 //   shell-line-2. The parser reads bash, and `sh` may be another shell. A construct that they read differently makes the line unclear:
-//       `[[ ]]`, `(( ))`, `&>`, `<<<`, `select`, functions and coprocesses. An error of the parser does the same.
+//       `[[ ]]`, `(( ))`, `&>`, `<<<`, `$'…'`, `$"…"`, `select`, functions and coprocesses. An error of the parser does the same.
 //   shell-line-3. Commands inside of substitutions, here-documents and unclear constructs are commands of the line, too.
 
 import type { Assignment, Command, ParsedScript, Redirection, SyntaxNode, Word } from "unbash";
@@ -42,7 +42,7 @@ const CLEAR: ReadonlySet<string> = new Set(
     "Script Statement AndOr Pipeline Time Negation CompoundList Subshell BraceGroup If Elif While " +
     "For Case CaseItem Redirected Command Word Assignment Literal Glob SingleQuoted DoubleQuoted " +
     "SimpleExpansion ParameterExpansion CommandExpansion Redirect HereDoc HereDocBody " +
-    "HereDocDelimiter FileDescriptor AnsiCQuoted LocaleString BraceExpansion ExtendedGlob " +
+    "HereDocDelimiter FileDescriptor BraceExpansion ExtendedGlob " +
     "ArithmeticExpansion Default Remove Replace Slice CaseModification ArithmeticBinary " +
     "ArithmeticUnary ArithmeticTernary ArithmeticGroup ArithmeticWord"
   ).split(" "),
