@@ -131,7 +131,7 @@ export function withoutKeysOf(
  * @param given with the version at its end or without it; empty for the address of the vendor.
  * @returns `null` for an address to which the gateway cannot send a key.
  */
-export function upstreamOf(given: string | undefined): { readonly upstream?: string } | null {
+function upstreamOf(given: string | undefined): { readonly upstream?: string } | null {
   const text = given?.trim() ?? "";
   if (text === "") return {};
   const url = URL.parse(text);
