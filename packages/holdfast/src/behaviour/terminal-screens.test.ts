@@ -26,8 +26,12 @@ beforeEach(() => {
 afterEach(() => project.dispose());
 
 /** Runs the command on a terminal. Each key is pressed once its text is on the screen. */
-async function onTerminal(command: string, keys: readonly (readonly [wait: string, key: string])[]) {
-  const line = `stty cols 100 rows 30; '${process.execPath}' '${LAUNCHER}' ${command}; echo "code $?"; stty -a`;
+async function onTerminal(
+  command: string,
+  keys: readonly (readonly [wait: string, key: string])[],
+  columns = 100,
+) {
+  const line = `stty cols ${columns} rows 30; '${process.execPath}' '${LAUNCHER}' ${command}; echo "code $?"; stty -a`;
   const child = spawn("script", ["-qefc", line, "/dev/null"], {
     cwd: project.folder,
     env: {
@@ -68,6 +72,16 @@ test(
       sessions: [{ sessionId: "one", status: "input_required", why: "Allow shell?", cost: { calls: 0 } }],
       isCut: false,
     });
+
+    // Each width has the status, the agent, the cost and a reason. Only the id is cut, with a sign.
+    const id = `one-${"x".repeat(90)}`;
+    expect((await project.run("run", "asks.ts", "--session", id, "--park")).code).toBe(0);
+    for (const columns of [80, 120]) {
+      const onScreen = await onTerminal("top", [["q leaves", "q"]], columns);
+      expect(onScreen).toMatch(/asks +one-\S*…\S* .* Allow shell\?/);
+      const listed = await onTerminal("list", [], columns);
+      expect(listed).toMatch(/one-\S*…\S* +input_required +asks +\S.* ago/);
+    }
 
     const shown = await onTerminal("top", [["q leaves", "q"]]);
     expect(shown).toContain("Allow shell?");

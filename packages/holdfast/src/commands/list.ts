@@ -88,7 +88,7 @@ async function firstUnfinished(reader: StorageReader, limit: number): Promise<Se
 async function linesOf(sessions: readonly Session[], database: Database, io: Io): Promise<string> {
   if (sessions.length === 0) return "";
   const { describeWaits, statusText } = await import("../view/describe-session.ts");
-  const { cutTo, duration, plainLine, table } = await import("../frame/plain-text.ts");
+  const { duration, fittedTable, plainLine } = await import("../frame/plain-text.ts");
   const now = Date.now();
   const hasOwner = await isOwned(sessions, database);
   const { asTrees, cancelText, walk } = await import("../view/session-tree.ts");
@@ -124,8 +124,9 @@ async function linesOf(sessions: readonly Session[], database: Database, io: Io)
     session.cost === undefined ? "" : costText(session.cost),
     waitOf(session),
   ]);
-  const lines = table([["SESSION", "STATUS", "AGENT", "UPDATED", "COST", "WAITS FOR"], ...rows]);
-  return lines.map((line) => cutTo(line, io.results.columns, io.results.symbols.cut)).join("\n");
+  const { columns, symbols } = io.results;
+  const head = ["SESSION", "STATUS", "AGENT", "UPDATED", "COST", "WAITS FOR"];
+  return fittedTable([head, ...rows], { columns, id: 0, cutMark: symbols.cut }).join("\n");
 }
 
 /** Whether a process must be running it for its status to be true. */

@@ -4,6 +4,7 @@ import {
   cutTo,
   coloured,
   duration,
+  fittedTable,
   jsonLine,
   localTime,
   plain,
@@ -86,6 +87,27 @@ describe("text of ours", () => {
         ["aaa", "b", ""],
       ]),
     ).toEqual(["a    \u001b[31mbb\u001b[39m  c", "aaa  b"]);
+  });
+
+  test("a table too wide for the terminal shortens the ids first, in their middle, and gives the rest to the last column", () => {
+    const id = "ses_019ac842-77aa-7001-9c4e-0123456789ab-2";
+    const why = "Allow shell: git push origin main, which nobody has allowed yet in this folder";
+    const rows = [
+      ["STATUS", "AGENT", "SESSION", "FOR", "COST", "WHY"],
+      ["input_required", "fix-duration", id, "39 min", "$0.0850", why],
+    ];
+    const lines = (columns: number): readonly string[] => fittedTable(rows, { columns, id: 2, cutMark: "…" });
+    expect(lines(80)[1]).toBe(
+      "input_required  fix-duration  ses_0…ab-2  39 min  $0.0850  Allow shell: git pus…",
+    );
+    expect(lines(120)[1]).toMatch(
+      /^input_required  fix-duration  ses_0…ab-2  39 min  \$0\.0850  Allow shell: .{40,}…$/,
+    );
+    expect(lines(160)[1]).toMatch(/ses_019ac842.*…/);
+    expect(lines(160)[1]).toMatch(new RegExp(`${why}$`));
+    expect(lines(Infinity)[1]).toContain(id);
+    for (const columns of [40, 60, 80, 100, 120, 160])
+      for (const line of lines(columns)) expect(line.length).toBeLessThanOrEqual(columns);
   });
 
   test("a row that is cut keeps its columns and its indentation, whatever stands in it", () => {

@@ -112,6 +112,45 @@ export function table(
   );
 }
 
+/** The fewest characters of a column that gives way: an id, the last column, and any other. */
+const ID_MIN = 10;
+const LAST_MIN = 20;
+const OTHER_MIN = 14;
+
+/**
+ * A table that is as wide as the terminal at most. The ids give way first, in their middle, because their ends tell them apart; then the
+ * last column, then the widest of the others. Each cut shows the mark. Cells with colours are not cut.
+ *
+ * @param id the column of the ids.
+ */
+export function fittedTable(
+  rows: readonly (readonly string[])[],
+  { columns, id, cutMark }: { readonly columns: number; readonly id: number; readonly cutMark: string },
+): string[] {
+  const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => visibleLength(row[at] ?? ""))));
+  const last = widths.length - 1;
+  let over = widths.reduce((sum, width) => sum + width, 2 * last) - columns;
+  const give = (at: number, min: number): void => {
+    const less = Math.max(0, Math.min(over, widths[at]! - min));
+    widths[at]! -= less;
+    over -= less;
+  };
+  give(id, ID_MIN);
+  give(last, LAST_MIN);
+  const others = widths.map((width, at) => [width, at] as const).filter(([, at]) => at !== id && at !== last);
+  for (const [, at] of others.toSorted(([a], [b]) => b - a)) give(at, OTHER_MIN);
+  give(last, 0);
+  const cut = (cell: string, at: number): string => {
+    const most = widths[at]!;
+    if (visibleLength(cell) <= most || visibleLength(cell) < cell.length) return cell;
+    if (at !== id) return cutTo(cell, most, cutMark);
+    const tail = Math.floor((most - cutMark.length) / 2);
+    return cutTo(cell, most - tail, cutMark) + cell.slice(cell.length - tail);
+  };
+  const lines = table(rows.map((row) => row.map(cut)));
+  return lines.map((line) => (visibleLength(line) < line.length ? line : cutTo(line, columns, cutMark)));
+}
+
 function visibleLength(text: string): number {
   return stripVTControlCharacters(text).length;
 }

@@ -12,7 +12,7 @@ import {
   type PlainSession,
 } from "@holdfast/proto/view";
 import type { Look } from "../frame/command.ts";
-import { count, duration, plainLine, table } from "../frame/plain-text.ts";
+import { count, duration, fittedTable, plainLine } from "../frame/plain-text.ts";
 import type { Readers } from "./all-readers.ts";
 import { findOwner } from "../place/owner.ts";
 import type { Database } from "../place/project.ts";
@@ -151,8 +151,13 @@ export function liveSummary({ sessions, isCut }: LivePage): string {
   return `${count(sessions.length, "live session")}${isCut ? " and more" : ""}: ${parts.join(", ")}`;
 }
 
-/** The table, its head first. The caller cuts its lines. */
-export function topLines({ sessions }: LivePage, look: Look, now: number): readonly string[] {
+/** The table, its head first, as wide as the terminal at most. */
+export function topLines(
+  { sessions }: LivePage,
+  look: Look,
+  now: number,
+  columns = look.columns,
+): readonly string[] {
   const rows = sessions.map(({ session, why, cost }) => [
     paintStatus(session, look),
     plainLine(session.agent.name, NAME_CHARS, look.symbols.cut),
@@ -161,6 +166,10 @@ export function topLines({ sessions }: LivePage, look: Look, now: number): reado
     costText(cost),
     plainLine(why, WHY_CHARS, look.symbols.cut),
   ]);
-  const [head = "", ...lines] = table([["STATUS", "AGENT", "SESSION", "FOR", "COST", "WHY"], ...rows]);
+  const [head = "", ...lines] = fittedTable([["STATUS", "AGENT", "SESSION", "FOR", "COST", "WHY"], ...rows], {
+    columns,
+    id: 2,
+    cutMark: look.symbols.cut,
+  });
   return rows.length === 0 ? [] : [look.paint.bold(head), ...lines];
 }

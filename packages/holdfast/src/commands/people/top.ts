@@ -88,7 +88,7 @@ async function watch(readers: Readers, limit: number, where: string, io: Io): Pr
           lines = [
             `${paint.bold(liveSummary(page))}  ${paint.dim(where)}`,
             "",
-            ...topLines(page, io.results, Date.now()),
+            ...topLines(page, io.results, Date.now(), screen.size.columns),
           ];
         } catch (error) {
           if (!HoldfastError.is(error) || error.code !== "storage_unavailable") throw error;
