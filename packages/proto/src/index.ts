@@ -151,6 +151,8 @@ export {
   WindowAmountSchema,
   type Amount,
   AmountSchema,
+  type Exhausted,
+  ExhaustedSchema,
   type Cost,
   CostSchema,
   type Entry,

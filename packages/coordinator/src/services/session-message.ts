@@ -9,6 +9,7 @@ import {
   type Budget,
   type BudgetWindow,
   type Entry,
+  type Exhausted,
   type Per,
   type RecordedError,
   type Session,
@@ -22,6 +23,7 @@ import type {
   BudgetSchema,
   CostSchema,
   EntrySchema,
+  ExhaustedSchema,
   RecordedErrorSchema,
   SessionSchema,
   WaitSchema,
@@ -61,6 +63,7 @@ export function sessionMessage(
     waits: session.waits.map((wait) => waitMessage(wait, pending)),
     ...(account === undefined ? {} : { account: accountMessage(account, now) }),
     ...(session.cost === undefined ? {} : { cost: costMessage(session.cost) }),
+    ...(session.exhausted === undefined ? {} : { exhausted: exhaustedMessage(session.exhausted) }),
     ...defined("parentSessionId", parent?.sessionId),
     depth: session.depth,
     children: session.children,
@@ -177,6 +180,24 @@ function accountMessage(
       return { per, spent: amountMessage(spentIn(ledgers, per, now)) };
     }),
     ...(lost === undefined ? {} : { lost: amountMessage(lost) }),
+  };
+}
+
+function exhaustedMessage({
+  payer,
+  limit,
+  per,
+  used,
+  max,
+  asked,
+}: Exhausted): MessageInitShape<typeof ExhaustedSchema> {
+  return {
+    payer,
+    limit,
+    ...defined("per", per),
+    used: BigInt(used),
+    max: BigInt(max),
+    ...number("asked", asked),
   };
 }
 

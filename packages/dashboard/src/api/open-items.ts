@@ -105,7 +105,11 @@ export class InboxReader {
           what: why(session),
           ...(pauseReason === undefined ? {} : { pauseReason }),
           since: updatedAt,
-          commands: [`holdfast ${isLocal && pauseReason !== "by_user" ? "resume" : "unpause"} ${sessionId}`],
+          commands: [
+            pauseReason === "budget_exceeded"
+              ? `holdfast budget ${session.exhausted?.payer ?? sessionId}`
+              : `holdfast ${isLocal && pauseReason !== "by_user" ? "resume" : "unpause"} ${sessionId}`,
+          ],
         },
       ];
     const asked = session.waits.filter(({ type }) => type === "input").sort((a, b) => a.id - b.id);

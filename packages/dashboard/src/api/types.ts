@@ -1,6 +1,13 @@
 // The answers of the API as JSON, as far as the page reads them. `packages/proto/proto/holdfast/v1/session.proto` says what they mean.
 
-import type { Cost, PlainError, PlainWait, PlainWorktree, Status } from "@holdfast/proto/view";
+import type {
+  Cost,
+  PlainError,
+  PlainExhausted,
+  PlainWait,
+  PlainWorktree,
+  Status,
+} from "@holdfast/proto/view";
 
 export interface Wait extends PlainWait {
   readonly answer?: "approval" | "any";
@@ -38,6 +45,8 @@ export interface Session {
   };
   /** The cost of its own calls of models. */
   readonly cost?: Cost;
+  /** The limit that it is paused for. */
+  readonly exhausted?: PlainExhausted;
   readonly parentSessionId?: string;
   /** The session that it was forked from. */
   readonly originSessionId?: string;

@@ -34,11 +34,13 @@ const MARKS: Readonly<Record<Session["status"], string>> = {
 export function StatusMark({ session }: { readonly session: Pick<Session, "status" | "pauseReason"> }) {
   const { status } = session;
   return (
-    <span className={`inline-flex items-center gap-1.5 font-medium ${COLOURS[status]}`}>
+    <span
+      className={`inline-flex max-w-full items-center gap-1.5 align-bottom font-medium ${COLOURS[status]}`}
+    >
       <span aria-hidden className={`w-4 text-center text-xs ${status === "working" ? "pulse" : ""}`}>
         {MARKS[status]}
       </span>
-      {statusText(session)}
+      <span className="truncate">{statusText(session)}</span>
     </span>
   );
 }

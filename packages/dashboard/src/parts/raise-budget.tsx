@@ -3,8 +3,8 @@
 import { useState, type FormEvent } from "react";
 import type { Session } from "../api/types.ts";
 import { Button } from "./parts.tsx";
-import { useDraft } from "./use-session.ts";
-import { usdText } from "@holdfast/proto/view";
+import { sessionPath, useDraft } from "./use-session.ts";
+import { raisedLimit, usdText } from "@holdfast/proto/view";
 
 export interface RaisedBudget {
   readonly maxCostMicroUsd?: number;
@@ -14,7 +14,7 @@ export interface RaisedBudget {
 const MICRO = 1_000_000;
 
 export function RaiseBudget(props: {
-  readonly session: Pick<Session, "account">;
+  readonly session: Partial<Pick<Session, "sessionId" | "account" | "exhausted">>;
   /** The name under which typed limits are kept until they are set. */
   readonly draft: string;
   readonly isBusy: boolean;
@@ -22,9 +22,21 @@ export function RaiseBudget(props: {
   readonly onRaise: (budget: RaisedBudget) => Promise<boolean>;
 }) {
   const { session, draft, isBusy, onRaise } = props;
-  const { limits = {}, spent } = session.account ?? {};
-  const [cost, setCost] = useDraft(`${draft} in dollars`);
-  const [tokens, setTokens] = useDraft(`${draft} in tokens`);
+  const { sessionId, account, exhausted } = session;
+  // The budget of a session above is known only by the limit that is used up.
+  const limits: NonNullable<NonNullable<Session["account"]>["limits"]> =
+    exhausted === undefined || exhausted.payer === sessionId
+      ? (account?.limits ?? {})
+      : { [exhausted.limit]: exhausted.max };
+  /** A limit that is enough for the next call. */
+  const enough = (name: string): number | undefined =>
+    exhausted?.limit === name && exhausted.per === undefined ? raisedLimit(exhausted) : undefined;
+  const [dollars, count] = [enough("maxCostMicroUsd"), enough("maxTokens")];
+  const [cost, setCost] = useDraft(
+    `${draft} in dollars`,
+    dollars === undefined ? "" : String(dollars / MICRO),
+  );
+  const [tokens, setTokens] = useDraft(`${draft} in tokens`, count === undefined ? "" : String(count));
   const [problem, setProblem] = useState<string>();
   const hasCost = limits.maxCostMicroUsd !== undefined || limits.maxTokens === undefined;
   const raise = async (event: FormEvent): Promise<void> => {
@@ -54,9 +66,7 @@ export function RaiseBudget(props: {
         <label className="flex items-center gap-2">
           <span>
             Limit in dollars
-            {limits.maxCostMicroUsd === undefined
-              ? ""
-              : `, now ${usdText(limits.maxCostMicroUsd)}, ${usdText(spent?.costMicroUsd ?? 0)} spent`}
+            {limits.maxCostMicroUsd === undefined ? "" : `, now ${usdText(limits.maxCostMicroUsd)}`}
           </span>
           <input
             inputMode="decimal"
@@ -68,10 +78,7 @@ export function RaiseBudget(props: {
       ) : null}
       {limits.maxTokens === undefined ? null : (
         <label className="flex items-center gap-2">
-          <span>
-            Limit in tokens, now {limits.maxTokens.toLocaleString()}, {(spent?.tokens ?? 0).toLocaleString()}{" "}
-            spent
-          </span>
+          <span>Limit in tokens, now {limits.maxTokens.toLocaleString()}</span>
           <input
             inputMode="numeric"
             value={tokens}
@@ -90,6 +97,11 @@ export function RaiseBudget(props: {
       )}
     </form>
   );
+}
+
+/** The budget that a session is paused for: its own, or that of a session above it. */
+export function payerPath({ sessionId, exhausted }: Session): string {
+  return sessionPath(exhausted?.payer ?? sessionId, "budget");
 }
 
 function problemOf(text: string, limit: number, before: number | undefined): string | undefined {

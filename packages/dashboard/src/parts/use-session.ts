@@ -31,14 +31,21 @@ export function useOutbox(sessionId: string): Outbox {
   return outbox;
 }
 
-/** A text that a person writes, kept under a name as long as the tab is open. Empty again when it was used. */
-export function useDraft(name: string): readonly [text: string, setText: (text: string) => void] {
-  const [kept, setKept] = useState(() => ({ name, text: readDraft(name) }));
+/**
+ * A text that a person writes, kept under a name as long as the tab is open. Empty again when it was used.
+ *
+ * @param initial the text to begin with.
+ */
+export function useDraft(
+  name: string,
+  initial = "",
+): readonly [text: string, setText: (text: string) => void] {
+  const [kept, setKept] = useState(() => ({ name, text: readDraft(name) || initial }));
   const set = (text: string): void => {
     writeDraft(name, text);
     setKept({ name, text });
   };
-  return [kept.name === name ? kept.text : readDraft(name), set];
+  return [kept.name === name ? kept.text : readDraft(name) || initial, set];
 }
 
 export function useAbout(): About | undefined {

@@ -7,6 +7,7 @@ import { call } from "../api/client.ts";
 import { isEnded, type Session } from "../api/types.ts";
 import { LongText } from "../parts/long-text.tsx";
 import { Button, Problem, RecordedErrorView, StatusMark } from "../parts/parts.tsx";
+import { payerPath, RaiseBudget } from "../parts/raise-budget.tsx";
 import { useKeys } from "../parts/shell.tsx";
 import { brief, dateText, duration, json, whyText } from "../parts/text.ts";
 import { sessionPath, useAbout, useLiveSession, useRequest } from "../parts/use-session.ts";
@@ -134,14 +135,18 @@ function Head({ session, timeline }: { readonly session: Session; readonly timel
   const isLocal = useAbout()?.isLocal ?? true;
   const why = whyText(session, isLocal);
   const hasJournal = persistence === undefined || persistence === "full";
-  const cost = hasJournal && timeline.usage === undefined ? "" : `cost ${costText(timeline.usage)}`;
+  const cost = hasJournal && timeline.usage === undefined ? "" : `own calls ${costText(timeline.usage)}`;
   const hasError =
-    error !== undefined && (status === "failed" || status === "paused" || status === "cancelled");
+    error !== undefined &&
+    (status === "failed" || status === "cancelled" || (status === "paused" && why !== error.message)) &&
+    session.pauseReason !== "budget_exceeded"; // `why` says it.
   const facts = [
     `started ${dateText(createdAt)}`,
     endedAt === undefined ? "" : `took ${duration(endedAt - createdAt)}`,
     cost,
-    ...(account === undefined ? [] : budgetUses(account).map(({ text }) => text)),
+    ...(account === undefined || session.pauseReason === "budget_exceeded"
+      ? []
+      : budgetUses(account).map(({ text }) => `budget: ${text}`)),
     session.runnerId === undefined ? "" : `on ${session.runnerId}`,
     session.owner === undefined ? "" : `of ${session.owner}`,
   ].filter((fact) => fact !== "");
@@ -150,7 +155,7 @@ function Head({ session, timeline }: { readonly session: Session; readonly timel
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
         <h1 className="text-lg font-semibold">{brief(agent, 80)}</h1>
         <StatusMark session={session} />
-        <div className="ml-auto flex gap-2">
+        <div className="ml-auto flex flex-wrap justify-end gap-2">
           <Actions session={session} />
         </div>
       </div>
@@ -218,7 +223,7 @@ function Value({ name, value }: { readonly name: string; readonly value: unknown
 }
 
 function Actions({ session }: { readonly session: Session }) {
-  const { sessionId, status } = session;
+  const { sessionId, status, pauseReason } = session;
   const { run, isBusy, error } = useRequest();
   const sure = useRef<HTMLDialogElement>(null);
   if (isEnded(session)) return null;
@@ -226,7 +231,14 @@ function Actions({ session }: { readonly session: Session }) {
     void run(() => call("POST", sessionPath(sessionId, action), body));
   return (
     <>
-      {status === "paused" ? (
+      {status === "paused" && pauseReason === "budget_exceeded" ? (
+        <RaiseBudget
+          session={session}
+          draft={`limit of ${sessionId}`}
+          isBusy={isBusy}
+          onRaise={(budget) => run(() => call("PATCH", payerPath(session), budget))}
+        />
+      ) : status === "paused" ? (
         <Button isDisabled={isBusy} onClick={() => post("unpause")}>
           Unpause
         </Button>

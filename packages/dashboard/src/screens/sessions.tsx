@@ -257,7 +257,7 @@ const Row = memo(function Row(props: {
       className="block h-full min-w-0 flex-1 px-3 py-1.5 -outline-offset-2 hover:bg-raised focus:bg-raised"
     >
       <span className="flex items-baseline gap-3">
-        <span className="w-40 shrink-0 truncate max-sm:w-auto">
+        <span className="w-40 shrink-0 truncate max-sm:w-auto max-sm:max-w-[38%]">
           <StatusMark session={session} />
         </span>
         <span className="truncate font-medium">

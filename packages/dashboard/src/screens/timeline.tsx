@@ -29,7 +29,9 @@ export function Timeline({ live }: { readonly live: LiveState }) {
   const now = useNow(1_000);
   const [toggled, setToggled] = useState<ReadonlySet<number>>(new Set());
   const scroll = useRef<HTMLDivElement>(null);
-  const until = session?.endedAt ?? now;
+  // A paused session runs nothing: a task that it has asked for waits.
+  const isPaused = session?.status === "paused";
+  const until = session?.endedAt ?? (isPaused ? session.updatedAt : now);
   const { turns } = timeline;
   const rows = useMemo(() => rowsOf(turns, toggled), [live, toggled]);
   const scale = useMemo(() => scaleOf(turns, until), [live, until]);
@@ -71,7 +73,13 @@ export function Timeline({ live }: { readonly live: LiveState }) {
                   }
                 />
               ) : row.type === "item" ? (
-                <ItemRow item={row.item} sessionId={session.sessionId} scale={scale} until={until} />
+                <ItemRow
+                  item={row.item}
+                  sessionId={session.sessionId}
+                  scale={scale}
+                  until={until}
+                  isPaused={isPaused}
+                />
               ) : (
                 <p className={`px-3 py-1 pl-8 text-[13px] ${row.mark.isWarning ? "text-warn" : "text-soft"}`}>
                   {brief(row.mark.text, 300)}
@@ -102,9 +110,9 @@ function TurnRow(props: {
       <span aria-hidden className="w-3 text-soft">
         {isOpen ? "▾" : "▸"}
       </span>
-      <span className="font-medium">Turn {turn.turn}</span>
+      <span className="shrink-0 font-medium">Turn {turn.turn}</span>
       <span className="text-soft">{turnFacts(turn).join(", ")}</span>
-      <span className="ml-auto text-soft" title={dateText(turn.startedAt)}>
+      <span className="ml-auto shrink-0 text-soft" title={dateText(turn.startedAt)}>
         {duration((turn.endedAt ?? until) - turn.startedAt)}
       </span>
     </button>
@@ -125,15 +133,20 @@ function ItemRow({
   sessionId,
   scale,
   until,
+  isPaused,
 }: {
   readonly item: TimelineItem;
   readonly sessionId: string;
   readonly scale: TimeScale;
   readonly until: number;
+  readonly isPaused: boolean;
 }) {
   const { startedAt, endedAt, outcome, attempts = [] } = item;
   const failures = attempts.filter(({ outcome: end }) => end === "failed" || end === "lost");
-  const facts = itemFacts(item).join(", ");
+  const isHeld = isPaused && item.type === "task" && outcome === "open";
+  const facts = itemFacts(item)
+    .map((fact) => (isHeld && fact === "open" ? "waits: the session is paused" : fact))
+    .join(", ");
   const ms = Math.max(0, (endedAt ?? until) - startedAt);
   const head = (
     <span className="flex items-center gap-3">
@@ -143,10 +156,10 @@ function ItemRow({
           <span className={`ml-2 ${failures.length > 0 ? "text-warn" : "text-soft"}`}>{facts}</span>
         )}
       </span>
-      <Bar item={item} scale={scale} until={until} />
+      {isHeld ? <span className="flex-1" /> : <Bar item={item} scale={scale} until={until} />}
       <span className="w-24 shrink-0 text-right text-[13px] text-soft">
-        {outcome === "open" && endedAt === undefined ? "… " : ""}
-        {duration(ms)}
+        {outcome === "open" && endedAt === undefined && !isHeld ? "… " : ""}
+        {isHeld ? "" : duration(ms)}
       </span>
     </span>
   );

@@ -46,3 +46,33 @@ test("the list shows and finds what a session has spent, without a budget too", 
   await page.getByText("No session is like that").waitFor();
   expect(stand.trouble).toEqual([]);
 });
+
+test("a session whose budget is used up says so once, and is raised to a limit that is enough", async ({
+  skip,
+}) => {
+  if (CHROMIUM === undefined) skip(NO_CHROMIUM);
+  const { page } = stand;
+  const { ask } = coordinator;
+  const budget = { maxCostMicroUsd: 100_000 };
+  const { sessionId } = await ask("sessions", { agent: "spender", input: { calls: 3 }, budget });
+  await stand.follow(`sessions/${sessionId}`);
+  const why = "its budget has too little left: $0.0800 of $0.10 spent, and the next call may need $0.0600";
+  await page.getByText(why).waitFor();
+  const shown = await page.locator("main").innerText();
+  expect(shown).not.toContain("maxCostMicroUsd");
+  expect(shown.split("$0.0800 of $0.10 spent")).toHaveLength(2);
+  await page.getByText("waits: the session is paused").waitFor();
+  expect(await page.getByRole("button", { name: "Unpause" }).count()).toBe(0);
+  await stand.check("budget-session");
+  await stand.follow("");
+  await page.getByRole("article").getByText(why).waitFor();
+  await expect.poll(() => page.getByLabel("Limit in dollars").inputValue(), TIMEOUT).toBe("0.28");
+  await stand.check("budget-inbox");
+  await stand.follow("sessions");
+  await page.getByText(why).waitFor();
+  await stand.check("budget-list");
+  await stand.follow(`sessions/${sessionId}`);
+  await page.getByRole("button", { name: "Raise" }).click();
+  await expect.poll(async () => (await ask(`sessions/${sessionId}`)).status, TIMEOUT).toBe("completed");
+  expect(stand.trouble).toEqual([]);
+});

@@ -118,7 +118,8 @@ async function checkRaise(account: Account, limits: Budget): Promise<void> {
 
 /** A grant cannot help a session whose next call needs more than a whole window. */
 async function checkGrant({ sessionId, exhausted }: Session, per: Per, io: Io): Promise<void> {
-  const { isBeyondWindow, raisedLimit } = await import("../view/pause-advice.ts");
+  const { isBeyondWindow } = await import("../view/pause-advice.ts");
+  const { raisedLimit } = await import("@holdfast/proto/view");
   if (exhausted?.payer !== sessionId || exhausted.per !== per || !isBeyondWindow(exhausted)) return;
   const { amountText, writtenLimit } = await import("../view/budget-text.ts");
   const { limit, max, asked = 0 } = exhausted;

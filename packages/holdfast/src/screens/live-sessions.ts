@@ -114,6 +114,7 @@ function plainSession(session: Session, blocked: string | undefined): PlainSessi
     waits,
     ...(pauseReason === undefined ? {} : { pauseReason }),
     ...(error === undefined ? {} : { error }),
+    ...(session.exhausted === undefined ? {} : { exhausted: session.exhausted }),
     ...(blocked === undefined ? {} : { blocked }),
     ...(progress === undefined ? {} : { progress: decodeJson(progress) }),
     ...(output === undefined ? {} : { output: decodeJson(output) }),

@@ -1,7 +1,7 @@
 // Why a session stands still until a person does something, and what that is.
 
 import { mayAcceptDrift, resumesAt, type Exhausted, type PauseReason, type Session } from "@holdfast/core";
-import { pauseText, type PlainPause } from "@holdfast/proto/view";
+import { pauseText, raisedLimit, type PlainPause } from "@holdfast/proto/view";
 import { amountText, limitTitle, perText, writtenLimit } from "./budget-text.ts";
 import { moment } from "./describe-session.ts";
 import type { Io } from "../frame/command.ts";
@@ -75,11 +75,6 @@ function resetText(session: Session): string {
   if (at !== undefined) return `; it continues by itself ${moment(at, now)}`;
   const resetsAt = session.quota?.resetsAt;
   return resetsAt === undefined ? "" : `; the limit is reset ${moment(resetsAt, now)}`;
-}
-
-/** A limit that the command can be copied with: twice the old one, or twice what is spent or needed if that is more. */
-export function raisedLimit({ used, max, asked = 0 }: Pick<Exhausted, "used" | "max" | "asked">): number {
-  return Math.min(2 * Math.max(used, max, used + asked), Number.MAX_SAFE_INTEGER);
 }
 
 /** Whether one call needs more than a whole window has, so that no grant and no waiting helps. */

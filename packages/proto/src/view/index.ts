@@ -55,4 +55,12 @@ export {
   unofferedAgents,
   unofferedText,
 } from "./unoffered-agents.ts";
-export { inLiveOrder, LIVE_STATUSES, type PlainSession, whyText, type WhyContext } from "./why.ts";
+export {
+  inLiveOrder,
+  LIVE_STATUSES,
+  raisedLimit,
+  type PlainExhausted,
+  type PlainSession,
+  whyText,
+  type WhyContext,
+} from "./why.ts";

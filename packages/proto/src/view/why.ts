@@ -3,6 +3,7 @@
 // Pure, over plain JSON, so that `holdfast top` and the page say the same. Nothing here makes text safe for a terminal or for HTML.
 
 import { visibleText } from "./text/visible-text.ts";
+import { usdText } from "./cost.ts";
 import type { Status } from "./status.ts";
 import { pauseText, waitText, type PlainPause, type PlainWait } from "./wait.ts";
 
@@ -13,6 +14,7 @@ export interface PlainSession {
   readonly pauseReason?: string;
   readonly waits: readonly PlainWait[];
   readonly error?: { readonly message: string };
+  readonly exhausted?: PlainExhausted;
   readonly progress?: unknown;
   readonly output?: unknown;
   /** The need of the session that no runner meets. */
@@ -35,7 +37,9 @@ export function whyText(session: PlainSession, { isElsewhere, isDriven = true, w
   if (status === "failed") return error?.message ?? "";
   if (status === "paused") {
     if (pauseReason === undefined || !PAUSES.has(pauseReason))
-      return error?.message ?? (pauseReason === "budget_exceeded" ? "its budget has too little left" : "");
+      return pauseReason === "budget_exceeded"
+        ? exhaustedText(sessionId, session.exhausted)
+        : (error?.message ?? "");
     return pauseText(pauseReason as PlainPause, isElsewhere, false);
   }
   if (status === "completed") return valueText(output);
@@ -51,6 +55,38 @@ export function whyText(session: PlainSession, { isElsewhere, isDriven = true, w
       return `${wait.type === "input" ? visibleText(wait.prompt ?? "") : `waits for ${waitText(wait, sessionId)}`}${time}`;
     })
     .join("; ");
+}
+
+/** The limit that a session is paused for. */
+export interface PlainExhausted {
+  readonly payer: string;
+  readonly limit: string;
+  readonly per?: string;
+  readonly used: number;
+  readonly max: number;
+  readonly asked?: number;
+}
+
+function exhaustedText(sessionId: string, exhausted: PlainExhausted | undefined): string {
+  if (exhausted === undefined) return "its budget has too little left";
+  const { payer, limit, per, used, max, asked = 0 } = exhausted;
+  const isCost = limit === "maxCostMicroUsd";
+  const amount = (value: number): string => (isCost ? usdText(value) : value.toLocaleString("en"));
+  const unit = isCost ? "" : ` ${limit.replace(/^max/, "").toLowerCase()}`;
+  const whose = payer === sessionId ? "its budget" : `the budget of ${payer}`;
+  const need =
+    asked === 0 || !/Cost|Tokens/.test(limit) ? "" : `, and the next call may need ${amount(asked)}`;
+  const window = per === undefined ? "" : ` per ${per}`;
+  return `${whose} has too little left: ${amount(used)} of ${amount(max)}${unit} spent${window}${need}`;
+}
+
+/** A limit that is enough: twice the old one, or twice what is spent or needed if that is more. */
+export function raisedLimit({
+  used,
+  max,
+  asked = 0,
+}: Pick<PlainExhausted, "used" | "max" | "asked">): number {
+  return Math.min(2 * Math.max(used, max, used + asked), Number.MAX_SAFE_INTEGER);
 }
 
 const PAUSES: ReadonlySet<string> = new Set<PlainPause>([

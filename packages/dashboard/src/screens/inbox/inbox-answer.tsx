@@ -9,7 +9,7 @@ import { useRef, useState, type RefObject } from "react";
 import { call } from "../../api/client.ts";
 import { textOrJson } from "../../api/input-form.ts";
 import type { OpenItem } from "../../api/open-items.ts";
-import { RaiseBudget } from "../../parts/raise-budget.tsx";
+import { payerPath, RaiseBudget } from "../../parts/raise-budget.tsx";
 import { Button, Command, Problem } from "../../parts/parts.tsx";
 import { useKeys } from "../../parts/shell.tsx";
 import { shown } from "../../parts/text.ts";
@@ -152,7 +152,7 @@ export function Answer({
             isBusy={isDisabled || !isSeen}
             onRaise={(budget) =>
               act("The limit is raised, and the session continues", () =>
-                call("PATCH", sessionPath(sessionId, "budget"), budget),
+                call("PATCH", payerPath(session), budget),
               )
             }
           />

@@ -205,6 +205,13 @@ export declare type Session = Message<"holdfast.v1.Session"> & {
    * @generated from field: holdfast.v1.Cost cost = 34;
    */
   cost?: Cost | undefined;
+
+  /**
+   * Set while the session is paused because a budget is used up.
+   *
+   * @generated from field: holdfast.v1.Exhausted exhausted = 35;
+   */
+  exhausted?: Exhausted | undefined;
 };
 
 /**
@@ -212,6 +219,59 @@ export declare type Session = Message<"holdfast.v1.Session"> & {
  * Use `create(SessionSchema)` to create a new message.
  */
 export declare const SessionSchema: GenMessage<Session>;
+
+/**
+ * The limit that a session is paused for.
+ *
+ * @generated from message holdfast.v1.Exhausted
+ */
+export declare type Exhausted = Message<"holdfast.v1.Exhausted"> & {
+  /**
+   * The session whose budget it is: this one, or one above it.
+   *
+   * @generated from field: string payer = 1;
+   */
+  payer: string;
+
+  /**
+   * `maxCostMicroUsd`, `maxTokens`, `maxSteps` or `maxTurns`.
+   *
+   * @generated from field: string limit = 2;
+   */
+  limit: string;
+
+  /**
+   * The window of the limit. Absent for a limit per lifetime.
+   *
+   * @generated from field: optional string per = 3;
+   */
+  per?: string | undefined;
+
+  /**
+   * What is spent of it, with all reservations.
+   *
+   * @generated from field: int64 used = 4;
+   */
+  used: bigint;
+
+  /**
+   * @generated from field: int64 max = 5;
+   */
+  max: bigint;
+
+  /**
+   * What the next call may need. Absent where the limit is passed already.
+   *
+   * @generated from field: optional int64 asked = 6;
+   */
+  asked?: bigint | undefined;
+};
+
+/**
+ * Describes the message holdfast.v1.Exhausted.
+ * Use `create(ExhaustedSchema)` to create a new message.
+ */
+export declare const ExhaustedSchema: GenMessage<Exhausted>;
 
 /**
  * The calls of models of one session.
