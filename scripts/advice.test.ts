@@ -60,6 +60,7 @@ const CARRIED_OUT: Readonly<Record<string, string>> = {
   export: "behaviour/session-file",
   fork: "behaviour/fork",
   "fork --agent": "behaviour/external-worktree",
+  "fork --at": "behaviour/fork",
   "fork --agent --input": "behaviour/external-worktree",
   import: "behaviour/session-file",
   "import --session": "behaviour/session-file",

@@ -127,11 +127,12 @@ const MAKERS: Readonly<Record<Kind, Maker>> = {
     const baseURL = checkUrl("OPENAI_BASE_URL", read(env, "OPENAI_BASE_URL") ?? "");
     const key = hasKey("OPENAI_API_KEY", env, options) ? keyOf("OPENAI_API_KEY", env, options) : undefined;
     if (model === undefined) {
-      throw new HoldfastError(
+      throw new PauseError(
         "config_invalid",
         "OPENAI_BASE_URL is set, but HOLDFAST_MODEL does not say which model to use there",
         {
           fix: "set HOLDFAST_MODEL to the name of a model the server has, for example HOLDFAST_MODEL=qwen3-coder",
+          pause: { reason: "auth_required" },
         },
       );
     }

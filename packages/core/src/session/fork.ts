@@ -148,10 +148,11 @@ function findPoint({ session, records }: WholeSession, wanted: number | undefine
   }
   if (records[wanted]?.type === "checkpoint" && wanted < end) return wanted + 1;
   if (Number.isSafeInteger(wanted) && wanted >= 0 && wanted <= end && isPoint(records, wanted)) return wanted;
+  const points = nearest(records, wanted, end);
   throw new UsageError(`session ${session.sessionId} cannot be forked at ${wanted}`, {
     got: describePlace(records, wanted, end),
-    expected: `a position between two commits; the nearest: ${nearest(records, wanted, end).join(", ")}`,
-    fix: "name a position that `holdfast logs ID` shows, or that of a checkpoint",
+    expected: `a position between two commits; the nearest: ${points.join(", ")}`,
+    fix: `fork it at the nearest one: \`holdfast fork ${session.sessionId} --at ${points.at(-1) ?? 0}\``,
   });
 }
 

@@ -176,7 +176,7 @@ function filesAt(nameOrPath: string, io: Io): readonly ListedAgent[] {
 
 /** The files of this name, also those that cannot be used. */
 function filesNamed(name: string, path: string, io: Io): readonly ListedAgent[] {
-  const listed = allFiles(io).agents;
+  const { agents: listed, profiles } = allFiles(io);
   const found = listed.filter((file) => file.name === name);
   if (found.length > 0) return found;
   throw new NotFoundError("file_not_found", `there is no file and no agent file of the name "${name}"`, {
@@ -186,7 +186,9 @@ function filesNamed(name: string, path: string, io: Io): readonly ListedAgent[] 
       listed.length === 0
         ? "the path of a file"
         : `a path, or one of ${listed.map((one) => one.name).join(", ")}`,
-    fix: "check the path, which is taken from the current folder, or the name (`holdfast agents list`)",
+    fix: profiles.some((profile) => profile.name === name)
+      ? "the name is that of a profile of an external agent: `holdfast agents check` without a name reports on it"
+      : "check the path, which is taken from the current folder, or the name (`holdfast agents list`)",
   });
 }
 

@@ -59,6 +59,8 @@ test(
     writeFileSync(project.path("work/.holdfast/profiles/wide.yaml"), "permissionMode: acceptEdits\n");
     const wide = await project.shell("cd work && holdfast agents check");
     expect(wide.stdout).toMatch(/wide \(profile\)[^]*only a profile in ~\/\.holdfast\/profiles/);
+    const named = await project.shell("cd work && holdfast agents check wide");
+    expect(named.stderr).toContain("`holdfast agents check` without a name reports on it");
     expect(existsSync(project.path("claude.log"))).toBe(false);
   },
 );

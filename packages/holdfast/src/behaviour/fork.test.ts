@@ -92,5 +92,10 @@ describe("fork", () => {
       expect(refused.stderr).not.toMatch(/\n\s+at .*:\d+:\d+/);
     }
     expect(await project.json<object[]>("list")).toHaveLength(1);
+    for (const at of ["1", "900"]) {
+      const { stderr } = await project.run("fork", "s", "--at", at);
+      const [, advised = ""] = /fix: .*`holdfast (fork s --at \d+)`/.exec(stderr) ?? [];
+      expect(await project.run(...advised.split(" ")), stderr).toMatchObject({ code: 0 });
+    }
   });
 });

@@ -77,6 +77,19 @@ test("without a key an Ollama of this machine is used, and the run says so", ofC
   expect(stderr).toContain(`no provider has a key here: the model is qwen3:8b of the Ollama at ${host}`);
 });
 
+test(
+  "a server without the name of its model pauses a session, and the advice continues it",
+  ofCampaign,
+  async () => {
+    writeFileSync(project.path("helper.md"), "---\nname: helper\ndescription: Helps.\n---\nYou help.\n");
+    const env = { OPENAI_BASE_URL: `http://${host}/v1` };
+    const paused = await run(env, "run", "helper.md", "Who are you?", "--session", "s");
+    expect([paused.code, paused.stderr]).toEqual([3, expect.stringContaining("fix: set HOLDFAST_MODEL")]);
+    const resumed = await run({ ...env, HOLDFAST_MODEL: "qwen3:8b" }, "resume", "s");
+    expect([resumed.code, resumed.stdout], resumed.stderr).toEqual([0, "I am qwen3:8b.\n"]);
+  },
+);
+
 test("an Ollama takes the place of no model that the agent file names", async () => {
   writeFileSync(
     project.path("named.md"),

@@ -83,6 +83,7 @@ test(
 test.each(
   sampled([
     ["an unknown executor", ["-x", "nobody"], 4, 'there is no executor "nobody"'],
+    ["an external agent", ["-x", "claude-code"], 4, '`holdfast run claude-code "…"` starts one'],
     ["a path where nothing is", ["-e", "nothing"], 2, "there is no executor"],
     ["a folder without a program", ["-x", "mine"], 3, "the executor mine has 0 programs"],
   ]),

@@ -68,9 +68,14 @@ export function refuseAction(
   usage: string,
 ): UsageError {
   const last = actions.at(-1) ?? "";
+  // The whole usage of a command with many actions hides the one word that is wrong.
+  const expected = `one of ${actions.join(", ")}; \`holdfast ${command} --help\` explains them`;
   if (action === undefined)
-    return refuse(`${actions.slice(0, -1).join(", ")} or ${last}?`, usage, { got: "nothing" });
-  return refuse(`there is no ${command} ${action}${didYouMean(action, actions)}`, usage, { got: action });
+    return refuse(`${actions.slice(0, -1).join(", ")} or ${last}?`, usage, { got: "nothing", expected });
+  return refuse(`there is no ${command} ${action}${didYouMean(action, actions)}`, usage, {
+    got: action,
+    expected,
+  });
 }
 
 /**

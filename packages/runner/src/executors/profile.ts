@@ -242,7 +242,9 @@ function unknown(root: string, name: string): HoldfastError {
   return new NotFoundError("not_found", `there is no executor ${JSON.stringify(name)}`, {
     at: join(root, "executors"),
     expected: `one of ${known.join(", ") || "the executors that --executor-list names"}`,
-    fix: "see --executor-list, or name a program with --executor-path",
+    fix:
+      "see --executor-list, or name a program with --executor-path. External agents such as Claude Code are no executors: " +
+      '`holdfast run claude-code "…"` starts one',
   });
 }
 
