@@ -14,6 +14,7 @@ import { denyChanges } from "../dialects/dialect.ts";
 import { GEMINI_TOOLS } from "../dialects/gemini.ts";
 import { addRule, denyTools, type AgentDraft } from "../format/agent-draft.ts";
 import { mapped, refused, type Ruling } from "../format/fields.ts";
+import type { ToolNames } from "../format/tool-names.ts";
 import { ruleTools } from "../format/tool-rules.ts";
 import type { ProjectPath } from "../trust/project-inputs.ts";
 import type { RuledField } from "./claude-rules.ts";
@@ -170,6 +171,13 @@ const policy = z.looseObject({
     .default([]),
 });
 
+/** The tools that a rule for a tool of Gemini CLI restricts. Differences of git show the contents of files, too. */
+const RESTRICTED: ToolNames = {
+  ...GEMINI_TOOLS,
+  read_file: ["read_file", "git_diff"],
+  read_many_files: ["read_file", "git_diff"],
+};
+
 function geminiRules(places: AgentPlaces, draft: AgentDraft): readonly RuledField[] {
   const folders = foldersOf(places, ".gemini", "/etc/gemini-cli");
   const policies = filesBelow(folders, "policies", ".toml").flatMap(([path, owner]) =>
@@ -211,14 +219,14 @@ function geminiRule(text: string, decision: PermissionDecision, draft: AgentDraf
   const server = /^mcp_([^_]+)_(.+)$/.exec(tool);
   const name = server === null ? tool : `mcp__${server[1]}__${server[2]}`;
   const given = prefix === undefined ? name : `${name}(${prefix.replace(/(:\*|\s*\*)?$/, ":*")})`;
-  const [verdict, said = ""] = ruleTools([given], decision, GEMINI_TOOLS, draft);
+  const [verdict, said = ""] = ruleTools([given], decision, RESTRICTED, draft);
   return verdict === "refused" ? `${text} concerns no tool of Holdfast` : said;
 }
 
 /** Tools that the list does not name, or names with a pattern, are denied. */
 function onlyCore(core: readonly string[], draft: AgentDraft): string {
-  const kept = core.flatMap((name) => GEMINI_TOOLS[name] ?? []);
-  const denied = [...new Set(Object.values(GEMINI_TOOLS).flatMap((own) => own ?? []))].filter(
+  const kept = core.flatMap((name) => RESTRICTED[name] ?? []);
+  const denied = [...new Set(Object.values(RESTRICTED).flatMap((own) => own ?? []))].filter(
     (tool) => !kept.includes(tool),
   );
   denyTools(draft, denied);
