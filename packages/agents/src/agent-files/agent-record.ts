@@ -69,6 +69,8 @@ export interface AgentHook {
   readonly point: HookPoint;
   /** The tools whose calls it sees, `null` for all. `*` at the end of a name stands for any text. */
   readonly tools: readonly string[] | null;
+  /** The rules of which a call has to match one, as it would match a denial. Absent means every call. */
+  readonly only?: readonly Pick<PermissionRule, "tool" | "pattern">[];
   readonly run:
     | { readonly type: "command"; readonly command: string }
     /** `hash`: the version that a session began with, `null` in a file. */

@@ -246,7 +246,7 @@ test("hooks that cannot be run refuse the run before a session or a model call",
     ],
     [
       "",
-      '{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "x", "if": "Bash(git *)"}]}]}}',
+      '{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "x", "if": "Bash(git; ls)"}]}]}}',
       "hooks.PreToolUse: if: ",
     ],
   ];

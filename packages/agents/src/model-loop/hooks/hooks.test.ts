@@ -1,6 +1,14 @@
 // Hooks in sessions of the model loop: what each point may do, and what a hook that misbehaves does.
 
-import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AgentTracer } from "@holdfast/core";
@@ -306,7 +314,11 @@ describe("fields of a hook of Claude Code", () => {
   const refused = "hooks.PreToolUse refused:";
 
   test.each<readonly [string, Readonly<Record<string, unknown>>, string, number]>([
-    ["if", { if: "Bash(git push *)" }, `${refused} if: `, 0],
+    ["if", { if: "Bash(git push:*)" }, "hooks.PreToolUse mapped: ", 1],
+    ["if with a pattern that is no command", { if: "Bash(git push; rm)" }, `${refused} if: `, 0],
+    ["if for a path outside of the project", { if: "Edit(//etc/**)" }, `${refused} if: `, 0],
+    ["if for a tool that nobody has", { if: "Bsah(git push)" }, `${refused} if: `, 0],
+    ["if that is no rule", { if: "git push" }, `${refused} if: `, 0],
     ["shell", { shell: "powershell" }, `${refused} shell: `, 0],
     ["env", { env: { A: "b" } }, "not with the field env", 0],
     ["a misspelt field", { agrs: ["x"] }, "not with the field agrs", 0],
@@ -348,5 +360,73 @@ describe("fields of a hook of Claude Code", () => {
     const { result } = await play(read("PreToolUse", { command: "sh", args }).hooks);
     expect(result).toContain("a hook blocked it");
     expect(readFileSync(join(folder, "args.txt"), "utf8")).toBe("it's||$HOME `x` *|two words|");
+  });
+});
+
+describe("the condition of a hook of Claude Code", () => {
+  // The hook writes down each call that it sees. It forbids none.
+  const seenBy = async (condition: string, calls: readonly (readonly [string, object])[]) => {
+    const settings = {
+      PreToolUse: [
+        {
+          hooks: [
+            { type: "command", if: condition, command: `printf '%s\\n' "$(cat)" >> ${join(folder, "seen")}` },
+          ],
+        },
+      ],
+    };
+    const report = new FieldReport();
+    const all: Play = (_request, number) => {
+      const call = calls[number];
+      return call === undefined ? { text: "Done." } : { calls: [call] };
+    };
+    const allow = ["shell", "edit_file", "write_file", "read_file"].map(
+      (tool) => ({ decision: "allow", tool, pattern: null }) as const,
+    );
+    await play(claudeHooks(settings, ["hooks"], report), all, { permissions: allow });
+    if (!existsSync(join(folder, "seen"))) return [];
+    const lines = readFileSync(join(folder, "seen"), "utf8").trim().split("\n");
+    return lines.map((line) => {
+      const { tool_input: input } = JSON.parse(line) as { tool_input: { command?: string; path?: string } };
+      return input.command ?? input.path;
+    });
+  };
+  const shells = (...commands: readonly string[]) =>
+    commands.map((command) => ["shell", { command }] as const);
+
+  test.each(["Bash(git push:*)", "Bash(git push *)"])(
+    "%s lets it see each spelling of these commands, and no other",
+    async (condition) => {
+      const seen = await seenBy(
+        condition,
+        shells(
+          "git push origin",
+          "true && git push",
+          "timeout 5 git push",
+          "git status",
+          "ls",
+          "echo git push",
+        ),
+      );
+      expect(seen).toEqual(["git push origin", "true && git push", "timeout 5 git push"]);
+    },
+  );
+
+  test("a command that the line does not show is seen as well", async () => {
+    expect(await seenBy("Bash(git push:*)", shells("$(echo git) push", "ls -l"))).toEqual([
+      "$(echo git) push",
+    ]);
+  });
+
+  test("a rule for files lets it see these files in any folder, also behind a link", async () => {
+    symlinkSync("a.ts", join(folder, "link"));
+    const write = (path: string) => ["write_file", { path, content: "x" }] as const;
+    const seen = await seenBy("Edit(*.ts)", [write("a.ts"), write("src/b.ts"), write("b.md"), write("link")]);
+    expect(seen).toEqual(["a.ts", "src/b.ts", "link"]);
+  });
+
+  test("a rule for a whole tool lets it see the calls of this tool", async () => {
+    const seen = await seenBy("Bash", [["read_file", { path: "a.txt" }], ...shells("ls")]);
+    expect(seen).toEqual(["ls"]);
   });
 });

@@ -10,6 +10,8 @@ import { local } from "@holdfast/runtime";
 import type { AgentHook, AgentRecord, HookPoint } from "../../agent-files/agent-record.ts";
 import { claudeNames } from "../../agent-files/format/tool-names.ts";
 import { matchesName } from "../../agent-files/format/tool-names.ts";
+import { subjectsOf } from "../permission/ask-permission.ts";
+import { decide, toolsLike, type PermissionTool } from "../permission/permissions.ts";
 import type { TurnDraft } from "../turn/turn-draft.ts";
 import { addressOf } from "../workspace-facts.ts";
 import { failed, readAnswer, readOutput, type HookAnswer } from "./hook-answer.ts";
@@ -19,6 +21,9 @@ export interface HookedCall {
   readonly id: string;
   readonly name: string;
   readonly input: unknown;
+  readonly tool: PermissionTool;
+  /** The main argument, `null` for a call that has none. */
+  readonly subject: string | null;
 }
 
 export class Hooks {
@@ -52,6 +57,7 @@ export class Hooks {
   async beforeTool(call: HookedCall): Promise<Pick<HookAnswer, "action" | "reason">> {
     let action: HookAnswer["action"] = "continue";
     for (const hook of this.#at("before_tool", call.name)) {
+      if (!(await this.#sees(hook, call))) continue;
       const answer = await this.#call(hook, eventOf(hook, call));
       if (answer.action === "block") return answer; // hooks-2.
       if (answer.action === "ask") action = "ask";
@@ -66,6 +72,7 @@ export class Hooks {
   ): Promise<readonly string[]> {
     const texts: string[] = [];
     for (const hook of this.#at("after_tool", call.name)) {
+      if (!(await this.#sees(hook, call))) continue;
       const { text, isError } = result;
       const event = { ...eventOf(hook, call), tool_result: text, tool_response: { text, isError } };
       const { action, reason, context } = await this.#call(hook, event);
@@ -85,6 +92,31 @@ export class Hooks {
           hook.tools === null ||
           hook.tools.some((pattern) => matchesName(pattern, tool))),
     );
+  }
+
+  /** Whether a call matches the condition of a hook, or may match it. */
+  async #sees({ only }: AgentHook, { tool, subject }: HookedCall): Promise<boolean> {
+    if (only === undefined) return true;
+    const { name } = tool.offered;
+    const rules = only
+      .filter(
+        (rule) =>
+          matchesName(rule.tool, name) ||
+          (tool.subjectKind === "path" && toolsLike(rule.tool).includes(name)),
+      )
+      .map((rule) => ({ ...rule, decision: "deny" as const }));
+    const { ctx, state } = this.#draft;
+    const agent = { permissions: rules };
+    const subjects = await subjectsOf(ctx, {
+      agent,
+      tool,
+      subject,
+      folder: state.workspace?.root,
+      rules: () => [],
+    });
+    // Without a rule that matches, a tool that only reads is allowed.
+    const reading = { ...tool, isReading: true };
+    return subjects.some((one) => decide(rules, reading, one).decision !== "allow");
   }
 
   /** hooks-3. */

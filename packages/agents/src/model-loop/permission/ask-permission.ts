@@ -99,7 +99,15 @@ export async function askPermission(ctx: Context, call: AskedCall): Promise<stri
  */
 export async function subjectsOf(
   ctx: Pick<Context, "run">,
-  { agent, tool, subject, folder, rules }: Pick<AskedCall, "agent" | "tool" | "subject" | "folder" | "rules">,
+  {
+    agent,
+    tool,
+    subject,
+    folder,
+    rules,
+  }: Pick<AskedCall, "tool" | "subject" | "folder" | "rules"> & {
+    readonly agent: Pick<AgentRecord, "permissions">;
+  },
 ): Promise<readonly (string | null)[]> {
   if (tool.subjectKind !== "path" || subject === null || folder === undefined) return [subject];
   const given = ruledPath(subject, folder);

@@ -90,7 +90,9 @@ export class ToolCalls {
       if (!HoldfastError.is(error) || error.code !== "invalid_input") throw error;
       return { text: error.message, isError: true, isInvalid: true };
     }
-    const { action, reason } = await this.#hooks.beforeTool(call);
+    const { id, name, input } = call;
+    const hooked = { id, name, input, tool, subject: ready.subject };
+    const { action, reason } = await this.#hooks.beforeTool(hooked);
     if (action === "block") return { text: `Not carried out: a hook blocked it. ${reason}`, isError: true };
     const refusal = await this.#whyRefused(tool, ready.subject, call, action === "ask");
     if (refusal !== undefined) return { text: refusal, isError: true };
@@ -107,7 +109,7 @@ export class ToolCalls {
       { ...facts, ...hiding, ...mask },
       call.id,
     );
-    const added = await this.#hooks.afterTool(call, outcome);
+    const added = await this.#hooks.afterTool(hooked, outcome);
     return added.length === 0 ? outcome : { ...outcome, text: [outcome.text, ...added].join("\n") };
   }
 

@@ -3,13 +3,16 @@
 //   claude-hooks-1. A hook that may forbid something and that cannot be run as it is written refuses its file. Any other such hook is ignored
 //       with its reason.
 //   claude-hooks-2. A matcher that cannot be mapped exactly is mapped to more tools, so that the hook sees no fewer calls.
+//       A condition (`if`) has the form of a permission rule. Its hook runs for each call that a denial of this form would match or ask for.
 //   claude-hooks-3. Each field of a hook has a verdict, and one that is not known is a problem of its hook.
 
 import { z } from "zod";
 import type { AgentHook, HookPoint } from "../../agent-record.ts";
 import type { FieldReport } from "../field-report.ts";
 import { HOOKS_MAX, program, TIMEOUT_MAX_MS, TIMEOUT_MS } from "./hook-fields.ts";
+import { newDraft } from "../agent-draft.ts";
 import { CLAUDE_TOOLS, TOOLS } from "../tool-names.ts";
+import { ruleTools } from "../tool-rules.ts";
 
 type ClaudeEvent = {
   /** Whether a hook of it may forbid something. */
@@ -98,10 +101,10 @@ const FIELDS: Readonly<Record<keyof typeof hookShape, (hook: ClaudeHook) => Fiel
     [command, ...args].some((word) => /\$\{(?!CLAUDE_PROJECT_DIR\})\w+/.test(word))
       ? { problem: "only ${CLAUDE_PROJECT_DIR} can be filled in beside `args`" }
       : "honoured",
-  if: () => ({
-    problem:
-      "Holdfast does not read conditions of a hook; name the tool as its matcher, and have the program look at `tool_input`",
-  }),
+  if: ({ if: condition = "" }) => {
+    const read = conditionOf(condition);
+    return typeof read === "string" ? { problem: read } : "honoured";
+  },
   shell: ({ shell }) =>
     shell === "bash" ? "honoured" : { problem: `Holdfast runs hooks in the shell, and not in ${shell}` },
   timeout: ({ timeout = 0 }) =>
@@ -180,6 +183,8 @@ function readGroups(claudeEvent: string, point: HookPoint | undefined, given: un
       if (point === undefined) return fail(NO_EVENT);
       const one = readHook(member, ignored);
       if (typeof one === "string") return fail(one);
+      if (one.only !== undefined && !point.endsWith("_tool"))
+        return fail("if: the event is no call of a tool");
       hooks.push({ point, tools, ...one, onError: "continue", claudeEvent });
     }
   }
@@ -197,7 +202,7 @@ function isAsync(member: unknown): boolean {
 function readHook(
   member: unknown,
   ignored: Map<string, string>,
-): Pick<AgentHook, "run" | "timeoutMs"> | string {
+): Pick<AgentHook, "run" | "timeoutMs" | "only"> | string {
   const one = claudeHook.safeParse(member);
   if (!one.success) {
     const others = unknownFields(one.error);
@@ -213,11 +218,39 @@ function readHook(
     if ("problem" in said) return `${field}: ${said.problem}`;
     ignored.set(field, said.ignored);
   }
-  const { command, args, timeout } = one.data;
+  const { command, args, timeout, if: condition } = one.data;
+  const only = condition === undefined ? undefined : conditionOf(condition);
   return {
+    ...(only === undefined || typeof only === "string" ? {} : { only }),
     run: { type: "command", command: args === undefined ? command : lineOf([command, ...args]) },
     timeoutMs: timeout === undefined ? TIMEOUT_MS : Math.min(timeout * 1_000, TIMEOUT_MAX_MS),
   };
+}
+
+const FILE_TOOLS = ["read_file", "list_files", "search", "edit_file", "write_file"];
+
+/** @returns the rules that a call is compared with, or the problem as a text. */
+function conditionOf(text: string): NonNullable<AgentHook["only"]> | string {
+  const [, name = "", pattern = ""] = /^([\w*-]+)(?:\(([^]+)\))?$/.exec(text.trim()) ?? [];
+  const shown = JSON.stringify(text.slice(0, 80));
+  const isOfFiles = namesOf(name).some((tool) => FILE_TOOLS.includes(tool));
+  if (isOfFiles && /^[/~]/.test(pattern))
+    return `the condition ${shown} names a path outside of the project; begin it at the folder of the project`;
+  const draft = newDraft("", "");
+  // Claude Code takes a name without a folder as one in any folder.
+  const texts =
+    isOfFiles && pattern !== "" && !pattern.includes("/") ? [text, `${name}(**/${pattern})`] : [text];
+  const [verdict, said = ""] = ruleTools(
+    texts.map((one) => one.trim()),
+    "ask",
+    CLAUDE_TOOLS,
+    draft,
+  );
+  // A pattern that is no simple command would count for every call.
+  const isWider = namesOf(name).includes("shell") && /[;|&<>`$\n]/.test(pattern);
+  if (name === "" || verdict === "refused" || draft.permissions.length === 0 || isWider)
+    return `the condition ${shown} is no rule that can be compared, such as "Bash(git push:*)"${said === "" ? "" : `: ${said}`}`;
+  return draft.permissions.map(({ tool, pattern: mapped }) => ({ tool, pattern: mapped }));
 }
 
 function unknownFields({ issues }: z.ZodError): string {
