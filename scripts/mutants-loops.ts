@@ -27,6 +27,14 @@ export const LOOP_MUTANTS: readonly Mutant[] = [
     test: "due-sessions-6: a recover() that fails with storage_full is followed by a look that adopts what is due",
   },
   {
+    name: "C4: a commit whose answer was lost with the owner of the storage is sent again",
+    marker: "lost-answer-given-up",
+    part: 'error.code !== "storage_unavailable" || delay === undefined',
+    becomes: "delay === undefined || flight.failures > 0",
+    tests: ["packages/runtime/src/loop/group-committer.test.ts"],
+    test: "a group with an unknown result is sent again unchanged, and later groups wait for it",
+  },
+  {
     name: "C3: an attempt that runs at an orderly stop is recorded as handed over",
     marker: "hand-over-not-recorded",
     becomes: "",

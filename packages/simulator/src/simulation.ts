@@ -177,7 +177,7 @@ class Simulation {
   }
 
   #machine(time: SimulatedTime, dice: Dice, stopDice: Dice): Site {
-    const { warmMs, isScheduled, concurrency, processes } = this.#swarm;
+    const { warmMs, isScheduled, hasOwner, concurrency, processes } = this.#swarm;
     const machine = new Machine({
       time,
       storage: this.#watched.storage,
@@ -188,6 +188,7 @@ class Simulation {
       stopDice,
       warmMs,
       isScheduled,
+      hasOwner,
       concurrency,
       faults: () => this.#connectionFaults(),
     });

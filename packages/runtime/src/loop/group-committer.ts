@@ -170,6 +170,7 @@ export class GroupCommitter {
       (thrown: unknown) => {
         const error = toHoldfastError(thrown);
         const delay = RETRY_DELAYS_MS[flight.failures++];
+        // mutant: lost-answer-given-up
         if (error.code !== "storage_unavailable" || delay === undefined)
           return this.#land(flight, ({ onError }) => onError(error)); // group-committer-4.
         if (!this.#flights.has(flight)) return;

@@ -5,6 +5,8 @@
 //       connection. A process that is paused for longer than a lease loses its claims as well. After the pause it continues
 //       for a while without noticing, until its supervisor ends it.
 //   machine-3. A process that is closed drains within a grace, hands its running attempts over, and releases its claims (C3).
+//   machine-4. One process may own the storage. When it ends, requests of the others to it are lost, and nobody reaches the storage
+//       until another living process owns it. Claims of living processes stay (C4).
 
 import type { AgentStorage, Change, Random } from "@holdfast/core";
 import { STOP_GRACE_MS } from "@holdfast/core/internal";
@@ -29,6 +31,8 @@ const CLOSE_MS_MAX = 5_000;
 /** Graces of an orderly stop: none, one that a task may outlast, and the product's own. */
 const GRACES_MS = [0, 0, 300, STOP_GRACE_MS] as const;
 const RECOVER_AGAIN_MS = 500;
+/** The longest time until another process owns the storage. */
+const OWNERLESS_MS_MAX = 300;
 
 /** Where the sessions of a simulation run. */
 export interface Site extends Victims {
@@ -55,6 +59,7 @@ export interface MachineOptions {
   readonly stopDice: Dice;
   readonly warmMs: number;
   readonly isScheduled: boolean;
+  readonly hasOwner: boolean;
   readonly concurrency: number;
   faults(): ConnectionFaults;
 }
@@ -77,6 +82,8 @@ export class Machine implements Site {
   readonly #random: Random;
   readonly #running: (Running | undefined)[] = [];
   #lives = 0;
+  /** The process that owns the storage (machine-4). */
+  #owner: Running | undefined;
 
   constructor(options: MachineOptions) {
     this.#options = options;
@@ -102,7 +109,7 @@ export class Machine implements Site {
       dice,
       log,
       scheduler: time.scheduler,
-      faults: this.#options.faults,
+      faults: () => this.#faults(),
       failed: () => running.stop?.spoil(),
       crash: () => this.kill(index, "crashes at a commit"),
     });
@@ -132,7 +139,29 @@ export class Machine implements Site {
       stop: undefined,
     };
     this.#running[index] = running;
+    if (this.#options.hasOwner) {
+      life.onEnd(this.#options.stops.lives(life.name));
+      this.#owner ??= running;
+    }
     this.#recover(running); // machine-1.
+  }
+
+  #faults(): ConnectionFaults {
+    const faults = this.#options.faults();
+    return this.#options.hasOwner && this.#owner === undefined ? { ...faults, refused: 1 } : faults;
+  }
+
+  /** machine-4. */
+  #ownerEnds(): void {
+    const { stopDice, time, log } = this.#options;
+    this.#owner = undefined;
+    for (const running of this.#running) running?.connection.breakOff();
+    time.scheduler.after(stopDice.between(1, OWNERLESS_MS_MAX), undefined, () => {
+      const [first, ...others] = this.#running.filter((each) => each !== undefined);
+      if (this.#owner !== undefined || first === undefined) return;
+      this.#owner = stopDice.pick([first, ...others]);
+      log.add(this.#owner.life.name, "owns the storage");
+    });
   }
 
   recover(): void {
@@ -221,6 +250,7 @@ export class Machine implements Site {
     const { index, life, connection } = running;
     life.end();
     this.#running[index] = undefined;
+    if (this.#owner === running) this.#ownerEnds();
     const detectedMs = dice.between(0, 20);
     time.scheduler.after(detectedMs, undefined, () => {
       connection.cut();

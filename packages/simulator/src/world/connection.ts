@@ -55,6 +55,8 @@ export class Connection implements AgentStorage {
   readonly #host: ConnectionHost;
   readonly #unsubscribers: (() => void)[] = [];
   #isCut = false;
+  /** How often the line to storage broke. */
+  #breaks = 0;
 
   constructor(life: ProcessLife, host: ConnectionHost) {
     this.#life = life;
@@ -131,6 +133,11 @@ export class Connection implements AgentStorage {
     this.cut();
   }
 
+  /** Requests under way get no answer: each was performed or not. Later ones go over a new line. */
+  breakOff(): void {
+    this.#breaks++;
+  }
+
   /** Nothing goes over it any more, in either direction. */
   cut(): void {
     this.#isCut = true;
@@ -175,6 +182,8 @@ export class Connection implements AgentStorage {
     }
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const isInstant = this.#host.faults().latencyMs === 0;
+    const breaks = this.#breaks;
+    const isBroken = (): boolean => this.#breaks > breaks;
     const reply = (answer: () => void): void => {
       if (!life.isAlive) return;
       if (isInstant && !life.isPaused) answer();
@@ -182,14 +191,14 @@ export class Connection implements AgentStorage {
     };
     const arrive = (): void => {
       if (this.#isCut) return;
-      if (fault === "refused") return reply(() => reject(unavailable(what)));
+      if (fault === "refused" || isBroken()) return reply(() => reject(unavailable(what)));
       if (fault === "full")
         return reply(() => reject(new HoldfastError("storage_full", `simulated fault: ${what}`)));
       ask().then(
         (value) => {
           if (fault === "crash_after") crash();
-          else if (fault === "reply_lost") reply(() => reject(unavailable(what)));
-          else reply(() => resolve(value));
+          else if (fault === "reply_lost" || isBroken()) reply(() => reject(unavailable(what)));
+          else reply(() => (isBroken() ? reject(unavailable(what)) : resolve(value)));
         },
         (error: unknown) => reply(() => reject(error)),
       );

@@ -1,4 +1,4 @@
-// `StopWatch`: a check that an orderly stop of a process costs no attempt (C3).
+// `StopWatch`: a check of attempts at the end of a process. An orderly stop costs none (C3), and no end costs another process one (C4).
 //
 //   stop-watch-1. An attempt that began under a claim which its process still holds at its stop never counts as lost, unless another
 //       process begins it again.
@@ -6,6 +6,7 @@
 //       hand-over may not have been stored.
 //   stop-watch-3. After ten hand-overs a task is handed over again only when its session was paused in between, or is being
 //       cancelled.
+//   stop-watch-4. Where only the end of its own process can cost an attempt, an attempt of a living process never counts as lost.
 
 import type { JournalRecord } from "@holdfast/core";
 import type { Violated } from "./account-checks.ts";
@@ -40,6 +41,10 @@ export interface Stop {
 export class StopWatch {
   readonly #violated: Violated;
   readonly #holderOf: (sessionId: string) => Holder;
+  /** The lives that nothing but their own end may cost an attempt. */
+  readonly #living = new Set<string>();
+  /** The life in which each attempt began last. */
+  readonly #lifeOf = new Map<string, string>();
   /** Attempts by the life in which they run, with the tokens of their claims. */
   readonly #begun = new Map<string, Map<string, { readonly sessionId: string; readonly token: number }>>();
   /** Attempts that no stop may have cost, with the lives that ended. */
@@ -56,8 +61,15 @@ export class StopWatch {
   began({ sessionId, task, attempt, life }: BegunAttempt): void {
     const name = nameOf(sessionId, task, attempt);
     this.#safe.delete(name);
+    this.#lifeOf.set(name, life);
     const attempts = this.#begun.get(life) ?? new Map<string, { sessionId: string; token: number }>();
     this.#begun.set(life, attempts.set(name, { sessionId, token: this.#holderOf(sessionId).token }));
+  }
+
+  /** A life begins to which stop-watch-4 applies. @returns its end. */
+  lives(life: string): () => void {
+    this.#living.add(life);
+    return () => void this.#living.delete(life);
   }
 
   /** @param owner the name under which the life claims. */
@@ -79,12 +91,12 @@ export class StopWatch {
   /** A record was committed. */
   recorded(sessionId: string, record: JournalRecord): void {
     if (record.type === "attempt_lost" && record.begins !== true) {
-      const life = this.#safe.get(nameOf(sessionId, record.task, record.attempt));
-      if (life !== undefined)
-        this.#violated(
-          "C3",
-          `${sessionId}: attempt ${record.attempt} of task ${record.task} is lost, and ${life} stopped in order`,
-        );
+      const name = nameOf(sessionId, record.task, record.attempt);
+      const what = `${sessionId}: attempt ${record.attempt} of task ${record.task} is lost`;
+      const stopped = this.#safe.get(name);
+      if (stopped !== undefined) this.#violated("C3", `${what}, and ${stopped} stopped in order`);
+      const life = this.#lifeOf.get(name);
+      if (life !== undefined && this.#living.has(life)) this.#violated("C4", `${what}, and ${life} lives`);
     }
     if (record.type !== "attempt_failed" || record.handedOver !== "running") return;
     const task = `${sessionId} ${record.task}`;

@@ -46,13 +46,15 @@ export interface Swarm {
   readonly isScheduled: boolean;
   /** Groups that storage takes at once: their requests and replies overtake each other. */
   readonly groupsMax: number;
+  /** A process owns the storage, and the others reach it through that process. */
+  readonly hasOwner: boolean;
 }
 
 export function drawSwarm(dice: Dice): Swarm {
   const rate = (...everyMs: [number, ...number[]]): number => (dice.chance(0.4) ? dice.pick(everyMs) : 0);
   const probability = (...strengths: [number, ...number[]]): number =>
     dice.chance(0.4) ? dice.pick(strengths) : 0;
-  return {
+  const swarm = {
     processes: dice.pick([1, 1, 1, 2, 3]),
     sessions: dice.pick([1, 1, 2, 3]),
     safetyMs: dice.pick([500, 500, 500, 3_000, 3_000, 3_000, 20_000, 20_000, 20_000, 60_000]),
@@ -80,8 +82,14 @@ export function drawSwarm(dice: Dice): Swarm {
     forked: dice.pick([0, 0.5, 1]),
     isScheduled: dice.chance(0.1),
     groupsMax: dice.pick([1, 1, 1, 4]),
+    hasOwner: false,
   };
+  const hasOwner = swarm.processes > 1 && dice.chance(0.4);
+  return hasOwner ? { ...swarm, ...FAULTS_OF_OWNERS, hasOwner } : swarm;
 }
+
+/** Where a process owns the storage, nothing but the end of a process may cost an attempt (C4), so no other such fault is on. */
+const FAULTS_OF_OWNERS: Partial<Swarm> = { outageEveryMs: 0, fullEveryMs: 0, pauseEveryMs: 0, refused: 0 };
 
 /** Whether the faults of this swarm can cost an attempt: then effects may happen more than once before their commit. */
 export function losesAttempts(swarm: Swarm): boolean {
