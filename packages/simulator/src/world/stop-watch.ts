@@ -49,7 +49,8 @@ export class StopWatch {
   readonly #begun = new Map<string, Map<string, { readonly sessionId: string; readonly token: number }>>();
   /** Attempts that no stop may have cost, with the lives that ended. */
   readonly #safe = new Map<string, string>();
-  readonly #handOvers = new Map<string, number>();
+  /** By session, then by task. */
+  readonly #handOvers = new Map<string, Map<number, number>>();
   readonly #paused = new Set<string>();
   readonly #pauses = new Map<string, number>();
 
@@ -90,6 +91,7 @@ export class StopWatch {
 
   /** A record was committed. */
   recorded(sessionId: string, record: JournalRecord): void {
+    if (record.type === "forked") this.#handOvers.delete(sessionId); // Its open tasks begin afresh.
     if (record.type === "attempt_lost" && record.begins !== true) {
       const name = nameOf(sessionId, record.task, record.attempt);
       const what = `${sessionId}: attempt ${record.attempt} of task ${record.task} is lost`;
@@ -99,9 +101,9 @@ export class StopWatch {
       if (life !== undefined && this.#living.has(life)) this.#violated("C4", `${what}, and ${life} lives`);
     }
     if (record.type !== "attempt_failed" || record.handedOver !== "running") return;
-    const task = `${sessionId} ${record.task}`;
-    const count = (this.#handOvers.get(task) ?? 0) + 1;
-    this.#handOvers.set(task, count);
+    const ofSession = this.#handOvers.get(sessionId) ?? new Map<number, number>();
+    const count = (ofSession.get(record.task) ?? 0) + 1;
+    this.#handOvers.set(sessionId, ofSession.set(record.task, count));
     if (this.#holderOf(sessionId).isCancelAcknowledged) return;
     // stop-watch-3.
     if (count > HAND_OVERS_MAX * (1 + (this.#pauses.get(sessionId) ?? 0)))
