@@ -27,6 +27,21 @@ export const LOOP_MUTANTS: readonly Mutant[] = [
     test: "due-sessions-6: a recover() that fails with storage_full is followed by a look that adopts what is due",
   },
   {
+    name: "O16: a task whose request was stored without an answer has lost no attempt",
+    marker: "unbegun-not-noted",
+    becomes: "",
+    tests: ["packages/runtime/src/behaviour/long-outage.test.ts"],
+    test: "O16: a once task whose request was stored without an answer in a long outage has lost no attempt",
+  },
+  {
+    name: "O16: a task that another process may have begun counts as lost",
+    marker: "unbegun-under-any-claim",
+    part: "token !== claim.token + 1",
+    becomes: "token === undefined",
+    tests: ["packages/runtime/src/behaviour/long-outage.test.ts"],
+    test: "O16: a task that another process has held since counts as lost, as it may have begun there",
+  },
+  {
     name: "C4: a commit whose answer was lost with the owner of the storage is sent again",
     marker: "lost-answer-given-up",
     part: 'error.code !== "storage_unavailable" || delay === undefined',

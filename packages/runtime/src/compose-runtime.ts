@@ -30,6 +30,7 @@ import { ScheduleKeeper, type ScheduleKeeperHost } from "./schedules/schedule-ke
 import { Schedules } from "./schedules/schedules.ts";
 import type { DriverWorld } from "./session/driver-environment.ts";
 import type { RunningCode } from "./tasks/task-session.ts";
+import { UnbegunTasks } from "./tasks/unbegun-tasks.ts";
 import { arrivalsHere } from "./session/inbox.ts";
 import { Claims, type ClaimTerms } from "./claims/claims.ts";
 import { Trials } from "./claims/trials.ts";
@@ -329,6 +330,7 @@ function makeWorld(
     conversation: (...asked) =>
       awaitConversation({ storage, kept, clock, unstored: (...of) => sessions().unstored(...of) }, ...asked),
     prices,
+    unbegun: new UnbegunTasks(),
     describeAgent: (name) => {
       const elsewhere = dispatched === undefined ? undefined : { name, version: UNKNOWN_VERSION };
       return sessions().agents.describe(name) ?? elsewhere;

@@ -14,12 +14,16 @@ function open(agents: readonly Agent[]) {
   const storage = new MemoryStorage();
   const clock = new TestClock();
   let isAway = false;
+  let losesAnswers = false;
   /** As in a fleet, whose coordinator first takes the commits that come back, and gives claims later. */
   let givesClaims = true;
   const asked = <T>(ask: () => Promise<T>): Promise<T> =>
     isAway ? Promise.reject(new UnavailableError("storage_unavailable", "away")) : ask();
   const reached: AgentStorage = storageWith(storage, {
-    commit: (changes, now) => asked(() => storage.commit(changes, now)),
+    commit: async (changes, now) => {
+      if (losesAnswers) await storage.commit(changes, now);
+      return asked(() => storage.commit(changes, now));
+    },
     claim: async (claim) =>
       asked(() => {
         if (!givesClaims) throw new UnavailableError("storage_unavailable", "no claims yet");
@@ -38,11 +42,14 @@ function open(agents: readonly Agent[]) {
     leaseMs: LEASE_MS,
   });
   onTestFinished(() => runtime.close());
-  const away = async (ms: number): Promise<void> => {
+  /** @param how whether commits still arrive, and only their answers are lost. */
+  const away = async (ms: number, how: { readonly losesAnswers?: boolean } = {}): Promise<void> => {
     isAway = true;
+    losesAnswers = how.losesAnswers === true;
     givesClaims = false;
     await clock.advance(ms);
     isAway = false;
+    losesAnswers = false;
     await clock.advance(10_000);
     givesClaims = true;
   };
@@ -67,6 +74,7 @@ test.each([
     await runtime.start(agent, undefined, { sessionId: "s" });
     await clock.advance(1_000);
     await away(22_000);
+    expect((await journalOf(storage, "s")).map(({ type }) => type)).not.toContain("schedule_task");
     await clock.advance(60_000);
     expect(await storage.reader.session("s")).toMatchObject({ status: "completed" });
     expect(attempts).toEqual([attempt]);
@@ -87,4 +95,50 @@ test("O16: a session that was started in a long outage has lost no attempt", asy
   expect(await started).toBeDefined();
   expect(await storage.reader.session("s")).toMatchObject({ status: "completed" });
   expect(attempts).toEqual([1]);
+});
+
+test.each(["once", "keyed"] as const)(
+  "O16: a %s task whose request was stored without an answer in a long outage has lost no attempt",
+  async (effect) => {
+    const attempts: number[] = [];
+    const agent = defineAgent({
+      name: "agent",
+      run: async (ctx) => {
+        await ctx.sleep(4_000);
+        return ctx.run("pay", (task) => attempts.push(task.attempt), { effect });
+      },
+    });
+    const { storage, clock, runtime, away } = open([agent]);
+    await runtime.start(agent, undefined, { sessionId: "s" });
+    await clock.advance(1_000);
+    await away(22_000, { losesAnswers: true });
+    expect((await journalOf(storage, "s")).map(({ type }) => type)).toContain("schedule_task");
+    await clock.advance(60_000);
+    expect(await storage.reader.session("s")).toMatchObject({ status: "completed" });
+    expect(attempts).toEqual([1]);
+    expect((await journalOf(storage, "s")).filter(({ type }) => type === "attempt_lost")).toEqual([]);
+  },
+);
+
+test("O16: a task that another process has held since counts as lost, as it may have begun there", async () => {
+  const attempts: number[] = [];
+  const agent = defineAgent({
+    name: "agent",
+    run: async (ctx) => {
+      await ctx.sleep(4_000);
+      return ctx.run("pay", (task) => attempts.push(task.attempt), { effect: "once" });
+    },
+  });
+  const { storage, clock, runtime, away } = open([agent]);
+  await runtime.start(agent, undefined, { sessionId: "s" });
+  await clock.advance(1_000);
+  await away(22_000, { losesAnswers: true });
+  const now = clock.now();
+  const claim = await storage.claim({ sessionId: "s", owner: "other", now, leaseMs: 1_000 });
+  if (claim.status !== "claimed") throw new Error("the claim is refused");
+  await storage.commit([{ type: "release_claim", sessionId: "s", token: claim.token }], now);
+  await runtime.recover();
+  await clock.advance(60_000);
+  expect(await storage.reader.session("s")).toMatchObject({ status: "failed" });
+  expect(attempts).toEqual([]);
 });

@@ -220,6 +220,7 @@ export class Attempts {
   /** After a replay: resume the tasks that have no outcome (H7, H8). */
   recover(tasks: readonly OpenTask[], at: number): void {
     const fresh: OpenTask[] = [];
+    const neverBegan = this.#world.unbegun.take(this.#session.sessionId, this.#session.token);
     this.opened(tasks.filter(({ kept }) => kept === undefined));
     for (const task of tasks) {
       const { id, attempt, kind } = task;
@@ -232,7 +233,7 @@ export class Attempts {
         this.#session.note({ type: "attempt_lost", task: id, attempt, at, begins: true }); // attempts-8.
       } else if (task.retryAt !== undefined && task.retryAt > at && wasBegun !== true) {
         this.#retryLater(task); // A retry never starts early. Leaky: unless the clock went back since.
-      } else if (wasBegun === false || (wasBegun === undefined && task.isPaused)) {
+      } else if (wasBegun === false || (wasBegun === undefined && (task.isPaused || neverBegan(task)))) {
         fresh.push(task);
       } else {
         const taskId = positionId(this.#session.sessionId, id);

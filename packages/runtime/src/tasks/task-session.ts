@@ -11,6 +11,7 @@ import type {
   TraceEvent,
 } from "@holdfast/core";
 import type { EventDraft, NoteDraft } from "./drafts.ts";
+import type { UnbegunTasks } from "./unbegun-tasks.ts";
 
 /** The session whose code runs. */
 export interface RunningCode {
@@ -26,6 +27,7 @@ export interface TaskWorld {
   /** Integers in [0, 2^32), for jitter. */
   readonly random: () => number;
   readonly prices: Prices | undefined;
+  readonly unbegun: UnbegunTasks;
   /** Absent without a tracer: then no event is built. */
   readonly trace: ((event: TraceEvent) => void) | undefined;
   /** The trace context of the session, or of one of its attempts. */
