@@ -36,6 +36,13 @@ export const RUNNER_MUTANTS = [
     test: "the gateway adds the key of a provider that the profile names",
   },
   {
+    name: "provider-proxy-5: a call that is not admitted is not sent",
+    marker: "call-not-admitted",
+    becomes: "",
+    tests: [`${GATEWAY}provider-proxy.test.ts`],
+    test: "a call that is not admitted is answered with the reason",
+  },
+  {
     name: "X16: a tunnel goes to an allowed host",
     marker: "tunnel-to-any-host",
     becomes: "",

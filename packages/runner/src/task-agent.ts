@@ -173,6 +173,10 @@ class AskedContext implements TaskContext {
     return Promise.reject(this.#isElsewhere("signal"));
   }
 
+  remainingBudget(): Promise<undefined> {
+    throw new UsageError("a task of a queue has no session whose budget it could read");
+  }
+
   readSession(): Promise<undefined> {
     return Promise.reject(this.#isElsewhere("read"));
   }

@@ -11,6 +11,8 @@
 //   turn-task-8. All that an agent says has limits (`bounded-events.ts`).
 //   turn-task-9. The program and the rights of a turn are the choice of this machine and not of the record (`own-intent.ts`).
 //   turn-task-10. Keys that the gateway of the turn can hold are not given to the program (`program-keys.ts`). The gateway ends with the turn.
+//   turn-task-11. The gateway sends a request only while the account of the tree has something left. The program's own reports are the only source of
+//       its usage.
 
 import { join } from "node:path";
 import { HoldfastError, toError } from "@holdfast/core";
@@ -226,7 +228,15 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
     wayBackTools({ startsAgents: startsAgents(intent), deletesSessions: deletesSessions(intent) }),
   );
   const access = protocol.keyAccess?.(intent.profile);
-  const gateway = access && (await openModelGateway(access, { sessionId, runId: task.taskId }));
+  const atWork: { agent?: ExternalAgent } = {};
+  const abort = (): void => void atWork.agent?.abort(isUrgentAbort(signal));
+  const wrapUp = async (): Promise<void> => {
+    if ((await atWork.agent?.steer(WRAP_UP)) === "injected")
+      task.progress({ notice: "the agent was told that its budget is nearly used up" });
+  };
+  const fence = new BudgetFence(request, { onNear: () => void wrapUp(), onReached: abort });
+  const admit = (): Promise<void> => fence.admit(() => task.remainingBudget());
+  const gateway = access && (await openModelGateway(access, { sessionId, runId: task.taskId }, admit));
   const keys = access && { held: access.held, readable: access.readable };
   const lines = openRawLines(place.mirrors, request);
   const listening = lines === undefined ? {} : { onLine: (line: string) => lines.add(line) };
@@ -250,12 +260,7 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
   });
   const turnAtWork = new LiveTurn(agent, request.keepAliveMs, calls);
   live.set(sessionId, turnAtWork);
-  const abort = (): void => void agent.abort(isUrgentAbort(signal));
-  const wrapUp = async (): Promise<void> => {
-    if ((await agent.steer(WRAP_UP)) === "injected")
-      task.progress({ notice: "the agent was told that its budget is nearly used up" });
-  };
-  const fence = new BudgetFence(request, { onNear: () => void wrapUp(), onReached: abort });
+  atWork.agent = agent;
   const reports = new Reports(task, fence, abort);
   let bound = boundId;
   if (checked.notice !== undefined) reports.add({ type: "notice", text: checked.notice });
@@ -264,7 +269,7 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
     silenceMs,
   );
   signal.addEventListener("abort", abort, { once: true });
-  if (signal.aborted) abort();
+  if (signal.aborted || fence.isReached) abort();
   try {
     calls.subscribe((call) => {
       const event = { type: "session_call", ...call } as const;

@@ -113,6 +113,7 @@ async function ask(
     secret: () => "",
     signalSession: async () => undefined,
     readSession: async () => undefined,
+    remainingBudget: () => Promise.resolve(undefined),
     streamToken: (text) => seen.tokens.push(text),
     progress: () => {},
     reportUsage: (usage) => seen.usage.push(usage),

@@ -43,6 +43,7 @@ async function attempt<I, O>(
     secret: () => "",
     signalSession: async () => undefined,
     readSession: async () => undefined,
+    remainingBudget: () => Promise.resolve(undefined),
     streamToken: () => {},
     progress: () => {},
     reportUsage: () => {},

@@ -315,6 +315,7 @@ class Recorder {
         return undefined;
       },
       readSession: async () => undefined,
+      remainingBudget: async () => undefined,
       streamToken: () => {},
       progress: () => {},
       reportUsage: () => {},

@@ -69,6 +69,13 @@ export interface TaskContext {
    */
   readSession(sessionId?: string): Promise<Session | undefined>;
   /**
+   * The amounts that are not spent or reserved of the budgets that pay for the session of this task, as they are stored now. `undefined`
+   * without a budget.
+   *
+   * @throws UsageError for a task that another process queued.
+   */
+  remainingBudget(): Promise<Remaining | undefined>;
+  /**
    * Whether the handler of an earlier attempt still runs in this process. It was told to stop, and had not
    * settled after `cancelGraceMs`.
    */

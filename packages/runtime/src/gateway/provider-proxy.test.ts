@@ -1,5 +1,6 @@
 // The gateway in front of model providers, with the scripted model server and raw servers as the upstream.
 
+import { HoldfastError } from "@holdfast/core";
 import { startScriptedModelServer, turns, CanaryScan, type ScriptedModelServer } from "@holdfast/testkit";
 import { Redactor } from "../secrets/redactor.ts";
 import { once } from "node:events";
@@ -58,6 +59,29 @@ const messages = (env: Readonly<Record<string, string>>, headers: Record<string,
     body: JSON.stringify(body),
   });
 const BODY = { model: "m", max_tokens: 100, messages: [{ role: "user", content: "hi" }], stream: false };
+
+test("provider-proxy-5: a call that is not admitted is answered with the reason, and nothing is sent", async () => {
+  const server = await models();
+  let isAdmitted = true;
+  const gateway = await startRunGateway({
+    run: { sessionId: "s", runId: "r" },
+    routes: {},
+    redactor: new Redactor([]),
+    providers: [anthropicProvider({ key: () => KEY, upstream: server.url })],
+    admit: async () => {
+      if (!isAdmitted) throw new HoldfastError("budget_exceeded", "the budget is used up");
+    },
+  });
+  closers.push(() => gateway.close());
+  expect((await messages(gateway.env)).status).toBe(200);
+  isAdmitted = false;
+  const refused = await messages(gateway.env);
+  expect([refused.status, await refused.json()]).toEqual([
+    409,
+    expect.objectContaining({ code: "budget_exceeded", detail: "the budget is used up" }),
+  ]);
+  expect(server.requests).toHaveLength(1);
+});
 
 describe("an executor calls a model without its key", () => {
   test("a request in Anthropic's form gets the key at the gateway", async () => {

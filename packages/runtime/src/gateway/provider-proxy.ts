@@ -7,6 +7,7 @@
 //       here, from the environment of this machine.
 //   provider-proxy-3. Bodies pass as they come, in both directions: an event of a stream is not held back.
 //   provider-proxy-4. A secret in a body or in a header of an answer is replaced, in both directions. No body is therefore compressed.
+//   provider-proxy-5. A call of a model that its caller does not admit is answered with the reason, and nothing is sent.
 
 import { HoldfastError, UsageError } from "@holdfast/core";
 import type { Environment } from "../processes/environment.ts";
@@ -161,16 +162,23 @@ const DROPPED =
 export class ProviderProxy {
   readonly #providers: readonly Provider[];
   readonly #redactor: Redactor;
+  readonly #admit: (() => Promise<void>) | undefined;
   readonly #agents: { readonly "http:": HttpAgent; readonly "https:": HttpsAgent };
 
   /**
    * @param proxies an environment whose `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` count for the requests.
+   * @param admit rejects with a HoldfastError for a call of a model that may not be made (provider-proxy-5). May be called for several calls at a time.
    * @throws UsageError for an upstream to which a key cannot be sent safely.
    */
-  constructor(providers: readonly Provider[], redactor: Redactor, proxies: Environment = {}) {
+  constructor(
+    providers: readonly Provider[],
+    redactor: Redactor,
+    { proxies = {}, admit }: { readonly proxies?: Environment; readonly admit?: () => Promise<void> } = {},
+  ) {
     for (const provider of providers) checkProvider(provider);
     this.#providers = providers;
     this.#redactor = redactor;
+    this.#admit = admit;
     const agent = { keepAlive: true, proxyEnv: proxiesOf(proxies) };
     this.#agents = { "http:": new HttpAgent(agent), "https:": new HttpsAgent(agent) };
   }
@@ -216,6 +224,8 @@ export class ProviderProxy {
           expected: "a request without Content-Encoding",
         },
       );
+    // mutant: call-not-admitted
+    if (request.method === "POST") await this.#admit?.();
     const answer = await this.#ask(provider, `${rest}${search}`, request, response);
     if (isCompressed(answer)) {
       answer.destroy();

@@ -43,6 +43,8 @@ export interface RunGatewayOptions {
   readonly redactor: Redactor;
   /** Model providers that the executor may call. The gateway adds their keys. */
   readonly providers?: readonly Provider[];
+  /** Rejects with a HoldfastError for a call of a model that may not be made. Without it each is sent. */
+  readonly admit?: () => Promise<void>;
   /** An environment whose variables of proxies count for requests to providers. Without it they go directly. */
   readonly proxies?: Environment;
   /** Other hosts that the executor may connect to, through the gateway as its proxy. */
@@ -77,7 +79,7 @@ export async function startRunGateway(options: RunGatewayOptions): Promise<RunGa
   const { routes, redactor, socketPath, network } = options;
   checkRoutes(routes);
   if (network !== undefined) checkNetworkPolicy(network);
-  const providers = new ProviderProxy(options.providers ?? [], redactor, options.proxies);
+  const providers = new ProviderProxy(options.providers ?? [], redactor, options);
   const tunnels = new ConnectProxy(network ?? { allow: [] }, options.resolve);
   const token = new JobToken();
   redactor.add(token.text);

@@ -9,10 +9,14 @@ export interface OpenedModelGateway extends ModelGateway {
   close(): Promise<void>;
 }
 
-/** @returns `undefined` where there is no key to hold. */
+/**
+ * @param admit rejects with a HoldfastError for a request of the program that may not be sent.
+ * @returns `undefined` where there is no key to hold.
+ */
 export async function openModelGateway(
   { byGateway: held, proxies }: Pick<KeyAccess, "byGateway" | "proxies">,
   run: { readonly sessionId: string; readonly runId: string },
+  admit: () => Promise<void>,
 ): Promise<OpenedModelGateway | undefined> {
   if (held.length === 0) return undefined;
   // Most processes need no gateway.
@@ -28,6 +32,6 @@ export async function openModelGateway(
     ...(isBearer === true ? ({ keyHeader: "authorization" } as const) : {}),
   }));
   const redactor = new Redactor(held.map(({ key }) => key));
-  const gateway = await startRunGateway({ run, routes: {}, redactor, providers, proxies });
+  const gateway = await startRunGateway({ run, routes: {}, redactor, providers, proxies, admit });
   return { held, token: gateway.token, env: gateway.env, close: () => gateway.close() };
 }

@@ -3,7 +3,7 @@
 // The account belongs to the whole tree of sessions. Each charge of this turn answers what is not spent of it. The fence therefore sees the
 // charges of all others at each of its own messages.
 
-import type { Remaining, TokenUsage } from "@holdfast/core";
+import { HoldfastError, type Remaining, type TokenUsage } from "@holdfast/core";
 
 import { modelPrices } from "../../models/prices.ts";
 
@@ -32,11 +32,13 @@ export class BudgetFence {
   /** The amount that was used and is not charged yet. */
   readonly #uncharged = { tokens: 0, cost: 0 };
   readonly #near: { readonly tokens: number; readonly cost: number };
+  readonly #isLimited: boolean;
   readonly #on: { onNear(): void; onReached(): void };
 
   constructor({ tokensLeft, costMicroUsdLeft }: Rest, on: { onNear(): void; onReached(): void }) {
     this.#left = { tokens: tokensLeft ?? Infinity, cost: costMicroUsdLeft ?? Infinity };
     this.#near = { tokens: (tokensLeft ?? 0) * NEAR, cost: (costMicroUsdLeft ?? 0) * NEAR };
+    this.#isLimited = tokensLeft !== null || costMicroUsdLeft !== null;
     this.#on = on;
   }
 
@@ -53,6 +55,25 @@ export class BudgetFence {
     // mutant: fence-of-one
     this.#left = { tokens, cost };
     this.#check();
+  }
+
+  /**
+   * A request to a model is about to be sent. A message of another session may have used the rest of the account since the last own charge.
+   *
+   * @param unspent reads what is not spent of the account. Where it fails, the answer to the next charge ends the turn.
+   * @throws HoldfastError `budget_exceeded` for a request that may not be sent.
+   */
+  async admit(unspent: () => Promise<Remaining | undefined>): Promise<void> {
+    if (!this.#isLimited) return;
+    const { tokens = Infinity, costMicroUsd: cost = Infinity } =
+      (await unspent().catch(() => undefined)) ?? {};
+    // The own usage that is not charged yet is not counted here: its charge may be stored by now.
+    if (!this.isReached && tokens > 0 && cost > 0) return;
+    if (!this.isReached) {
+      this.isReached = true;
+      this.#on.onReached();
+    }
+    throw new HoldfastError("budget_exceeded", "the budget of this session is used up");
   }
 
   #count(usage: readonly TokenUsage[], sign: 1 | -1): void {

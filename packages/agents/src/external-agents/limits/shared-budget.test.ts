@@ -3,6 +3,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { createRuntime, defineAgent, local, MemoryStorage } from "@holdfast/runtime";
 import { vanishRuntime } from "@holdfast/runtime/internal";
+import { startScriptedModelServer } from "@holdfast/testkit";
 import { releaseClaim } from "@holdfast/testkit/test-runtime";
 import { expect, test } from "vitest";
 
@@ -16,7 +17,7 @@ const REQUEST = 1_000;
 /** An agent that asks its model without end, and counts the requests. */
 class Worker {
   requests = 0;
-  readonly program: ExternalAgentProtocol;
+  readonly program: { -readonly [part in keyof ExternalAgentProtocol]: ExternalAgentProtocol[part] };
 
   constructor(name: string, ends = Infinity) {
     const work = (): Promise<RemoteTurn> =>
@@ -79,6 +80,61 @@ test("three agents of a tree spend one budget, and at most what was under way at
   expect(made()).toBeLessThanOrEqual(20 + workers.length * 2);
   await expect.poll(async () => (await session()).account!.spent.tokens).toBe(made() * REQUEST);
   await runtime.close();
+});
+
+/** An agent that asks its model once by the gateway of its turn, when it is told to. */
+class Asker extends Worker {
+  readonly status: Promise<number>;
+
+  constructor(name: string, upstream: string, go: Promise<void>) {
+    super(name);
+    const { promise, resolve } = Promise.withResolvers<number>();
+    this.status = promise;
+    const key = { api: "anthropic", variable: "KEY", key: "sk-canary-0123456789", upstream } as const;
+    this.program.keyAccess = () => ({ byGateway: [key], proxies: {}, held: ["KEY"], readable: [] });
+    this.program.start = ({ gateway }) =>
+      Promise.resolve(
+        new RemoteTurn(async ({ emit, signal }) => {
+          emit({ type: "session_started", model: "own/model", boundId: name });
+          await go;
+          const { ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: token } = gateway!.env;
+          const answer = await fetch(`${url}/v1/messages`, {
+            method: "POST",
+            headers: { "x-api-key": token!, "content-type": "application/json", "anthropic-version": "1" },
+            body: JSON.stringify({ model: "m", max_tokens: 1, messages: [{ role: "user", content: "hi" }] }),
+          });
+          resolve(answer.status);
+          return signal.aborted ? { type: "aborted" } : { type: "answered", text: "Done." };
+        }),
+      );
+  }
+}
+
+test("a request is not sent once another agent of the tree has used up the budget", async () => {
+  const server = await startScriptedModelServer({ script: () => ({ text: "Hello." }) });
+  const { promise: go, resolve: tell } = Promise.withResolvers<void>();
+  const workers = [new Worker("a"), new Asker("b", server.url, go)];
+  const agents = workers.map(({ program }) =>
+    externalAgent(program, { folder: process.cwd(), permissionModes: ["default"] }),
+  );
+  const lead = defineAgent({
+    name: "lead",
+    agents,
+    run: async (ctx) => {
+      const children = agents.map((agent) => ctx.spawnAgent(local(agent), "work"));
+      await Promise.all(children.map((child) => ctx.waitForChild(child)));
+    },
+  });
+  const runtime = createRuntime({ storage: new MemoryStorage() });
+  const handle = await runtime.start(lead, undefined, { budget: { maxTokens: 5 * REQUEST } });
+  await expect
+    .poll(async () => (await handle.session()).account!.spent.tokens)
+    .toBeGreaterThanOrEqual(5 * REQUEST);
+  tell();
+  expect(await (workers[1] as Asker).status).toBe(409);
+  expect(server.requests).toEqual([]);
+  await runtime.close();
+  await server.close();
 });
 
 test("usage is charged once, also where its process is gone in between", async () => {

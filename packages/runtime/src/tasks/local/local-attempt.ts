@@ -1,5 +1,6 @@
 // `LocalAttempt`: an attempt in this process, between its executor and its handler (`local-task-executor.ts`).
 
+import { remainingOf } from "@holdfast/core/internal";
 import {
   decodeJson,
   encodeJson,
@@ -153,6 +154,18 @@ export class LocalAttempt implements RunningAttempt, TaskContext {
     // mutant: foreign-session-read-by-task
     const isNear = sessionId === this.sessionId || row?.parent?.sessionId === this.sessionId;
     return isNear ? row : undefined;
+  }
+
+  async remainingBudget(): Promise<Remaining | undefined> {
+    const { read, clock } = this.#host;
+    if (read === undefined) throw new UsageError("a task cannot read the budget of its session here");
+    const payers = (await read(this.sessionId))?.payers ?? [];
+    if (payers.length === 0) return undefined;
+    const accounts = await Promise.all(payers.map(async (id) => (await read(id))?.account));
+    return remainingOf(
+      accounts.filter((account) => account !== undefined),
+      clock.now(),
+    );
   }
 
   streamToken(text: string): void {
