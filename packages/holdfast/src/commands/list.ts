@@ -7,6 +7,7 @@ import {
   type StorageReader,
 } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
+import type { Cost } from "@holdfast/proto/view";
 import { refuse, takeNothing } from "../frame/arguments.ts";
 import type { Arguments, Command, Io } from "../frame/command.ts";
 import type { Database } from "../place/project.ts";
@@ -41,12 +42,14 @@ export const list: Command = {
     const found = await Promise.all(
       places.map(async (place) => {
         // One more than is shown, to know whether there are more.
-        const sessions = await withReader(place, async (reader) => {
-          if (reader === undefined) return [];
-          if (args.has("unfinished")) return firstUnfinished(reader, limit + 1);
-          return reader.sessions({ limit: limit + 1, ...(status === undefined ? {} : { status }) });
+        return withReader(place, async (reader) => {
+          if (reader === undefined)
+            return { place, sessions: [], costs: new Map<string, Cost | undefined>() };
+          const sessions = args.has("unfinished")
+            ? await firstUnfinished(reader, limit + 1)
+            : await reader.sessions({ limit: limit + 1, ...(status === undefined ? {} : { status }) });
+          return { place, sessions, costs: await costsAtWork(sessions.slice(0, limit), reader) };
         });
-        return { place, sessions };
       }),
     );
     const { sessionJson } = await import("../view/session-json.ts");
@@ -60,10 +63,10 @@ export const list: Command = {
       io.result(json, "");
       return 0;
     }
-    for (const { place, sessions } of found) {
+    for (const { place, sessions, costs } of found) {
       const shown = sessions.slice(0, limit);
       if (shown.length > 0 && stack !== undefined) io.note(placeLine(place));
-      io.show([], await linesOf(shown, place, io));
+      io.show([], await linesOf(shown, costs, place, io));
       if (sessions.length > limit) io.note(io.notes.paint.dim(`there are more: --limit ${limit * 10}`));
     }
     if (found.every(({ sessions }) => sessions.length === 0))
@@ -85,7 +88,30 @@ async function firstUnfinished(reader: StorageReader, limit: number): Promise<Se
   return found;
 }
 
-async function linesOf(sessions: readonly Session[], database: Database, io: Io): Promise<string> {
+/**
+ * The costs of coding agents at work, by the ids of their sessions: their rows count a turn when it ends, and their journals each report.
+ * The rows of all other sessions say it, so that no long journal is read.
+ */
+async function costsAtWork(
+  sessions: readonly Session[],
+  reader: StorageReader,
+): Promise<ReadonlyMap<string, Cost | undefined>> {
+  const { EXTERNAL } = await import("../agents/external-agent-names.ts");
+  const working = sessions.filter(
+    ({ status, agent }) => !isEnded(status) && agent.file?.startsWith(EXTERNAL) === true,
+  );
+  if (working.length === 0) return new Map();
+  const { CostReader } = await import("../view/session-cost.ts");
+  const costs = await new CostReader().costs(working.map((session) => ({ session, reader })));
+  return new Map(working.map(({ sessionId }, at) => [sessionId, costs[at]]));
+}
+
+async function linesOf(
+  sessions: readonly Session[],
+  costs: ReadonlyMap<string, Cost | undefined>,
+  database: Database,
+  io: Io,
+): Promise<string> {
   if (sessions.length === 0) return "";
   const { describeWaits, statusText } = await import("../view/describe-session.ts");
   const { duration, fittedTable, plainLine } = await import("../frame/plain-text.ts");
@@ -95,6 +121,10 @@ async function linesOf(sessions: readonly Session[], database: Database, io: Io)
   const { pauseAdvice } = await import("../view/pause-advice.ts");
   const { costText } = await import("@holdfast/proto/view");
   const isElsewhere = database.coordinator !== undefined;
+  const costOf = (session: Session): string => {
+    const cost = costs.get(session.sessionId) ?? session.cost;
+    return cost === undefined ? "" : costText(cost);
+  };
   const waitOf = (session: Session): string => {
     const { handedOffTo, progress, cancel } = session;
     const paused = pauseAdvice(session, io, isElsewhere);
@@ -121,7 +151,7 @@ async function linesOf(sessions: readonly Session[], database: Database, io: Io)
     statusText(session),
     plainLine(session.agent.name, 40),
     `${duration(now - session.updatedAt)} ago`,
-    session.cost === undefined ? "" : costText(session.cost),
+    costOf(session),
     waitOf(session),
   ]);
   const { columns, symbols } = io.results;

@@ -49,6 +49,7 @@ const shown = (session: Partial<Session>, picture: Partial<Picture> = {}): strin
       pausedBelow: [],
       tasks: [],
       entries: [],
+      cost: undefined,
       pending: [],
       isElsewhere: false,
       run: undefined,

@@ -1,6 +1,7 @@
 // Everything there is to know of one session, read from its journal: for `show`.
 
 import { isEnded, type RecordedError, type Session, type StorageReader } from "@holdfast/core";
+import type { Cost } from "@holdfast/proto/view";
 import type { Io } from "../frame/command.ts";
 import { callbackJson, kinJson, readBelow, ReceivedCallbacks, walk, type KinNode } from "./session-tree.ts";
 import { continuesWith, describeWaits, type DescribedWait } from "./describe-session.ts";
@@ -12,6 +13,7 @@ import { pauseAdvice, type PauseAdvice } from "./pause-advice.ts";
 import { watchElsewhere } from "./moved-session.ts";
 import type { RunJson } from "./run-list.ts";
 import { runnerAdvice } from "./runner-advice.ts";
+import { CostReader } from "./session-cost.ts";
 import { sessionJson } from "./session-json.ts";
 import { adviceBelow, type PausedAdvice } from "./stuck-tree.ts";
 
@@ -77,6 +79,8 @@ export interface Picture {
   readonly pausedBelow: readonly PausedAdvice[];
   readonly tasks: readonly TaskPicture[];
   readonly entries: readonly EntryPicture[];
+  /** The cost of its own calls so far, also of a turn at work. `undefined` where none is recorded. */
+  readonly cost: Cost | undefined;
   /** Names of the signals that were not taken yet. */
   readonly pending: readonly string[];
   /** It is a coordinator's, whose runners see to it. */
@@ -129,6 +133,7 @@ export async function readPicture(
       ? await (await import("./run-list.ts")).readRunOf(coordinator, sessionId)
       : undefined;
   const children = await readBelow(reader, session);
+  const [cost] = await new CostReader().costs([{ session, reader }]);
   const paused = [...walk(children)].map((node) => node.session).filter(({ status }) => status === "paused");
   const isAbovePaused = !isEnded(session.status) && session.status !== "paused";
   return {
@@ -150,6 +155,7 @@ export async function readPicture(
     pausedBelow: isAbovePaused ? adviceBelow(paused, io, isElsewhere) : [],
     tasks: [...tasks.values()],
     entries,
+    cost,
     pending,
     isElsewhere,
     run,
