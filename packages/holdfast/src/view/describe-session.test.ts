@@ -1,6 +1,7 @@
 import type { Session, Wait } from "@holdfast/core";
 import { expect, test } from "vitest";
-import { answerText, askedLines, describeWaits } from "./describe-session.ts";
+import { answerText, askedLines, beforeResume, describeWaits } from "./describe-session.ts";
+import { pauseAdvice } from "./pause-advice.ts";
 
 const signal = (name: string, id: number): Wait => ({ type: "signal", id, name });
 const described = (names: readonly string[], pending: readonly string[] = [], file = "agent.ts") =>
@@ -27,6 +28,21 @@ test("the signals that the adapter of an external agent listens for are no waits
   expect(described(names, [], "external:claude-code")).toEqual([]);
   expect(described(names, ["steer"], "external:claude-code")).toEqual([['signal "steer"']]);
   expect(described(["steer"])).toEqual([['signal "steer"', "holdfast signal s steer [JSON]"]]);
+});
+
+test("a session that too many orderly stops have paused asks for a longer grace, and for no correction of code", () => {
+  const error = { name: "HoldfastError", message: "task x was cut off 10 times", fix: "give a longer grace" };
+  const paused = { sessionId: "s", status: "paused", pauseReason: "agent_fault", agent: {}, waits: [] };
+  const session = { ...paused, error: { ...error, code: "session_paused" } } as unknown as Session;
+  const io = { call: (line: string) => `holdfast ${line}` };
+  expect(pauseAdvice(session, io, false)).toEqual({
+    why: "task x was cut off 10 times: give a longer grace",
+    commands: ["holdfast resume s"],
+  });
+  expect(beforeResume(session)).toBe("continue with");
+  const faulty = { ...session, error: { ...error, code: "agent_fault" } } as unknown as Session;
+  expect(pauseAdvice(faulty, io, false)?.why).toBe("its agent made a mistake: correct the code");
+  expect(beforeResume(faulty)).toBe("correct the code, then");
 });
 
 test("a call is shown whole below its question, and not twice where the question has all of it", () => {

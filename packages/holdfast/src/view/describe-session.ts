@@ -11,6 +11,7 @@ import {
 import {
   AGENT_REPORT,
   answerLines,
+  isCutOffByStops,
   signalText as plainSignalText,
   visibleText,
   type QuestionView,
@@ -115,13 +116,14 @@ export function continuesWith(
 }
 
 /** Whether its agent's code has to be corrected first: as it is, it would only stop again. */
-export function isAuthorsFault({ status, pauseReason }: Pick<Session, "status" | "pauseReason">): boolean {
-  if (status !== "paused") return false;
+export function isAuthorsFault(session: Pick<Session, "status" | "pauseReason" | "error">): boolean {
+  const { status, pauseReason } = session;
+  if (status !== "paused" || isCutOffByStops(session)) return false;
   return pauseReason === "nondeterminism" || pauseReason === "agent_fault" || pauseReason === "poison";
 }
 
 /** The label before the command that resumes a session. */
-export function beforeResume(session: Pick<Session, "status" | "pauseReason">): string {
+export function beforeResume(session: Pick<Session, "status" | "pauseReason" | "error">): string {
   return isAuthorsFault(session) ? "correct the code, then" : "continue with";
 }
 

@@ -1,7 +1,7 @@
 // Why a session stands still until a person does something, and what that is.
 
 import { mayAcceptDrift, resumesAt, type Exhausted, type PauseReason, type Session } from "@holdfast/core";
-import { pauseText, raisedLimit, type PlainPause } from "@holdfast/proto/view";
+import { isCutOffByStops, pauseText, raisedLimit, type PlainPause } from "@holdfast/proto/view";
 import { amountText, limitTitle, perText, writtenLimit } from "./budget-text.ts";
 import { moment } from "./describe-session.ts";
 import type { Io } from "../frame/command.ts";
@@ -39,7 +39,10 @@ export function pauseAdvice(
       why: why("nondeterminism"),
       commands: mayDrift ? [continueCommand, `${resume} --accept-drift`] : [continueCommand],
     }),
-    agent_fault: () => ({ why: why("agent_fault"), commands: [continueCommand] }),
+    agent_fault: () => ({
+      why: isCutOffByStops(session) ? wantedBy(session) : why("agent_fault"),
+      commands: [continueCommand],
+    }),
     poison: () => ({ why: why("poison"), commands: [continueCommand] }),
     no_matching_runner: () =>
       isElsewhere

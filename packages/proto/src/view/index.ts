@@ -47,7 +47,15 @@ export { type DiffFile, type DiffLine, parseDiff } from "./worktree/parse-diff.t
 export { type PlainWorktree, workText } from "./worktree/work.ts";
 export { visibleText } from "./text/visible-text.ts";
 export { type Status, STATUSES } from "./status.ts";
-export { AGENT_REPORT, pauseText, type PlainPause, type PlainWait, signalText, waitText } from "./wait.ts";
+export {
+  AGENT_REPORT,
+  isCutOffByStops,
+  pauseText,
+  type PlainPause,
+  type PlainWait,
+  signalText,
+  waitText,
+} from "./wait.ts";
 export {
   type PlainItem,
   type PlainRunner,

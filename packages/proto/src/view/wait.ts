@@ -60,6 +60,17 @@ export type PlainPause =
   | "no_matching_runner"
   | "restore_incomplete";
 
+/** Whether the session is paused because one of its tasks was cut off by too many orderly stops. Its agent made no mistake then, and `error` names the grace. */
+export function isCutOffByStops({
+  pauseReason,
+  error,
+}: {
+  readonly pauseReason?: string;
+  readonly error?: { readonly code?: string };
+}): boolean {
+  return pauseReason === "agent_fault" && error?.code === "session_paused";
+}
+
 /**
  * Why a session stands still until a person does something, and what that is.
  *

@@ -29,6 +29,18 @@ test("a pause that a task caused says what the task said", () => {
   expect(whyText(of({ status: "paused", pauseReason: "by_user" }), CONTEXT)).toBe("somebody paused it");
 });
 
+test("a pause after too many orderly stops names the grace, and blames no code", () => {
+  const error = {
+    message: "its task was cut off 10 times, because the grace was over first",
+    code: "session_paused",
+  };
+  expect(whyText(of({ status: "paused", pauseReason: "agent_fault", error }), CONTEXT)).toBe(error.message);
+  const fault = { message: "x", code: "agent_fault" };
+  expect(whyText(of({ status: "paused", pauseReason: "agent_fault", error: fault }), CONTEXT)).toBe(
+    "its agent made a mistake: correct the code",
+  );
+});
+
 test("sessions that need a person stand first, and then the ones that changed last", () => {
   const rows = [
     { status: "waiting", updatedAt: 9 },

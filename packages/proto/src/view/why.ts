@@ -5,7 +5,7 @@
 import { visibleText } from "./text/visible-text.ts";
 import { usdText } from "./cost.ts";
 import type { Status } from "./status.ts";
-import { pauseText, waitText, type PlainPause, type PlainWait } from "./wait.ts";
+import { isCutOffByStops, pauseText, waitText, type PlainPause, type PlainWait } from "./wait.ts";
 
 /** The row of a session, as far as it says why the session stands where it is. */
 export interface PlainSession {
@@ -13,7 +13,7 @@ export interface PlainSession {
   readonly status: Status;
   readonly pauseReason?: string;
   readonly waits: readonly PlainWait[];
-  readonly error?: { readonly message: string };
+  readonly error?: { readonly message: string; readonly code?: string };
   readonly exhausted?: PlainExhausted;
   readonly progress?: unknown;
   readonly output?: unknown;
@@ -36,10 +36,9 @@ export function whyText(session: PlainSession, { isElsewhere, isDriven = true, w
   if (movedTo !== undefined) return `moved to ${movedTo}`;
   if (status === "failed") return error?.message ?? "";
   if (status === "paused") {
-    if (pauseReason === undefined || !PAUSES.has(pauseReason))
-      return pauseReason === "budget_exceeded"
-        ? exhaustedText(sessionId, session.exhausted)
-        : (error?.message ?? "");
+    if (pauseReason === "budget_exceeded") return exhaustedText(sessionId, session.exhausted);
+    if (pauseReason === undefined || !PAUSES.has(pauseReason) || isCutOffByStops(session))
+      return error?.message ?? "";
     return pauseText(pauseReason as PlainPause, isElsewhere, false);
   }
   if (status === "completed") return valueText(output);
