@@ -22,7 +22,7 @@ const CORE = JSON.stringify(import.meta.resolve("@holdfast/core"));
 const MODULE = `
 import { existsSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { threadId } from "node:worker_threads";
+import { parentPort, threadId } from "node:worker_threads";
 import { defineAgent, defineTask, NonRetryableError } from ${RUNTIME};
 import { HoldfastError, PauseError } from ${CORE};
 
@@ -53,6 +53,10 @@ export const fail = task("fail", ({ how }, { secret }) => {
   if (how === "pause") throw new PauseError("model_auth", "refused", { pause: { reason: "auth_required" } });
   if (how === "late") return delay(100_000).then(setTimeout(() => { throw new Error("later") }, 1));
   if (how === "exit") process.exit(3);
+  if (how === "forged") {
+    for (const forged of [null, { type: "done", output: "forged" }]) parentPort.postMessage(forged);
+    throw new Error("its own");
+  }
   return () => "a function";
 }, { retry: { maxAttempts: 2, initialDelayMs: 1 }, secrets: ["API_KEY"] });
 export const loop = task("loop", ({ until }, { attempt, overlaps }) => {
@@ -157,6 +161,7 @@ test.for([
   ["own", 1, { code: "model_auth", fix: "log in" }],
   ["late", 2, { message: "later" }],
   ["exit", 2, { message: 'the thread of task "fail" ended with exit code 3 before its handler did' }],
+  ["forged", 2, { message: "its own" }],
   ["function", 1, { code: "usage", message: 'the output of task "fail" cannot be copied between threads' }],
 ] as const)("an error of a thread is the error of its task: %s", async ([how, attempts, cause]) => {
   const storage = new MemoryStorage();

@@ -5,7 +5,7 @@
 //   task-thread-2. A thread that still runs `graceMs` after it was told to stop is terminated, and after a second where that is urgent.
 //   task-thread-3. The thread has ended when this settles, so no attempt runs beside its predecessor.
 
-import { Worker } from "node:worker_threads";
+import { MessageChannel, Worker, type MessagePort } from "node:worker_threads";
 import {
   errorFrom,
   PauseError,
@@ -24,6 +24,8 @@ export interface ThreadStart extends Pick<
   TaskContext,
   "sessionId" | "taskId" | "attempt" | "idempotencyKey" | "traceparent" | "overlaps"
 > {
+  /** The attempt's messages (`FromThread`, `ToThread`). */
+  readonly port: MessagePort;
   readonly task: string;
   readonly module: string;
   /** Modules that it imports before. */
@@ -34,7 +36,7 @@ export interface ThreadStart extends Pick<
 }
 
 export type ReportMethod = "streamToken" | "progress" | "reportUsage";
-export type CallMethod = "signalSession" | "readSession";
+export type CallMethod = "signalSession" | "readSession" | "remainingBudget";
 
 export type FromThread =
   | { readonly type: "report"; readonly method: ReportMethod; readonly argument: unknown }
@@ -109,9 +111,11 @@ export interface ThreadCall {
 export async function performInThread(call: ThreadCall): Promise<unknown> {
   const { definition, context, graceMs } = call;
   const { signal } = context;
-  const worker = startThread(call);
+  // A port of its own: what a library of the task says by that of the thread is nothing of ours.
+  const { port1: port, port2 } = new MessageChannel();
+  const worker = startThread(call, port2);
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-  const send = (message: ToThread): void => worker.postMessage(message);
+  const send = (message: ToThread): void => port.postMessage(message);
   let grace: NodeJS.Timeout | undefined;
   const stop = (): void => {
     clearTimeout(grace);
@@ -121,7 +125,7 @@ export async function performInThread(call: ThreadCall): Promise<unknown> {
     grace = setTimeout(() => reject(reason), isUrgentAbort(signal) ? Math.min(URGENT_MS, graceMs) : graceMs);
   };
   signal.addEventListener("abort", stop);
-  worker.on("message", (message: FromThread) => {
+  port.on("message", (message: FromThread) => {
     if (message.type === "done") resolve(message.output);
     else if (message.type === "failed") reject(receiveError(message.error));
     else if (message.type === "report") report(context, message, reject);
@@ -142,10 +146,11 @@ export async function performInThread(call: ThreadCall): Promise<unknown> {
     signal.removeEventListener("abort", stop);
     clearTimeout(grace);
     await worker.terminate(); // task-thread-3.
+    port.close();
   }
 }
 
-function startThread({ definition, module, input, context }: ThreadCall): Worker {
+function startThread({ definition, module, input, context }: ThreadCall, port: MessagePort): Worker {
   const { sessionId, taskId, attempt, idempotencyKey, traceparent, overlaps } = context;
   const { name, secrets: declared = [] } = definition;
   const secrets = new Map(declared.flatMap((each) => valueOf(context, each)));
@@ -156,6 +161,7 @@ function startThread({ definition, module, input, context }: ThreadCall): Worker
     idempotencyKey,
     traceparent,
     overlaps,
+    port,
     task: name,
     module,
     imports: [...imports],
@@ -166,7 +172,7 @@ function startThread({ definition, module, input, context }: ThreadCall): Worker
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   const script = new URL(`./task-worker.${extension}`, import.meta.url);
   try {
-    return new Worker(script, { workerData: start, name: `task ${name}` });
+    return new Worker(script, { workerData: start, transferList: [port], name: `task ${name}` });
   } catch (error) {
     throw notCopied("input", name, error);
   }

@@ -1,6 +1,6 @@
 // The thread of one attempt of a task with `inThread` (`task-thread.ts`).
 
-import { parentPort, workerData } from "node:worker_threads";
+import { workerData } from "node:worker_threads";
 import { UsageError, type Remaining, type Session, type TokenUsage } from "@holdfast/core";
 import type { TaskContext, TaskDefinition, TaskSignalOptions } from "../../agents/define.ts";
 import { isObject } from "../../agents/define-arguments.ts";
@@ -18,7 +18,7 @@ import {
 } from "./task-thread.ts";
 
 const start = workerData as ThreadStart;
-const port = parentPort!;
+const { port } = start;
 
 class ThreadContext implements TaskContext {
   readonly sessionId = start.sessionId;
@@ -57,6 +57,10 @@ class ThreadContext implements TaskContext {
 
   readSession(sessionId?: string): Promise<Session | undefined> {
     return this.#call("readSession", [sessionId]) as Promise<Session | undefined>;
+  }
+
+  remainingBudget(): Promise<Remaining | undefined> {
+    return this.#call("remainingBudget", []) as Promise<Remaining | undefined>;
   }
 
   streamToken(text: string): void {
@@ -119,9 +123,11 @@ async function findTask(): Promise<TaskDefinition> {
 }
 
 markTaskThread(start.task);
+// Before the import: a thread whose module never loads waits for its abort.
+const context = new ThreadContext();
 try {
   const { run } = await findTask();
-  const output: unknown = await run(start.input, new ThreadContext());
+  const output: unknown = await run(start.input, context);
   send("output", { type: "done", output });
 } catch (thrown) {
   send("output", { type: "failed", error: sendError(thrown) });
