@@ -5,6 +5,7 @@ export { requestsOver, SessionRequests } from "./requests/session-requests.ts";
 export { importInTaskThreads } from "./tasks/local/task-thread.ts";
 export { vanishRuntime } from "./runtime.ts";
 export { readCron } from "./schedules/cron.ts";
+export { isOlder, packageVersion } from "./node/package-version.ts";
 export { addressKind, type AddressKind } from "./node/address-kind.ts";
 export { firingName } from "./schedules/schedule-keeper.ts";
 export {

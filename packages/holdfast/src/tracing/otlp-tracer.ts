@@ -6,6 +6,7 @@
 // compression, certificates), OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.
 
 import { HoldfastError, toHoldfastError, type AgentTracer } from "@holdfast/core";
+import { isOlder, packageVersion } from "@holdfast/runtime/internal";
 import { openTelemetryTracer } from "./opentelemetry-tracer.ts";
 
 const PACKAGES = [
@@ -14,6 +15,8 @@ const PACKAGES = [
   "@opentelemetry/exporter-trace-otlp-http",
   "@opentelemetry/resources",
 ] as const;
+/** The oldest versions that have what is used here. */
+const LEAST = ["1.10.0", "3.1.0", "0.301.0", "3.1.0"] as const;
 
 const FLUSH_MS = 3_000;
 
@@ -28,6 +31,7 @@ export interface OtlpTracerOptions {
 export async function otlpTracer({ url, onProblem }: OtlpTracerOptions): Promise<AgentTracer> {
   const endpoint = url === undefined ? undefined : endpointOf(url);
   const [api, sdk, exporter, resources] = await loadAll();
+  refuseOld((name) => packageVersion(name, import.meta.url));
   let hasWarned = false;
   const warnOnce = (message: string): void => {
     if (!hasWarned) onProblem(`traces are not delivered: ${message}`);
@@ -90,6 +94,19 @@ async function loadAll() {
       cause,
     });
   }
+}
+
+/** @throws HoldfastError `config_invalid` that names the packages that are too old, with their versions. */
+export function refuseOld(versionOf: (name: string) => string | undefined): void {
+  const old = PACKAGES.flatMap((name, i) =>
+    isOlder(versionOf(name), LEAST[i]!) ? [[name, LEAST[i]!] as const] : [],
+  );
+  if (old.length === 0) return;
+  throw new HoldfastError("config_invalid", "traces cannot be sent: OpenTelemetry is too old", {
+    got: old.map(([name]) => `${name} ${versionOf(name)}`).join(", "),
+    expected: old.map(([name, least]) => `${name} ${least} or newer`).join(", "),
+    fix: `run \`npm install ${old.map(([name]) => `${name}@latest`).join(" ")}\` where Holdfast is installed, with -g for a global one`,
+  });
 }
 
 /** No bundler sees the name, so the packages stay optional. */

@@ -2,6 +2,8 @@
 //
 // Servers and containers have no keychain. Its absence is no error: a caller goes on to the next place of secrets.
 
+import { isOlder, packageVersion } from "@holdfast/runtime/internal";
+
 /** The part of a keychain that is used. A call throws when the keychain is locked or refuses. */
 export interface Keychain {
   get(name: string): string | undefined;
@@ -13,6 +15,15 @@ export interface Keychain {
 const SERVICE = "holdfast";
 /** A variable, so that no compiler and no bundler needs the package. */
 const PACKAGE: string = "@napi-rs/keyring";
+
+/** Older ones do not know the choice `PERSISTENT`. */
+export const KEYRING_LEAST = "2.1.0";
+
+/** The version of the package where it is too old to be used. */
+export function oldKeyring(): string | undefined {
+  const found = packageVersion(PACKAGE, import.meta.url);
+  return isOlder(found, KEYRING_LEAST) ? found : undefined;
+}
 
 /** Without this choice, the package may use the keyring of the Linux kernel, which a restart of the system empties. */
 const PERSISTENT = { linux: { store: "secret-service" } } as const;
@@ -30,8 +41,9 @@ interface KeyringPackage {
   findCredentials(service: string): readonly { readonly account: string }[];
 }
 
-/** `undefined` without the package, and where the system has no keychain. Never throws. */
+/** `undefined` without the package or with an old one, and where the system has no keychain. Never throws. */
 export async function openKeychain(): Promise<Keychain | undefined> {
+  if (oldKeyring() !== undefined) return undefined;
   try {
     const keyring = (await import(PACKAGE)) as KeyringPackage;
     new keyring.Entry(SERVICE, "probe", PERSISTENT).getPassword(); // Throws where the system has none.

@@ -10,7 +10,7 @@ import { isWritableByOthers } from "@holdfast/runtime/internal";
 import { randomBytes } from "node:crypto";
 import { readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Keychain } from "./keychain.ts";
+import { KEYRING_LEAST, oldKeyring, type Keychain } from "./keychain.ts";
 import { SecretFile, type KeyPlace } from "./secret-file.ts";
 
 export const SECRET_PLACES = ["given", "environment", "keychain", "file"] as const;
@@ -93,9 +93,11 @@ export class SecretPlaces {
   /** Stores a value where the user wants it: by default in the keychain, else in the file. */
   async store(name: string, value: string, wanted?: "keychain" | "file"): Promise<"keychain" | "file"> {
     const { keychain } = this.#options;
+    const old = oldKeyring();
     if (wanted === "keychain" && keychain === undefined)
       throw new HoldfastError("config_invalid", "this system has no keychain that can be used", {
-        expected: "the package @napi-rs/keyring, and a keychain that is unlocked",
+        ...(old === undefined ? {} : { got: `@napi-rs/keyring ${old}` }),
+        expected: `the package @napi-rs/keyring in version ${KEYRING_LEAST} or newer, and a keychain that is unlocked`,
         fix: "install the package, or store the secret with --to file",
       });
     if (keychain !== undefined && wanted !== "file") {
