@@ -130,7 +130,7 @@ test(`${ROLLOUTS} rollouts within a fleet repeat no step`, { ...ofCampaign, ...T
       expect(["completed", "failed", "paused"]).toContain(row.status);
       return row;
     }, PATIENCE);
-    expect(end).toMatchObject({ status: "completed" });
+    expect(end, JSON.stringify(end)).toMatchObject({ status: "completed" });
     ends.set(session, end.output as number);
   }
   expectEachOnce(ends);
