@@ -221,7 +221,7 @@ describe("bad input is refused before a session or a model call", () => {
       ["is refused and cannot be approved"],
     ],
     ["an unknown action", () => {}, ["skill", "aprove", "pdf"], 2, "E_USAGE", ["approve"]],
-    ["no action", () => {}, ["skill"], 2, "E_USAGE", ["skill list"]],
+    ["no action", () => {}, ["skill"], 2, "E_USAGE", ["one of list, show, approve"]],
     ["skill list of something", () => {}, ["skill", "list", "x"], 2, "E_USAGE", ["x"]],
   ])("%s", async (_name, make, args, exit, code, says) => {
     project.script = () => ({ text: "no" });
