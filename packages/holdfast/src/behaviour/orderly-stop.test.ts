@@ -41,6 +41,20 @@ async function working(...words: string[]): Promise<HoldfastProcess> {
   return started;
 }
 
+test("the stop says of a step that happens once that its effect is uncertain", TIMEOUT, async () => {
+  const agent = readFileSync(project.path("agent.ts"), "utf8");
+  writeFileSync(
+    project.path("agent.ts"),
+    agent.replace("{ retry: { maxAttempts: 1 } }", '{ effect: "once" }'),
+  );
+  const run = await working("run", "agent.ts", "--session", "s", "--grace", "10ms");
+  run.kill("SIGINT");
+  const { stderr } = await run.finished;
+  expect(stderr).toMatch(
+    /✗ first #0 +failed \(not delivered yet\): .*nobody knows whether its effect has happened/,
+  );
+});
+
 const DRAINS = "stopping: 1 running step has 25.0 s to end; once more hands it over at once";
 
 test(
@@ -68,6 +82,8 @@ test("a second Ctrl-C hands the step over at once, and its attempt does not coun
   run.kill("SIGINT");
   const { code, stderr } = await run.finished;
   expect(code, stderr).toBe(130);
+  expect(stderr).toMatch(/first #0 +handed over: its process was stopped before it ended/);
+  expect(stderr).not.toContain("paused the session");
   expect(stderr).toContain("continue with: holdfast resume s");
   finish();
   expect(await project.run("resume", "s")).toMatchObject({ code: 0, stdout: "done\n" });

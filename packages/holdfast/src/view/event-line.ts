@@ -25,6 +25,12 @@ interface StoppedEnd {
   };
 }
 
+/** The end of an attempt by an orderly stop, for people. */
+const HANDED_OVER = {
+  running: "handed over: its process was stopped before it ended, and the attempt does not count",
+  waiting: "has not begun: the next process begins it",
+} as const;
+
 const TEXT_CHARS = 500;
 const ROLE_CHARS = 120;
 
@@ -48,6 +54,8 @@ export function eventLine(
     case "task_failed":
       return `${paint.red(symbols.failed)} ${kind}${paint.dim(took(event))}  ${paint.red(errorOf(event))}`;
     case "attempt_failed": {
+      if (event.handedOver !== undefined)
+        return `${paint.yellow(symbols.again)} ${kind}  ${paint.yellow(HANDED_OVER[event.handedOver])}`;
       if (event.paused === true)
         return `${paint.yellow(symbols.wait)} ${kind}  ${paint.yellow("paused the session")}: ${plainLine(event.error?.message ?? "", TEXT_CHARS)}`;
       const delay = duration(Math.max(0, (event.retryAt ?? 0) - (event.at ?? 0)));
@@ -121,10 +129,12 @@ export function eventLine(
         : paint.dim(
             `${symbols.again} ${event.withdrawn.map((task) => taskName(task, look)).join(", ")}  withdrawn`,
           );
-    case "outcome_kept":
-      return paint.dim(
-        `${symbols.done} ${kind}  ${event["outcome"] === "task_failed" ? "failed" : "completed"} (not delivered yet)`,
-      );
+    case "outcome_kept": {
+      if (event["outcome"] !== "task_failed")
+        return paint.dim(`${symbols.done} ${kind}  completed (not delivered yet)`);
+      const { message = "" } = (event["kept"] ?? {}) as { readonly message?: string };
+      return `${paint.red(symbols.failed)} ${kind}  ${paint.red(`failed (not delivered yet): ${plainLine(message, TEXT_CHARS)}`)}`;
+    }
     case "started":
     case "reply_child":
     case "record_probe":

@@ -62,7 +62,7 @@ export const COMMENTS = {
   "holdfast.v1.Exhausted.limit": "`maxCostMicroUsd`, `maxTokens`, `maxSteps` or `maxTurns`.",
   "holdfast.v1.Exhausted.payer": "The session whose budget it is: this one, or one above it.",
   "holdfast.v1.Exhausted.per": "The window of the limit. Absent for a limit per lifetime.",
-  "holdfast.v1.Exhausted.used": "What is spent of it, with all reservations.",
+  "holdfast.v1.Exhausted.used": "The amount that is spent of the limit, with all reservations.",
   "holdfast.v1.FieldError.pointer": "JSON pointer into the body, or into an object of path and query.",
   "holdfast.v1.ForkRequest.at": "A point of the journal; the last one when absent.",
   "holdfast.v1.ForkRequest.input": "The input of the fork, in place of the session's.",

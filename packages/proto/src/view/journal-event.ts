@@ -96,6 +96,7 @@ export interface PlainRecord {
   readonly request: number;
   readonly retryAt: number;
   readonly paused?: true;
+  readonly handedOver?: "running" | "waiting";
   readonly role: string;
   readonly targets: readonly number[];
   readonly task: number;
@@ -145,6 +146,8 @@ export interface JournalEvent {
   readonly state?: unknown;
   readonly retryAt?: number;
   readonly paused?: true;
+  /** An orderly stop of its process ended the attempt, while it ran or before it began. */
+  readonly handedOver?: "running" | "waiting";
   readonly fireAt?: number;
   readonly deadlineAt?: number;
   readonly turn?: number;
@@ -221,7 +224,7 @@ export class EventReader {
           ...this.#task(record.task),
           attempt: record.attempt,
           retryAt: record.retryAt,
-          ...given(record, "paused"),
+          ...given(record, "paused", "handedOver"),
           ...given(record, "usage"),
           error: payload as PlainError,
         };

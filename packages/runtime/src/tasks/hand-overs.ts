@@ -13,7 +13,7 @@ const HAND_OVERS_MAX = 10;
 /** The error of an attempt that an orderly stop has cut off. */
 const STOPPED: RecordedError = {
   name: "AbortError",
-  message: "its process was stopped, and the grace was over before the attempt",
+  message: "its process was stopped, and the grace was over before the attempt had ended",
 };
 
 interface HandOverParts {

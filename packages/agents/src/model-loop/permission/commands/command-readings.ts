@@ -108,7 +108,7 @@ export function nameOf(program: string): string {
 
 const DECLARING = /^(export|declare|typeset|local|readonly)$/;
 /** The commands of git without an option that starts a program: what their words say decides nothing. */
-const PLAIN_GIT: ReadonlySet<WordValue> = new Set(
+const HARMLESS_GIT: ReadonlySet<WordValue> = new Set(
   "add branch checkout commit mv reset restore rev-parse rm stash status switch tag".split(" "),
 );
 
@@ -144,7 +144,7 @@ function gitMayRunOthers(args: readonly WordValue[]): boolean {
   const [command, ...rest] = args.slice(at);
   if (command === undefined) return false;
   if (command === null) return true;
-  if (rest.includes(null) && !PLAIN_GIT.has(command)) return true;
+  if (rest.includes(null) && !HARMLESS_GIT.has(command)) return true;
   const letters = Object.hasOwn(GIT_LETTERS, command) ? GIT_LETTERS[command]! : "";
   return rest.some((arg) => arg !== null && isOneOf({ letters }, arg));
 }

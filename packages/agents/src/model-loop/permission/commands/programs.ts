@@ -89,7 +89,7 @@ export const HIDING_PROGRAMS: ReadonlySet<string> = new Set(
     "parallel watch at batch crontab expect entr unshare nsenter chroot systemd-run strace ltrace " +
     "gdb flock taskset chrt setpriv prlimit screen tmux fish zsh ksh mksh csh tcsh vim vi ex ed nvim view vimdiff " +
     "rview rvim emacs nano setarch linux32 linux64 i386 x86_64 uname26 choom capsh sg newgrp pkexec runcon " +
-    "start-stop-daemon daemon fakeroot proot firejail bwrap nsenter socat nc ncat"
+    "start-stop-daemon daemon fakeroot proot firejail bwrap socat nc ncat"
   ).split(" "),
 );
 

@@ -248,7 +248,7 @@ export declare type Exhausted = Message<"holdfast.v1.Exhausted"> & {
   per?: string | undefined;
 
   /**
-   * What is spent of it, with all reservations.
+   * The amount that is spent of the limit, with all reservations.
    *
    * @generated from field: int64 used = 4;
    */
