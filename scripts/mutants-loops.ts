@@ -17,7 +17,7 @@ export const LOOP_MUTANTS: readonly Mutant[] = [
     marker: "unforeseen-error-not-retried",
     becomes: "",
     tests: ["packages/runtime/src/behaviour/failing-calls.test.ts"],
-    test: "the process works after an error that is not ours",
+    test: "an error that is not ours",
   },
   {
     name: "due-sessions-6: a failed look is followed by another",
