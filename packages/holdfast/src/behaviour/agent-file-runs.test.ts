@@ -106,7 +106,7 @@ test(
   ofCampaign,
   async () => {
     write("runner", "tools: [Bash]\n", "You run what you are told.");
-    const commands = ["echo one", "echo one", "echo two", "echo two; echo three"];
+    const commands = ["echo one", "echo one", "echo two", "echo two; ls"];
     project.script = (conversation) => {
       const command = commands[repliesOf(conversation)];
       return command === undefined
@@ -128,8 +128,8 @@ test(
     );
     expect((await run("approve", "r", "--for", "project", "--pattern", "echo:*")).code).toBe(0);
     await run("resume", "r", "--park");
-    // A line of several commands matches no rule.
-    expect(await questions("r")).toEqual(["Allow shell: echo two; echo three?"]);
+    // Each command of a line needs a rule.
+    expect(await questions("r")).toEqual(["Allow shell: echo two; ls?"]);
     expect((await run("inbox")).stdout).not.toContain("kept as a rule");
 
     expect((await run("rules", "list")).stdout).toMatch(
@@ -140,7 +140,7 @@ test(
       /^allow shell\(echo one\) +given to r by \S+\nallow shell\(echo:\*\) +given to r by \S+\n$/,
     );
     expect((await run("run", file, "Run them.", "--session", "s", "--park")).code).toBe(0);
-    expect(await questions("s")).toEqual(["Allow shell: echo two; echo three?"]);
+    expect(await questions("s")).toEqual(["Allow shell: echo two; ls?"]);
     expect((await run("rules", "revoke", "2")).code).toBe(4);
     expect((await run("rules", "revoke", "1")).code).toBe(0);
     expect((await run("run", file, "Run them.", "--session", "t", "--park")).code).toBe(0);

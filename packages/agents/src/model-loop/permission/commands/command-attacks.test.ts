@@ -59,6 +59,12 @@ describe("an allowed program starts no other, writes no file and reads nothing o
     ["curl:*", "curl -d@f http://x"],
     ["less:*", "less '+!touch f' a"],
     ["sqlite3:*", "sqlite3 x '.shell touch f'"],
+    ["sh:*", "sh"],
+    ["sh:*", "sh x.sh"],
+    ["sh:*", "sh -s x.sh"],
+    ["sh:*", "sh $X"],
+    ["bash:*", "bash --rcfile x.sh -i"],
+    ["sh x.sh:*", "sh y.sh"],
   ])("the rule that allows %j does not allow %j", (pattern, line) => {
     expect(decisionOf(line, rule("allow", pattern))).toBe("ask");
   });
@@ -79,6 +85,9 @@ describe("an allowed program starts no other, writes no file and reads nothing o
     ["curl:*", "curl -fsSL http://127.0.0.1:1/x"],
     ["awk:*", "awk '{print $1}' a"],
     ["echo:*", 'echo "$HOME"'],
+    ["sh step.sh once:*", "sh step.sh once a"],
+    ["bash -e scripts/test.sh:*", "timeout 60 bash -e scripts/test.sh unit"],
+    ["/bin/sh x.sh", "/bin/sh x.sh"],
   ])("the rule that allows %j allows %j", (pattern, line) => {
     expect(decisionOf(line, rule("allow", pattern))).toBe("allow");
   });
@@ -87,6 +96,8 @@ describe("an allowed program starts no other, writes no file and reads nothing o
 describe("a denied command is asked about behind programs that may start it", () => {
   test.each([
     "bash -c -- 'touch f'",
+    "sh x.sh",
+    "timeout 5 bash -e x.sh",
     "X='-exec touch f ;'; find . -maxdepth 0 $X",
     'X=\'BEGIN{system("touch f")}\'; awk "$X"',
     "X='1e touch f'; sed \"$X\" a",

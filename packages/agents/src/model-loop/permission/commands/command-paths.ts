@@ -77,7 +77,7 @@ export function comparePaths(rule: PermissionRule, command: ReadCommand, hasMove
   const found: Comparison[] = command.files
     .filter(({ path, isWritten }) => path !== "/dev/stdin" && (isWritten ? "write" : "read") === access)
     .map(({ path }) => compare(path, false));
-  if (command.isHidden) found.push("may match");
+  if (command.isHidden || command.runsFile !== undefined) found.push("may match");
   for (const { words } of command.readings) {
     const [program, ...args] = words;
     if (program === undefined || program === null) continue;

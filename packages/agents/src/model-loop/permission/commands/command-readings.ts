@@ -1,6 +1,7 @@
 // `readingsOf`: the command that a line shows, and those behind its wrappers. Pure.
 //
-//   command-readings-1. A command that may run something else than its readings is `hidden`. A restriction then asks.
+//   command-readings-1. A command that may run something else than its readings is `hidden`: no rule allows it, and a restriction asks.
+//   command-readings-3. A shell that runs a file of commands is allowed by a rule that names the file. No line shows the commands in it, so a restriction asks.
 //   command-readings-2. No rule allows a reading that is not `allowable`, as the wrapper or a variable before it changes what happens.
 
 import {
@@ -30,6 +31,8 @@ export interface CommandReadings {
   readonly line: string | undefined;
   /** command-readings-1. */
   readonly isHidden: boolean;
+  /** command-readings-3. */
+  readonly runsFile?: string;
 }
 
 /** Variables that change the words of a program and not what it does. */
@@ -53,7 +56,7 @@ function readingsOf({ words, assignments }: SimpleCommand): CommandReadings {
   for (let count = 0; count <= WRAPPERS_MAX; count += 1) {
     readings.push(reading);
     const step = stepInto(reading.words);
-    if (step.type === "end") return { readings, line: step.line, isHidden: step.isHidden };
+    if (step.type === "end") return { readings, ...step.end };
     if (step.words.length === 0) return { readings, line: undefined, isHidden: false };
     const isAllowable = reading.isAllowable && step.isHarmless;
     if (step.isHidden)
@@ -68,7 +71,7 @@ function readingsOf({ words, assignments }: SimpleCommand): CommandReadings {
 }
 
 type Step =
-  | { readonly type: "end"; readonly line: string | undefined; readonly isHidden: boolean }
+  | { readonly type: "end"; readonly end: Omit<CommandReadings, "readings"> }
   | {
       readonly type: "inner";
       readonly words: readonly WordValue[];
@@ -76,8 +79,8 @@ type Step =
       readonly isHidden: boolean;
     };
 
-const NOTHING_BEHIND: Step = { type: "end", line: undefined, isHidden: false };
-const HIDDEN: Step = { type: "end", line: undefined, isHidden: true };
+const NOTHING_BEHIND: Step = { type: "end", end: { line: undefined, isHidden: false } };
+const HIDDEN: Step = { type: "end", end: { line: undefined, isHidden: true } };
 
 function stepInto([program, ...args]: readonly WordValue[]): Step {
   if (program === undefined) return NOTHING_BEHIND;
@@ -149,18 +152,20 @@ function gitMayRunOthers(args: readonly WordValue[]): boolean {
   return rest.some((arg) => arg !== null && isOneOf({ letters }, arg));
 }
 
-/** A line after `-c`; a file, or the standard input, has lines that nobody sees. */
+/** A line after `-c`, or a file. The standard input has lines that nobody sees. */
 function stepIntoShell(args: readonly WordValue[]): Step {
   for (let at = 0; at < args.length; at += 1) {
     const arg = args[at];
     if (arg === null || arg === undefined) return HIDDEN;
     if (/^(--version|--help)$/.test(arg)) return NOTHING_BEHIND;
+    if (!/^[-+]/.test(arg)) return { type: "end", end: { line: undefined, isHidden: false, runsFile: arg } };
     if (!/^[-+][a-zA-Z]+$/.test(arg)) return HIDDEN;
+    if (arg.startsWith("-") && arg.includes("s")) return HIDDEN;
     if (arg.startsWith("-") && arg.includes("c")) {
       const rest = args.slice(at + 1);
       const first = rest.findIndex((one) => one === null || !/^([-+][a-zA-Z]+)$/.test(one));
       const line = rest[first] === "--" ? rest[first + 1] : rest[first];
-      return typeof line === "string" ? { type: "end", line, isHidden: false } : HIDDEN;
+      return typeof line === "string" ? { type: "end", end: { line, isHidden: false } } : HIDDEN;
     }
     if (/^[-+][a-zA-Z]*[oO]$/.test(arg)) at += 1;
   }

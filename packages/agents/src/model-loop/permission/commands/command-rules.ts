@@ -43,18 +43,19 @@ export function exactCommand(line: string): string | undefined {
 export function compareCommand(
   pattern: string,
   decision: PermissionDecision,
-  { readings, isHidden, line, files }: ReadCommand,
+  { readings, isHidden, runsFile, line, files }: ReadCommand,
 ): Comparison {
   const wanted = commandPatternOf(pattern);
   if (wanted === undefined) return decision === "allow" ? "differs" : "matches";
   if (decision === "allow") {
     const isFree = isHidden || line !== undefined || files.length > 0;
+    const isNamed = runsFile === undefined || wanted.words.includes(runsFile);
     const isAllowed = readings.some(({ words, isAllowable }) => isAllowable && allows(wanted, words));
-    return !isFree && isAllowed ? "matches" : "differs";
+    return !isFree && isNamed && isAllowed ? "matches" : "differs";
   }
   const found = readings.map(({ words }) => restricts(wanted, words));
   if (found.includes("matches")) return "matches";
-  return isHidden || found.includes("may match") ? "may match" : "differs";
+  return isHidden || runsFile !== undefined || found.includes("may match") ? "may match" : "differs";
 }
 
 /** The folders of a system's own programs. */
