@@ -49,11 +49,13 @@ async function work(): Promise<void> {
     appendFileSync(join(path, name), `${session} ${life} ${name}\n`);
     say(`wrote ${name}`);
   };
-  for (const name of ["known.txt", `work/new-${life}.txt`, `work/ignored-${life}.log`]) write(name);
+  const names = ["known.txt", `work/new-${life}.txt`, `work/ignored-${life}.log`];
+  for (const name of [...names, `lib/new-${life}.txt`, `lib/ignored-${life}.log`]) write(name);
   say("committing");
   await unlocked(() => worktrees.commit(project, session, `life ${life}`));
   say("committed");
   write(`work/open-${life}.txt`);
+  write(`lib/open-${life}.txt`);
 }
 
 say("start");

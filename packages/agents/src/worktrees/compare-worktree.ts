@@ -1,15 +1,15 @@
 // `diffWork` and `summarizeWork`: the work in a worktree against its base. `commitWork` commits what is open.
 
-import { randomBytes } from "node:crypto";
 import { existsSync, rmSync } from "node:fs";
 
 import { copyIndex } from "./copy-index.ts";
 import { OWN_FILES } from "../tasks/git.ts";
 import { isRepository, stageChanges } from "../tasks/stage.ts";
 import { PLAIN_DIFF } from "../workspace/git-options.ts";
-import { identityIn } from "./repository.ts";
-import type { WorktreeRecord } from "./worktree-record.ts";
-import { gitIn, type GitSettings } from "./worktree-git.ts";
+import { commitOf, identityIn } from "./repository.ts";
+import { partsOf, type WorktreePart } from "./submodules/worktree-parts.ts";
+import { namesOf, type WorktreeRecord } from "./worktree-record.ts";
+import { draftIndexOf, gitIn, type GitSettings } from "./worktree-git.ts";
 
 const DIFF_BYTES = 10 * 1024 * 1024;
 
@@ -29,21 +29,55 @@ export async function summarizeWork(record: WorktreeRecord, settings: GitSetting
   return { branch, base, path, commits: Number(stdout), stat: stat.trimEnd() };
 }
 
-/** @param end a commit to compare with; by default the files as they are, also those that git does not know. */
+/**
+ * The changes since the base, those inside of its submodules last.
+ *
+ * @param end a commit to compare with; by default the files as they are, also those that git does not know.
+ */
 export async function diffWork(
-  { path, base, project }: WorktreeRecord,
+  record: WorktreeRecord,
   end: string | undefined,
   isStat: boolean,
   settings: GitSettings,
 ): Promise<string> {
-  const form = isStat ? ["--stat=100"] : [];
+  const diffs = [await diffOne(record, end, isStat ? ["--stat=100"] : [], settings)];
+  for (const part of (await partsOf(record, settings)).toReversed())
+    diffs.push(await diffPart(part, end !== undefined, isStat));
+  return diffs.join("");
+}
+
+/** @param isKept whether the kept commits are compared, and not the files. */
+async function diffPart(
+  { at, record, settings, isThere }: WorktreePart,
+  isKept: boolean,
+  isStat: boolean,
+): Promise<string> {
+  const { rescue, branch } = namesOf("", record.session);
+  const { project } = record;
+  const end =
+    isThere && !isKept
+      ? undefined
+      : ((await commitOf(rescue, project, settings)) ??
+        (await commitOf(`refs/heads/${branch}`, project, settings)));
+  if (end === undefined && !isThere) return "";
+  const form = isStat ? ["--stat=100"] : [`--src-prefix=a/${at}/`, `--dst-prefix=b/${at}/`];
+  const diff = await diffOne(record, end, form, settings);
+  return isStat && diff !== "" ? `In the submodule ${at}:\n${diff}` : diff;
+}
+
+async function diffOne(
+  { path, base, project }: WorktreeRecord,
+  end: string | undefined,
+  form: readonly string[],
+  settings: GitSettings,
+): Promise<string> {
   const args = ["diff", ...PLAIN_DIFF, ...form, base];
   if (end !== undefined)
     return marked(await gitIn(project, [...args, end, "--"], settings, { outputBytes: DIFF_BYTES }));
   const asked = ["rev-parse", "--path-format=absolute", "--git-path", "index"];
   const own = (await gitIn(path, asked, settings)).stdout.trim();
   // In a copy of the index, so that the one of the session stays as it is.
-  const index = `${path}.index-${randomBytes(6).toString("hex")}`;
+  const index = draftIndexOf(path, settings);
   try {
     if (existsSync(own)) copyIndex(own, index);
     const env = { GIT_INDEX_FILE: index };
@@ -75,8 +109,18 @@ function marked({ stdout, isCut }: { readonly stdout: string; readonly isCut: bo
   return isCut ? `${stdout}\n(the diff is longer than ${DIFF_BYTES / 2} bytes, and is cut)\n` : stdout;
 }
 
-/** Commits to the branch what is not committed. A second call finds nothing left. */
+/** Commits to the branch what is not committed, in each submodule first. A second call finds nothing left. */
 export async function commitWork(
+  record: WorktreeRecord,
+  message: string,
+  settings: GitSettings,
+): Promise<string | undefined> {
+  for (const part of await partsOf(record, settings))
+    if (part.isThere) await commitOne(part.record, message, part.settings);
+  return commitOne(record, message, settings);
+}
+
+async function commitOne(
   { path }: WorktreeRecord,
   message: string,
   settings: GitSettings,

@@ -4,8 +4,10 @@
 //       so that a worktree in the state `creating` holds no work.
 //   create-worktree-2. Should there be other files nevertheless, they are rescued before the checkout.
 //   create-worktree-3. A branch that has left its base, or that was there before the record, is somebody's work and is not touched.
+//   create-worktree-4. A submodule is made after the checkout that has its folder, as a worktree of its own repository. Git's own commands for
+//       submodules are not used: they would clone, and run commands of the project's configuration.
 
-import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync, unlinkSync } from "node:fs";
+import { existsSync, readdirSync, realpathSync, rmdirSync, rmSync, unlinkSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { endTagged } from "@holdfast/runtime/internal";
@@ -13,6 +15,8 @@ import { endTagged } from "@holdfast/runtime/internal";
 import { SHALLOW } from "../workspace/git-options.ts";
 import { commitOf } from "./repository.ts";
 import { rescueWorktree } from "./rescue/rescue.ts";
+import { inStore } from "./submodules/find-submodules.ts";
+import { adminEntry, recordOf } from "./submodules/worktree-parts.ts";
 import type { WorktreeRecord } from "./worktree-record.ts";
 import { gitIn, type GitSettings } from "./worktree-git.ts";
 
@@ -22,8 +26,19 @@ export async function createWorktree(
   rescueRef: string,
   settings: GitSettings & { readonly tag: string },
 ): Promise<void> {
-  const { path, project, branch, base } = record;
   await endTagged(settings.tag); // The git of a process that was killed may still run.
+  await createOne(record, rescueRef, settings);
+  for (const submodule of record.submodules ?? []) {
+    const part = recordOf(record, submodule);
+    // Where letters of both cases are one name, a link of the project can be among the folders of the path.
+    const above = dirname(part.path);
+    if (realpathSync(above) !== above) throw taken(part, `${above} is behind a link`);
+    await createOne(part, rescueRef, inStore(submodule.store, settings));
+  }
+}
+
+async function createOne(record: WorktreeRecord, rescueRef: string, settings: GitSettings): Promise<void> {
+  const { path, project, branch, base } = record;
   const tip = await commitOf(`refs/heads/${branch}`, project, settings);
   if (tip !== undefined && tip !== base) throw taken(record, `the branch ${branch} has other commits`);
   if (!(await isWhole(record, settings))) {
@@ -72,27 +87,12 @@ async function clearUnfinished(record: WorktreeRecord, settings: GitSettings): P
     rmSync(join(path, ".git"), { force: true }); // A file: a folder is not removed without `recursive`.
     rmdirSync(path);
   }
-  const entry = await adminEntry(record);
+  const entry = adminEntry(record);
   if (entry === undefined) return;
   await gitIn(project, ["worktree", "remove", "--force", "--force", path], settings, { codes: [0, 128] });
   // Killed before it had written its files, git does not list the entry, and would choose another name beside it.
-  const rest = await adminEntry(record);
+  const rest = adminEntry(record);
   if (rest !== undefined && !existsSync(join(rest, "index"))) rmSync(rest, { recursive: true, force: true });
-}
-
-/** The folder of a worktree in the repository, by the path that it points to. */
-async function adminEntry({ repository, path }: WorktreeRecord): Promise<string | undefined> {
-  const folder = join(repository, "worktrees");
-  if (!existsSync(folder)) return undefined;
-  return readdirSync(folder)
-    .map((name) => join(folder, name))
-    .find((entry) => {
-      try {
-        return readFileSync(join(entry, "gitdir"), "utf8").trim() === join(path, ".git");
-      } catch {
-        return false;
-      }
-    });
 }
 
 /** create-worktree-2. */

@@ -2,12 +2,15 @@
 //
 //   merge-worktree-1. A conflict is found before anything changes. The project stays as it was, and the error names the files.
 //   merge-worktree-2. A project with changes that are not committed is refused.
+//   merge-worktree-3. A submodule is merged by its commit, as git does it. A commit that is not in the user's own repository of the submodule is refused.
 
+import { join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 
 import { OWN_FILES, parseStatus } from "../tasks/git.ts";
 import { PLAIN_DIFF, SHALLOW } from "../workspace/git-options.ts";
-import { identityIn } from "./repository.ts";
+import { commitOf, identityIn } from "./repository.ts";
+import { inStore } from "./submodules/find-submodules.ts";
 import type { WorktreeRecord } from "./worktree-record.ts";
 import { gitIn, type GitSettings } from "./worktree-git.ts";
 
@@ -19,15 +22,20 @@ export interface MergedWorktree {
   readonly commit: string;
   /** False when the project had everything already. */
   readonly isNew: boolean;
+  /** The submodules that it gave another commit. Their checkouts in the project stay as they were. */
+  readonly submodules: readonly string[];
 }
 
 const NAMED_MAX = 10;
+/** The mode of a submodule in a tree. */
+const GITLINK = "160000";
 
 export async function mergeWorktree(
-  { branch, session, path }: WorktreeRecord,
+  record: WorktreeRecord,
   project: string,
   settings: GitSettings,
 ): Promise<MergedWorktree> {
+  const { branch, session, path } = record;
   const run = (args: readonly string[], codes: readonly number[] = [0]) =>
     gitIn(project, args, settings, { codes });
   const current = await run(["symbolic-ref", "--quiet", "--short", "HEAD"], [0, 1]);
@@ -40,7 +48,8 @@ export async function mergeWorktree(
   await refuseDirty(project, settings);
   const before = (await run(["rev-parse", "HEAD"])).stdout.trim();
   const contained = await run(["merge-base", "--is-ancestor", branch, "HEAD"], [0, 1]);
-  if (contained.exitCode === 0) return { branch, into, commit: before, isNew: false };
+  if (contained.exitCode === 0) return { branch, into, commit: before, isNew: false, submodules: [] };
+  const submodules = await movedSubmodules(record, project, settings);
   const tried = await run(
     ["merge-tree", "--write-tree", "--name-only", "--no-messages", "HEAD", branch],
     [0, 1, 129],
@@ -66,7 +75,8 @@ export async function mergeWorktree(
       },
     );
   }
-  return { branch, into, commit: (await run(["rev-parse", "HEAD"])).stdout.trim(), isNew: true };
+  const commit = (await run(["rev-parse", "HEAD"])).stdout.trim();
+  return { branch, into, commit, isNew: true, submodules };
 
   /** merge-worktree-1. */
   function conflicting(paths: readonly string[]): HoldfastError {
@@ -78,6 +88,47 @@ export async function mergeWorktree(
       fix: `resolve it in the worktree: \`cd ${path} && git merge ${into}\`, correct the files, commit, and merge again`,
     });
   }
+}
+
+/** The submodules that the branch gave another commit since it left the project's. @throws HoldfastError `conflict` (merge-worktree-3). */
+async function movedSubmodules(
+  record: WorktreeRecord,
+  project: string,
+  settings: GitSettings,
+): Promise<readonly string[]> {
+  const { branch, path } = record;
+  const args = [
+    "diff",
+    ...PLAIN_DIFF,
+    "--raw",
+    "--no-abbrev",
+    "--no-renames",
+    "-z",
+    `HEAD...${branch}`,
+    "--",
+  ];
+  const parts = (await gitIn(project, args, settings)).stdout.split("\0");
+  const moved: string[] = [];
+  for (let at = 0; at + 1 < parts.length; at += 2) {
+    const [, mode, , commit = ""] = (parts[at] ?? "").split(" ");
+    const name = parts[at + 1] ?? "";
+    if (mode !== GITLINK) continue;
+    const store = record.submodules?.find((submodule) => submodule.path === name)?.store;
+    const has =
+      store !== undefined && (await commitOf(commit, store, inStore(store, settings))) !== undefined;
+    if (!has)
+      throw new HoldfastError(
+        "conflict",
+        `your repository does not have the commit of the submodule ${name}`,
+        {
+          at: join(path, name),
+          got: commit,
+          fix: `push that commit to where the submodule comes from, and merge with git: \`git merge ${branch}\`, \`git submodule update --init\`; or take it out of the branch in ${path}: \`git rm --cached ${name}\``,
+        },
+      );
+    moved.push(name);
+  }
+  return moved;
 }
 
 /** merge-worktree-2. */
@@ -94,9 +145,17 @@ async function refuseDirty(project: string, settings: GitSettings): Promise<void
   ];
   const changes = parseStatus((await gitIn(project, selection, settings)).stdout);
   if (changes[0] === undefined) return;
+  const entry = await gitIn(
+    project,
+    ["--literal-pathspecs", "ls-files", "--stage", changes[0].path],
+    settings,
+  );
+  const fix = entry.stdout.startsWith(GITLINK)
+    ? "check out its recorded commit (`git submodule update`), or commit the one that is there, and merge again"
+    : "commit or stash them, and merge again";
   throw new HoldfastError("conflict", `${project} has changes that are not committed`, {
     at: project,
     got: changes.length === 1 ? changes[0].path : `${changes.length} files, such as ${changes[0].path}`,
-    fix: "commit or stash them, and merge again",
+    fix,
   });
 }

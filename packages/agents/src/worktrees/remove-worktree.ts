@@ -11,8 +11,9 @@ import { HoldfastError, UnavailableError } from "@holdfast/core";
 
 import { operationIn } from "./rescue/git-folder.ts";
 import { rescueWorktree } from "./rescue/rescue.ts";
-import { stampOf, type StoredFile } from "./rescue/stored-files.ts";
-import { dropRef } from "./repository.ts";
+import { stampOf, type RescuedSubmodule, type StoredFile } from "./rescue/stored-files.ts";
+import { commitOf, dropRef } from "./repository.ts";
+import { partsOf, type WorktreePart } from "./submodules/worktree-parts.ts";
 import { readFacts, processesIn, type WorktreeFacts } from "./worktree-facts.ts";
 import { keepRecord, type WorktreeNames, type WorktreeRecord } from "./worktree-record.ts";
 import { gitIn, type GitSettings } from "./worktree-git.ts";
@@ -30,7 +31,7 @@ export async function removeWorktree(
   settings: GitSettings,
 ): Promise<string | undefined> {
   if (record.state === "removed") return undefined;
-  const { path, project, branch, repository } = record;
+  const { path, project, repository } = record;
   if (!existsSync(repository))
     throw new HoldfastError(
       "conflict",
@@ -41,18 +42,21 @@ export async function removeWorktree(
       },
     );
   const facts = await readFacts(record, settings);
+  const parts = await partsOf(record, settings);
   refuseUse(path, facts.processes);
   if (!rescues && record.state !== "removing") {
     const isKnown = facts.isThere && facts.head !== null;
-    refuseLoss(record, facts, isKnown ? await operationIn(path, settings) : undefined);
+    refuseLoss(record, facts, isKnown ? await operationOf(path, parts, settings) : undefined);
   }
   if (facts.isThere) {
-    const isPartial = record.state === "removing";
-    const place = { path, project, branch, ref: names.rescue, isPartial };
-    const rescue = await rescueWorktree(place, settings);
+    const files = await rescueAll(record, parts, names.rescue, settings);
     keepRecord(names.record, { ...record, state: "removing" });
     refuseUse(path, processesIn(path)); // A process may have come meanwhile.
-    removeFiles(path, rescue.files);
+    for (const [root, found] of files) removeFiles(root, found);
+  }
+  for (const part of parts) {
+    const remove = ["worktree", "remove", "--force", "--force", part.record.path];
+    await gitIn(part.record.repository, remove, part.settings, { codes: [0, 128] });
   }
   // Its folder is gone, so git takes away its own entry alone.
   await gitIn(project, ["worktree", "remove", "--force", "--force", path], settings, { codes: [0, 128] });
@@ -61,6 +65,49 @@ export async function removeWorktree(
   return (
     await gitIn(project, ["rev-parse", "--verify", "--quiet", names.rescue], settings, { codes: [0, 1] })
   ).stdout.trim();
+}
+
+/** Rescues a worktree, and before it each of its submodules. @returns the files of each by its root, in this order. */
+async function rescueAll(
+  record: WorktreeRecord,
+  parts: readonly WorktreePart[],
+  ref: string,
+  settings: GitSettings,
+): Promise<readonly (readonly [root: string, files: readonly StoredFile[]])[]> {
+  const isPartial = record.state === "removing";
+  const files: (readonly [string, readonly StoredFile[]])[] = [];
+  let open: readonly RescuedSubmodule[] = []; // No rescue names them yet.
+  const own = { at: "", record, settings, isThere: true };
+  for (const { at, record: one, settings: of } of [...parts.filter((part) => part.isThere), own]) {
+    const { path, project, branch } = one;
+    const prefix = at === "" ? "" : `${at}/`;
+    const inside = open.filter((submodule) => submodule.path.startsWith(prefix));
+    const submodules = inside.map((submodule) => ({
+      ...submodule,
+      path: submodule.path.slice(prefix.length),
+    }));
+    const rescue = await rescueWorktree({ path, project, branch, ref, isPartial, submodules }, of);
+    files.push([path, rescue.files]);
+    const head = (await commitOf("HEAD", path, of)) ?? rescue.commit;
+    open = [
+      ...open.filter((submodule) => !inside.includes(submodule)),
+      { path: at, head, rescue: rescue.commit },
+    ];
+  }
+  return files;
+}
+
+/** The operation of git that waits in a worktree or in one of its submodules. */
+async function operationOf(
+  path: string,
+  parts: readonly WorktreePart[],
+  settings: GitSettings,
+): Promise<string | undefined> {
+  for (const { at, record, settings: of, isThere } of parts) {
+    const found = isThere ? await operationIn(record.path, of) : undefined;
+    if (found !== undefined) return `${found} in ${at}`;
+  }
+  return operationIn(path, settings);
 }
 
 /** remove-worktree-1. */

@@ -3,10 +3,11 @@
 //   repository-1. A folder that cannot have worktrees is refused with the reason, before anything is made.
 
 import { createHash } from "node:crypto";
-import { realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { basename, join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 
+import type { WorktreeRecord } from "./worktree-record.ts";
 import { gitIn, type GitSettings } from "./worktree-git.ts";
 
 export async function commitOf(
@@ -17,6 +18,22 @@ export async function commitOf(
   const args = ["rev-parse", "--verify", "--quiet", `${ref}^{commit}`];
   const { stdout, exitCode } = await gitIn(project, args, settings, { codes: [0, 1, 128] });
   return exitCode === 0 ? stdout.trim() : undefined;
+}
+
+/**
+ * The branch that is checked out in a worktree now. An agent may have left the one that it began with.
+ *
+ * @returns the commit where HEAD is on no branch, and the recorded branch where the worktree is gone.
+ */
+export async function currentBranch(
+  { path, branch }: WorktreeRecord,
+  settings: GitSettings,
+): Promise<string> {
+  if (!existsSync(path)) return branch;
+  const asked = ["symbolic-ref", "--quiet", "--short", "HEAD"];
+  const { stdout, exitCode } = await gitIn(path, asked, settings, { codes: [0, 1, 128] });
+  if (exitCode === 0) return stdout.trim();
+  return (exitCode === 1 ? await commitOf("HEAD", path, settings) : undefined) ?? branch;
 }
 
 /** Deletes a ref, if it is there. Git removes its commits later. */
@@ -109,18 +126,7 @@ export async function baseCommit(
             : "name a branch, a tag or a commit that is there",
       },
     );
-  const commit = stdout.trim();
-  const modules = await gitIn(project, ["cat-file", "-e", `${commit}:.gitmodules`], settings, {
-    codes: [0, 1, 128],
-  });
-  if (modules.exitCode !== 0) return commit;
-  throw new HoldfastError("invalid_input", `${project} has submodules, which a worktree would not have`, {
-    at: project,
-    expected: "a repository without submodules",
-    fix:
-      "let the session work in the folder itself: leave out `--worktree`, or take `workspace: worktree` out of a copy of the agent's file. " +
-      "For a place of its own, clone the repository with `git clone --recurse-submodules`, and start the session there without a worktree",
-  });
+  return stdout.trim();
 }
 
 function unusable(folder: string, said: string): HoldfastError {

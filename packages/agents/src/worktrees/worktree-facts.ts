@@ -6,6 +6,7 @@ import { sep } from "node:path";
 import { OWN_FILES, parseStatus } from "../tasks/git.ts";
 import { SHALLOW } from "../workspace/git-options.ts";
 import { commitOf } from "./repository.ts";
+import { partsOf } from "./submodules/worktree-parts.ts";
 import { namesOf, type WorktreeRecord } from "./worktree-record.ts";
 import { gitIn, type GitSettings } from "./worktree-git.ts";
 
@@ -25,23 +26,28 @@ export interface WorktreeFacts {
 
 const ABSENT = { head: null, changed: [], untracked: [], unpushed: 0 } as const;
 
+/** The facts of a worktree with its submodules, whose files have their paths from the root of the worktree. */
 export async function readFacts(record: WorktreeRecord, settings: GitSettings): Promise<WorktreeFacts> {
-  const { path, project } = record;
+  const facts = await factsOf(record, settings);
+  const changed = [...facts.changed];
+  const untracked = [...facts.untracked];
+  let { unpushed } = facts;
+  for (const part of await partsOf(record, settings)) {
+    const own = part.isThere ? await factsOf(part.record, part.settings) : undefined;
+    changed.push(...(own?.changed ?? []).map((file) => `${part.at}/${file}`));
+    untracked.push(...(own?.untracked ?? []).map((file) => `${part.at}/${file}`));
+    unpushed += own?.unpushed ?? (await unpushedIn(part.record, undefined, part.settings));
+  }
+  return { ...facts, changed, untracked, unpushed };
+}
+
+async function factsOf(record: WorktreeRecord, settings: GitSettings): Promise<WorktreeFacts> {
+  const { path } = record;
   const isThere = existsSync(path);
   const processes = isThere ? processesIn(path) : [];
   if (!existsSync(record.repository)) return { ...ABSENT, isThere, processes };
-  const folder = existsSync(project) ? project : path;
   const head = isThere ? await commitOf("HEAD", path, settings) : undefined;
-  const tips = await Promise.all(
-    ownBranches(record).map((name) => commitOf(`refs/heads/${name}`, folder, settings)),
-  );
-  const own = [head, ...tips].filter((id) => id !== undefined);
-  const unpushed =
-    own.length === 0
-      ? 0
-      : Number(
-          (await gitIn(folder, ["rev-list", "--count", ...own, ...nowhereElse(record)], settings)).stdout,
-        );
+  const unpushed = await unpushedIn(record, head, settings);
   if (head === undefined) return { ...ABSENT, isThere, unpushed, processes };
   const selection = ["status", "--porcelain=v1", "-z", "--untracked-files=all", SHALLOW];
   const changes = parseStatus((await gitIn(path, selection, settings)).stdout);
@@ -54,6 +60,24 @@ export async function readFacts(record: WorktreeRecord, settings: GitSettings): 
     unpushed,
     processes,
   };
+}
+
+/** The number of commits of a session that no other branch, tag or remote has. */
+async function unpushedIn(
+  record: WorktreeRecord,
+  head: string | undefined,
+  settings: GitSettings,
+): Promise<number> {
+  const { project, path, repository } = record;
+  if (!existsSync(repository)) return 0;
+  const folder = existsSync(project) ? project : path;
+  const tips = await Promise.all(
+    ownBranches(record).map((name) => commitOf(`refs/heads/${name}`, folder, settings)),
+  );
+  const own = [head, ...tips].filter((id) => id !== undefined);
+  if (own.length === 0) return 0;
+  const counted = await gitIn(folder, ["rev-list", "--count", ...own, ...nowhereElse(record)], settings);
+  return Number(counted.stdout);
 }
 
 /** The files of the project that differ from its commit or that git does not know. A new worktree begins without their changes. */
@@ -71,22 +95,6 @@ export function nowhereElse(record: WorktreeRecord): readonly string[] {
 /** The branch that the worktree is on, and the one that it began with. */
 function ownBranches({ branch, session }: WorktreeRecord): readonly string[] {
   return [...new Set([branch, namesOf("", session).branch])];
-}
-
-/**
- * The branch that is checked out in a worktree now. An agent may have left the one that it began with.
- *
- * @returns the commit where HEAD is on no branch, and the recorded branch where the worktree is gone.
- */
-export async function currentBranch(
-  { path, branch }: WorktreeRecord,
-  settings: GitSettings,
-): Promise<string> {
-  if (!existsSync(path)) return branch;
-  const asked = ["symbolic-ref", "--quiet", "--short", "HEAD"];
-  const { stdout, exitCode } = await gitIn(path, asked, settings, { codes: [0, 1, 128] });
-  if (exitCode === 0) return stdout.trim();
-  return (exitCode === 1 ? await commitOf("HEAD", path, settings) : undefined) ?? branch;
 }
 
 /** The processes with their working folder or an open file below a folder, apart from this one. `null` without /proc. */

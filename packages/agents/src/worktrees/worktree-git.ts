@@ -6,9 +6,13 @@
 //       guard of this process ends it when this process is killed.
 //   worktree-git-3. A removal is some twenty calls. The supervisor of commands looks at all processes of the machine after each command.
 //       These calls do without it, because git starts nothing here that stays.
+//   worktree-git-4. The repository of a submodule has no checkout beside it, and a submodule in a worktree has a file `.git` in reach of an agent.
+//       For both git is told the directory, and looks at nothing in the folder to find it.
 
 import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { HoldfastError, NotFoundError } from "@holdfast/core";
 import { guardedMarker, scrubEnvironment, TAG_MARKER, type Environment } from "@holdfast/runtime/internal";
 
@@ -34,6 +38,8 @@ export interface GitSettings {
   /** The source of PATH and HOME; the environment of this process by default. */
   readonly environment?: Environment;
   readonly tag?: string;
+  /** The git directories of folders in which git is not to look for one itself (worktree-git-4). */
+  readonly gitFolders?: Readonly<Record<string, string>>;
 }
 
 export interface GitCall {
@@ -86,16 +92,29 @@ export async function ownGuard(
   return withoutPrograms(programsOf((await run(folder, LIST_SETTINGS, settings, { env })).stdout));
 }
 
+/** A path for an index that only one operation uses: beside the worktree, and for a submodule outside of the files of the worktree. */
+export function draftIndexOf(worktree: string, { gitFolders }: GitSettings): string {
+  const id = randomBytes(6).toString("hex");
+  const own = gitFolders?.[worktree];
+  return own === undefined ? `${worktree}.index-${id}` : join(own, `holdfast-${id}-index`);
+}
+
+/** worktree-git-4. */
+function placeOf(folder: string, gitFolder: string | undefined): GitEnvironment {
+  if (gitFolder === undefined) return {};
+  return { GIT_DIR: gitFolder, ...(gitFolder === folder ? {} : { GIT_WORK_TREE: folder }) };
+}
+
 function run(
   folder: string,
   args: readonly string[],
-  { environment = hostEnvironment, tag }: GitSettings,
+  { environment = hostEnvironment, tag, gitFolders }: GitSettings,
   { input = "", env = {}, outputBytes, isBinary = false }: GitCall,
 ): Promise<GitAnswer> {
   const marked = tag === undefined ? {} : { [TAG_MARKER]: tag, ...guardedMarker(environment) };
   const child = spawn("git", [...gitOptions(false), ...args], {
     cwd: folder,
-    env: scrubEnvironment(environment, GIT_ENVIRONMENT, marked, env),
+    env: scrubEnvironment(environment, GIT_ENVIRONMENT, marked, placeOf(folder, gitFolders?.[folder]), env),
     timeout: GIT_MS,
     killSignal: "SIGKILL",
   });

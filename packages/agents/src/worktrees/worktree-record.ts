@@ -13,6 +13,17 @@ import { z } from "zod";
 
 import { readUserFile } from "../agent-files/user-file.ts";
 
+const submoduleSchema = z.strictObject({
+  /** From the root of the worktree. */
+  path: z.string().min(1),
+  /** The submodule's own repository, in that of the user. */
+  store: z.string().min(1),
+  /** The commit that it began with. */
+  base: z.string().min(1),
+});
+
+export type SubmoduleRecord = z.output<typeof submoduleSchema>;
+
 const recordSchema = z.strictObject({
   version: z.literal(1),
   session: z.string().min(1),
@@ -31,6 +42,8 @@ const recordSchema = z.strictObject({
   base: z.string().min(1),
   /** The file snapshot that a fork begins with, on top of its base. */
   snapshot: z.string().min(1).optional(),
+  /** The submodules of its base that have a checkout in it, each before those inside of it. */
+  submodules: z.array(submoduleSchema).readonly().optional(),
   /** `creating` before the session may use the worktree, `removing` once its removal has begun. */
   state: z.enum(["creating", "ready", "removing", "removed"]),
   /** The process that creates it. */

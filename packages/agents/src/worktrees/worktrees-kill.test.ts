@@ -56,7 +56,7 @@ afterEach(() => rmSync(place, { recursive: true, force: true }));
 
 const execute = promisify(execFile);
 
-/** A repository with one commit, and the folder of its worktrees. */
+/** A repository with one commit and a submodule, and the folder of its worktrees. */
 class Project {
   readonly folder: string;
   readonly worktrees: string;
@@ -64,16 +64,29 @@ class Project {
   constructor(number: number) {
     this.folder = join(place, `project-${number}`);
     this.worktrees = join(place, `worktrees-${number}`);
-    mkdirSync(this.folder);
-    this.#begin("init", "--quiet", "--initial-branch=main");
-    writeFileSync(join(this.folder, "known.txt"), "base\n");
-    writeFileSync(join(this.folder, ".gitignore"), "*.log\n");
-    this.#begin("add", "--all");
-    this.#begin("-c", "user.name=T", "-c", "user.email=t@example.invalid", "commit", "--quiet", "-m", "base");
+    const lib = join(place, `lib-${number}`);
+    this.#begin(lib);
+    this.#commit(lib);
+    this.#begin(this.folder);
+    this.#run(this.folder, "-c", "protocol.file.allow=always", "submodule", "add", lib, "lib");
+    this.#commit(this.folder);
   }
 
-  #begin(...args: readonly string[]): void {
-    execFileSync("git", args, { cwd: this.folder, env: this.#env, stdio: "ignore" });
+  #begin(folder: string): void {
+    mkdirSync(folder);
+    this.#run(folder, "init", "--quiet", "--initial-branch=main");
+    writeFileSync(join(folder, "known.txt"), "base\n");
+    writeFileSync(join(folder, ".gitignore"), "*.log\n");
+  }
+
+  #commit(folder: string): void {
+    const identity = ["-c", "user.name=T", "-c", "user.email=t@example.invalid"];
+    this.#run(folder, "add", "--all");
+    this.#run(folder, ...identity, "commit", "--quiet", "-m", "base");
+  }
+
+  #run(folder: string, ...args: readonly string[]): void {
+    execFileSync("git", args, { cwd: folder, env: this.#env, stdio: "ignore" });
   }
 
   get #env(): Record<string, string> {
@@ -81,8 +94,20 @@ class Project {
   }
 
   async git(...args: readonly string[]): Promise<string> {
-    return (await execute("git", args, { cwd: this.folder, env: this.#env, maxBuffer: 64 * 1024 * 1024 }))
-      .stdout;
+    return this.#read(this.folder, args);
+  }
+
+  async #read(cwd: string, args: readonly string[]): Promise<string> {
+    return (await execute("git", args, { cwd, env: this.#env, maxBuffer: 64 * 1024 * 1024 })).stdout;
+  }
+
+  /** Each line of each file of a rescue commit, and of that of the submodule. */
+  async rescued(ref: string): Promise<readonly string[]> {
+    const args = ["grep", "--text", "-e", "", ref];
+    const inside = await this.#read(join(this.folder, "lib"), args);
+    const linesOf = (text: string, prefix: string) =>
+      text.split("\n").map((line) => prefix + line.slice(ref.length + 1));
+    return [...linesOf(await this.git(...args), ""), ...linesOf(inside, "lib/")];
   }
 
   /** worktrees-kill-4. */
@@ -106,7 +131,7 @@ interface Life {
 }
 
 /** Files that a life leaves in the worktree, and those of the repository. */
-const FILES = { ofLife: 4, ofRepository: 2 };
+const FILES = { ofLife: 7, ofRepository: 5 };
 
 /** Runs one life, and kills it in this phase. */
 async function live(
@@ -208,10 +233,8 @@ async function killedSession(
     await project.ageLocks();
   }
   expect(existsSync(join(project.worktrees, session))).toBe(false);
-  const kept = (await project.git("rev-parse", `refs/holdfast/rescue/${session}`)).trim();
-  // Each line of each file of the rescue commit.
-  const found = (await project.git("grep", "--text", "-e", "", kept)).split("\n");
-  expect(found.map((line) => line.slice(kept.length + 1))).toEqual(expect.arrayContaining(wrote));
+  const kept = `refs/holdfast/rescue/${session}`;
+  expect(await project.rescued(kept)).toEqual(expect.arrayContaining(wrote));
   const branch = (await project.git("rev-parse", `holdfast/${session}`)).trim();
   expect(await project.git("rev-list", kept)).toContain(branch);
   expect(await project.git("status", "--porcelain")).toBe("");
@@ -233,7 +256,8 @@ test(
         await killedSession(project, `s${number}`, kills, random);
         sessions++;
       }
-      expect((await project.git("worktree", "list")).trim().split("\n")).toHaveLength(1);
+      for (const folder of [project.folder, join(project.folder, "lib")])
+        expect((await project.git("-C", folder, "worktree", "list")).trim().split("\n")).toHaveLength(1);
     });
     await Promise.all(works);
     expect(sum(kills), `seed ${seed}`).toBeGreaterThanOrEqual(KILLS);

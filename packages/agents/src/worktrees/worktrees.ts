@@ -20,11 +20,19 @@ import { listCommits, type WorktreeCommit } from "./list-commits.ts";
 import { createWorktree, taken } from "./create-worktree.ts";
 import { mergeWorktree, type MergedWorktree } from "./merge-worktree.ts";
 import { removeWorktree } from "./remove-worktree.ts";
-import { baseCommit, commitOf, dropRef, findRepository, type Repository } from "./repository.ts";
+import {
+  baseCommit,
+  commitOf,
+  currentBranch,
+  dropRef,
+  findRepository,
+  type Repository,
+} from "./repository.ts";
 import { requireSnapshot, restoreFiles } from "./snapshots/restore-files.ts";
 import type { SnapshotGit, SnapshotPlace } from "./snapshots/snapshot-place.ts";
+import { findSubmodules } from "./submodules/find-submodules.ts";
 import { beginIndex, takeSnapshot } from "./snapshots/take-snapshot.ts";
-import { currentBranch, readFacts, readUncommitted, type WorktreeFacts } from "./worktree-facts.ts";
+import { readFacts, readUncommitted, type WorktreeFacts } from "./worktree-facts.ts";
 import {
   beginRecord,
   keepRecord,
@@ -277,6 +285,8 @@ export class Worktrees {
     const ofParent = above?.state === "ready" ? (await this.#now(above)).branch : undefined;
     if (begin !== undefined) await this.#require(session, begin, repository);
     const base = await baseCommit(repository, begin?.head ?? wanted.base ?? ofParent, this.#settings);
+    const outermost = { store: repository.commonDir, project: repository.project, prefix: "" };
+    const submodules = await findSubmodules(outermost, base, this.#settings);
     const record: WorktreeRecord = {
       version: 1,
       session,
@@ -288,6 +298,7 @@ export class Worktrees {
       branch: names.branch,
       base,
       ...(typeof begin?.commit === "string" ? { snapshot: begin.commit } : {}),
+      ...(submodules.length > 0 ? { submodules } : {}),
       state: "creating",
       by: processIdentity(process.pid) ?? null,
       createdAt: Date.now(),

@@ -1,6 +1,6 @@
 // `parentsOf`: the parents of a rescue commit, which keep everything of a worktree that is no file of it (rescue-3).
 
-import { existsSync, lstatSync, rmSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { copyIndex } from "../copy-index.ts";
@@ -35,6 +35,7 @@ export async function parentsOf(
     const staged = await stagedCommit(path, head, branch, own, run);
     if (staged !== undefined) parents.add(staged);
     const folder = await readGitFolder(path, settings);
+    refuseRepositories(path, folder.path);
     for (const id of await lostCommits(path, folder.commits, [...parents], run)) parents.add(id);
     const rest = await folderCommit(folder, branch, own, run);
     if (rest !== undefined) parents.add(rest);
@@ -43,6 +44,15 @@ export async function parentsOf(
     rmSync(`${own}.lock`, { force: true });
   }
   return [...parents];
+}
+
+/** Git keeps there what it clones in a worktree, and removes it with the worktree. @throws HoldfastError `conflict` (rescue-4). */
+function refuseRepositories(path: string, gitFolder: string): void {
+  const folder = join(gitFolder, "modules");
+  const [name] = existsSync(folder) ? readdirSync(folder) : [];
+  if (name === undefined) return;
+  const why = `git has cloned the submodule ${name} for this worktree alone, into ${folder}`;
+  throw refused(path, why, `push or copy what you need of it, and then delete ${folder}`);
 }
 
 /** The index, where it differs from HEAD. @throws HoldfastError `conflict` (rescue-4). */

@@ -24,6 +24,15 @@ export interface RescuePlace {
   readonly ref: string;
   /** A removal has begun: the files are what is left of it. */
   readonly isPartial: boolean;
+  /** The submodules in it, each with a rescue of its own. */
+  readonly submodules?: readonly RescuedSubmodule[];
+}
+
+export interface RescuedSubmodule {
+  readonly path: string;
+  readonly head: string;
+  /** Its rescue commit, in its own repository. */
+  readonly rescue: string;
 }
 
 /** A file or a link that was found. */

@@ -83,9 +83,13 @@ export async function mergeWork(id: string, args: Arguments, io: Io): Promise<nu
   if (args.has("commit"))
     await worktrees.commit(project, session, `Work of session ${session}\n\nHoldfast-Session: ${session}\n`);
   const merged = await worktrees.merge(project, session);
-  const { branch, into, isNew } = merged;
+  const { branch, into, isNew, submodules } = merged;
   const text = isNew ? `${branch} is merged into ${into}` : `${into} has everything of ${branch} already`;
   io.show({ session, ...merged }, text);
+  if (submodules.length > 0)
+    io.note(
+      `new commits of submodules: ${submodules.join(", ")}. Check them out with \`git submodule update --recursive\`, and push their branch ${branch} before you push ${into}`,
+    );
   return 0;
 }
 
