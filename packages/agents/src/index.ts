@@ -177,12 +177,19 @@ export {
   type DialectName,
   type FoundFile,
 } from "./agent-files/agent-places.ts";
-export { findAgent, listAgents, type AgentStatus, type ListedAgent } from "./agent-files/find-agent.ts";
+export {
+  agentNamed,
+  findAgent,
+  listAgents,
+  usableRecord,
+  type AgentStatus,
+  type ListedAgent,
+} from "./agent-files/find-agent.ts";
 export { importedAgents } from "./agent-files/imports/import-files.ts";
 export { OutsideRules } from "./agent-files/outside/outside-rules.ts";
 export { loadAgentFile, type AgentFile, type AgentFileProblem } from "./agent-files/load-agent-file.ts";
 export { type FieldVerdict, type Verdict } from "./agent-files/format/field-report.ts";
-export { nameProblem } from "./agent-files/dialects/dialect.ts";
+export { nameProblem, ofTool } from "./agent-files/dialects/dialect.ts";
 export {
   addProjectRule,
   readProjectRules,

@@ -1,7 +1,7 @@
 // Lists the agents of a project and its user, and finds one by its name or path (`listAgents`, `findAgent`).
 //
 //   find-agent-1. A name means one file: one of the project before one of the user, and then by its tool in the order of `PROJECT_FOLDERS`.
-//       `TOOL:NAME` means the file of a tool. Two files of one tool and scope with one name are an error that names both. A file that is
+//       `TOOL:NAME` means the file of a tool, for commands and in `agents` of a file. Two files of one tool and scope with one name are an error that names both. A file that is
 //       refused takes no name.
 //   find-agent-2. A file of a project that the user does not trust is listed, and not read.
 //   find-agent-3. Agents that may start each other without end are not loaded.
@@ -15,6 +15,7 @@ import { didYouMean } from "@holdfast/core/internal";
 import type { AgentRecord } from "./agent-record.ts";
 import { findAgentFiles, foundAt, realPath, type AgentPlaces, type FoundFile } from "./agent-places.ts";
 import { importedAgents } from "./imports/import-files.ts";
+import { ofTool } from "./dialects/dialect.ts";
 import { filesOfFolder } from "./dialects/folder.ts";
 import { FileProblem } from "./format/front-matter.ts";
 import { loadAgentFile, unreadFile, type AgentFile } from "./load-agent-file.ts";
@@ -39,6 +40,8 @@ export interface ListedAgent extends AgentFile {
   readonly status: AgentStatus;
   /** The other files of this name, when it is doubled or hidden. */
   readonly others: readonly string[];
+  /** `TOOL:NAME` for a file that shares its name; `null` for the others, and where that means another file. */
+  readonly qualifiedName: string | null;
 }
 
 /** @throws HoldfastError `config_invalid` when the file of trusted folders cannot be used. */
@@ -58,7 +61,7 @@ export function listAgents(places: AgentPlaces): readonly ListedAgent[] {
     files.filter((file) => read.has(file) && file.record !== null),
     ({ name }) => name,
   );
-  const listed = files.map((file): ListedAgent => {
+  const listed = files.map((file): UnnamedAgent => {
     if (!read.has(file))
       return { ...file, status: isProjectTrusted ? "unapproved" : "untrusted", others: [] };
     if (file.record === null) return { ...file, status: "refused", others: [] };
@@ -71,8 +74,11 @@ export function listAgents(places: AgentPlaces): readonly ListedAgent[] {
     if (first !== file) return { ...file, status: "hidden", others: [first.path] };
     return { ...file, status: "loaded", others: [] };
   });
-  return withoutCycles(listed, places);
+  const found = withoutCycles(listed, places);
+  return found.map((file) => ({ ...file, qualifiedName: qualifiedNameOf(file, found) }));
 }
+
+type UnnamedAgent = Omit<ListedAgent, "qualifiedName">;
 
 /** find-agent-4. */
 function isApproved({ path, dialect }: Pick<AgentFile, "path" | "dialect">, places: AgentPlaces): boolean {
@@ -116,15 +122,7 @@ export function findAgent(
     return file.record ?? refuse(file);
   }
   const listed = listAgents(places);
-  const [, tool, ofTool] = OF_TOOL.exec(nameOrPath) ?? [];
-  const [first] =
-    tool === undefined
-      ? listed
-          .filter(({ name, status }) => name === nameOrPath && status !== "hidden")
-          .toSorted((a, b) => RANK[a.status] - RANK[b.status])
-      : listed
-          .filter(({ name, dialect }) => name === ofTool && dialect === tool)
-          .toSorted((a, b) => Number(a.record === null) - Number(b.record === null));
+  const first = agentNamed(nameOrPath, listed);
   if (first === undefined) {
     const names = listed.filter(({ status }) => status === "loaded").map(({ name }) => name);
     throw new NotFoundError(
@@ -136,8 +134,36 @@ export function findAgent(
       },
     );
   }
-  const isUsable = first.status === "loaded" || first.status === "hidden";
-  return isUsable && first.record !== null ? first.record : refuse(first);
+  return usableRecord(first) ?? refuse(first);
+}
+
+/** The file that a name means (find-agent-1), also one that cannot be used. */
+export function agentNamed<Listed extends UnnamedAgent>(
+  wanted: string,
+  listed: readonly Listed[],
+): Listed | undefined {
+  const qualified = ofTool(wanted);
+  const [first] =
+    qualified === undefined
+      ? listed
+          .filter(({ name, status }) => name === wanted && status !== "hidden")
+          .toSorted((a, b) => RANK[a.status] - RANK[b.status])
+      : listed
+          .filter(({ name, dialect }) => name === qualified.name && dialect === qualified.tool)
+          .toSorted((a, b) => Number(a.record === null) - Number(b.record === null));
+  return first;
+}
+
+/** The record of a file that a session can use. */
+export function usableRecord({ status, record }: UnnamedAgent): AgentRecord | undefined {
+  return status === "loaded" || status === "hidden" ? (record ?? undefined) : undefined;
+}
+
+function qualifiedNameOf(file: UnnamedAgent, listed: readonly UnnamedAgent[]): string | null {
+  if (usableRecord(file) === undefined) return null;
+  const sharing = listed.filter((one) => one.name === file.name && usableRecord(one) !== undefined);
+  const name = `${file.dialect}:${file.name}`;
+  return sharing.length > 1 && agentNamed(name, listed) === file ? name : null;
 }
 
 /** Whether the agent of a trusted project that somebody names by its path has other rights. A file elsewhere is used because it is named. */
@@ -172,9 +198,6 @@ function onlyImported({ path, dialect }: AgentFile): HoldfastError {
     fix: `run \`holdfast agents import\` with this file, and then name the agent`,
   });
 }
-
-/** The name of an agent in the files of one tool. */
-const OF_TOOL = /^(holdfast|claude|opencode|codex|gemini|copilot|folder):(.+)$/;
 
 /** Whether a text names a file and no agent. */
 function isPath(text: string): boolean {
@@ -224,18 +247,17 @@ function refuse(file: AgentFile & Partial<Pick<ListedAgent, "status" | "others">
 
 /** find-agent-3. An external agent has no file. An agent of code may have a name that no file has. */
 function withoutCycles(
-  listed: readonly ListedAgent[],
+  listed: readonly UnnamedAgent[],
   { externalAgents }: Pick<AgentPlaces, "externalAgents">,
-): readonly ListedAgent[] {
-  const loaded = new Map(
-    listed.flatMap(({ status, record }) =>
-      status === "loaded" && record !== null ? [[record.name, record] as const] : [],
-    ),
-  );
+): readonly UnnamedAgent[] {
+  const recordOf = (name: string): AgentRecord | undefined => {
+    const file = agentNamed(name, listed);
+    return file === undefined ? undefined : usableRecord(file);
+  };
   return listed.map((agent) => {
-    const { record } = agent;
-    if (agent.status !== "loaded" || record === null) return agent;
-    const cycle = pathTo(record.name, record, loaded, new Set());
+    const record = usableRecord(agent);
+    if (record === undefined) return agent;
+    const cycle = pathTo(record.source.path, record, recordOf, new Set());
     const said = (verdict: FieldVerdict["verdict"], text: string): readonly FieldVerdict[] => [
       ...agent.verdicts,
       { field: "agents", verdict, text, line: null },
@@ -244,7 +266,7 @@ function withoutCycles(
       const text = `agents start each other without end: ${[record.name, ...cycle].join(" → ")}`;
       return { ...agent, status: "refused", record: null, verdicts: said("refused", text) };
     }
-    const files = record.agents.filter((name) => name !== "*" && !loaded.has(name));
+    const files = record.agents.filter((name) => name !== "*" && recordOf(name) === undefined);
     const builtIn = files.filter((name) => BUILT_IN[record.source.dialect]?.includes(name));
     if (builtIn.length > 0) {
       const agents = record.agents.filter((name) => !builtIn.includes(name));
@@ -254,7 +276,8 @@ function withoutCycles(
     const externals = files.length === 0 ? [] : (externalAgents?.() ?? []);
     const unknown = files.find((name) => !externals.includes(name));
     if (unknown === undefined) return agent;
-    const guess = didYouMean(unknown, [...loaded.keys(), ...externals]);
+    const names = listed.filter(({ status }) => status === "loaded").map(({ name }) => name);
+    const guess = didYouMean(unknown, [...names, ...externals]);
     return {
       ...agent,
       verdicts: said("ignored", `no file has an agent ${unknown}, so it must be an agent of code${guess}`),
@@ -273,19 +296,20 @@ function startedBy({ agents, hooks }: AgentRecord): readonly string[] {
   return [...agents, ...hooks.flatMap(({ run }) => (run.type === "agent" ? [run.name] : []))];
 }
 
-/** The names from this agent down to the wanted one. */
+/** The names from this agent down to the wanted file. */
 function pathTo(
   wanted: string,
   from: AgentRecord,
-  all: ReadonlyMap<string, AgentRecord>,
+  recordOf: (name: string) => AgentRecord | undefined,
   seen: Set<string>,
 ): readonly string[] | undefined {
   for (const name of startedBy(from)) {
-    if (name === wanted) return [name];
-    const next = all.get(name);
-    if (next === undefined || seen.has(name)) continue;
-    seen.add(name);
-    const rest = pathTo(wanted, next, all, seen);
+    const next = recordOf(name);
+    if (next === undefined) continue;
+    if (next.source.path === wanted) return [name];
+    if (seen.has(next.source.path)) continue;
+    seen.add(next.source.path);
+    const rest = pathTo(wanted, next, recordOf, seen);
     if (rest !== undefined) return [name, ...rest];
   }
   return undefined;

@@ -10,6 +10,7 @@ import {
   importedAgents,
   listAgents,
   loadAgentFile,
+  ofTool,
   OutsideRules,
   readHookFiles,
   readMcpFiles,
@@ -171,13 +172,22 @@ function filesAt(nameOrPath: string, io: Io): readonly ListedAgent[] {
   const files = importedAgents(path) ?? [
     loadAgentFile(foundAt(path), new OutsideRules(agentPlaces(io, { trustsProject: true }))),
   ];
-  return files.map((file) => ({ ...file, status: file.record === null ? "refused" : "loaded", others: [] }));
+  return files.map((file) => ({
+    ...file,
+    status: file.record === null ? "refused" : "loaded",
+    others: [],
+    qualifiedName: null,
+  }));
 }
 
 /** The files of this name, also those that cannot be used. */
 function filesNamed(name: string, path: string, io: Io): readonly ListedAgent[] {
   const { agents: listed, profiles } = allFiles(io);
-  const found = listed.filter((file) => file.name === name);
+  const qualified = ofTool(name);
+  const found = listed.filter(
+    (file) =>
+      file.name === (qualified?.name ?? name) && (qualified === undefined || file.dialect === qualified.tool),
+  );
   if (found.length > 0) return found;
   throw new NotFoundError("file_not_found", `there is no file and no agent file of the name "${name}"`, {
     at: path,
@@ -193,13 +203,12 @@ function filesNamed(name: string, path: string, io: Io): readonly ListedAgent[] 
 }
 
 export function fileText(file: ListedAgent, warningsOf: WarningsOf, io: Io): string {
-  const { path, name, dialect, status, others, problem, verdicts, record } = file;
+  const { path, name, dialect, status, others, qualifiedName, problem, verdicts, record } = file;
   const lines = [titleText(path, `${name} (${dialect})`, status, io), ...wayIn(status, "agents trust", io)];
   if (others.length > 0) {
     const where = others.map((other) => shownPath(other, io)).join(", ");
-    lines.push(
-      `  ${status === "hidden" ? "an agent of the project has its name" : "another file has its name"}: ${where}`,
-    );
+    const way = qualifiedName === null ? "" : `; it runs as ${qualifiedName}`;
+    lines.push(`  ${status === "hidden" ? "a file before it" : "another file"} has its name: ${where}${way}`);
   }
   if (problem !== null) {
     const place = problem.line === null ? "" : `line ${problem.line}: `;

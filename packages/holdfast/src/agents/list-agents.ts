@@ -49,6 +49,7 @@ export async function showAgents(args: Arguments, io: Io): Promise<number> {
     ...readProfileAgents(places).map(({ profile, problem, ...file }) => ({
       ...file,
       dialect: "external",
+      qualifiedName: null,
       others: filesNamed(file.name),
       problem: problem === null ? null : { message: problem },
       description: profile?.description ?? null,
@@ -60,6 +61,7 @@ export async function showAgents(args: Arguments, io: Io): Promise<number> {
       status: "loaded",
       scope: "user",
       dialect: "external",
+      qualifiedName: null,
       others: filesNamed(name),
       verdicts: [],
       problem: null,
@@ -76,7 +78,7 @@ export async function showAgents(args: Arguments, io: Io): Promise<number> {
   );
   const hasTags = listed.some(({ tags }) => tags.length > 0);
   const rows = listed.map((agent) => [
-    plainLine(agent.name, 40),
+    plainLine(agent.status === "hidden" ? (agent.qualifiedName ?? agent.name) : agent.name, 50),
     agent.status,
     agent.dialect,
     shownPath(agent.path, io),
@@ -89,8 +91,9 @@ export async function showAgents(args: Arguments, io: Io): Promise<number> {
       ? noneText(wanted, found)
       : lines.map((line) => cutTo(line, io.results.columns, io.results.symbols.cut)).join("\n");
   io.show(
-    listed.map(({ name, status, dialect, scope, path, others, description, tags }) => ({
+    listed.map(({ name, qualifiedName, status, dialect, scope, path, others, description, tags }) => ({
       name,
+      qualifiedName,
       status,
       dialect,
       scope,

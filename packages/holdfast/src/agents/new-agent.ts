@@ -56,6 +56,7 @@ function importAgents(files: readonly AgentFile[], isUsers: boolean, io: Io): nu
     ...file,
     status: file.record === null ? "refused" : "loaded",
     others: [],
+    qualifiedName: null,
   }));
   const warningsOf = agentWarnings(agentPlaces(io, { trustsProject: true }));
   const report = listed.map((file) => fileText(file, warningsOf, io));

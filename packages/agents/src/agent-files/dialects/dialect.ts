@@ -44,6 +44,14 @@ export function nameProblem(name: string): string | undefined {
   return `"${name.slice(0, 80)}" is no name of an agent: it has 1 to 60 letters (a to z), digits, "-" and "_", and begins with a letter or a digit`;
 }
 
+const OF_TOOL = /^(holdfast|claude|opencode|codex|gemini|copilot|folder):(.+)$/;
+
+/** The two parts of `TOOL:NAME`, which means the agent of this name in the files of one tool; `undefined` for any other text. */
+export function ofTool(text: string): { readonly tool: string; readonly name: string } | undefined {
+  const [, tool, name] = OF_TOOL.exec(text) ?? [];
+  return tool === undefined || name === undefined ? undefined : { tool, name };
+}
+
 const DESCRIPTION_CHARS_MAX = 10_000;
 
 export const descriptionRule = field(

@@ -21,7 +21,7 @@ import { referencesProblem, splitReference } from "./content-references.ts";
 import { checkJsonSchema } from "../format/schema-check.ts";
 import { CLAUDE_TOOLS, OWN_TOOLS } from "../format/tool-names.ts";
 import { ruleTools, toolTexts } from "../format/tool-rules.ts";
-import { nameProblem, tagsRule, textOrTexts } from "./dialect.ts";
+import { nameProblem, ofTool, tagsRule, textOrTexts } from "./dialect.ts";
 import { subAgentsField } from "./sub-agent-fields.ts";
 
 export const ALL_TOOL_NAMES = { ...CLAUDE_TOOLS, ...OWN_TOOLS };
@@ -184,11 +184,15 @@ const RULES: Readonly<Record<string, FieldRule>> = {
     },
   ),
   agents: field(
-    z.array(z.string()).describe("names of agents that the tool delegate may start; * for all"),
+    z
+      .array(z.string())
+      .describe(
+        "names of agents that the tool delegate may start, or `TOOL:NAME` for the file of a tool; * for all",
+      ),
     (value, draft) => {
       const problem = value
         .filter((name) => name !== "*")
-        .map(nameProblem)
+        .map((name) => nameProblem(ofTool(name)?.name ?? name))
         .find((text) => text !== undefined);
       if (problem !== undefined) return refused(problem);
       draft.agents = value;

@@ -3,16 +3,21 @@
 //   file-agent-tree-1. An agent has one definition in a process, however many agents may start it and however often its file is loaded. Agents
 //       that may start it in different sandboxes are refused, unless it names one.
 //   file-agent-tree-2. Among agents that may start all others, only the one that a person starts may start the rest of them.
+//   file-agent-tree-3. An agent below another one has the name by which the file above names it (`claude:reviewer`). Two files of one name are
+//       then two agents. They are refused where both have the bare name.
 
 import {
+  agentNamed,
   findScripts,
   hookAgentsOf,
   listAgents,
   proceduralAgent,
   scriptsOf,
+  usableRecord,
   withHooks,
   type AgentPlaces,
   type AgentRecord,
+  type ListedAgent,
   type ProceduralAgentOptions,
   type Script,
   type Skill,
@@ -48,7 +53,7 @@ export class AgentTree {
   readonly #loadTasks: AgentTreeOptions["loadTasks"];
   /** file-agent-tree-1. The agents below the first one, by their names. */
   readonly #made = new Map<string, { readonly sandbox: string | null; readonly agent: Promise<Agent> }>();
-  #records: ReadonlyMap<string, AgentRecord> | undefined;
+  #listed: readonly ListedAgent[] | undefined;
   #externals: readonly string[] | undefined;
 
   constructor(
@@ -111,15 +116,14 @@ export class AgentTree {
     // A session that has begun keeps the agents of its start.
     if (this.skills !== undefined)
       for (const name of agents) if (this.#isExternalName(name)) refuseDoubledName(name, this.places);
-    const records = this.#allRecords;
     if (agents.includes("*"))
-      return [...records.values()].filter(
+      return this.#loaded().filter(
         (record) => record.source.path !== source.path && (isFirst || !record.agents.includes("*")), // file-agent-tree-2.
       );
     return agents
       .filter((name) => !this.#isExternal(name))
       .map((name) => {
-        const record = records.get(name);
+        const record = this.#recordNamed(name);
         if (record !== undefined) return record;
         throw invalidAgents(`the agent may start "${name}", and no agent file has this name`, source.path);
       });
@@ -127,13 +131,19 @@ export class AgentTree {
 
   /** @throws HoldfastError for agents that start each other without end. */
   refuseCircles(first: AgentRecord): void {
-    const seen = new Set<string>();
-    const visit = (record: AgentRecord, above: readonly string[]): void => {
-      const way = [...above, record.name];
-      if (above.includes(record.name))
-        throw invalidAgents(`agents start each other without end: ${way.join(" → ")}`, record.source.path);
-      if (seen.has(record.name)) return;
-      seen.add(record.name);
+    const seen = new Map<string, string>();
+    const visit = (record: AgentRecord, above: readonly AgentRecord[]): void => {
+      const { name, source } = record;
+      const way = [...above, record];
+      if (above.some((one) => one.source.path === source.path)) {
+        const names = way.map((one) => one.name).join(" → ");
+        throw invalidAgents(`agents start each other without end: ${names}`, source.path);
+      }
+      const known = seen.get(name);
+      if (known !== undefined && known !== source.path)
+        throw sameNames(name, [known, source.path], source.dialect);
+      if (known !== undefined) return;
+      seen.set(name, source.path);
       if (isProcedural(record)) return;
       const hooks = { agents: hookAgentsOf(this.withHooks(record)), source: record.source };
       const below = [...this.childrenOf(record, { isFirst: record === first }), ...this.childrenOf(hooks)];
@@ -159,13 +169,20 @@ export class AgentTree {
     );
   }
 
-  get #allRecords(): ReadonlyMap<string, AgentRecord> {
-    this.#records ??= new Map(
-      listAgents(this.places).flatMap(({ name, status, record }) =>
-        status === "loaded" && record !== null ? [[name, record] as const] : [],
-      ),
+  #recordNamed(name: string): AgentRecord | undefined {
+    const file = agentNamed(name, this.#allFiles());
+    const record = file === undefined ? undefined : usableRecord(file);
+    return record === undefined ? undefined : { ...record, name }; // file-agent-tree-3.
+  }
+
+  #loaded(): readonly AgentRecord[] {
+    return this.#allFiles().flatMap(({ status, record }) =>
+      status === "loaded" && record !== null ? [record] : [],
     );
-    return this.#records;
+  }
+
+  #allFiles(): readonly ListedAgent[] {
+    return (this.#listed ??= listAgents(this.places));
   }
 
   /** The external agents among these names. In a session that has begun, an agent file of the same name counts more. */
@@ -177,7 +194,7 @@ export class AgentTree {
   }
 
   #isExternal(name: string): boolean {
-    return this.#isExternalName(name) && !this.#allRecords.has(name);
+    return this.#isExternalName(name) && this.#recordNamed(name) === undefined;
   }
 
   #isExternalName(name: string): boolean {
@@ -185,6 +202,15 @@ export class AgentTree {
     this.#externals ??= externalNames({ cwd: project, env });
     return this.#externals.includes(name);
   }
+}
+
+/** file-agent-tree-3. */
+function sameNames(name: string, paths: readonly string[], tool: string): HoldfastError {
+  return invalidAgents(
+    `two files have the agent "${name}", and a session may start only one agent of a name`,
+    paths.join(", "),
+    `name the second one with its tool in \`agents\`: \`${tool}:${name}\``,
+  );
 }
 
 function invalidAgents(message: string, at: string, fix?: string): HoldfastError {

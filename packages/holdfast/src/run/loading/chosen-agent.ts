@@ -24,5 +24,5 @@ export function namesAgentFile(nameOrPath: string, cwd: string): boolean {
   if (existsSync(path)) return existsSync(join(path, "agent.json")) || basename(path) === "agent.json";
   // `run hello` beside hello.ts is a file whose ending was forgotten.
   if (EXTENSIONS.some((extension) => existsSync(`${path}${extension}`))) return false;
-  return /^[\w.-]+$/.test(nameOrPath) && extname(path) === "";
+  return /^(?:[a-z]+:)?[\w.-]+$/.test(nameOrPath) && extname(path) === "";
 }
