@@ -20,7 +20,7 @@ export const sandboxes: Workload = {
   title: "the start of each sandbox of this machine, and a command in it",
   refuses: (storage) => (storage === "sqlite" ? undefined : "a sandbox has no storage"),
   async *run(bench) {
-    const backends = ownSandboxes(() => Promise.resolve(undefined));
+    const backends = ownSandboxes({ keys: () => Promise.resolve(undefined) });
     const plain = backends.find(({ name }) => name === "filesystem")!;
     for (const backend of backends) {
       if ((await backend.check()).status === "ready")

@@ -17,7 +17,7 @@ import { literalSecret } from "../agent-files/format/literal-secret.ts";
 import { isFileTrusted } from "../agent-files/trust/trusted-folders.ts";
 import { fillPlaceholders } from "../mcp/placeholders.ts";
 import { serverPlaceholderProblem, serverTexts, variablesOfServer } from "../mcp/server-texts.ts";
-import { filesystemSandbox } from "../sandboxes/filesystem-sandbox.ts";
+import { FILESYSTEM } from "../sandboxes/filesystem-sandbox.ts";
 
 /** The variables of a session that the placeholders of a server name. */
 export type VariablesOf = (record: AgentRecord, variables: readonly string[]) => SessionEnvironment;
@@ -121,11 +121,11 @@ function checkServer(
   const { name: agent, sandbox, source } = record;
   const at = source.path;
   // session-servers-3.
-  if (server.type === "stdio" && sandbox !== null && sandbox !== filesystemSandbox.name)
+  if (server.type === "stdio" && sandbox !== null && sandbox !== FILESYSTEM)
     throw new HoldfastError(
       "agent_invalid",
       `agent "${agent}" has the sandbox "${sandbox}" and the MCP server ${name}, which would run outside of the sandbox`,
-      { at, fix: `take the server out, or use the sandbox "${filesystemSandbox.name}"` },
+      { at, fix: `take the server out, or use the sandbox "${FILESYSTEM}"` },
     );
   // session-servers-2.
   const secret = literalSecret(server);

@@ -9,7 +9,7 @@ import { didYouMean } from "@holdfast/core/internal";
 import type { Workspace } from "../workspace/workspace.ts";
 import { bubblewrapSandbox } from "./bubblewrap-sandbox.ts";
 import { containerSandbox } from "./container-sandbox.ts";
-import { filesystemSandbox } from "./filesystem-sandbox.ts";
+import { FILESYSTEM, filesystemSandbox } from "./filesystem-sandbox.ts";
 import {
   readAddress,
   writeAddress,
@@ -28,15 +28,23 @@ const ALIASES: Readonly<Record<string, string>> = { bwrap: "bubblewrap", podman:
 /** Open workspaces of one process. A workspace that was forgotten is opened again. */
 const OPEN_MAX = 1_000;
 
-/**
- * The backends of Holdfast.
- *
- * @param keys reads the keys of remote services; from the environment by default.
- * @param testedFile remembers tests of sandboxes that are not repeated in each process.
- */
-export function ownSandboxes(keys?: SandboxKeys, testedFile?: string): readonly SandboxBackend[] {
+export interface OwnSandboxesOptions {
+  /** Reads the keys of remote services; from the environment by default. */
+  readonly keys?: SandboxKeys;
+  /** Remembers tests of sandboxes that are not repeated in each process. */
+  readonly testedFile?: string;
+  /** Whether each command of `filesystem` has a user namespace of its own, where the system allows one; `true` by default. */
+  readonly commandNamespaces?: boolean;
+}
+
+/** The backends of Holdfast. */
+export function ownSandboxes({
+  keys,
+  testedFile,
+  commandNamespaces = true,
+}: OwnSandboxesOptions = {}): readonly SandboxBackend[] {
   return [
-    filesystemSandbox,
+    filesystemSandbox(commandNamespaces),
     virtualSandbox(testedFile),
     bubblewrapSandbox,
     seatbeltSandbox,
@@ -63,7 +71,7 @@ export class Sandboxes {
   /** The text that names the sandbox in inputs of tasks. A folder without isolation is named by its path. */
   addressOf(name: string, place: SandboxPlace): string {
     const { name: backend } = this.#find(name);
-    return backend === filesystemSandbox.name ? place.root : writeAddress({ ...place, backend });
+    return backend === FILESYSTEM ? place.root : writeAddress({ ...place, backend });
   }
 
   /**
@@ -101,7 +109,7 @@ export class Sandboxes {
   readonly open = (text: string): Promise<Workspace> => {
     const known = this.#open.get(text); // sandboxes-2.
     if (known !== undefined) return known;
-    const address = readAddress(text) ?? { backend: filesystemSandbox.name, session: "", root: text };
+    const address = readAddress(text) ?? { backend: FILESYSTEM, session: "", root: text };
     const opening = this.#openAt(address);
     this.#open.set(text, opening);
     opening.catch(() => this.#open.delete(text)); // It may be there the next time.

@@ -64,7 +64,6 @@ export function hostCommands({ seesProcesses = true } = {}): CommandRunner {
 
 /** A program that is not there is started as it is, so that its error names it. */
 async function inUserNamespace(request: Launch): Promise<Launch> {
-  if (hostEnvironment["HOLDFAST_COMMAND_NAMESPACE"] === "off") return request;
   const [program] = request.argv;
   if (!program.includes("/") && programOnPath(program, request.env["PATH"] ?? "") === undefined)
     return request;

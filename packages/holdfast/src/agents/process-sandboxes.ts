@@ -4,15 +4,20 @@ import { dirname, join } from "node:path";
 import { ownSandboxes, Sandboxes, type AgentPlaces } from "@holdfast/agents";
 import { HoldfastError } from "@holdfast/core";
 import type { Given } from "../place/project.ts";
+import { findCommandNamespace } from "./sandbox-settings.ts";
 import { signInStore } from "../secrets/sign-in-store.ts";
 
 let ofProcess: Sandboxes | undefined;
 
-/** The keys of remote sandboxes are secrets of the user. */
-export function sandboxesFor({ trustFile, env }: AgentPlaces): Sandboxes {
+/** The keys of remote sandboxes are secrets of the user. @throws HoldfastError for a setting that does not count. */
+export function sandboxesFor({ project, trustFile, env }: AgentPlaces): Sandboxes {
   const data = dirname(trustFile);
   ofProcess ??= new Sandboxes(
-    ownSandboxes((name) => signInStore(data, { env }).read(name), join(data, "tested-sandboxes.json")),
+    ownSandboxes({
+      keys: (name) => signInStore(data, { env }).read(name),
+      testedFile: join(data, "tested-sandboxes.json"),
+      commandNamespaces: findCommandNamespace({ cwd: project, env }).value,
+    }),
   );
   return ofProcess;
 }

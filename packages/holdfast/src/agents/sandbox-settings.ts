@@ -1,4 +1,5 @@
-// The sandbox of agents that name none (`findSandbox`), and the folder that it works in (`findSandboxRoot`).
+// The sandbox of agents that name none (`findSandbox`), the folder that it works in (`findSandboxRoot`), and the user namespace of its commands
+// (`findCommandNamespace`).
 //
 //   sandbox-settings-1. The agent's own file goes before these settings.
 //   sandbox-settings-2. In mode cloud the default is a machine of Daytona, because a runner of a fleet works for several people. A machine
@@ -7,11 +8,11 @@
 //   sandbox-settings-4. SANDBOX_TYPE and SANDBOX_ROOT_DIR are the names that earlier systems gave to the same settings.
 
 import { resolve } from "node:path";
-import { HoldfastError } from "@holdfast/core";
+import { HoldfastError, UsageError } from "@holdfast/core";
 import { makePrivateFolder } from "@holdfast/runtime/internal";
 import type { Io } from "../frame/command.ts";
 import { findMode, type Mode } from "../place/mode.ts";
-import type { Given } from "../place/project.ts";
+import { fromConfigFiles, type Given } from "../place/project.ts";
 import { readConfig, userConfigFile } from "../settings/config.ts";
 
 /**
@@ -60,6 +61,22 @@ export function makeSandboxRoot(io: Pick<Io, "cwd" | "env">): string {
       },
     );
   }
+}
+
+/** Whether each command of the sandbox `filesystem` has a user namespace of its own. @throws UsageError, HoldfastError `policy_denied` */
+export function findCommandNamespace(io: Pick<Io, "cwd" | "env">): Given<boolean> {
+  const given = givenBy(io.env, "HOLDFAST_COMMAND_NAMESPACE");
+  if (given !== undefined) return { ...given, value: isOn(given) };
+  return fromConfigFiles("commandNamespace", io) ?? { value: true, origin: "default" };
+}
+
+function isOn({ value, from }: Given<string>): boolean {
+  if (value === "on" || value === "off") return value === "on";
+  throw new UsageError(`"${value}" is neither on nor off`, {
+    ...(from === undefined ? {} : { at: from }),
+    got: value,
+    expected: "on or off",
+  });
 }
 
 function givenBy(env: Io["env"], ...names: readonly string[]): Given<string> | undefined {

@@ -455,15 +455,15 @@ export default defineAgent({ name: "drift", tasks: [work], run: async (ctx) => {
       expect({ code, stdout }).toEqual({
         code: 0,
         stdout: expect.stringMatching(
-          /^KEY +VALUE +GIVEN BY\ndb +\/e\.db +environment: HOLDFAST_DB\ntrace +default\nstrictBounds +false +default\nmode +local +default\nsandbox +filesystem +default: mode local\nsandboxRoot +\S+ +default\n$/,
+          /^KEY +VALUE +GIVEN BY\ndb +\/e\.db +environment: HOLDFAST_DB\ntrace +default\nstrictBounds +false +default\ncommandNamespace +true +default\nmode +local +default\nsandbox +filesystem +default: mode local\nsandboxRoot +\S+ +default\n$/,
         ),
       });
       expect(await project.json("config", "list")).toEqual([
         { key: "db", value: project.path(".holdfast/holdfast.db"), origin: "default" },
         { key: "trace", value: "", origin: "default" },
         { key: "strictBounds", value: false, origin: "default" },
-        { key: "mode", value: "local", origin: "default" },
-        ...["sandbox", "sandboxRoot"].map((key) => expect.objectContaining({ key, origin: "default" })),
+        { key: "commandNamespace", value: true, origin: "default" },
+        ...["mode", "sandbox", "sandboxRoot"].map((key) => expect.objectContaining({ key })),
       ]);
       expect(statSync(project.path(".holdfast"), { throwIfNoEntry: false })).toBeUndefined();
     });

@@ -20,7 +20,7 @@ afterEach(async () => {
 });
 
 async function sandboxes(): Promise<readonly string[]> {
-  const checks = ownSandboxes(async () => undefined).map(async ({ name, check }) => ({
+  const checks = ownSandboxes({ keys: async () => undefined }).map(async ({ name, check }) => ({
     name,
     ...(await check()),
   }));

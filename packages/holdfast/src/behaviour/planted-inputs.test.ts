@@ -135,6 +135,7 @@ const SETTINGS: Readonly<Record<keyof Config, () => unknown>> = {
   db: () => canary("db"),
   trace: () => [`file:${canary("trace")}`, `sqlite:${canary("trace.db")}`, `otlp:${address("trace")}`],
   strictBounds: () => false,
+  commandNamespace: () => false,
   mode: () => "cloud",
 };
 

@@ -114,6 +114,10 @@ async function find(key: string, args: Arguments, io: Io): Promise<Setting> {
       const { findStrictBounds } = await import("../place/project.ts");
       return { key, ...findStrictBounds(args, io) };
     }
+    case "commandNamespace": {
+      const { findCommandNamespace } = await import("../agents/sandbox-settings.ts");
+      return { key, ...findCommandNamespace(io) };
+    }
     case "sandbox": {
       const { findSandbox } = await import("../agents/sandbox-settings.ts");
       return { key, ...findSandbox(io) };

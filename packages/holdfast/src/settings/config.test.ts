@@ -14,8 +14,9 @@ test("docs/config.schema.json is what the code reads files by", () => {
 
 // Files are checked for exactly this; a setting of another type needs another check first.
 test("every setting is a text that is not empty, a list of them or a truth value, and nothing else may stand in a file", () => {
-  const { trace, strictBounds, ...others } = CONFIG_SCHEMA.properties;
-  expect(strictBounds).toEqual({ type: "boolean", description: expect.any(String) });
+  const { trace, strictBounds, commandNamespace, ...others } = CONFIG_SCHEMA.properties;
+  for (const setting of [strictBounds, commandNamespace])
+    expect(setting).toEqual({ type: "boolean", description: expect.any(String) });
   for (const setting of Object.values(others))
     expect(setting).toEqual({ type: "string", minLength: 1, description: expect.any(String) });
   expect(trace).toMatchObject({ type: ["string", "array"], items: { type: "string", minLength: 1 } });

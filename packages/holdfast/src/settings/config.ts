@@ -38,6 +38,12 @@ export const CONFIG_SCHEMA = {
       description:
         "Refuse a session of an agent in the turn form without a limit, as --strict-bounds does, also without that flag.",
     },
+    commandNamespace: {
+      type: "boolean",
+      description:
+        "Whether each command of the sandbox filesystem has a user namespace of its own on Linux (default: true). " +
+        "false lets sudo and rootless containers work in commands, which may then look into other processes of the user.",
+    },
     mode: {
       type: "string",
       minLength: 1,
@@ -52,6 +58,7 @@ export interface Config {
   readonly db?: string;
   readonly trace?: string | readonly string[];
   readonly strictBounds?: boolean;
+  readonly commandNamespace?: boolean;
   readonly mode?: string;
 }
 
@@ -117,7 +124,8 @@ export function readBounded(path: string): string {
 }
 
 function checkSetting(path: string, key: string, value: unknown): void {
-  const keys = Object.keys(CONFIG_SCHEMA.properties);
+  const settings: Readonly<Record<string, { readonly type: unknown }>> = CONFIG_SCHEMA.properties;
+  const keys = Object.keys(settings);
   const pointer = path.includes("#") ? path : `${path}#`;
   const at = `${pointer}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
   if (!keys.includes(key)) {
@@ -125,7 +133,7 @@ function checkSetting(path: string, key: string, value: unknown): void {
       expected: keys.join(", "),
     });
   }
-  if (key === "strictBounds") {
+  if (settings[key]?.type === "boolean") {
     if (typeof value === "boolean") return;
     throw invalid(at, `"${key}" is not true or false`, {
       got: kindOfValue(value),

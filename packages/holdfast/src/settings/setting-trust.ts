@@ -25,5 +25,10 @@ export const SETTING_RULES: Readonly<Record<keyof Config, Rule>> = {
     why: "true only refuses sessions without a limit",
     instead: "--strict-bounds",
   },
+  commandNamespace: {
+    countsUntrusted: (value) => value === true,
+    why: "true only takes a right from commands",
+    instead: "HOLDFAST_COMMAND_NAMESPACE",
+  },
   mode: never("it chooses the sandbox, and with it where files go", "HOLDFAST_MODE"),
 };
