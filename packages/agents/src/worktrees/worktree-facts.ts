@@ -18,7 +18,7 @@ export interface WorktreeFacts {
   readonly changed: readonly string[];
   /** Files that git does not know and does not ignore. */
   readonly untracked: readonly string[];
-  /** Commits that no other branch, tag or remote has. */
+  /** Commits since the base that no other branch, tag or remote has. */
   readonly unpushed: number;
   /** Processes that work in it. `null` where this machine cannot say. */
   readonly processes: readonly number[] | null;
@@ -62,13 +62,13 @@ async function factsOf(record: WorktreeRecord, settings: GitSettings): Promise<W
   };
 }
 
-/** The number of commits of a session that no other branch, tag or remote has. */
+/** The number of commits of a session that no other branch, tag or remote has. Its base was there before, also when no branch has that. */
 async function unpushedIn(
   record: WorktreeRecord,
   head: string | undefined,
   settings: GitSettings,
 ): Promise<number> {
-  const { project, path, repository } = record;
+  const { project, path, repository, base } = record;
   if (!existsSync(repository)) return 0;
   const folder = existsSync(project) ? project : path;
   const tips = await Promise.all(
@@ -76,7 +76,8 @@ async function unpushedIn(
   );
   const own = [head, ...tips].filter((id) => id !== undefined);
   if (own.length === 0) return 0;
-  const counted = await gitIn(folder, ["rev-list", "--count", ...own, ...nowhereElse(record)], settings);
+  const asked = ["rev-list", "--count", "--ignore-missing", ...own, ...nowhereElse(record), base];
+  const counted = await gitIn(folder, asked, settings);
   return Number(counted.stdout);
 }
 

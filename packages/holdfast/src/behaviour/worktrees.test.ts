@@ -369,3 +369,26 @@ test(
     }
   },
 );
+
+test("work in a submodule is shown by diff and taken over by merge, and the note says how to check it out", async () => {
+  const lib = project.path("upstream");
+  mkdirSync(lib);
+  writeFileSync(project.path("upstream/lib.txt"), "one\n");
+  git("-C", lib, "init", "--quiet", "--initial-branch=main");
+  git("-C", lib, "add", "--all");
+  git("-C", lib, "-c", "user.name=T", "-c", "user.email=t@example.invalid", "commit", "--quiet", "-m", "lib");
+  git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib, "lib");
+  git("commit", "--quiet", "-m", "a submodule");
+  rmSync(lib, { recursive: true });
+  write("fixer", OWN("  sandbox: virtual\n"), "You fix.");
+  await ran("agents", "trust");
+  project.script = (conversation) => writesOnce("lib/lib.txt", "fixed\n", conversation);
+  await ran("run", "fixer", "Fix it.", "--worktree", "--session", "s");
+  expect(await ran("diff", "s")).toContain("+++ b/lib/lib.txt");
+  const { code, stderr } = await run("merge", "s", "--commit");
+  expect(code, stderr).toBe(0);
+  expect(stderr).toContain("new commits of submodules: lib");
+  expect(readFileSync(project.path("lib/lib.txt"), "utf8")).toBe("one\n");
+  git("submodule", "update", "--recursive");
+  expect(readFileSync(project.path("lib/lib.txt"), "utf8")).toBe("fixed\n");
+});

@@ -160,6 +160,17 @@ test("a fork and a child begin with the commits of the submodules that the sessi
   }
 });
 
+test("a recorded commit that is on no branch of the submodule is no work of a session", async () => {
+  git(join(project, "lib"), "checkout", "--quiet", "--detach");
+  commit(join(project, "lib"), "later.txt", "later\n");
+  git(project, "add", "lib");
+  git(project, "commit", "--quiet", "-m", "lib");
+  const { path } = await open();
+  expect(readFileSync(join(path, "lib/later.txt"), "utf8")).toBe("later\n");
+  expect(await worktrees.list(project)).toMatchObject([{ unpushed: 0 }]);
+  await worktrees.remove(project, "s");
+});
+
 test("a commit that is in no repository of the user is not merged, and a repository of the agent's own is not removed", async () => {
   const { path } = await open();
   const lib = join(path, "lib");
