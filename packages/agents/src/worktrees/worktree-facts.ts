@@ -1,12 +1,13 @@
 // `readFacts`: what git and the processes of this machine say about a worktree.
 
 import { existsSync, readdirSync, readlinkSync } from "node:fs";
-import { sep } from "node:path";
+import { join, sep } from "node:path";
 
 import { OWN_FILES, parseStatus } from "../tasks/git.ts";
 import { SHALLOW } from "../workspace/git-options.ts";
-import { commitOf } from "./repository.ts";
-import { partsOf } from "./submodules/worktree-parts.ts";
+import { commitOf, type Repository } from "./repository.ts";
+import { findSubmodules } from "./submodules/find-submodules.ts";
+import { leadsTo, partsOf } from "./submodules/worktree-parts.ts";
 import { namesOf, type WorktreeRecord } from "./worktree-record.ts";
 import { gitIn, type GitSettings } from "./worktree-git.ts";
 
@@ -81,10 +82,29 @@ async function unpushedIn(
   return Number(counted.stdout);
 }
 
-/** The files of the project that differ from its commit or that git does not know. A new worktree begins without their changes. */
-export async function readUncommitted(project: string, settings: GitSettings): Promise<readonly string[]> {
+/** The files of the project and of its submodules that differ from their commits or that git does not know. A new worktree begins without them. */
+export async function readUncommitted(
+  { project, commonDir }: Repository,
+  settings: GitSettings,
+): Promise<readonly string[]> {
+  const head = await commitOf("HEAD", project, settings);
+  const outermost = { store: commonDir, project, prefix: "" };
+  // A project that a worktree would be refused for has that error when the worktree is made.
+  const submodules =
+    head === undefined ? [] : await findSubmodules(outermost, head, settings).catch(() => []);
+  const files = await changesIn(project, settings);
+  for (const { path, store } of submodules) {
+    const folder = join(project, path);
+    if (!leadsTo(folder, store)) continue;
+    const found = await changesIn(folder, { ...settings, gitFolders: { [folder]: store } });
+    files.push(...found.map((file) => `${path}/${file}`));
+  }
+  return files;
+}
+
+async function changesIn(folder: string, settings: GitSettings): Promise<string[]> {
   const selection = ["status", "--porcelain=v1", "-z", SHALLOW, "--", ".", ...OWN_FILES];
-  return parseStatus((await gitIn(project, selection, settings)).stdout).map(({ path }) => path);
+  return parseStatus((await gitIn(folder, selection, settings)).stdout).map(({ path }) => path);
 }
 
 /** The arguments of `git rev-list` that leave out what another branch, a tag or a remote has. */

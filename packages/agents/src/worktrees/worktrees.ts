@@ -146,7 +146,7 @@ export class Worktrees {
   /** The files of the project whose changes no commit has. A project that can have no worktree has no such files. */
   async uncommitted(project: string): Promise<readonly string[]> {
     const repository = await this.#repository(project).catch(() => undefined);
-    return repository === undefined ? [] : readUncommitted(repository.project, this.#settings);
+    return repository === undefined ? [] : readUncommitted(repository, this.#settings);
   }
 
   /** The worktrees of a project with their facts, the oldest first. */

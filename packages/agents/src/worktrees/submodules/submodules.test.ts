@@ -88,6 +88,13 @@ test("a worktree has its submodules at the recorded commits, on the branch of it
     expect(git(join(project, folder), "worktree", "list").split("\n")).toHaveLength(1);
 });
 
+test("a change in the user's own checkout of a submodule is among the changes that a worktree begins without", async () => {
+  expect(await worktrees.uncommitted(project)).toEqual([]);
+  writeFileSync(join(project, "lib/lib.txt"), "open\n");
+  writeFileSync(join(project, "lib/inner/new.txt"), "new\n");
+  expect(await worktrees.uncommitted(project)).toEqual(["lib/lib.txt", "lib/inner/new.txt"]);
+});
+
 test("work in a submodule is shown, refuses the removal, and is committed and merged with its commit", async () => {
   const { path } = await open();
   writeFileSync(join(path, "lib/lib.txt"), "changed\n");

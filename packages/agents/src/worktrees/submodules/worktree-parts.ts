@@ -6,7 +6,7 @@
 //       repository, and reads no configuration that an agent could have written.
 
 import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 
 import { currentBranch } from "../repository.ts";
 import type { SubmoduleRecord, WorktreeRecord } from "../worktree-record.ts";
@@ -61,12 +61,13 @@ export function adminEntry({ repository, path }: WorktreeRecord): string | undef
     .find((entry) => textOf(join(entry, "gitdir"))?.trim() === join(path, ".git"));
 }
 
-/** worktree-parts-2. */
-function leadsTo(path: string, entry: string): boolean {
-  const file = join(path, ".git");
-  if (lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true || realpathSync(path) !== path)
+/** Whether the checkout in a folder is one of this git directory (worktree-parts-2). */
+export function leadsTo(folder: string, gitFolder: string): boolean {
+  const file = join(folder, ".git");
+  if (lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true || realpathSync(folder) !== folder)
     return false;
-  return textOf(file)?.trim() === `gitdir: ${entry}`;
+  const [, named] = /^gitdir: (.+?)\n?$/s.exec(textOf(file) ?? "") ?? [];
+  return named !== undefined && resolve(folder, named) === gitFolder;
 }
 
 function textOf(path: string): string | undefined {
