@@ -33,8 +33,24 @@ export async function createWorktree(
     // Where letters of both cases are one name, a link of the project can be among the folders of the path.
     const above = dirname(part.path);
     if (realpathSync(above) !== above) throw taken(part, `${above} is behind a link`);
-    await createOne(part, rescueRef, inStore(submodule.store, settings));
+    await createOne(part, rescueRef, inStore(submodule.store, settings)).catch((error: unknown) => {
+      throw HoldfastError.is(error) && NOT_FETCHED.test(error.message)
+        ? incomplete(record, submodule.path, error)
+        : error;
+    });
   }
+}
+
+/** The words of git for an object that it would have to fetch. */
+const NOT_FETCHED = /transport '.*' not allowed/;
+
+function incomplete({ project }: WorktreeRecord, path: string, cause: HoldfastError): HoldfastError {
+  return new HoldfastError("invalid_input", `the submodule ${path} lacks files of its recorded commit`, {
+    at: join(project, path),
+    expected: "a repository that has them, because nothing is fetched for a worktree",
+    fix: `run \`git submodule update --init --recursive\` in ${project}`,
+    cause,
+  });
 }
 
 async function createOne(record: WorktreeRecord, rescueRef: string, settings: GitSettings): Promise<void> {

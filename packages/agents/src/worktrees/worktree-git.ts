@@ -7,7 +7,8 @@
 //   worktree-git-3. A removal is some twenty calls. The supervisor of commands looks at all processes of the machine after each command.
 //       These calls do without it, because git starts nothing here that stays.
 //   worktree-git-4. The repository of a submodule has no checkout beside it, and a submodule in a worktree has a file `.git` in reach of an agent.
-//       For both git is told the directory, and looks at nothing in the folder to find it.
+//       For both git is told the directory, and looks at nothing in the folder to find it. No such call reaches a server, also not for an object
+//       that a partial clone lacks.
 
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -100,9 +101,14 @@ export function draftIndexOf(worktree: string, { gitFolders }: GitSettings): str
 }
 
 /** worktree-git-4. */
-function placeOf(folder: string, gitFolder: string | undefined): GitEnvironment {
-  if (gitFolder === undefined) return {};
-  return { GIT_DIR: gitFolder, ...(gitFolder === folder ? {} : { GIT_WORK_TREE: folder }) };
+function placeOf(folder: string, gitFolders: GitSettings["gitFolders"]): GitEnvironment {
+  if (gitFolders === undefined) return {};
+  const gitFolder = gitFolders[folder];
+  return {
+    GIT_ALLOW_PROTOCOL: "none",
+    ...(gitFolder === undefined ? {} : { GIT_DIR: gitFolder }),
+    ...(gitFolder === undefined || gitFolder === folder ? {} : { GIT_WORK_TREE: folder }),
+  };
 }
 
 function run(
@@ -114,7 +120,7 @@ function run(
   const marked = tag === undefined ? {} : { [TAG_MARKER]: tag, ...guardedMarker(environment) };
   const child = spawn("git", [...gitOptions(false), ...args], {
     cwd: folder,
-    env: scrubEnvironment(environment, GIT_ENVIRONMENT, marked, placeOf(folder, gitFolders?.[folder]), env),
+    env: scrubEnvironment(environment, GIT_ENVIRONMENT, marked, placeOf(folder, gitFolders), env),
     timeout: GIT_MS,
     killSignal: "SIGKILL",
   });

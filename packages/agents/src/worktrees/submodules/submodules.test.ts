@@ -84,6 +84,9 @@ test("a worktree has its submodules at the recorded commits, on the branch of it
   expect(await worktrees.list(project)).toMatchObject([{ changed: [], untracked: [], unpushed: 0 }]);
   expect(existsSync(join(project, "lib/later.txt"))).toBe(true);
   await worktrees.remove(project, "s");
+  const inside = await worktrees.open({ project: join(project, "lib"), session: "inside" });
+  expect(readFileSync(join(inside.path, "inner/inner.txt"), "utf8")).toBe("inner\n");
+  await worktrees.remove(join(project, "lib"), "inside");
   for (const folder of ["", "lib", "lib/inner"])
     expect(git(join(project, folder), "worktree", "list").split("\n")).toHaveLength(1);
 });
@@ -165,6 +168,40 @@ test("a fork and a child begin with the commits of the submodules that the sessi
     expect(readFileSync(join(made.path, "lib/lib.txt"), "utf8")).toBe("changed\n");
     expect(git(made.path, "status", "--porcelain")).toBe("");
   }
+});
+
+test("a submodule that is a partial clone is never completed from its address", async () => {
+  // The user's own checkout has the files of the newest commit alone, and the project records the one before.
+  const upstream = join(place, "partial");
+  git(place, "init", "--quiet", "--initial-branch=main", "partial");
+  git(upstream, "config", "uploadpack.allowFilter", "true");
+  git(upstream, "config", "uploadpack.allowAnySHA1InWant", "true");
+  commit(upstream, "old.txt", "only in the first commit\n");
+  const first = git(upstream, "rev-parse", "HEAD");
+  git(upstream, "rm", "--quiet", "old.txt");
+  commit(upstream, "new.txt", "new\n");
+  const protocol = ["-c", "protocol.file.allow=always"];
+  git(project, ...protocol, "submodule", "--quiet", "add", `file://${upstream}`, "partial");
+  rmSync(join(project, ".git/modules/partial"), { recursive: true });
+  const cloning = [
+    "clone",
+    "--quiet",
+    "--filter=blob:none",
+    "--separate-git-dir",
+    join(project, ".git/modules/partial"),
+  ];
+  rmSync(join(project, "partial"), { recursive: true });
+  git(project, ...protocol, ...cloning, `file://${upstream}`, "partial");
+  git(project, "add", ".gitmodules");
+  git(project, "update-index", "--add", "--cacheinfo", `160000,${first},partial`);
+  git(project, "commit", "--quiet", "-m", "partial");
+  git(project, "config", "--global", "protocol.file.allow", "always");
+  await expect(open()).rejects.toMatchObject({
+    code: "invalid_input",
+    message: "the submodule partial lacks files of its recorded commit",
+  });
+  git(project, "submodule", "update", "--init", "--recursive"); // As the error says.
+  expect(existsSync(join((await open()).path, "partial/old.txt"))).toBe(true);
 });
 
 test("a recorded commit that is on no branch of the submodule is no work of a session", async () => {
@@ -272,6 +309,18 @@ test("nothing that a project or an agent names for a submodule runs, and no name
     const made = await open(`n${name.length}`);
     expect(readdirSync(join(made.path, "lib"))).toEqual([]);
   }
+});
+
+test("the files of a submodule stay when the user has removed its repository", ofCampaign, async () => {
+  const { path } = await open();
+  writeFileSync(join(path, "lib/new.txt"), "new\n");
+  rmSync(join(project, ".git/modules/lib"), { recursive: true });
+  await worktrees.list(project);
+  await expect(worktrees.remove(project, "s", { rescues: true })).rejects.toThrow("a git repository inside");
+  // Without their files `.git` they are files of the worktree.
+  for (const folder of ["lib/inner", "lib"]) rmSync(join(path, folder, ".git"));
+  const { rescue } = await worktrees.remove(project, "s", { rescues: true });
+  expect(git(project, "show", `${rescue}:lib/new.txt`)).toBe("new");
 });
 
 test("a link in the place of a submodule is removed as a link", ofCampaign, async () => {

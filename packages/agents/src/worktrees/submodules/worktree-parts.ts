@@ -29,6 +29,7 @@ export async function partsOf(
 ): Promise<readonly WorktreePart[]> {
   const parts: WorktreePart[] = [];
   for (const submodule of (record.submodules ?? []).toReversed()) {
+    if (!existsSync(submodule.store)) continue; // The user has removed it, and with it all that git knew.
     const own = recordOf(record, submodule);
     const entry = adminEntry(own);
     const isThere = entry !== undefined && leadsTo(own.path, entry);
