@@ -159,6 +159,7 @@ test("a fork at the second turn has the files of that turn as open changes, and 
   expect(filesOf(await worktreeOf("s"))).toEqual(LAST);
   expect(filesOf(project)).toEqual({ ...COMMITTED, "known.txt": "base\n" });
   expect(await texts("fork-2")).toContain(`works in a folder of its own from here on: ${fork}`);
+  expect(await texts("fork-2")).toContain("changes inside of submodules, are not in it");
 });
 
 test("each turn has its files, also in a fork of a fork", ofCampaign, async () => {

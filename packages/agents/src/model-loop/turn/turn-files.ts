@@ -98,6 +98,6 @@ function noteOf(root: string, staleBecause: string | null): string {
       : ` Its files are those of an earlier turn, because later ones were not kept (${staleBecause}).`;
   return (
     `(This session is a fork, and works in a folder of its own from here on: ${root}. It has the files of the last turn that ended before the fork. ` +
-    `Files that git ignores are not in it.${stale} Look before you rely on what was done.)`
+    `Files that git ignores, and changes inside of submodules, are not in it.${stale} Look before you rely on what was done.)`
   );
 }
