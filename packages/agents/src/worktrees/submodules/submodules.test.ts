@@ -16,7 +16,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 
@@ -310,6 +310,19 @@ test("nothing that a project or an agent names for a submodule runs, and no name
     expect(readdirSync(join(made.path, "lib"))).toEqual([]);
   }
 });
+
+test(
+  "a submodule is found by relative paths too, which newer versions of git can write",
+  ofCampaign,
+  async () => {
+    const { path } = await open();
+    const entry = git(join(path, "lib"), "rev-parse", "--absolute-git-dir");
+    writeFileSync(join(path, "lib/.git"), `gitdir: ${relative(join(path, "lib"), entry)}\n`);
+    writeFileSync(join(entry, "gitdir"), `${relative(entry, join(path, "lib/.git"))}\n`);
+    writeFileSync(join(path, "lib/lib.txt"), "changed\n");
+    expect(await worktrees.diff(project, "s")).toContain("+++ b/lib/lib.txt");
+  },
+);
 
 test("the files of a submodule stay when the user has removed its repository", ofCampaign, async () => {
   const { path } = await open();

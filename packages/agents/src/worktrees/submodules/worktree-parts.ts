@@ -57,9 +57,12 @@ export function recordOf(record: WorktreeRecord, { path, store, base }: Submodul
 export function adminEntry({ repository, path }: WorktreeRecord): string | undefined {
   const folder = join(repository, "worktrees");
   if (!existsSync(folder)) return undefined;
-  return readdirSync(folder)
-    .map((name) => join(folder, name))
-    .find((entry) => textOf(join(entry, "gitdir"))?.trim() === join(path, ".git"));
+  return (
+    readdirSync(folder)
+      .map((name) => join(folder, name))
+      // Newer versions of git can be told to write relative paths.
+      .find((entry) => resolve(entry, textOf(join(entry, "gitdir"))?.trim() ?? "") === join(path, ".git"))
+  );
 }
 
 /** Whether the checkout in a folder is one of this git directory (worktree-parts-2). */
