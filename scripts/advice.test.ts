@@ -7,14 +7,8 @@ import { expect, test } from "vitest";
 import { COMMANDS } from "../packages/holdfast/src/commands/index.ts";
 import { parseArguments } from "../packages/holdfast/src/frame/arguments.ts";
 import { COMMON_OPTIONS, type Command } from "../packages/holdfast/src/frame/command.ts";
-import {
-  actionOf,
-  advisedCommands,
-  LATER,
-  takesArguments,
-  waysOfAction,
-  type Advice,
-} from "./advised-commands.ts";
+import { actionOf, advisedCommands, takesArguments, waysOfAction, type Advice } from "./advised-commands.ts";
+import { LATER } from "./printed-texts.ts";
 import { readTree } from "./tidy/tree.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));

@@ -3,7 +3,8 @@
 // A text advises a command in backticks (`holdfast list`), after a colon ("with: holdfast resume ID"), and as the first argument of
 // `io.call`. A value that is only known later stands as `LATER`.
 
-import type { Node, Source, Tree } from "./tidy/tree.ts";
+import { LATER, printedTexts, speakingSources, type PrintedText } from "./printed-texts.ts";
+import type { Node, Tree } from "./tidy/tree.ts";
 
 export interface Advice {
   /** `file:line`. */
@@ -12,30 +13,14 @@ export interface Advice {
   readonly words: readonly string[];
 }
 
-/** Stands for a value that is only known later, and may be a word or a part of one, or nothing. */
-export const LATER = "\u2026";
-
-/** The page has texts of its own, which are tested in a browser; the others speak to no user. */
-const LEFT_OUT = ["dashboard", "testkit", "simulator", undefined];
-
-export function advisedCommands({ sources }: Tree): readonly Advice[] {
-  return sources
-    .filter(({ isTest, packageFolder }) => !isTest && !LEFT_OUT.includes(packageFolder))
-    .flatMap((source) => adviceOf(source));
+export function advisedCommands(tree: Tree): readonly Advice[] {
+  return speakingSources(tree).flatMap(printedTexts).flatMap(adviceOf);
 }
 
-function adviceOf(source: Source): readonly Advice[] {
-  const found: Advice[] = [];
-  source.walk((node, parent) => {
-    if (!isText(node) || (parent?.type === "BinaryExpression" && isText(parent))) return;
-    const at = `${source.file}:${source.lineAt(node.start)}`;
-    const text = textOf(node);
-    const isCall = parent?.type === "CallExpression" && isIoCall(parent) && parent["arguments"] !== undefined;
-    const isFirst = isCall && (parent["arguments"] as readonly Node[])[0] === node;
-    const lines = isFirst ? [text] : commandsIn(text);
-    for (const line of lines) found.push({ at, words: wordsOf(line) });
-  });
-  return found;
+function adviceOf({ at, text, node, parent }: PrintedText): readonly Advice[] {
+  const isCall = parent?.type === "CallExpression" && isIoCall(parent) && parent["arguments"] !== undefined;
+  const isFirst = isCall && (parent["arguments"] as readonly Node[])[0] === node;
+  return (isFirst ? [text] : commandsIn(text)).map((line) => ({ at, words: wordsOf(line) }));
 }
 
 function isIoCall({ callee }: Node): boolean {
@@ -50,21 +35,8 @@ function commandsIn(text: string): readonly string[] {
   return [...quoted, ...bare].map(([, command]) => command!);
 }
 
-function isText({ type, value, operator }: Node): boolean {
-  if (type === "Literal") return typeof value === "string";
-  return type === "TemplateLiteral" || (type === "BinaryExpression" && operator === "+");
-}
-
-function textOf(node: Node): string {
-  if (!isText(node)) return LATER;
-  if (node.type === "Literal") return node["value"] as string;
-  if (node.type === "BinaryExpression") return textOf(node["left"] as Node) + textOf(node["right"] as Node);
-  const quasis = node["quasis"] as readonly { readonly value: { readonly cooked: string } }[];
-  return quasis.map(({ value }) => value.cooked).join(LATER);
-}
-
 /** As a shell divides them, without the brackets of what may be left out. */
-function wordsOf(line: string): readonly string[] {
+export function wordsOf(line: string): readonly string[] {
   return [...line.matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g)].map(([word]) =>
     word.replaceAll(/^[['"]+|[\]'",.;]+$/g, ""),
   );

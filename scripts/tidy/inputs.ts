@@ -10,7 +10,7 @@ const ENVIRONMENT = /^(env|hostEnvironment|io)$/;
 const READERS = /^(variable|nonEmpty)$/;
 const VARIABLE = /^([A-Z][A-Z0-9_]+|npm_[a-z_]+)$/;
 /** Variables that Holdfast sets for programs that it starts itself. */
-const FOR_OWN_PROGRAMS = new Set([
+export const FOR_OWN_PROGRAMS = new Set([
   "HOLDFAST_MODEL_URLS",
   "HOLDFAST_SESSION_TOOLS",
   "HOLDFAST_WAY_BACK_PORT",

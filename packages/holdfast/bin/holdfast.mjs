@@ -46,7 +46,7 @@ async function runUnderFetchedNode() {
       `  at: ${process.execPath}\n` +
       `  got: Node ${process.versions.node}\n` +
       `  expected: Node ${range}\n` +
-      `  fix: install Node 24, the version under long-term support, and try again; in a checkout of the\n` +
+      `  fix: install the newest Node 24, the version under long-term support, and try again; in a checkout of the\n` +
       `       repository \`npm start\` or \`npm test\` fetches one for itself, which is then used\n`,
   );
   process.exit(11);

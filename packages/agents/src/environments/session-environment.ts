@@ -173,7 +173,7 @@ function unknownEnvironment(
       at,
       expected:
         names.length === 0 ? "an environment of this user; there is none" : `one of ${names.join(", ")}`,
-      fix: `run \`holdfast env set ${name} KEY=VALUE\`, or correct \`environment\` of the agent`,
+      fix: `run \`holdfast env set ${name} KEY=VALUE\`, or correct \`holdfast.environment\` of the agent`,
     },
   );
 }

@@ -192,7 +192,7 @@ export class ChildAsks {
       throw this.#parts.faults.fail(
         new UsageError(`ctx.requestFromParent("${name}") in a session without a parent`, {
           ...at(callerLine()),
-          fix: "look at ctx.parent first, or start the session with ctx.spawnAgent()",
+          fix: "look at ctx.parentId first, or start the session with ctx.spawnAgent()",
         }),
       );
     }

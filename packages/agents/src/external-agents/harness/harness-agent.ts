@@ -49,7 +49,7 @@ export function harnessAgent(options: HarnessAgentOptions): ExternalAgentProtoco
       program: {
         name: process.execPath,
         title: name,
-        install: "correct `module` of the agent",
+        install: "correct `module` of its profile, or of `harnessAgent`",
         check: async () => {
           checkModule(name, path);
           makePrivateFolder(folder);

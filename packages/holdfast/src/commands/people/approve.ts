@@ -12,7 +12,7 @@ export const approve: Command = {
     "`holdfast inbox` shows: the answer is then for the call that you have read, and refused when another one is open. It may be left out " +
     "while the session has one open question. An answer counts once. With --for it is kept as " +
     "a rule for the same call of the same tool, as `holdfast inbox` shows it, and --pattern makes the rule wider. Rules for a project lie in " +
-    "your data folder; `holdfast rules` lists and revokes them. A rule never weakens a `deny` of the agent.",
+    "your data folder; `holdfast rules` lists and revokes them. A rule never weakens what the agent's file denies.",
   options: {
     last: { help: "the newest session that has an open question" },
     no: { help: "do not approve" },

@@ -73,7 +73,7 @@ export function inputOf(plain: unknown, args: Arguments, { agent, isExternal, re
       fix:
         record === undefined
           ? "leave it out; an agent of code waits itself: ctx.waitForSignal(…)"
-          : "leave it out, or set `conversation` in the agent file",
+          : "leave it out, or set `holdfast.conversation` in the agent file",
     },
   );
 }

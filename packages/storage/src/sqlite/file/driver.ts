@@ -70,7 +70,7 @@ export function assertSqliteVersion(version: string = process.versions.sqlite ??
     {
       got: `Node ${process.versions.node} with SQLite ${version}`,
       expected: `SQLite ${SQLITE_VERSION_MIN} or newer`,
-      fix: "use Node 24.16 or newer",
+      fix: "use Node 22.23.4, 24.22.1 or 26.12.1, or a newer one of the same number",
     },
   );
 }

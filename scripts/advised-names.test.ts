@@ -1,0 +1,190 @@
+// Every name in an error, a note, a help text or a question exists. A person who follows an advice types it.
+
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { ownSandboxes } from "@holdfast/agents";
+import { ERROR_TABLE, LIMITS } from "@holdfast/core";
+import { createRuntime, MemoryStorage } from "@holdfast/runtime";
+import { expect, test } from "vitest";
+import { PROJECT_FILES, VARIABLES } from "../packages/agents/src/agent-files/trust/project-inputs.ts";
+import { METHODS } from "../packages/coordinator/src/api/contract.ts";
+import { COMMANDS } from "../packages/holdfast/src/commands/index.ts";
+import { COMMON_OPTIONS } from "../packages/holdfast/src/frame/command.ts";
+import { COMMAND_ERRORS } from "../packages/holdfast/src/frame/command-error.ts";
+import { EXIT_CODES } from "../packages/holdfast/src/frame/help.ts";
+import {
+  fieldsOfSchema,
+  functionsIn,
+  keysOfConstant,
+  membersOf,
+  namesInCode,
+  unknownNames,
+  unknownNamesOf,
+  type Known,
+} from "./advised-names.ts";
+import { printedTexts, speakingSources } from "./printed-texts.ts";
+import { FOR_OWN_PROGRAMS } from "./tidy/inputs.ts";
+import { readTree, type Source } from "./tidy/tree.ts";
+
+/** Variables that other programs read, and those that stand for one of the reader's own. */
+const OTHER_VARIABLES = [
+  "CLAUDE_PROJECT_DIR",
+  "NODE_EXTRA_CA_CERTS",
+  "OTEL_EXPORTER_OTLP_ENDPOINT",
+  "PLUGIN_DATA",
+  "PLUGIN_ROOT",
+  "API_TOKEN",
+  "API_URL",
+  "DEPLOY_TOKEN",
+  "ISSUES_TOKEN",
+  "MCP_TOKEN",
+];
+
+/** Names of other systems, and one of a person's own (`gpu`). */
+const OTHER_NAMES = ["createPi", "gRPC", "gpu", "macOS", "setImmediate", "toJSON"];
+
+/** The program of an executor, which is the author's, takes it. */
+const OPTION_OF_EXECUTORS = "schema";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const tree = readTree(root);
+const known = await knownNames();
+
+test("every name that a text tells a person is defined where its kind is defined", () =>
+  expect(unknownNamesOf(tree, known)).toEqual([]));
+
+test.each([
+  ["option", "give it with --budgt 5usd"],
+  ["command", "see `secret lst`"],
+  ["command", "make a copy by `import --sesion ID`"],
+  ["variable", "set HOLDFAST_MODLE to another model"],
+  ["error code", "it ends with E_NOT_THERE then"],
+  ["exit code", "it ends with exit code 44"],
+  ["page", "see docs/sandbox.md for it"],
+  ["page", "see docs/scripts.md#at-a-runner for it"],
+  ["version of Node", "use Node 24.16 or newer"],
+  ["npm script", "build it with npm run pages"],
+  ["sandbox", "add `sandbox: bublewrap` to it"],
+  ["place", "write it in .holdfast/profile/NAME.yaml"],
+  ["REST path", "ask GET /sessions/ID/state for it"],
+  ["field or member", "raise `maxTurn` in the agent's file"],
+  ["field or member", "add the folder to `folder` of the profile"],
+  ["field or member", "correct `holdfast.script_s` of it"],
+  ["field or member", "raise the coordinator's limits.batchByte then"],
+  ["field or member", "ask by ctx.scheduleTasks(task, input)"],
+  ["function", "give it to createRuntimes({ agents })"],
+  ["function", "give it to createRuntime({ agentz })"],
+  ["name in code", "leave maxConversationToken out of it"],
+  ["name in code", "start it with execution_modus instead"],
+])("a wrong %s is found: %s", (kind, text) =>
+  expect(unknownNames(text, known).map((found) => found.kind)).toContain(kind),
+);
+
+async function knownNames(): Promise<Known> {
+  const speaking = speakingSources(tree);
+  const commands = await Promise.all(
+    Object.entries(COMMANDS).map(async ([name, load]) => [name, await load()] as const),
+  );
+  const options = commands.flatMap(([, command]) => Object.keys(command.options));
+  const constants = (file: string, ...names: readonly string[]): string[] =>
+    names.flatMap((name) => [...keysOfConstant(sourceOf(file), name)]);
+  const schema = (name: string): readonly string[] =>
+    fieldsOfSchema(JSON.parse(read(`docs/${name}.schema.json`)));
+  const manifest = JSON.parse(read("package.json")) as { scripts: object; engines: { node: string } };
+  const runtime = createRuntime({ storage: new MemoryStorage() });
+  const runtimeMembers = Object.getOwnPropertyNames(Object.getPrototypeOf(runtime));
+  await runtime.close();
+  return {
+    options: new Set([...options, ...Object.keys(COMMON_OPTIONS), "help", OPTION_OF_EXECUTORS]),
+    commands: new Map(
+      commands.map(([name, { usage, options: own }]) => [
+        name,
+        { usage, options: { ...COMMON_OPTIONS, ...own } },
+      ]),
+    ),
+    variables: new Set([...Object.keys(VARIABLES), ...FOR_OWN_PROGRAMS, ...OTHER_VARIABLES]),
+    errorCodes: new Set(
+      [...Object.keys({ ...ERROR_TABLE, ...COMMAND_ERRORS }), "node_version", "agent_busy"].map(
+        (code) => `E_${code.toUpperCase()}`,
+      ),
+    ),
+    exitCodes: new Set(Object.keys(EXIT_CODES)),
+    pages: new Set(tree.files.flatMap(pagesOf)),
+    nodes: new Set(manifest.engines.node.match(/\d+\.\d+\.\d+/g)),
+    npmScripts: new Set(Object.keys(manifest.scripts)),
+    sandboxes: new Set(ownSandboxes().map(({ name }) => name)),
+    places: new Set([...Object.keys(PROJECT_FILES), ".holdfast/profiles"]),
+    restPaths: new Set(
+      [...METHODS.flatMap(({ rules }) => rules.map(({ path }) => path)), ...speaking.flatMap(pathsIn)].map(
+        (path) => path.replaceAll(/\{\w+\}/g, "*"),
+      ),
+    ),
+    fields: {
+      "agent file": new Set(schema("agent-file")),
+      configuration: new Set(schema("config")),
+      coordinator: new Set(schema("coordinator")),
+      policy: new Set(schema("runner-policy")),
+      context: membersOf(speaking, "AgentContext"),
+      runtime: new Set(runtimeMembers),
+      profile: new Set([
+        ...constants("packages/agents/src/agent-files/profiles.ts", "PROFILE"),
+        ...constants(
+          "packages/agents/src/agent-files/profile-programs.ts",
+          "CHOICE_FIELDS",
+          "PROGRAM_FIELDS",
+        ),
+      ]),
+      script: new Set(constants("packages/agents/src/scripts/script-manifest.ts", "fields")),
+      server: new Set(
+        constants(
+          "packages/agents/src/agent-files/format/mcp-servers.ts",
+          "stdio",
+          "http",
+          "docker",
+          "reference",
+        ),
+      ),
+    },
+    functions: new Map([
+      ...functionsIn(speaking),
+      ...OTHER_NAMES.map((name) => [name, new Set<string>()] as const),
+    ]),
+    code: new Set([
+      ...namesInCode(speaking),
+      ...OTHER_NAMES,
+      ...Object.keys(LIMITS),
+      ...commands.flatMap(([name, { usage }]) => [name, ...(usage.match(/[a-z]{2,}/g) ?? [])]),
+    ]),
+  };
+}
+
+function pagesOf(file: string): readonly string[] {
+  if (!file.startsWith("docs/")) return [];
+  const page = file.slice("docs/".length);
+  const headings = file.endsWith(".md") ? [...read(file).matchAll(/^#+ (.+)$/gm)] : [];
+  return [page, ...headings.map(([, heading]) => `${page}#${anchorOf(heading!)}`)];
+}
+
+/** As GitHub makes it. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\w\s-]/g, "")
+    .replaceAll(" ", "-");
+}
+
+/** Paths of REST that are keys of routes, or whole texts: `GET /children/{childId}`, `/healthz`. */
+function pathsIn(source: Source): readonly string[] {
+  return printedTexts(source).flatMap(({ text }) => {
+    const path = /^(?:[A-Z]+ )?(\/[a-z][\w/{}.]*)$/.exec(text)?.[1];
+    return path === undefined ? [] : [path];
+  });
+}
+
+function sourceOf(file: string): Source {
+  return tree.sources.find((source) => source.file === file)!;
+}
+
+function read(file: string): string {
+  return readFileSync(new URL(`../${file}`, import.meta.url), "utf8");
+}
