@@ -122,7 +122,7 @@ function chosenScript(name: string, found: readonly Script[], { name: agent, sou
           names.length === 0
             ? "a folder with script.json in .holdfast/scripts"
             : `one of ${names.join(", ")}`,
-        fix: "correct `holdfast.scripts` of the agent; `holdfast script list` shows all scripts",
+        fix: "correct the script's name in the agent's file; `holdfast script list` shows all scripts",
       },
     );
   }

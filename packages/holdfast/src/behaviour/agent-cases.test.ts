@@ -192,6 +192,21 @@ test("case B07: a skill, a script and a server that are not there are named with
       "did you mean virtual?",
     ],
     [
+      refer("guarded", "holdfast: { hooks: { before_tool: { script: reprot } } }\n"),
+      "hooks.before_tool: there is no script reprot here",
+      "did you mean report?",
+    ],
+    [
+      refer("watched", "holdfast: { hooks: { on_run_start: { agent: watcher } } }\n"),
+      "hooks.on_run_start: there is no agent watcher here",
+      "watcher",
+    ],
+    [
+      refer("leading", "holdfast: { agents: [codexx] }\n"),
+      "agents.0: there is no agent codexx here",
+      "codexx",
+    ],
+    [
       refer("modelled", "model: foo/bar\nholdfast: { agents: [codex] }\n"),
       'model: "foo/bar" names no known model',
       "expected",

@@ -7,6 +7,7 @@ import {
   freeShellProblem,
   fullModelName,
   lethalTrifecta,
+  listAgents,
   ownSandboxes,
   readEnvironments,
   readMcpFiles,
@@ -27,24 +28,28 @@ export type WarningsOf = (record: AgentRecord) => readonly string[];
 /** @param places where the things are that agents refer to. They are looked up once. */
 export function agentWarnings(places: AgentPlaces): WarningsOf {
   const known = new Map<string, readonly string[]>();
-  const missing = (field: string, what: Kind, wanted: readonly string[]): readonly string[] => {
+  const missing = (what: Kind, wanted: readonly Reference[]): readonly string[] => {
     if (wanted.length === 0) return [];
     const names = known.get(what) ?? FIND[what](places);
     known.set(what, names);
-    return wanted.flatMap((name, at) =>
+    return wanted.flatMap(({ field, name }) =>
       names.includes(name)
         ? []
         : [
-            `${field}.${at}: there is no ${what} ${plainLine(name, 80)} here, so no session begins here${didYouMean(name, names)}`,
+            `${field}: there is no ${what} ${plainLine(name, 80)} here, so no session begins here${didYouMean(name, names)}`,
           ],
     );
   };
   return (record) => [
-    ...missing("skills", "skill", namesOf(record.skills ?? [])),
-    ...missing("scripts", "script", namesOf(record.scripts)),
-    ...missing("mcpServers", "MCP server", referencesOf(record)),
-    ...missing("environment", "environment", record.environments),
-    ...missing("sandbox", "sandbox", record.sandbox === null ? [] : [record.sandbox]),
+    ...missing("skill", inList("skills", namesOf(record.skills ?? []))),
+    ...missing("script", [...inList("scripts", namesOf(record.scripts)), ...inHooks(record, "script")]),
+    ...missing("MCP server", inList("mcpServers", referencesOf(record))),
+    ...missing("environment", inList("environment", record.environments)),
+    ...missing("sandbox", inList("sandbox", record.sandbox === null ? [] : [record.sandbox])),
+    ...missing("agent", [
+      ...inList("agents", record.agents).filter(({ name }) => name !== "*"),
+      ...inHooks(record, "agent"),
+    ]),
     ...shellWarnings(record, places),
     ...modelWarnings(record),
     ...hookWarnings(record.hooks, places),
@@ -56,9 +61,30 @@ function namesOf(references: readonly string[]): readonly string[] {
   return references.map((one) => splitReference(one).name);
 }
 
-type Kind = "skill" | "script" | "MCP server" | "environment" | "sandbox";
+/** A name in a field of the file. */
+interface Reference {
+  readonly field: string;
+  readonly name: string;
+}
+
+function inList(field: string, names: readonly string[]): readonly Reference[] {
+  return names.map((name, at) => ({ field: `${field}.${at}`, name }));
+}
+
+/** The scripts or the agents that are hooks. */
+function inHooks({ hooks }: AgentRecord, type: "script" | "agent"): readonly Reference[] {
+  return hooks.flatMap(({ point, run }) =>
+    run.type === type ? [{ field: `hooks.${point}`, name: run.name }] : [],
+  );
+}
+
+type Kind = "agent" | "skill" | "script" | "MCP server" | "environment" | "sandbox";
 
 const FIND: Readonly<Record<Kind, (places: AgentPlaces) => readonly string[]>> = {
+  agent: (places) => [
+    ...listAgents(places).flatMap(({ name, status }) => (status === "loaded" ? [name] : [])),
+    ...(places.externalAgents?.() ?? []),
+  ],
   skill: (places) => findSkills(places).map(({ name }) => name),
   script: (places) => findScripts(places).map(({ name }) => name),
   "MCP server": (places) => readMcpFiles(places).flatMap(({ servers }) => Object.keys(servers)),

@@ -216,7 +216,9 @@ function sameNames(name: string, paths: readonly string[], tool: string): Holdfa
 function invalidAgents(message: string, at: string, fix?: string): HoldfastError {
   return new HoldfastError("agent_invalid", message, {
     at,
-    fix: fix ?? "correct the agents of this file; `holdfast agents list` shows all agents",
+    fix:
+      fix ??
+      "correct the agents that this file names, also as hooks; `holdfast agents list` shows all agents",
   });
 }
 
