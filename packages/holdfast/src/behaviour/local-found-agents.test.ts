@@ -38,3 +38,21 @@ test("it serves the agents of the project and those of its last start", async ()
   expect(code, stderr).toBe(0);
   expect(new Set(await offers())).toEqual(new Set(["code", "found"]));
 });
+
+test("one --agents takes several Markdown files, as a shell writes them for a pattern, and a folder is refused with that way", async () => {
+  const folder = ".claude/agents";
+  for (const name of ["reviewer", "tester"])
+    project.write(`${folder}/${name}.md`, `---\nname: ${name}\ndescription: D.\n---\nHelp.\n`);
+  await project.run("agents", "trust");
+
+  const refused = await start("--agents", folder);
+  const path = project.path(folder);
+  expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining(`${path} is a folder`)]);
+  const [, pattern = ""] = /fix: .*`--agents (.*)`/.exec(refused.stderr) ?? [];
+  expect(pattern).toBe(`${path}/*.md`);
+
+  const files = ["reviewer", "tester"].map((name) => pattern.replace("*", name)); // As the shell reads the pattern.
+  const { code, stderr } = await start("--agents", ...files);
+  expect(code, stderr).toBe(0);
+  expect(new Set(await offers())).toEqual(new Set(["reviewer", "tester"]));
+});

@@ -11,14 +11,16 @@ import {
 
 const START_OPTIONS: Options = {
   agents: {
-    help: "start: run the agents that this file exports; may be given more than once",
+    help: "start: run the agents of these files, in code or in Markdown",
     value: "FILE",
     repeats: true,
+    takesMore: true,
   },
   tasks: {
-    help: "start: do the tasks that this file exports; may be given more than once",
+    help: "start: do the tasks of these files",
     value: "FILE",
     repeats: true,
+    takesMore: true,
   },
   ...EXECUTOR_OPTIONS,
   port: { help: "start: the coordinator's port (default: 8765; 0 for any that is free)", value: "PORT" },

@@ -42,14 +42,16 @@ export const runner: Command = {
       short: "p",
     },
     agents: {
-      help: "run the agents that this file exports; may be given more than once",
+      help: "run the agents of these files, in code or in Markdown",
       value: "FILE",
       repeats: true,
+      takesMore: true,
     },
     tasks: {
-      help: "do the tasks that this file exports, also for sessions of other runners; may be given more than once",
+      help: "do the tasks of these files, also for sessions of other runners",
       value: "FILE",
       repeats: true,
+      takesMore: true,
     },
     ...EXECUTOR_OPTIONS,
     "executor-list": { help: "list the executors of the project, and end", short: "l" },

@@ -45,6 +45,8 @@ export function parseArguments(words: readonly string[], options: Options, usage
     if (value === undefined || value === "")
       throw refuse(`--${name} needs a value`, usage, { expected: `--${name} ${option.value}` });
     add(name, value);
+    if (option.takesMore !== true || inline !== undefined) continue;
+    while (/^[^-]/.test(words[i + 1] ?? "")) add(name, words[++i]!);
   }
 
   for (const name of values.keys()) {

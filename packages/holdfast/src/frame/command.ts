@@ -28,6 +28,8 @@ export interface Option {
   readonly short?: string;
   /** May be given more than once; `texts` has all of them. */
   readonly repeats?: true;
+  /** Takes all words up to the next option, as a shell writes them for `*.md`. */
+  readonly takesMore?: true;
   /** Options that cannot be given together with this one. */
   readonly excludes?: readonly string[];
 }

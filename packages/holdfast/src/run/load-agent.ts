@@ -12,7 +12,7 @@ import type { Io } from "../frame/command.ts";
 import type { AgentSearch } from "../agents/agent-places.ts";
 import { EXTERNAL, externalAgentName } from "../agents/external-agent-names.ts";
 import type { FileAgent, LoadOptions as LoadOptionsOfFile } from "../agents/file-agent.ts";
-import { chosenAgent, EXTENSIONS, namesAgentFile } from "./loading/chosen-agent.ts";
+import { chosenAgent, EXTENSIONS, namesAgentFile, refuseFolder } from "./loading/chosen-agent.ts";
 import { resolveOurselves } from "./loading/own-packages.ts";
 import { compiledAddress, loadTypeScript } from "./loading/typescript-files.ts";
 import type { AgentRecord, GivenEnvironment } from "@holdfast/agents";
@@ -126,6 +126,7 @@ export async function loadAgents(path: string, options: LoadOptions): Promise<re
   const fileAgent = await asFileAgent(path, options);
   if (fileAgent !== undefined) return [fileAgent.agent];
   const file = resolve(cwd, path);
+  refuseFolder(file);
   const exported = await load(file, path, onSlow);
   const agents = new Set(Object.values(exported).filter((value) => isAgent(value)));
   // A file that has only a default export may export a function, which becomes an agent.

@@ -1,7 +1,10 @@
-// `chosenAgent`, `namesAgentFile`: an argument that names a file of code and perhaps one of its agents, or an agent file.
+// `chosenAgent`, `namesAgentFile`, `refuseFolder`: an argument that names a file of code and perhaps one of its agents, or an agent file.
 
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { basename, extname, join, resolve } from "node:path";
+import { HoldfastError } from "@holdfast/core";
+import { isFolder } from "../../frame/given-file.ts";
+import { quoted } from "../../frame/plain-text.ts";
 
 /** The endings of files of code. */
 export const EXTENSIONS = [".ts", ".mts", ".js", ".mjs", ".cts", ".cjs", ".tsx"];
@@ -25,4 +28,21 @@ export function namesAgentFile(nameOrPath: string, cwd: string): boolean {
   // `run hello` beside hello.ts is a file whose ending was forgotten.
   if (EXTENSIONS.some((extension) => existsSync(`${path}${extension}`))) return false;
   return /^(?:[a-z]+:)?[\w.-]+$/.test(nameOrPath) && extname(path) === "";
+}
+
+/**
+ * A file that is added to a folder later would not be noticed, so the files are named.
+ *
+ * @throws HoldfastError `agent_invalid` for a folder.
+ */
+export function refuseFolder(path: string): void {
+  if (!isFolder(path)) return;
+  const endings = readdirSync(path).map((name) => extname(name));
+  const ending = [".md", ".toml", ...EXTENSIONS].find((one) => endings.includes(one)) ?? ".md";
+  throw new HoldfastError("agent_invalid", `${path} is a folder`, {
+    at: path,
+    got: "a folder",
+    expected: "files of agents, in Markdown or in code",
+    fix: `name its files; a shell does so for a pattern: \`--agents ${quoted(path)}/*${ending}\``,
+  });
 }
