@@ -91,6 +91,33 @@ test("a second Ctrl-C hands the step over at once, and its attempt does not coun
 });
 
 test(
+  "Ctrl-C has no effect while a step blocks the process; SIGKILL loses only the attempt, which is repeated",
+  TIMEOUT,
+  async () => {
+    const agent = readFileSync(project.path("agent.ts"), "utf8");
+    const blocks = `execSync("while [ ! -e go ]; do sleep 0.02; done")`;
+    writeFileSync(
+      project.path("agent.ts"),
+      `import { execSync } from "node:child_process";\n${agent
+        .replace('while (!existsSync("go")) await delay(20)', blocks)
+        .replace(", { retry: { maxAttempts: 1 } }", "")}`,
+    );
+    const first = await working("run", "agent.ts", "--session", "s");
+    first.kill("SIGINT");
+    await delay(500);
+    expect(first.stderr).not.toContain("stopping");
+    first.kill("SIGKILL");
+    expect((await first.finished).signal).toBe("SIGKILL");
+
+    const second = project.start(["resume", "s"]);
+    await steps(2);
+    finish();
+    expect(await second.finished).toMatchObject({ code: 0, stdout: "done\n" });
+    expect(begun()).toEqual(["first 1", "first 2", "second 1"]);
+  },
+);
+
+test(
   "a step is not charged an attempt by nine rollouts within it",
   { ...ofCampaign, timeout: 180_000 },
   async () => {
