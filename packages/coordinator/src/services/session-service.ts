@@ -89,14 +89,11 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       throw new UsageError(result.reason, { fix: "get the session first; nothing was changed" });
     if (result.status === "not_found") throw sessionNotFound(change.sessionId);
     if (result.status !== "requested" && result.status !== "ended") throw unexpected(action, result);
-    if (
-      result.status === "ended" &&
-      !(change.type === "request_cancel" && result.sessionStatus === "cancelled")
-    )
-      throw new ConflictError(
-        "run_terminal",
-        `session ${change.sessionId} has ended (${result.sessionStatus})`,
-      );
+    const isSo = change.type === "request_cancel" && result.sessionStatus === "cancelled";
+    if (result.status === "ended" && !isSo) {
+      const message = `session ${change.sessionId} has ended (${result.sessionStatus})`;
+      throw new ConflictError("run_terminal", message, { fix: AFTER_END });
+    }
     return messageFor(await found(change.sessionId)); // session-service-1.
   };
 
@@ -406,10 +403,12 @@ async function wasConsumed({ storage }: ServiceHost, sessionId: string, signalId
   }
 }
 
+const AFTER_END = "fork it to continue from where it was, or start another session";
+
 function hasEnded({ sessionId, status }: Pick<Session, "sessionId" | "status">): ConflictError {
   return new ConflictError("session_ended", `session ${sessionId} has ended (${status})`, {
     expected: "a session that has not ended",
-    fix: "fork it to continue from where it was, or start another session",
+    fix: AFTER_END,
   });
 }
 

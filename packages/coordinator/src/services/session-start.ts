@@ -149,17 +149,17 @@ function refuseForeignStarts(
 ): void {
   if (caller.kind === "runner" && task === undefined)
     throw new HoldfastError("forbidden", "a runner starts only queued tasks of sessions it holds", {
-      at: "task_id",
+      at: "taskId",
     });
   if (agent.startsWith(taskAgent("")) && task === undefined) throw noTaskAgent(agent, "agent");
   if (claimToken !== undefined && task === undefined)
     throw new UsageError("only a queued task is started under a claim", {
-      at: "claim_token",
-      expected: "a task_id with the claim",
+      at: "claimToken",
+      expected: "a taskId with the claim",
     });
   if (caller.kind === "job" && invocation !== "async_callback")
     throw new HoldfastError("forbidden", "an agent at work starts children of its own session", {
-      expected: 'invocation "async_callback", with its own parent_session_id',
+      expected: 'invocation "async_callback", with its own parentSessionId',
     });
 }
 
@@ -167,7 +167,7 @@ export function noTaskAgent(agent: string, at: string): UsageError {
   return new UsageError(`"${agent}" is no agent: the name is reserved for queued tasks`, {
     at,
     expected: "the name of an agent",
-    fix: "name the agent that asks for the task; to queue a task, give its id as task_id",
+    fix: "name the agent that asks for the task; to queue a task, give its id as taskId",
   });
 }
 
@@ -192,7 +192,7 @@ async function taskOf(
   const at = taskId.lastIndexOf("-");
   if (at <= 0 || !/^\d+$/.test(taskId.slice(at + 1)) || !agent.startsWith(taskAgent("")))
     throw new UsageError(`"${taskId}" is no task of this agent`, {
-      at: "task_id",
+      at: "taskId",
       expected: 'the id of a task, and "task:" with its kind as the agent',
     });
   const sessionId = taskId.slice(0, at);
@@ -206,7 +206,7 @@ async function taskOf(
   if (session.move?.isDone === true && !isRunner) return { owner };
   if (claimToken === undefined)
     throw new UsageError("a queued task is started under a claim of its session", {
-      at: "claim_token",
+      at: "claimToken",
       expected: `the token of the claim under which ${sessionId} runs`,
     });
   const under = { sessionId, token: Number(claimToken), ...(isRunner ? { owner: caller.name } : {}) };
@@ -220,7 +220,7 @@ function noSuchTask(taskId: string): NotFoundError {
 /** The same error as for a missing session: a runner knows only the sessions that it holds (X13). */
 export function notHeld(sessionId: string): ConflictError {
   return new ConflictError("fenced", `the caller does not hold session ${sessionId} by this claim`, {
-    at: "claim_token",
+    at: "claimToken",
     fix: "do nothing: the current holder of the claim continues the session's tasks",
   });
 }
@@ -232,7 +232,7 @@ async function parentOf(
 ): Promise<Session> {
   if (parentSessionId === undefined)
     throw new UsageError("the request names no session for its callback", {
-      at: "parent_session_id",
+      at: "parentSessionId",
       expected: "the id of the session that asks",
     });
   const parent = await ownSession(host, call.caller, parentSessionId);
@@ -241,7 +241,7 @@ async function parentOf(
   if (parent.move !== undefined) throw sessionMoved(parent.move.to);
   if (parent.agent.name.startsWith(taskAgent("")))
     throw new UsageError(`session ${parentSessionId} is a queued task, and no conversation`, {
-      at: "parent_session_id",
+      at: "parentSessionId",
       expected: "a session of an agent",
       fix: "name the session that asked for the task, or none",
     });
