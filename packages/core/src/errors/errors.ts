@@ -179,7 +179,14 @@ export class NondeterminismError extends HoldfastError {
   readonly attempted: string;
 
   constructor(
-    where: { sessionId: string; seq: number; line?: string | undefined; mayDrift?: boolean },
+    where: {
+      sessionId: string;
+      seq: number;
+      /** Where the replay began: after the last checkpoint, or at 0. */
+      baseSeq: number;
+      line?: string | undefined;
+      mayDrift?: boolean;
+    },
     recorded: string,
     attempted: string,
   ) {
@@ -189,7 +196,7 @@ export class NondeterminismError extends HoldfastError {
       expected: recorded,
       fix:
         "usually the agent's code was changed, or it read a clock, randomness or other outside state that is not recorded. " +
-        `Nothing was committed: resume with the old code${where.mayDrift === true ? `, ${DRIFT_FIX}` : ""}`,
+        `Nothing was committed: \`holdfast fork ${where.sessionId} --at ${where.baseSeq}\` begins at its last checkpoint with the new code; or resume with the old code${where.mayDrift === true ? `, ${DRIFT_FIX}` : ""}`,
     });
     this.sessionId = where.sessionId;
     this.seq = where.seq;

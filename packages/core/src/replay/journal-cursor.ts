@@ -211,8 +211,7 @@ export class JournalCursor {
   }
 
   divergence(recorded: JournalRecord | undefined, attempted: string, line?: string): NondeterminismError {
-    const where = { sessionId: this.#options.sessionId, seq: this.#seq, line };
-    return new NondeterminismError(where, describeRecord(recorded), attempted);
+    return new NondeterminismError({ ...this.#place, line }, describeRecord(recorded), attempted);
   }
 
   #divergentCommand(
@@ -221,10 +220,12 @@ export class JournalCursor {
     where: { readonly line: string | undefined; readonly mayDrift: boolean },
   ): NondeterminismError {
     const sides = describeSides(recorded, draft);
-    return new NondeterminismError(
-      { sessionId: this.#options.sessionId, seq: this.#seq, ...where },
-      ...sides,
-    );
+    return new NondeterminismError({ ...this.#place, ...where }, ...sides);
+  }
+
+  get #place(): { readonly sessionId: string; readonly baseSeq: number; readonly seq: number } {
+    const { sessionId, baseSeq } = this.#options;
+    return { sessionId, baseSeq, seq: this.#seq };
   }
 
   #acceptDriftOrDiverge(
