@@ -337,6 +337,7 @@ function makeWorld(
     },
     machine,
     agentNames: () => sessions().agents.names,
+    acceptInput: (name, version, input) => sessions().agents.acceptInput(name, version, input),
     spawned: (sessionIds) => sessions().children.spawned(sessionIds),
     settled: (payers) => sessions().settlements.settled(payers),
     asked: (...asked) => sessions().settlements.asked(...asked),

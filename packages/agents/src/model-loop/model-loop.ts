@@ -112,9 +112,15 @@ export interface SessionPlace {
 
 /** The pattern is also part of the JSON Schema, by which a coordinator checks inputs. */
 const text = z.string().regex(/\S/).trim();
-const textInput = z.union([text, z.looseObject({ text }), z.looseObject({ prompt: text })], {
-  error: "expected a text, or an object with `text`",
-});
+const textInput = z.union(
+  [
+    text,
+    z.looseObject({ text }),
+    z.looseObject({ prompt: text }),
+    z.looseObject({ hook: text, session_id: text }), // The event of a hook that is an agent.
+  ],
+  { error: "expected a text, or an object with `text`" },
+);
 
 /** Makes agents of records. The agents of one loop share their tasks, so one process can hold all of them. */
 export class ModelLoop {

@@ -135,7 +135,7 @@ export class ChildCreation {
       mode,
       options,
       agent,
-      input: text,
+      input: this.#isRecorded(agent, placed) ? text : this.#accepted(mode, agent, input),
       resumed,
       shared,
       budget,
@@ -143,6 +143,19 @@ export class ChildCreation {
       timeoutMs,
       hash: placed,
     };
+  }
+
+  /** Whether the journal has this very ask here. Its child has its input already, and the schema may have changed since. */
+  #isRecorded(agent: string, hash: string): boolean {
+    const { slice, here } = this.#parts.cursor;
+    return slice === "replay" && here?.type === "spawn_child" && here.agent === agent && here.hash === hash;
+  }
+
+  /** The input after the schema, as a start records it. @throws HoldfastError `invalid_input`, also at each replay. */
+  #accepted({ version }: AgentMode, agent: string, input: unknown): JsonText | undefined {
+    const { acceptInput = (...[, , given]: readonly [string, unknown, unknown]) => given } =
+      this.#parts.options;
+    return this.#parts.turn.encode(acceptInput(agent, version, input), `input of agent "${agent}"`);
   }
 
   /** The name of the agent in `mode`. */

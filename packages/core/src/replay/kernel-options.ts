@@ -49,6 +49,11 @@ export interface KernelOptions {
   readonly describeAgent: DescribeAgent;
   readonly agentNames: () => readonly string[];
   /**
+   * The input of a child after the schema of its agent; as it is given where the agent or a schema is not known here. It may throw an
+   * error with the code `invalid_input`, which the agent sees at its ask.
+   */
+  readonly acceptInput?: (agent: string, version: string | undefined, input: unknown) => unknown;
+  /**
    * The label of this machine's runners, where there are several machines. Children that are asked for as
    * `local` run there.
    */

@@ -91,7 +91,7 @@ describe("the input of a task and of a child", () => {
     expect(await (await runtime().start(mistaken)).result()).toEqual(["refused", "refused", "refused"]);
   });
 
-  test("a parent gives what the function of its child gets, since no schema fills in a default", async () => {
+  test("a parent gives what the schema of its child accepts, which fills in a default", async () => {
     const echo = defineAgent({
       name: "echo",
       input: z.object({ title: z.string(), pages: z.number().default(3) }),
@@ -106,14 +106,15 @@ describe("the input of a task and of a child", () => {
         const named: unknown = await ctx.waitForChild(ctx.spawnAgent(local("greet"), "eve"));
         // @ts-expect-error -- the input is missing.
         const missing = ctx.spawnAgent(local(greet));
-        // @ts-expect-error -- `pages` is missing, and the child would find nothing there.
-        const partial = ctx.spawnAgent(local(echo), { title: "moon" });
         await ctx.waitForChild(missing);
+        const partial = ctx.spawnAgent(local(echo), { title: "moon" });
+        // @ts-expect-error -- `title` is missing.
+        expect(() => ctx.spawnAgent(local(echo), { pages: 1 })).toThrow("title");
         return [greeted, done, named, await ctx.waitForChild(partial)];
       },
     });
     const session = await runtime().start(agent);
-    expect(await session.result()).toEqual(["hello ada", "done", "hello eve", { title: "moon" }]);
+    expect(await session.result()).toEqual(["hello ada", "done", "hello eve", { title: "moon", pages: 3 }]);
   });
 });
 

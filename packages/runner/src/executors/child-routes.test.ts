@@ -3,7 +3,7 @@
 
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
-
+import { defineAgent } from "@holdfast/runtime";
 import { openWorld, type World } from "../testing/executor-world.ts";
 import { Orchestration, worker, type Answered } from "../testing/orchestration.ts";
 
@@ -115,6 +115,31 @@ describe("the other modes", () => {
     };
     expect(new Set(ids).size).toBe(1);
     expect(await desk.prompts()).toHaveLength(2);
+    expect((await world.storage.reader.session(desk.id))?.children).toBe(1);
+  });
+
+  test("an input that the child's agent does not take is answered as that, and makes no child", async () => {
+    const validate = (value: unknown) => {
+      const { n = 3 } = value as { readonly n?: unknown };
+      return typeof n === "number"
+        ? { value: { n } as unknown }
+        : { issues: [{ message: "no number", path: ["n"] }] };
+    };
+    const counts = defineAgent({
+      name: "counts",
+      input: { "~standard": { version: 1, vendor: "test", validate } },
+      run: async (_ctx, given) => (given as { readonly n: number }).n,
+    });
+    const program = await world.node(`
+      const run = (input) => call("POST", "/runs", { agent_name: "counts", input, execution_mode: "sync" });
+      const wrong = await run({ n: "x" }), right = await run({});
+      await event("result", { result_data: [wrong.status, wrong.body.code, wrong.body.detail, right.body.result_data] });`);
+    const { runtime, agent } = world.open(program, {}, [counts]);
+    const handle = await runtime.start(agent, "go", { sessionId: desk.id });
+    const refusal = expect.stringContaining(
+      'input of agent "counts" does not match its schema: /n',
+    ) as string;
+    expect(await handle.result()).toMatchObject({ result_data: [422, "invalid_input", refusal, 3] });
     expect((await world.storage.reader.session(desk.id))?.children).toBe(1);
   });
 

@@ -5,7 +5,7 @@
 //       for its answer. The executor that resumes a turn asks again if it wants to.
 //   executor-children-3. A callback is consumed in the commit that starts the turn which it is the prompt of.
 
-import { CHILD_ENDED, type Callback } from "@holdfast/core";
+import { CHILD_ENDED, HoldfastError, type Callback } from "@holdfast/core";
 import { defineTask, remote, type AgentContext, type TaskDefinition } from "@holdfast/runtime";
 
 import { callbackText } from "./callback-text.ts";
@@ -28,10 +28,14 @@ type Context = Pick<
   "sessionId" | "scheduleTask" | "spawnAgent" | "child" | "waitForChild" | "takeSignal"
 >;
 
-interface Answer {
+// oxlint-disable-next-line typescript/consistent-type-definitions -- an interface is no JSON value.
+type Answer = {
   readonly reportId: string;
-  readonly childId: string;
-}
+} & (
+  | { readonly childId: string }
+  /** An input that the agent does not take. */
+  | { readonly refusal: { readonly message: string; readonly fix: string } }
+);
 
 export type AnswerTask = TaskDefinition<Answer, null>;
 
@@ -40,8 +44,12 @@ export function answerTask(executor: string, answers: AgentAnswers): AnswerTask 
   return defineTask<Answer, null>({
     name: `executor-answer:${executor}`,
     description: `An answer to the executor ${executor}.`,
-    run: ({ reportId, childId }) => {
-      answers.give(reportId, childId);
+    run: ({ reportId, ...answer }) => {
+      if ("childId" in answer) answers.give(reportId, answer.childId);
+      else {
+        const { message, fix } = answer.refusal;
+        answers.refuse(reportId, new HoldfastError("invalid_input", message, { fix }));
+      }
       return null;
     },
   });
@@ -66,7 +74,15 @@ export class ExecutorChildren {
   carryOut(reportId: string, request: AgentRequest): void {
     const answer = (childId: string): void =>
       void this.#ctx.scheduleTask(this.#answers, { reportId, childId });
-    if (request.type === "start_child") return answer(this.#start(request));
+    if (request.type === "start_child") {
+      try {
+        return answer(this.#start(request));
+      } catch (error) {
+        if (!HoldfastError.is(error) || error.code !== "invalid_input") throw error;
+        const refusal = { message: error.message, fix: error.fix ?? "" };
+        return void this.#ctx.scheduleTask(this.#answers, { reportId, refusal });
+      }
+    }
     const { childId } = request;
     const answerAtEnd = (): void => answer(childId);
     void this.#ctx.waitForChild(this.#ctx.child(childId)).then(answerAtEnd, answerAtEnd);

@@ -47,21 +47,25 @@ const EVENT_TYPE_CHARS = 100;
 
 /** turn-reports-3. The requests that wait in this process, by the ids of their reports. */
 export class AgentAnswers {
-  readonly #waiting = new Map<string, (answer: string) => void>();
+  readonly #waiting = new Map<string, PromiseWithResolvers<string>>();
 
   give(reportId: string, answer: string): void {
-    this.#waiting.get(reportId)?.(answer);
+    this.#waiting.get(reportId)?.resolve(answer);
+  }
+
+  refuse(reportId: string, error: HoldfastError): void {
+    this.#waiting.get(reportId)?.reject(error);
   }
 
   /** Rejects with the reason of the signal. */
   async wait(reportId: string, signal: AbortSignal): Promise<string> {
-    const { promise, resolve, reject } = Promise.withResolvers<string>();
-    const onAbort = (): void => reject(signal.reason as Error);
+    const waiting = Promise.withResolvers<string>();
+    const onAbort = (): void => waiting.reject(signal.reason as Error);
     signal.addEventListener("abort", onAbort, { once: true });
     if (signal.aborted) onAbort();
-    this.#waiting.set(reportId, resolve);
+    this.#waiting.set(reportId, waiting);
     try {
-      return await promise;
+      return await waiting.promise;
     } finally {
       this.#waiting.delete(reportId);
       signal.removeEventListener("abort", onAbort);

@@ -6,6 +6,7 @@
 //       edited code. Two of them that one call gives are a mistake there, too.
 
 import { ConflictError, HoldfastError, NotFoundError, type AgentRef } from "@holdfast/core";
+import { inputNow } from "./agent-input.ts";
 import type { Agent } from "./define.ts";
 
 export class KnownAgents {
@@ -49,6 +50,12 @@ export class KnownAgents {
   /** The version that became known last; children of this name are of it. */
   latest(name: string): Agent | undefined {
     return this.#agents.get(name)?.at(-1);
+  }
+
+  /** @throws HoldfastError `invalid_input` for an input that does not match the schema of the agent that it is for. */
+  acceptInput(name: string, version: string | undefined, input: unknown): unknown {
+    const agent = version === undefined ? this.latest(name) : this.#exactly({ name, version });
+    return agent === undefined ? input : inputNow(agent, input);
   }
 
   describe(name: string): AgentRef | undefined {

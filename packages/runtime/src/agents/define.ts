@@ -385,19 +385,19 @@ function checkState(name: string, state: StateDefinition | undefined): StateDefi
 }
 
 /**
- * An agent as a child: on the parent's machine. Without a coordinator every agent runs in this process. The child
- * gets the input as its parent gives it: no schema fills in defaults.
+ * An agent as a child: on the parent's machine. Without a coordinator every agent runs in this process. The schema
+ * of its input is applied as at a start, where the process of the parent knows the agent.
  */
 export function local<Input = unknown, Output = unknown, Given = Input>(
   agent: string | Agent<Input, Output, Given>,
-): AgentMode<Input, Output> {
+): AgentMode<Given, Output> {
   return { type: "local", ...named(agent) };
 }
 
 /** An agent as a child: on any runner that has it. Without a coordinator every agent runs in this process. */
 export function remote<Input = unknown, Output = unknown, Given = Input>(
   agent: string | Agent<Input, Output, Given>,
-): AgentMode<Input, Output> {
+): AgentMode<Given, Output> {
   return { type: "remote", ...named(agent) };
 }
 

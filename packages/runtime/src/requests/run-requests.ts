@@ -14,7 +14,6 @@ import {
   mintId,
   toHoldfastError,
   UsageError,
-  validate,
   type Change,
   type ChangeResult,
   type CreateSession,
@@ -23,6 +22,7 @@ import {
 } from "@holdfast/core";
 import { readOrigin, refuseIfLarge, refuseNewerSession, refuseSignalName } from "@holdfast/core/internal";
 import { checkBounds, deadlineOf } from "../agents/bounds.ts";
+import { inputOf } from "../agents/agent-input.ts";
 import type { Agent } from "../agents/define.ts";
 import type {
   ExportOptions,
@@ -249,7 +249,7 @@ export class RunRequests {
   /** The input after its schema (defaults, conversions), as it is recorded and as the agent sees it. */
   async #inputText(name: string, schema: Agent["input"], input: unknown): Promise<JsonText | undefined> {
     const what = `input of agent "${name}"`;
-    const text = encodeJson(await validate(schema, input, what, "invalid_input"), what);
+    const text = encodeJson(await inputOf({ name, input: schema }, input), what);
     refuseIfLarge(text, what, this.#host.limits.payloadChars);
     this.refuseIfClosed(); // A schema may have taken its time.
     return text;

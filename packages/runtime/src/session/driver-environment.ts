@@ -44,6 +44,7 @@ export interface DriverWorld extends TaskWorld {
   find(sessionId: string): Promise<Session | undefined>;
   describeAgent(name: string): AgentRef | undefined;
   agentNames(): readonly string[];
+  acceptInput(agent: string, version: string | undefined, input: unknown): unknown;
   /** The machine label of this machine's runners. */
   readonly machine: string | undefined;
   /** Run children of this session that are now stored. */
@@ -85,6 +86,7 @@ export function kernelWorld(
   | "taskKinds"
   | "describeAgent"
   | "agentNames"
+  | "acceptInput"
   | "machine"
   | "bindClosure"
   | "development"
@@ -98,6 +100,7 @@ export function kernelWorld(
     taskKinds: () => world.executor.kinds(),
     describeAgent: (name) => world.describeAgent(name),
     agentNames: () => world.agentNames(),
+    acceptInput: (...asked) => world.acceptInput(...asked),
     machine: world.machine,
     bindClosure: (kind, closure) => world.bound({ sessionId, task: kind }, closure),
     development: world.development,
