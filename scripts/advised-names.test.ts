@@ -1,6 +1,6 @@
 // Every name in an error, a note, a help text or a question exists. A person who follows an advice types it.
 
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { ownSandboxes } from "@holdfast/agents";
 import { ERROR_TABLE, LIMITS } from "@holdfast/core";
@@ -46,12 +46,31 @@ const OTHER_NAMES = ["createPi", "gRPC", "gpu", "macOS", "setImmediate", "toJSON
 /** The program of an executor, which is the author's, takes it. */
 const OPTION_OF_EXECUTORS = "schema";
 
+const CONTRACT = "packages/proto/proto/holdfast/v1";
+
 const root = fileURLToPath(new URL("..", import.meta.url));
 const tree = readTree(root);
 const known = await knownNames();
 
 test("every name that a text tells a person is defined where its kind is defined", () =>
   expect(unknownNamesOf(tree, known)).toEqual([]));
+
+// A field of the contract is in camelCase in JSON, and a request with its name in snake_case is refused.
+test("errors of the API name fields of requests as JSON has them", () => {
+  const fields = new Set(
+    readdirSync(new URL(`../${CONTRACT}`, import.meta.url)).flatMap((file) =>
+      [...read(`${CONTRACT}/${file}`).matchAll(/^ {2}.* (\w+_\w+) = \d+/gm)].map(([, name]) => name!),
+    ),
+  );
+  expect(fields).toContain("parent_session_id");
+  const texts = tree.sources
+    .filter(({ file, isTest }) => file.startsWith("packages/coordinator/src/services/") && !isTest)
+    .flatMap(printedTexts);
+  const wrong = texts.filter(({ text }) =>
+    text.match(/[a-z]+(?:_[a-z]+)+/g)?.some((name) => fields.has(name)),
+  );
+  expect(wrong.map(({ at, text }) => `${at}: ${text}`)).toEqual([]);
+});
 
 test.each([
   ["option", "give it with --budgt 5usd"],
@@ -68,6 +87,7 @@ test.each([
   ["place", "write it in .holdfast/profile/NAME.yaml"],
   ["REST path", "ask GET /sessions/ID/state for it"],
   ["field or member", "raise `maxTurn` in the agent's file"],
+  ["field or member", "take an agent file with `workspace: worktree` for it"],
   ["field or member", "add the folder to `folder` of the profile"],
   ["field or member", "correct `holdfast.script_s` of it"],
   ["field or member", "raise the coordinator's limits.batchByte then"],

@@ -145,6 +145,7 @@ function* unknownCommands(text: string, { commands }: Known): Iterable<string> {
 /** Words after a name in backticks that say what has it (advised-names-2). */
 const OWNERS: readonly (readonly [RegExp, Owner])[] = [
   [/^ (?:in|of|from|out of) (?:a copy of )?(?:the|an|its) agent(?:'s| |$|[;,.:])/, "agent file"],
+  [/^ in its file\b/, "agent file"],
   [/^ (?:in|of) (?:the|a|its) profile\b/, "profile"],
   [/^ in script\.json\b/, "script"],
   [/^ in its configuration\b/, "coordinator"],
@@ -161,10 +162,12 @@ const PREFIXES: Readonly<Record<string, Owner>> = {
 };
 
 function* unknownFields(text: string, { fields }: Known): Iterable<string> {
-  for (const [whole, name] of text.matchAll(/`([a-z]\w*)(?:: \w+)?`/g)) {
-    const rest = text.slice(text.indexOf(whole) + whole.length);
-    const owner = OWNERS.find(([words]) => words.test(rest))?.[1];
-    if (owner !== undefined && !fields[owner].has(name!)) yield `${name} of ${owner}`;
+  for (const found of text.matchAll(/`([a-z]\w*)(?:: \w+)?`/g)) {
+    const [before, rest] = [text.slice(0, found.index), text.slice(found.index + found[0].length)];
+    const owner = /\b[Aa]gent file with $/.test(before)
+      ? "agent file"
+      : OWNERS.find(([words]) => words.test(rest))?.[1];
+    if (owner !== undefined && !fields[owner].has(found[1]!)) yield `${found[1]} of ${owner}`;
   }
   for (const [, prefix, path] of text.matchAll(
     /(?<![\w./@{…-])(\w+)\.([a-z]\w*(?:\.[a-z]\w*)*)(?![\w…/]|\.\w)/g,

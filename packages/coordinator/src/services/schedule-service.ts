@@ -53,7 +53,7 @@ export function scheduleService(
         (await storage.reader.schedules()).some((other) => other.scheduleId === scheduleId)
       )
         throw new UsageError(`"${scheduleId}" cannot be the id of your schedule`, {
-          at: "schedule_id",
+          at: "scheduleId",
           fix: "choose another id",
         });
       const now = clock.now();

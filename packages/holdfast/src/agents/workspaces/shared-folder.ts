@@ -61,7 +61,7 @@ export async function noteSharedFolder(working: WorkingSession, io: Io): Promise
   const more = others.length > NAMED_MAX ? ` and ${others.length - NAMED_MAX} more` : "";
   const advice = file.startsWith(EXTERNAL)
     ? `\`${io.call(`run ${file.slice(EXTERNAL.length)} "…" --worktree`)}\` gives an agent its own`
-    : "with `workspace: worktree` in its file an agent has its own";
+    : "with `holdfast.workspace: worktree` in its file an agent has its own";
   io.note(`${io.notes.symbols.warn} ${names}${more} may work in this folder at the same time; ${advice}`);
 }
 

@@ -6,7 +6,7 @@ export const worktrees: Command = {
   summary: "List and remove the git worktrees of sessions",
   usage: "worktrees list [--all] | worktrees remove ID [--rescue]",
   description:
-    "A session of an agent file with `workspace: worktree` works in a git worktree of its own (docs/workspaces.md). The list shows for each " +
+    "A session of an agent file with `holdfast.workspace: worktree` works in a git worktree of its own (docs/workspaces.md). The list shows for each " +
     "its session, branch and folder, and what is open in it. A worktree that is in use, or has work that is nowhere else, is not removed. " +
     "With --rescue such work is removed too. Everything, also ignored files, is first committed to refs/holdfast/rescue/ID, and the " +
     "branch stays.",
