@@ -176,7 +176,7 @@ test(
     expect(followed).toMatchObject({
       code: 9,
       stderr: expect.stringMatching(
-        /continue with: holdfast budget f --raise 2steps .*\nand then: holdfast logs f -f/,
+        /continue with: holdfast budget f --raise 4steps .*\nand then: holdfast logs f -f/,
       ),
     });
     const [, raise] = /continue with: (.*)$/m.exec(followed.stderr) ?? [];
