@@ -42,6 +42,7 @@ const prompts = {
   answer: "hello",
   callTool: "write:a.txt",
   hang: "hang",
+  noAnswer: "no-answer",
   ask: "ask:a.txt",
   callSession: "session:report_progress:half",
   unknownMessages: "garbage",
@@ -64,6 +65,7 @@ const faulty: Omit<ExternalAgentSubject, "make"> = {
   },
 };
 const stopLimits = { askMs: 300, graceMs: 300 };
+const unfit = { 12: "it has no record of its usage that Holdfast reads" };
 
 for (const facts of ACP_AGENTS)
   conformInCampaign({
@@ -75,6 +77,7 @@ for (const facts of ACP_AGENTS)
         stopLimits,
       }),
     ...faulty,
+    unfit,
   });
 
 externalAgentConformance({
@@ -114,6 +117,7 @@ externalAgentConformance({
       stopLimits,
     }),
   ...faulty,
+  unfit,
 });
 
 conformInCampaign({
@@ -127,6 +131,7 @@ conformInCampaign({
       stopLimits,
     }),
   ...faulty,
+  unfit,
 });
 
 const { callSession: _none, ...ownPrompts } = prompts;
@@ -143,6 +148,7 @@ conformInCampaign({
   faults: faulty.faults!,
   prompts: ownPrompts,
   unfit: {
+    ...unfit,
     5: "its questions are questions of the session",
     8: "it names its session only at the end of a turn",
   },
@@ -153,5 +159,9 @@ afterAll(() => remote.close());
 externalAgentConformance({
   make: () => a2aAgent({ name: "remote", url: remote.url, token: "canary-token", pollMs: 20 }),
   prompts: ownPrompts,
-  unfit: { 5: "its questions are questions of the session", 7: "it has no process on this machine" },
+  unfit: {
+    ...unfit,
+    5: "its questions are questions of the session",
+    7: "it has no process on this machine",
+  },
 });

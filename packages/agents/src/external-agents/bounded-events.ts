@@ -43,8 +43,9 @@ export function boundedEvent(event: ExternalEvent): ExternalEvent | string {
       return { ...event, text: cutText(event.text, TEXT_CHARS) };
     case "text_delta":
     case "follow_up": // It is ours.
-    case "usage":
       return event;
+    case "usage":
+      return event.recordIds?.every(isId) === false ? tooLong("a call of its model") : event;
   }
 }
 

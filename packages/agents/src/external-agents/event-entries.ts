@@ -51,6 +51,8 @@ export class EventEntries {
   hasProgressed = false;
   lastText: string | undefined;
   readonly usage: TokenUsage[] = [];
+  /** The calls of the model that were reported, as the program's own record names them. */
+  readonly recordIds: string[] = [];
   readonly #ctx: EntryContext;
   readonly #open = new Map<string, OpenCall>();
   readonly #on: EventTakers;
@@ -125,6 +127,7 @@ export class EventEntries {
       }
       case "usage":
         this.usage.push(event.usage);
+        this.recordIds.push(...(event.recordIds ?? []));
         return;
       case "permission_request":
       case "permission_withdrawn":

@@ -15,6 +15,8 @@
 //       list and in no event.
 //   external-agent-protocol-11. `followUp` is for after the answer. A message that is `queued` is begun in the same process, with the event `follow_up`
 //       between the answer before it and its own work. `ended` then has the answer to the last one. An agent without `followUp: "queue"` rejects it.
+//   external-agent-protocol-12. The program's own record of a session (`recordedCalls`) has each call of which an event `usage` tells. Both have the
+//       same id and the same usage, also after a turn that was cut off. An agent without such a record has no `recordedCalls`.
 //
 // `externalAgentConformance` has the tests of these clauses.
 
@@ -23,6 +25,7 @@ import type { ProcessEnd } from "@holdfast/runtime/internal";
 
 import type { JsonSchema } from "../agent-files/agent-record.ts";
 import type { KeyAccess, ModelGateway } from "./keys/program-keys.ts";
+import type { Fields } from "./lines/fields.ts";
 import type { WayBack } from "./way-back/way-back.ts";
 
 /** The agent's abilities. */
@@ -146,7 +149,12 @@ export type ExternalEvent =
   /** The whole plan or todo list as it is now. It replaces an earlier one of the same author. */
   | ({ readonly type: "plan"; readonly steps: readonly PlanStep[] } & Author)
   /** The usage since the last event of this type. The cost is ours to compute. */
-  | { readonly type: "usage"; readonly usage: TokenUsage }
+  | {
+      readonly type: "usage";
+      readonly usage: TokenUsage;
+      /** The calls of the model that it covers, as the program's own record names them. Absent without a record. */
+      readonly recordIds?: readonly string[];
+    }
   /** The agent waits for an answer (`answerPermission`) and has not carried out the call. */
   | { readonly type: "permission_request"; readonly request: PermissionRequest }
   /** The agent no longer waits for the answer. */
@@ -202,6 +210,13 @@ export interface AgentTraces {
     readonly settings: Readonly<Record<string, string>>;
     readonly keys: readonly string[];
   };
+}
+
+/** The calls of the model that a part of the program's own record tells of (external-agent-protocol-12). */
+export interface RecordedCalls {
+  readonly calls: readonly { readonly recordId: string; readonly usage: TokenUsage }[];
+  /** Whether the part has all calls: no request is without its answer, and no sub-agent has a record of its own. */
+  readonly isComplete: boolean;
 }
 
 /** The places that a program needs inside of a sandbox. Absolute paths. */
@@ -307,6 +322,13 @@ export interface ExternalAgentProtocol {
   keyAccess?(chosen?: ChosenProgram): KeyAccess;
   /** `undefined` where the adapter does not know them. Reads no file. */
   traces?(session: Pick<ExternalTurn, "intent" | "boundId">): AgentTraces | undefined;
+  /**
+   * Reads the usage in the file of a session (`traces`). Pure. Absent for a program without a record of its usage (external-agent-protocol-12).
+   *
+   * @param lines of the whole file; those that are no JSON objects are empty ones.
+   * @param from the index of the first line whose calls are asked for.
+   */
+  recordedCalls?(lines: readonly Fields[], from: number, chosen?: ChosenProgram): RecordedCalls;
   /** Ends what an earlier process of ours has left running under this tag. */
   endLost(tag: string): Promise<void>;
   /** Ends the work that a cancelled session has at another place, which outlives our processes. May be called twice. */

@@ -23,6 +23,7 @@ import type { ProjectRules } from "../model-loop/permission/ask-permission.ts";
 import { FIRST_STATE, type ExternalState } from "./external-state.ts";
 import { ExternalAgentTurn, type ExternalParts } from "./external-turn.ts";
 import { limitTask } from "./limits/limit-task.ts";
+import { countTask } from "./limits/recorded-usage.ts";
 import { summaryTask } from "./receipt/lost-session.ts";
 import { Workspaces } from "./receipt/read-workspace.ts";
 import { SessionFiles } from "./receipt/session-files.ts";
@@ -127,9 +128,11 @@ export function externalAgent(
     workspaces: new Workspaces(),
     sessionFiles: new SessionFiles(),
   });
+  const counting = countTask(protocol);
   const parts: ExternalParts = {
     protocol,
     task,
+    countTask: counting,
     live,
     folder,
     permissionMode: permissionModes[0],
@@ -153,7 +156,7 @@ export function externalAgent(
       place === undefined ? `Sessions of ${protocol.name}.` : `Sessions of ${protocol.name}. ${INPUT_TEXT}`,
     input,
     agents,
-    tasks: [task, summaryTask, limitTask],
+    tasks: [task, counting, summaryTask, limitTask],
     optionalSecrets: [...new Set([...(protocol.keys ?? []), ...profileKeys])].map((name) => ({
       anyOf: [name],
       isAsked: false, // Its program may have a sign-in of its own.

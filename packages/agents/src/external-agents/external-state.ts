@@ -55,6 +55,11 @@ export interface ExternalState {
   readonly limitsInARow?: number;
   /** The receipt of the last safe point, which is checked before a resume. Absent in states of earlier versions. */
   readonly receipt?: RestoreReceipt | null;
+  /**
+   * The bytes of the program's own record whose calls were counted after a turn that was cut off; `null` where that is not known. Absent after a turn
+   * in order: its receipt has them.
+   */
+  readonly countedBytes?: number | null;
   /** Whether the next turn replaces a damaged session file by its copy. */
   readonly restores?: boolean;
 }

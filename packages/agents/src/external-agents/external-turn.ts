@@ -9,7 +9,15 @@ import type { ExternalEnd, ExternalIntent } from "./external-agent-protocol.ts";
 import type { ExternalState } from "./external-state.ts";
 import type { AgentLimit } from "./limits/agent-limit.ts";
 import { limitTask } from "./limits/limit-task.ts";
-import { UNKNOWN_USAGE, usageAfter, usageForPeople } from "./limits/session-usage.ts";
+import {
+  countCutOff,
+  countReported,
+  isCutOff,
+  usageOfTurn,
+  type countTask,
+  type CountedCalls,
+} from "./limits/recorded-usage.ts";
+import { countedBytes, usageAfter, usageForPeople } from "./limits/session-usage.ts";
 import { askAboutLosses, askToStartAfresh } from "./receipt/lost-session.ts";
 import { PermissionQuestions, type QuestionParts } from "./questions/permission-questions.ts";
 import {
@@ -37,6 +45,7 @@ import { REPORT_SIGNAL, type StoredReport, type turnTask, type TurnOutput } from
 
 export interface ExternalParts extends QuestionParts, PreparedParts {
   readonly task: ReturnType<typeof turnTask>;
+  readonly countTask: ReturnType<typeof countTask>;
   /** The agents that a session may start. */
   readonly startable: (intent: ExternalIntent) => readonly Agent[];
   readonly deleteSession: DeleteSession | undefined;
@@ -60,6 +69,8 @@ interface Work {
   readonly receipt?: RestoreReceipt | undefined;
   /** The vendor refused the turn before anything was used. */
   readonly isUnbilled?: boolean;
+  /** The calls of a turn that was cut off, which it has not reported. */
+  readonly counted?: CountedCalls;
 }
 
 export class ExternalAgentTurn {
@@ -188,9 +199,10 @@ export class ExternalAgentTurn {
       if ("error" in first) {
         for (const { payload } of ctx.drainSignals<StoredReport>(REPORT_SIGNAL)) entries.take(payload);
         if (!isLost(first.error)) throw first.error;
-        await this.#countLost(entries);
+        await countReported(ctx, entries.usage);
+        const counted = await this.#count(work);
         // The death of our process says nothing against the program. The runtime parks a session that kills its process.
-        return this.#continueAfter(work, CUT_OFF, this.#state.cutOffs);
+        return this.#continueAfter({ ...work, counted }, CUT_OFF, this.#state.cutOffs);
       }
       return this.#finish(first.output, work);
     }
@@ -198,9 +210,10 @@ export class ExternalAgentTurn {
 
   async #finish(output: TurnOutput, given: Work): Promise<Turn> {
     const { end, isOverBudget, isSuspended, reports, receipt, losses, rights, limit } = output;
-    const work: Work = { ...given, receipt };
-    const { entries } = work;
+    const { entries } = given;
     while (entries.count < reports) entries.take(await this.#ctx.waitForSignal<StoredReport>(REPORT_SIGNAL));
+    const counted = isCutOff(end) ? await this.#count(given) : undefined;
+    const work: Work = { ...given, receipt, ...(counted && { counted }) };
     if (end.type !== "answered" && isSuspended) return this.#continueAfter(work, SUSPENDED, 0);
     if (losses !== undefined)
       return this.#restore(withRights(work.intent, rights), losses, output.isRestorable ?? false);
@@ -322,7 +335,13 @@ export class ExternalAgentTurn {
   async #startAfresh(intent: ExternalIntent): Promise<Turn> {
     const { hasActed, request } = this.#state;
     const { name } = this.#parts.protocol;
-    const fresh: ExternalState = { ...this.#state, mode: "start", boundId: null, receipt: null };
+    const fresh: ExternalState = {
+      ...this.#state,
+      mode: "start",
+      boundId: null,
+      receipt: null,
+      countedBytes: 0,
+    };
     if (!hasActed && this.#state.mode === "resume") {
       this.#ctx.appendEntry({
         role: "user",
@@ -371,17 +390,21 @@ export class ExternalAgentTurn {
     const state: ExternalState = { ...this.#state, intent, prompt: chosen.prompt, unread, receipt: null };
     if (chosen.mode === "resume") return { state };
     const fresh = { ...intent, agentSessionId: this.#ctx.randomUuid() };
-    return { state: { ...state, mode: "start", boundId: null, intent: fresh } };
+    return { state: { ...state, mode: "start", boundId: null, intent: fresh, countedBytes: 0 } };
   }
 
   #modeAfter(entries: EventEntries): "start" | "resume" {
     return entries.hasStarted ? "resume" : this.#state.mode;
   }
 
-  #noted({ entries, messages, questions, calls, receipt, isUnbilled = false }: Work): NotedState {
-    const { usage, hasActed, model, boundId, request } = this.#state;
+  #noted(work: Work): NotedState {
+    const { entries, messages, questions, calls, receipt, counted } = work;
+    const { countedBytes: last, ...before } = this.#state;
+    const { usage, hasActed, model, boundId, request } = before;
+    const countedTo = counted === undefined ? (receipt === undefined ? last : undefined) : counted.bytes;
     return {
-      ...this.#state,
+      ...before,
+      ...(countedTo === undefined ? {} : { countedBytes: countedTo }),
       request: messages.request ?? request,
       queued: messages.followUps,
       rules: questions.rules,
@@ -394,17 +417,14 @@ export class ExternalAgentTurn {
       receipt: receipt ?? afterCutOff(this.#state.receipt ?? null),
       restores: false,
       unread: entries.hasProgressed ? [] : (this.#state.unread ?? []),
-      // A turn without a report has cost something nevertheless.
-      usage: usageAfter(usage, entries.usage.length === 0 && !isUnbilled ? [UNKNOWN_USAGE] : entries.usage),
+      usage: usageAfter(usage, usageOfTurn(work)),
     };
   }
 
-  /** The usage of a lost attempt is known by its events alone. */
-  async #countLost({ usage }: EventEntries): Promise<void> {
-    if (usage.length === 0) return;
-    await this.#ctx.run("count_usage", (task) => {
-      for (const one of usage) task.reportUsage(one);
-    });
+  #count({ intent, entries }: Work): Promise<CountedCalls> {
+    const boundId = entries.boundId ?? this.#state.boundId;
+    const request = { intent, boundId, from: countedBytes(this.#state), reported: entries.recordIds };
+    return countCutOff(this.#ctx, this.#parts.countTask, request);
   }
 
   #failed(message: string): HoldfastError {

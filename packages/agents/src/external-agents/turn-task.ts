@@ -13,6 +13,8 @@
 //   turn-task-10. Keys that the gateway of the turn can hold are not given to the program (`program-keys.ts`). The gateway ends with the turn.
 //   turn-task-11. The gateway sends a request only while the account of the tree has something left. The program's own reports are the only source of
 //       its usage.
+//   turn-task-12. A turn in order that has reported no usage has an unknown one, and not none. That of a turn which was cut off is counted
+//       afterwards (`recorded-usage.ts`).
 
 import { join } from "node:path";
 import { HoldfastError, toError } from "@holdfast/core";
@@ -33,6 +35,7 @@ import { openWayBack, type CallResult } from "./way-back/way-back.ts";
 import { isQuestion, wayBackTools } from "./way-back/way-back-tools.ts";
 import { BudgetFence, priced } from "./limits/budget-fence.ts";
 import { limitOf, type AgentLimit } from "./limits/agent-limit.ts";
+import { UNKNOWN_USAGE } from "./limits/recorded-usage.ts";
 import { turnCost } from "./limits/turn-cost.ts";
 import { takeOwnIntent, type OwnPlace, type OwnRights } from "./intent/own-intent.ts";
 import { openEnclosure } from "./enclosure/enclosure.ts";
@@ -263,6 +266,7 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
   atWork.agent = agent;
   const reports = new Reports(task, fence, abort);
   let bound = boundId;
+  let isCounted = false;
   if (checked.notice !== undefined) reports.add({ type: "notice", text: checked.notice });
   const silence = setInterval(
     () => task.progress({ unresponsive: `no output for ${silenceMs / 1_000} s` }),
@@ -285,6 +289,7 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
       if (event.type === "session_started") bound = event.boundId ?? bound;
       if (event.type === "text_delta") return task.streamToken(event.text);
       if (event.type === "usage") {
+        isCounted = true;
         task.reportUsage({ ...event.usage, isCharged: true });
         fence.use(event.usage);
       }
@@ -305,6 +310,7 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
       ...(keys === undefined ? {} : { keys }),
     };
     if (!IN_ORDER.includes(end.type)) return turnOutput;
+    if (!isCounted && limit === undefined) task.reportUsage(UNKNOWN_USAGE); // turn-task-12.
     const receipt = await takeReceipt(place, { intent, boundId: bound }, request.receipt ?? null);
     return { ...turnOutput, receipt };
   } finally {

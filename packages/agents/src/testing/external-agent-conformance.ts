@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import type { TokenUsage } from "@holdfast/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import type {
@@ -14,6 +15,7 @@ import type {
   ExternalIntent,
   ExternalTurn,
 } from "../external-agents/external-agent-protocol.ts";
+import { countRecorded, type CountedCalls } from "../external-agents/limits/recorded-usage.ts";
 import { openWayBack } from "../external-agents/way-back/way-back.ts";
 import type { SessionCall } from "../external-agents/way-back/way-back-tools.ts";
 
@@ -33,6 +35,8 @@ export interface ExternalAgentSubject {
     readonly callSession?: string;
     /** Writes messages that no adapter knows, and answers. */
     readonly unknownMessages: string;
+    /** Asks its model, which does not answer. */
+    readonly noAnswer: string;
     /** Hangs as `hang` does, and nothing but SIGKILL ends it. Without it this clause is not tested. */
     readonly ignoreSignals?: string;
   };
@@ -270,6 +274,67 @@ export function externalAgentConformance({ make, prompts, faults, unfit = {} }: 
       expect(left()).toEqual([]);
     });
 
+    /** The calls in the program's own record that no event has told of. */
+    const unreported = (events: readonly ExternalEvent[], from: number | null): Promise<CountedCalls> =>
+      countRecorded(protocol, { intent, boundId, from, reported: recordIdsOf(events) });
+
+    test("external-agent-protocol-12: an agent that has no record says so", () => {
+      expect(protocol.recordedCalls !== undefined).toBe(fits(12));
+    });
+
+    // Some agents have no record of their usage.
+    test.runIf(fits(12))(
+      "external-agent-protocol-12: the program's record has the calls that were reported, and no others",
+      async () => {
+        let from: number | null = 0;
+        for (const open of [start, sendMessage]) {
+          const agent = await open(prompts.callTool);
+          const events = eventsOf(agent);
+          expect(await agent.ended).toMatchObject({ type: "answered" });
+          const ids = recordIdsOf(events);
+          expect(new Set(ids).size).toBe(ids.length);
+          const recorded = await unreported([], from);
+          expect(recorded).toMatchObject({ isComplete: true });
+          expect(tokensOf(recorded.usage)).toEqual(
+            tokensOf(events.flatMap((event) => (isOfRecord(event) ? event.usage : []))),
+          );
+          expect(await unreported(events, from)).toEqual({ ...recorded, usage: [] });
+          from = recorded.bytes;
+        }
+      },
+    );
+
+    // Some agents have no such record, or no permissions.
+    test.runIf(fits(12) && fits(5))(
+      "external-agent-protocol-12: the call that asked is in the record when the program is ended before an answer",
+      async () => {
+        const agent = await start(prompts.ask);
+        const events = eventsOf(agent);
+        while (!events.some(({ type }) => type === "permission_request")) await delay(20);
+        await protocol.endLost(tag);
+        await agent.ended;
+        const recorded = await unreported([], 0);
+        expect(recorded).toMatchObject({ isComplete: true });
+        expect(recorded.usage).toHaveLength(1);
+        const { usage } = await unreported(events, 0);
+        expect(usage.length + recordIdsOf(events).length).toBe(1);
+      },
+    );
+
+    // Some agents have no record of their usage.
+    test.runIf(fits(12))(
+      "external-agent-protocol-12: a request without its answer, and a record that is not there, are no zero",
+      async () => {
+        expect(await unreported([], 0)).toEqual({ usage: [], isComplete: false, bytes: 0 });
+        const agent = await start(prompts.noAnswer);
+        const events = eventsOf(agent);
+        while ((await unreported(events, 0)).bytes === 0) await delay(20);
+        await protocol.endLost(tag);
+        await agent.ended;
+        expect(await unreported(events, 0)).toMatchObject({ usage: [], isComplete: false });
+      },
+    );
+
     test("external-agent-protocol-9: a program that dies after any message ends its turn, and leaves no process", async ({
       skip,
     }) => {
@@ -290,6 +355,23 @@ export function externalAgentConformance({ make, prompts, faults, unfit = {} }: 
       }
     });
   });
+}
+
+function isOfRecord(event: ExternalEvent): event is Extract<ExternalEvent, { type: "usage" }> {
+  return event.type === "usage" && (event.recordIds ?? []).length > 0;
+}
+
+function recordIdsOf(events: readonly ExternalEvent[]): readonly string[] {
+  return events.flatMap((event) => (event.type === "usage" ? (event.recordIds ?? []) : []));
+}
+
+function tokensOf(usage: readonly TokenUsage[]): readonly unknown[] {
+  return usage.map(({ model, inputTokens, outputTokens, cacheReadTokens }) => ({
+    model,
+    inputTokens,
+    outputTokens,
+    cacheReadTokens,
+  }));
 }
 
 /** The processes with this tag in their environment. A zombie has none. */

@@ -154,6 +154,8 @@ async function act(
       appendFileSync(join(HOME, "pids"), `${process.pid}\n${daemon.pid}\n`);
       return never();
     }
+    case "no-answer": // Once; its model does not answer.
+      return once(word) ? never() : undefined;
     case "stubborn":
       if (!once(word)) return undefined;
       call("shell", { command: "sleep 1000" });

@@ -42,10 +42,13 @@ appendFileSync(
 /** The id that it writes. */
 const writtenId = resumeId === undefined ? id : resumedId(id);
 const say = (message) => writeMessage({ ...message, session_id: writtenId });
+let stores = true;
 const store = (line) => {
+  if (!stores) return;
   mkdirSync(sessions, { recursive: true });
   appendFileSync(file, `${JSON.stringify(line)}\n`);
 };
+const storeUser = (content) => store({ type: "user", message: { role: "user", content } });
 const result = (fields) =>
   say({
     type: "result",
@@ -67,12 +70,14 @@ if (resumeId !== undefined && !existsSync(file)) {
   process.exit();
 }
 
-let messages = 0;
 /** The sums of this process, as the real program reports them by model. */
 const used = { inputTokens: 0, outputTokens: 0, cacheReadInputTokens: 0 };
 /** @param parent the call that started the sub-agent whose message this is. */
 function assistant(block, usage = { input_tokens: 10, output_tokens: 5 }, parent = null) {
-  const message = { id: `msg_${resumeId === undefined ? 0 : 1}_${++messages}`, model, role: "assistant" };
+  const message = { id: `msg_${randomUUID()}`, model, role: "assistant" };
+  const requestRef = randomUUID();
+  const stop_reason = block.type === "tool_use" ? "tool_use" : "end_turn";
+  if (parent === null) store({ type: "api-request", id: requestRef }); // A sub-agent has a file of its own.
   const { output_tokens, ...input } = usage;
   used.inputTokens += input.input_tokens;
   used.outputTokens += output_tokens;
@@ -86,7 +91,9 @@ function assistant(block, usage = { input_tokens: 10, output_tokens: 5 }, parent
     stream({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } });
     stream({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: block.text } });
   }
-  say({ type: "assistant", message: { ...message, content: [block], usage }, parent_tool_use_id: parent });
+  const stored = { ...message, content: [block], usage };
+  if (parent === null) store({ type: "assistant", requestRef, message: { ...stored, stop_reason } });
+  say({ type: "assistant", message: stored, parent_tool_use_id: parent });
   stream({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens } });
   stream({ type: "message_stop" });
 }
@@ -97,6 +104,7 @@ function toolCall(name, input, parent = null) {
 }
 function toolResult(callId, text, isError = false, parent = null) {
   const content = [{ type: "tool_result", tool_use_id: callId, content: text, is_error: isError }];
+  if (parent === null) storeUser(content);
   say({ type: "user", message: { role: "user", content }, parent_tool_use_id: parent });
 }
 /** Acts that happen in the first turn alone. */
@@ -247,6 +255,10 @@ async function act(word) {
       appendFileSync(join(HOME, "pids"), `${process.pid}\n${daemon.pid}\n`);
       return never();
     }
+    case "no-answer": // Once; its model does not answer.
+      if (!once(word)) return undefined;
+      store({ type: "api-request", id: randomUUID() });
+      return never();
     case "stubborn":
       if (!once(word)) return undefined;
       toolCall("Bash", { command: "sleep 1000" });
@@ -324,6 +336,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
   const prompt = message.message.content[0].text;
   if (running) {
     say({ type: "command_lifecycle", command_uuid: message.uuid, state: "started" });
+    storeUser([{ type: "text", text: prompt }]);
     return assistant({ type: "text", text: `You say: ${prompt}` });
   }
   running = true;
@@ -335,8 +348,10 @@ async function work(prompt) {
   const words = prompt.split("\n").at(-1).split(" ");
   if (words.includes("exit")) await act("exit");
   if (resumeId !== undefined && fault("repeat-history") !== undefined) {
+    stores = false;
     assistant({ type: "text", text: "An old answer." });
     toolResult(toolCall("Write", { file_path: "old.txt", content: "x" }), "an old result");
+    stores = true;
   }
   say({
     type: "system",
@@ -347,7 +362,7 @@ async function work(prompt) {
     cwd: process.cwd(),
   });
   if (words.includes("forget") && once("forget")) process.kill(process.pid, "SIGKILL");
-  store({ prompt });
+  storeUser([{ type: "text", text: prompt }]);
   for (const word of words) await act(word);
   const text = `Done: ${words.join(" ")}`;
   assistant({ type: "text", text }, { input_tokens: 100, cache_read_input_tokens: 1_000, output_tokens: 20 });

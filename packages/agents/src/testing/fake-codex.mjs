@@ -11,7 +11,7 @@ answerVersion("codex-cli 0.169.0");
 const sessions = join(process.env["HOME"] ?? "/", ".codex/sessions/2026/11/27");
 mkdirSync(sessions, { recursive: true });
 
-const [waiting, answers] = [new Map(), new Map()];
+const [waiting, answers, reports] = [new Map(), new Map(), new Map()];
 let threadId;
 let servers = {};
 let turnId;
@@ -23,6 +23,43 @@ const notifyOf = (thread, turn, method, params) =>
   writeMessage({ method, params: { threadId: thread, turnId: turn, ...params } });
 const notify = (method, params) => writeMessage({ method, params: { threadId, turnId, ...params } });
 const fileOf = (id) => join(sessions, `rollout-2026-11-27T10-00-00-${id}.jsonl`);
+const store = (type, payload) =>
+  appendFileSync(
+    fileOf(threadId),
+    `${JSON.stringify({ timestamp: new Date().toISOString(), type, payload })}\n`,
+  );
+const storeItem = (payload) => store("response_item", payload);
+/** The tokens of the thread. */
+let total = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0 };
+const stored = ({ inputTokens = 0, cachedInputTokens = 0, outputTokens = 0 }) => ({
+  input_tokens: inputTokens,
+  cached_input_tokens: cachedInputTokens,
+  output_tokens: outputTokens,
+  total_tokens: inputTokens + outputTokens,
+});
+/** Stores a call of the model at its end. @returns what tells the host of it, once the tools of the call have ended. */
+function called(last) {
+  total = {
+    inputTokens: total.inputTokens + (last.inputTokens ?? 0),
+    cachedInputTokens: total.cachedInputTokens + (last.cachedInputTokens ?? 0),
+    outputTokens: total.outputTokens + (last.outputTokens ?? 0),
+  };
+  const [own, usage, thread_token_usage] = [total, stored(last), stored(total)];
+  store("token_usage_record", { thread_id: threadId, turn_id: turnId, usage, thread_token_usage });
+  return () => {
+    const info = { total_token_usage: thread_token_usage, last_token_usage: usage };
+    store("event_msg", { type: "token_count", info });
+    notify("thread/tokenUsage/updated", { tokenUsage: { last, total: own } });
+  };
+}
+/** The tokens of the thread, as its rollout has them. */
+function storedTotal(file) {
+  const lines = readFileSync(file, "utf8").trimEnd().split("\n");
+  const last = lines.findLast((line) => line.includes('"token_usage_record"'));
+  if (last === undefined) return total;
+  const { input_tokens, cached_input_tokens, output_tokens } = JSON.parse(last).payload.thread_token_usage;
+  return { inputTokens: input_tokens, cachedInputTokens: cached_input_tokens, outputTokens: output_tokens };
+}
 const started = (item) => notify("item/started", { item });
 const completed = (item) => notify("item/completed", { item });
 
@@ -75,10 +112,14 @@ const speech = {
   },
   call(tool, input) {
     const item = itemOf(tool, input);
+    storeItem({ type: "function_call", name: tool, arguments: JSON.stringify(input), call_id: item.id });
+    reports.set(item.id, called({ inputTokens: 50, outputTokens: 6 }));
     started(item);
     return item.id;
   },
   result(id, text, isError) {
+    storeItem({ type: "function_call_output", call_id: id, output: text });
+    reports.get(id)();
     const status = isError ? "declined" : "completed";
     const item = { ...waiting.get(id), status };
     if (item.type === "mcpToolCall")
@@ -132,7 +173,7 @@ const speech = {
     say("item/completed", { item: { type: "agentMessage", id: "m", text } });
     const last = { inputTokens: 50, outputTokens: 6 };
     for (const report of [turn, "an earlier one"])
-      notifyOf(thread, report, "thread/tokenUsage/updated", { tokenUsage: { last } });
+      notifyOf(thread, report, "thread/tokenUsage/updated", { tokenUsage: { last, total: last } });
     say("turn/completed", { turn: { id: turn, status: "completed", error: null } });
   },
   plan: (steps) =>
@@ -142,7 +183,7 @@ const speech = {
     }),
   memory: () => fileOf(threadId),
   think: (text) => completed({ type: "reasoning", id: randomUUID(), summary: [text], content: [] }),
-  use: (inputTokens) => notify("thread/tokenUsage/updated", { tokenUsage: { last: { inputTokens } } }),
+  use: (inputTokens) => called({ inputTokens })(),
   garbage() {
     notify("tomorrow/news", { is: "unknown" });
     writeMessage({ method: "item/completed", params: "a text" });
@@ -154,15 +195,17 @@ const speech = {
 async function work(prompt) {
   const interrupted = new Promise((resolve) => (interrupt = () => resolve("interrupted")));
   notify("turn/started", { turn: { id: turnId, status: "inProgress" } });
-  appendFileSync(fileOf(threadId), `${JSON.stringify(prompt)}\n`);
+  if (readFileSync(fileOf(threadId), "utf8") === "")
+    store("session_meta", { id: threadId, model_provider: "openai" });
+  store("turn_context", { turn_id: turnId, model });
+  storeItem({ type: "message", role: "user", content: [{ type: "input_text", text: prompt }] });
   const done = (async () => {
     const text = await doActs(prompt, speech);
     const id = randomUUID();
     for (const delta of text.match(/.{1,4}/g)) notify("item/agentMessage/delta", { itemId: id, delta });
     completed({ type: "agentMessage", id, text });
-    const last = { inputTokens: 110, cachedInputTokens: 100, outputTokens: 20 };
-    const total = { inputTokens: 9_000, cachedInputTokens: 8_000, outputTokens: 900 };
-    notify("thread/tokenUsage/updated", { tokenUsage: { last, total } });
+    storeItem({ type: "message", role: "assistant", content: [{ type: "output_text", text }] });
+    called({ inputTokens: 110, cachedInputTokens: 100, outputTokens: 20 })();
     return "completed";
   })();
   const status = await Promise.race([done, interrupted]);
@@ -188,12 +231,13 @@ const METHODS = {
     if (!existsSync(fileOf(params.threadId)))
       throw new Error(`no rollout found for thread id ${params.threadId}`);
     threadId = resumedId(params.threadId);
+    total = storedTotal(fileOf(params.threadId));
     // The history is repeated before the turn begins.
     if (readFileSync(fileOf(params.threadId), "utf8") !== "") {
       completed({ type: "agentMessage", id: randomUUID(), text: "An old answer." });
       notify("thread/tokenUsage/updated", {
         turnId: "an earlier one",
-        tokenUsage: { last: { inputTokens: 7_000 } },
+        tokenUsage: { last: { inputTokens: 7_000 }, total },
       });
     }
     return opened();

@@ -22,30 +22,28 @@ let abort = () => {};
 
 const model = { provider: "anthropic", id: option("--model") ?? "claude-sonnet-4-5" };
 const usage = { input: 10, output: 20, cacheRead: 100, cacheWrite: 0, cost: { total: 9 } };
-const said = (content, stopReason = "stop", errorMessage) =>
-  writeMessage({
-    type: "message_end",
-    message: {
-      role: "assistant",
-      content,
-      usage,
-      stopReason,
-      errorMessage,
-      provider: model.provider,
-      model: model.id,
-    },
-  });
+const store = (message) => appendFileSync(file, `${JSON.stringify({ type: "message", message })}\n`);
+/** A message of the model, which is stored before the host is told. */
+function saidWith(used, content, stopReason = "stop", errorMessage) {
+  const named = { provider: model.provider, model: model.id, responseId: `msg_${randomUUID()}` };
+  const message = { role: "assistant", content, usage: used, stopReason, errorMessage, ...named };
+  store(message);
+  writeMessage({ type: "message_end", message });
+}
+const said = (...message) => saidWith(usage, ...message);
 
 const speech = {
   call(tool, input) {
     const toolCallId = `call_${randomUUID()}`;
     const toolName = tool === "shell" ? "bash" : tool;
     calls.set(toolCallId, toolName);
+    said([{ type: "toolCall", id: toolCallId, name: toolName, arguments: input }], "toolUse");
     writeMessage({ type: "tool_execution_start", toolCallId, toolName, args: input });
     return toolCallId;
   },
   result(toolCallId, text, isError) {
     const result = { content: [{ type: "text", text }] };
+    store({ role: "toolResult", toolCallId, toolName: calls.get(toolCallId), ...result, isError });
     writeMessage({
       type: "tool_execution_end",
       toolCallId,
@@ -89,8 +87,7 @@ const speech = {
   },
   memory: () => file,
   think: (thinking) => said([{ type: "thinking", thinking }], "toolUse"),
-  use: (input) =>
-    writeMessage({ type: "message_end", message: { role: "assistant", content: [], usage: { input } } }),
+  use: (input) => saidWith({ input }, []),
   garbage() {
     writeMessage({ type: "tomorrow", is: "unknown" });
     writeMessage({ type: "message_end", message: "a text" });
@@ -102,7 +99,7 @@ const speech = {
 async function work(prompt) {
   const aborted = new Promise((resolve) => (abort = () => resolve("aborted")));
   writeMessage({ type: "agent_start" });
-  appendFileSync(file, `${JSON.stringify(prompt)}\n`);
+  store({ role: "user", content: [{ type: "text", text: prompt }] });
   const done = (async () => {
     const text = await doActs(prompt, speech);
     for (const delta of text.match(/.{1,4}/g))

@@ -8,6 +8,7 @@ import {
   type SessionStatus,
   type StorageReader,
 } from "@holdfast/core";
+import type { Cost } from "@holdfast/proto/view";
 import { takeOnly } from "../frame/arguments.ts";
 import type { Command, Io } from "../frame/command.ts";
 import { quoted } from "../frame/plain-text.ts";
@@ -162,6 +163,7 @@ async function report(session: Session, reader: StorageReader, io: Io, resume?: 
     });
     lines.push(io.results.paint.bold(payer), ...accountLines(account, Date.now()).map((line) => `  ${line}`));
   }
+  const uncounted = await uncountedBelow(session, reader);
   const { sessionId, status, pauseReason } = session;
   const state = { sessionId, status, ...(pauseReason === undefined ? {} : { pauseReason }) };
   io.show({ ...state, accounts, ...(resume === undefined ? {} : { resume }) }, lines.join("\n"));
@@ -171,6 +173,18 @@ async function report(session: Session, reader: StorageReader, io: Io, resume?: 
       `session ${payer} was charged for attempts that died with their process; release the charge with: ${call}`,
     );
   }
+  if (uncounted !== undefined) io.note(`session ${sessionId} and those below it: ${uncounted}`);
   if (accounts.length === 0) io.note(`session ${sessionId} has no budget: nothing limits what it spends`);
   return 0;
+}
+
+/** Says how much of coding agents nobody has counted. */
+async function uncountedBelow(session: Session, reader: StorageReader): Promise<string | undefined> {
+  const { addCosts, NO_COST, uncountedText } = await import("@holdfast/proto/view");
+  const { readBelow, walk } = await import("../view/session-tree.ts");
+  const { CostReader } = await import("../view/session-cost.ts");
+  const tree = [{ session }, ...walk(await readBelow(reader, session))];
+  const unpriced = tree.filter((one) => (one.session.cost?.unpriced ?? 0) > 0);
+  const costs = await new CostReader().costs(unpriced.map((one) => ({ session: one.session, reader })));
+  return uncountedText(costs.reduce<Cost>((sum, cost) => addCosts(sum, cost ?? NO_COST), NO_COST));
 }

@@ -1,7 +1,7 @@
 // The text that `show` prints for people.
 
 import { decodeJson, isEnded, isLost, isReservedName } from "@holdfast/core";
-import { costText, nodeFacts, viewQuestion, withoutReplacedPlans } from "@holdfast/proto/view";
+import { costText, nodeFacts, uncountedText, viewQuestion, withoutReplacedPlans } from "@holdfast/proto/view";
 import { isKeyReach, keyReachText } from "../agents/key-reach-text.ts";
 import type { Look } from "../frame/command.ts";
 import {
@@ -100,6 +100,7 @@ function facts(picture: Picture, look: Look, now: number): string[] {
       ? ["last change", moment(updatedAt, now)]
       : ["ended", `${moment(endedAt, now)}, after ${duration(endedAt - createdAt)}`],
     ["turns", turn === 0 ? undefined : String(turn)],
+    ["usage", picture.cost && uncountedText(picture.cost)],
     ["cost", picture.cost === undefined || picture.cost.calls === 0 ? undefined : costText(picture.cost)],
     ["input", input],
     ["output", output],

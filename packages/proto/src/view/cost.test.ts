@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { addUsage, costText, NO_COST, type Cost } from "./cost.ts";
+import { addUsage, costText, NO_COST, uncountedText, type Cost } from "./cost.ts";
 
 const call = (costMicroUsd?: number) => ({
   model: "m",
@@ -14,6 +14,14 @@ test("a cost that no call recorded is unknown, and no zero (cost-1)", () => {
   expect(costText(sum(undefined))).toBe("unknown");
   expect(costText(sum(120_000, undefined))).toBe("$0.12 + unknown");
   expect(costText(undefined)).toBe("unknown");
+});
+
+test("a usage that nobody has counted is named (cost-2)", () => {
+  const unknown = { model: "unknown", inputTokens: 0, outputTokens: 0 };
+  expect(uncountedText(sum(120_000, undefined))).toBeUndefined();
+  expect(uncountedText(addUsage(sum(120_000), unknown))).toContain("the usage of one turn is not known");
+  expect(uncountedText(addUsage(addUsage(NO_COST, unknown), unknown))).toContain("of 2 turns");
+  expect(costText(addUsage(sum(120_000), unknown))).toBe("$0.12 + unknown");
 });
 
 test("a free call costs nothing, and a session without calls has no cost", () => {

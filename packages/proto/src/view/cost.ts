@@ -1,6 +1,7 @@
 // `Cost`, `addUsage`, `costText`: what calls of models cost, as far as sessions record it.
 //
 //   cost-1. A call without a recorded price has an unknown cost. A sum with such a call says so, and never counts the call as free.
+//   cost-2. Calls that nobody has counted are recorded as one usage of the model `unknown` without tokens, such as those of a killed coding agent.
 
 import type { PlainUsage } from "./journal-event.ts";
 
@@ -13,12 +14,17 @@ export interface Cost {
   readonly costMicroUsd: number;
   readonly inputTokens: number;
   readonly outputTokens: number;
+  /** The records of a usage that nobody has counted (cost-2). Absent without one. */
+  readonly uncounted?: number;
 }
 
 export const NO_COST: Cost = { calls: 0, unpriced: 0, costMicroUsd: 0, inputTokens: 0, outputTokens: 0 };
 
-export function addUsage(cost: Cost, { inputTokens, outputTokens, costMicroUsd }: PlainUsage): Cost {
+export function addUsage(cost: Cost, usage: PlainUsage): Cost {
+  const { model, inputTokens, outputTokens, costMicroUsd } = usage;
+  const isUncounted = model === "unknown" && inputTokens === 0 && outputTokens === 0;
   return addCosts(cost, {
+    ...(isUncounted ? { uncounted: 1 } : {}),
     calls: 1,
     unpriced: costMicroUsd === undefined ? 1 : 0, // cost-1.
     costMicroUsd: costMicroUsd ?? 0,
@@ -29,7 +35,9 @@ export function addUsage(cost: Cost, { inputTokens, outputTokens, costMicroUsd }
 }
 
 export function addCosts(a: Cost, b: Cost): Cost {
+  const uncounted = (a.uncounted ?? 0) + (b.uncounted ?? 0);
   return {
+    ...(uncounted === 0 ? {} : { uncounted }),
     calls: a.calls + b.calls,
     unpriced: a.unpriced + b.unpriced,
     costMicroUsd: a.costMicroUsd + b.costMicroUsd,
@@ -49,6 +57,13 @@ export function costText(cost: Cost | undefined): string {
   if (calls === 0) return "";
   if (unpriced === calls) return UNKNOWN_COST;
   return unpriced === 0 ? usdText(costMicroUsd) : `${usdText(costMicroUsd)} + ${UNKNOWN_COST}`;
+}
+
+/** "the usage of 2 turns is not known in full, and in no sum and no budget"; `undefined` where all of it was counted. */
+export function uncountedText({ uncounted = 0 }: Cost): string | undefined {
+  if (uncounted === 0) return undefined;
+  const turns = uncounted === 1 ? "one turn" : `${uncounted} turns`;
+  return `the usage of ${turns} is not known in full, and what is missing is in no sum and no budget`;
 }
 
 /** The text of a cost that nobody knows. */

@@ -35,6 +35,7 @@ import {
 import { claudeCall } from "./claude-tools.ts";
 import { ClaudeMessages, type UnanswerableRequest } from "./claude-messages.ts";
 import { ClaudeOptions } from "./claude-options.ts";
+import { claudeRecordedCalls } from "./claude-record.ts";
 import { writeWayBack } from "./way-back-file.ts";
 import { claudeAnswer } from "./claude-questions.ts";
 import {
@@ -60,6 +61,7 @@ import type {
   PermissionAnswer,
   PermissionRequest,
   Queueing,
+  RecordedCalls,
   RuledCall,
 } from "../external-agent-protocol.ts";
 import {
@@ -70,6 +72,7 @@ import {
   locateProgram,
 } from "../program/find-program.ts";
 import { keyAccess, withGateway, withoutKeysOf, type KeyAccess } from "../keys/program-keys.ts";
+import type { Fields } from "../lines/fields.ts";
 import type { WayBack } from "../way-back/way-back.ts";
 import { WAY_BACK } from "../way-back/way-back-tools.ts";
 
@@ -154,6 +157,13 @@ export class ClaudeCode implements ExternalAgentProtocol {
 
   keyAccess(chosen?: ChosenProgram): KeyAccess {
     return keyAccess({ keys: this.keys, programKeys: CLAUDE_PROGRAM_KEYS }, this.#environment, chosen);
+  }
+
+  recordedCalls(lines: readonly Fields[], from: number, chosen?: ChosenProgram): RecordedCalls {
+    return claudeRecordedCalls(
+      lines.slice(from),
+      isAnthropicApi(claudeEnvironment(this.#environment, chosen)),
+    );
   }
 
   traces({ intent }: Pick<ExternalTurn, "intent">): AgentTraces {

@@ -46,7 +46,11 @@ export class ClaudeMessages {
   /** The last word of the program on the limits of its account. */
   #limit: Pick<Extract<ExternalEnd, { type: "error" }>, "cause" | "resetsAt"> = {};
   /** The messages that are being streamed, by the tool call of the sub-agent that writes it. */
-  readonly #open = new Map<unknown, { readonly model: string; usage: Fields }>();
+  readonly #open = new Map<unknown, { readonly id: string; readonly model: string; usage: Fields }>();
+  /** The messages since the last result whose usage was not streamed. */
+  readonly #unstreamed = new Set<string>();
+  /** The messages whose usage was reported. */
+  readonly #counted = new Set<string>();
   /** The usage that was reported since the last result, by model. */
   readonly #reported = new Map<string, Counts>();
 
@@ -129,8 +133,9 @@ export class ClaudeMessages {
   #streamed(event: Fields, { parent_tool_use_id: parent = null }: Fields): void {
     switch (event["type"]) {
       case "message_start": {
-        const { model, usage } = fieldsOf(event["message"]);
-        this.#open.set(parent, { model: textOr(model, "unknown"), usage: fieldsOf(usage) });
+        const { id, model, usage } = fieldsOf(event["message"]);
+        const message = { id: textOr(id, ""), model: textOr(model, "unknown"), usage: fieldsOf(usage) };
+        this.#open.set(parent, message);
         return;
       }
       case "content_block_delta": {
@@ -148,7 +153,10 @@ export class ClaudeMessages {
       case "message_stop": {
         const open = this.#open.get(parent);
         this.#open.delete(parent);
-        if (open !== undefined) this.#use(open.model, countsOf(open.usage));
+        if (open === undefined) return;
+        this.#unstreamed.delete(open.id);
+        this.#counted.add(open.id);
+        this.#use(open.model, countsOf(open.usage), open.id === "" ? [] : [open.id]);
       }
     }
   }
@@ -156,7 +164,8 @@ export class ClaudeMessages {
   #assistant(message: Fields): void {
     const cause = CAUSES[textOr(message["error"], "")];
     if (cause !== undefined) this.#limit = { ...this.#limit, cause };
-    const { content } = fieldsOf(message["message"]);
+    const { id: messageId, content } = fieldsOf(message["message"]);
+    if (typeof messageId === "string" && !this.#counted.has(messageId)) this.#unstreamed.add(messageId);
     const author = authorOf(message);
     for (const block of listOf(content)) {
       const { type, text, thinking, id, name, input } = block;
@@ -231,28 +240,39 @@ export class ClaudeMessages {
     for (const [model, usage] of delta) {
       const total = countsOf(fieldsOf(usage));
       const known = this.#reported.get(model);
-      this.#use(model, restOf(total, known ?? unnamed));
+      this.#use(model, restOf(total, known ?? unnamed), [...this.#unstreamed]);
       if (known === undefined) unnamed = restOf(unnamed, total);
     }
     if (delta.length === 0 && this.#reported.size === 0)
-      this.#use("unknown", countsOf(fieldsOf(message["usage"])));
+      this.#use("unknown", countsOf(fieldsOf(message["usage"])), [...this.#unstreamed]);
     this.#reported.clear();
+    this.#counted.clear();
+    this.#unstreamed.clear();
   }
 
-  #use(model: string, counts: Counts): void {
-    const { input, output, cacheRead, cacheWrite } = counts;
-    if (input + output + cacheRead + cacheWrite === 0) return;
+  #use(model: string, counts: Counts, recordIds: readonly string[]): void {
+    const usage = claudeUsage(model, counts, this.#isPriced);
+    if (usage === undefined) return;
     this.#reported.set(model, sumOf(this.#reported.get(model) ?? NOTHING, counts));
-    const usage: TokenUsage = {
-      // Behind another server a name says nothing of a price.
-      model: `${this.#isPriced ? "anthropic" : "claude-code"}/${model}`,
-      inputTokens: input + cacheRead + cacheWrite,
-      outputTokens: output,
-      cacheReadTokens: cacheRead,
-      cacheWriteTokens: cacheWrite,
-    };
-    this.#emit({ type: "usage", usage });
+    this.#emit({ type: "usage", usage, recordIds });
   }
+}
+
+/** @returns `undefined` where nothing was used. */
+export function claudeUsage(
+  model: string,
+  { input, output, cacheRead, cacheWrite }: Counts,
+  isPriced: boolean,
+): TokenUsage | undefined {
+  if (input + output + cacheRead + cacheWrite === 0) return undefined;
+  return {
+    // Behind another server a name says nothing of a price.
+    model: `${isPriced ? "anthropic" : "claude-code"}/${model}`,
+    inputTokens: input + cacheRead + cacheWrite,
+    outputTokens: output,
+    cacheReadTokens: cacheRead,
+    cacheWriteTokens: cacheWrite,
+  };
 }
 
 /** claude-messages-4. */
@@ -266,7 +286,7 @@ const CAUSES: Readonly<Record<string, "quota" | "auth_required">> = {
   billing_error: "quota",
 };
 
-interface Counts {
+export interface Counts {
   /** Without those of the cache. */
   readonly input: number;
   readonly output: number;
@@ -314,7 +334,7 @@ function endOf(message: Fields): ExternalEnd {
 }
 
 /** Both forms: that of the API, and that of the sums by model. */
-function countsOf(usage: Fields): Counts {
+export function countsOf(usage: Fields): Counts {
   return {
     input: countOf(usage["input_tokens"] ?? usage["inputTokens"]),
     output: countOf(usage["output_tokens"] ?? usage["outputTokens"]),

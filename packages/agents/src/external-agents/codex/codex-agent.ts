@@ -7,6 +7,7 @@ import type { LineAgentFacts } from "../lines/line-agent.ts";
 import { ruledPath } from "../../model-loop/permission/ruled-path.ts";
 import { CHOSEN_FIELDS } from "../program/find-program.ts";
 import { CodexDialogue } from "./codex-dialogue.ts";
+import { codexRecordedCalls } from "./codex-record.ts";
 
 export const CODEX: LineAgentFacts = {
   name: "codex",
@@ -55,6 +56,7 @@ export const CODEX: LineAgentFacts = {
     read: [],
   }),
   dialogue: (turn) => new CodexDialogue(turn),
+  recordedCalls: codexRecordedCalls,
   ruledCall: codexCall,
 };
 

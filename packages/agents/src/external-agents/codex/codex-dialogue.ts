@@ -1,7 +1,7 @@
 // `CodexDialogue`: one turn over the app-server protocol of Codex, which is JSON-RPC without the field `jsonrpc`.
 //
 //   codex-dialogue-1. The thread of a resumed session has the id that was asked for. Another id is `unknown_session`.
-//   codex-dialogue-2. Usage is counted by `last` of each report, which is one call of the model. `total` is a sum over the thread and is not used.
+//   codex-dialogue-2. Usage is counted by `last` of each report, which is one call of the model. `total` is a sum over the thread, and names the call.
 //       Codex repeats the last report of a resumed thread, with the id of an earlier turn. That one is not counted again.
 //   codex-dialogue-3. The permission mode and the model are given again with every turn, so that a resumed session keeps them.
 //   codex-dialogue-4. The tools of the session are an MCP server of the thread, by a setting that holds for it alone. They need no approval.
@@ -10,13 +10,13 @@
 // An interrupted turn leaves its shell running (observed with 0.169.0). The end of the process ends the shell.
 
 import type { Author, Delivery, PermissionAnswer, PermissionRequest } from "../external-agent-protocol.ts";
-import { HELD_OPENAI } from "../keys/codex-keys.ts";
 import { epochMs } from "../limits/agent-limit.ts";
 import { countOf, fieldsOf, textOr, type Fields } from "../lines/fields.ts";
 import { planStepsOf } from "../lines/plan-steps.ts";
 import type { DialogueTurn, LineDialogue } from "../lines/line-dialogue.ts";
 import { WAY_BACK } from "../way-back/way-back-tools.ts";
 import { codexCallOf, codexResultOf } from "./codex-items.ts";
+import { codexModel, codexRecordId } from "./codex-record.ts";
 import { codexAnswer, codexRequest, type CodexAsked } from "./codex-questions.ts";
 import { CodexSubAgents } from "./codex-sub-agents.ts";
 
@@ -130,10 +130,7 @@ export class CodexDialogue implements LineDialogue {
     // codex-dialogue-1.
     if (resumedId !== null && id !== resumedId) return this.#turn.end({ type: "unknown_session" });
     this.#threadId = id;
-    // Behind another server a name says nothing of a price.
-    const provider = textOr(opened["modelProvider"], "codex");
-    const held = this.#turn.unpriced.length === 0 ? "openai" : "other";
-    this.#model = `${provider === HELD_OPENAI ? held : provider}/${textOr(opened["model"], "unknown")}`;
+    this.#model = codexModel(opened["modelProvider"], opened["model"], this.#turn.unpriced);
     this.hasStarted = true;
     this.#turn.emit({ type: "session_started", model: textOr(opened["model"], "unknown"), boundId: id });
     this.#startTurn(prompt);
@@ -220,7 +217,7 @@ export class CodexDialogue implements LineDialogue {
         return this.#planned(params);
       case "thread/tokenUsage/updated":
         if (this.#turnId !== undefined && params["turnId"] === this.#turnId)
-          this.#use(fieldsOf(fieldsOf(params["tokenUsage"])["last"]));
+          this.#use(this.#threadId, fieldsOf(params["tokenUsage"]));
         return;
       case "error": {
         const { message, codexErrorInfo } = fieldsOf(params["error"]);
@@ -256,7 +253,7 @@ export class CodexDialogue implements LineDialogue {
         return this.#planned(params, this.#subAgents.authorOf(threadId));
       case "thread/tokenUsage/updated":
         if (this.#subAgents.countsTurn(threadId, params["turnId"]))
-          this.#use(fieldsOf(fieldsOf(params["tokenUsage"])["last"]));
+          this.#use(threadId, fieldsOf(params["tokenUsage"]));
         return;
       default: // external-agent-protocol-6.
     }
@@ -302,15 +299,17 @@ export class CodexDialogue implements LineDialogue {
   }
 
   /** codex-dialogue-2. */
-  #use(last: Fields): void {
-    const inputTokens = countOf(last["inputTokens"]);
-    const outputTokens = countOf(last["outputTokens"]);
-    if (inputTokens + outputTokens === 0) return;
-    const cacheReadTokens = countOf(last["cachedInputTokens"]);
-    this.#turn.emit({
-      type: "usage",
-      usage: { model: this.#model, inputTokens, outputTokens, cacheReadTokens },
-    });
+  #use(threadId: string, { last, total }: Fields): void {
+    const { inputTokens, outputTokens, cachedInputTokens } = fieldsOf(last);
+    const counts = {
+      inputTokens: countOf(inputTokens),
+      outputTokens: countOf(outputTokens),
+      cacheReadTokens: countOf(cachedInputTokens),
+    };
+    if (counts.inputTokens + counts.outputTokens === 0) return;
+    const sum = fieldsOf(total);
+    const recordIds = [codexRecordId(threadId, sum["inputTokens"], sum["outputTokens"])];
+    this.#turn.emit({ type: "usage", usage: { model: this.#model, ...counts }, recordIds });
   }
 
   #limits({ primary, secondary }: Fields): void {

@@ -3,9 +3,7 @@
 import type { TokenUsage } from "@holdfast/core";
 
 import { modelPrices } from "../../models/prices.ts";
-import type { ExternalUsage } from "../external-state.ts";
-
-export const UNKNOWN_USAGE: TokenUsage = { model: "unknown", inputTokens: 0, outputTokens: 0 };
+import type { ExternalState, ExternalUsage } from "../external-state.ts";
 
 const prices = modelPrices();
 
@@ -19,6 +17,12 @@ export function usageAfter(before: ExternalUsage, used: readonly TokenUsage[]): 
     }),
     before,
   );
+}
+
+/** The bytes of the program's own record whose calls were counted before the present turn; `null` where that is not known. */
+export function countedBytes({ countedBytes: counted, receipt, mode }: ExternalState): number | null {
+  if (counted !== undefined) return counted;
+  return receipt?.sessionFile?.bytes ?? (mode === "start" ? 0 : null);
 }
 
 function added(sum: number | null, cost: number | undefined): number | null {

@@ -21,6 +21,7 @@ import type {
   ExternalTurn,
   OwnFolders,
   PermissionRequest,
+  RecordedCalls,
   RuledCall,
 } from "../external-agent-protocol.ts";
 import {
@@ -42,6 +43,7 @@ import {
 import type { WayBack } from "../way-back/way-back.ts";
 import { tracedVariables } from "../receipt/traced-variables.ts";
 import { unknownSession } from "./unknown-session.ts";
+import type { Fields } from "./fields.ts";
 import type { DialogueTurn, MakeDialogue } from "./line-dialogue.ts";
 import { LineTurn, LineWire } from "./line-turn.ts";
 
@@ -65,6 +67,12 @@ export interface LineAgentFacts {
   readonly dialogue: MakeDialogue;
   /** Where the program stores its sessions, and its files with MCP servers. Absent where that is not known. */
   readonly files?: (environment: Environment, id: string, folder: string) => Omit<AgentTraces, "environment">;
+  /** As in the port. @param unpriced as in `DialogueTurn`. */
+  readonly recordedCalls?: (
+    lines: readonly Fields[],
+    from: number,
+    unpriced: readonly string[],
+  ) => RecordedCalls;
   /** The folders that it needs in a sandbox. Absent where they are not known. */
   readonly ownFolders?: (environment: Environment) => OwnFolders;
   readonly ruledCall: (call: Pick<PermissionRequest, "tool" | "input">, folder: string) => RuledCall;
@@ -83,6 +91,7 @@ export interface LineAgentOptions {
 export class LineAgent implements ExternalAgentProtocol {
   readonly name: string;
   readonly keys: readonly string[];
+  readonly recordedCalls?: NonNullable<ExternalAgentProtocol["recordedCalls"]>;
   readonly #facts: LineAgentFacts;
   readonly #environment: Environment;
   readonly #folder: string;
@@ -97,11 +106,14 @@ export class LineAgent implements ExternalAgentProtocol {
     this.#folder = folder;
     this.#stopLimits = stopLimits;
     this.#supervisor = new ProcessSupervisor({ environment, namespaces: "never" });
+    const { recordedCalls } = facts;
+    if (recordedCalls !== undefined)
+      this.recordedCalls = (lines, from, chosen) => recordedCalls(lines, from, this.#unpriced(chosen));
   }
 
   capabilities(chosen?: ChosenProgram): ExternalAgentCapabilities {
     const { pricePrefix, ...others } = this.#facts.capabilities;
-    const isPriced = pricePrefix !== undefined && unpricedApis(this.keyAccess(chosen).byGateway).length === 0;
+    const isPriced = pricePrefix !== undefined && this.#unpriced(chosen).length === 0;
     return { ...others, ...(isPriced ? { pricePrefix } : {}) };
   }
 
@@ -156,6 +168,10 @@ export class LineAgent implements ExternalAgentProtocol {
 
   keyAccess(chosen?: ChosenProgram): KeyAccess {
     return keyAccess(this.#facts, this.#environment, chosen);
+  }
+
+  #unpriced(chosen?: ChosenProgram): readonly string[] {
+    return unpricedApis(this.keyAccess(chosen).byGateway);
   }
 
   ownFolders(chosen?: ChosenProgram): OwnFolders | undefined {

@@ -9,6 +9,7 @@ import type { LineAgentFacts } from "../lines/line-agent.ts";
 import { ruledPath } from "../../model-loop/permission/ruled-path.ts";
 import { CHOSEN_FIELDS } from "../program/find-program.ts";
 import { PiDialogue } from "./pi-dialogue.ts";
+import { piRecordedCalls } from "./pi-record.ts";
 
 /** The names of our rules for Pi's tools. */
 const TOOLS: Readonly<Record<string, string>> = {
@@ -80,6 +81,7 @@ export const PI: LineAgentFacts = {
     return { written: [home, ...(sessions === undefined ? [] : [sessions])], read: [dirname(gatePath())] };
   },
   dialogue: (turn) => new PiDialogue(turn),
+  recordedCalls: piRecordedCalls,
   ruledCall: piCall,
 };
 

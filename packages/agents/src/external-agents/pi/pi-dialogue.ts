@@ -7,16 +7,9 @@
 //   pi-dialogue-4. The gate asks about every call. Calls that only read are allowed at once, and so are changes of files in the mode `acceptEdits`.
 
 import type { Delivery, ExternalEnd, PermissionAnswer } from "../external-agent-protocol.ts";
-import {
-  countOf,
-  fieldsOf,
-  listOf,
-  parseFields,
-  recordedResult,
-  textOr,
-  type Fields,
-} from "../lines/fields.ts";
+import { fieldsOf, listOf, parseFields, recordedResult, textOr, type Fields } from "../lines/fields.ts";
 import type { DialogueTurn, LineDialogue } from "../lines/line-dialogue.ts";
+import { piCallOf, piModel } from "./pi-record.ts";
 
 const READING = ["read", "ls", "find", "grep"];
 const EDITING = ["edit", "write"];
@@ -122,7 +115,7 @@ export class PiDialogue implements LineDialogue {
     if (sessionId !== agentSessionId || (resumedId !== null && messageCount === 0))
       return this.#turn.end({ type: "unknown_session" });
     this.hasStarted = true;
-    this.#turn.emit({ type: "session_started", model: nameOf(fieldsOf(model)), boundId: null });
+    this.#turn.emit({ type: "session_started", model: piModel(fieldsOf(model)), boundId: null });
     this.#isPrompted = true;
     this.#prompt(prompt);
   }
@@ -185,7 +178,8 @@ export class PiDialogue implements LineDialogue {
     this.#turn.send({ type: "extension_ui_response", id, value });
   }
 
-  #said({ role, content, usage, stopReason, errorMessage, ...message }: Fields): void {
+  #said(message: Fields): void {
+    const { role, content, stopReason, errorMessage } = message;
     if (role !== "assistant") return;
     let last = "";
     for (const { type, text, thinking } of listOf(content)) {
@@ -196,31 +190,13 @@ export class PiDialogue implements LineDialogue {
       if (type === "thinking" && typeof thinking === "string" && thinking !== "")
         this.#turn.emit({ type: "thinking", text: thinking });
     }
-    const { provider } = message;
-    const isUnpriced = this.#turn.unpriced.includes(textOr(provider, ""));
-    this.#use(isUnpriced ? nameOf({ ...message, provider: "other" }) : nameOf(message), fieldsOf(usage));
+    const call = piCallOf(message, this.#turn.unpriced);
+    if (call !== undefined) this.#turn.emit({ type: "usage", usage: call.usage, recordIds: [call.recordId] });
     if (stopReason === "aborted") this.#end = { type: "aborted" };
     else if (stopReason === "error")
       this.#end = { type: "error", message: textOr(errorMessage, "the model's API failed") };
     else this.#end = { type: "answered", text: last };
   }
-
-  #use(model: string, { input, output, cacheRead, cacheWrite }: Fields): void {
-    const cacheReadTokens = countOf(cacheRead);
-    const cacheWriteTokens = countOf(cacheWrite);
-    const inputTokens = countOf(input) + cacheReadTokens + cacheWriteTokens;
-    const outputTokens = countOf(output);
-    if (inputTokens + outputTokens === 0) return;
-    this.#turn.emit({
-      type: "usage",
-      usage: { model, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens },
-    });
-  }
-}
-
-/** A model by the name that our table of prices knows: that of its provider, and its own. */
-function nameOf({ provider, id, model }: Fields): string {
-  return `${textOr(provider, "pi")}/${textOr(id, textOr(model, "unknown"))}`;
 }
 
 function resultText(result: unknown): string {

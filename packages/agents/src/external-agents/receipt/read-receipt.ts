@@ -121,7 +121,8 @@ async function prune(mirrors: string): Promise<void> {
   }
 }
 
-async function findSessionFile(traces: AgentTraces, known: string | undefined): Promise<string | undefined> {
+/** @param known the file as it was found before. */
+export async function findSessionFile(traces: AgentTraces, known?: string): Promise<string | undefined> {
   if (traces.sessions === undefined) return undefined;
   const { folder, ending } = traces.sessions;
   if (known !== undefined && isOfSession(traces, known) && existsSync(known)) return known;
