@@ -212,7 +212,7 @@ export class ExternalAgentTurn {
     const { end, isOverBudget, isSuspended, reports, receipt, losses, rights, limit } = output;
     const { entries } = given;
     while (entries.count < reports) entries.take(await this.#ctx.waitForSignal<StoredReport>(REPORT_SIGNAL));
-    const counted = isCutOff(end) ? await this.#count(given) : undefined;
+    const counted = isCutOff(end, entries) ? await this.#count(given) : undefined;
     const work: Work = { ...given, receipt, ...(counted && { counted }) };
     if (end.type !== "answered" && isSuspended) return this.#continueAfter(work, SUSPENDED, 0);
     if (losses !== undefined)

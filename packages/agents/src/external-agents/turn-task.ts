@@ -5,7 +5,7 @@
 //   turn-task-3. A session has at most one process of its agent on a machine: what an earlier process of ours has left is ended first.
 //   turn-task-4. A turn whose question waits for longer than `keepAliveMs` is ended. The question stays, and its answer begins the next turn.
 //   turn-task-5. Usage is charged with the report that tells of it, and the answer says what other sessions have left of the budget. A turn
-//       that finds it used up is ended. Silence is reported and never a failure.
+//       that finds it used up is ended, also one that waits. Silence is reported and never a failure.
 //   turn-task-6. A turn that has used four fifths of the rest of its budget is told so once, where its agent takes a message.
 //   turn-task-7. A resume with a restore receipt begins when nothing is lost. A loss ends the task before a process starts.
 //   turn-task-8. All that an agent says has limits (`bounded-events.ts`).
@@ -35,15 +35,15 @@ import { openWayBack, type CallResult } from "./way-back/way-back.ts";
 import { isQuestion, wayBackTools } from "./way-back/way-back-tools.ts";
 import { BudgetFence, priced } from "./limits/budget-fence.ts";
 import { limitOf, type AgentLimit } from "./limits/agent-limit.ts";
-import { UNKNOWN_USAGE } from "./limits/recorded-usage.ts";
+import { CUT_OFF_ENDS, UNKNOWN_USAGE } from "./limits/recorded-usage.ts";
 import { turnCost } from "./limits/turn-cost.ts";
 import { takeOwnIntent, type OwnPlace, type OwnRights } from "./intent/own-intent.ts";
 import { openEnclosure } from "./enclosure/enclosure.ts";
 import { openModelGateway } from "./keys/model-gateway.ts";
 import type { KeyReach } from "./keys/program-keys.ts";
 import { OWN_ID, pruneRawLines, RawLines, type RawReference } from "./raw/raw-lines.ts";
-import { checkReceipt, takeReceipt, type ReceiptPlace } from "./receipt/read-receipt.ts";
-import { differencesText, type RestoreReceipt } from "./receipt/restore-receipt.ts";
+import { checkBeforeTurn, takeReceipt, type ReceiptPlace } from "./receipt/read-receipt.ts";
+import type { RestoreReceipt } from "./receipt/restore-receipt.ts";
 
 /** The name of the signals with events. */
 export const REPORT_SIGNAL = "external_agent.report";
@@ -96,6 +96,8 @@ export interface TurnOutput {
 }
 
 const SILENCE_MS = 60_000;
+/** How often a turn looks at a limited budget, which others may use up while it waits for an answer. */
+const BUDGET_LOOK_MS = 5_000;
 /** Events that wait to be stored. */
 const PENDING_CHARS_MAX = 32 * 1024 * 1024;
 /** The events of one signal. A single event may be larger. */
@@ -212,7 +214,7 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
   await protocol.endLost(tag);
   const own = takeOwnIntent(place, request.intent); // turn-task-9.
   const { intent } = own;
-  const checked = await check(place, { ...request, intent });
+  const checked = await checkBeforeTurn(place, { ...request, intent });
   const losses = [...own.losses, ...(checked.losses ?? [])];
   if (losses.length > 0)
     return {
@@ -238,7 +240,8 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
       task.progress({ notice: "the agent was told that its budget is nearly used up" });
   };
   const fence = new BudgetFence(request, { onNear: () => void wrapUp(), onReached: abort });
-  const admit = (): Promise<void> => fence.admit(() => task.remainingBudget());
+  const unspent = (): ReturnType<TaskContext["remainingBudget"]> => task.remainingBudget();
+  const admit = (): Promise<void> => fence.admit(unspent);
   const gateway = access && (await openModelGateway(access, { sessionId, runId: task.taskId }, admit));
   const keys = access && { held: access.held, readable: access.readable };
   const lines = openRawLines(place.mirrors, request);
@@ -272,6 +275,7 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
     () => task.progress({ unresponsive: `no output for ${silenceMs / 1_000} s` }),
     silenceMs,
   );
+  const look = setInterval(() => void fence.look(unspent), BUDGET_LOOK_MS);
   signal.addEventListener("abort", abort, { once: true });
   if (signal.aborted || fence.isReached) abort();
   try {
@@ -310,11 +314,14 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
       ...(keys === undefined ? {} : { keys }),
     };
     if (!IN_ORDER.includes(end.type)) return turnOutput;
-    if (!isCounted && limit === undefined) task.reportUsage(UNKNOWN_USAGE); // turn-task-12.
+    // turn-task-12.
+    if (!isCounted && limit === undefined && !CUT_OFF_ENDS.includes(end.type))
+      task.reportUsage(UNKNOWN_USAGE);
     const receipt = await takeReceipt(place, { intent, boundId: bound }, request.receipt ?? null);
     return { ...turnOutput, receipt };
   } finally {
     clearInterval(silence);
+    clearInterval(look);
     signal.removeEventListener("abort", abort);
     turnAtWork.end();
     wayBack.close();
@@ -337,31 +344,6 @@ export function rawLinesFolder(mirrors: string | undefined): string | undefined 
 
 /** Ends after which the program had time to store its session. */
 const IN_ORDER: readonly ExternalEnd["type"][] = ["answered", "aborted", "error"];
-
-interface Checked {
-  readonly prompt: string;
-  readonly notice?: string;
-  readonly losses?: readonly string[];
-  readonly isRestorable?: boolean;
-}
-
-/** turn-task-7. Changes are told to the agent, before the request, which stays at the end of the prompt. */
-async function check(
-  place: ReceiptPlace,
-  { intent, boundId, prompt, receipt, restores }: TurnRequest,
-): Promise<Checked> {
-  if (receipt === undefined) return { prompt };
-  const session = { intent, boundId };
-  const { differences, putBack, isRestorable } = await checkReceipt(place, session, receipt, restores);
-  const losses = differences.filter(({ isLoss }) => isLoss).map(({ text }) => text);
-  if (losses.length > 0) return { prompt, losses, isRestorable };
-  return {
-    prompt: differences.length === 0 ? prompt : `${CHANGED}\n${differencesText(differences)}\n\n${prompt}`,
-    ...(putBack === undefined ? {} : { notice: `the agent's own session file was put back: ${putBack}` }),
-  };
-}
-
-const CHANGED = "Since your last turn this has changed, and not by you:";
 
 const WRAP_UP =
   "The budget of this session is nearly used up. Finish the step that you are in, leave the work in order, and answer with what is done and what is left.";

@@ -231,6 +231,7 @@ export class ClaudeMessages {
 
   /** claude-messages-2. */
   #countRest(message: Fields): void {
+    const rest = [...this.#unstreamed, ...[...this.#open.values()].map(({ id }) => id)];
     const delta = Object.entries(fieldsOf(message["model_usage_since_last_result"]));
     const names = new Set(delta.map(([model]) => model));
     // A model may have another name in the result than in its messages.
@@ -240,11 +241,11 @@ export class ClaudeMessages {
     for (const [model, usage] of delta) {
       const total = countsOf(fieldsOf(usage));
       const known = this.#reported.get(model);
-      this.#use(model, restOf(total, known ?? unnamed), [...this.#unstreamed]);
+      this.#use(model, restOf(total, known ?? unnamed), rest);
       if (known === undefined) unnamed = restOf(unnamed, total);
     }
     if (delta.length === 0 && this.#reported.size === 0)
-      this.#use("unknown", countsOf(fieldsOf(message["usage"])), [...this.#unstreamed]);
+      this.#use("unknown", countsOf(fieldsOf(message["usage"])), rest);
     this.#reported.clear();
     this.#counted.clear();
     this.#unstreamed.clear();

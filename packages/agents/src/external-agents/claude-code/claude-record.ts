@@ -1,8 +1,8 @@
 // `claudeRecordedCalls`: the usage in Claude Code's own file of a session. Pure. Observed with 2.1.332.
 //
 //   claude-record-1. A message has a line for each of its blocks. The last one has its whole usage.
-//   claude-record-2. A request is open whose line (`api-request`) no message answers. Older versions have no such lines: a request follows a prompt, and
-//       the last result of the tools of a message.
+//   claude-record-2. A request is open whose line (`api-request`) no whole message answers. Older versions have no such lines: a request follows a
+//       prompt, and the last result of the tools of a message. Where the connection was refused nothing was asked: the gateway had ended with our process.
 //   claude-record-3. A sub-agent has a file of its own, which is not read: its calls are not known.
 
 import type { RecordedCalls } from "../external-agent-protocol.ts";
@@ -15,6 +15,7 @@ const SUB_AGENTS: readonly unknown[] = ["Task", "Agent"];
 export function claudeRecordedCalls(lines: readonly Fields[], isPriced: boolean): RecordedCalls {
   const messages = new Map<string, Fields>();
   const requests = new Set<unknown>();
+  let request: unknown;
   const tools = new Set<unknown>();
   let isAsked = false;
   let hasSubAgents = false;
@@ -22,7 +23,11 @@ export function claudeRecordedCalls(lines: readonly Fields[], isPriced: boolean)
     const { content, ...message } = fieldsOf(line["message"]);
     switch (line["type"]) {
       case "api-request":
-        requests.add(line["id"]);
+        request = line["id"];
+        requests.add(request);
+        break;
+      case "system":
+        if (isRefused(line)) requests.delete(request);
         break;
       case "user": {
         for (const { type, tool_use_id: id } of listOf(content)) if (type === "tool_result") tools.delete(id);
@@ -30,8 +35,8 @@ export function claudeRecordedCalls(lines: readonly Fields[], isPriced: boolean)
         break;
       }
       case "assistant": {
-        requests.delete(line["requestRef"]);
         isAsked = message["stop_reason"] === null;
+        if (!isAsked) requests.delete(line["requestRef"]);
         if (typeof message["id"] === "string") messages.set(message["id"], message); // claude-record-1.
         for (const { type, id, name } of listOf(content)) {
           if (type !== "tool_use") continue;
@@ -45,5 +50,10 @@ export function claudeRecordedCalls(lines: readonly Fields[], isPriced: boolean)
     const usage = claudeUsage(textOr(model, "unknown"), countsOf(fieldsOf(counts)), isPriced);
     return usage === undefined ? [] : [{ recordId, usage }];
   });
-  return { calls, isComplete: !isAsked && requests.size === 0 && !hasSubAgents };
+  const isOpen = request === undefined ? isAsked : requests.size > 0;
+  return { calls, isComplete: !isOpen && !hasSubAgents };
+}
+
+function isRefused({ subtype, error }: Fields): boolean {
+  return subtype === "api_error" && fieldsOf(fieldsOf(error)["connection"])["code"] === "ECONNREFUSED";
 }

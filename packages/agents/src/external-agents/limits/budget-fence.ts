@@ -76,6 +76,11 @@ export class BudgetFence {
     throw new HoldfastError("budget_exceeded", "the budget of this session is used up");
   }
 
+  /** Ends a turn that neither charges nor asks its model, where other sessions have used the rest of the account. @param unspent as above. */
+  async look(unspent: () => Promise<Remaining | undefined>): Promise<void> {
+    if (!this.isReached) await this.admit(unspent).catch(() => {}); // The end was asked for.
+  }
+
   #count(usage: readonly TokenUsage[], sign: 1 | -1): void {
     for (const one of usage) {
       this.#uncharged.tokens += sign * (one.inputTokens + one.outputTokens);

@@ -39,11 +39,12 @@ export interface CountedCalls {
 /** A usage that nobody has counted. */
 export const UNKNOWN_USAGE: TokenUsage = { model: "unknown", inputTokens: 0, outputTokens: 0 };
 
-/** Whether a program had no time for its last reports. Before it opens its session it has asked no model. */
-export function isCutOff(end: ExternalEnd): boolean {
-  if (end.type === "died") return end.hasStarted || end.process?.type === "signal";
-  if (end.type !== "aborted") return end.type === "broken";
-  return end.process?.type === "stopped" && end.process.means !== "request";
+/** The ends after which a program may not have reported all of its calls. */
+export const CUT_OFF_ENDS: readonly ExternalEnd["type"][] = ["died", "broken", "aborted"];
+
+/** Whether calls of a turn may be missing. Before its session is open a program has asked no model. */
+export function isCutOff({ type }: ExternalEnd, { hasStarted }: { readonly hasStarted: boolean }): boolean {
+  return CUT_OFF_ENDS.includes(type) && hasStarted;
 }
 
 /** Counts the reported calls of a lost attempt, whose end tells of none. */

@@ -137,6 +137,47 @@ test("a request is not sent once another agent of the tree has used up the budge
   await server.close();
 });
 
+/** An agent that waits for the answer to its question. */
+class Asking extends Worker {
+  readonly ended: Promise<string>;
+
+  constructor(name: string) {
+    super(name);
+    const { promise, resolve } = Promise.withResolvers<string>();
+    this.ended = promise;
+    this.program.start = () =>
+      Promise.resolve(
+        new RemoteTurn(async ({ emit, signal }) => {
+          emit({ type: "session_started", model: "own/model", boundId: name });
+          const request = { requestId: "r", toolCallId: "c", tool: "shell", input: { command: "date" } };
+          emit({ type: "permission_request", request });
+          await new Promise((aborted) => signal.addEventListener("abort", aborted, { once: true }));
+          resolve("aborted");
+          return { type: "aborted" };
+        }),
+      );
+  }
+}
+
+test("an agent that waits ends its turn once another agent of the tree has used up the budget", async () => {
+  const asking = new Asking("b");
+  const agents = [new Worker("a"), asking].map(({ program }) =>
+    externalAgent(program, { folder: process.cwd(), permissionModes: ["default"] }),
+  );
+  const lead = defineAgent({
+    name: "lead",
+    agents,
+    run: async (ctx) => {
+      const children = agents.map((agent) => ctx.spawnAgent(local(agent), "work"));
+      await Promise.all(children.map((child) => ctx.waitForChild(child)));
+    },
+  });
+  const runtime = createRuntime({ storage: new MemoryStorage() });
+  await runtime.start(lead, undefined, { budget: { maxTokens: 5 * REQUEST } });
+  expect(await asking.ended).toBe("aborted");
+  await runtime.close();
+});
+
 test("usage is charged once, also where its process is gone in between", async () => {
   const folder = process.cwd();
   const agentOf = ({ program }: Worker) => externalAgent(program, { folder, permissionModes: ["default"] });

@@ -1,8 +1,8 @@
 // `piRecordedCalls`: the usage in Pi's own file of a session. Pure. Observed with 1.6.
 //
 //   pi-record-1. A message of the model is stored when it is complete, with the id of the response. Pi writes the file with the first one.
-//   pi-record-2. A request follows a prompt, and the last result of the tools of a message. It is open until its message is stored. A message that
-//       was aborted may have used more than it says.
+//   pi-record-2. A request follows a prompt, and the last result of the tools of a message. It is open until its message is stored, and
+//       for good where the message was aborted. No request follows a tool that was aborted.
 
 import type { RecordedCalls } from "../external-agent-protocol.ts";
 import { countOf, fieldsOf, listOf, textOr, type Fields } from "../lines/fields.ts";
@@ -20,14 +20,20 @@ export function piRecordedCalls(
     const message = fieldsOf(stored);
     const { role, content, toolCallId, stopReason } = message;
     if (role === "toolResult") tools.delete(toolCallId);
-    if (role === "user" || role === "toolResult") isAsked = tools.size === 0;
+    if (role === "user" || role === "toolResult") isAsked = tools.size === 0 && !isAbortOf(message);
     if (role !== "assistant") continue;
-    isAsked = stopReason === "aborted";
+    if (stopReason !== "aborted") isAsked = false;
     for (const part of listOf(content)) if (part["type"] === "toolCall") tools.add(part["id"]);
     const call = piCallOf(message, unpriced);
     if (call !== undefined) calls.push(call);
   }
   return { calls, isComplete: !isAsked };
+}
+
+/** Whether a message is the result of a tool that was aborted. */
+function isAbortOf({ role, isError, content }: Fields): boolean {
+  const text = listOf(content).map((part) => textOr(part["text"], ""));
+  return role === "toolResult" && isError === true && /aborted\W*$/.test(text.join(""));
 }
 
 /** @returns `undefined` for a message that has used nothing. @param unpriced as in `DialogueTurn`. */

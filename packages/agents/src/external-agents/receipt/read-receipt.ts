@@ -20,6 +20,7 @@ import { OWN_ID } from "../raw/raw-lines.ts";
 import { KEPT_FILE } from "../intent/session-profile.ts";
 import {
   compareReceipt,
+  differencesText,
   intendedParts,
   type Difference,
   type FoundState,
@@ -109,6 +110,39 @@ export async function checkReceipt(
     (await copyOf(sessionFile, mirror)) !== undefined;
   return { differences, putBack, isRestorable };
 }
+
+interface UncheckedTurn extends TracedSession {
+  readonly prompt: string;
+  /** Absent where nothing is checked. */
+  readonly receipt?: RestoreReceipt;
+  readonly restores?: boolean;
+}
+
+/** The prompt of a turn, or the losses for which it does not begin. */
+export interface CheckedTurn {
+  readonly prompt: string;
+  readonly notice?: string;
+  readonly losses?: readonly string[];
+  readonly isRestorable?: boolean;
+}
+
+/** Compares the state with the receipt (turn-task-7). Changes are told to the agent, before the request, which stays at the end of the prompt. */
+export async function checkBeforeTurn(
+  place: ReceiptPlace,
+  { intent, boundId, prompt, receipt, restores }: UncheckedTurn,
+): Promise<CheckedTurn> {
+  if (receipt === undefined) return { prompt };
+  const session = { intent, boundId };
+  const { differences, putBack, isRestorable } = await checkReceipt(place, session, receipt, restores);
+  const losses = differences.filter(({ isLoss }) => isLoss).map(({ text }) => text);
+  if (losses.length > 0) return { prompt, losses, isRestorable };
+  return {
+    prompt: differences.length === 0 ? prompt : `${CHANGED}\n${differencesText(differences)}\n\n${prompt}`,
+    ...(putBack === undefined ? {} : { notice: `the agent's own session file was put back: ${putBack}` }),
+  };
+}
+
+const CHANGED = "Since your last turn this has changed, and not by you:";
 
 /** Removes the copies that no session has renewed for months. Each turn renews the copy of its session, and no turn renews the files of profiles. */
 async function prune(mirrors: string): Promise<void> {
