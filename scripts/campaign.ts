@@ -3,7 +3,7 @@
 //
 //   -- NAME ...                only these. Kills and orphans: kills, external-kills, real-kills, worktree-kills, stack-kills, agent-kills,
 //                             fleet-kills, orphans, rollouts. Faults: streams, crash-points, postgres, simulation, nemesis, boundaries.
-//                             Suites: conformance, command-lines, mcp, real-clients, real-keys, sandboxes, parity, external-agents, page, bench,
+//                             Suites: conformance, command-lines, mcp, real-clients, real-keys, real-budget, sandboxes, parity, external-agents, page, bench,
 //                             mutants, tests
 //   -- tests                   every test, with all of its repetitions, in the files that no other campaign has. The tests with the
 //                             tag `campaign`, which `npm test` leaves out, are among them
@@ -25,10 +25,9 @@
 //   -- real-kills --kills N --programs FOLDER
 //                              the same kills over each real agent, N for each (10 by default). `real-kills-opencode` kills one of
 //                              them. Programs are installed from the npm registry, into a new folder by default. Runs only when named
-//   -- real-clients --programs FOLDER
-//                              Claude Code and the MCP Inspector's command call the orchestrator's tools. Installed and named in the same way
-//   -- real-keys --programs FOLDER
-//                              Real agents work, and no command of their models finds their keys. Installed and named in the same way
+//   -- real-clients, real-keys, real-budget --programs FOLDER
+//                              Claude Code and the MCP Inspector's command call the orchestrator's tools. No command of a real agent finds its key.
+//                              A tree of them is charged what was served, over `--kills N` (10 by default). Installed and named in the same way
 //   -- worktree-kills --kills N
 //                              kills around the creation, the use and the removal of worktrees (1,000 by default)
 //   -- orphans --runs N         runs of executors that leave processes behind (10,000 by default)
@@ -132,7 +131,7 @@ const CAMPAIGNS: readonly Campaign[] = [
     { HOLDFAST_KILLS: String(externalKills) },
   ),
   ...realKillCampaigns(values.programs, realKills, runTests),
-  ...realProgramCampaigns(values.programs, runTests),
+  ...realProgramCampaigns(values.programs, realKills, runTests),
   ofTests(
     "agent-kills",
     `${agentKills} kills of holdfast run and ${agentKills} of a runner, in the middle of an agent file: no recorded call is repeated, and no answer is lost`,

@@ -7,6 +7,7 @@ import { INSPECTOR, REAL_AGENTS, type RealAgent } from "./real-agents.ts";
 
 const REAL_KILLS = ["scripts/agents/real-kills.test.ts"];
 const REAL_KEYS = ["scripts/agents/real-keys.test.ts"];
+const REAL_BUDGET = ["scripts/agents/real-budget.test.ts"];
 const REAL_CLIENTS = ["scripts/agents/real-clients.test.ts"];
 
 /** The end of a campaign. */
@@ -58,8 +59,12 @@ function killRealAgent(name: string, programs: string | undefined, kills: number
   });
 }
 
-/** The campaigns that try one thing with several programs. @param programs as above. */
-export function realProgramCampaigns(programs: string | undefined, run: RunTests): readonly RealCampaign[] {
+/** The campaigns that try one thing with several programs. @param programs as above. @param kills of `real-budget`. */
+export function realProgramCampaigns(
+  programs: string | undefined,
+  kills: number,
+  run: RunTests,
+): readonly RealCampaign[] {
   return [
     {
       name: "real-clients",
@@ -68,6 +73,12 @@ export function realProgramCampaigns(programs: string | undefined, run: RunTests
       run: () => tryRealClients(programs, run),
     },
     { name: "real-keys", tests: REAL_KEYS, onlyByName: true, run: () => tryRealKeys(programs, run) },
+    {
+      name: "real-budget",
+      tests: REAL_BUDGET,
+      onlyByName: true,
+      run: () => tryRealBudget(programs, kills, run),
+    },
   ];
 }
 
@@ -87,6 +98,22 @@ function tryRealKeys(programs: string | undefined, run: RunTests): Outcome {
     const what = `no command of ${titles} finds the key with which its program works`;
     if (problem !== undefined) return { passed: false, what: `${what}: ${problem}` };
     return run(what, REAL_KEYS, env);
+  });
+}
+
+function tryRealBudget(programs: string | undefined, kills: number, run: RunTests): Outcome {
+  const names = ["claude-code", "codex", "pi"];
+  const agents = REAL_AGENTS.filter(({ name }) => names.includes(name));
+  return withRealAgents(programs, agents, ({ titles, problem, env }) => {
+    const what = `the budget of a tree of the real ${titles} is charged what the server of their models has served`;
+    if (problem !== undefined) return { passed: false, what: `${what}: ${problem}` };
+    const figures = join(env["TMPDIR"] ?? "", "figures");
+    const { passed } = run(what, REAL_BUDGET, {
+      ...env,
+      HOLDFAST_KILLS: String(kills),
+      HOLDFAST_KILL_FIGURES: figures,
+    });
+    return { passed, what: existsSync(figures) ? `${what}: ${readFileSync(figures, "utf8")}` : what };
   });
 }
 

@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { addProjectRule } from "@holdfast/agents";
-import { startScriptedModelServer, type Conversation, type Reply } from "@holdfast/testkit";
+import { startScriptedModelServer } from "@holdfast/testkit";
 import { afterEach, beforeEach, test } from "vitest";
 import { ExternalProject } from "../../packages/holdfast/src/testing/external-project.ts";
 import {
@@ -14,7 +14,7 @@ import {
   type KillReport,
 } from "../../packages/holdfast/src/testing/killed-sessions.ts";
 import { REAL_AGENTS } from "./real-agents.ts";
-import { shellCall } from "./scripted-reply.ts";
+import { stepsReply, writeScript } from "./scripted-reply.ts";
 
 const PROGRAMS = process.env["HOLDFAST_REAL_PROGRAMS"];
 /** The names of the agents that are killed, all of them by default. */
@@ -25,26 +25,6 @@ const KILLS = Number(process.env["HOLDFAST_KILLS"] ?? 10);
 /** Real programs take seconds to start. */
 const KILL_WITHIN_MS = 8_000;
 const STEPS = 12;
-
-/** Does the words of the request in their order, by scripts of the project. Steps whose result it has seen are done. */
-function stepsReply({ messages, tools }: Conversation): Reply {
-  const seen = JSON.stringify(messages);
-  const said = messages.flatMap(({ role, text }) => (role === "user" ? [text] : []));
-  // The last line with the most words is the request: other lines may be cut.
-  const words = said
-    .flatMap((text) => text.split("\n").map((line) => [...line.matchAll(/\b(step|ask):([\w-]+)/g)]))
-    .reduce((most, line) => (line.length >= most.length ? line : most), []);
-  const names = [...new Map(words.map(([word, kind = "", name = ""]) => [word, { kind, name }])).entries()];
-  for (const [, { kind, name }] of names) {
-    if (seen.includes(`${kind} ${name} is done`)) continue;
-    // A call that was cut off is named in the request to continue, or has no result that says it is done. It is verified.
-    const place = kind === "step" ? seen : said.join("\n");
-    const isUncertain = place.includes(`${kind}.sh ${name}`);
-    const call = shellCall(tools, `sh ${kind}.sh ${name}${isUncertain ? " verify" : ""}`);
-    return call ?? { text: "A title" };
-  }
-  return { text: `Done: ${names.map(([word]) => word).join(" ")}` };
-}
 
 function figures({ sessions, steps, answers, afresh }: KillReport): string {
   const restored =
@@ -58,16 +38,16 @@ let home: string;
 beforeEach(() => {
   project = new ExternalProject();
   home = mkdtempSync(join(tmpdir(), "holdfast-real-home-"));
-  writeFileSync(
+  writeScript(
     project.path("step.sh"),
     'sleep 0.1\n[ "$2" = verify ] && grep -qx "$1" steps || echo "$1" >> steps\necho "step $1 is done"\n',
   );
-  writeFileSync(project.path("ask.sh"), 'echo x >> "$1"\necho "ask $1 is done"\n');
+  writeScript(project.path("ask.sh"), 'echo x >> "$1"\necho "ask $1 is done"\n');
   mkdirSync(join(home, ".holdfast/profiles"), { recursive: true });
   const rule = {
     decision: "allow",
     tool: "shell",
-    pattern: "sh step.sh:*",
+    pattern: "./step.sh:*",
     session: "steps",
     at: 0,
   } as const;

@@ -1,5 +1,6 @@
-// The model that real programs get in `npm run agents` (`scriptedReply`). Pure.
+// The models that real programs get: in `npm run agents` (`scriptedReply`), and where they are killed (`stepsReply`).
 
+import { writeFileSync } from "node:fs";
 import type { Conversation, ConversationTool, Reply } from "@holdfast/testkit";
 
 const SHELLS = ["Bash", "bash", "exec_command", "shell", "run_shell_command"];
@@ -32,10 +33,35 @@ export function scriptedReply({ messages, tools }: Conversation): Reply {
   return { text: "Hello." };
 }
 
+/** Does the words of the request in their order, by scripts of the project. Steps whose result it has seen are done. */
+export function stepsReply({ messages, tools }: Conversation): Reply {
+  const seen = JSON.stringify(messages);
+  const said = messages.flatMap(({ role, text }) => (role === "user" ? [text] : []));
+  // The last line with the most words is the request: other lines may be cut.
+  const words = said
+    .flatMap((text) => text.split("\n").map((line) => [...line.matchAll(/\b(step|gate|ask):([\w-]+)/g)]))
+    .reduce((most, line) => (line.length >= most.length ? line : most), []);
+  const names = [...new Map(words.map(([word, kind = "", name = ""]) => [word, { kind, name }])).entries()];
+  for (const [, { kind, name }] of names) {
+    if (seen.includes(`${kind} ${name} is done`)) continue;
+    // A call that was cut off is named in the request to continue, or has no result that says it is done. It is verified.
+    const place = kind === "step" ? seen : said.join("\n");
+    const isUncertain = place.includes(`${kind}.sh ${name}`);
+    const call = shellCall(tools, `./${kind}.sh ${name}${isUncertain ? " verify" : ""}`);
+    return call ?? { text: "A title" };
+  }
+  return { text: `Done: ${names.map(([word]) => word).join(" ")}` };
+}
+
 /** A call of the shell of the program. `undefined` where it is offered none, as in a request for a title. */
 export function shellCall(tools: readonly ConversationTool[], command: string): Reply | undefined {
   const shell = SHELLS.find((name) => tools.some((tool) => tool.name === name));
   if (shell === undefined) return undefined;
   const input = shell === "exec_command" ? { cmd: command } : { command, description: "A step." };
   return { toolCalls: [{ name: shell, input }] };
+}
+
+/** Writes a command of the project. A rule allows it by its name, and no rule allows a script that is given to a shell. */
+export function writeScript(path: string, lines: string): void {
+  writeFileSync(path, `#!/bin/sh\n${lines}`, { mode: 0o755 });
 }
