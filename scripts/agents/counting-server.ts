@@ -4,12 +4,15 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 
 export class CountingServer {
-  /** The tokens of each answer. */
-  readonly served: number[] = [];
+  /** The tokens of each answer, and the request to which it is one. */
+  readonly served: { readonly tokens: number; readonly request: string }[] = [];
   readonly #server: Server;
 
   private constructor(upstream: string) {
-    this.#server = createServer((request, response) => void this.#answer(upstream, request, response));
+    this.#server = createServer((request, response) => {
+      // Its client was killed.
+      this.#answer(upstream, request, response).catch(() => void response.destroy());
+    });
   }
 
   static async start(upstream: string): Promise<CountingServer> {
@@ -23,7 +26,7 @@ export class CountingServer {
   }
 
   get tokens(): number {
-    return this.served.reduce((sum, tokens) => sum + tokens, 0);
+    return this.served.reduce((sum, { tokens }) => sum + tokens, 0);
   }
 
   close(): void {
@@ -47,8 +50,8 @@ export class CountingServer {
     });
     const text = await answer.text();
     const tokens = tokensIn(text);
-    if (tokens > 0) this.served.push(tokens);
-    response.on("error", () => {}); // Its client was killed.
+    if (tokens > 0) this.served.push({ tokens, request: Buffer.concat(body).toString() });
+    response.on("error", () => {}); // The same.
     response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "" });
     response.end(text);
   }
