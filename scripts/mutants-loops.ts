@@ -36,10 +36,24 @@ export const LOOP_MUTANTS: readonly Mutant[] = [
   {
     name: "O16: a task that another process may have begun counts as lost",
     marker: "unbegun-under-any-claim",
-    part: "token !== claim.token + 1",
-    becomes: "token === undefined",
+    part: "noted.token === before",
+    becomes: "noted.token > 0",
     tests: ["packages/runtime/src/behaviour/long-outage.test.ts"],
     test: "O16: a task that another process has held since counts as lost, as it may have begun there",
+  },
+  {
+    name: "O16: an attempt that waited for a slot has not begun",
+    marker: "waiting-attempt-begun",
+    becomes: "",
+    tests: ["packages/runtime/src/behaviour/long-outage.test.ts"],
+    test: "O16: a task that waited for a slot when its session was abandoned has lost no attempt",
+  },
+  {
+    name: "O16: a retry that was not due has not begun",
+    marker: "waiting-retry-begun",
+    becomes: "",
+    tests: ["packages/runtime/src/behaviour/long-outage.test.ts"],
+    test: "O16: a retry that was due in a long outage has lost no attempt",
   },
   {
     name: "C4: a commit whose answer was lost with the owner of the storage is sent again",

@@ -52,6 +52,7 @@ export {
   isPoison,
   isSuspect,
   SUSPECT_LOSSES,
+  claimedAfter,
   nextClaim,
   NO_CLAIM,
   isProof,

@@ -160,7 +160,7 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     watchdog?.claims(sessionId);
     return { owner, leaseMs };
   };
-  const claims = new Claims({ storage, committer, clock, terms });
+  const claims = new Claims({ storage, committer, clock, terms, unbegun: world.unbegun });
   const trials = new Trials({
     storage,
     committer,

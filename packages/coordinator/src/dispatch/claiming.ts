@@ -166,7 +166,7 @@ export class Claiming {
     }
     if (result.status !== "claimed") return undefined;
     holdings.drop(sessionId);
-    const { token } = result;
+    const { token, before } = result;
     let { losses } = result;
     requested.token = token;
     let snapshot = await storage.load(sessionId);
@@ -192,7 +192,8 @@ export class Claiming {
     holdings.hold(sessionId, { runnerId, token, inbox, losses, read: inbox, givenAt: now });
     claimed(Math.max(0, now - (since ?? now)));
     const asGiven = { nextSeq, updatedAt };
-    return { sessionId, token, askedAt, leaseMs, asGiven, mayReturn, snapshot: JSON.stringify(snapshot) };
+    const given = { sessionId, token, before, askedAt, leaseMs, asGiven, mayReturn };
+    return { ...given, snapshot: JSON.stringify(snapshot) };
   }
 
   /** rules-6. If storage fences the batch, a commit of the holder has cleared the losses. */

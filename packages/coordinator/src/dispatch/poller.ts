@@ -23,6 +23,8 @@ import type { Candidate } from "./rules.ts";
 export interface GivenClaim {
   readonly sessionId: string;
   readonly token: number;
+  /** As in `ClaimResult`. */
+  readonly before: number | undefined;
   /** When the claim was requested, by a clock that does not jump. */
   readonly askedAt: number;
   readonly leaseMs: number;

@@ -223,10 +223,11 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
         pollId: answer.pollId,
         now: BigInt(now),
         left: kept === undefined ? [] : [...(await dispatcher.earlierCode.leftOf(runnerId, kept))],
-        claims: answer.claims.map(({ sessionId, token, askedAt, leaseMs, snapshot, mayReturn }) => ({
+        claims: answer.claims.map(({ sessionId, token, before, askedAt, leaseMs, snapshot, mayReturn }) => ({
           sessionId,
           mayReturn,
           token: BigInt(token),
+          ...(before === undefined ? {} : { before: BigInt(before) }),
           leaseMs: BigInt(leaseMs),
           snapshot: bytesOf(snapshot),
           claimedAt: BigInt(Math.floor(now - (monotonic - askedAt))),

@@ -103,7 +103,8 @@ export type RenewInThread = (
  *
  * Claims and leases
  *
- *   ST6.  The tokens of a session's claims only grow, also across restarts.
+ *   ST6.  The tokens of a session's claims only grow, also across restarts. A claim is told the token of the
+ *         claim before it, or nothing true of any claim where that is not known.
  *   ST7.  Another owner cannot claim a claimed session before its lease has passed or the claim was released.
  *         The same owner may claim it again, with a higher token, unless it asks `unlessHeld`.
  *   ST18. `due` returns the unclaimed sessions (never claimed, released, or the lease has passed) that have

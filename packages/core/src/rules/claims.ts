@@ -84,6 +84,11 @@ export function nextClaim(
   return { token, owner, until: now + leaseMs, losses: claim.losses + (isLost ? 1 : 0) };
 }
 
+/** The answer to a claim that was made. @param before the claim that it follows. */
+export function claimedAfter(before: Claim, { token, losses }: Claim): ClaimResult {
+  return { status: "claimed", token, losses, before: before.token };
+}
+
 /** A claim after its renewal (claims-2); the same object when nothing changes. */
 export function renewedClaim(claim: Claim, until: number): Claim {
   // mutant: renewal-shortens

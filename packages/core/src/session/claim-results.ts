@@ -4,8 +4,13 @@
 import type { SessionStatus } from "./session.ts";
 
 export type ClaimResult =
-  /** `losses`: ST39. */
-  | { readonly status: "claimed"; readonly token: number; readonly losses: number }
+  /** `losses`: ST39. `before`: the token of the session's claim before this one, as far as storage knows it (ST6). */
+  | {
+      readonly status: "claimed";
+      readonly token: number;
+      readonly losses: number;
+      readonly before?: number;
+    }
   | { readonly status: "busy"; readonly owner: string }
   | { readonly status: "moved"; readonly to: string }
   | { readonly status: "ended"; readonly sessionStatus: SessionStatus }

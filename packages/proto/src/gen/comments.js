@@ -22,6 +22,7 @@ export const COMMENTS = {
   "holdfast.v1.ChangeItemRequest.tag": "Set this tag on the version, or on the current one, and leave the current version as it is.",
   "holdfast.v1.ChangeItemRequest.version": "The version that becomes current, or gets the tag: a tag, a hash or the beginning of one.",
   "holdfast.v1.Claim": "The right to advance a session, with everything that is needed to continue it.",
+  "holdfast.v1.Claim.before": "The token of the session's claim before this one. A runner that made that claim knows what it did not begin under it.",
   "holdfast.v1.Claim.claimed_at": "When the lease began, by the coordinator's time. A claim that arrives too late must not be used.",
   "holdfast.v1.Claim.may_return": "A runner with earlier code takes the session back if this runner's code diverges from the journal.",
   "holdfast.v1.Claim.snapshot": "A `SessionSnapshot` of the storage port.",

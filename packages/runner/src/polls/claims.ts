@@ -10,11 +10,18 @@ export const CLAIM_AGE_MS = 2_000;
 
 /** The claim of an answer, with its time converted to this process's monotonic clock. */
 export function givenBy(
-  { token, snapshot, claimedAt, mayReturn }: Pick<Claim, "token" | "snapshot" | "claimedAt"> & Partial<Claim>,
+  {
+    token,
+    before,
+    snapshot,
+    claimedAt,
+    mayReturn,
+  }: Pick<Claim, "token" | "snapshot" | "claimedAt"> & Partial<Claim>,
   time: Pick<CoordinatorTime, "monotonic" | "since">,
 ): GivenClaim {
   return {
     token: Number(token),
+    ...(before === undefined ? {} : { before: Number(before) }),
     snapshot: JSON.parse(new TextDecoder().decode(snapshot)) as SessionSnapshot,
     claimedAt: time.monotonic() - time.since(Number(claimedAt)),
     ...(mayReturn === true ? { mayReturn } : {}),

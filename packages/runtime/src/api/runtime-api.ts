@@ -277,6 +277,8 @@ export interface GivenClaim extends HeldSession {
 /** A session under a claim. */
 export interface HeldSession {
   readonly token: number;
+  /** As in `ClaimResult`. */
+  readonly before?: number;
   readonly snapshot: SessionSnapshot;
   /**
    * Whether a process with earlier code takes the session back if the code here diverges from its journal.

@@ -5,12 +5,13 @@ import { countingRandom, journalOf, storageWith, TestClock } from "@holdfast/tes
 import { expect, onTestFinished, test } from "vitest";
 import { defineAgent, type Agent } from "../agents/define.ts";
 import { MemoryStorage } from "../memory/memory-storage.ts";
+import type { RuntimeOptions } from "../api/runtime-api.ts";
 import { createRuntime } from "../runtime.ts";
 
 const LEASE_MS = 15_000;
 
 /** One process, whose storage can be away. */
-function open(agents: readonly Agent[]) {
+function open(agents: readonly Agent[], options: Pick<RuntimeOptions, "concurrency"> = {}) {
   const storage = new MemoryStorage();
   const clock = new TestClock();
   let isAway = false;
@@ -35,6 +36,7 @@ function open(agents: readonly Agent[]) {
     renew: (renewal) => asked(() => storage.renew(renewal)),
   });
   const runtime = createRuntime({
+    ...options,
     storage: reached,
     agents,
     clock,
@@ -119,6 +121,100 @@ test.each(["once", "keyed"] as const)(
     expect((await journalOf(storage, "s")).filter(({ type }) => type === "attempt_lost")).toEqual([]);
   },
 );
+
+test("O16: several sessions whose requests were stored without an answer have lost no attempt", async () => {
+  const attempts: number[] = [];
+  const agent = defineAgent({
+    name: "agent",
+    run: async (ctx) => {
+      await ctx.sleep(4_000);
+      return ctx.run("pay", (task) => attempts.push(task.attempt), { effect: "once" });
+    },
+  });
+  const { storage, clock, runtime, away } = open([agent]);
+  const sessionIds = ["s1", "s2", "s3"];
+  for (const sessionId of sessionIds) await runtime.start(agent, undefined, { sessionId });
+  await clock.advance(1_000);
+  await away(22_000, { losesAnswers: true });
+  await clock.advance(60_000);
+  for (const sessionId of sessionIds)
+    expect(await storage.reader.session(sessionId)).toMatchObject({ status: "completed" });
+  expect(attempts).toEqual([1, 1, 1]);
+});
+
+test("O16: a paid task whose request was stored without an answer has lost no attempt", async () => {
+  const attempts: number[] = [];
+  const agent = defineAgent({
+    name: "agent",
+    run: async (ctx) => {
+      await ctx.sleep(4_000);
+      return ctx.run("pay", (task) => attempts.push(task.attempt), { effect: "once" });
+    },
+  });
+  const { storage, clock, runtime, away } = open([agent]);
+  await runtime.start(agent, undefined, { sessionId: "s", budget: { maxSteps: 1 } });
+  await clock.advance(1_000);
+  await away(22_000, { losesAnswers: true });
+  await clock.advance(60_000);
+  expect(await storage.reader.session("s")).toMatchObject({
+    status: "completed",
+    account: { spent: { steps: 1 }, reserved: { steps: 0 } },
+  });
+  expect(attempts).toEqual([1]);
+});
+
+test.each([false, true])(
+  "O16: a retry that was due in a long outage has lost no attempt, with the failure %s",
+  async (losesAnswers) => {
+    const attempts: number[] = [];
+    const agent = defineAgent({
+      name: "agent",
+      run: (ctx) =>
+        ctx.run(
+          "pay",
+          async (task) => {
+            attempts.push(task.attempt);
+            await new Promise<void>((resolve) => void clock.setTimer(resolve, 4_000));
+            if (task.attempt === 1) throw new Error("no connection");
+            return "paid";
+          },
+          {
+            effect: "once",
+            retry: { maxAttempts: 2, initialDelayMs: losesAnswers ? 1_000 : 30_000, maxDelayMs: 30_000 },
+          },
+        ),
+    });
+    const { storage, clock, runtime, away } = open([agent]);
+    await runtime.start(agent, undefined, { sessionId: "s" });
+    await clock.advance(losesAnswers ? 2_000 : 6_000);
+    await away(40_000, { losesAnswers });
+    await clock.advance(60_000);
+    expect(await storage.reader.session("s")).toMatchObject({ status: "completed", output: '"paid"' });
+    expect(attempts).toEqual([1, 2]);
+  },
+);
+
+test("O16: a task that waited for a slot when its session was abandoned has lost no attempt", async () => {
+  const attempts: number[] = [];
+  const agent = defineAgent({
+    name: "agent",
+    run: (ctx) =>
+      Promise.all([
+        ctx.run("slow", async ({ attempt }) => {
+          if (attempt === 1) await new Promise<void>((resolve) => void clock.setTimer(resolve, 60_000));
+          return "done";
+        }),
+        ctx.run("pay", (task) => attempts.push(task.attempt), { effect: "once" }),
+      ]),
+  });
+  const { storage, clock, runtime, away } = open([agent], { concurrency: 1 });
+  await runtime.start(agent, undefined, { sessionId: "s" });
+  await clock.advance(1_000);
+  await away(22_000);
+  await clock.advance(60_000);
+  expect(await storage.reader.session("s")).toMatchObject({ status: "completed" });
+  expect(attempts).toEqual([1]);
+});
 
 test("O16: a task that another process has held since counts as lost, as it may have begun there", async () => {
   const attempts: number[] = [];

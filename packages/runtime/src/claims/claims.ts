@@ -5,6 +5,7 @@
 import type { AgentStorage, ClaimResult, Clock, ReleaseClaim, SessionSnapshot } from "@holdfast/core";
 import type { GroupCommitter } from "../loop/group-committer.ts";
 import { leaseLost, sessionNotFound } from "../session/session-errors.ts";
+import type { UnbegunTasks } from "../tasks/unbegun-tasks.ts";
 
 /** As in `AgentStorage.claim`. */
 export interface ClaimTerms {
@@ -16,6 +17,7 @@ export interface ClaimsHost {
   readonly storage: AgentStorage;
   readonly committer: GroupCommitter;
   readonly clock: Clock;
+  readonly unbegun: UnbegunTasks;
   /** The owner and the lease of a claim. Called right before each claim: its lease may begin from then on. */
   terms(sessionId: string): ClaimTerms;
 }
@@ -51,8 +53,16 @@ export class Claims {
     const { storage, clock } = this.#host;
     const abandonCount = this.#abandonCount;
     const claim = await storage.claim({ sessionId, now: clock.now(), ...this.terms(sessionId), unlessHeld });
-    if (claim.status === "claimed") this.#check(abandonCount, sessionId, claim.token);
+    if (claim.status === "claimed") {
+      this.received(sessionId, claim);
+      this.#check(abandonCount, sessionId, claim.token);
+    }
     return claim;
+  }
+
+  /** Every claim is received, also one that is then released unused (unbegun-tasks-2). */
+  received(sessionId: string, { token, before }: Pick<Claimed, "token" | "before">): void {
+    this.#host.unbegun.claimed(sessionId, token, before);
   }
 
   /** Claim a session for a later `ask`. Answers how often it was lost, and 0 if it cannot be claimed. */

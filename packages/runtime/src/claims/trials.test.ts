@@ -7,6 +7,7 @@ import { beforeEach, expect, test } from "vitest";
 import { GroupCommitter } from "../loop/group-committer.ts";
 import { Timers } from "../loop/timers.ts";
 import { MemoryStorage } from "../memory/memory-storage.ts";
+import { UnbegunTasks } from "../tasks/unbegun-tasks.ts";
 import { Claims } from "./claims.ts";
 import { Trials } from "./trials.ts";
 
@@ -48,7 +49,7 @@ function trialsOver(storage: MemoryStorage, isDispatched = false): Trials {
   return new Trials({
     storage,
     committer,
-    claims: new Claims({ storage, committer, clock, terms }),
+    claims: new Claims({ storage, committer, clock, terms, unbegun: new UnbegunTasks() }),
     clock,
     timers: new Timers(clock),
     lossesMax: 5,

@@ -26,6 +26,7 @@ import {
   newsOf,
   type Notice,
   pageOfClaims,
+  claimedAfter,
   refuseClaim,
   remainingFor,
   renewedClaim,
@@ -78,8 +79,7 @@ export class MemoryStorage implements AgentStorage {
     const refusal = refuseClaim(stored.session, stored.claim, { owner, now, unlessHeld });
     if (refusal !== undefined) return refusal;
     this.#latestNow = Math.max(this.#latestNow, now);
-    const { token, losses } = this.#transaction.claim(stored, { owner, now, leaseMs });
-    return { status: "claimed", token, losses };
+    return claimedAfter(stored.claim, this.#transaction.claim(stored, { owner, now, leaseMs }));
   }
 
   async renew({

@@ -14,7 +14,6 @@ import {
   type Ending,
   type Exhausted,
   type HoldfastError,
-  type OpenTask,
   type SealedSegment,
   type SessionPatch,
   type SessionState,
@@ -70,8 +69,6 @@ export class SegmentCommits {
   readonly #row: SessionRow;
   readonly #missedOutcomes: MissedOutcomes;
   readonly #alarm = alarm(() => this.#driven.wake());
-  /** The new tasks of a commit without an answer. */
-  #unanswered: readonly OpenTask[] = [];
 
   constructor(
     world: DriverWorld,
@@ -150,7 +147,6 @@ export class SegmentCommits {
     this.#driven.phase = phase;
     // An orderly stop leaves new tasks as they are (attempts-8).
     const tasks = this.#attempts.starts.open(segment, drainTo === undefined || drainTo === HANDED_OVER);
-    this.#unanswered = segment.newTasks;
     const onResult = (result: ChangeResult): void => {
       try {
         this.#answered(result, { phase, segment, tasks, onCommitted });
@@ -166,7 +162,6 @@ export class SegmentCommits {
     this.#world.checkLease();
     const driven = this.#driven;
     if (driven.isOver) return;
-    this.#unanswered = [];
     driven.phase = STILL;
     if (result.status === "committed") {
       this.#trace.committed(segment);
@@ -264,8 +259,5 @@ export class SegmentCommits {
 
   close(): void {
     this.#world.timers.set(this.#alarm, Infinity);
-    const { sessionId, token } = this.#driven;
-    // mutant: unbegun-not-noted
-    if (token !== undefined) this.#world.unbegun.note(sessionId, token, this.#unanswered);
   }
 }

@@ -371,6 +371,8 @@ export class SessionDriver implements DriverOfSession, InboxSession {
     this.#inbox.close();
     if (departure.type === "abandoned") this.#attempts.leaveAll("the session is over here", isHardCancel); // session-driver-4.
     else this.#attempts.abortAll("the session is over", departure.type === "ended", isHardCancel);
+    if (this.token !== undefined)
+      this.#world.unbegun.note(this.sessionId, this.token, this.#attempts.unbegun);
     this.#world.loop.leave(this);
     this.#trace.departed(departure);
     this.#world.departed(this, departure);

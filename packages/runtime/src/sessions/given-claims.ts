@@ -34,6 +34,7 @@ export class GivenClaims {
     const { clock, timers, sessions, claimAgeMs, claims } = this.#host;
     const { sessionId } = snapshot.session;
     claims.terms(sessionId);
+    claims.received(sessionId, given);
     // mutant: old-claim-used
     if (clock.monotonic() - claimedAt > claimAgeMs) return claims.release(sessionId, token); // given-claims-1.
     sessions.drive(given).catch((error: unknown) => {

@@ -13,6 +13,8 @@
 //   attempts-8. At an orderly stop nothing begins, and an attempt that has not begun is left as it is. An attempt
 //       that outlasts the grace is handed over: it is aborted and does not count. An effect that happens once is
 //       uncertain then. The next process records the beginning of what was handed over before it begins.
+//   attempts-9. When the session is let go of, it is known which attempts have not begun. The next driver in this process begins
+//       them, and counts none as lost (`unbegun-tasks.ts`).
 //
 // It knows no storage and no kernel: it gets the open tasks, and returns events to deliver and notes to add.
 
@@ -50,6 +52,8 @@ export class Attempts {
   readonly starts: TaskStarts;
   /** attempts-8. */
   readonly stop: HandOvers;
+  /** attempts-9. The attempts that have not begun, neither here nor elsewhere, by the number of their task. */
+  readonly unbegun: Map<number, number>;
   readonly #world: TaskWorld;
   readonly #session: TaskSession;
   readonly #running = new Map<number, StartedAttempt>();
@@ -65,6 +69,7 @@ export class Attempts {
   constructor(world: TaskWorld, session: TaskSession, spending: Spending | undefined) {
     this.#world = world;
     this.#session = session;
+    this.unbegun = new Map(world.unbegun.take(session.sessionId, session.token));
     this.starts = new TaskStarts(session, this, spending);
     const times = { retries: this.#retries, deadlines: this.#deadlines };
     this.stop = new HandOvers({ world, session, running: this.#running, ...times });
@@ -81,9 +86,11 @@ export class Attempts {
     return earliest === Infinity ? undefined : earliest;
   }
 
-  /** attempts-6. These tasks are open from the next commit on. */
+  /** These tasks are open from the next commit on. */
   opened(tasks: readonly OpenTask[]): void {
-    for (const task of tasks) if (task.deadlineAt !== undefined) this.#deadlines.set(task, task.deadlineAt);
+    watchDeadlines(this.#deadlines, tasks);
+    // mutant: unbegun-not-noted
+    for (const { id, attempt } of tasks) this.unbegun.set(id, attempt);
   }
 
   /** Follow up on a note that is now committed. */
@@ -117,6 +124,7 @@ export class Attempts {
   start(task: OpenTask): void {
     if (this.stop.isDraining) return this.stop.leaveWaiting(task);
     if (isOverdue(task, this.#world.clock.now())) return this.#expire(task); // attempts-6.
+    this.unbegun.delete(task.id);
     const running = new StartedAttempt(this.#world, this.#session, task);
     running.traceStarted();
     this.#running.set(task.id, running);
@@ -171,6 +179,8 @@ export class Attempts {
     const running = this.#running.get(id);
     if (running === undefined) return;
     this.#running.delete(id);
+    // mutant: waiting-attempt-begun
+    if (running.handle?.hasBegun === false) this.unbegun.set(id, running.attempt);
     running.traceEnded("cancelled");
     running.handle?.abort(reason, isUrgent);
   }
@@ -220,20 +230,28 @@ export class Attempts {
   /** After a replay: resume the tasks that have no outcome (H7, H8). */
   recover(tasks: readonly OpenTask[], at: number): void {
     const fresh: OpenTask[] = [];
-    const neverBegan = this.#world.unbegun.take(this.#session.sessionId, this.#session.token);
-    this.opened(tasks.filter(({ kept }) => kept === undefined));
+    watchDeadlines(
+      this.#deadlines,
+      tasks.filter(({ kept }) => kept === undefined),
+    );
     for (const task of tasks) {
       const { id, attempt, kind } = task;
       const wasBegun = this.starts.wasBegun(task);
+      const neverBegan = this.unbegun.get(id) === attempt;
       // mutant: back-off-forgotten
       // mutant: kept-outcome-repeated
       if (task.kept !== undefined) {
         this.#deliverKept(task);
       } else if (task.isHandedOver) {
+        this.unbegun.set(id, attempt);
         this.#session.note({ type: "attempt_lost", task: id, attempt, at, begins: true }); // attempts-8.
       } else if (task.retryAt !== undefined && task.retryAt > at && wasBegun !== true) {
+        this.unbegun.set(id, attempt);
         this.#retryLater(task); // A retry never starts early. Leaky: unless the clock went back since.
-      } else if (wasBegun === false || (wasBegun === undefined && (task.isPaused || neverBegan(task)))) {
+      } else if (neverBegan && wasBegun === true) {
+        this.start(task); // It is paid for.
+      } else if (neverBegan || wasBegun === false || (wasBegun === undefined && task.isPaused)) {
+        this.unbegun.set(id, attempt);
         fresh.push(task);
       } else {
         const taskId = positionId(this.#session.sessionId, id);
@@ -270,8 +288,10 @@ export class Attempts {
       attempt,
     });
     const isOver = isOverdue(task, at);
-    if (!isOver && mayRetryLost(task, attempt - task.paused))
+    if (!isOver && mayRetryLost(task, attempt - task.paused)) {
+      this.unbegun.set(id, attempt + 1);
       return this.#session.note({ type: "attempt_lost", task: id, attempt, at });
+    }
     this.#deadlines.forget(id); // It fails now, or once what it started has ended.
     const lost = lossOf(task);
     const error = isOver && effect !== "once" ? { ...pastDeadline(task), cause: lost } : lost;
@@ -334,7 +354,9 @@ export class Attempts {
         const payload = JSON.stringify(error);
         if (delayMs === undefined)
           this.#finish(task, { type: "task_failed", task: id, attempt, at, ...usage, payload });
-        else
+        else {
+          // mutant: waiting-retry-begun
+          this.unbegun.set(id, attempt + 1);
           this.#session.note({
             type: "attempt_failed",
             task: id,
@@ -344,6 +366,7 @@ export class Attempts {
             ...usage,
             payload,
           });
+        }
         return;
       }
     }
@@ -370,6 +393,7 @@ export class Attempts {
   }
 
   #deliver(event: OutcomeDraft): void {
+    this.unbegun.delete(event.task);
     this.#deadlines.forget(event.task);
     this.#session.deliver(event);
   }
@@ -385,6 +409,11 @@ export class Attempts {
       payload: kept.payload,
     });
   }
+}
+
+/** attempts-6. */
+function watchDeadlines(deadlines: TaskTimes, tasks: readonly OpenTask[]): void {
+  for (const task of tasks) if (task.deadlineAt !== undefined) deadlines.set(task, task.deadlineAt);
 }
 
 function isOverdue({ deadlineAt }: OpenTask, now: number): boolean {

@@ -1,34 +1,45 @@
-// `UnbegunTasks`: new tasks whose commit had no answer when their claim was abandoned. No attempt of them began here.
+// `UnbegunTasks`: tasks of sessions that this process let go of, with the attempt that it had not begun.
 //
-//   unbegun-tasks-1. The commit may be stored all the same. The next claim of this process then finds the task, and only this process
-//       knows that it never began (O16).
-//   unbegun-tasks-2. It is known only as long as no other process held the session in between. The token of the next claim is then
-//       greater by one.
-// Leaky: a storage whose tokens have gaps, another process, and a session with a payer count the attempt as lost.
+//   unbegun-tasks-1. A commit without an answer may be stored, and only this process knows that it began nothing after it. The next
+//       claim of this process begins the attempt that it finds there (O16).
+//   unbegun-tasks-2. It is known only as long as no other process held the session in between. Therefore a claim names the one before it.
+//       This process follows its own claims from one to the next, also those that it did not use.
+// Leaky: another process, this one after a restart, and a claim whose answer was lost count the attempt as lost (decision 0106).
 
-import type { OpenTask } from "@holdfast/core";
+/** The number of the attempt, by the number of its task. */
+export type Unbegun = ReadonlyMap<number, number>;
 
 /** Sessions that another process took are never asked for again here. */
 const SESSIONS_MAX = 10_000;
 
 export class UnbegunTasks {
-  readonly #claims = new Map<string, { readonly token: number; readonly tasks: ReadonlySet<number> }>();
+  readonly #sessions = new Map<string, { readonly token: number; readonly tasks: Unbegun }>();
 
-  /** The claim with this token is abandoned. @param tasks new in the commit that has no answer. */
-  note(sessionId: string, token: number, tasks: readonly OpenTask[]): void {
-    if (tasks.length === 0) return;
-    this.#claims.delete(sessionId);
-    this.#claims.set(sessionId, { token, tasks: new Set(tasks.map(({ id }) => id)) });
-    const [oldest] = this.#claims.keys();
-    if (this.#claims.size > SESSIONS_MAX && oldest !== undefined) this.#claims.delete(oldest);
+  /** The claim with this token is let go of. */
+  note(sessionId: string, token: number, tasks: Unbegun): void {
+    this.#sessions.delete(sessionId);
+    if (tasks.size === 0) return;
+    this.#sessions.set(sessionId, { token, tasks });
+    const [oldest] = this.#sessions.keys();
+    if (this.#sessions.size > SESSIONS_MAX && oldest !== undefined) this.#sessions.delete(oldest);
   }
 
-  /** Answers, under the next claim of the session, whether a task never began. The answer is given once. */
-  take(sessionId: string, token: number | undefined): (task: OpenTask) => boolean {
-    const claim = this.#claims.get(sessionId);
-    this.#claims.delete(sessionId);
+  /** This process has claimed the session again. @param before the token of the claim before; absent when it is unknown. */
+  claimed(sessionId: string, token: number, before: number | undefined): void {
+    const noted = this.#sessions.get(sessionId);
+    if (noted === undefined || noted.token === token) return;
     // mutant: unbegun-under-any-claim
-    if (claim === undefined || token !== claim.token + 1) return () => false;
-    return ({ id, attempt }) => attempt === 1 && claim.tasks.has(id);
+    if (noted.token === before) this.#sessions.set(sessionId, { ...noted, token });
+    else this.#sessions.delete(sessionId);
+  }
+
+  /** Takes what is known under a claim. */
+  take(sessionId: string, token: number | undefined): Unbegun {
+    const noted = this.#sessions.get(sessionId);
+    if (noted === undefined || noted.token !== token) return NOTHING;
+    this.#sessions.delete(sessionId);
+    return noted.tasks;
   }
 }
+
+const NOTHING: Unbegun = new Map();

@@ -38,6 +38,18 @@ export function claimConformance(fixture: Fixture): void {
     expect(tokens[0]).toBeGreaterThan(0);
   });
 
+  // A process that lost sight of the session learns whether anybody held it meanwhile.
+  test("ST6: a claim is told the token of the claim before it, however that one ended", async () => {
+    const created = await fixture.createClaimed("ses-1", "owner-1");
+    await fixture.createClaimed("ses-2", "owner-1");
+    await created.release();
+    const released = await claim("owner-2", 0);
+    expect(released).toMatchObject({ status: "claimed", before: created.token });
+    const lapsed = await claim("owner-3", LEASE_MS);
+    expect(lapsed).toMatchObject({ before: tokenOf(released) });
+    expect(await claim("owner-3", LEASE_MS)).toMatchObject({ before: tokenOf(lapsed) });
+  });
+
   if (fixture.subject.reopen !== undefined) {
     // A process that was cut off before the machine restarted still holds its token, and may wake up.
     test("ST6: a claim after opening again has a higher token than any before it", async () => {

@@ -5,7 +5,7 @@
 //   lease-claims-2. At the first call's time, leases start over that outlived every process that could renew them.
 
 import { UnavailableError, type AgentStorage, type ClaimResult, type HeldClaim } from "@holdfast/core";
-import { nextClaim, refuseClaim } from "@holdfast/core/internal";
+import { claimedAfter, nextClaim, refuseClaim } from "@holdfast/core/internal";
 import type { Database } from "../database/database.ts";
 import type { Reads } from "../read/reads.ts";
 import type { Head, Heads } from "../tables/heads.ts";
@@ -85,8 +85,8 @@ export class LeaseClaims {
         hasLooked = true;
         continue;
       }
-      const token = Math.max(found.claim.token + 1, stamp());
-      const claim = { ...nextClaim(found.claim, request, token), owner };
+      const { claim: before } = found;
+      const claim = { ...nextClaim(before, request, Math.max(before.token + 1, stamp())), owner };
       // From here on it is alive: without it nobody would know when to renew.
       await instance.begin();
       const write = { head: found, untilBefore: found.until, claim, leaseMs, instance: instance.id };
@@ -95,7 +95,7 @@ export class LeaseClaims {
       found.claim = claim;
       heads.put(found);
       onClaimed(found);
-      return { status: "claimed", token, losses: claim.losses };
+      return claimedAfter(before, claim);
     }
     throw new UnavailableError("storage_unavailable", `session ${sessionId} changes too fast to be claimed`, {
       at,

@@ -207,8 +207,7 @@ export class SqliteStorage implements AgentStorage {
           const refusal = this.#refuseClaim(claim);
           if (refusal !== undefined) return refusal;
           this.#leases.client = client;
-          const { token, losses } = this.#writer.claim(this.#heads.get(claim.sessionId)!, claim);
-          return { status: "claimed", token, losses };
+          return this.#writer.claim(this.#heads.get(claim.sessionId)!, claim);
         }),
       free.length > 1 || (free.length === 1 && this.#tokens.isSpent) || free.some(isFiled),
     );

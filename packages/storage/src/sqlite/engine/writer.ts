@@ -15,6 +15,7 @@ import {
   isEnded,
   type Amount,
   type Arrival,
+  type ClaimResult,
   type CommitBatch,
   type JournalRecord,
   type JsonText,
@@ -24,6 +25,7 @@ import {
   type StoredSignal,
 } from "@holdfast/core";
 import {
+  claimedAfter,
   dedupMark,
   isAnsweredBy,
   isSameRecords,
@@ -156,10 +158,11 @@ export class Writer implements RowPort {
     head: Head,
     asked: { readonly owner: string; readonly now: number; readonly leaseMs: number },
     isFiled = this.#leases.mustFile(head.session.sessionId, head.claim),
-  ): Claim {
+  ): ClaimResult {
     const { leaseMs } = asked;
-    this.#setClaim(head, nextClaim(head.claim, asked, this.#tokens.next()), { leaseMs, isFiled });
-    return head.claim;
+    const { claim } = head;
+    this.#setClaim(head, nextClaim(claim, asked, this.#tokens.next()), { leaseMs, isFiled });
+    return claimedAfter(claim, head.claim);
   }
 
   insert({ session, records, entries, committedAt, claimFor, isImported }: NewSession): Claim {

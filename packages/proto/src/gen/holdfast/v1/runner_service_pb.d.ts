@@ -470,6 +470,13 @@ export declare type Claim = Message<"holdfast.v1.Claim"> & {
    * @generated from field: bool may_return = 6;
    */
   mayReturn: boolean;
+
+  /**
+   * The token of the session's claim before this one. A runner that made that claim knows what it did not begin under it.
+   *
+   * @generated from field: optional int64 before = 7;
+   */
+  before?: bigint | undefined;
 };
 
 /**
