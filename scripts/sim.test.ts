@@ -54,6 +54,9 @@ const FLEET_CANARIES = [
   ["D3: leases are carried over when the clock was set forward", 1_400],
   ["D3: a clock that was set back is not followed", 100],
   ["C3: a process that stops lets its attempts end within the grace", 200],
+  ["O16: a task whose request was stored without an answer has lost no attempt", 150],
+  ["O16: an attempt that waited for a slot has not begun", 1_500],
+  ["O16: a retry that was not due has not begun", 1_500],
 ] as const;
 
 describe("a planted bug is found", () => {

@@ -12,11 +12,12 @@ import { decodeJson, type AgentStorage, type Session } from "@holdfast/core";
 import { storageWith } from "@holdfast/core/internal";
 import { MemoryStorage } from "@holdfast/runtime";
 import { Clients, type Subject } from "./machine/clients.ts";
+import { BeginWatch } from "./world/begin-watch.ts";
 import type { ConnectionFaults } from "./world/connection.ts";
 import { Dice } from "./world/dice.ts";
 import { Effects } from "./programs/effects.ts";
 import { EventLog } from "./world/event-log.ts";
-import { Fleet } from "./fleet/fleet.ts";
+import { Fleet, type FleetOptions } from "./fleet/fleet.ts";
 import { drawFleetSwarm, swarmOfFleet, type FleetSwarm } from "./fleet/fleet-swarm.ts";
 import { isAtRest, judge, judgeSpending } from "./machine/judge.ts";
 import { Machine, type Site } from "./machine/machine.ts";
@@ -76,6 +77,7 @@ const STREAM = {
   tasks: 8,
   fleet: 9,
   stops: 10,
+  outages: 11,
 } as const;
 
 /** Whether a seed is of several machines and a network, instead of one machine: every fifth is. */
@@ -91,7 +93,7 @@ class Simulation {
   readonly #inner: AgentStorage;
   readonly #watched: WatchedStorage;
   readonly #effects: Effects;
-  readonly #stops: StopWatch;
+  readonly #watches: { readonly stops: StopWatch; readonly begins: BeginWatch };
   readonly #site: Site;
   readonly #clients: Clients;
   readonly #nemesis: Nemesis;
@@ -109,7 +111,8 @@ class Simulation {
     const dice = (stream: keyof typeof STREAM) => new Dice(seed, STREAM[stream]);
     this.#seed = seed;
     const fleetDice = dice("fleet");
-    const fleetSwarm = isFleet(seed) ? drawFleetSwarm(fleetDice) : undefined;
+    const outageDice = dice("outages");
+    const fleetSwarm = isFleet(seed) ? drawFleetSwarm(fleetDice, outageDice) : undefined;
     this.#swarm = swarmOfFleet(drawSwarm(dice("swarm")), fleetSwarm);
     this.#scheduler = new Scheduler(dice("schedule"));
     const scheduler = this.#scheduler;
@@ -117,24 +120,35 @@ class Simulation {
     const log = this.#log;
     this.#inner = storageWith(openStorage(), { groupsMax: this.#swarm.groupsMax });
     const violated = (promise: string, what: string): void => this.#violated(promise, what);
-    this.#stops = new StopWatch(violated, (sessionId) => this.#watched.account(sessionId));
+    const stops = new StopWatch(violated, (sessionId) => this.#watched.account(sessionId));
+    const begins = new BeginWatch(violated);
+    this.#watches = { stops, begins };
     this.#watched = new WatchedStorage(this.#inner, violated, {
-      recorded: (...recorded) => this.#stops.recorded(...recorded),
+      recorded: (sessionId, record) => {
+        stops.recorded(sessionId, record);
+        begins.recorded(sessionId, this.#watched.account(sessionId).token, record);
+      },
       servedAt: () => this.#site.now?.(),
       changed: (row) => {
         this.#changedAt = scheduler.now;
-        this.#stops.changed(row.sessionId, isStoppedTooOften(row));
+        stops.changed(row.sessionId, isStoppedTooOften(row));
         this.#clients.look(row);
       },
       born: (row) => this.#born(row),
-      claimed: (...claimed) => this.#site.claimed?.(...claimed),
+      claimed: (sessionId, ...claimed) => {
+        begins.claimed(sessionId, this.#watched.account(sessionId).token);
+        this.#site.claimed?.(sessionId, ...claimed);
+      },
     });
     this.#effects = new Effects({
       dice: dice("tasks"),
       log,
       violated,
-      begun: ({ sessionId, taskId, attempt, life }) =>
-        this.#stops.began({ sessionId, task: Number(taskId.slice(sessionId.length + 1)), attempt, life }),
+      begun: ({ sessionId, taskId, attempt, life }) => {
+        const task = Number(taskId.slice(sessionId.length + 1));
+        stops.began({ sessionId, task, attempt, life });
+        begins.began(sessionId, task, attempt);
+      },
       faults: () => (this.#isHealed ? { ...this.#swarm, taskFails: 0, taskHangs: 0 } : this.#swarm),
       isOver: ({ sessionId, taskId, owner: asked }) => {
         const { owner, outcomes } = this.#watched.account(sessionId);
@@ -145,7 +159,7 @@ class Simulation {
     this.#site =
       fleetSwarm === undefined
         ? this.#machine(time, dice("storage"), dice("stops"))
-        : this.#fleet(time, fleetDice, fleetSwarm, dice("stops"));
+        : this.#fleet(time, { dice: fleetDice, outageDice, stopDice: dice("stops") }, fleetSwarm);
     const site = this.#site;
     const shared = { scheduler, log, swarm: this.#swarm };
     this.#clients = new Clients({
@@ -184,7 +198,7 @@ class Simulation {
       dice,
       log: this.#log,
       effects: this.#effects,
-      stops: this.#stops,
+      ...this.#watches,
       stopDice,
       warmMs,
       isScheduled,
@@ -196,15 +210,18 @@ class Simulation {
     return machine;
   }
 
-  #fleet({ wall, drawLateness }: SimulatedTime, dice: Dice, fleetSwarm: FleetSwarm, stopDice: Dice): Site {
+  #fleet(
+    { wall, drawLateness }: SimulatedTime,
+    dice: Pick<FleetOptions, "dice" | "outageDice" | "stopDice">,
+    fleetSwarm: FleetSwarm,
+  ): Site {
     return new Fleet({
       scheduler: this.#scheduler,
       storage: this.#watched.storage,
-      dice,
+      ...dice,
       log: this.#log,
       effects: this.#effects,
-      stops: this.#stops,
-      stopDice,
+      ...this.#watches,
       swarm: this.#swarm,
       fleetSwarm,
       violated: (promise, what) => this.#violated(promise, what),

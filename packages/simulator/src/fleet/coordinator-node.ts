@@ -89,6 +89,8 @@ export class CoordinatorNode implements Server<Coordinator> {
   readonly #random: Random;
   #lives = 0;
   #born: Living | undefined;
+  /** Cancels its start after an outage. */
+  #cancelReturn: (() => void) | undefined;
   /** Whether it has begun to answer. */
   #isServing = false;
   /** The clock of each life; the clock of a dead life still advances. */
@@ -110,7 +112,8 @@ export class CoordinatorNode implements Server<Coordinator> {
     return Math.max(...this.#clocks.map((clock) => clock.now()));
   }
 
-  kill(why: string): void {
+  /** @param awayMs the time until it is started again, or until all faults end. */
+  kill(why: string, awayMs?: number): void {
     const living = this.#born;
     if (living === undefined) return;
     const { log, time, dice } = this.#host;
@@ -118,7 +121,9 @@ export class CoordinatorNode implements Server<Coordinator> {
     this.#born = undefined;
     living.life.end();
     time.scheduler.after(0, undefined, () => living.vanish());
-    time.scheduler.after(dice.between(1, RESTART_MS_MAX), undefined, () => this.#start());
+    const restartMs = awayMs ?? dice.between(1, RESTART_MS_MAX);
+    const cancel = time.scheduler.after(restartMs, undefined, () => this.#start());
+    this.#cancelReturn = awayMs === undefined ? undefined : cancel;
   }
 
   pause(ms: number): void {
@@ -132,6 +137,9 @@ export class CoordinatorNode implements Server<Coordinator> {
 
   heal(): void {
     this.#born?.life.unpause();
+    if (this.#born !== undefined || this.#cancelReturn === undefined) return;
+    this.#cancelReturn();
+    this.#start();
   }
 
   dismantle(): void {

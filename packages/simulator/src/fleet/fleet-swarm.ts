@@ -26,15 +26,18 @@ export interface FleetSwarm extends NetworkFaults {
   readonly storeClockJumpEveryMs: number;
   /** How far a runner's clocks are from the right rate. */
   readonly clockDrift: number;
+  /** Runners get no answer of any coordinator for longer than a lease. */
+  readonly outageEveryMs: number;
 }
 
-export function drawFleetSwarm(dice: Dice): FleetSwarm {
+/** @param outageDice of its own, so that a seed without outages is what it was before there were any. */
+export function drawFleetSwarm(dice: Dice, outageDice: Dice): FleetSwarm {
   const rate = (...everyMs: [number, ...number[]]): number => (dice.chance(0.35) ? dice.pick(everyMs) : 0);
   const probability = (...strengths: [number, ...number[]]): number =>
     dice.chance(0.35) ? dice.pick(strengths) : 0;
   const runners = dice.pick([2, 2, 3, 4]);
   const coordinators = dice.pick([1, 1, 1, 2, 3]);
-  return {
+  const swarm = {
     runners,
     coordinators,
     leaseMs: dice.pick([6_000, 15_000]),
@@ -54,8 +57,14 @@ export function drawFleetSwarm(dice: Dice): FleetSwarm {
     runnerClockJumpEveryMs: rate(500, 5_000),
     clockDrift: dice.pick([0, 0, 0.01]),
     storeClockJumpEveryMs: coordinators > 1 ? 0 : rate(500, 5_000, 20_000),
+    outageEveryMs: outageDice.chance(0.35) ? outageDice.pick([1_000, 5_000, 20_000]) : 0,
   };
+  if (swarm.outageEveryMs === 0) return swarm;
+  return { ...swarm, safetyMs: Math.max(swarm.safetyMs, OUTLASTED * swarm.leaseMs) };
 }
+
+/** The leases that pass before the faults end, so that an outage comes to its own end. */
+const OUTLASTED = 6;
 
 /** A simulation's draws, adapted to a fleet: the processes are its runners, and the correct clock is storage's. */
 export function swarmOfFleet(swarm: Swarm, fleet: FleetSwarm | undefined): Swarm {

@@ -13,6 +13,7 @@ import type { SimulatedTime } from "../world/process-life.ts";
 import type { Scheduler } from "../world/scheduler.ts";
 import type { Swarm } from "../world/swarm.ts";
 import type { Violated } from "../world/account-checks.ts";
+import type { BeginWatch } from "../world/begin-watch.ts";
 import type { StopWatch } from "../world/stop-watch.ts";
 import type { SessionAccount } from "../world/watched-storage.ts";
 import { Calls } from "./calls.ts";
@@ -40,8 +41,11 @@ export interface FleetOptions {
   readonly swarm: Swarm;
   readonly fleetSwarm: FleetSwarm;
   readonly stops: StopWatch;
+  readonly begins: BeginWatch;
   /** Draws the grace of each orderly stop. */
   readonly stopDice: Dice;
+  /** Draws the outages. */
+  readonly outageDice: Dice;
   readonly violated: Violated;
   /** Epoch milliseconds. */
   wall(): number;
@@ -217,6 +221,7 @@ export class Fleet implements Site {
       effects,
       watch: this.#watch,
       stops: this.#options.stops,
+      begins: this.#options.begins,
       stopDice: this.#options.stopDice,
       warmMs: swarm.warmMs,
       concurrency: swarm.concurrency,
@@ -269,6 +274,7 @@ export class Fleet implements Site {
     this.#every(fleetSwarm.coordinatorPauseEveryMs, () => coordinator().pause(pauseMs()));
     this.#every(fleetSwarm.runnerClockJumpEveryMs, () => this.#jump(runner().runnerId));
     this.#every(fleetSwarm.storeClockJumpEveryMs, () => this.#jump(STORE));
+    if (fleetSwarm.outageEveryMs > 0) this.#awaitOutage();
   }
 
   #cut(): void {
@@ -290,6 +296,35 @@ export class Fleet implements Site {
       case "coordinator":
         return this.#cutBoth([coordinator], [...runners, OUTSIDE], ms);
     }
+  }
+
+  #awaitOutage(): void {
+    const { scheduler, outageDice, fleetSwarm } = this.#options;
+    scheduler.after(outageDice.between(1, 2 * fleetSwarm.outageEveryMs), undefined, () => {
+      if (this.#isHealed) return;
+      scheduler.after(this.#outage(), undefined, () => this.#awaitOutage());
+    });
+  }
+
+  /** Sessions wake and work is queued meanwhile, as clients reach coordinators that run. @returns how long it lasts. */
+  #outage(): number {
+    const { outageDice: dice, fleetSwarm, log } = this.#options;
+    const ms = fleetSwarm.leaseMs + dice.between(1, 2 * fleetSwarm.leaseMs);
+    const all = this.#runners.map(({ runnerId }) => runnerId) as [string, ...string[]];
+    const runners = dice.pick([all, [dice.pick(all)]]);
+    const coordinators = this.#coordinators.map(({ name }) => name);
+    log.add("fleet", `has an outage of ${ms} ms`);
+    switch (dice.pick(["silence", "answers", "stopped"])) {
+      case "silence":
+        this.#cutBoth(runners, coordinators, ms);
+        break;
+      case "answers":
+        this.#network.cut(coordinators, runners, ms);
+        break;
+      case "stopped":
+        for (const coordinator of this.#coordinators) coordinator.kill("is stopped", ms);
+    }
+    return ms;
   }
 
   #cutBoth(some: readonly string[], others: readonly string[], ms: number): void {

@@ -26,6 +26,7 @@ import type { EventLog } from "../world/event-log.ts";
 import { ProcessLife, type SimulatedTime } from "../world/process-life.ts";
 import { programAgents, programTasks, type ProgramWorld } from "../programs/program-agent.ts";
 import type { Violated } from "../world/account-checks.ts";
+import type { BeginWatch } from "../world/begin-watch.ts";
 import type { Stop, StopWatch } from "../world/stop-watch.ts";
 import type { Calls, Server } from "./calls.ts";
 import type { Coordinator } from "./coordinator-node.ts";
@@ -49,6 +50,7 @@ export interface RunnerHost {
   readonly effects: Effects;
   readonly watch: WorkWatch;
   readonly stops: StopWatch;
+  readonly begins: BeginWatch;
   /** Draws the grace of each orderly stop. */
   readonly stopDice: Dice;
   readonly warmMs: number;
@@ -224,6 +226,7 @@ export class RunnerNode {
         ),
       take: ({ claims, arrivals, commands }) => {
         for (const claim of claims) {
+          this.#host.begins.received(claim.sessionId, Number(claim.token), life.name);
           storage.hold(claim.sessionId, Number(claim.token));
           runtime.drive(givenBy(claim, connection.time));
         }

@@ -19,6 +19,7 @@ import type { Effects } from "../programs/effects.ts";
 import type { EventLog } from "../world/event-log.ts";
 import type { Victims } from "./fault-times.ts";
 import { programAgents, programTasks, type ProgramWorld } from "../programs/program-agent.ts";
+import type { BeginWatch } from "../world/begin-watch.ts";
 import type { Stop, StopWatch } from "../world/stop-watch.ts";
 import { ProcessLife, type SimulatedTime } from "../world/process-life.ts";
 import { agentOf } from "../programs/program.ts";
@@ -55,6 +56,7 @@ export interface MachineOptions {
   readonly log: EventLog;
   readonly effects: Effects;
   readonly stops: StopWatch;
+  readonly begins: BeginWatch;
   /** Draws the grace of each orderly stop. */
   readonly stopDice: Dice;
   readonly warmMs: number;
@@ -110,6 +112,7 @@ export class Machine implements Site {
       log,
       scheduler: time.scheduler,
       faults: () => this.#faults(),
+      claimed: (sessionId, token) => this.#options.begins.received(sessionId, token, life.name),
       failed: () => running.stop?.spoil(),
       crash: () => this.kill(index, "crashes at a commit"),
     });

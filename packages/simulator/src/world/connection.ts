@@ -36,6 +36,8 @@ export interface ConnectionHost {
   readonly dice: Dice;
   readonly log: EventLog;
   faults(): ConnectionFaults;
+  /** The life has received a claim. */
+  claimed?(sessionId: string, token: number): void;
   /** A request fails, by a fault. */
   failed?(): void;
   /** The life dies now. */
@@ -92,13 +94,23 @@ export class Connection implements AgentStorage {
       });
       return results;
     };
-    return this.#call("commit", this.#drawCommitFault(), apply, () => describeChanges(changes));
+    const committing = this.#call("commit", this.#drawCommitFault(), apply, () => describeChanges(changes));
+    return committing.then((results) => {
+      changes.forEach((change, i) => {
+        if (change.type === "create_session") this.#received(change.sessionId, results[i]);
+      });
+      return results;
+    });
   }
 
   claim(claim: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
-    return this.#read(`claim ${claim.sessionId}`, async () => {
+    const claiming = this.#read(`claim ${claim.sessionId}`, async () => {
       const result = await this.#host.storage.claim(claim);
       this.#granted(claim.sessionId, result);
+      return result;
+    });
+    return claiming.then((result) => {
+      this.#received(claim.sessionId, result);
       return result;
     });
   }
@@ -167,6 +179,11 @@ export class Connection implements AgentStorage {
   #granted(sessionId: string, result: ChangeResult | ClaimResult | undefined): void {
     if (result !== undefined && "token" in result && result.token !== undefined)
       this.claims.set(sessionId, result.token);
+  }
+
+  #received(sessionId: string, result: ChangeResult | ClaimResult | undefined): void {
+    if (result !== undefined && "token" in result && result.token !== undefined)
+      this.#host.claimed?.(sessionId, result.token);
   }
 
   /** world-connection-1, world-connection-2. */
