@@ -2,7 +2,7 @@
 // not run this time keeps the row it has.
 //
 //   -- NAME ...                only these. Kills and orphans: kills, external-kills, real-kills, worktree-kills, stack-kills, agent-kills,
-//                             fleet-kills, orphans, rollouts. Faults: streams, crash-points, postgres, simulation, nemesis, boundaries.
+//                             fleet-kills, orphans, rollouts. Faults: streams, crash-points, postgres, simulation, nemesis, outages, boundaries.
 //                             Suites: conformance, command-lines, mcp, real-clients, real-keys, real-budget, sandboxes, parity, external-agents, page, bench,
 //                             mutants, tests
 //   -- tests                   every test, with all of its repetitions, in the files that no other campaign has. The tests with the
@@ -16,6 +16,8 @@
 //   -- nemesis --minutes M --seed N
 //                              real processes in network namespaces under every fault there is (30 minutes by default). A
 //                              fault that this machine cannot make is skipped by name
+//   -- outages --minutes M --seed N
+//                              the same processes, whose coordinators or network are away for longer than a lease of 15 s
 //   -- stack-kills --kills N --seed N
 //                              kills of coordinator, runner and supervisor of a local stack, in any order (100 by default)
 //   -- external-kills --kills N
@@ -188,6 +190,19 @@ const CAMPAIGNS: readonly Campaign[] = [
     run: () => disturb({ minMs: minutes * 60_000, atOnce: 2, pauseMs: 5_000, width: 24, isPoisoned: true }),
   },
   {
+    name: "outages",
+    run: () =>
+      disturb({
+        minMs: minutes * 60_000,
+        faults: ["outage-coordinators", "outage-runners"],
+        leaseMs: 15_000,
+        atOnce: 1,
+        pauseMs: 8_000,
+        width: 24,
+        isPoisoned: false,
+      }),
+  },
+  {
     name: "fleet-kills",
     run: () =>
       disturb({
@@ -321,10 +336,16 @@ function runPage(): Outcome {
 
 /** Two coordinators and five runners over one PostgreSQL, each in its own network namespace where that can be had. */
 async function disturb(
-  options: Omit<NemesisOptions, "seed" | "leaseMs" | "coordinators" | "runners" | "isSeparate" | "say">,
+  options: Omit<NemesisOptions, "seed" | "leaseMs" | "coordinators" | "runners" | "isSeparate" | "say"> &
+    Partial<Pick<NemesisOptions, "leaseMs">>,
 ): Promise<Outcome> {
-  const fleet = { seed: nemesisSeed, leaseMs: 6_000, coordinators: 2, runners: 5, isSeparate: true };
-  const report = await runNemesis({ ...options, ...fleet, say: (line) => console.log(line) });
+  const fleet = { seed: nemesisSeed, coordinators: 2, runners: 5, isSeparate: true };
+  const report = await runNemesis({
+    leaseMs: 6_000,
+    ...options,
+    ...fleet,
+    say: (line) => console.log(line),
+  });
   const { violations, happened, skipped } = report;
   for (const violation of violations) console.log(violation);
   console.log(`all that was seen, and the report: ${report.folder}`);

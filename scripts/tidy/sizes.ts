@@ -16,7 +16,7 @@ type LargeClasses = Readonly<Record<string, Readonly<Partial<Record<Measure, num
 const SLACK = 0.05;
 
 const LONG_FILES: LongFiles = {
-  "scripts/campaign.ts": { lines: 456, why: "the list of all campaigns" },
+  "scripts/campaign.ts": { lines: 477, why: "the list of all campaigns" },
   "packages/agents/src/models/model-task.test.ts": {
     lines: 490,
     why: "tests of one task against each kind of model server",

@@ -10,6 +10,7 @@ import { spawn } from "node:child_process";
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { UncertainEffect } from "@holdfast/core";
 import { defineAgent, remote, type TaskContext } from "@holdfast/runtime";
 import { EFFECTS_FOLDER, MARK, monotonicMs, RUNNER_NAME, type Effect } from "./observed.ts";
 
@@ -147,6 +148,27 @@ export const limited = defineAgent<{ readonly takesMs: number }, string>({
     } catch {
       return "given up";
     }
+  },
+});
+
+/** Its output is the tasks of which nobody knows whether they happened. */
+export const payer = defineAgent<{ readonly waitMs: number; readonly count: number }, readonly string[]>({
+  name: "payer",
+  run: async (ctx, { waitMs, count }) => {
+    const uncertain: string[] = [];
+    for (let i = 0; i < count; i++) {
+      await ctx.sleep(waitMs);
+      const pay = async (task: TaskContext): Promise<string> => {
+        await effect(task, "pay", 0);
+        return "paid";
+      };
+      const paid = await ctx.run<string | UncertainEffect>("pay", pay, {
+        effect: "once",
+        onUncertain: "return",
+      });
+      if (typeof paid === "object") uncertain.push(paid.taskId);
+    }
+    return uncertain;
   },
 });
 

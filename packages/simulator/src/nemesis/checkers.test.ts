@@ -36,12 +36,13 @@ const walk = session("walk", "walker", { input: { count: 2 }, output: [0, 1] });
 const collect = session("collect", "collector", { output: { left: [0, 1], right: [0] } });
 const stop = session("stop", "endless", { status: "cancelled" });
 const sleep = session("sleep", "sleeper", { input: { sleepMs: 1_000 }, output: [1_004] });
+const pay = session("pay", "payer", { output: ["pay-3"] });
 const sick = session("sick", "poison", { status: "paused", pauseReason: "poison" });
 
 /** Observations without a violation: runner A was lost with a task begun, and B continued. */
 const WELL: Observed = {
   requests: [
-    ...[walk, collect, stop, sleep, sick].map(({ sessionId }, i) =>
+    ...[walk, collect, stop, sleep, pay, sick].map(({ sessionId }, i) =>
       request("start", `key-${sessionId}`, i, { sessionId, status: 201 }),
     ),
     request("signal", "collect", 20, { name: "left", number: 0 }),
@@ -80,10 +81,21 @@ const WELL: Observed = {
       before: { token: 2, holder: B, until: 14_000 },
       isEnded: true,
     },
+    { at: 1_000, sessionId: "pay", token: 3, holder: A, before: FREE, isEnded: false },
+    {
+      at: 9_000,
+      sessionId: "pay",
+      token: 4,
+      holder: B,
+      before: { token: 3, holder: A, until: 8_900 },
+      isEnded: false,
+    },
   ],
   batches: [
-    { at: 1_050, sessionId: "walk", seq: 0, count: 2, token: 1, done: [] },
-    { at: 8_400, sessionId: "walk", seq: 2, count: 1, token: 2, done: [0] },
+    { at: 1_050, sessionId: "walk", seq: 0, count: 2, token: 1, asked: [0], done: [] },
+    { at: 8_400, sessionId: "walk", seq: 2, count: 1, token: 2, asked: [], done: [0] },
+    { at: 1_050, sessionId: "pay", seq: 0, count: 2, token: 3, asked: [3], done: [] },
+    { at: 9_050, sessionId: "pay", seq: 2, count: 1, token: 4, asked: [], done: [3] },
   ],
   sightings: [
     { at: 1_200, pid: 11, runner: "a", runnerPid: 1, sessionId: "walk" },
@@ -91,7 +103,8 @@ const WELL: Observed = {
   ],
   freezes: [{ runner: "a", from: 2_000, to: 9_000 }],
   watched: [{ sessionId: "walk", seqs: [0, 1, 2], isOver: true }],
-  sessions: [walk, collect, stop, sleep, sick],
+  sessions: [walk, collect, stop, sleep, pay, sick],
+  starts: { a: [0], b: [0] },
   runnerIds: { a: A, b: B },
   outputs: { a: "Runner started - waiting for runs\n" },
 };
@@ -150,6 +163,11 @@ const PLANTED: Readonly<Record<string, Readonly<Record<string, Partial<Observed>
         ...WELL.effects,
         effect(9_003, "begin", { name: "limited", runner: "b", taskId: "walk-9", attempt: 3 }),
       ],
+    },
+  },
+  unbegunIsCertain: {
+    "its own process says so": {
+      claims: WELL.claims.map((change) => (change.token === 4 ? { ...change, holder: A } : change)),
     },
   },
   journalsAreWhole: {

@@ -25,6 +25,7 @@ export const CHECKERS: Readonly<Record<string, (seen: Observed) => readonly stri
   "O4: what a task started is gone before its lease passes on": nothingIsLeftRunning,
   "H7: no task begins again after its outcome was committed": committedIsNotRepeated,
   "H8: no task is begun more often than its author allows": attemptsAreLimited,
+  "O16: no task is uncertain to the process that never began it": unbegunIsCertain,
   "H4, V1: journals and what watchers are told of them have no gap": journalsAreWhole,
   "L3, L4, H9: everything ends as its program says": everythingEnds,
   "S3: no timer fires early": timersAreNotEarly,
@@ -148,7 +149,7 @@ function nothingIsLeftRunning(seen: Observed): string[] {
   const holders = new Claims(seen.claims);
   return seen.sightings.flatMap((sighting) => {
     const { at, pid, runner, sessionId } = sighting;
-    const holder = otherHolder(seen, holders, sighting);
+    const holder = otherHolder(seen, holders, { ...sighting, pid: sighting.runnerPid });
     if (holder === undefined) return [];
     if (isThawing(seen, runner, at)) return [];
     return [`${runner} has process ${pid} for ${sessionId} at ${at}, while ${holder} holds it`];
@@ -159,13 +160,13 @@ function nothingIsLeftRunning(seen: Observed): string[] {
 function otherHolder(
   { runnerIds }: Observed,
   holders: Claims,
-  { at, runner, sessionId }: Pick<Effect, "at" | "runner" | "sessionId">,
+  { at, runner, pid, sessionId }: Pick<Effect, "at" | "runner" | "pid" | "sessionId">,
 ): string | undefined {
   const [before, after] = [
     holders.holderAt(sessionId, at - SKEW_MS),
     holders.holderAt(sessionId, at + SKEW_MS),
   ];
-  const own = runnerIds[runner];
+  const own = runnerIds[`${runner} ${pid}`] ?? runnerIds[runner];
   return before === own || after === own ? undefined : (after ?? before);
 }
 
@@ -193,6 +194,33 @@ function attemptsAreLimited({ effects }: Observed): string[] {
       ([taskId, attempts]) =>
         `${taskId} was begun ${attempts.length} times, and may be ${ATTEMPTS_MAX} times`,
     );
+}
+
+/**
+ * O16. Another process cannot know whether a task began. Nor can the same one if there is a claim between, whose answer may be lost.
+ * Then nothing is checked.
+ */
+function unbegunIsCertain({ sessions, effects, batches, claims, starts, runnerIds }: Observed): string[] {
+  const begun = new Set(effects.filter(({ phase }) => phase === "begin").map(({ taskId }) => taskId));
+  const isPayer = ({ agent, status }: FinalSession): boolean => agent === "payer" && status === "completed";
+  return sessions.filter(isPayer).flatMap(({ sessionId, output }) => {
+    const own = batches.filter((batch) => batch.sessionId === sessionId);
+    const made = claims.filter((claim) => claim.sessionId === sessionId && claim.holder !== undefined);
+    const unbegun = (output as readonly string[]).filter((taskId) => !begun.has(taskId));
+    return unbegun.flatMap((taskId) => {
+      const task = Number(taskId.slice(sessionId.length + 1));
+      const asked = own.find((batch) => batch.asked.includes(task));
+      const lost = own.find((batch) => batch.done.includes(task));
+      if (asked === undefined || lost === undefined) return [];
+      const held = made.filter(({ token }) => token >= asked.token && token <= lost.token);
+      const holders = new Set(held.map(({ holder }) => holder));
+      const [runner, ...others] = Object.keys(runnerIds).filter((name) => holders.has(runnerIds[name]));
+      if (runner === undefined || others.length > 0 || holders.size > 1) return [];
+      if (new Set(held.map(({ token }) => token)).size > 2) return [];
+      if (starts[runner]?.some((at) => at >= asked.at && at <= lost.at) === true) return [];
+      return [`${taskId} was asked for by ${runner} at ${asked.at}, never began, and is uncertain to it`];
+    });
+  });
 }
 
 function journalsAreWhole({ sessions, watched }: Observed): string[] {

@@ -55,11 +55,11 @@ export interface DatabaseSeen {
 export async function readDatabase(url: string): Promise<DatabaseSeen> {
   const storage = await openPostgresStorage({ url, clock: "database" });
   try {
-    const done = new Map<string, ReadonlyMap<number, number>>();
+    const tasks = new Map<string, TasksOf>();
     const sessions: FinalSession[] = [];
     for (const session of await allSessions(storage)) {
       const records = await storage.reader.journal(session.sessionId, 0, JOURNAL_MAX);
-      done.set(session.sessionId, outcomesOf(records));
+      tasks.set(session.sessionId, tasksOf(records));
       sessions.push(finalOf(session, records));
     }
     const offset = Date.now() - monotonicMs();
@@ -68,7 +68,7 @@ export async function readDatabase(url: string): Promise<DatabaseSeen> {
     return {
       sessions,
       claims: claims.map((row) => claimOf(row, offset)),
-      batches: batches.map((row) => batchOf(row, offset, done)),
+      batches: batches.map((row) => batchOf(row, offset, tasks)),
     };
   } finally {
     await storage.close();
@@ -94,13 +94,20 @@ export async function allSessions({ reader }: Readable): Promise<readonly Sessio
   }
 }
 
-/** Position of the record with the outcome, to its task. */
-function outcomesOf(records: readonly JournalRecord[]): ReadonlyMap<number, number> {
-  return new Map(
-    records.flatMap((record) =>
-      record.type === "task_completed" || record.type === "task_failed" ? [[record.seq, record.task]] : [],
-    ),
-  );
+/** The positions of records about a session's tasks, each with its task. */
+interface TasksOf {
+  readonly asked: ReadonlyMap<number, number>;
+  readonly done: ReadonlyMap<number, number>;
+}
+
+function tasksOf(records: readonly JournalRecord[]): TasksOf {
+  const asked = new Map<number, number>();
+  const done = new Map<number, number>();
+  for (const record of records) {
+    if (record.type === "schedule_task") asked.set(record.seq, record.id);
+    if (record.type === "task_completed" || record.type === "task_failed") done.set(record.seq, record.task);
+  }
+  return { asked, done };
 }
 
 export function finalOf(session: Session, records: readonly JournalRecord[] | undefined): FinalSession {
@@ -138,14 +145,19 @@ function claimOf(row: Row, offset: number): ClaimChange {
   };
 }
 
-function batchOf(
-  row: Row,
-  offset: number,
-  outcomes: ReadonlyMap<string, ReadonlyMap<number, number>>,
-): Batch {
+function batchOf(row: Row, offset: number, tasks: ReadonlyMap<string, TasksOf>): Batch {
   const sessionId = String(row["session_id"]);
   const [seq, count] = [Number(row["seq"]), Number(row["count"])];
-  const own = outcomes.get(sessionId) ?? new Map<number, number>();
-  const done = [...own].filter(([at]) => at >= seq && at < seq + count).map(([, task]) => task);
-  return { at: Number(row["at"]) - offset, sessionId, seq, count, token: Number(row["token"]), done };
+  const own = tasks.get(sessionId);
+  const within = (of: ReadonlyMap<number, number> = new Map()): number[] =>
+    [...of].filter(([at]) => at >= seq && at < seq + count).map(([, task]) => task);
+  return {
+    at: Number(row["at"]) - offset,
+    sessionId,
+    seq,
+    count,
+    token: Number(row["token"]),
+    asked: within(own?.asked),
+    done: within(own?.done),
+  };
 }

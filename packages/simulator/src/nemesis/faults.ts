@@ -70,6 +70,8 @@ export const FAULTS: readonly Fault[] = [
   { name: "cut-runner", without: needsNetwork, happen: (context) => cutRunner(context, 100) },
   { name: "loss-runner", without: needsNetwork, happen: (context) => cutRunner(context, 30) },
   { name: "flap-runner", without: needsNetwork, happen: flappingRunner },
+  { name: "outage-coordinators", without: always, happen: stoppedCoordinators },
+  { name: "outage-runners", without: needsNetwork, happen: cutRunners },
   { name: "cut-database", without: needsNetwork, happen: cutDatabase },
   {
     name: "postgres-immediate",
@@ -170,6 +172,33 @@ async function flappingRunner(context: FaultContext): Promise<string> {
     await sleep(chance.between(100, 800));
   }
   return `${name} ${times} times`;
+}
+
+/** All coordinators are gone for longer than a lease. */
+async function stoppedCoordinators(context: FaultContext): Promise<string> {
+  const { world } = context;
+  const { coordinators } = world;
+  for (const coordinator of coordinators) {
+    world.held.add(coordinator);
+    coordinator.signal("SIGKILL");
+  }
+  await sleep(outageMs(context));
+  for (const coordinator of coordinators) world.held.delete(coordinator);
+  return "all coordinators";
+}
+
+/** Every runner reaches no coordinator, or gets no answers, for longer than a lease. */
+async function cutRunners(context: FaultContext): Promise<string> {
+  const { world, chance } = context;
+  const way = chance.pick(WAYS);
+  for (const { name } of world.runners) for (const cut of cutsOf(world, name, way)) world.network.cut(cut);
+  await sleep(outageMs(context));
+  for (const { name } of world.runners) world.network.heal(name);
+  return `all runners ${way}`;
+}
+
+function outageMs({ world, chance }: FaultContext): number {
+  return world.options.leaseMs + chance.between(1_000, world.options.leaseMs);
 }
 
 function cutsOf({ network, coordinators }: World, member: string, way: Cut["way"]): readonly Cut[] {

@@ -294,6 +294,7 @@ class Nemesis {
       sightings: this.#sightings,
       freezes: this.#freezes,
       watched: this.#workload.watched,
+      starts: Object.fromEntries(members.map(({ name, starts }) => [name, starts])),
       runnerIds: this.#world.runnerIds(),
       outputs: Object.fromEntries(
         members.map(({ name }) => [name, readFileSync(this.#world.outputOf(name), "utf8")]),

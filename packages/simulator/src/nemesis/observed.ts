@@ -70,7 +70,9 @@ export interface Batch {
   readonly count: number;
   /** The token of the claim under which the batch was committed. */
   readonly token: number;
-  /** Tasks whose outcome is in it, by their number. */
+  /** Tasks that are asked for in it, by their number. */
+  readonly asked: readonly number[];
+  /** Tasks whose outcome is in it. */
   readonly done: readonly number[];
 }
 
@@ -122,7 +124,9 @@ export interface Observed {
   readonly freezes: readonly Freeze[];
   readonly watched: readonly Watched[];
   readonly sessions: readonly FinalSession[];
-  /** Runner's name to the id it has at the coordinators. */
+  /** The times at which each member was started, by its name. */
+  readonly starts: Readonly<Record<string, readonly number[]>>;
+  /** The ids at the coordinators, by the names of runners. A runner's process for trials has its name and its pid: `r1 4711`. */
   readonly runnerIds: Readonly<Record<string, string>>;
   /** The output of each process, by its name. */
   readonly outputs: Readonly<Record<string, string>>;

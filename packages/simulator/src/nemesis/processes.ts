@@ -27,6 +27,8 @@ export interface MemberOptions {
 export class Member {
   readonly name: string;
   readonly #options: MemberOptions;
+  /** When it was started, each time. */
+  readonly starts: number[] = [];
   #child: ChildProcess | undefined;
   /** The position in the output at which its present life begins. */
   #from = 0;
@@ -55,6 +57,7 @@ export class Member {
 
   start(more: Readonly<Record<string, string>> = {}): void {
     const { command, cwd, env, output } = this.#options;
+    this.starts.push(monotonicMs());
     const file = openSync(output, "a");
     this.#from = statSync(output).size;
     const [program, ...words] = command;

@@ -174,6 +174,7 @@ function programOf(chance: Chance, pace: number): Program {
     "keeper",
     "limited",
     "errand",
+    "payer",
     "endless",
   ]);
   switch (agent) {
@@ -187,6 +188,8 @@ function programOf(chance: Chance, pace: number): Program {
       return { agent, input: { count: 2, takesMs } };
     case "keeper":
       return { agent, input: { takesMs: some(500, 9_000) } };
+    case "payer":
+      return { agent, input: { waitMs: some(200, 3_000), count: chance.between(2, 8) } };
     case "limited":
     case "errand":
       return { agent, input: { takesMs: takesMs * 2 } };

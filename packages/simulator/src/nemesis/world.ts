@@ -216,13 +216,16 @@ export class World {
     return [...this.coordinators, ...this.runners];
   }
 
-  /** Name of each runner to the id that the coordinators know. */
+  /** The ids that the coordinators know, by the names of runners. A runner's process for trials is named by its pid as well. */
   runnerIds(): Readonly<Record<string, string>> {
+    const registered = /^(?:\[trial (\d+)\] )?Registered as (rnr_[0-9a-f-]+)/gm;
     return Object.fromEntries(
-      this.runners.map(({ name }) => {
-        const id = /Registered as (rnr_[0-9a-f-]+)/.exec(readFileSync(this.outputOf(name), "utf8"))?.[1];
-        return [name, id ?? ""];
-      }),
+      this.runners.flatMap(({ name }) =>
+        [...readFileSync(this.outputOf(name), "utf8").matchAll(registered)].map(([, trial, id]) => [
+          trial === undefined ? name : `${name} ${trial}`,
+          id!,
+        ]),
+      ),
     );
   }
 

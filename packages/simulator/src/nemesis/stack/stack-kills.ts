@@ -314,6 +314,7 @@ class StackKills {
       batches: [],
       sightings: [],
       freezes: [],
+      starts: {},
       runnerIds: {},
       outputs: {},
     });
