@@ -17,11 +17,14 @@ export {
 } from "./node/private-file.ts";
 export { withHandedKeys, withoutKeys, replaceWithoutKeys, type OwnKeys } from "./secrets/handed-keys.ts";
 export { keyVariables, PROVIDER_KEY_NAMES } from "./secrets/key-variables.ts";
+export { BlockedRenewal } from "./isolation/blocked-renewal.ts";
+export type { HeldClaims } from "./isolation/watchdog.ts";
+export { WatchdogMemory } from "./isolation/watchdog-memory.ts";
 export { findUserNamespace } from "./isolation/user-namespace.ts";
 export { isSecretName } from "./secrets/declared-secrets.ts";
 export { secretForms } from "./secrets/secret-forms.ts";
 export { Redactor, type RedactedStream } from "./secrets/redactor.ts";
-export { sessionPaused } from "./session/session-errors.ts";
+export { leaseLost, sessionPaused } from "./session/session-errors.ts";
 export { leftAs } from "./session/session-outcome.ts";
 export {
   INHERITED_VARIABLES,

@@ -78,6 +78,7 @@ const STREAM = {
   fleet: 9,
   stops: 10,
   outages: 11,
+  blocks: 12,
 } as const;
 
 /** Whether a seed is of several machines and a network, instead of one machine: every fifth is. */
@@ -112,7 +113,8 @@ class Simulation {
     this.#seed = seed;
     const fleetDice = dice("fleet");
     const outageDice = dice("outages");
-    const fleetSwarm = isFleet(seed) ? drawFleetSwarm(fleetDice, outageDice) : undefined;
+    const blockDice = dice("blocks");
+    const fleetSwarm = isFleet(seed) ? drawFleetSwarm(fleetDice, outageDice, blockDice) : undefined;
     this.#swarm = swarmOfFleet(drawSwarm(dice("swarm")), fleetSwarm);
     this.#scheduler = new Scheduler(dice("schedule"));
     const scheduler = this.#scheduler;
@@ -159,7 +161,7 @@ class Simulation {
     this.#site =
       fleetSwarm === undefined
         ? this.#machine(time, dice("storage"), dice("stops"))
-        : this.#fleet(time, { dice: fleetDice, outageDice, stopDice: dice("stops") }, fleetSwarm);
+        : this.#fleet(time, { dice: fleetDice, outageDice, blockDice, stopDice: dice("stops") }, fleetSwarm);
     const site = this.#site;
     const shared = { scheduler, log, swarm: this.#swarm };
     this.#clients = new Clients({
@@ -212,7 +214,7 @@ class Simulation {
 
   #fleet(
     { wall, drawLateness }: SimulatedTime,
-    dice: Pick<FleetOptions, "dice" | "outageDice" | "stopDice">,
+    dice: Pick<FleetOptions, "dice" | "outageDice" | "blockDice" | "stopDice">,
     fleetSwarm: FleetSwarm,
   ): Site {
     return new Fleet({
@@ -226,6 +228,7 @@ class Simulation {
       fleetSwarm,
       violated: (promise, what) => this.#violated(promise, what),
       accounts: () => this.#watched.accounts.values(),
+      claimOf: (sessionId) => this.#watched.account(sessionId),
       isMinimal: (sessionId) => this.#watched.account(sessionId).row?.persistence !== undefined,
       wall,
       drawLateness,

@@ -57,7 +57,7 @@ const EVERYTHING = `
 is killed; crashes at a commit; closes; is paused; continues; its claims are gone; wall clock jumps; (refused); (reply_lost);
 (full); is away; hangs; fails after; hopeless; attempt_lost; attempt_failed; outcome_kept; checkpoint; withdraw; record_probe;
 take_signals; request_input; timer_fired; wait_timed_out; cancel_requested; wait_cancelled; hard; append_entry;
-is lost; goes twice; is cut; has an outage; is stopped; register; deregister; renew; release_claim;
+is lost; goes twice; is cut; has an outage; is stopped; a step blocks it; is ended by its watchdog; register; deregister; renew; release_claim;
 is born; spawn_child; tell_session; request_parent; reply_child; cancel_child; enable_persistence; attempt 2; pause s; unpause s; raise s; is forked; is fired; import_session; fire_schedule; remove the schedule`
   .split(";")
   .map((what) => what.trim());

@@ -9,15 +9,26 @@
 
 import type { RenewInThread } from "@holdfast/core";
 import type { WatchdogMemory } from "./watchdog-memory.ts";
-import { threadTime, type HeldClaims } from "./watchdog.ts";
+import type { HeldClaims } from "./watchdog.ts";
 
 /** A loop that turns may be late by this much. */
 const LATE_MS = 500;
 const AGAIN_MS = 250;
 
+export interface BlockedRenewalHost {
+  readonly memory: WatchdogMemory;
+  readonly stepBlocksMs: number;
+  /** Milliseconds by a clock that all threads of a process share. */
+  threadTime(): bigint;
+  /** Milliseconds by the clock of `look`. */
+  now(): number;
+  /** Loads the module of a `ThreadRenewal`. */
+  load(module: string): Promise<{ readonly renew: RenewInThread }>;
+}
+
 export class BlockedRenewal {
+  readonly #host: BlockedRenewalHost;
   readonly #memory: WatchdogMemory;
-  readonly #stepBlocksMs: number;
   #held: HeldClaims | undefined;
   #renew: Promise<RenewInThread> | undefined;
   #module: string | undefined;
@@ -27,16 +38,16 @@ export class BlockedRenewal {
   /** Whether storage said that no claim is this process's. */
   isRefused = false;
 
-  constructor(memory: WatchdogMemory, stepBlocksMs: number) {
-    this.#memory = memory;
-    this.#stepBlocksMs = stepBlocksMs;
+  constructor(host: BlockedRenewalHost) {
+    this.#host = host;
+    this.#memory = host.memory;
   }
 
   receive(held: HeldClaims): void {
     this.#held = held;
     if (this.#module === held.by.module) return;
     this.#module = held.by.module;
-    this.#renew = import(held.by.module).then(({ renew }: { renew: RenewInThread }) => renew);
+    this.#renew = this.#host.load(held.by.module).then(({ renew }) => renew);
     this.#renew.catch(() => {}); // The leases end then, as without this thread.
   }
 
@@ -68,7 +79,7 @@ export class BlockedRenewal {
     this.#beats = beats;
     const held = this.#held;
     if (held === undefined || now < this.#nextAt) return;
-    if (this.#memory.abandonAt === 0n || threadTime() >= this.abandonAt) return; // blocked-renewal-3.
+    if (this.#memory.abandonAt === 0n || this.#host.threadTime() >= this.abandonAt) return; // blocked-renewal-3.
     if (this.#memory.get("isOpen") === 1 || this.#memory.get("running") === 0) return;
     const blockedMs = now - this.#turnedAt;
     const afterMs = held.everyMs + Math.min(LATE_MS, held.everyMs / 2);
@@ -81,13 +92,13 @@ export class BlockedRenewal {
   get #limitMs(): number {
     const { steps } = this.#memory;
     const [only, ...others] = steps;
-    return (others.length === 0 ? only?.timeoutMs : undefined) ?? this.#stepBlocksMs;
+    return (others.length === 0 ? only?.timeoutMs : undefined) ?? this.#host.stepBlocksMs;
   }
 
   async #ask(held: HeldClaims, now: number): Promise<void> {
     const { by, owner, leaseMs, everyMs, abandonMs } = held;
     this.#nextAt = now + everyMs;
-    const askedAt = threadTime();
+    const askedAt = this.#host.threadTime();
     const sessionIds = [...new Set([...held.sessionIds, ...this.#memory.claims])];
     const signal = AbortSignal.timeout(abandonMs);
     try {
@@ -103,7 +114,7 @@ export class BlockedRenewal {
       if (isExtended) this.#memory.renewedAt = askedAt > renewedAt ? askedAt : renewedAt;
       else this.isRefused = true; // blocked-renewal-4.
     } catch {
-      this.#nextAt = Math.min(this.#nextAt, performance.now() + AGAIN_MS);
+      this.#nextAt = Math.min(this.#nextAt, this.#host.now() + AGAIN_MS);
     }
   }
 }

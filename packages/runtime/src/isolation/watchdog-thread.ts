@@ -3,7 +3,7 @@
 import { writeSync } from "node:fs";
 import { Session } from "node:inspector";
 import { parentPort, workerData } from "node:worker_threads";
-import { lineOf } from "@holdfast/core";
+import { lineOf, type RenewInThread } from "@holdfast/core";
 import { killStartedBy } from "../processes/started-processes.ts";
 import { accuse, threadTime, type HeldClaims, type WatchdogThreadData } from "./watchdog.ts";
 import { WatchdogMemory } from "./watchdog-memory.ts";
@@ -11,7 +11,13 @@ import { BlockedRenewal } from "./blocked-renewal.ts";
 
 const { shared, sliceMs, stepBlocksMs, path, pid } = workerData as WatchdogThreadData;
 const memory = new WatchdogMemory(shared);
-const renewal = new BlockedRenewal(memory, stepBlocksMs);
+const renewal = new BlockedRenewal({
+  memory,
+  stepBlocksMs,
+  threadTime,
+  now: () => performance.now(),
+  load: (module) => import(module) as Promise<{ readonly renew: RenewInThread }>,
+});
 parentPort?.on("message", (held: HeldClaims) => renewal.receive(held));
 
 /** How long a process that is stuck may take to say where. */

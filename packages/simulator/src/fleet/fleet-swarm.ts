@@ -1,5 +1,6 @@
 // `FleetSwarm`: the size of a fleet and its faults, drawn for each seed in addition to the draws of every simulation.
 
+import { LIMITS } from "@holdfast/core";
 import type { Dice } from "../world/dice.ts";
 import type { Swarm } from "../world/swarm.ts";
 import type { NetworkFaults } from "./network.ts";
@@ -28,19 +29,24 @@ export interface FleetSwarm extends NetworkFaults {
   readonly clockDrift: number;
   /** Runners get no answer of any coordinator for longer than a lease. */
   readonly outageEveryMs: number;
+  /** A step blocks the event loop of its runner for longer than a lease. */
+  readonly blockEveryMs: number;
+  /** How long a step may block, if it has no time-out. */
+  readonly stepBlocksMs: number;
 }
 
-/** @param outageDice of its own, so that a seed without outages is what it was before there were any. */
-export function drawFleetSwarm(dice: Dice, outageDice: Dice): FleetSwarm {
+/** @param outageDice, blockDice of their own, so that a seed without these faults is what it was before there were any. */
+export function drawFleetSwarm(dice: Dice, outageDice: Dice, blockDice: Dice): FleetSwarm {
   const rate = (...everyMs: [number, ...number[]]): number => (dice.chance(0.35) ? dice.pick(everyMs) : 0);
   const probability = (...strengths: [number, ...number[]]): number =>
     dice.chance(0.35) ? dice.pick(strengths) : 0;
   const runners = dice.pick([2, 2, 3, 4]);
   const coordinators = dice.pick([1, 1, 1, 2, 3]);
+  const leaseMs = dice.pick([6_000, 15_000]);
   const swarm = {
     runners,
     coordinators,
-    leaseMs: dice.pick([6_000, 15_000]),
+    leaseMs,
     maxRuns: dice.pick([1, 2, 20, 20]),
     safetyMs: dice.pick([2_000, 20_000, 40_000, 90_000]),
     delayMs: dice.pick([0, 1, 20, 300]),
@@ -58,12 +64,14 @@ export function drawFleetSwarm(dice: Dice, outageDice: Dice): FleetSwarm {
     clockDrift: dice.pick([0, 0, 0.01]),
     storeClockJumpEveryMs: coordinators > 1 ? 0 : rate(500, 5_000, 20_000),
     outageEveryMs: outageDice.chance(0.35) ? outageDice.pick([1_000, 5_000, 20_000]) : 0,
+    blockEveryMs: blockDice.chance(0.3) ? blockDice.pick([500, 5_000]) : 0,
+    stepBlocksMs: blockDice.pick([2 * leaseMs, LIMITS.stepBlocksMs]),
   };
-  if (swarm.outageEveryMs === 0) return swarm;
+  if (swarm.outageEveryMs + swarm.blockEveryMs === 0) return swarm;
   return { ...swarm, safetyMs: Math.max(swarm.safetyMs, OUTLASTED * swarm.leaseMs) };
 }
 
-/** The leases that pass before the faults end, so that an outage comes to its own end. */
+/** The leases that pass before the faults end, so that an outage or a blocked step comes to its own end. */
 const OUTLASTED = 6;
 
 /** A simulation's draws, adapted to a fleet: the processes are its runners, and the correct clock is storage's. */

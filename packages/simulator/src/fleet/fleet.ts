@@ -46,12 +46,15 @@ export interface FleetOptions {
   readonly stopDice: Dice;
   /** Draws the outages. */
   readonly outageDice: Dice;
+  /** Draws which steps block. */
+  readonly blockDice: Dice;
   readonly violated: Violated;
   /** Epoch milliseconds. */
   wall(): number;
   drawLateness(): number;
   storageFaults(): ConnectionFaults;
   accounts(): Iterable<SessionAccount>;
+  claimOf(sessionId: string): SessionAccount;
   isMinimal(sessionId: string): boolean;
 }
 
@@ -227,6 +230,8 @@ export class Fleet implements Site {
       concurrency: swarm.concurrency,
       leaseMs: fleetSwarm.leaseMs,
       maxRuns: fleetSwarm.maxRuns,
+      stepBlocksMs: fleetSwarm.blockEveryMs === 0 ? undefined : fleetSwarm.stepBlocksMs,
+      claimOf: (sessionId) => this.#options.claimOf(sessionId),
       violated,
       died: () => this.#died(runnerId),
     });
@@ -275,6 +280,7 @@ export class Fleet implements Site {
     this.#every(fleetSwarm.runnerClockJumpEveryMs, () => this.#jump(runner().runnerId));
     this.#every(fleetSwarm.storeClockJumpEveryMs, () => this.#jump(STORE));
     if (fleetSwarm.outageEveryMs > 0) this.#awaitOutage();
+    this.#every(fleetSwarm.blockEveryMs, () => this.#block(), this.#options.blockDice);
   }
 
   #cut(): void {
@@ -296,6 +302,13 @@ export class Fleet implements Site {
       case "coordinator":
         return this.#cutBoth([coordinator], [...runners, OUTSIDE], ms);
     }
+  }
+
+  #block(): void {
+    const { blockDice, fleetSwarm } = this.#options;
+    const { leaseMs } = fleetSwarm;
+    const ms = blockDice.pick([leaseMs + blockDice.between(1, leaseMs), 3 * leaseMs, 5 * leaseMs]);
+    this.#runnerOf(blockDice.between(0, this.count - 1)).block(ms);
   }
 
   #awaitOutage(): void {
@@ -342,13 +355,13 @@ export class Fleet implements Site {
     if (whose === STORE) this.#timesSet++;
   }
 
-  #every(meanMs: number, strike: () => void): void {
+  #every(meanMs: number, strike: () => void, dice = this.#options.dice): void {
     if (meanMs === 0) return;
-    const { scheduler, dice } = this.#options;
+    const { scheduler } = this.#options;
     scheduler.after(dice.between(1, 2 * meanMs), undefined, () => {
       if (this.#isHealed) return;
       strike();
-      this.#every(meanMs, strike);
+      this.#every(meanMs, strike, dice);
     });
   }
 }

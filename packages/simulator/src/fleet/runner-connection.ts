@@ -4,7 +4,8 @@
 
 import type { DescService } from "@bufbuild/protobuf";
 import type { Caller } from "@holdfast/coordinator/internal";
-import { toHoldfastError } from "@holdfast/core";
+import { toHoldfastError, type RenewInThread } from "@holdfast/core";
+import { StorageService } from "@holdfast/proto";
 import { CoordinatorTime } from "@holdfast/storage/remote";
 import type { EventLog } from "../world/event-log.ts";
 import type { ProcessLife } from "../world/process-life.ts";
@@ -22,8 +23,8 @@ export interface RunnerConnectionHost {
   readonly log: EventLog;
   /** Milliseconds since the simulation began. */
   now(): number;
-  /** A request got no answer, or got it late. */
-  failed(): void;
+  /** A request got no answer, or got it late. @param isForGood whether it is not sent again, so that its session is abandoned. */
+  failed(isForGood: boolean): void;
 }
 
 /** A runner that stops waits no longer than that for its last commit. */
@@ -78,6 +79,26 @@ export class RunnerConnection {
     this.#isClosed = true;
   }
 
+  /** Renews claims from a thread of the process, by a request of its own. */
+  readonly renewInThread: RenewInThread = async (_data, { signal, leaseMs, ...renewal }) => {
+    const { calls, coordinators, runnerId } = this.#host;
+    const request = { ...renewal, leaseMs: BigInt(leaseMs) };
+    const { sessions } = await calls.call<Coordinator, { readonly sessions: number }>({
+      from: runnerId,
+      life: undefined,
+      to: coordinators[this.#coordinator % coordinators.length] ?? coordinators[0],
+      what: "renew in a thread",
+      timeoutMs: TIMEOUT_MS,
+      signal,
+      ask: (coordinator, asked) =>
+        coordinator.handle(StorageService.typeName, "renew", request, {
+          caller: this.#caller,
+          signal: asked,
+        }) as Promise<{ readonly sessions: number }>,
+    });
+    return sessions > 0;
+  };
+
   async #call(service: string, method: string, request: object, options: CallOptions): Promise<unknown> {
     const { calls, coordinators, life, runnerId, log } = this.#host;
     if (this.#isClosed) throw unavailable("the connection is closed");
@@ -97,10 +118,11 @@ export class RunnerConnection {
         ask: (coordinator, signal) =>
           coordinator.handle(service, method, request, { caller: this.#caller, signal }),
       });
-      if (method !== "poll" && this.#host.now() - askedAt > LATE_MS) this.#host.failed();
+      if (method !== "poll" && this.#host.now() - askedAt > LATE_MS) this.#host.failed(false);
       return answer;
     } catch (error) {
-      if (options.signal?.aborted !== true) this.#host.failed();
+      const isForGood = toHoldfastError(error).code !== "storage_unavailable";
+      if (options.signal?.aborted !== true) this.#host.failed(isForGood);
       if (index === this.#coordinator) this.#coordinator++; // runner-connection-1.
       throw error;
     } finally {

@@ -4,8 +4,10 @@
 //   runner-node-2. A pause ends after its time, and the process then continues without noticing it.
 //   runner-node-3. A runner that is stopped takes no new session, drains within a grace, hands its running attempts over, releases
 //       what it holds and leaves (C3).
+//   runner-node-4. While a step blocks the event loop, the watchdog's thread renews the leases. Other sessions wait, and lose nothing.
+//       The thread ends the process when the step blocks for longer than it may.
 
-import { BEHAVIOUR_FLAGS, type Random } from "@holdfast/core";
+import { BEHAVIOUR_FLAGS, isEnded, type Random } from "@holdfast/core";
 import { STOP_GRACE_MS } from "@holdfast/core/internal";
 import { RunnerService, type PollResponse } from "@holdfast/proto";
 import {
@@ -16,7 +18,7 @@ import {
   PollLoop,
   type Poll,
 } from "@holdfast/runner/internal";
-import { createRuntime, type Runtime } from "@holdfast/runtime";
+import { createRuntime, type Runtime, type Watchdog } from "@holdfast/runtime";
 import { vanishRuntime } from "@holdfast/runtime/internal";
 import { RemoteStorage, type CoordinatorConnection } from "@holdfast/storage/remote";
 import type { Client } from "@connectrpc/connect";
@@ -26,10 +28,12 @@ import type { EventLog } from "../world/event-log.ts";
 import { ProcessLife, type SimulatedTime } from "../world/process-life.ts";
 import { programAgents, programTasks, type ProgramWorld } from "../programs/program-agent.ts";
 import type { Violated } from "../world/account-checks.ts";
+import type { SessionAccount } from "../world/watched-storage.ts";
 import type { BeginWatch } from "../world/begin-watch.ts";
 import type { Stop, StopWatch } from "../world/stop-watch.ts";
 import type { Calls, Server } from "./calls.ts";
 import type { Coordinator } from "./coordinator-node.ts";
+import { SimulatedWatchdog } from "./simulated-watchdog.ts";
 import { RunnerConnection } from "./runner-connection.ts";
 import type { Worker, WorkWatch } from "./work-watch.ts";
 
@@ -57,6 +61,10 @@ export interface RunnerHost {
   readonly concurrency: number;
   readonly leaseMs: number;
   readonly maxRuns: number;
+  /** How long a step may block the event loop; absent where none does. */
+  readonly stepBlocksMs: number | undefined;
+  /** The claim of a session, as its storage has it. */
+  claimOf(sessionId: string): SessionAccount;
   readonly violated: Violated;
   /** A life of the runner has ended without releasing its claims. */
   died(runnerId: string): void;
@@ -69,6 +77,7 @@ interface Living {
   readonly loop: PollLoop<PollResponse>;
   readonly runners: Client<typeof RunnerService>;
   readonly connection: RunnerConnection;
+  readonly watchdog: SimulatedWatchdog | undefined;
   /** The orderly stop under way. */
   stop: Stop | undefined;
 }
@@ -80,6 +89,7 @@ export class RunnerNode {
   #lives = 0;
   #polls = 0;
   #living: Living | undefined;
+  #isHealed = false;
 
   constructor(runnerId: string, host: RunnerHost) {
     this.runnerId = runnerId;
@@ -136,7 +146,36 @@ export class RunnerNode {
     time.scheduler.after(ms, undefined, () => this.#unpause(living));
   }
 
+  /** runner-node-4. */
+  block(ms: number): void {
+    const living = this.#living;
+    living?.watchdog?.whenBlockable(() => this.#blocks(living, ms));
+  }
+
+  #blocks(living: Living, ms: number): void {
+    const { log, time, violated, leaseMs } = this.#host;
+    const { life, stop } = living;
+    const watchdog = living.watchdog!;
+    if (!life.isAlive || stop !== undefined || this.#isHealed) return;
+    const { limitMs, blockable } = watchdog;
+    log.add(life.name, `a step blocks it for ${ms} ms, and may for ${limitMs} ms`);
+    const held = blockable.map((sessionId) => this.#host.claimOf(sessionId)).filter(isHeldBy(this.runnerId));
+    life.pause();
+    watchdog.block();
+    time.scheduler.after(ms, undefined, () => {
+      if (!life.isAlive || !life.isPaused) return;
+      if (ms > limitMs + 2 * leaseMs)
+        violated("O5", `${life.name} goes on, and its step blocked it for ${ms} of ${limitMs} ms`);
+      // It may have released some itself, by a request that was under way.
+      for (const { sessionId, row, owner } of held)
+        if (row !== undefined && !isEnded(row.status) && owner !== undefined && owner !== this.runnerId)
+          violated("O5", `${sessionId}: ${owner} holds it, and a step of ${life.name} has only blocked`);
+      this.#unpause(living);
+    });
+  }
+
   heal(): void {
+    this.#isHealed = true;
     if (this.#living !== undefined) this.#unpause(this.#living);
   }
 
@@ -159,7 +198,8 @@ export class RunnerNode {
     const { runnerId } = this;
     const life = new ProcessLife(`${runnerId}.${++this.#lives}`, time);
     log.add(life.name, "starts");
-    const worker: Worker = { life, runnerId, wokeAt: -Infinity };
+    const renewedAgoMs = (): number | undefined => watchdog?.renewedAgoMs();
+    const worker: Worker = { life, runnerId, wokeAt: -Infinity, renewedAgoMs };
     const world = this.#world(life);
     const tasks = programTasks(world);
     const agents = programAgents(world, tasks);
@@ -170,8 +210,21 @@ export class RunnerNode {
       coordinators,
       log,
       now: () => time.scheduler.now,
-      failed: () => living.stop?.spoil(),
+      failed: (isForGood) => {
+        if (isForGood) this.#host.stops.failed(life.name);
+        living.stop?.spoil();
+      },
     });
+    const watchdog =
+      this.#host.stepBlocksMs === undefined
+        ? undefined
+        : new SimulatedWatchdog({
+            scheduler: time.scheduler,
+            life,
+            stepBlocksMs: this.#host.stepBlocksMs,
+            renew: connection.renewInThread,
+            end: () => this.kill("is ended by its watchdog"),
+          });
     const clock = { ...life.clock, now: () => connection.time.now() };
     const runners: Client<typeof RunnerService> = connection.client(RunnerService);
     const remote = new RemoteStorage(connection as unknown as CoordinatorConnection);
@@ -192,6 +245,7 @@ export class RunnerNode {
       warmMs,
       concurrency,
       tracer: { trace: (event) => watch.trace(worker, event) },
+      ...(watchdog === undefined ? {} : { watchdog: watchdog as unknown as Watchdog }),
     });
     const offered = agents.map(({ name, version }) => ({ name, version, tags: [] }));
     const loop = new PollLoop<PollResponse>({
@@ -257,7 +311,7 @@ export class RunnerNode {
         connection.ask(() => runners.register({ ...runner, taskKinds: [], maxRuns })),
       );
     };
-    const living: Living = { life, worker, runtime, loop, runners, connection, stop: undefined };
+    const living: Living = { life, worker, runtime, loop, runners, connection, watchdog, stop: undefined };
     this.#living = living;
     const begin = (): void =>
       void register().then(
@@ -276,6 +330,10 @@ export class RunnerNode {
       ended: ({ sessionId }, node, end) => effects.ended(sessionId, node, end),
     };
   }
+}
+
+function isHeldBy(runnerId: string): (account: SessionAccount) => boolean {
+  return ({ owner }) => owner === runnerId;
 }
 
 /** As long as a coordinator wants it. */

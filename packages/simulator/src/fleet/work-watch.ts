@@ -2,6 +2,7 @@
 //
 //   - O3: The sessions of a dead runner can be claimed at most `PASSES_ON_MS` after its lease. When the clock was set meanwhile,
 //       every lease is carried over, and the check is skipped.
+//   - O5: A process whose step blocked for longer than a lease lets go of no session that its watchdog's thread has renewed.
 //   - O7: Without faults no runner loses a lease.
 //   - D3: A runner never loses a lease that was claimed or renewed less than its length ago, however the clock was set. This is
 //       not checked across two lives of a coordinator, as the clock may have been set unnoticed between them.
@@ -10,6 +11,7 @@
 //       learns of the loss when it renews its lease or commits, and a minimal session commits nothing before its end.
 
 import type { RecordedError, TraceEvent } from "@holdfast/core";
+import { leaseLost } from "@holdfast/runtime/internal";
 import type { ProcessLife } from "../world/process-life.ts";
 import type { Scheduler } from "../world/scheduler.ts";
 import type { Violated } from "../world/account-checks.ts";
@@ -18,6 +20,8 @@ import type { SessionAccount } from "../world/watched-storage.ts";
 /** The time that a runner has to notice its losses after a pause. */
 const NOTICES_MS = 1_000;
 const PASSES_ON_MS = 5_000;
+/** A look at the leases may be late by this. */
+const LATE_MS = 500;
 /** A tolerance: clocks are adjusted to each other, and storage takes time to answer. */
 const EARLY_MS = 2_000;
 
@@ -26,6 +30,8 @@ export interface Worker {
   readonly runnerId: string;
   /** The end of its last pause, in simulated milliseconds. */
   wokeAt: number;
+  /** How long ago its watchdog's thread renewed its leases last, if it did. */
+  renewedAgoMs(): number | undefined;
 }
 
 interface Work {
@@ -79,8 +85,15 @@ export class WorkWatch {
   }
 
   /** O7. */
-  #noteReleased({ life }: Worker, { sessionId, error }: { sessionId: string; error?: RecordedError }): void {
+  #noteReleased(
+    { life, renewedAgoMs }: Worker,
+    { sessionId, error }: { sessionId: string; error?: RecordedError },
+  ): void {
     const { scheduler, leaseMs, violated } = this.#host;
+    // O5.
+    const isLeaseLost = error?.message === leaseLost(sessionId).message;
+    if (isLeaseLost && (renewedAgoMs() ?? Infinity) < leaseMs / 2 - LATE_MS)
+      violated("O5", `${sessionId}: ${life.name} let go of it, and its thread has renewed it`);
     if (error?.code === "storage_unavailable" && scheduler.now > this.#healedAt + 2 * leaseMs)
       violated("O7", `${sessionId}: ${life.name} let go of it, and could reach storage: ${error.message}`);
   }

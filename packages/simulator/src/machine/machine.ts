@@ -113,7 +113,10 @@ export class Machine implements Site {
       scheduler: time.scheduler,
       faults: () => this.#faults(),
       claimed: (sessionId, token) => this.#options.begins.received(sessionId, token, life.name),
-      failed: () => running.stop?.spoil(),
+      failed: (isForGood) => {
+        if (isForGood) this.#options.stops.failed(life.name);
+        running.stop?.spoil();
+      },
       crash: () => this.kill(index, "crashes at a commit"),
     });
     const world = this.#world(life);

@@ -197,8 +197,7 @@ function attemptsAreLimited({ effects }: Observed): string[] {
 }
 
 /**
- * O16. Another process cannot know whether a task began. Nor can the same one if there is a claim between, whose answer may be lost.
- * Then nothing is checked.
+ * O16. Another process cannot know whether a task began, and the answer to a claim between may be lost. Then nothing is checked.
  */
 function unbegunIsCertain({ sessions, effects, batches, claims, starts, runnerIds }: Observed): string[] {
   const begun = new Set(effects.filter(({ phase }) => phase === "begin").map(({ taskId }) => taskId));

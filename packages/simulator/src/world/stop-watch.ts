@@ -3,7 +3,8 @@
 //   stop-watch-1. An attempt that began under a claim which its process still holds at its stop never counts as lost, unless another
 //       process begins it again.
 //   stop-watch-2. A stop is not checked when a request failed or was slow meanwhile, or the process was paused or killed. Its
-//       hand-over may not have been stored.
+//       hand-over may not have been stored. An attempt is not checked when a request failed for good since it began, as its session may have
+//       been abandoned before the stop.
 //   stop-watch-3. After ten hand-overs a task is handed over again only when its session was paused in between, or is being
 //       cancelled.
 //   stop-watch-4. Where only the end of its own process can cost an attempt, an attempt of a living process never counts as lost.
@@ -65,6 +66,11 @@ export class StopWatch {
     this.#lifeOf.set(name, life);
     const attempts = this.#begun.get(life) ?? new Map<string, { sessionId: string; token: number }>();
     this.#begun.set(life, attempts.set(name, { sessionId, token: this.#holderOf(sessionId).token }));
+  }
+
+  /** stop-watch-2. A request of the life has failed for good: it may have let go of the sessions of these attempts. */
+  failed(life: string): void {
+    this.#begun.delete(life);
   }
 
   /** A life begins to which stop-watch-4 applies. @returns its end. */
