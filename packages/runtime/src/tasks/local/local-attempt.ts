@@ -196,7 +196,6 @@ export class LocalAttempt implements RunningAttempt, TaskContext {
 
   begin(number: number): void {
     this.#number = number;
-    this.hasBegun = true;
     const { timeoutMs } = this.#request;
     if (timeoutMs !== undefined) {
       this.#cancelTimeout = this.#host.clock.setTimer(() => {
@@ -206,7 +205,7 @@ export class LocalAttempt implements RunningAttempt, TaskContext {
           message: `took longer than its ${timeoutMs} ms`,
         };
         this.#fireAbort(`timed out after ${timeoutMs} ms`);
-        this.#end({ status: "failed", error, retryable: true, isUnknown: true });
+        this.#end({ status: "failed", error, retryable: true, isUnknown: this.hasBegun });
       }, timeoutMs);
     }
     const { closure, kind } = this.#request;
@@ -240,6 +239,7 @@ export class LocalAttempt implements RunningAttempt, TaskContext {
     const { closure } = this.#request;
     let outcome: AttemptOutcome;
     try {
+      this.hasBegun = closure !== undefined;
       const output = closure === undefined ? await this.#performDefined() : await closure(this);
       outcome = { status: "completed", output: this.#encode(output) };
     } catch (thrown) {
@@ -277,6 +277,7 @@ export class LocalAttempt implements RunningAttempt, TaskContext {
       // O10. It was aborted while its conversation was read: another process may start the attempt by now.
       // mutant: aborted-attempt-begins
       if (this.#aborted !== undefined) throw this.#aborted;
+      this.hasBegun = true;
       return performTask(this.#definition, input, this, this.#host.overlapMs / 2);
     }
     throw new HoldfastError("unknown_task_kind", `no task "${kind}" is known here`, {
