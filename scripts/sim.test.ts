@@ -45,10 +45,10 @@ const CANARIES = [
 const FLEET_CANARIES = [
   ["O1, ST2: an older token is fenced", 1_000],
   ["O7: leases are renewed", 50],
-  ["O4: what cannot be renewed is let go of", 800],
+  ["O4: what cannot be renewed is let go of", 1_500],
   ["O4: what may have passed on is not renewed", 200],
   ["H3: a poll that is asked again gets the same answer", 400],
-  ["O1: a claim that was used elsewhere is not given back", 2_500],
+  ["O1: a claim that was used elsewhere is not given back", 4_500],
   ["S2: losing every notice loses no session", 50],
   ["S3: a runner goes by its coordinator's time", 1_500],
   ["D3: leases are carried over when the clock was set forward", 1_400],
