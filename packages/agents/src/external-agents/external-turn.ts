@@ -1,7 +1,7 @@
 // One turn of an external agent's session (`ExternalAgentTurn`): it prepares the session, lets the program work, or waits for the next
 // request. The rules are in `external-agent.ts`.
 
-import { CancelledError, HoldfastError } from "@holdfast/core";
+import { CancelledError, HoldfastError, UncertainEffectError } from "@holdfast/core";
 import type { Agent, AgentContext, TurnResult } from "@holdfast/runtime";
 
 import { EventEntries } from "./event-entries.ts";
@@ -198,7 +198,7 @@ export class ExternalAgentTurn {
       }
       if ("error" in first) {
         for (const { payload } of ctx.drainSignals<StoredReport>(REPORT_SIGNAL)) entries.take(payload);
-        if (!isLost(first.error)) throw first.error;
+        if (!UncertainEffectError.is(first.error)) throw first.error;
         await countReported(ctx, entries.usage);
         const counted = await this.#count(work);
         // The death of our process says nothing against the program. The runtime parks a session that kills its process.
@@ -442,9 +442,4 @@ function withRights(intent: ExternalIntent, rights: OwnRights | undefined): Exte
   if (rights === undefined) return intent;
   const { profile: _recorded, ...others } = intent;
   return { ...others, ...rights };
-}
-
-function isLost(error: unknown): boolean {
-  if (!HoldfastError.is(error)) return false;
-  return HoldfastError.is(error.cause) && error.cause.name === "AttemptLostError";
 }

@@ -1,6 +1,6 @@
 // The durable task that carries out one turn of an external agent (`turnTask`).
 //
-//   turn-task-1. A turn is tried once. The agent decides what follows an attempt that was lost.
+//   turn-task-1. A turn happens once: neither a crash nor an orderly stop runs it again. The agent decides what follows one that was cut off.
 //   turn-task-2. An event is a signal of the session before the turn ends. The output says how many reports there are.
 //   turn-task-3. A session has at most one process of its agent on a machine: what an earlier process of ours has left is ended first.
 //   turn-task-4. A turn whose question waits for longer than `keepAliveMs` is ended. The question stays, and its answer begins the next turn.
@@ -192,7 +192,7 @@ export function turnTask(place: TurnPlace) {
   return defineTask<TurnRequest, TurnOutput>({
     name: `${protocol.name}:turn`,
     description: `One turn of ${protocol.name}.`,
-    retry: { maxAttempts: 1 }, // turn-task-1.
+    effect: "once", // turn-task-1.
     cost: (request) => turnCost(protocol, request),
     run: (request, task) => carryOut(place, request, task),
     endLost: (request) => protocol.endLost(tagOf((request as TurnRequest).intent)),

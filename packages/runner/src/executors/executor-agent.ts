@@ -12,7 +12,7 @@
 //   executor-agent-5. A graceful cancel stops the program. The session ends after it has taken what the program reported
 //       until its process ended. A request of the program is not carried out any more.
 
-import { CancelledError, CHILD_ENDED, HoldfastError } from "@holdfast/core";
+import { CancelledError, CHILD_ENDED, HoldfastError, UncertainEffectError } from "@holdfast/core";
 import { defineAgent, defineTask, type Agent, type AgentContext, type TurnResult } from "@holdfast/runtime";
 
 import {
@@ -63,7 +63,7 @@ export function executorAgent(profile: ExecutorProfile, host: ExecutorHost): Age
     name: `executor:${profile.name}`,
     description: `One turn of the executor ${profile.name}.`,
     secrets: secretsOf(profile),
-    retry: { maxAttempts: 1 }, // executor-agent-1.
+    effect: "once", // executor-agent-1.
     run: (request, context) => host.turn(profile, request, context),
     endLost: (request) => host.endLost((request as TurnRequest).sessionId),
   });
@@ -139,7 +139,7 @@ function cutOff(ctx: Context, state: State, received: ReceivedReports, error: un
   received.refuseRequests();
   received.takeStored();
   const lost = state.lost + 1;
-  if (!isLost(error) || lost > LOST_MAX) throw error;
+  if (!UncertainEffectError.is(error) || lost > LOST_MAX) throw error;
   const { request } = state;
   const again: Prepared = {
     ...request,
@@ -150,11 +150,6 @@ function cutOff(ctx: Context, state: State, received: ReceivedReports, error: un
       state.lost > 0 ? request.parameters : { ...request.parameters, prompt: cutOffPrompt(request) },
   };
   return { state: { ...state, request: again, lost, children: received.children } };
-}
-
-function isLost(error: unknown): boolean {
-  const cause = HoldfastError.is(error) ? error.cause : undefined;
-  return HoldfastError.is(cause) && cause.name === "AttemptLostError";
 }
 
 function cutOffPrompt({ parameters }: Prepared): string {

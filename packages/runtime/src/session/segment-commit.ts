@@ -128,7 +128,8 @@ export class SegmentCommits {
     // Storage already has a pause by a person, and perhaps a resume after it. A batch keeps either (batches-5), so it says
     // `working` and names no waits.
     // mutant: resumed-session-paused
-    const stored = patch === PAUSED_BY_USER ? ({ status: "working" } as const) : patch;
+    const kept = patch === PAUSED_BY_USER ? ({ status: "working" } as const) : patch;
+    const stored = patch === HANDED_OVER ? this.#row.handedOver(this.#world.clock.now()) : kept;
     const segment = { ...this.#driven.kernel.seal(), enablesPersistence: true };
     const { driver, sessionId } = this.#driven;
     const departure: Departure =

@@ -48,6 +48,11 @@ export class SessionRow {
     return this.#status;
   }
 
+  /** The patch of an orderly stop. The session is due at once, and a person who is asked still finds the question. */
+  handedOver(now: number): SessionPatch {
+    return this.#status === "input_required" ? { status: "input_required", wakeAt: now } : HANDED_OVER;
+  }
+
   /** The patch after a segment that does not end the session; `undefined` when the row is unchanged. */
   patchAfter({ kernel, isCheckpoint, isCancelling, wakeAt }: Stand): SessionPatch | undefined {
     const waits = isCheckpoint ? NO_WAITS : kernel.open.waits();
@@ -124,7 +129,7 @@ export function exhaustedPatch(exhausted: Exhausted): SessionPatch {
   return { status: "paused", pauseReason: "budget_exceeded", exhausted, waits: [], error };
 }
 
-/** The patch of the last commit at an orderly stop: its next process has something to do (`sealLast`). */
+/** The patch of the last commit at an orderly stop: its next process has something to do (`sealLast`, `SessionRow.handedOver`). */
 export const HANDED_OVER: SessionPatch = { status: "working" };
 
 /** The row of a session with a task that no grace is long enough for. */
