@@ -46,15 +46,6 @@ export const FAMILY_MUTANTS = [
     test: "ST27: a child that is completed calls its parent back, once, and tells it nothing else",
   },
   {
-    name: "K16: a session that stored too little to restart asks its relatives nothing again",
-    marker: "short-store-restarted",
-    part: "isStoredTooShort(snapshot.session)",
-    becomes: "false",
-    tests: ["packages/runtime/src/behaviour/becoming-persistent.test.ts"],
-    test: "a minimal parent that stored no journal is paused with the commands that help, and its child is kept",
-    hangs: true,
-  },
-  {
     name: "B1, moving-3: who pays for another that goes on does not move",
     marker: "payer-moves",
     part: "account === undefined ? [] : paidBy(rows, session)",

@@ -27,14 +27,6 @@ export const KERNEL_MUTANTS = [
     test: "recorded results are used for changed inputs of the same kind, and their positions are returned once",
   },
   {
-    name: "K14: sessions that began before repeats were guarded replay without",
-    marker: "old-session-guarded",
-    part: "(relations.flags & BEHAVIOUR.guardsRepeats) !== 0 &&",
-    becomes: "",
-    tests: ["packages/testkit/src/behaviour/histories.test.ts"],
-    test: "guarded-repeats, of flags 1, replayed with 0",
-  },
-  {
     name: "K5: fewer commands than recorded are seen",
     marker: "missing-command-unseen",
     becomes: "",

@@ -91,14 +91,6 @@ export const WINDOW_MUTANTS: readonly Mutant[] = [
     test: "ST53: a paused session resumes when its window has rolled on, and not before",
   },
   {
-    name: "B3: a session of an older Holdfast gets no windows",
-    marker: "window-of-older-session",
-    part: "limits.windows !== undefined",
-    becomes: "limits.windows === null",
-    tests: [MEMORY],
-    test: "ST54: there is no window to grant where there is no limit, and no window for an older session",
-  },
-  {
     name: "B3: a session that is paused for a day is not settled",
     marker: "rolling-pause-settled",
     part: "resumesAt(session) === undefined",

@@ -84,7 +84,6 @@ export {
   isAnsweredBy,
   isChildOf,
   isLost,
-  isStoredTooShort,
   resumedFromOf,
   UNKNOWN_VERSION,
   refuseNewerSession,

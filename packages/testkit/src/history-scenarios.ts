@@ -273,33 +273,14 @@ export const HISTORY_SCENARIOS: readonly HistoryScenario[] = [
   },
   {
     name: "uncertain-effect",
-    shows:
-      "behaviour flag 64: an effect that happens once and a process that ended: the agent gets an error of its own class",
+    shows: "an effect that happens once and a process that ended: the agent gets an error of its own class",
     run: (ctx) =>
       ctx.run("charge", () => new Promise(() => {}), { effect: "once" }).catch((error: Error) => error.name),
     diesAfter: 1,
   },
   {
-    // Recorded with the version before repeats were guarded: its sessions have no behaviour flags.
-    name: "unguarded-repeats",
-    shows: "behaviour flags 0: a guarded task whose result repeats, of which nobody is told or asked",
-    tasks: [poll],
-    run: pollTwelveTimes,
-  },
-  {
     name: "guarded-repeats",
-    shows:
-      "behaviour flag 1: a guarded task whose result repeats, noted at the fifth time and asked about at the tenth",
-    tasks: [poll],
-    run: pollTwelveTimes,
-    async course(handle) {
-      await turns(200);
-      await handle.answer({ approved: true });
-    },
-  },
-  {
-    name: "recorded-guards",
-    shows: "behaviour flag 2: a guarded task whose result repeats, its guard being recorded with it",
+    shows: "a guarded task whose result repeats, noted at the fifth time and asked about at the tenth",
     tasks: [poll],
     run: pollTwelveTimes,
     async course(handle) {
@@ -309,8 +290,7 @@ export const HISTORY_SCENARIOS: readonly HistoryScenario[] = [
   },
   {
     name: "held-withdrawn",
-    shows:
-      "behaviour flag 4: a guarded task that is held back by the question about its repeats, and cancelled",
+    shows: "a guarded task that is held back by the question about its repeats, and cancelled",
     tasks: [poll],
     async run(ctx) {
       for (let n = 0; n < 9; n++) await ctx.scheduleTask(poll, "x");
@@ -327,8 +307,7 @@ export const HISTORY_SCENARIOS: readonly HistoryScenario[] = [
   },
   {
     name: "cancelled-after-return",
-    shows:
-      "behaviour flag 16: a graceful cancel of an agent that has returned, with a task that its end waits for",
+    shows: "a graceful cancel of an agent that has returned, with a task that its end waits for",
     async run(ctx) {
       void ctx.run("unobserved", () => new Promise(() => {}));
       return "output";

@@ -80,9 +80,9 @@ export class EventEntries {
   take(report: StoredReport | undefined): void {
     if (report === undefined) return;
     this.count++;
-    const isCharged = report.isCharged === true ? ({ isCharged: true } as const) : {};
-    for (const event of report.events)
-      this.#takeEvent(event.type === "usage" ? { ...event, usage: { ...event.usage, ...isCharged } } : event);
+    const { events, isCharged } = report;
+    for (const event of events)
+      this.#takeEvent(event.type === "usage" ? { ...event, usage: { ...event.usage, isCharged } } : event);
   }
 
   /** event-entries-1. */

@@ -18,11 +18,11 @@ export interface ExternalState {
   readonly prompt: string;
   /**
    * The parts of prompts to continue that the program may not have read, because no result of a call has followed. A program that is killed may
-   * not have stored its prompt. Absent in states of earlier versions.
+   * not have stored its prompt.
    */
-  readonly unread?: readonly string[];
+  readonly unread: readonly string[];
   readonly mode: "start" | "resume";
-  /** The last turn ended in order, so that the next one is no resume after a crash. Absent in states of earlier versions, and before a turn. */
+  /** The last turn ended in order, so that the next one is no resume after a crash. Absent before a turn. */
   readonly isInOrder?: boolean;
   /** Requests for after the answer that no turn has begun, in order. Absent without one. */
   readonly queued?: readonly string[];
@@ -43,18 +43,18 @@ export interface ExternalState {
   readonly rules: readonly PermissionRule[];
   /** Calls that a person has allowed, and that the program has not made again. */
   readonly grants: readonly Grant[];
-  /** Calls to the session that a turn which was cut off has made (way-back-calls-2). Absent in sessions of an older version. */
-  readonly doneCalls?: readonly DoneCall[];
-  /** The sessions that the agent has started by its tools. Absent in states of earlier versions. */
-  readonly started?: readonly StartedSession[];
+  /** Calls to the session that a turn which was cut off has made (way-back-calls-2). */
+  readonly doneCalls: readonly DoneCall[];
+  /** The sessions that the agent has started by its tools. */
+  readonly started: readonly StartedSession[];
   /** How long a process waits for the answer to its question. Milliseconds. */
   readonly keepAliveMs: number;
   /** Whether a usage limit of the agent's account is waited for without a person. */
   readonly resumeAtReset?: boolean;
   /** Turns in a row that a limit of the agent's account has ended. */
   readonly limitsInARow?: number;
-  /** The receipt of the last safe point, which is checked before a resume. Absent in states of earlier versions. */
-  readonly receipt?: RestoreReceipt | null;
+  /** The receipt of the last safe point, which is checked before a resume. `null` without one. */
+  readonly receipt: RestoreReceipt | null;
   /**
    * The bytes of the program's own record whose calls were counted after a turn that was cut off; `null` where that is not known. Absent after a turn
    * in order: its receipt has them.
@@ -80,6 +80,7 @@ export const FIRST_STATE: ExternalState = {
   owner: "",
   request: "",
   prompt: "",
+  unread: [],
   mode: "start",
   isWaiting: false,
   isConversation: false,
@@ -91,5 +92,8 @@ export const FIRST_STATE: ExternalState = {
   boundId: null,
   rules: [],
   grants: [],
+  doneCalls: [],
+  started: [],
   keepAliveMs: KEEP_ALIVE_MS,
+  receipt: null,
 };

@@ -148,7 +148,7 @@ export class ExternalAgentTurn {
     const agents = this.#parts.startable(intent);
     const { live, deleteSession: remove, deletesSessions } = this.#parts;
     const deleteSession = deletesSessions(intent) ? remove : undefined;
-    const { doneCalls: done = [], started = [] } = this.#state;
+    const { doneCalls: done, started } = this.#state;
     const calls = new WayBackCalls(
       ctx,
       { live, agents, deleteSession, sandbox: intent.sandbox },
@@ -324,7 +324,7 @@ export class ExternalAgentTurn {
       ...made.map(lateText),
       ...(await messages.undelivered()).map((text) => `The user has sent this message in between: ${text}`),
     ];
-    const unread = unreadText(cutOff, news, noted.unread ?? []);
+    const unread = unreadText(cutOff, news, noted.unread);
     const prompt = continuePrompt(why, unread, noted.request);
     entries.closeCalls();
     this.#ctx.appendEntry({ role: "user", content: prompt });
@@ -414,9 +414,9 @@ export class ExternalAgentTurn {
       hasActed: hasActed || entries.hasActed,
       model: entries.model ?? model,
       boundId: entries.boundId ?? boundId,
-      receipt: receipt ?? afterCutOff(this.#state.receipt ?? null),
+      receipt: receipt ?? afterCutOff(this.#state.receipt),
       restores: false,
-      unread: entries.hasProgressed ? [] : (this.#state.unread ?? []),
+      unread: entries.hasProgressed ? [] : this.#state.unread,
       usage: usageAfter(usage, usageOfTurn(work)),
     };
   }
@@ -437,7 +437,7 @@ export class ExternalAgentTurn {
 /** How often in a row a limit is waited for without a person. */
 const LIMITS_MAX = 10;
 
-/** A session of an earlier version has losses of its receipt alone, without rights. */
+/** Losses of a receipt alone have no rights. */
 function withRights(intent: ExternalIntent, rights: OwnRights | undefined): ExternalIntent {
   if (rights === undefined) return intent;
   const { profile: _recorded, ...others } = intent;

@@ -51,8 +51,8 @@ export const REPORT_SIGNAL = "external_agent.report";
 /** The payload of a signal. */
 export interface StoredReport {
   readonly events: readonly RecordedEvent[];
-  /** The usage among the events was charged with the signal. Reports of earlier versions were charged at the end of their turn. */
-  readonly isCharged?: true;
+  /** The usage among the events was charged with the signal. */
+  readonly isCharged: true;
 }
 
 export type RecordedEvent = Exclude<ExternalEvent, { type: "text_delta" }> | SessionCallEvent;
@@ -91,7 +91,7 @@ export interface TurnOutput {
   readonly isRestorable?: boolean;
   /** turn-task-9. How a session with losses continues. */
   readonly rights?: OwnRights;
-  /** turn-task-10. Absent in turns of earlier versions, and for an agent that is no program of this machine. */
+  /** turn-task-10. Absent for an agent that is no program of this machine. */
   readonly keys?: KeyReach;
 }
 

@@ -9,8 +9,8 @@ import { createHash } from "node:crypto";
 export interface GuardState {
   /** Invalid calls since the last valid one. */
   readonly invalid: number;
-  /** Questions to a person. A session of an older version has none. */
-  readonly asked?: number;
+  /** Questions to a person. */
+  readonly asked: number;
   /** Calls with their results, and how often they came. */
   readonly seen: readonly SeenCall[];
 }
@@ -35,7 +35,7 @@ export interface FinishedCall {
 
 export const GUARD_LIMITS = { invalid: 6, warnAt: 3, repeated: 5, seen: 50, asked: 10 } as const;
 
-export const FRESH_GUARD: GuardState = { invalid: 0, seen: [] };
+export const FRESH_GUARD: GuardState = { invalid: 0, asked: 0, seen: [] };
 
 export interface Verdict {
   readonly guard: GuardState;

@@ -74,23 +74,6 @@ describe("registering", () => {
     expect((await fleet.admin.get("/v1/runners")).body.runners).toHaveLength(0);
   });
 
-  // Such a runner would be given no session that begins now, and nobody would learn why.
-  test("a runner that names its version and not its behaviour flags is refused", async () => {
-    const hello = { protocol: 1, hostname: "box", agents: [{ name: "greeter" }], maxRuns: 1 };
-    const register = async (fields: object) => {
-      const response = await fetch(`${fleet.url}/v1/runners/register`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${await registration()}`, "content-type": "application/json" },
-        body: JSON.stringify({ ...hello, ...fields }),
-      });
-      return { status: response.status, body: (await response.json()) as object };
-    };
-    const refused = await register({ version: "0.9.0" });
-    expect([refused.status, refused.body]).toMatchObject([422, { at: "behaviourFlags" }]);
-    expect((await register({ version: "0.9.0", behaviourFlags: 0 })).status).toBe(200);
-    expect((await register({})).status).toBe(200); // A runner of a version before both fields.
-  });
-
   test("a registration token is no use to another process, and expires", async () => {
     const token = await registration();
     const guessed = await new FakeRunner(fleet.url, { process: "1" }).register(token);

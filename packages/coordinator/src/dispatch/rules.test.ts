@@ -3,7 +3,6 @@ import { describe, expect, test } from "vitest";
 import {
   ALONE_MS,
   dueSince,
-  FLAGS_UNSAID,
   fits,
   isKept,
   isPoison,
@@ -423,9 +422,9 @@ describe("rules-7: a session with behaviour flags", () => {
     expect(pairs([busy], [suspect, candidate("s2")])).toEqual(["s2→old"]);
   });
 
-  test("a runner that does not say its flags is given those that there were before runners said them", () => {
-    expect(pairs([offer("r1")], [candidate("s1", { flags: FLAGS_UNSAID })])).toEqual(["s1→r1"]);
-    expect(pairs([offer("r1")], [candidate("s1", { flags: FLAGS_UNSAID + 1 })])).toEqual([]);
+  test("a runner that does not say its flags is given sessions without any", () => {
+    expect(pairs([offer("r1")], [candidate("s1", { flags: 0 })])).toEqual(["s1→r1"]);
+    expect(pairs([offer("r1")], [candidate("s1", { flags: 1 })])).toEqual([]);
   });
 });
 

@@ -103,8 +103,6 @@ export interface Trial {
 
 /** How long a session waits for a runner that fits. */
 export const NO_MATCH_MS = 5 * 60_000;
-/** rules-7. A runner that does not say its flags knows the flags that existed before runners said them. */
-export const FLAGS_UNSAID = 63;
 /** rules-2. A session that has waited this long goes before every priority. */
 export const STARVING_MS = 10 * 60_000;
 /** rules-6. How long a runner is kept for a waiting suspect. */
@@ -238,8 +236,8 @@ export function fits(runner: Fitness, needs: Needs): boolean {
   return offers(runner, needs) && isOwnersOf(runner, needs) && meets(runner, needs);
 }
 
-/** rules-7. */
-function knowsFlags({ behaviourFlags = FLAGS_UNSAID }: Fitness, { flags = 0 }: Flagged): boolean {
+/** rules-7. A runner that does not say its flags knows none. */
+function knowsFlags({ behaviourFlags = 0 }: Fitness, { flags = 0 }: Flagged): boolean {
   return flags <= behaviourFlags; // Flags are given out from the lowest bit on.
 }
 

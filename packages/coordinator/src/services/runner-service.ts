@@ -134,13 +134,6 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
           at: "process",
           expected: `at least ${PROCESS_CHARS} random characters`,
         });
-      // Runners named their flags before they named their version. Without flags new sessions would wait for this runner.
-      if (request.version !== undefined && request.behaviourFlags === undefined)
-        throw new UsageError("`behaviourFlags` is missing", {
-          at: "behaviourFlags",
-          expected: "the behaviour flags that the runner knows, because it names its version",
-          fix: "name the flags of the kernel that runs its sessions",
-        });
       const { runnerId, tokenId: ofRunner, token, owner, trialsOf: of } = await admitted(host, request, call);
       const process = request.process === undefined ? undefined : hashOf(request.process);
       await refuseSecond(runnerId, process);

@@ -106,7 +106,6 @@ export class ScheduleFiring {
   }
 }
 
-/** Schedules of before have the version 1 where none was asked for. */
 function askedVersion(version: string): string | undefined {
-  return version === UNKNOWN_VERSION || version === "1" ? undefined : version;
+  return version === UNKNOWN_VERSION ? undefined : version;
 }

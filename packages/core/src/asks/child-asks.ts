@@ -213,8 +213,7 @@ export class ChildAsks {
   }
 
   /** child-asks-1. */
-  reply({ request, from, life }: ChildRequest, answer: JsonText): void {
-    const payload = life === undefined ? answer : `{"life":${life},${answer.slice(1)}`;
+  reply({ request, from }: ChildRequest, payload: JsonText): void {
     this.#askedByKernel(() => {
       const id = this.#append({ type: "reply_child", request, hash: this.#hash(payload) });
       this.#effect(() => this.#signal(id, from, replyName(request), payload));

@@ -14,7 +14,6 @@ import type { Budget } from "../budget/budget.ts";
 import { checkBudget } from "../budget/check-budget.ts";
 import type { CreateSession } from "../session/changes.ts";
 import {
-  BEHAVIOUR,
   type AgentRef,
   type ParentEndPolicy,
   type ParentNotice,
@@ -204,8 +203,7 @@ export class ChildCreation {
       agent: { ...agent, version },
       input,
       seed: (this.#relations.seed ^ Math.imul(id + 1, 0x9e3779b1)) >>> 0,
-      // The kernel of an older session has no flag for windows, and its child has them all the same.
-      flags: budget?.windows === undefined ? relations.flags : relations.flags | BEHAVIOUR.hasWindows,
+      flags: relations.flags,
       format: relations.format,
       depth: relations.depth + 1,
       ...(parent === undefined ? {} : { parent }),

@@ -13,7 +13,6 @@ import { keyOfAnother, unknownTaskKind } from "../replay/faults.ts";
 import { DurableFuture } from "../replay/future.ts";
 import { NEW_ATTEMPTS, type OpenTask } from "../replay/open-items.ts";
 import type { KernelParts } from "../replay/turn.ts";
-import { BEHAVIOUR } from "../session/session.ts";
 import { checkDeadline, checkRetry, checkTimeout, momentAfter, refuseUnlessText } from "./checks.ts";
 import { countReferences } from "./conversation-ref.ts";
 import { defaultRetry, effectOf } from "./task-effects.ts";
@@ -151,8 +150,7 @@ export class TaskAsks {
 
   /** task-asks-2. */
   #isGuarded(wanted: boolean): boolean {
-    const { options, cursor } = this.#parts;
-    if ((options.relations.flags & BEHAVIOUR.recordsGuards) === 0) return false;
+    const { cursor } = this.#parts;
     if (cursor.slice !== "replay") return wanted;
     const { here } = cursor;
     return here?.type === "schedule_task" && here.guarded === true;

@@ -2,17 +2,12 @@
 
 import type { EffectClass, RetryPolicy } from "../journal/task-policy.ts";
 import type { KernelParts } from "../replay/turn.ts";
-import { BEHAVIOUR } from "../session/session.ts";
 
-/**
- * The class to record. On replay the recorded class counts, whatever the task declares now (task-asks-2). A session
- * without the behaviour flag records none.
- */
+/** The class to record. On replay the recorded class counts, whatever the task declares now (task-asks-2). */
 export function effectOf(
-  { options, cursor }: Pick<KernelParts, "options" | "cursor">,
+  { cursor }: Pick<KernelParts, "cursor">,
   wanted: EffectClass | undefined,
 ): EffectClass | undefined {
-  if ((options.relations.flags & BEHAVIOUR.declaresEffects) === 0) return undefined;
   const { slice, here } = cursor;
   if (slice !== "replay") return wanted;
   return here?.type === "schedule_task" ? here.effect : undefined;

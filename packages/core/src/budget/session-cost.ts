@@ -19,7 +19,7 @@ export function costAfter(
       calls: (sum?.calls ?? 0) + 1,
       unpriced: (sum?.unpriced ?? 0) + (costMicroUsd === undefined ? 1 : 0),
       costMicroUsd: (sum?.costMicroUsd ?? 0) + (costMicroUsd ?? 0),
-      inputTokens: (sum?.inputTokens ?? 0) + (inputTokens ?? 0), // Older journals lack some.
+      inputTokens: (sum?.inputTokens ?? 0) + (inputTokens ?? 0),
       outputTokens: (sum?.outputTokens ?? 0) + (outputTokens ?? 0),
     };
   }

@@ -284,8 +284,6 @@ export interface ChildRequest {
   /** The session that asks and gets the answer. */
   readonly from: string;
   readonly name: string;
-  /** Set by older versions. The answer carries it back, because the journal holds the answer's hash. */
-  readonly life?: number;
   readonly payload?: unknown;
 }
 

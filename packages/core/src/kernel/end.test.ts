@@ -2,7 +2,6 @@
 
 import { KernelStand, type StandAgent } from "@holdfast/testkit/kernel-stand";
 import { describe, expect, test } from "vitest";
-import { BEHAVIOUR } from "../session/session.ts";
 
 describe("K13: on return", () => {
   test("tasks that no code ever observed are awaited, and then the session completes with the returned output", async () => {
@@ -121,8 +120,7 @@ describe("K13: on return", () => {
       const stand = new KernelStand(handsOver, { agents });
       await stand.start();
       stand.seal();
-      await stand.cancel();
-      expect(await stand.completeTask(0)).toEqual({
+      expect(await stand.cancel()).toEqual({
         type: "ended",
         ending: { type: "returned", output: undefined },
       });
@@ -310,8 +308,7 @@ describe("a graceful cancel", () => {
       void ctx.scheduleTask("work");
       return "whole";
     };
-    const relations = { flags: BEHAVIOUR.endsWhenCancelled };
-    const stand = new KernelStand(agent, { relations });
+    const stand = new KernelStand(agent);
     expect(await stand.start()).toEqual({ type: "open" });
     stand.seal();
     expect(await stand.cancel()).toEqual(ended("whole"));
@@ -319,34 +316,19 @@ describe("a graceful cancel", () => {
       records: [{ type: "cancel_requested" }, { type: "withdraw", targets: [0] }, { type: "complete" }],
       withdrawnTasks: [0],
     });
-    const replayed = new KernelStand(agent, { relations, recorded: stand.journal });
+    const replayed = new KernelStand(agent, { recorded: stand.journal });
     expect(await replayed.replay()).toEqual(ended("whole"));
   });
 
   test("an agent that returns after the cancel still waits for the tasks that it asked for", async () => {
-    const relations = { flags: BEHAVIOUR.endsWhenCancelled };
-    const stand = new KernelStand(
-      async (ctx) => {
-        await ctx.sleep(5).catch(() => void ctx.scheduleTask("work"));
-        return "partial";
-      },
-      { relations },
-    );
-    await stand.start();
-    stand.seal();
-    expect(await stand.cancel()).toEqual({ type: "open" });
-    expect(await stand.completeTask(1)).toEqual(ended("partial"));
-  });
-
-  test("an agent of a session without the behaviour flag still waits for its tasks", async () => {
     const stand = new KernelStand(async (ctx) => {
-      void ctx.scheduleTask("work");
-      return "whole";
+      await ctx.sleep(5).catch(() => void ctx.scheduleTask("work"));
+      return "partial";
     });
     await stand.start();
     stand.seal();
     expect(await stand.cancel()).toEqual({ type: "open" });
-    expect(await stand.completeTask(0)).toEqual(ended("whole"));
+    expect(await stand.completeTask(1)).toEqual(ended("partial"));
   });
 
   test("a second graceful cancel changes nothing", async () => {

@@ -23,7 +23,6 @@ import {
 import type { DurableFuture } from "../replay/future.ts";
 import type { Draft } from "../replay/journal-cursor.ts";
 import type { CheckpointRequest, Ending, KernelParts } from "../replay/turn.ts";
-import { BEHAVIOUR } from "../session/session.ts";
 import type { RepeatGuard } from "./repeat-guard.ts";
 
 type EndingParts = KernelParts & {
@@ -80,10 +79,9 @@ export class KernelEnding {
 
   /** Reject the waits of the agent, which was asked to end. */
   requestCancel(notice: CancelNotice): void {
-    const { turn, open, options } = this.#parts;
+    const { turn, open } = this.#parts;
     turn.cancel ??= notice;
-    const mayEnd = (options.relations.flags & BEHAVIOUR.endsWhenCancelled) !== 0;
-    open.requestCancel(mayEnd && turn.ending !== undefined);
+    open.requestCancel(turn.ending !== undefined);
     for (const { task, sheltered, future } of open.values())
       if (task === undefined && sheltered !== true) this.#reject(future, notice.reason);
   }

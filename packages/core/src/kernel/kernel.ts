@@ -179,13 +179,7 @@ export class Kernel {
         const { task, future } = item;
         if (task.request !== undefined)
           return this.children.reply(task.request, `{"error":${event.payload ?? "null"}}`);
-        const error = taskFailure(
-          this.#cursor.self,
-          task,
-          event.attempt,
-          decodeJson(event.payload),
-          this.#options.relations.flags,
-        );
+        const error = taskFailure(this.#cursor.self, task, event.attempt, decodeJson(event.payload));
         if (this.#isHeldBack(item, event, () => future.reject(error))) return;
         future.reject(error);
         return this.#ending.failsUnobserved(future, error);

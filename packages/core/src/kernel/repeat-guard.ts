@@ -3,8 +3,7 @@
 //
 //   repeat-guard-1. Only deliveries decide, so that a replay counts, and asks, the same.
 //   repeat-guard-2. The memory is bounded: the calls that were seen longest ago are forgotten.
-//   repeat-guard-3. Only tasks that were guarded when they were asked for count, in sessions that began with
-//       this behaviour.
+//   repeat-guard-3. Only tasks that were guarded when they were asked for count.
 //
 // This file knows no journal: its question is a command like one of the agent's.
 
@@ -14,7 +13,6 @@ import { positionId } from "../ids.ts";
 import { decodeJson } from "../json/json.ts";
 import type { EventRecord, Repeat } from "../journal/record.ts";
 import { FORMAT_LIMITS } from "../limits.ts";
-import { BEHAVIOUR } from "../session/session.ts";
 import type { WaitAsks } from "../asks/wait-asks.ts";
 import type { Draft } from "../replay/journal-cursor.ts";
 import type { KernelOptions } from "../replay/kernel-options.ts";
@@ -39,13 +37,13 @@ interface Delivered {
 }
 
 export class RepeatGuard {
-  readonly #options: Pick<KernelOptions, "relations" | "describeTask" | "hash">;
+  readonly #hash: KernelOptions["hash"];
   readonly #seen = new Map<string, Repeat>();
   readonly #warnings: string[] = [];
 
-  constructor(options: KernelOptions) {
-    this.#options = options;
-    for (const repeat of options.repeats) this.#seen.set(repeat.call, repeat);
+  constructor({ hash, repeats }: Pick<KernelOptions, "hash" | "repeats">) {
+    this.#hash = hash;
+    for (const repeat of repeats) this.#seen.set(repeat.call, repeat);
   }
 
   /** The counts for the next turn. */
@@ -63,10 +61,9 @@ export class RepeatGuard {
    * allows it.
    */
   holdsBack({ item: { task, future }, outcome, handOver, asks, isLive, self }: Delivered): boolean {
-    if (task === undefined || !this.#isGuarded(task)) return false;
-    const { hash } = this.#options;
-    const call = hash(`${task.kind} ${task.input ?? ""}`);
-    const count = this.#count(call, hash(`${outcome.type} ${outcome.payload ?? ""}`));
+    if (task === undefined || !task.guarded) return false; // repeat-guard-3.
+    const call = this.#hash(`${task.kind} ${task.input ?? ""}`);
+    const count = this.#count(call, this.#hash(`${outcome.type} ${outcome.payload ?? ""}`));
     const what = `task "${task.kind}" has had the same result ${count} times, asked with the same input`;
     if (count === REPEATS.warned && isLive) this.#warnings.push(what);
     if (count < REPEATS.asked || asks === undefined) return false;
@@ -78,7 +75,7 @@ export class RepeatGuard {
         if (!isApproved(answer)) {
           const message = `${what}, and a person did not let it go on`;
           const error = { name: "RepeatedError", message, code: "limit_exceeded" };
-          future.reject(taskFailure(self, task, outcome.attempt, error, this.#options.relations.flags));
+          future.reject(taskFailure(self, task, outcome.attempt, error));
           return;
         }
         this.#seen.delete(call); // Begin the count again.
@@ -87,14 +84,6 @@ export class RepeatGuard {
       (error: Error) => future.reject(error),
     );
     return true;
-  }
-
-  /** repeat-guard-3. */
-  #isGuarded({ kind, guarded }: OpenTask): boolean {
-    const { relations, describeTask } = this.#options;
-    if ((relations.flags & BEHAVIOUR.recordsGuards) !== 0) return guarded;
-    // mutant: old-session-guarded
-    return (relations.flags & BEHAVIOUR.guardsRepeats) !== 0 && describeTask(kind)?.guardRepeats === true;
   }
 
   /** The number of times in a row that the call has had this result. */
@@ -109,18 +98,16 @@ export class RepeatGuard {
   }
 }
 
-/** The error that an agent gets for a failed task. @param flags of its session. */
+/** The error that an agent gets for a failed task. */
 export function taskFailure(
   self: string,
   { id, kind }: OpenTask,
   attempts: number,
   recorded: unknown,
-  flags: number,
 ): TaskFailedError {
   const error = recorded as RecordedError;
   // A foreign error of such a name has another code.
-  const isLoss = error.code === "task_failed" && (flags & BEHAVIOUR.declaresEffects) !== 0;
-  const Failure = isLoss ? LOSSES[error.name] : undefined;
+  const Failure = error.code === "task_failed" ? LOSSES[error.name] : undefined;
   return new (Failure ?? TaskFailedError)({ taskId: positionId(self, id), kind, attempts }, error);
 }
 

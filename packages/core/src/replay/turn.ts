@@ -14,7 +14,6 @@ import type { HoldfastError } from "../errors/errors.ts";
 import type { RecordedError } from "../errors/recorded-error.ts";
 import type { CancelNotice, CommandRecord } from "../journal/record.ts";
 import { encodeWithin, type JsonText } from "../json/json.ts";
-import { BEHAVIOUR } from "../session/session.ts";
 import type { SealedState, SessionState } from "../state/session-state.ts";
 import type { ConversationTip } from "./conversation-tip.ts";
 import type { FaultMemory } from "./fault-memory.ts";
@@ -135,7 +134,7 @@ export class Turn implements FutureOwner {
   withdraw(targets: readonly DurableFuture<unknown>[]): void {
     if (this.isLeaving) return;
     const open = targets.flatMap((future) => {
-      const waitedFor = this.#awaitedBy(future);
+      const waitedFor = future.heldBy ?? future; // The question that holds its outcome back.
       return this.#parts.open.get(waitedFor.id)?.future === waitedFor ? { future, id: waitedFor.id } : [];
     });
     if (open.length === 0) return;
@@ -162,11 +161,5 @@ export class Turn implements FutureOwner {
       options.onStrayFault();
     }
     return fault;
-  }
-
-  /** The future itself, or the question that holds its outcome back. */
-  #awaitedBy(future: DurableFuture<unknown>): DurableFuture<unknown> {
-    const isSo = (this.#parts.options.relations.flags & BEHAVIOUR.withdrawsHeld) !== 0;
-    return isSo ? (future.heldBy ?? future) : future;
   }
 }

@@ -2,7 +2,7 @@
 
 import { grantWindow, raise, releaseLost, type Account } from "../budget/budget.ts";
 import type { ChangeResult, SetBudget } from "../session/changes.ts";
-import { BEHAVIOUR, isEnded, type Session } from "../session/session.ts";
+import { isEnded, type Session } from "../session/session.ts";
 import { invalid } from "./batches.ts";
 import { movedAway } from "./moving.ts";
 
@@ -31,9 +31,6 @@ export function decideBudget(
     return { result: invalid(session, `was started without a budget, so ${whose}`) };
   }
   const { limits, grant } = change;
-  // mutant: window-of-older-session
-  if (limits.windows !== undefined && (session.flags & BEHAVIOUR.hasWindows) === 0)
-    return { result: invalid(session, "was begun by an older Holdfast, which knows no windows of a budget") };
   if (grant !== undefined && account.limits.windows?.some(({ per }) => per === grant) !== true)
     return { result: invalid(session, `has no limit per ${grant}, so there is no window to grant`) };
   const raised = raise(account, limits, now);

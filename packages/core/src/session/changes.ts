@@ -330,8 +330,7 @@ export type ChangeResult =
   | ({ readonly status: "committed"; readonly inbox: number } & Paid)
   /**
    * A schedule or a document was stored or removed, or a schedule fired. `version` is the version of a
-   * document that was put. `schedule` is the stored schedule after a put; coordinators of earlier versions
-   * leave it out.
+   * document that was put. `schedule` is the stored schedule after a put.
    */
   | { readonly status: "done"; readonly version?: number; readonly schedule?: Schedule }
   /** The version that the document has. */
@@ -348,7 +347,7 @@ export type ChangeResult =
   | { readonly status: "fenced" }
   /**
    * With `isTooLarge`, storage never accepts this change, whatever happens to the session. `endedAs` tells how
-   * the session of a batch had ended before it. Storages of earlier versions leave it out.
+   * the session of a batch had ended before it.
    */
   | {
       readonly status: "invalid";

@@ -36,8 +36,8 @@ export type SessionStatus =
   | "cancelled";
 
 /**
- * `agent_fault`: the agent broke a rule for agents, or its own code made a mistake. `restore_incomplete`: an
- * older Holdfast stored too little of the session to restart it. `quota`: a provider's usage limit is reached.
+ * `agent_fault`: the agent broke a rule for agents, or its own code made a mistake. `quota`: a provider's usage
+ * limit is reached.
  * `auth_required`: a server or provider refused the credentials that `error` names.
  */
 export type PauseReason =
@@ -47,7 +47,6 @@ export type PauseReason =
   | "budget_exceeded"
   | "poison"
   | "no_matching_runner"
-  | "restore_incomplete"
   | "quota"
   | "auth_required";
 
@@ -264,32 +263,9 @@ export function resumedFromOf({
 
 /**
  * The behaviours of a session's kernel that older kernels did not have, one bit each. Sessions that began
- * without a behaviour replay without it.
+ * without a behaviour replay without it. Format 1 has none.
  */
-export const BEHAVIOUR = {
-  /** Repeats of guarded tasks are detected, and a person is asked about them (K14). */
-  guardsRepeats: 1,
-  /** Each task is recorded with whether it is guarded. Replay does not look that up in the current agent. */
-  recordsGuards: 2,
-  /** Cancelling a task that is held back also withdraws the question about it (K14). */
-  withdrawsHeld: 4,
-  /** A minimal session becomes persistent when it creates a child, or asks its parent (`isStoredTooShort`). */
-  persistsFamilies: 8,
-  /**
-   * A graceful cancel ends a session whose agent has returned, and withdraws the tasks that its end waits for
-   * (K13).
-   */
-  endsWhenCancelled: 16,
-  /** A minimal session with a parent becomes persistent when it takes signals (`isStoredTooShort`). */
-  persistsListeners: 32,
-  /** Tasks may declare the class of their effect, and an attempt that was lost has an error class of its own. */
-  declaresEffects: 64,
-  /**
-   * Budgets may have windows. An older build would ignore them, and spend without them. It changes nothing that a
-   * kernel does.
-   */
-  hasWindows: 128,
-} as const;
+export const BEHAVIOUR: Readonly<Record<string, number>> = {};
 
 /** The flags of a session that begins now. */
 export const BEHAVIOUR_FLAGS: number = Object.values(BEHAVIOUR).reduce((all, flag) => all | flag, 0);
@@ -331,20 +307,6 @@ export type Persistence = "full" | "minimal" | "ephemeral";
  */
 export function isLost({ persistence, status }: Pick<Session, "persistence" | "status">): boolean {
   return persistence === "ephemeral" && status !== "submitted" && !isEnded(status);
-}
-
-const PERSISTS = BEHAVIOUR.persistsFamilies | BEHAVIOUR.persistsListeners;
-
-/**
- * Whether a minimal session has relatives, and began under older rules, by which it stored no journal. After a
- * restart from scratch it would ask its relatives again for answers that they gave before.
- */
-export function isStoredTooShort(
-  session: Pick<Session, "persistence" | "status" | "flags" | "parent" | "children">,
-): boolean {
-  const { persistence, status, flags, parent, children } = session;
-  if (persistence !== "minimal" || status === "submitted" || (flags & PERSISTS) === PERSISTS) return false;
-  return parent !== undefined || children > 0;
 }
 
 /** A session as storage knows it, without its journal. Times are in epoch milliseconds. */

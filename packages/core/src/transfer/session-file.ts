@@ -35,7 +35,6 @@ import type {
 } from "../session/changes.ts";
 import { parseChange } from "../ports/storage-wire-check.ts";
 import { NO_AMOUNT } from "../budget/budget.ts";
-import { costAfter } from "../budget/session-cost.ts";
 import { refuseNewerSession, type Session } from "../session/session.ts";
 import { readTree, type ReadSession } from "./session-tree.ts";
 import { entriesOf, recordsOf, withOwnBudget } from "./whole-session.ts";
@@ -46,12 +45,14 @@ export interface RunningHash {
   digest(encoding: "hex"): string;
 }
 
-const SESSION_FORMAT = 1;
-const TREE_FORMAT = 2;
+const FORMAT = 1;
 const MARK = '{"holdfast":"session",';
+
 interface Header {
   readonly holdfast: "session";
-  readonly format: number;
+  readonly format: typeof FORMAT;
+  /** The session is one of a tree. It stands at the head of all sessions of the file or of none. */
+  readonly tree?: true;
   readonly session: Session;
 }
 
@@ -90,7 +91,7 @@ export async function* exportLines(
 ): AsyncGenerator<string> {
   const lines = tree
     ? await linesOfTree(reader, await readTree(reader, sessionId), treeChars)
-    : linesOf(reader, SESSION_FORMAT, await readSession(reader, sessionId));
+    : linesOf(reader, {}, await readSession(reader, sessionId));
   for await (const line of lines) {
     hash.update(`${line}\n`);
     yield `${line}\n`;
@@ -116,7 +117,7 @@ async function linesOfTree(
   const lines: string[] = [];
   let chars = 0;
   for (const read of sessions) {
-    for await (const line of linesOf(reader, TREE_FORMAT, read)) {
+    for await (const line of linesOf(reader, { tree: true }, read)) {
       chars += line.length + 1;
       if (chars <= treeChars) lines.push(line);
     }
@@ -128,10 +129,10 @@ async function linesOfTree(
 
 async function* linesOf(
   reader: StorageReader,
-  format: number,
+  kind: Pick<Header, "tree">,
   { session, pending }: ReadSession,
 ): AsyncGenerator<string> {
-  const header: Header = { holdfast: "session", format, session };
+  const header: Header = { holdfast: "session", format: FORMAT, ...kind, session };
   yield JSON.stringify(header);
   const consumed = new Set<string>();
   for await (const record of recordsOf(reader, session)) {
@@ -168,8 +169,7 @@ export class SessionFile {
   readonly #treeChars: number;
   /** Each session after its parent. */
   readonly #parts: Part[] = [];
-  /** The format of all sessions of the file. */
-  #format: number | undefined;
+  #isTree = false;
   #held: string | undefined;
   #number = 0;
   #chars = 0;
@@ -195,7 +195,7 @@ export class SessionFile {
   }
 
   get #isTooLarge(): boolean {
-    return this.#format === TREE_FORMAT && this.#chars > this.#treeChars;
+    return this.#isTree && this.#chars > this.#treeChars;
   }
 
   #accept(line: string): void {
@@ -203,9 +203,10 @@ export class SessionFile {
     this.#chars += line.length + 1;
     const at = `${this.#where}, line ${++this.#number}`;
     const part = this.#parts.at(-1);
-    if (part === undefined || (this.#format === TREE_FORMAT && line.startsWith(MARK))) {
-      const { format, session } = readHeader(line, at, this.#format);
-      this.#format = format;
+    if (part === undefined || (this.#isTree && line.startsWith(MARK))) {
+      const { tree = false, session } = readHeader(line, at);
+      if (part !== undefined && !tree) throw notASession(at);
+      this.#isTree = tree;
       this.#parts.push({ session, records: [], entries: [], signals: [] });
     } else if (!this.#isTooLarge) {
       acceptContent(line, at, part);
@@ -237,10 +238,9 @@ export class SessionFile {
     if (this.#isTooLarge)
       throw treeTooLarge(sessionId, this.#parts.length, this.#chars, this.#treeChars, this.#where);
     const sessions = this.#parts.map(importedFrom);
-    const change: FileImport =
-      this.#format === TREE_FORMAT
-        ? { type: "import_tree", sessionId, sessions }
-        : { type: "import_session", ...sessions[0]! };
+    const change: FileImport = this.#isTree
+      ? { type: "import_tree", sessionId, sessions }
+      : { type: "import_session", ...sessions[0]! };
     if (parseChange(change) === undefined) throw notASession(this.#where);
     if (wanted === undefined || wanted === sessionId) return change;
     if (change.type === "import_session") return renamed(change, wanted);
@@ -270,13 +270,11 @@ function acceptContent(line: string, at: string, { records, entries, signals }: 
 function importedFrom({ session: written, ...content }: Part): ImportedSession {
   const { move: _move, ...session } = written; // session-file-5.
   const { sessionId, account } = session;
-  const cost = costAfter(undefined, content.records); // Older files have none.
   return {
     sessionId,
     session: {
       ...session,
       inbox: 0,
-      ...(cost === undefined ? {} : { cost }),
       // Running tasks reserve their amounts again when they start again.
       ...(account === undefined ? {} : { account: { ...account, reserved: NO_AMOUNT } }),
     },
@@ -319,18 +317,18 @@ function renamed(change: ImportSession, sessionId: string): ImportSession {
   };
 }
 
-/** @param expected the format of the session before it; any known format when absent. */
-function readHeader(line: string, at: string, expected: number | undefined): Header {
+function readHeader(line: string, at: string): Header {
   if (!line.startsWith(MARK)) throw notOurs(at, line);
   const { header } = decodeLine(line, at) as unknown as { header: Partial<Header> };
-  const { format } = header;
-  if (expected === undefined ? format !== SESSION_FORMAT && format !== TREE_FORMAT : format !== expected) {
+  const { format, tree } = header;
+  if (format !== FORMAT) {
     throw new HoldfastError("version_unsupported", `the file is of format ${String(format)}`, {
       at,
-      expected: expected === undefined ? `format ${SESSION_FORMAT} or ${TREE_FORMAT}` : `format ${expected}`,
+      expected: `format ${FORMAT}`,
       fix: "use the version of Holdfast that wrote it, or a newer one",
     });
   }
+  if (![undefined, true].includes(tree)) throw notASession(at);
   if (typeof header.session !== "object" || header.session === null) throw notASession(at);
   refuseNewerSession(header.session, at); // Before its records are decoded, because types of a newer format are unknown here.
   return header as Header;

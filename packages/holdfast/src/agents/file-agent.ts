@@ -112,7 +112,7 @@ export async function agentOfRecord(
   };
   const recorded = isContinued ? await findRecorded?.() : undefined;
   const sandbox = findSandbox({ cwd, env: places.env }, mode);
-  const named = recorded?.name === record.name ? (recorded.sandbox ?? OLDER_SANDBOX) : record.sandbox;
+  const named = recorded?.name === record.name ? recorded.sandbox : record.sandbox;
   const root = makeSandboxRoot({ cwd, env: places.env });
   const parts = loopFor(root, places, given);
   const skills = findSkills(places);
@@ -149,9 +149,6 @@ function mayHaveServers({ mcpServers, tools, agents }: AgentRecord): boolean {
   return Object.keys(mcpServers).length > 0 || isNamed || agents.length > 0;
 }
 
-/** The sandbox of a session whose record, of an older version, has none. */
-const OLDER_SANDBOX = "filesystem";
-
 /** A loop, and the parts of it that agents without a model use, too. */
 interface LoopOfRoot {
   readonly loop: ModelLoop;
@@ -173,7 +170,7 @@ function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | un
   const sandboxes = sandboxesFor(places);
   const place: PlaceSession = async (record, task, begin) => {
     const { path, worktree, files } = await sessionFolder(record, root, places, task, begin);
-    const address = sandboxes.addressOf(record.sandbox ?? OLDER_SANDBOX, {
+    const address = sandboxes.addressOf(record.sandbox!, {
       session: task.sessionId,
       root: path,
     });
@@ -220,7 +217,7 @@ function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | un
 
 /** @throws HoldfastError `agent_invalid` for commands that could do what a rule for paths forbids. */
 function refuseFreeShell(record: AgentRecord): void {
-  const problem = freeShellProblem(record, record.sandbox ?? OLDER_SANDBOX);
+  const problem = freeShellProblem(record, record.sandbox!);
   if (problem === undefined) return;
   throw new HoldfastError("agent_invalid", `the agent ${record.name} is refused: ${problem}`, {
     at: record.source.path,

@@ -88,7 +88,7 @@ function releasedText({ sessionId, account: before }: Session, { account: now }:
     return `the budget of session ${sessionId} has no charges for lost attempts`;
   return now?.lost === undefined
     ? `the charges for lost attempts of session ${sessionId} are released`
-    : `the charges for lost attempts of session ${sessionId} were not released: its storage is of an earlier version, or another attempt was lost meanwhile`;
+    : `the charges for lost attempts of session ${sessionId} were not released: another attempt was lost meanwhile`;
 }
 
 function checkOwnBudget({ sessionId, account, payers }: Session, options: string, io: Io): void {

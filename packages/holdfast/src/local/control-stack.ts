@@ -2,7 +2,6 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import { HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
-import { STOP_GRACE_MS } from "@holdfast/core/internal";
 import { isRunning } from "@holdfast/runtime/internal";
 import type { Arguments, Io } from "../frame/command.ts";
 import {
@@ -36,7 +35,7 @@ export async function stopStack(io: Io): Promise<number> {
     io.note("the local stack is not running");
     return 0;
   }
-  const { supervisor, graceMs = STOP_GRACE_MS } = state;
+  const { supervisor, graceMs } = state;
   process.kill(supervisor.pid, "SIGTERM");
   const isGone = async (ms: number): Promise<boolean> => {
     for (const deadline = performance.now() + ms; performance.now() < deadline; await delay(LOOK_MS))

@@ -32,8 +32,8 @@ export interface StackState {
   readonly executor?: string;
   /** The file of the runner's policy, when `start` named one. */
   readonly policy?: string;
-  /** How long the runner's steps may take to end at a stop. Absent in the file of an earlier version. */
-  readonly graceMs?: number;
+  /** How long the runner's steps may take to end at a stop. */
+  readonly graceMs: number;
   /** The names of the agents that the runner offers. */
   readonly offers: readonly string[];
   readonly processes: readonly ProcessState[];

@@ -59,7 +59,7 @@ export class AnswerPrincipals {
     this.#reader = reader;
   }
 
-  /** The name of the person; `undefined` for an answer of an older version. */
+  /** The name of the person; `undefined` for an answer that no row of the audit tells of. */
   async of(signalId: string): Promise<string | undefined> {
     while (!this.#names.has(signalId)) {
       const rows = await this.#reader.audit({ after: this.#after, limit: PAGE_ROWS });

@@ -57,10 +57,6 @@ export function pauseAdvice(
               ...(session.error?.code === "agent_version" ? [`${resume} --accept-drift`] : []),
             ],
           },
-    restore_incomplete: () => ({
-      why: why("restore_incomplete"),
-      commands: [io.call(`fork ${sessionId}`), io.call(`cancel ${sessionId}`)],
-    }),
   };
   return advice[pauseReason]();
 }

@@ -17,7 +17,7 @@ const RECORDS = [
   { type: "schedule_task", kind: "claude-code:turn", hash: "h" },
   { type: "take_signals", names: ["r", "r"], payload: JSON.stringify([report, report]) },
   { type: "signal_received", payload: JSON.stringify(report) },
-  // A report of an earlier version, whose usage the end of the turn tells.
+  // A signal of a person, which only looks like a report.
   { type: "signal_received", payload: JSON.stringify({ events: report.events }) },
   { type: "signal_received", payload: '"the word \\"usage\\" of a person"' },
   { type: "task_completed", usage: { ...usage, inputTokens: 30, isCharged: true } },

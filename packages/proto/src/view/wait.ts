@@ -52,13 +52,7 @@ const CHILD_ENDED = "child:ended";
 export const AGENT_REPORT = "external_agent.report";
 
 /** The reasons of a pause that need no figures. */
-export type PlainPause =
-  | "by_user"
-  | "nondeterminism"
-  | "agent_fault"
-  | "poison"
-  | "no_matching_runner"
-  | "restore_incomplete";
+export type PlainPause = "by_user" | "nondeterminism" | "agent_fault" | "poison" | "no_matching_runner";
 
 /** Whether the session is paused because one of its tasks was cut off by too many orderly stops. Its agent made no mistake then, and `error` names the grace. */
 export function isCutOffByStops({
@@ -96,7 +90,5 @@ export function pauseText(reason: PlainPause, isElsewhere: boolean, mayAcceptDri
       return isElsewhere
         ? "no matching runner came in time: start one, then unpause it"
         : "its agent is not here in the version that the session was started with";
-    case "restore_incomplete":
-      return "an older Holdfast stored too little of it to restart it: fork it, which begins its work again, or cancel it";
   }
 }

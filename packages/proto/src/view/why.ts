@@ -94,7 +94,6 @@ const PAUSES: ReadonlySet<string> = new Set<PlainPause>([
   "agent_fault",
   "poison",
   "no_matching_runner",
-  "restore_incomplete",
 ]);
 
 function valueText(value: unknown): string {

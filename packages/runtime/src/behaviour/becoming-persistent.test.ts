@@ -1,13 +1,6 @@
 // A minimal session that joins a tree becomes persistent in the commit that does so.
 
-import {
-  BEHAVIOUR_FLAGS,
-  encodeJson,
-  HoldfastError,
-  JOURNAL_FORMAT,
-  type AgentStorage,
-} from "@holdfast/core";
-import { BEHAVIOUR } from "@holdfast/core/internal";
+import { HoldfastError, type AgentStorage } from "@holdfast/core";
 import {
   countingRandom,
   journalOf,
@@ -373,72 +366,4 @@ test("an ephemeral session that asks for a child stays ephemeral, with its child
   for (const sessionId of [ID, `${ID}-0`])
     expect(await storage.reader.session(sessionId)).toMatchObject({ persistence: "ephemeral" });
   expect(await journalOf(storage, ID)).toEqual([]);
-});
-
-describe("a minimal session that an older Holdfast began", () => {
-  const OLDER = {
-    agent: { name: "hearing", version: "1" },
-    flags: BEHAVIOUR_FLAGS & ~(BEHAVIOUR.persistsFamilies | BEHAVIOUR.persistsListeners),
-    format: JOURNAL_FORMAT,
-    input: encodeJson(undefined, "input"),
-    seed: 1,
-  } as const;
-
-  /** A minimal parent and its child, as an older process left them. */
-  async function stored(): Promise<MemoryStorage> {
-    const storage = new MemoryStorage();
-    const claimFor = { owner: "older", leaseMs: Infinity };
-    const creation = { type: "create_session", sessionId: ID, persistence: "minimal", ...OLDER } as const;
-    const child = { ...creation, sessionId: `${ID}-0`, agent: { name: "talker", version: "1" } };
-    const [made] = await storage.commit([{ ...creation, claimFor }], 0);
-    const { token } = made as { token: number };
-    const batch = { firstSeq: 0, records: [], entries: [], consumed: [] };
-    const waits = [{ type: "signal", id: 1, name: "person" }] as const;
-    await storage.commit(
-      [
-        {
-          type: "commit_batch",
-          sessionId: ID,
-          token,
-          ...batch,
-          session: { status: "waiting", waits },
-          effects: [{ ...child, parent: { sessionId: ID, child: 0, onEnd: "cancel" } }],
-        },
-        { type: "release_claim", sessionId: ID, token },
-      ],
-      0,
-    );
-    return storage;
-  }
-
-  test("a minimal parent that stored no journal is paused with the commands that help, and its child is kept", async () => {
-    const storage = await stored();
-    const child = await storage.load(`${ID}-0`);
-    const { runtime } = life(storage, receiving());
-    for (const _ of [1, 2]) {
-      const handle = await runtime.resume(ID);
-      expect(await handle.settled()).toMatchObject({ status: "paused" });
-      expect(await storage.reader.session(ID)).toMatchObject({
-        status: "paused",
-        pauseReason: "restore_incomplete",
-        error: { fix: expect.stringContaining("holdfast fork s") as string },
-      });
-    }
-    expect(await storage.load(`${ID}-0`)).toEqual(child);
-    const fork = await runtime.fork(ID, { sessionId: "again" });
-    await waitsFor(storage, "person", "again");
-    await fork.signal("person");
-    expect(await fork.result()).toEqual(RECEIVED);
-  });
-
-  test("a minimal session that had not begun becomes persistent when it creates its child", async () => {
-    const storage = new MemoryStorage();
-    await storage.commit([{ type: "create_session", sessionId: ID, persistence: "minimal", ...OLDER }], 0);
-    const { runtime } = life(storage, receiving());
-    const handle = await runtime.resume(ID);
-    await waitsFor(storage, "person");
-    expect((await storage.reader.session(ID))?.persistence).toBeUndefined();
-    await handle.signal("person");
-    expect(await handle.result()).toEqual(RECEIVED);
-  });
 });

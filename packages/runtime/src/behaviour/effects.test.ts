@@ -1,7 +1,6 @@
 // Effect classes: what follows when the process of an attempt dies.
 
 import { AttemptLostError, TaskFailedError, UncertainEffectError, type EffectClass } from "@holdfast/core";
-import { BEHAVIOUR } from "@holdfast/core/internal";
 import { gate, journalOf, releaseClaim, TestClock, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, expect, test } from "vitest";
 import { defineAgent, defineTask, type Agent } from "../agents/define.ts";
@@ -188,41 +187,6 @@ test("on replay the recorded class counts, whatever the task declares now", asyn
   };
   const { handle } = await resumedAfterDeath(agentOf("once"), keys, agentOf("repeatable"));
   expect(await handle.result()).toBe("UncertainEffectError");
-});
-
-test("a session that began before effects were declared keeps the error that it had", async () => {
-  const { task, keys } = payment("once");
-  const agent = defineAgent({
-    name: "payer",
-    tasks: [task],
-    run: async (ctx) =>
-      ctx.scheduleTask(task, 5, { retry: { maxAttempts: 1 } }).catch((error: Error) => error.name),
-  });
-  const storage = new MemoryStorage();
-  const open = (owner: string): Runtime =>
-    createRuntime({ storage, clock: new TestClock(), owner, agents: [agent], development: false });
-  await storage.commit(
-    [
-      {
-        type: "create_session",
-        sessionId: "s",
-        agent: { name: "payer", version: "1" },
-        input: undefined,
-        seed: 1,
-        flags: BEHAVIOUR.declaresEffects - 1,
-        format: 1,
-      },
-    ],
-    0,
-  );
-  const dying = open("dying");
-  await dying.resume("s");
-  await until(() => keys.length === 1, "the first attempt");
-  vanishRuntime(dying);
-  await releaseClaim(storage, "s");
-  const runtime = open("survivor");
-  opened.push(runtime);
-  expect(await (await runtime.resume("s")).result()).toBe("TaskFailedError");
 });
 
 test.each([["defineTask", () => defineTask({ name: "x", effect: "twice" as EffectClass, run: () => 0 })]])(

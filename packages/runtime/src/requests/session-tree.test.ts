@@ -322,11 +322,12 @@ describe("the import of a tree", () => {
       code: "usage",
       got: "t",
     });
-    const second = /(?<="format":2[^]*"session",)"format":2/;
+    const second = /(?<="tree":true[^]*"session",)"format":1/;
     for (const [is, becomes, code] of [
-      ['"session","format":2', '"session","format":3', "version_unsupported"],
-      [second, '"format":3', "version_unsupported"],
-      [second, '"format":1', "version_unsupported"],
+      ['"session","format":1', '"session","format":2', "version_unsupported"],
+      [second, '"format":2', "version_unsupported"],
+      [/(?<="tree":true[^]*"session","format":1,)"tree":true,/, "", "corrupt_record"],
+      ['"tree":true', '"tree":7', "corrupt_record"],
       [/"flags":\d+(?=[^]*$)/, `"flags":${BEHAVIOUR_FLAGS + 1}`, "version_unsupported"],
       [/(?<="flags":\d+,)"format":1/, `"format":${JOURNAL_FORMAT + 1}`, "version_unsupported"],
       ['"parent":{"sessionId":"s-0"', '"parent":{"sessionId":"x"', "corrupt_record"],

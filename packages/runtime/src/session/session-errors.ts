@@ -59,17 +59,6 @@ export function lostFault(sessionId: string, losses: number): HoldfastError {
   );
 }
 
-export function storedTooShort(sessionId: string): HoldfastError {
-  return new HoldfastError(
-    "session_paused",
-    `session ${sessionId} stored no journal, because an older Holdfast began it, and it has a parent or children`,
-    {
-      expected: "a session that can restart without asking its relatives again",
-      fix: `\`holdfast fork ${sessionId}\` restarts its work with the same input, \`holdfast cancel ${sessionId}\` ends it`,
-    },
-  );
-}
-
 /** The code of a recorded error, if it is one of ours. */
 export function codeOf(error: RecordedError | undefined): ErrorCode | undefined {
   const code = error?.code;

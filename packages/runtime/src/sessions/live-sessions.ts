@@ -20,14 +20,7 @@ import {
   type Entry,
   type Session,
 } from "@holdfast/core";
-import {
-  createSession,
-  isLost,
-  isStoredTooShort,
-  openAccount,
-  refuseNewerSession,
-  remainingOf,
-} from "@holdfast/core/internal";
+import { createSession, isLost, openAccount, refuseNewerSession, remainingOf } from "@holdfast/core/internal";
 import type { Agent } from "../agents/define.ts";
 import type { HeldSession } from "../api/runtime-api.ts";
 import { KnownAgents } from "../agents/agent-registry.ts";
@@ -44,7 +37,6 @@ import {
   leaseLost,
   sessionMoved,
   sessionNotFound,
-  storedTooShort,
 } from "../session/session-errors.ts";
 import { reasonOf, settledAs, settledBy, type Settled } from "../session/session-outcome.ts";
 import { alarm } from "../loop/timers.ts";
@@ -454,9 +446,6 @@ export class LiveSessions {
     const { sessionId } = snapshot.session;
     if (this.#closed) return this.#host.claims.release(sessionId, token);
     if (isLost(snapshot.session)) return this.#undriven.lose(snapshot.session, token);
-    // mutant: short-store-restarted
-    if (isStoredTooShort(snapshot.session))
-      return this.#undriven.park(sessionId, token, "restore_incomplete", storedTooShort(sessionId));
     const state = this.#entries.state(sessionId);
     let driver: SessionDriver;
     try {

@@ -2,8 +2,7 @@
 // process's small unary calls to its coordinator.
 //
 //   remote-line-1. A line is opened once a process calls often. It carries calls once the coordinator has
-//       greeted back over it. A coordinator of an earlier version does not greet, nor does one behind a proxy
-//       that holds requests back. Every call then goes as a request, and a line is tried again after
+//       greeted back over it. A coordinator behind a proxy that holds requests back does not greet. Every call then goes as a request, and a line is tried again after
 //       `RETRY_MS`.
 //   remote-line-2. A call over a line that is cut is rejected: nobody knows whether it was done. It is never
 //       sent again here.

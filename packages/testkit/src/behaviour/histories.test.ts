@@ -13,8 +13,8 @@ const FOLDER = new URL("../../../../histories/", import.meta.url);
 interface History {
   readonly header: {
     readonly format: number;
-    /** Behaviour flags of its session; recorded without them, it had none. */
-    readonly flags?: number;
+    /** Behaviour flags of its session. */
+    readonly flags: number;
     readonly name: string;
     readonly shows: string;
     readonly sessionId: string;
@@ -71,22 +71,6 @@ describe("replayed", () => {
   });
 });
 
-// A session's behaviour flags decide which rules its kernel follows; a kernel with other rules would diverge.
-describe("a kernel that does not heed a session's behaviour flags is seen", () => {
-  test.each([
-    ["unguarded-repeats", 0, 1],
-    ["guarded-repeats", 1, 0],
-    ["guarded-repeats", 1, 3],
-    ["recorded-guards", 3, 0],
-    ["cancelled-after-return", 31, 15],
-  ])("%s, of flags %i, replayed with %i", async (name, recorded, flags) => {
-    const { header, records } = read(`${name}.jsonl`);
-    expect(header.flags).toBe(recorded);
-    const last = await replay(header, records, agentOf(name), flags);
-    expect(last?.fault).toMatchObject({ code: "nondeterminism" });
-  });
-});
-
 /** Asks for another task, signal or word. */
 function renamed(name: string, args: unknown[]): unknown[] {
   if (name === "run" || name === "waitForSignal") return ["changed", ...args.slice(1)];
@@ -129,12 +113,7 @@ describe("a changed agent is seen", () => {
 // ---- replaying whole journals ---------------------------------------------------------------------------------------
 
 /** One kernel per life: the journal from one checkpoint to the next. */
-async function replay(
-  header: History["header"],
-  records: readonly JournalRecord[],
-  agent: StandAgent,
-  flags = header.flags ?? 0,
-) {
+async function replay(header: History["header"], records: readonly JournalRecord[], agent: StandAgent) {
   const { tasks = [], agents = [] } = scenarioOf(header.name);
   let from = 0;
   let state: unknown;
@@ -152,7 +131,7 @@ async function replay(
       baseSeq: from,
       baseId,
       hash: sha256,
-      relations: { flags },
+      relations: { flags: header.flags },
       kinds: {
         changed: {},
         ...Object.fromEntries(tasks.map(({ name, guardRepeats = false }) => [name, { guardRepeats }])),

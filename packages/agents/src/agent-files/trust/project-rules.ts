@@ -15,7 +15,7 @@ import { readUserFile } from "../user-file.ts";
 export interface KeptRule extends PermissionRule {
   /** The session whose question was answered. */
   readonly session: string;
-  /** The person who gave the answer, as the machine of the session knows this person. Rules of older versions have none. */
+  /** The person who gave the answer, as the machine of the session knows this person. */
   readonly principal?: string | undefined;
   /** The time of the answer's rule, in milliseconds since 1970. */
   readonly at: number;

@@ -105,7 +105,7 @@ function needsKeeping({ settings, ...fields }: KeptFields): boolean {
   return settings !== null || chosen.some((field) => field !== undefined);
 }
 
-/** Fields that are absent are in no text, so that a profile without them has the text that it had in earlier versions. */
+/** Fields that are absent are in no text. */
 function textOf({ settings, agents = [], ...fields }: KeptFields): string {
   const { program, variables, keys, deletesSessions, folders } = fields;
   return JSON.stringify({ settings, agents, program, variables, keys, deletesSessions, folders });

@@ -14,7 +14,6 @@
 import { HoldfastError } from "@holdfast/core";
 
 import type { AgentRecord } from "../../agent-files/agent-record.ts";
-import { requestText } from "../request-text.ts";
 import type { Tool } from "../tools/tool.ts";
 import { askModel } from "../turn/model-call.ts";
 import type { Turn, TurnDraft } from "../turn/turn-draft.ts";
@@ -74,9 +73,7 @@ export class Compaction {
     const leaf = draft.append("assistant", { text: summary ?? "(no summary)", toolCalls: [] });
     const earlier = joinWork(draft.state.earlier, tail, leaf);
     draft.change({ conversationTokens: 0, context: NO_CONTEXT, earlier });
-    // A session of an older version has no request in its state.
-    const request = draft.state.request === "" ? requestText(draft.ctx.input) : draft.state.request;
-    const text = boundaryText({ ...draft.state, request }, summary, earlier);
+    const text = boundaryText(draft.state, summary, earlier);
     const kept = entryBytes(text) + tail.entries.reduce((sum, { content }) => sum + entryBytes(content), 0);
     const tokensAfter = contextTokens({ counted: 0, addedBytes: kept }, this.#frameBytes());
     draft.append("user", { text, boundary: { number: boundaries.count + 1, tokens, tokensAfter } }, null);

@@ -5,7 +5,6 @@ import { z } from "zod";
 
 import type { ModelState } from "../model-state.ts";
 import { defineTool } from "../tools/tool.ts";
-import { NO_EARLIER_WORK } from "./boundary-state.ts";
 import { earlierResult } from "./boundary-tasks.ts";
 
 const PAGE_CHARS = 20_000;
@@ -23,8 +22,7 @@ export const readResult = defineTool({
   }),
   isReading: true,
   run: async (ctx, { call_id: callId, offset, chars }) => {
-    // A session of an older version has no earlier work in its state.
-    const { calls } = (ctx.state as Partial<ModelState>).earlier ?? NO_EARLIER_WORK;
+    const { calls } = (ctx.state as ModelState).earlier;
     const call = calls.find(({ id }) => id === callId);
     if (call === undefined)
       throw new HoldfastError(

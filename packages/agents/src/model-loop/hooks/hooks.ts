@@ -82,10 +82,8 @@ export class Hooks {
     return texts;
   }
 
-  /** A record of an older session has no hooks. */
   #at(point: HookPoint, tool?: string): readonly AgentHook[] {
-    const hooks = this.#agent.hooks as readonly AgentHook[] | undefined;
-    return (hooks ?? []).filter(
+    return this.#agent.hooks.filter(
       (hook) =>
         hook.point === point &&
         (tool === undefined ||

@@ -93,7 +93,7 @@ test("a pattern that cannot be used is not kept, and one that was kept lets late
   await play([write("./")], [], [{ approved: true, remember: { scope: "project" } }], { projectRules });
   expect(kept).toEqual([{ decision: "allow", tool: "write_file", pattern: "." }]);
 
-  kept.push({ decision: "allow", tool: "write_file", pattern: "./" }); // As an earlier version kept it.
+  kept.push({ decision: "allow", tool: "write_file", pattern: "./" }); // As a person wrote it into the file.
   const { outcome, questions } = await play([write("ok.txt")], [], [], { projectRules });
   expect(outcome.status).toBe("completed");
   expect(questions).toEqual(["Allow write_file: ok.txt?"]);

@@ -128,7 +128,7 @@ export function delegateFacts({ relaysMessages }: AgentRecord, agents: readonly 
   return { [FACTS]: facts as unknown as Json };
 }
 
-/** A session of an older version has no terms. */
+/** Without agents there are no facts (`delegateFacts`). */
 function termsIn(facts: CapabilityFacts): DelegateFacts {
   return (facts[FACTS] as unknown as DelegateFacts | undefined) ?? { talks: false, terms: {} };
 }

@@ -15,7 +15,7 @@ import type { AnyCapability } from "../capability.ts";
 import type { hookTask } from "../hooks/hook-task.ts";
 import type { FileSnapshot } from "../../workspace/capabilities.ts";
 import { FRESH_GUARD } from "../loop-guard.ts";
-import { FIRST_STATE, type CapabilityFacts, type ModelState, type SessionFiles } from "../model-state.ts";
+import type { CapabilityFacts, ModelState, SessionFiles } from "../model-state.ts";
 import type { ProjectRules } from "../permission/ask-permission.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { WorkspaceFacts } from "../workspace-facts.ts";
@@ -93,7 +93,7 @@ export class TurnDraft {
     this.ctx = ctx;
     this.parts = parts;
     this.#before = state;
-    this.#state = { ...FIRST_STATE, ...state }; // A session of an older version lacks the newer fields.
+    this.#state = state;
   }
 
   get state(): ModelState {

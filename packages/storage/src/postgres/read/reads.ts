@@ -42,7 +42,6 @@ import {
   readMarks,
 } from "../tables/rows.ts";
 import { documentKind, readSchedule, SCHEDULE, readAudit, readItem, type Item } from "../tables/items.ts";
-import { SCHEMA_VERSION, STATE_BORN_SINCE } from "../tables/schema.ts";
 import { pageOf } from "./session-page.ts";
 
 /** Rows fetched at a time where it is not known how many will be needed. */
@@ -186,22 +185,17 @@ export interface Loaded {
 export class Reads {
   readonly #db: Database;
   readonly #instance: string;
-  readonly #hasStateBorn: boolean;
   /** Reads many sessions together, as streams that were notified of a commit all read at once. */
   readonly #session: (sessionId: string) => Promise<readonly Row[]>;
   readonly #page: (page: Page) => Promise<readonly Row[]>;
   /** The database, as errors name it. */
   readonly at: string;
 
-  /**
-   * @param instance the instance that reads; its own claims count as alive.
-   * @param schemaVersion the version of the tables; only a reader meets older tables than ours.
-   */
-  constructor(db: Database, at: string, instance: string, schemaVersion = SCHEMA_VERSION) {
+  /** @param instance the instance that reads; its own claims count as alive. */
+  constructor(db: Database, at: string, instance: string) {
     this.#db = db;
     this.at = at;
     this.#instance = instance;
-    this.#hasStateBorn = schemaVersion >= STATE_BORN_SINCE;
     this.#session = gather(db, SESSION, [["text", (sessionId) => sessionId]]);
     this.#page = gather(db, JOURNAL, [
       ["text", ({ sessionId }) => sessionId],
@@ -403,7 +397,7 @@ export class Reads {
 
   async sessions(query: Parameters<StorageReader["sessions"]>[0]): Promise<Session[]> {
     const { before } = query;
-    const rows = await this.#db.run(...pageOf(query, this.#hasStateBorn));
+    const rows = await this.#db.run(...pageOf(query));
     if (rows.length === 0 && before !== undefined && (await this.session(before)) === undefined)
       throw new NotFoundError("session_not_found", `there is no session ${before}`);
     return this.#sessionsOf(rows);

@@ -7,11 +7,7 @@
 //       order as well: only its own index gives that order. An equality would be dropped from the order, and
 //       the index of all sessions would do. Without a filter the range is that of all times. The planner
 //       expects few rows in a range of unknown ends, and walks it first.
-//   session-page-3. A cursor is compared with the columns that order the page. `state.born` may differ a
-//       little from `session.born` in a row that an older version wrote, so pages by status go by the former
-//       throughout.
-//   session-page-4. A schema before `STATE_BORN_SINCE` has neither that column nor the index of it: a reader
-//       sorts there.
+//   session-page-3. A cursor is compared with the columns that order the page, which are those of an index.
 
 import type { StorageReader } from "@holdfast/core";
 import type { Statement } from "../database/database.ts";
@@ -28,18 +24,14 @@ const FILTERS: readonly (readonly [Filter, column: string])[] = [
   ["status", "t.status"],
 ];
 
-/**
- * Each combination of filters is a statement of its own.
- *
- * @param hasStateBorn whether the schema has the column `state.born` (session-page-4).
- */
-export function pageOf(query: SessionQuery, hasStateBorn = true): readonly [Statement, readonly unknown[]] {
+/** Each combination of filters is a statement of its own. */
+export function pageOf(query: SessionQuery): readonly [Statement, readonly unknown[]] {
   const { limit, before } = query;
   const values: unknown[] = [limit];
   const mark = (value: unknown): string => `$${values.push(value)}`;
   const asked = FILTERS.filter(([filter]) => query[filter] !== undefined);
   const [leading] = asked;
-  const row = leading?.[0] === "status" && hasStateBorn ? "t" : "s";
+  const row = leading?.[0] === "status" ? "t" : "s";
   const order = [...(leading === undefined ? [] : [leading[1]]), `${row}.born`, `${row}.session_id`];
   const conditions = asked.map(([filter, column]) => {
     const value = mark(query[filter]);

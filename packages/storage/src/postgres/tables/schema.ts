@@ -2,10 +2,9 @@
 //
 //   schema-1. `meta.schema_version` is the number of the last step applied; each step and its number are one
 //       transaction.
-//   schema-2. A database of a later version than ours is refused by `open.ts` before anything is written to
-//       it.
-//   schema-3. A store of every earlier version is kept, and must open: `holdfast/src/testing/older-stores`.
-//   schema-4. Portable: only tables, and indexes over columns. No sequences, triggers, foreign keys or types
+//   schema-2. A database of a later version than ours is refused by `migrations.ts` before anything is written
+//       to it.
+//   schema-3. Portable: only tables, and indexes over columns. No sequences, triggers, foreign keys or types
 //       of our own.
 //
 // Why the tables look as they do:
@@ -17,9 +16,9 @@
 //             optimistic writers compare (`write-statement.ts`); it changes with everything of the session
 //             that a rule looks at. `ready_at` is the time when the session has something to do, claimed or
 //             not. `due_at` also takes its claim into account, and is NULL while a live instance holds a
-//             claim without an expiry. `born` is that of `session`, for lists by status. Its default serves
-//             processes of older versions, from before the column. The row of a session that has ended keeps
-//             its holder, as the holder may send its last batch again; no index has it.
+//             claim without an expiry. `born` is that of `session`, for lists by status. The row of a
+//             session that has ended keeps its holder, as the holder may send its last batch again; no index has
+//             it.
 //   item      Small keyed things that are read and written whole: schedules, documents, the end of the audit
 //             chain.
 //   instance  Storages that claim, each with its last sign of life, by the database's clock. `presence` lets
@@ -29,7 +28,7 @@
 // byte. Ids sort as bytes (COLLATE "C"), the same on every server.
 
 /** The text of each step; the statements of a step are sent together. */
-const STEPS: readonly string[] = [
+export const STEPS: readonly string[] = [
   `
   CREATE TABLE session (
     session_id  text COLLATE "C" PRIMARY KEY,
@@ -42,6 +41,7 @@ const STEPS: readonly string[] = [
     checksum    int8 NOT NULL
   );
   CREATE INDEX session_born ON session (born, session_id);
+  CREATE INDEX session_agent ON session (agent, born, session_id);
   CREATE INDEX session_parent ON session (parent, born) WHERE parent IS NOT NULL;
   CREATE INDEX session_owner ON session (owner, born) WHERE owner IS NOT NULL;
 
@@ -64,8 +64,10 @@ const STEPS: readonly string[] = [
     lease_ms    float8 NOT NULL,
     losses      int4 NOT NULL,
     instance    text COLLATE "C",
+    born        int8 NOT NULL,
     PRIMARY KEY (lane, session_id)
   ) WITH (fillfactor = 70);
+  CREATE INDEX state_status ON state (status, born, session_id);
   CREATE INDEX state_due ON state (due_at, lane, session_id) WHERE due_at IS NOT NULL;
   CREATE INDEX state_overdue ON state (overdue_at) WHERE overdue_at IS NOT NULL;
   CREATE INDEX state_exhausted ON state (exhausted) WHERE exhausted IS NOT NULL;
@@ -152,34 +154,14 @@ const STEPS: readonly string[] = [
 
   CREATE TABLE instance (
     instance  text COLLATE "C" PRIMARY KEY,
-    said_at   timestamptz NOT NULL
+    said_at   timestamptz NOT NULL,
+    presence  text
   );
   `,
-  `
-  ALTER TABLE instance ADD COLUMN presence text;
-  `,
-  `
-  CREATE INDEX session_agent ON session (agent, born, session_id);
-  ALTER TABLE state ADD COLUMN born int8;
-  UPDATE state t SET born = coalesce((SELECT s.born FROM session s WHERE s.session_id = t.session_id), 0);
-  ALTER TABLE state ALTER COLUMN born SET DEFAULT (extract(epoch FROM clock_timestamp()) * 1000000)::int8,
-    ALTER COLUMN born SET NOT NULL;
-  CREATE INDEX state_status ON state (status, born, session_id);
-  `,
-  // The tables stay as they are. From here on accounts have windows, which earlier versions would not heed.
-  "SELECT 1;",
 ];
 
 /** The version this program writes. */
 export const SCHEMA_VERSION = STEPS.length;
 
-/** The first version whose `state` has the column `born`. */
-export const STATE_BORN_SINCE = 3;
-
 /** The lanes of a new database. The number is stored in it, because the lane of a session never changes. */
 export const LANES_DEFAULT = 8;
-
-/** The steps from one version to ours, each as one text of several statements. */
-export function stepsFrom(version: number): readonly string[] {
-  return STEPS.slice(version);
-}

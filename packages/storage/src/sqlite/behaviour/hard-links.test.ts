@@ -173,7 +173,7 @@ describe.each(["beside", "elsewhere"] as const)("a hard link %s", (where) => {
 });
 
 test(
-  "H1: the owner and the log of an older Holdfast, which noted no name, are found in the same folder",
+  "H1: the owner and the log of a database without a noted name are found in the same folder",
   ofCampaign,
   async () => {
     const { first, second } = names("beside");

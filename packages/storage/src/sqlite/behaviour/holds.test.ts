@@ -1,6 +1,5 @@
 // A1: where the file has what is held for tasks, in databases of today and of before.
 
-import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { NO_AMOUNT, type Amount, type Charge, type Hold } from "@holdfast/core";
 import { expect, test } from "vitest";
@@ -99,31 +98,4 @@ test("the holds of a wide fan-out are kept and settled, in the account's row and
   expect((await again.verify()).problems).toEqual([]);
   await again.close();
   expect(rowsOf(path, "hold")).toBe(0);
-});
-
-test("a database of schema 2 with open holds opens, and its holds settle once beside new ones", async () => {
-  const path = `${newFolder()}/test.db`;
-  const fixture = new URL("../testing/open-holds-schema-2.sql", import.meta.url);
-  const old = new DatabaseSync(path);
-  old.exec(readFileSync(fixture, "utf8"));
-  old.close();
-
-  const storage = await ownSqliteStorage({ path });
-  expect(await heldFor(storage)).toEqual([
-    { task: 1, amount: tokens(100) },
-    { task: 2, amount: tokens(200) },
-  ]);
-  const token = await claim(storage);
-  await charge(storage, token, [settle(1), reserve(3)]);
-  await charge(storage, token, [settle(1)]);
-  await storage.close();
-
-  const again = await ownSqliteStorage({ path });
-  expect((await heldFor(again)).map(({ task }) => task)).toEqual([2, 3]);
-  expect((await again.reader.session("ses-payer"))?.account).toMatchObject({
-    spent: { tokens: 10, steps: 3 },
-    reserved: { tokens: 300 },
-  });
-  expect((await again.verify()).problems).toEqual([]);
-  await again.close();
 });

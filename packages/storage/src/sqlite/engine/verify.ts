@@ -9,7 +9,7 @@ import { readHold, SELECT_HOLDS } from "../tables/accounts.ts";
 import { sha256 } from "../tables/checksum.ts";
 import { Blobs } from "../tables/blobs.ts";
 import type { SqlDriver, SqlRow } from "../file/driver.ts";
-import { hasTable, readAuditRow, readDocument, SELECT_AUDIT, SELECT_DOCUMENT } from "../tables/ledger.ts";
+import { readAuditRow, readDocument, SELECT_AUDIT, SELECT_DOCUMENT } from "../tables/ledger.ts";
 import { readLease, SELECT_CLAIM } from "../tables/leases.ts";
 import { Reads } from "./reads.ts";
 import { readEntry, SELECT_ENTRY } from "../tables/entry-rows.ts";
@@ -73,7 +73,6 @@ class Check {
       (row) => void readSession(row, this.#source),
     );
     for (const table of ["state", "account", "claim"]) {
-      if (!hasTable(this.#driver, table)) continue;
       this.#try(table, () => {
         const orphans = this.#driver.value(
           `SELECT count(*) FROM ${table} WHERE session NOT IN (SELECT session FROM session)`,
@@ -147,7 +146,6 @@ class Check {
   }
 
   claims(): void {
-    if (!hasTable(this.#driver, "claim")) return;
     const page = this.#driver.prepare(
       `${SELECT_CLAIM} WHERE session > ? ORDER BY session LIMIT ${PAGE_ROWS}`,
     );
@@ -160,7 +158,6 @@ class Check {
   }
 
   documents(): void {
-    if (!hasTable(this.#driver, "document")) return;
     const page = this.#driver.prepare(
       `${SELECT_DOCUMENT} WHERE (collection, id) > (?, ?) ORDER BY collection, id LIMIT ${PAGE_ROWS}`,
     );
@@ -174,7 +171,6 @@ class Check {
 
   /** Checks each row, and that it follows from the row before. */
   audit(): void {
-    if (!hasTable(this.#driver, "audit")) return;
     const page = this.#driver.prepare(`${SELECT_AUDIT} WHERE seq > ? ORDER BY seq LIMIT ${PAGE_ROWS}`);
     let before = AUDIT_START;
     this.#walk(

@@ -138,11 +138,9 @@ export class Writer implements RowPort {
   hasSeen(sessionId: string, { ids, dedupKeys }: SeenSignals): boolean {
     const { number } = this.#find(sessionId);
     const isKnown = (key: string): boolean => this.#selectSeen.get(key, number) !== undefined;
-    // Keys that were stored before step 2 of the schema (`k:`) count for every name, because their name is
-    // not known.
     return (
       ids.some((id) => isKnown(`i:${id}`)) ||
-      dedupKeys.some(([name, key]) => isKnown(`d:${dedupMark(name, key)}`) || isKnown(`k:${key}`))
+      dedupKeys.some(([name, key]) => isKnown(`d:${dedupMark(name, key)}`))
     );
   }
 

@@ -1,12 +1,9 @@
-// The schema, as the numbered steps that lead to it. Forward only: a step that was released is never edited,
-// unless a later step creates the part that is left out.
+// The schema, as the numbered steps that lead to it. Forward only: a step that was released is never edited.
 //
 //   migrations-1. `user_version` is the number of the last step applied; each step and its number are one
 //       transaction.
 //   migrations-2. A database of a later version than ours is refused by `database.ts` before anything is
 //       written to it.
-//   migrations-3. A store of every earlier version is kept, and must open:
-//       `holdfast/src/testing/older-stores`.
 //
 // Why the tables look as they do, measured on node:sqlite with groups of 64 batches at synchronous=FULL:
 //
@@ -27,12 +24,11 @@
 //   entry      Content that the agent took unchanged from an outcome or a signal is not stored twice.
 //              `record` is the position of the record that holds the text.
 //   signal     Pending ones only; a consumed one lives on in the journal.
-//   seen       Ids (`i:…`) and dedup keys (`d:…` with the signal's name; `k:…` before step 2, for all names),
-//              kept forever. The key leads, because ids minted in one moment are neighbours. Led by the
-//              session, every signal would dirty a page of its own.
+//   seen       Ids (`i:…`) and dedup keys (`d:…` with the signal's name), kept forever. The key leads, because
+//              ids minted in one moment are neighbours. Led by the session, every signal would dirty a page of
+//              its own.
 //   claim      Only claims whose lease ends, and losses (`leases.ts`).
-//   blob_use   The sessions that refer to a blob, so that it is deleted with the last of them. Blobs of
-//              before step 2 are for session 0, which never existed, so they stay.
+//   blob_use   The sessions that refer to a blob, so that it is deleted with the last of them.
 //   lists      `session_agent` and `state_status` end in the session's number, as every index does, so a page
 //              of a list is one range. Together they cost 3 µs of CPU per session; a partial index without
 //              `working` was no cheaper. A session with a damaged `agent` is in no list by agent, and a
@@ -46,7 +42,8 @@ import type { SqlDriver } from "./driver.ts";
 /** "Hold" in ASCII: distinguishes our files from other SQLite databases. */
 export const APPLICATION_ID = 0x486f6c64;
 
-const STEPS: readonly string[] = [
+/** The text of each step. */
+export const STEPS: readonly string[] = [
   `
   CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
@@ -65,6 +62,9 @@ const STEPS: readonly string[] = [
     checksum    INTEGER NOT NULL
   );
   CREATE INDEX session_parent ON session (parent) WHERE parent IS NOT NULL;
+  CREATE INDEX session_agent ON session (CASE WHEN json_valid(agent) THEN agent ->> '$.name' END);
+  CREATE INDEX session_owner ON session (CASE WHEN json_valid(origin) THEN origin ->> '$.placement.owner' END, session)
+    WHERE CASE WHEN json_valid(origin) THEN origin ->> '$.placement.owner' END IS NOT NULL;
 
   CREATE TABLE state (
     session         INTEGER PRIMARY KEY,
@@ -88,6 +88,7 @@ const STEPS: readonly string[] = [
     ended_at        INTEGER,
     checksum        INTEGER NOT NULL
   );
+  CREATE INDEX state_status ON state (status);
   CREATE INDEX state_due ON state (due_at) WHERE due_at IS NOT NULL;
   CREATE INDEX state_overdue ON state (overdue_at) WHERE overdue_at IS NOT NULL;
   CREATE INDEX state_exhausted ON state (session) WHERE pause_reason = 'budget_exceeded';
@@ -163,8 +164,9 @@ const STEPS: readonly string[] = [
   CREATE INDEX schedule_next ON schedule (next_at);
 
   CREATE TABLE blob (address TEXT NOT NULL UNIQUE, content TEXT NOT NULL);
-  `,
-  `
+  CREATE TABLE blob_use (address TEXT NOT NULL, session INTEGER NOT NULL, PRIMARY KEY (address, session)) WITHOUT ROWID;
+  CREATE INDEX blob_use_session ON blob_use (session);
+
   CREATE TABLE claim (
     session   INTEGER PRIMARY KEY,
     token     INTEGER NOT NULL,
@@ -196,39 +198,23 @@ const STEPS: readonly string[] = [
     checksum    INTEGER NOT NULL
   );
 
-  CREATE TABLE blob_use (address TEXT NOT NULL, session INTEGER NOT NULL, PRIMARY KEY (address, session)) WITHOUT ROWID;
-  CREATE INDEX blob_use_session ON blob_use (session);
-  INSERT INTO blob_use (address, session) SELECT address, 0 FROM blob;
-
   CREATE TABLE removed (session INTEGER PRIMARY KEY);
   `,
-  `
-  CREATE INDEX session_agent ON session (CASE WHEN json_valid(agent) THEN agent ->> '$.name' END);
-  CREATE INDEX state_status ON state (status);
-  `,
-  // The tables stay as they are. From here on the row of an account keeps holds, which earlier versions would
-  // lose.
-  "",
-  // Step 2 made this index by the bare expression, which refuses a damaged row: no such file of step 1 could
-  // be opened.
-  `
-  DROP INDEX IF EXISTS session_owner;
-  CREATE INDEX session_owner ON session (CASE WHEN json_valid(origin) THEN origin ->> '$.placement.owner' END, session)
-    WHERE CASE WHEN json_valid(origin) THEN origin ->> '$.placement.owner' END IS NOT NULL;
-  `,
-  // The tables stay as they are. From here on accounts have windows, which earlier versions would not heed.
-  "",
 ];
 
 /** The version this program writes. */
 export const SCHEMA_VERSION = STEPS.length;
 
-/** Bring a database to our version. Does nothing when it is there. */
-export function migrate(driver: SqlDriver): void {
-  for (let version = Number(driver.value("PRAGMA user_version")); version < SCHEMA_VERSION; version++) {
+/**
+ * Bring a database to our version. Does nothing when it is there.
+ *
+ * @param steps all of them, from the first on.
+ */
+export function migrate(driver: SqlDriver, steps = STEPS): void {
+  for (let version = Number(driver.value("PRAGMA user_version")); version < steps.length; version++) {
     driver.exec("BEGIN IMMEDIATE");
     try {
-      driver.exec(STEPS[version]!);
+      driver.exec(steps[version]!);
       driver.exec(`PRAGMA user_version = ${version + 1}; PRAGMA application_id = ${APPLICATION_ID}`); // migrations-1.
       driver.exec("COMMIT");
     } catch (error) {

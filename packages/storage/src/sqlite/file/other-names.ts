@@ -8,8 +8,8 @@
 //       (`noteName`). In a copy or a moved file that name does not lead to the file. Then the path in use is
 //       the path that was given.
 //   other-names-2. A name is in use when an owner's note or a log lies beside it. If exactly one known name
-//       is in use, that name wins. A database of an older Holdfast records no name, so there only the names
-//       in the same folder are known. Two names in use are refused: each may have a log.
+//       is in use, that name wins. A database that was made on a full disk records no name, so there only
+//       the names in the same folder are known. Two names in use are refused: each may have a log.
 //   other-names-3. A link count of 1 ends the question at the cost of one `stat`.
 
 import { readdirSync, realpathSync, statSync } from "node:fs";

@@ -16,7 +16,7 @@ import { readMark } from "../../host-presence.ts";
 import { isObject } from "../file/plain-files.ts";
 import type { OwnerInfo } from "../file/ownership.ts";
 
-export const PROTOCOL_VERSION = 3;
+export const PROTOCOL_VERSION = 1;
 
 /** One request, as a line. Commits are limited to much less by `LIMITS.batchChars`. */
 export const LINE_BYTES_MAX = 64 * 1024 * 1024;

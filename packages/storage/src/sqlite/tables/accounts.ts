@@ -6,7 +6,7 @@
 //   accounts-1. A session with an account keeps its first few holds in the account's own row. A step that
 //       settles one task and reserves for the next thus writes one row. Further holds have a row each, as do
 //       all holds of sessions without an account. Otherwise each commit of a wide fan-out would write every
-//       hold. Before schema 4 every hold had a row; such rows are read and settled as ever.
+//       hold.
 //   accounts-2. Charges for lost attempts, and the ledgers of windows, are stored beside the spent amount, in
 //       the same column.
 

@@ -25,20 +25,23 @@ export class Blobs implements BlobSource {
   readonly #driver: SqlDriver;
   readonly #path: string;
   readonly #select: SqlStatement;
+  readonly #insert: SqlStatement;
+  readonly #insertUse: SqlStatement;
   readonly #sink = { number: 0, put: (text: JsonText) => this.put(text, this.#sink.number) };
 
   constructor(driver: SqlDriver, path: string) {
     this.#driver = driver;
     this.#path = path;
     this.#select = driver.prepare("SELECT content FROM blob WHERE address = ?");
+    this.#insert = driver.prepare(INSERT_BLOB);
+    this.#insertUse = driver.prepare(INSERT_USE);
   }
 
   /** @param number of the session it is for (blobs-3). */
   put(text: JsonText, number: number): string {
     const address = sha256(text);
-    // Prepared here, because a reader may have opened an older file without the table of uses.
-    this.#driver.prepare(INSERT_BLOB).run(address, text);
-    this.#driver.prepare(INSERT_USE).run(address, number);
+    this.#insert.run(address, text);
+    this.#insertUse.run(address, number);
     return address;
   }
 

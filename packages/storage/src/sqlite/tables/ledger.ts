@@ -1,7 +1,4 @@
 // `Ledger`: schedules, documents and the audit in the file.
-//
-// Statements are prepared when they are needed, because a reader may open an older file that has no such
-// table. There is nothing to read then.
 
 import type { AuditRow, JsonText, Schedule, StorageReader, StoredDocument } from "@holdfast/core";
 import { unlessCorrupt, type LedgerPort } from "@holdfast/core/internal";
@@ -21,14 +18,11 @@ export class Ledger implements LedgerPort {
   readonly schedules: Schedules;
   readonly #driver: SqlDriver;
   readonly #path: string;
-  /** Whether the file has the tables. */
-  readonly #isThere: boolean;
 
   constructor(driver: SqlDriver, path: string, schedules: Schedules) {
     this.schedules = schedules;
     this.#driver = driver;
     this.#path = path;
-    this.#isThere = hasTable(driver, "audit");
   }
 
   schedule(scheduleId: string): Schedule | undefined {
@@ -44,7 +38,6 @@ export class Ledger implements LedgerPort {
   }
 
   document(collection: string, id: string): StoredDocument | undefined {
-    if (!this.#isThere) return undefined;
     const row = this.#driver
       .prepare(`${SELECT_DOCUMENT} WHERE collection = ? AND id = ?`)
       .get(collection, id);
@@ -52,7 +45,7 @@ export class Ledger implements LedgerPort {
   }
 
   documents({ collection, after, limit }: Parameters<StorageReader["documents"]>[0]): StoredDocument[] {
-    if (!this.#isThere || limit <= 0) return [];
+    if (limit <= 0) return [];
     const page = this.#driver.prepare(
       `${SELECT_DOCUMENT} WHERE collection = ? AND id > ? ORDER BY id LIMIT ?`,
     );
@@ -81,7 +74,7 @@ export class Ledger implements LedgerPort {
   }
 
   audit({ after = 0, limit }: Parameters<StorageReader["audit"]>[0]): AuditRow[] {
-    if (!this.#isThere || limit <= 0) return [];
+    if (limit <= 0) return [];
     const page = this.#driver.prepare(`${SELECT_AUDIT} WHERE seq > ? ORDER BY seq LIMIT ?`);
     return page.all(after, limit).map((row) => readAuditRow(row, this.#path));
   }
@@ -97,13 +90,6 @@ export class Ledger implements LedgerPort {
       .prepare(`INSERT INTO audit (${list(AUDIT_COLUMNS)}, checksum) VALUES (${marks(AUDIT_COLUMNS)}, ?)`)
       .run(...values, rowChecksum(values));
   }
-}
-
-/** A file of an earlier step, opened for reading alone, lacks some. */
-export function hasTable(driver: SqlDriver, name: string): boolean {
-  return (
-    driver.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(name) !== undefined
-  );
 }
 
 export function readDocument(row: SqlRow, path: string): StoredDocument {
