@@ -153,7 +153,7 @@ export const limited = defineAgent<{ readonly takesMs: number }, string>({
 
 /** Its output is the tasks of which nobody knows whether they happened. */
 export const payer = defineAgent<{ readonly waitMs: number; readonly count: number }, readonly string[]>({
-  name: "payer",
+  name: "once-payer",
   run: async (ctx, { waitMs, count }) => {
     const uncertain: string[] = [];
     for (let i = 0; i < count; i++) {

@@ -36,7 +36,7 @@ const walk = session("walk", "walker", { input: { count: 2 }, output: [0, 1] });
 const collect = session("collect", "collector", { output: { left: [0, 1], right: [0] } });
 const stop = session("stop", "endless", { status: "cancelled" });
 const sleep = session("sleep", "sleeper", { input: { sleepMs: 1_000 }, output: [1_004] });
-const pay = session("pay", "payer", { output: ["pay-3"] });
+const pay = session("pay", "once-payer", { output: ["pay-3"] });
 const sick = session("sick", "poison", { status: "paused", pauseReason: "poison" });
 
 /** Observations without a violation: runner A was lost with a task begun, and B continued. */

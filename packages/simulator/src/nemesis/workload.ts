@@ -174,7 +174,7 @@ function programOf(chance: Chance, pace: number): Program {
     "keeper",
     "limited",
     "errand",
-    "payer",
+    "once-payer",
     "endless",
   ]);
   switch (agent) {
@@ -188,7 +188,7 @@ function programOf(chance: Chance, pace: number): Program {
       return { agent, input: { count: 2, takesMs } };
     case "keeper":
       return { agent, input: { takesMs: some(500, 9_000) } };
-    case "payer":
+    case "once-payer":
       return { agent, input: { waitMs: some(200, 3_000), count: chance.between(2, 8) } };
     case "limited":
     case "errand":
