@@ -136,7 +136,8 @@ export class SessionDriver implements DriverOfSession, InboxSession {
     // mutant: stop-abandons
     this.#attempts.stop.drain();
     driven.drainTo ??= HANDED_OVER;
-    const isIdle = this.#attempts.running === 0 && driven.pending.isEmpty && kernel.segment.isEmpty;
+    const { running, unbegun } = this.#attempts;
+    const isIdle = running === 0 && unbegun.size === 0 && driven.pending.isEmpty && kernel.segment.isEmpty;
     if (phase.type === "still" && isIdle) return this.abandon();
     driven.wake();
   }
@@ -273,6 +274,7 @@ export class SessionDriver implements DriverOfSession, InboxSession {
     const { kernel, drainTo, openings, pending } = this.#driven;
     this.#watchNothing(isBlockedOnNothing && !kernel.cursor.replaying);
     if (drainTo !== undefined && !kernel.cursor.replaying) {
+      if (this.#isDrained && !kernel.segment.opensTasks) this.#attempts.stop.leaveUnbegun(this.#attempts);
       pending.keep(kernel); // The last attempt may have ended since the delivery.
       if (kernel.segment.opensTasks) this.#commits.seal(undefined); // Before the notes about them.
       else if (this.#isDrained) this.#commits.sealLast(drainTo);

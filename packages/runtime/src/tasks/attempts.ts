@@ -14,7 +14,7 @@
 //       that outlasts the grace is handed over: it is aborted and does not count. An effect that happens once is
 //       uncertain then. The next process records the beginning of what was handed over before it begins.
 //   attempts-9. When the session is let go of, it is known which attempts have not begun. The next driver in this process begins
-//       them, and counts none as lost (`unbegun-tasks.ts`).
+//       them, and counts none as lost (`unbegun-tasks.ts`). The last commit before a pause or an orderly stop says so to others.
 //
 // It knows no storage and no kernel: it gets the open tasks, and returns events to deliver and notes to add.
 
@@ -122,7 +122,7 @@ export class Attempts {
   }
 
   start(task: OpenTask): void {
-    if (this.stop.isDraining) return this.stop.leaveWaiting(task);
+    if (this.stop.isDraining) return;
     if (isOverdue(task, this.#world.clock.now())) return this.#expire(task); // attempts-6.
     this.unbegun.delete(task.id);
     const running = new StartedAttempt(this.#world, this.#session, task);

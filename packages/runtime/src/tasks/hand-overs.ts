@@ -5,6 +5,7 @@ import { keptOutcome } from "./drafts.ts";
 import { unknownEnd } from "./spending.ts";
 import type { StartedAttempt } from "./started-attempt.ts";
 import type { TaskSession, TaskWorld } from "./task-session.ts";
+import type { TaskStarts } from "./task-starts.ts";
 import type { TaskTimes } from "./task-times.ts";
 
 /** After so many hand-overs of one task, its session waits for a person. */
@@ -15,6 +16,11 @@ const STOPPED: RecordedError = {
   name: "AbortError",
   message: "its process was stopped, and the grace was over before the attempt had ended",
 };
+
+interface Unbegun {
+  readonly unbegun: ReadonlyMap<number, number>;
+  readonly starts: Pick<TaskStarts, "wasBegun">;
+}
 
 interface HandOverParts {
   readonly world: TaskWorld;
@@ -27,6 +33,8 @@ interface HandOverParts {
 export class HandOvers {
   readonly #parts: HandOverParts;
   #isDraining = false;
+  /** The attempts that the journal says have not begun, by the number of their task. */
+  readonly #left = new Map<number, number>();
 
   constructor(parts: HandOverParts) {
     this.#parts = parts;
@@ -39,7 +47,7 @@ export class HandOvers {
 
   /** Begin nothing more. Attempts that outlive this process are left to the next driver. */
   drain(): void {
-    const { running, retries, session } = this.#parts;
+    const { running, retries } = this.#parts;
     this.#isDraining = true;
     for (const [id, started] of running) {
       const { handle, task } = started;
@@ -50,15 +58,25 @@ export class HandOvers {
       if (isElsewhere) handle?.leave?.();
       else {
         handle?.abort(STOPPED.message);
-        this.leaveWaiting(task);
+        this.#leaveWaiting(task);
       }
     }
-    for (const task of retries.all) if (session.openTask(task.id) === task) this.leaveWaiting(task);
     retries.clear();
   }
 
+  /** attempts-9. Where a budget or a pause tells that an attempt has not begun, the journal need not. */
+  leaveUnbegun({ unbegun, starts }: Unbegun): void {
+    for (const [id, attempt] of unbegun) {
+      const task = this.#parts.session.openTask(id);
+      if (task?.attempt !== attempt || task.kept !== undefined || task.isPaused) continue;
+      if (starts.wasBegun(task) === false || this.#left.get(id) === attempt) continue;
+      this.#left.set(id, attempt);
+      this.#leaveWaiting(task);
+    }
+  }
+
   /** The attempt has not begun. */
-  leaveWaiting({ id, attempt, retryAt }: OpenTask): void {
+  #leaveWaiting({ id, attempt, retryAt }: OpenTask): void {
     const { world, session } = this.#parts;
     const at = world.clock.now();
     const note = { type: "attempt_failed", task: id, attempt, at, retryAt: retryAt ?? at } as const;

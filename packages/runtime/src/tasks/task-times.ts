@@ -24,10 +24,6 @@ export class TaskTimes {
     this.#queue.set(moment, at);
   }
 
-  get all(): readonly OpenTask[] {
-    return [...this.#moments.values()].map(({ task }) => task);
-  }
-
   forget(id: number): void {
     const moment = this.#moments.get(id);
     if (moment === undefined) return;
