@@ -31,8 +31,10 @@ test(
     const { entries } = await project.shown("s");
     const prompt = entries.find(({ role, content }) => role === "user" && String(content).includes("Verify"));
     expect(prompt?.content).toContain('shell {"command":"sleep 1000"}');
-    // The last call of the model alone: the repeated report and the sum of the thread do not count.
-    expect((await run("show", "s")).stdout).toContain('"outputTokens":20');
+    // Each call of the model once: the repeated report and the sum of the thread do not count, and the killed call is in the program's record.
+    const { stdout: shown } = await run("show", "s");
+    expect(shown).toContain('"outputTokens":38');
+    expect(shown).not.toContain("Uncertain effects"); // The program was told of its cut-off turn.
   },
 );
 

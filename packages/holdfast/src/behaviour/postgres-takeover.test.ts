@@ -178,9 +178,9 @@ test(
   ofCampaign,
   async () => {
     const storage = await openHere();
-    const { runtime, steps } = runHere(storage);
     const blocked = start("start", "25");
     await blocked.said("blocking");
+    const { runtime, steps } = runHere(storage); // Earlier it could claim the new session itself.
     await Promise.race([
       blocked.said("result done"),
       vi.waitUntil(() => steps.length > 0, { timeout: 60_000 }),

@@ -84,7 +84,8 @@ export default defineAgent({
     expect(JSON.parse(stdout)).toMatchObject({ heard: [["message", { text: "half" }]] });
     const [sent, answer, budget] = results();
     expect([sent, answer]).toEqual(["Sent.", "north, not south"]);
-    expect(JSON.parse(budget!)).toEqual({ tokens: 100_000 });
+    // Its own calls are charged while it works.
+    expect((JSON.parse(budget!) as { tokens: number }).tokens).toBeLessThan(100_000);
   },
 );
 

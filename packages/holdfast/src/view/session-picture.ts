@@ -223,14 +223,19 @@ function noteTask(tasks: Map<string, TaskPicture>, event: JournalEvent, at: numb
 
 /** The session has ended without its agent, as after the grace of a cancel. An effect that happens once may have happened. */
 function noteCutOff(task: TaskPicture): void {
-  if (task.status !== "open" || task.effect !== "once") return;
+  if (task.status !== "open" || task.effect !== "once" || isTurn(task)) return;
   const message = `attempt ${task.attempts} was cut off by the end of its session, and nobody knows whether its effect has happened`;
   task.error = { name: UNCERTAIN_EFFECT, message, code: "task_failed" };
 }
 
 /** Whether nobody knows if the task's effect, which happens once, has happened. */
-export function isUncertain({ error }: TaskPicture): boolean {
-  return error?.name === UNCERTAIN_EFFECT;
+export function isUncertain(task: TaskPicture): boolean {
+  return task.error?.name === UNCERTAIN_EFFECT && !isTurn(task);
+}
+
+/** A turn of a coding agent or an executor. The program is told that a turn was cut off, and looks for itself. */
+function isTurn({ kind }: TaskPicture): boolean {
+  return kind.endsWith(":turn") || kind.startsWith("executor:");
 }
 
 const UNCERTAIN_EFFECT = "UncertainEffectError";
