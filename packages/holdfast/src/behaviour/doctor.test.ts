@@ -3,6 +3,8 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { userInfo } from "node:os";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 import { VERSION } from "@holdfast/core/internal";
@@ -109,7 +111,7 @@ describe("an installation that is wrong", () => {
       ["a mode that does not exist", {}, { HOLDFAST_MODE: "clowd" }, "settings", "problem", 2, "clowd"],
       ["a home that is a file", { home: "" }, { HOME: "home" }, "data", "warning", 0, "ENOTDIR"],
       ["a home that cannot be made", {}, { HOME: "/proc/none" }, "data", "warning", 0, "/proc/none"],
-      ["no home", {}, { HOME: undefined }, "data", "ok", 0, ".holdfast"],
+      ["no home", {}, { HOME: undefined }, "data", "ok", 0, join(userInfo().homedir, ".local")],
       [
         "a file of secrets that is damaged",
         { ".local/share/holdfast/secrets.json": "{" },

@@ -238,7 +238,7 @@ describe("running", () => {
     test("an owner that ends before its first answer is followed by this process", ofCampaign, async () => {
       await project.run("run", "wait.ts", "--session", "s", "--park");
       const path = project.path(".holdfast/holdfast.db");
-      const hello = { holdfast: "storage", protocol: 3, pid: 4711, since: 1, database: path };
+      const hello = { holdfast: "storage", protocol: 1, pid: 4711, since: 1, database: path };
       const server = createServer((socket) => {
         socket.on("error", () => {});
         socket.once("data", () => {
