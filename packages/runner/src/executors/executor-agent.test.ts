@@ -318,10 +318,10 @@ describe("a conversation", () => {
     });
   });
 
-  test(
-    "a turn that was cut off by a crash is not repeated: the executor is started with mode resume",
+  test.each(["a crash", "an orderly stop"])(
+    "a turn that was cut off by %s is not repeated: the executor is started with mode resume",
     ofCampaign,
-    async () => {
+    async (by) => {
       const script = `
       if (inv.mode === "start") {
         await call("POST", "/bind", { session_id: inv.session_id, executor_session_id: "own-7" });
@@ -334,8 +334,10 @@ describe("a conversation", () => {
       const first = world.open(profile);
       const { sessionId } = await first.runtime.start(first.agent, "delete the file");
       await vi.waitUntil(() => existsSync(join(world.folder, "bound")), WAIT);
-      vanishRuntime(first.runtime);
-      await releaseClaim(world.storage, sessionId);
+      if (by === "a crash") {
+        vanishRuntime(first.runtime);
+        await releaseClaim(world.storage, sessionId);
+      } else await first.runtime.close({ graceMs: 0 });
       const second = world.open(profile);
       await second.runtime.recover();
       const result = (await second.runtime.handle(sessionId).result()) as { result_text: string };
