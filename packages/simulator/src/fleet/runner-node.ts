@@ -117,10 +117,10 @@ export class RunnerNode {
     if (living === undefined || living.life.isPaused || living.stop !== undefined) return;
     const { life, runtime, loop, runners, connection } = living;
     const { runnerId } = this;
-    const { log, stops, stopDice } = this.#host;
+    const { log, stops, stopDice, time } = this.#host;
     const graceMs = stopDice.pick(GRACES_MS);
     log.add(life.name, `closes with a grace of ${graceMs} ms`);
-    const stop = stops.stops(life.name, runnerId);
+    const stop = stops.stops(life.name, runnerId, time.scheduler.now);
     living.stop = stop;
     loop.withdraw();
     const isHere = (): boolean => this.#living === living;
@@ -211,7 +211,7 @@ export class RunnerNode {
       log,
       now: () => time.scheduler.now,
       failed: (isForGood) => {
-        if (isForGood) this.#host.stops.failed(life.name);
+        this.#host.stops.failed(life.name, isForGood, time.scheduler.now);
         living.stop?.spoil();
       },
     });

@@ -114,7 +114,7 @@ export class Machine implements Site {
       faults: () => this.#faults(),
       claimed: (sessionId, token) => this.#options.begins.received(sessionId, token, life.name),
       failed: (isForGood) => {
-        if (isForGood) this.#options.stops.failed(life.name);
+        this.#options.stops.failed(life.name, isForGood, time.scheduler.now);
         running.stop?.spoil();
       },
       crash: () => this.kill(index, "crashes at a commit"),
@@ -188,11 +188,11 @@ export class Machine implements Site {
   close(index: number): void {
     const running = this.#running[index];
     if (running === undefined || running.life.isPaused || running.stop !== undefined) return;
-    const { stops, stopDice, log } = this.#options;
+    const { stops, stopDice, log, time } = this.#options;
     const { life } = running;
     const graceMs = stopDice.pick(GRACES_MS);
     log.add(life.name, `closes with a grace of ${graceMs} ms`);
-    running.stop = stops.stops(life.name, life.name);
+    running.stop = stops.stops(life.name, life.name, time.scheduler.now);
     const giveUp = life.after(graceMs + CLOSE_MS_MAX, () => this.kill(index, "does not close in time"));
     void running.runtime.close({ graceMs }).then(() => {
       giveUp();

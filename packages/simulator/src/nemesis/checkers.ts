@@ -201,7 +201,8 @@ function attemptsAreLimited({ effects }: Observed): string[] {
  */
 function unbegunIsCertain({ sessions, effects, batches, claims, starts, runnerIds }: Observed): string[] {
   const begun = new Set(effects.filter(({ phase }) => phase === "begin").map(({ taskId }) => taskId));
-  const isPayer = ({ agent, status }: FinalSession): boolean => agent === "once-payer" && status === "completed";
+  const isPayer = ({ agent, status }: FinalSession): boolean =>
+    agent === "once-payer" && status === "completed";
   return sessions.filter(isPayer).flatMap(({ sessionId, output }) => {
     const own = batches.filter((batch) => batch.sessionId === sessionId);
     const made = claims.filter((claim) => claim.sessionId === sessionId && claim.holder !== undefined);

@@ -2,17 +2,20 @@
 //
 //   stop-watch-1. An attempt that began under a claim which its process still holds at its stop never counts as lost, unless another
 //       process begins it again.
-//   stop-watch-2. A stop is not checked when a request failed or was slow meanwhile, or the process was paused or killed. Its
-//       hand-over may not have been stored. An attempt is not checked when a request failed for good since it began, as its session may have
+//   stop-watch-2. A stop is not checked when a request failed or was slow meanwhile or shortly before, or the process was paused or killed. Its
+//       hand-over may not have been stored, as a request that failed is sent again after a pause. An attempt is not checked when a request failed for good since it began, as its session may have
 //       been abandoned before the stop.
 //   stop-watch-3. After ten hand-overs a task is handed over again only when its session was paused in between, or is being
 //       cancelled.
-//   stop-watch-4. Where only the end of its own process can cost an attempt, an attempt of a living process never counts as lost.
+//   stop-watch-4. Where only the end of its own process can cost an attempt, an attempt of a living process never counts as lost. A process
+//       lets go of a session of its own when a cancel refuses its commit.
 
 import type { JournalRecord } from "@holdfast/core";
 import type { Violated } from "./account-checks.ts";
 
 const HAND_OVERS_MAX = 10;
+/** The longest pause before a request that failed is sent again. */
+const PAUSE_MS = 10_000;
 
 export interface BegunAttempt {
   readonly sessionId: string;
@@ -52,6 +55,8 @@ export class StopWatch {
   readonly #safe = new Map<string, string>();
   /** By session, then by task. */
   readonly #handOvers = new Map<string, Map<number, number>>();
+  /** When a request of each life failed last. */
+  readonly #failedAt = new Map<string, number>();
   readonly #paused = new Set<string>();
   readonly #pauses = new Map<string, number>();
 
@@ -68,9 +73,10 @@ export class StopWatch {
     this.#begun.set(life, attempts.set(name, { sessionId, token: this.#holderOf(sessionId).token }));
   }
 
-  /** stop-watch-2. A request of the life has failed for good: it may have let go of the sessions of these attempts. */
-  failed(life: string): void {
-    this.#begun.delete(life);
+  /** stop-watch-2. A request of the life has failed. After one that failed for good it may have let go of the sessions of its attempts. */
+  failed(life: string, isForGood: boolean, now: number): void {
+    this.#failedAt.set(life, now);
+    if (isForGood) this.#begun.delete(life);
   }
 
   /** A life begins to which stop-watch-4 applies. @returns its end. */
@@ -80,8 +86,8 @@ export class StopWatch {
   }
 
   /** @param owner the name under which the life claims. */
-  stops(life: string, owner: string): Stop {
-    let isSpoilt = false;
+  stops(life: string, owner: string, now: number): Stop {
+    let isSpoilt = now - (this.#failedAt.get(life) ?? -Infinity) < PAUSE_MS;
     const held = [...(this.#begun.get(life) ?? [])].filter(([, { sessionId, token }]) => {
       const holder = this.#holderOf(sessionId);
       return holder.owner === owner && holder.token === token;
@@ -104,7 +110,9 @@ export class StopWatch {
       const stopped = this.#safe.get(name);
       if (stopped !== undefined) this.#violated("C3", `${what}, and ${stopped} stopped in order`);
       const life = this.#lifeOf.get(name);
-      if (life !== undefined && this.#living.has(life)) this.#violated("C4", `${what}, and ${life} lives`);
+      const isSure = life !== undefined && this.#living.has(life);
+      if (isSure && !this.#holderOf(sessionId).isCancelAcknowledged)
+        this.#violated("C4", `${what}, and ${life} lives`);
     }
     if (record.type !== "attempt_failed" || record.handedOver !== "running") return;
     const ofSession = this.#handOvers.get(sessionId) ?? new Map<number, number>();
