@@ -94,4 +94,12 @@ export const LOOP_MUTANTS: readonly Mutant[] = [
     test: "an effect that happens once and outlasts the grace is uncertain",
     hangs: true,
   },
+  {
+    name: "K11: a minimal session that is let go of stores no outcomes without their tasks",
+    marker: "outcomes-of-minimal-kept",
+    part: 'change.session?.persistence === "full"',
+    becomes: "false",
+    tests: ["packages/runtime/src/behaviour/long-outage.test.ts"],
+    test: "K11: a minimal session that becomes persistent in a long outage stores no outcomes without their tasks",
+  },
 ];

@@ -3,7 +3,7 @@
 import { UnavailableError, type AgentStorage } from "@holdfast/core";
 import { countingRandom, journalOf, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
 import { expect, onTestFinished, test } from "vitest";
-import { defineAgent, type Agent } from "../agents/define.ts";
+import { defineAgent, local, type Agent } from "../agents/define.ts";
 import { MemoryStorage } from "../memory/memory-storage.ts";
 import type { RuntimeOptions } from "../api/runtime-api.ts";
 import { createRuntime } from "../runtime.ts";
@@ -237,4 +237,24 @@ test("O16: a task that another process has held since counts as lost, as it may 
   await clock.advance(60_000);
   expect(await storage.reader.session("s")).toMatchObject({ status: "failed" });
   expect(attempts).toEqual([]);
+});
+
+test("K11: a minimal session that becomes persistent in a long outage stores no outcomes without their tasks", async () => {
+  const child = defineAgent({ name: "child", run: async () => "heard" });
+  const agent = defineAgent({
+    name: "agent",
+    agents: [child],
+    run: async (ctx) => {
+      await ctx.run("first", () => 1);
+      await ctx.sleep(4_000);
+      return ctx.waitForChild(ctx.spawnAgent(local(child)));
+    },
+  });
+  const { storage, clock, runtime, away } = open([agent]);
+  await runtime.start(agent, undefined, { sessionId: "s", persistence: "minimal" });
+  await clock.advance(1_000);
+  await away(22_000);
+  await clock.advance(60_000);
+  expect(await storage.reader.session("s")).toMatchObject({ status: "completed", output: '"heard"' });
+  expect((await journalOf(storage, "s"))[0]).toMatchObject({ type: "started" });
 });

@@ -202,7 +202,8 @@ function wholeBatch({ segment, patch, status, charges }: Commit): Batch {
 
 /**
  * The part of a change that may still be stored after its claim was abandoned. The tasks that it starts were
- * not begun, so nobody may read that they were. Outcomes of tasks are kept (K6).
+ * not begun, so nobody may read that they were. Outcomes of tasks are kept (K6). A minimal session that would store
+ * its whole journal stays minimal and begins again from scratch: outcomes without their tasks are no journal.
  */
 export function withdrawn(change: Change): Change {
   if (change.type === "create_session") {
@@ -213,8 +214,10 @@ export function withdrawn(change: Change): Change {
   // mutant: abandoned-batch-kept
   if (change.type !== "commit_batch" || change.records.length === 0) return change;
   const { type, sessionId, token, firstSeq, charges = [] } = change;
+  // mutant: outcomes-of-minimal-kept
+  const isWhole = change.session?.persistence === "full";
   const ended = change.records.filter(
-    (record) => isOutcome(record) || record.type === "attempt_failed",
+    (record) => !isWhole && (isOutcome(record) || record.type === "attempt_failed"),
   ) as (JournalRecord & { readonly at: number })[];
   const { records } = salvaged(firstSeq, ended, Math.max(0, ...ended.map(({ at }) => at)));
   const settled = charges.filter((charge) => charge.type === "settle");
