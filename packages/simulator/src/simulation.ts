@@ -28,7 +28,7 @@ import type { Program } from "./programs/program.ts";
 import { Scheduler } from "./world/scheduler.ts";
 import { drawSwarm, losesAttempts, type Swarm } from "./world/swarm.ts";
 import { StopWatch } from "./world/stop-watch.ts";
-import { isStoppedTooOften, WatchedStorage } from "./world/watched-storage.ts";
+import { WatchedStorage } from "./world/watched-storage.ts";
 
 const BEGINS_AT = 1_700_000_000_000;
 /** The maximum simulated time without a change of any session; after it the remaining sessions are stuck. */
@@ -133,10 +133,13 @@ class Simulation {
       servedAt: () => this.#site.now?.(),
       changed: (row) => {
         this.#changedAt = scheduler.now;
-        stops.changed(row.sessionId, isStoppedTooOften(row));
+        stops.changed(row.sessionId, row.status === "paused");
         this.#clients.look(row);
       },
-      born: (row) => this.#born(row),
+      born: (row) => {
+        stops.born(row.sessionId);
+        this.#born(row);
+      },
       claimed: (sessionId, ...claimed) => {
         begins.claimed(sessionId, this.#watched.account(sessionId).token);
         this.#site.claimed?.(sessionId, ...claimed);

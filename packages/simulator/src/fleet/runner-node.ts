@@ -78,6 +78,8 @@ interface Living {
   readonly runners: Client<typeof RunnerService>;
   readonly connection: RunnerConnection;
   readonly watchdog: SimulatedWatchdog | undefined;
+  /** The sessions that the process believes to hold. */
+  readonly held: ReadonlyMap<string, unknown>;
   /** The orderly stop under way. */
   stop: Stop | undefined;
 }
@@ -159,12 +161,16 @@ export class RunnerNode {
     if (!life.isAlive || stop !== undefined || this.#isHealed) return;
     const { limitMs, blockable } = watchdog;
     log.add(life.name, `a step blocks it for ${ms} ms, and may for ${limitMs} ms`);
-    const held = blockable.map((sessionId) => this.#host.claimOf(sessionId)).filter(isHeldBy(this.runnerId));
+    // A step may outlive its session here, which the process has let go of.
+    const held = blockable
+      .filter((sessionId) => living.held.has(sessionId))
+      .map((sessionId) => this.#host.claimOf(sessionId))
+      .filter(isHeldBy(this.runnerId));
     life.pause();
     watchdog.block();
     time.scheduler.after(ms, undefined, () => {
       if (!life.isAlive || !life.isPaused) return;
-      if (ms > limitMs + 2 * leaseMs)
+      if (held.length > 0 && ms > limitMs + 2 * leaseMs)
         violated("O5", `${life.name} goes on, and its step blocked it for ${ms} of ${limitMs} ms`);
       // It may have released some itself, by a request that was under way.
       for (const { sessionId, row, owner } of held)
@@ -311,7 +317,18 @@ export class RunnerNode {
         connection.ask(() => runners.register({ ...runner, taskKinds: [], maxRuns })),
       );
     };
-    const living: Living = { life, worker, runtime, loop, runners, connection, watchdog, stop: undefined };
+    const { held } = remote;
+    const living: Living = {
+      life,
+      worker,
+      runtime,
+      loop,
+      runners,
+      connection,
+      watchdog,
+      held,
+      stop: undefined,
+    };
     this.#living = living;
     const begin = (): void =>
       void register().then(

@@ -5,8 +5,8 @@
 //   stop-watch-2. A stop is not checked when a request failed or was slow meanwhile or shortly before, or the process was paused or killed. Its
 //       hand-over may not have been stored, as a request that failed is sent again after a pause. An attempt is not checked when a request failed for good since it began, as its session may have
 //       been abandoned before the stop.
-//   stop-watch-3. After ten hand-overs a task is handed over again only when its session was paused in between, or is being
-//       cancelled.
+//   stop-watch-3. After ten hand-overs a task is handed over again only when its session was paused in between, for whatever
+//       reason, or is being cancelled. A fork counts from its own beginning.
 //   stop-watch-4. Where only the end of its own process can cost an attempt, an attempt of a living process never counts as lost. A process
 //       lets go of a session of its own when a cancel refuses its commit.
 
@@ -55,6 +55,8 @@ export class StopWatch {
   readonly #safe = new Map<string, string>();
   /** By session, then by task. */
   readonly #handOvers = new Map<string, Map<number, number>>();
+  /** The sessions with a hand-over in the commit under way. */
+  readonly #handedOver = new Set<string>();
   /** When a request of each life failed last. */
   readonly #failedAt = new Map<string, number>();
   readonly #paused = new Set<string>();
@@ -103,7 +105,6 @@ export class StopWatch {
 
   /** A record was committed. */
   recorded(sessionId: string, record: JournalRecord): void {
-    if (record.type === "forked") this.#handOvers.delete(sessionId); // Its open tasks begin afresh.
     if (record.type === "attempt_lost" && record.begins !== true) {
       const name = nameOf(sessionId, record.task, record.attempt);
       const what = `${sessionId}: attempt ${record.attempt} of task ${record.task} is lost`;
@@ -116,23 +117,26 @@ export class StopWatch {
     }
     if (record.type !== "attempt_failed" || record.handedOver !== "running") return;
     const ofSession = this.#handOvers.get(sessionId) ?? new Map<number, number>();
-    const count = (ofSession.get(record.task) ?? 0) + 1;
-    this.#handOvers.set(sessionId, ofSession.set(record.task, count));
-    if (this.#holderOf(sessionId).isCancelAcknowledged) return;
-    // stop-watch-3.
-    if (count > HAND_OVERS_MAX * (1 + (this.#pauses.get(sessionId) ?? 0)))
-      this.#violated(
-        "C3",
-        `${sessionId}: task ${record.task} was handed over ${count} times without a pause`,
-      );
+    this.#handOvers.set(sessionId, ofSession.set(record.task, (ofSession.get(record.task) ?? 0) + 1));
+    this.#handedOver.add(sessionId);
   }
 
-  /** A session's row has changed. @param isPaused because one of its tasks was handed over too often. */
+  /** A session is new, with the records that it brought. */
+  born(sessionId: string): void {
+    this.#handOvers.delete(sessionId); // The open tasks of a fork begin afresh.
+  }
+
+  /** A session's row has changed, after the records of the same commit. */
   changed(sessionId: string, isPaused: boolean): void {
     if (isPaused && !this.#paused.has(sessionId))
       this.#pauses.set(sessionId, (this.#pauses.get(sessionId) ?? 0) + 1);
     if (isPaused) this.#paused.add(sessionId);
     else this.#paused.delete(sessionId);
+    if (!this.#handedOver.delete(sessionId) || this.#holderOf(sessionId).isCancelAcknowledged) return;
+    // stop-watch-3.
+    const count = Math.max(...(this.#handOvers.get(sessionId)?.values() ?? []), 0);
+    if (count > HAND_OVERS_MAX * (1 + (this.#pauses.get(sessionId) ?? 0)))
+      this.#violated("C3", `${sessionId}: a task was handed over ${count} times without a pause`);
   }
 }
 
