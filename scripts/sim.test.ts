@@ -53,7 +53,7 @@ const FLEET_CANARIES = [
   ["S3: a runner goes by its coordinator's time", 1_500],
   ["D3: leases are carried over when the clock was set forward", 1_400],
   ["D3: a clock that was set back is not followed", 100],
-  ["C3: a process that stops lets its attempts end within the grace", 400],
+  ["C3: a process that stops lets its attempts end within the grace", 3_000],
   ["O5: what the watchdog's thread has renewed is kept", 600],
   ["O5: a step does not block without a limit", 1_500],
   ["O16: a task whose request was stored without an answer has lost no attempt", 150],
