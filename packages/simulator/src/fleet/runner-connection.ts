@@ -23,8 +23,8 @@ export interface RunnerConnectionHost {
   readonly log: EventLog;
   /** Milliseconds since the simulation began. */
   now(): number;
-  /** A request got no answer, or got it late. @param isForGood whether it is not sent again, so that its session is abandoned. */
-  failed(isForGood: boolean): void;
+  /** A request got no answer, or got it late. */
+  failed(): void;
 }
 
 /** A runner that stops waits no longer than that for its last commit. */
@@ -118,11 +118,10 @@ export class RunnerConnection {
         ask: (coordinator, signal) =>
           coordinator.handle(service, method, request, { caller: this.#caller, signal }),
       });
-      if (method !== "poll" && this.#host.now() - askedAt > LATE_MS) this.#host.failed(false);
+      if (method !== "poll" && this.#host.now() - askedAt > LATE_MS) this.#host.failed();
       return answer;
     } catch (error) {
-      const isForGood = toHoldfastError(error).code !== "storage_unavailable";
-      if (options.signal?.aborted !== true) this.#host.failed(isForGood);
+      if (options.signal?.aborted !== true) this.#host.failed();
       if (index === this.#coordinator) this.#coordinator++; // runner-connection-1.
       throw error;
     } finally {

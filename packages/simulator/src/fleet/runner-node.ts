@@ -78,8 +78,8 @@ interface Living {
   readonly runners: Client<typeof RunnerService>;
   readonly connection: RunnerConnection;
   readonly watchdog: SimulatedWatchdog | undefined;
-  /** The sessions that the process believes to hold. */
-  readonly held: ReadonlyMap<string, unknown>;
+  /** The sessions that the process drives now. */
+  readonly driven: ReadonlySet<string>;
   /** The orderly stop under way. */
   stop: Stop | undefined;
 }
@@ -163,7 +163,7 @@ export class RunnerNode {
     log.add(life.name, `a step blocks it for ${ms} ms, and may for ${limitMs} ms`);
     // A step may outlive its session here, which the process has let go of.
     const held = blockable
-      .filter((sessionId) => living.held.has(sessionId))
+      .filter((sessionId) => living.driven.has(sessionId))
       .map((sessionId) => this.#host.claimOf(sessionId))
       .filter(isHeldBy(this.runnerId));
     life.pause();
@@ -205,6 +205,7 @@ export class RunnerNode {
     const life = new ProcessLife(`${runnerId}.${++this.#lives}`, time);
     log.add(life.name, "starts");
     const renewedAgoMs = (): number | undefined => watchdog?.renewedAgoMs();
+    const driven = new Set<string>();
     const worker: Worker = { life, runnerId, wokeAt: -Infinity, renewedAgoMs };
     const world = this.#world(life);
     const tasks = programTasks(world);
@@ -216,8 +217,8 @@ export class RunnerNode {
       coordinators,
       log,
       now: () => time.scheduler.now,
-      failed: (isForGood) => {
-        this.#host.stops.failed(life.name, isForGood, time.scheduler.now);
+      failed: () => {
+        this.#host.stops.failed(life.name, time.scheduler.now);
         living.stop?.spoil();
       },
     });
@@ -250,7 +251,15 @@ export class RunnerNode {
       development: false,
       warmMs,
       concurrency,
-      tracer: { trace: (event) => watch.trace(worker, event) },
+      tracer: {
+        trace: (event) => {
+          if (event.type === "session_started") driven.add(event.sessionId);
+          if (event.type === "session_ended" || event.type === "session_released")
+            driven.delete(event.sessionId);
+          if (event.type === "session_released") this.#host.stops.letGo(life.name, event.sessionId);
+          watch.trace(worker, event);
+        },
+      },
       ...(watchdog === undefined ? {} : { watchdog: watchdog as unknown as Watchdog }),
     });
     const offered = agents.map(({ name, version }) => ({ name, version, tags: [] }));
@@ -317,7 +326,6 @@ export class RunnerNode {
         connection.ask(() => runners.register({ ...runner, taskKinds: [], maxRuns })),
       );
     };
-    const { held } = remote;
     const living: Living = {
       life,
       worker,
@@ -326,7 +334,7 @@ export class RunnerNode {
       runners,
       connection,
       watchdog,
-      held,
+      driven,
       stop: undefined,
     };
     this.#living = living;

@@ -113,8 +113,8 @@ export class Machine implements Site {
       scheduler: time.scheduler,
       faults: () => this.#faults(),
       claimed: (sessionId, token) => this.#options.begins.received(sessionId, token, life.name),
-      failed: (isForGood) => {
-        this.#options.stops.failed(life.name, isForGood, time.scheduler.now);
+      failed: () => {
+        this.#options.stops.failed(life.name, time.scheduler.now);
         running.stop?.spoil();
       },
       crash: () => this.kill(index, "crashes at a commit"),
@@ -131,6 +131,11 @@ export class Machine implements Site {
       immediate: life.immediate,
       owner: life.name,
       development: false,
+      tracer: {
+        trace: (event) => {
+          if (event.type === "session_released") this.#options.stops.letGo(life.name, event.sessionId);
+        },
+      },
       warmMs,
       concurrency,
       schedules: isScheduled,

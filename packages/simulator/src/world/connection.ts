@@ -38,8 +38,8 @@ export interface ConnectionHost {
   faults(): ConnectionFaults;
   /** The life has received a claim. */
   claimed?(sessionId: string, token: number): void;
-  /** A request fails, by a fault. @param isForGood whether it is not sent again, so that its session is abandoned. */
-  failed?(isForGood: boolean): void;
+  /** A request fails, by a fault. */
+  failed?(): void;
   /** The life dies now. */
   crash(): void;
 }
@@ -192,7 +192,7 @@ export class Connection implements AgentStorage {
     const life = this.#life;
     if (!life.isAlive) return never();
     log.add(life.name, fault === "none" ? what : `${what} (${fault})`, about);
-    if (fault !== "none") this.#host.failed?.(fault === "full");
+    if (fault !== "none") this.#host.failed?.();
     if (fault === "crash_before") {
       crash();
       return never();

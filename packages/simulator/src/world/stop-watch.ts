@@ -3,8 +3,8 @@
 //   stop-watch-1. An attempt that began under a claim which its process still holds at its stop never counts as lost, unless another
 //       process begins it again.
 //   stop-watch-2. A stop is not checked when a request failed or was slow meanwhile or shortly before, or the process was paused or killed. Its
-//       hand-over may not have been stored, as a request that failed is sent again after a pause. An attempt is not checked when a request failed for good since it began, as its session may have
-//       been abandoned before the stop.
+//       hand-over may not have been stored, as a request that failed is sent again after a pause. An attempt is not checked when
+//       its process let go of its session before the stop, as it does without a lease or without a commit.
 //   stop-watch-3. After ten hand-overs a task is handed over again only when its session was paused in between, for whatever
 //       reason, or is being cancelled. A fork counts from its own beginning.
 //   stop-watch-4. Where only the end of its own process can cost an attempt, an attempt of a living process never counts as lost. A process
@@ -75,10 +75,15 @@ export class StopWatch {
     this.#begun.set(life, attempts.set(name, { sessionId, token: this.#holderOf(sessionId).token }));
   }
 
-  /** stop-watch-2. A request of the life has failed. After one that failed for good it may have let go of the sessions of its attempts. */
-  failed(life: string, isForGood: boolean, now: number): void {
+  /** stop-watch-2. A request of the life has failed. */
+  failed(life: string, now: number): void {
     this.#failedAt.set(life, now);
-    if (isForGood) this.#begun.delete(life);
+  }
+
+  /** A life lets go of a session, whose attempts end with that. */
+  letGo(life: string, sessionId: string): void {
+    const attempts = this.#begun.get(life);
+    for (const [name, begun] of attempts ?? []) if (begun.sessionId === sessionId) attempts?.delete(name);
   }
 
   /** A life begins to which stop-watch-4 applies. @returns its end. */
