@@ -99,10 +99,10 @@ export class SimulatedWatchdog {
 
   // ---- the blocked step --------------------------------------------------------------------------------------------
 
-  /** Calls once when a step may block. */
+  /** Calls once when a step may block: not between the end of the leases and the moment at which the process lets go of them. */
   whenBlockable(call: () => void): void {
     this.#onStep = (): void => {
-      if (this.#host.life.isPaused || this.blockable.length === 0) return;
+      if (this.#host.life.isPaused || this.blockable.length === 0 || this.#isDue) return;
       this.#onStep = undefined;
       call();
     };
@@ -133,11 +133,15 @@ export class SimulatedWatchdog {
     if (!life.isAlive || !life.isPaused) return;
     const now = this.#now();
     this.#renewal.look(now);
-    const due = this.#renewal.abandonAt;
-    const isDue = due !== 0n && this.#threadTime() >= due;
-    this.#overdueSince = isDue ? Math.min(this.#overdueSince, now) : Infinity;
+    this.#overdueSince = this.#isDue ? Math.min(this.#overdueSince, now) : Infinity;
     if (this.#renewal.isRefused || now - this.#overdueSince >= OVERDUE_MS) return end();
     scheduler.after(LOOK_MS, undefined, () => this.#look());
+  }
+
+  /** Whether the process must let go of its leases. */
+  get #isDue(): boolean {
+    const due = this.#renewal.abandonAt;
+    return due !== 0n && this.#threadTime() >= due;
   }
 
   #now(): number {
