@@ -2,7 +2,7 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { ownSandboxes } from "@holdfast/agents";
+import { ownSandboxes } from "@holdfast/workspace";
 import { ERROR_TABLE, LIMITS } from "@holdfast/core";
 import { createRuntime, MemoryStorage } from "@holdfast/runtime";
 import { expect, test } from "vitest";

@@ -30,13 +30,9 @@ export const PUBLISHED_FOLDERS = ["bin", "proto", "included-executors", "built-p
 /** Modules that are found by their path and not by an import, so that they stay files of their own. */
 const FOUND_BY_PATH: Readonly<Record<string, readonly string[]>> = {
   holdfast: ["main", "run/loading/thread-loading"], // By `bin/holdfast.mjs`, and by threads of tasks.
-  // By `new Worker`, and by Pi, which loads it as an extension, and the program of a harness.
-  "@holdfast/agents": [
-    "sandboxes/virtual-thread",
-    "web/markdown-thread",
-    "external-agents/pi/pi-gate",
-    "external-agents/harness/harness-program",
-  ],
+  "@holdfast/agents": ["web/markdown-thread"], // By `new Worker`, as those below.
+  "@holdfast/workspace": ["sandboxes/virtual-thread"],
+  "@holdfast/programs": ["adapters/pi/pi-gate", "adapters/harness/harness-program"], // By Pi, which loads an extension, and as a program.
   "@holdfast/runtime": ["isolation/watchdog-thread", "tasks/local/task-worker"],
   "@holdfast/storage": ["remote/renew-in-thread", "postgres/renew-in-thread"],
 };
@@ -46,9 +42,16 @@ const FOUND_BY_PATH: Readonly<Record<string, readonly string[]>> = {
  * They stay dependencies, because the published types name them (decision 53).
  */
 const INCLUDED: Readonly<Record<string, string>> = {
+  "@holdfast/system": "zod",
   "@holdfast/agents":
-    "zod yaml smol-toml eventsource-parser @workflow/serde @ai-sdk/anthropic @ai-sdk/google " +
+    "yaml smol-toml eventsource-parser @workflow/serde @ai-sdk/anthropic @ai-sdk/google " +
     "@ai-sdk/openai @ai-sdk/openai-compatible @ai-sdk/provider @ai-sdk/provider-utils",
+};
+
+/** A package of another author that several bundles use is in one of them, from which the others import it. */
+const SHARED: Readonly<Record<string, string>> = {
+  zod: "@holdfast/system/zod",
+  "zod/v4": "@holdfast/system/zod",
 };
 
 /** The packages of the checkout that are published. */
@@ -75,6 +78,15 @@ export async function bundlePackage({ folder, manifest }: Package): Promise<Read
     input: Object.fromEntries(entries.map(([name, module]) => [name, join(folder, "src", `${module}.ts`)])),
     external: new RegExp(`^(?!(?:${(INCLUDED[manifest.name] ?? "$").replaceAll(" ", "|")})(?:/|$))[^./]`),
     platform: "node",
+    plugins: [
+      {
+        name: "shared-packages",
+        resolveId: (source) => {
+          const id = SHARED[source];
+          return id === undefined || id.startsWith(`${manifest.name}/`) ? undefined : { id, external: true };
+        },
+      },
+    ],
   });
   try {
     const { output } = await bundle.generate({

@@ -143,7 +143,7 @@ const CAMPAIGNS: readonly Campaign[] = [
   ofTests(
     "worktree-kills",
     `${worktreeKills} kills around the creation, the use and the removal of worktrees, 0 bytes lost`,
-    ["packages/agents/src/worktrees/worktrees-kill.test.ts"],
+    ["packages/workspace/src/worktrees/worktrees-kill.test.ts"],
     { HOLDFAST_KILLS: String(worktreeKills) },
   ),
   { name: "stack-kills", run: killStack },
@@ -233,7 +233,7 @@ const CAMPAIGNS: readonly Campaign[] = [
   ofTests(
     "sandboxes",
     "every sandbox of this machine passes the suite, and both remote ones over servers of ours",
-    ["packages/agents/src/sandboxes"],
+    ["packages/workspace/src/sandboxes"],
   ),
   ofTests(
     "parity",
@@ -243,10 +243,7 @@ const CAMPAIGNS: readonly Campaign[] = [
   ofTests(
     "external-agents",
     "every adapter passes the suite of external agents; 50 kills of a session of Claude Code",
-    [
-      "packages/agents/src/external-agents/adapters.test.ts",
-      "packages/holdfast/src/behaviour/external-agents.test.ts",
-    ],
+    ["packages/programs/src/adapters.test.ts", "packages/holdfast/src/behaviour/external-agents.test.ts"],
     { HOLDFAST_KILLS: "50" },
   ),
   { name: "page", tests: PAGE_TESTS, run: runPage },

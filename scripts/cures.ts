@@ -13,7 +13,7 @@ export const CURES: Readonly<Record<string, readonly [file: string, title: strin
     "a budget that its children use up ends `run` with exit code 9, and a raise and a resume go on",
   ],
   conflict: [
-    "packages/agents/src/worktrees/worktrees.test.ts",
+    "packages/workspace/src/worktrees/worktrees.test.ts",
     "a branch is merged into a clean project alone, and a conflict leaves the project as it was",
   ],
   duplicate_runner: [

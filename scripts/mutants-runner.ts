@@ -70,7 +70,7 @@ export const RUNNER_MUTANTS = [
     marker: "secret-split-over-chunks",
     part: "forms.lastSafe(text)",
     becomes: "text.length",
-    tests: ["packages/runtime/src/secrets/redactor.test.ts"],
+    tests: ["packages/system/src/secrets/redactor.test.ts"],
     test: "a stream removes a random secret in a random encoding at random chunk borders",
   },
   {
@@ -78,7 +78,7 @@ export const RUNNER_MUTANTS = [
     marker: "private-file-readable",
     part: "0o600",
     becomes: "0o644",
-    tests: ["packages/runtime/src/node/private-file.test.ts"],
+    tests: ["packages/system/src/files/private-file.test.ts"],
     test: "a new file is for its user only, whatever the umask",
   },
   {
@@ -153,7 +153,7 @@ export const RUNNER_MUTANTS = [
     name: "P3: programs of a killed process are ended",
     marker: "unguarded",
     becomes: "",
-    tests: ["packages/runtime/src/processes/program-guard.test.ts"],
+    tests: ["packages/system/src/processes/program-guard.test.ts"],
     test: "a program that ignores every signal",
     hangs: true,
   },

@@ -8,7 +8,7 @@ const BEHAVIOUR = "packages/runtime/src/behaviour/budget-windows.test.ts";
 
 const QUOTA = "packages/runtime/src/behaviour/quota.test.ts";
 
-const SHARED = "packages/agents/src/external-agents/limits/shared-budget.test.ts";
+const SHARED = "packages/programs/src/session/limits/shared-budget.test.ts";
 
 export const WINDOW_MUTANTS: readonly Mutant[] = [
   {

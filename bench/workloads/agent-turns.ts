@@ -8,13 +8,13 @@ import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import {
+  type AgentRecord,
   foundAt,
   loadAgentFile,
   ModelLoop,
-  workspacesByRoot,
-  type AgentRecord,
   type ModelProvider,
   type ModelReply,
+  workspacesByRoot,
 } from "@holdfast/agents";
 import type { AgentStorage } from "@holdfast/core";
 import { createRuntime } from "@holdfast/runtime";

@@ -13,7 +13,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "n
 import { delimiter, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { ClaudeCode, externalAgent } from "@holdfast/agents";
+import { ClaudeCode, externalAgent } from "@holdfast/programs";
 import type { AgentStorage, TraceEvent } from "@holdfast/core";
 import { createRuntime, type Agent } from "@holdfast/runtime";
 import type { Measured } from "../line.ts";
@@ -22,7 +22,9 @@ import { assertDone, cpuMicros, mean, median, nowMs, percentile, startedCpuMs, u
 import { withFolder, withStorage } from "../storages.ts";
 import type { Bench, Workload } from "../workload.ts";
 
-const PROGRAM = fileURLToPath(new URL("../../packages/agents/src/testing/fake-claude.mjs", import.meta.url));
+const PROGRAM = fileURLToPath(
+  new URL("../../packages/programs/src/testing/fake-claude.mjs", import.meta.url),
+);
 const TURN_GOAL_MS = 5;
 const FIRST_EVENT_GOAL_MS = 100;
 const MEMORY_GOAL_MB = 2;

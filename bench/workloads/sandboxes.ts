@@ -4,7 +4,7 @@
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { ownSandboxes } from "@holdfast/agents";
+import { ownSandboxes } from "@holdfast/workspace";
 import type { Measured } from "../line.ts";
 import { assertDone, inTurns, median, nowMs, percentile } from "../measure.ts";
 import { withFolder } from "../storages.ts";

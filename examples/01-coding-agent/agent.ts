@@ -3,7 +3,7 @@
 // The repository is in the input, the model in the environment: another process that resumes the session finds both again.
 
 import { fileURLToPath } from "node:url";
-import { findAgent, ModelLoop, workspacesByRoot, type ModelSource } from "@holdfast/agents";
+import { findAgent, ModelLoop, type ModelSource, workspacesByRoot } from "@holdfast/agents";
 import type { Agent } from "holdfast";
 import { chooseModelAgain, SCRIPT_NOTICE, SCRIPT_REMINDER } from "./model.ts";
 

@@ -10,11 +10,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import {
-  workspacesByRoot,
   type AssistantContent,
   type ModelProvider,
   type ModelRequest,
   type ToolContent,
+  workspacesByRoot,
 } from "@holdfast/agents";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";

@@ -1,7 +1,8 @@
 // The `screen` of a session for a person: the model's words as they come, each tool call in one line, and the plan.
 
 import { createInterface } from "node:readline/promises";
-import { describeEnd, type ExecutionEnd, type ModelReply } from "@holdfast/agents";
+import { describeEnd, type ModelReply } from "@holdfast/agents";
+import { type ExecutionEnd } from "@holdfast/workspace";
 import { readApproval, type AgentTracer, type Approval, type TraceEvent } from "holdfast";
 
 export interface Question {

@@ -1,7 +1,7 @@
 // The behaviours that `npm run agents` observes with each real program (`BEHAVIOURS`).
 
 import { setTimeout as delay } from "node:timers/promises";
-import type { ExternalAgent, ExternalEnd } from "@holdfast/agents";
+import type { ExternalAgent, ExternalEnd } from "@holdfast/programs";
 import type { RealSubject } from "./real-subject.ts";
 
 /** `yes` (perhaps with a figure), `no`, or the thing that happens instead. */

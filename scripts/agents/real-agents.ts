@@ -2,8 +2,16 @@
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { ACP_AGENTS, AcpAgent, ClaudeCode, CODEX, LineAgent, PI, profileAgent } from "@holdfast/agents";
-import type { ExternalAgentProtocol } from "@holdfast/agents";
+import {
+  ACP_AGENTS,
+  AcpAgent,
+  ClaudeCode,
+  CODEX,
+  type ExternalAgentProtocol,
+  LineAgent,
+  PI,
+  profileAgent,
+} from "@holdfast/programs";
 import type { ScriptedModelServer } from "@holdfast/testkit";
 
 export interface RealAgent {

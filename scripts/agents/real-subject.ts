@@ -10,13 +10,13 @@ import type {
   ExternalEnd,
   ExternalEvent,
   ExternalIntent,
-} from "@holdfast/agents";
+} from "@holdfast/programs";
 import {
   startScriptedModelServer,
   type ConversationMessage,
   type ScriptedModelServer,
 } from "@holdfast/testkit";
-import { openWayBack, type OpenedWayBack } from "@holdfast/agents/testing";
+import { openWayBack, type OpenedWayBack } from "@holdfast/programs/testing";
 import type { RealAgent } from "./real-agents.ts";
 import { scriptedReply } from "./scripted-reply.ts";
 

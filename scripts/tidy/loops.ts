@@ -41,7 +41,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
     "holdfast/src/run/runner-run.ts",
     "runtime/src/loop/timers.ts",
     "runtime/src/node/process-memory.ts",
-    "runtime/src/processes/supervised-process.ts",
+    "system/src/processes/supervised-process.ts",
     "storage/src/sqlite-tracer/index.ts",
   ],
   "its next call does not wait for the answer to this one, which may never come": [
@@ -72,6 +72,7 @@ const PACKAGES: ReadonlySet<string> = new Set([
   "storage",
   "coordinator",
   "holdfast",
+  "system",
 ]);
 /** Calls that have their first argument called later. */
 const TIMERS: ReadonlySet<string> = new Set(["setTimer", "setTimeout", "setInterval", "alarm"]);

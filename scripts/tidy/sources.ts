@@ -10,11 +10,11 @@ const BANNED_IN_CORE = new Set(
 /** Where `console` and the environment are used, and why. Everything else is told. */
 const MAY_USE_THE_WORLD: readonly { readonly files: RegExp; readonly why: string }[] = [
   {
-    files: /^packages\/agents\/src\/external-agents\/pi\/pi-gate\.ts$/,
+    files: /^packages\/programs\/src\/adapters\/pi\/pi-gate\.ts$/,
     why: "Pi gives its extensions no arguments",
   },
   {
-    files: /^packages\/agents\/src\/external-agents\/harness\/harness-program\.ts$/,
+    files: /^packages\/programs\/src\/adapters\/harness\/harness-program\.ts$/,
     why: "a program of its own",
   },
   { files: /^packages\/holdfast\/src\//, why: "the command, which composes" },
@@ -23,7 +23,7 @@ const MAY_USE_THE_WORLD: readonly { readonly files: RegExp; readonly why: string
     why: "the ports of a Node process: it is their subject",
   },
   {
-    files: /^packages\/runtime\/src\/secrets\/handed-keys\.ts$/,
+    files: /^packages\/system\/src\/secrets\/handed-keys\.ts$/,
     why: "it replaces the environment of its process",
   },
   {
@@ -131,9 +131,9 @@ export function thrownIsRead(tree: Tree): readonly Violation[] {
 
 /** The only sources that make files for one user alone: each creates them exclusively, or never follows a link (private-file-1). */
 const MAKES_PRIVATE_FILES: ReadonlySet<string> = new Set([
-  "packages/agents/src/workspace/contained-files.ts",
+  "packages/workspace/src/workspace/contained-files.ts",
   "packages/holdfast/src/frame/new-file.ts",
-  "packages/runtime/src/node/private-file.ts",
+  "packages/system/src/files/private-file.ts",
   "packages/runtime/src/tracers/file-tracer.ts",
   "packages/storage/src/sqlite-tracer/index.ts",
   "packages/storage/src/sqlite/file/plain-files.ts",

@@ -1,49 +1,4 @@
-// The public API of `@holdfast/agents`: workspaces, the durable tasks over them, models, the agents made
-// of these, and agents that are read from files.
-
-export {
-  openWorkspace,
-  type Workspace,
-  type WorkspaceOptions,
-  type WriteOptions,
-} from "./workspace/workspace.ts";
-export {
-  type FileSnapshot,
-  type WorkspaceCapabilities,
-  type WorkspaceLimitName,
-} from "./workspace/capabilities.ts";
-export { type CommandRunner } from "./workspace/command-runner.ts";
-export { WORKSPACE_LIMITS, type WorkspaceLimits } from "./workspace/limits.ts";
-export { INHERITED_VARIABLES, type Environment } from "@holdfast/runtime/internal";
-export {
-  type FileContent,
-  type FileListing,
-  type ListedEntry,
-  type WrittenFile,
-} from "./workspace/contained-files.ts";
-export {
-  type Command,
-  type ExecuteOptions,
-  type Execution,
-  type ExecutionEnd,
-  type Launch,
-} from "./workspace/execute.ts";
-export { type SearchMatch, type SearchQuery, type SearchResult } from "./workspace/search.ts";
-
-export {
-  type SandboxBackend,
-  type SandboxCheck,
-  type SandboxOptions,
-  type SandboxPlace,
-} from "./sandboxes/sandbox-backend.ts";
-export { ownSandboxes, Sandboxes } from "./sandboxes/sandboxes.ts";
-
-export { defineWorkspaceTasks, workspaceTasks, type WorkspaceTasks } from "./tasks/workspace-tasks.ts";
-export { workspacesByRoot, type WorkspaceSource } from "./tasks/workspace-source.ts";
-export { type EditFileOutput, type ListFilesOutput, type ReadFileOutput } from "./tasks/file-tasks.ts";
-export { describeEnd, REPEATABLE, type ShellOutput } from "./tasks/shell-task.ts";
-export { type GitCommitOutput, type GitDiffOutput, type GitStatusOutput } from "./tasks/git-tasks.ts";
-export { type GitChange } from "./tasks/git.ts";
+// The public API of `@holdfast/agents`: models, the agents made of them, and agents that are read from files.
 
 export {
   type AssistantContent,
@@ -92,61 +47,6 @@ export {
 export { defineTool, type Tool, type ToolContext, type ToolOutcome } from "./model-loop/tools/tool.ts";
 export { taskTool } from "./model-loop/tools/task-tool.ts";
 
-export { AcpAgent, type AcpAgentOptions } from "./external-agents/acp/acp-agent.ts";
-export { ACP_AGENTS, type AcpAgentFacts } from "./external-agents/acp/acp-quirks.ts";
-export { chooseInstall, type AgentInstall } from "./external-agents/registry/registry-file.ts";
-export { unpackArchive } from "./external-agents/registry/unpack-archive.ts";
-export {
-  hashOfFolder,
-  InstalledAgents,
-  type InstalledAgent,
-} from "./external-agents/registry/installed-agents.ts";
-export { CODEX } from "./external-agents/codex/codex-agent.ts";
-export { a2aAgent, type A2aAgentOptions } from "./external-agents/a2a/a2a-agent.ts";
-export { mcpToolAgent, type McpToolAgentOptions } from "./external-agents/mcp-tool/mcp-tool-agent.ts";
-export type {
-  HeldKey,
-  KeyAccess,
-  KeyReach,
-  ModelGateway,
-  ProgramKeys,
-} from "./external-agents/keys/program-keys.ts";
-export { profileAgent } from "./external-agents/profile-agent.ts";
-export { recordText } from "./external-agents/record-text.ts";
-export { harnessAgent, type HarnessAgentOptions } from "./external-agents/harness/harness-agent.ts";
-export { customAgent, type CustomAgentOptions } from "./external-agents/custom/custom-agent.ts";
-export { LineAgent, type LineAgentFacts, type LineAgentOptions } from "./external-agents/lines/line-agent.ts";
-export { PI } from "./external-agents/pi/pi-agent.ts";
-export { type WantedProgram } from "./external-agents/program/find-program.ts";
-export { ClaudeCode, type ClaudeCodeOptions } from "./external-agents/claude-code/claude-code.ts";
-export { takeProfile } from "./external-agents/intent/session-profile.ts";
-export { rawLinesFolder } from "./external-agents/turn-task.ts";
-export { readRawLines, type RawReference } from "./external-agents/raw/raw-lines.ts";
-export {
-  external,
-  knownAgent,
-  permissionModesOf,
-  type ExternalAgentName,
-  type ExternalInput,
-  type ExternalMode,
-  type ExternalOptions,
-} from "./external-agents/external.ts";
-export { externalAgent, type ExternalAgentOptions } from "./external-agents/external-agent.ts";
-export {
-  type Delivery,
-  type Queueing,
-  type Enclose,
-  type ExternalAgent,
-  type ExternalAgentCapabilities,
-  type ChosenProgram,
-  type ExternalAgentProtocol,
-  type ExternalEnd,
-  type ExternalEvent,
-  type ExternalIntent,
-  type ExternalTurn,
-  type OwnFolders,
-} from "./external-agents/external-agent-protocol.ts";
-
 export {
   type AgentProfile,
   type AgentRecord,
@@ -166,7 +66,7 @@ export {
   type Variable,
   type VariableKind,
 } from "./agent-files/trust/project-inputs.ts";
-export { freeShellProblem } from "./model-loop/permission/permissions.ts";
+export { freeShellProblem, decidePlaces } from "./model-loop/permission/permissions.ts";
 export { READING_TOOLS, withinRights } from "./agent-files/trust/rights.ts";
 export { agentFileText } from "./agent-files/agent-file-text.ts";
 export { subAgentRecords } from "./agent-files/sub-agents.ts";
@@ -196,7 +96,12 @@ export {
   removeProjectRules,
   type KeptRule,
 } from "./agent-files/trust/project-rules.ts";
-export { ruleText, type ProjectRules } from "./model-loop/permission/ask-permission.ts";
+export {
+  ruleText,
+  type ProjectRules,
+  askPermission,
+  subjectsOf,
+} from "./model-loop/permission/ask-permission.ts";
 export {
   distrustFolder,
   isTrusted,
@@ -296,17 +201,21 @@ export {
   readProjectInstructions,
   type ProjectInstructions,
 } from "./capabilities/instructions-capability.ts";
-export { EmptyFolders } from "./worktrees/empty-folder.ts";
+export { ruledPath } from "./model-loop/permission/ruled-path.ts";
+export { CLAUDE_TOOLS } from "./agent-files/format/tool-names.ts";
+export { requestText, isQueued, type DeliveredMessage } from "./model-loop/request-text.ts";
+export { jsoncObject } from "./agent-files/format/front-matter.ts";
+export { type McpConnection } from "./mcp/client/connection.ts";
+export { MCP_LIMITS } from "./mcp/limits.ts";
+export { resultText } from "./mcp/result-text.ts";
 export {
-  Worktrees,
-  type ListedWorktree,
-  type OpenWorktree,
-  type Worktree,
-  type WorktreesOptions,
-  type WorktreeWork,
-} from "./worktrees/worktrees.ts";
-export { type WorktreeCommit } from "./worktrees/list-commits.ts";
-export { type WorktreeSummary } from "./worktrees/compare-worktree.ts";
-export { type WorktreeFacts } from "./worktrees/worktree-facts.ts";
-export { type WorktreeRecord } from "./worktrees/worktree-record.ts";
-export { type MergedWorktree } from "./worktrees/merge-worktree.ts";
+  fieldsOf,
+  type ServerAnswer,
+  type ServerQuestion,
+  contentOf,
+  fieldsText,
+} from "./mcp/server-questions.ts";
+export { FEEDBACK_SIGNALS, feedbackText } from "./model-loop/feedback.ts";
+export { workspacesByRoot } from "./tasks/workspace-source.ts";
+export { describeEnd, REPEATABLE } from "./tasks/shell-task.ts";
+export { defineWorkspaceTasks } from "./tasks/workspace-tasks.ts";

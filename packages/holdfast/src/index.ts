@@ -33,7 +33,6 @@ export {
   type RuntimeOptions,
   type ScheduleOptions,
   type ScheduleRequest,
-  type SecretSource,
   type SessionHandle,
   type Settled,
   type SignalOptions,
@@ -46,6 +45,7 @@ export {
   type TurnResult,
   type WatchdogOptions,
 } from "@holdfast/runtime";
+export { type SecretSource } from "@holdfast/system";
 export {
   CancelledError,
   ChildFailedError,

@@ -3,7 +3,7 @@
 import { Console } from "node:console";
 import { HoldfastError, NotFoundError, toError } from "@holdfast/core";
 import { didYouMean, VERSION } from "@holdfast/core/internal";
-import type { OwnKeys } from "@holdfast/runtime/internal";
+import type { OwnKeys } from "@holdfast/system";
 import { parseArguments, refuse } from "./frame/arguments.ts";
 import { COMMON_OPTIONS, type Command } from "./frame/command.ts";
 import { errorJson, errorText, shownError } from "./frame/command-error.ts";

@@ -1,7 +1,8 @@
 // The options and the handle of a runner: `RunnerOptions`, `Runner`.
 
 import type { AgentTracer, Clock, HoldfastError, Random } from "@holdfast/core";
-import type { Agent, CloseOptions, SecretSource, TaskDefinition, Watchdog } from "@holdfast/runtime";
+import type { Agent, CloseOptions, TaskDefinition, Watchdog } from "@holdfast/runtime";
+import type { SecretSource } from "@holdfast/system";
 import type { ConnectionOptions } from "@holdfast/storage/remote";
 import type { CatalogueAgents } from "./catalogue-sync.ts";
 import type { Health } from "./health.ts";

@@ -7,7 +7,7 @@
 //       one.
 
 import { HoldfastError, UsageError } from "@holdfast/core";
-import { createPrivate, makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
+import { createPrivate, makePrivateFolder, replacePrivate } from "@holdfast/system";
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";

@@ -49,14 +49,7 @@ export {
 } from "./sources/stdin-signals.ts";
 export { attemptFailure } from "./tasks/local/attempt-failure.ts";
 export { LocalTaskExecutor, type LocalTaskExecutorOptions } from "./tasks/local/local-task-executor.ts";
-export {
-  declaredSecretsOf,
-  namesOfSecrets,
-  wantedSecretsOf,
-  type OptionalSecrets,
-  type SecretSource,
-  type WantedSecrets,
-} from "./secrets/declared-secrets.ts";
+
 export { performTask, resolveConversations, traitsOf } from "./tasks/local/task-call.ts";
 export { MemoryStorage } from "./memory/memory-storage.ts";
 export { limitProcessMemory } from "./node/process-memory.ts";

@@ -10,7 +10,7 @@
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, type Dirent } from "node:fs";
 import { join, relative } from "node:path";
-import { secretForms } from "@holdfast/runtime/internal";
+import { secretForms } from "@holdfast/system";
 
 const LOOK_MS = 5;
 

@@ -8,7 +8,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { basename, join, relative } from "node:path";
-import { isWritableByOthers } from "@holdfast/runtime/internal";
+import { isWritableByOthers } from "@holdfast/system";
 import type { AgentRecord } from "./agent-record.ts";
 import {
   realPath,

@@ -9,7 +9,7 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { HoldfastError, NotFoundError } from "@holdfast/core";
-import { isWritableByOthers } from "@holdfast/runtime/internal";
+import { isWritableByOthers } from "@holdfast/system";
 import { z } from "zod";
 
 import { realPath, requireInside, type AgentPlaces } from "./agent-places.ts";

@@ -26,13 +26,13 @@ import { checkCall, runScript, type ScriptArguments } from "../scripts/run-scrip
 import { writeScript } from "../scripts/script-files.ts";
 import { readManifest, type ScriptManifest } from "../scripts/script-manifest.ts";
 import { exampleCall, parametersOf } from "../scripts/script-parameters.ts";
+import { pickWorkspace, workspaceField, type WorkspaceSource } from "../tasks/workspace-source.ts";
 import {
   shellEnvironment,
-  variablesOf,
   type ShellEnvironment,
   type ShellOutput,
+  variablesOf,
 } from "../tasks/shell-task.ts";
-import { pickWorkspace, workspaceField, type WorkspaceSource } from "../tasks/workspace-source.ts";
 
 type ScriptFact = { readonly hash: string; readonly manifest: ScriptManifest };
 

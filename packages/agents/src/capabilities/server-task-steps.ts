@@ -6,7 +6,7 @@
 //   server-task-steps-3. A session that is cancelled cancels the task of its server.
 
 import { defineTask, type TaskContext, type TaskDefinition } from "@holdfast/runtime";
-import type { Redactor } from "@holdfast/runtime/internal";
+import type { Redactor } from "@holdfast/system";
 import type { CallToolResult, InputRequests } from "@modelcontextprotocol/client";
 
 import type { McpServer } from "../agent-files/agent-record.ts";

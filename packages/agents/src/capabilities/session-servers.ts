@@ -17,7 +17,7 @@ import { literalSecret } from "../agent-files/format/literal-secret.ts";
 import { isFileTrusted } from "../agent-files/trust/trusted-folders.ts";
 import { fillPlaceholders } from "../mcp/placeholders.ts";
 import { serverPlaceholderProblem, serverTexts, variablesOfServer } from "../mcp/server-texts.ts";
-import { FILESYSTEM } from "../sandboxes/filesystem-sandbox.ts";
+import { FILESYSTEM } from "@holdfast/workspace";
 
 /** The variables of a session that the placeholders of a server name. */
 export type VariablesOf = (record: AgentRecord, variables: readonly string[]) => SessionEnvironment;

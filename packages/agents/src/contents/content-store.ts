@@ -6,7 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { makePrivateFolder } from "@holdfast/runtime/internal";
+import { makePrivateFolder } from "@holdfast/system";
 
 import { FileProblem } from "../agent-files/format/front-matter.ts";
 import { readFolderContent, type FolderContent } from "./folder-content.ts";

@@ -4,10 +4,8 @@
 //   content-versions-2. A tag names one version. It stays there until the user moves it.
 
 import { dirname } from "node:path";
-import { makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
+import { makePrivateFolder, readUserFile, replacePrivate } from "@holdfast/system";
 import { z } from "zod";
-
-import { readUserFile } from "../agent-files/user-file.ts";
 
 export interface ContentVersions {
   /** The hash of the version that agents use; `null` before the first one. */

@@ -9,7 +9,7 @@
 
 import { HoldfastError } from "@holdfast/core";
 
-import type { Workspace } from "../workspace/workspace.ts";
+import type { Workspace } from "@holdfast/workspace";
 
 export interface WrittenFile {
   readonly path: string;

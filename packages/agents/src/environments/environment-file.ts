@@ -6,12 +6,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { HoldfastError, UsageError } from "@holdfast/core";
-import {
-  isSecretName,
-  isWritableByOthers,
-  makePrivateFolder,
-  replacePrivate,
-} from "@holdfast/runtime/internal";
+import { isSecretName, isWritableByOthers, makePrivateFolder, replacePrivate } from "@holdfast/system";
 import { z } from "zod";
 
 const LIMITS = { environments: 200, keys: 500, valueBytes: 32 * 1024, fileBytes: 4 * 1024 * 1024 } as const;

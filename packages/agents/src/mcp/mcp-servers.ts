@@ -8,10 +8,10 @@
 //   mcp-servers-4. A program that failed several times in a short time is not started again for some time.
 
 import { createHash } from "node:crypto";
-import { endTagged, ProcessSupervisor, Redactor } from "@holdfast/runtime/internal";
+import { endTagged, ProcessSupervisor, Redactor } from "@holdfast/system";
 
 import type { McpServer } from "../agent-files/agent-record.ts";
-import { hostEnvironment } from "../workspace/host-environment.ts";
+import { hostEnvironment } from "@holdfast/workspace";
 import { redactedError, ServerFailedError } from "./call-errors.ts";
 import type { McpConnection } from "./client/connection.ts";
 import { MCP_LIMITS } from "./limits.ts";

@@ -12,21 +12,15 @@
 //   model-loop-5. A limit that is reached is a question to a person. The session's budget limits the cost.
 
 import type { Json, StandardSchemaV1 } from "@holdfast/core";
-import {
-  defineAgent,
-  type Agent,
-  type OptionalSecrets,
-  type TaskContext,
-  type TaskDefinition,
-} from "@holdfast/runtime";
+import { defineAgent, type Agent, type TaskContext, type TaskDefinition } from "@holdfast/runtime";
+import { type OptionalSecrets } from "@holdfast/system";
 import { z } from "zod";
 
 import type { AgentRecord } from "../agent-files/agent-record.ts";
 import { modelTask, type ModelSource } from "../models/model-task.ts";
-import type { FileSnapshot } from "../workspace/capabilities.ts";
-import { masksPaths } from "../workspace/paths/path-mask.ts";
-import { pickWorkspace, type WorkspaceSource } from "../tasks/workspace-source.ts";
 import { defineWorkspaceTasks, type WorkspaceTasks } from "../tasks/workspace-tasks.ts";
+import { type FileSnapshot, masksPaths } from "@holdfast/workspace";
+import { pickWorkspace, type WorkspaceSource } from "../tasks/workspace-source.ts";
 import { contextLimit, conversationTail, earlierResult } from "./compaction/boundary-tasks.ts";
 import { windowOf } from "./compaction/context-size.ts";
 import { readResult } from "./compaction/read-result.ts";

@@ -3,7 +3,7 @@
 import type { Json } from "@holdfast/core";
 
 import type { AgentRecord, PermissionRule } from "../agent-files/agent-record.ts";
-import type { FileSnapshot } from "../workspace/capabilities.ts";
+import type { FileSnapshot } from "@holdfast/workspace";
 import {
   NO_BOUNDARY,
   NO_EARLIER_WORK,

@@ -1,8 +1,6 @@
 // The facts about its workspace that a session of the model loop reads once, when it starts.
 
-import { checkedOutBranch } from "../tasks/checked-out-branch.ts";
-import type { PathMask } from "../workspace/paths/path-mask.ts";
-import type { Workspace } from "../workspace/workspace.ts";
+import { checkedOutBranch, type PathMask, type Workspace } from "@holdfast/workspace";
 
 export interface WorkspaceFacts {
   /** Absolute path. */

@@ -5,7 +5,7 @@
 // refused key no text is shown, because servers quote parts of the key.
 
 import { HoldfastError, PauseError, toError, UnavailableError } from "@holdfast/core";
-import { Redactor } from "@holdfast/runtime/internal";
+import { Redactor } from "@holdfast/system";
 import type { APICallError } from "@ai-sdk/provider";
 
 import { retryAfterMs } from "./retry-after.ts";

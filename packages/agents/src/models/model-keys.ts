@@ -1,7 +1,6 @@
 // The keys of models: the variable of each provider (`PROVIDER_KEYS`), and those that an agent needs (`modelSecrets`).
 
-import type { OptionalSecrets } from "@holdfast/runtime";
-import type { Environment, PROVIDER_KEY_NAMES } from "@holdfast/runtime/internal";
+import type { Environment, OptionalSecrets, PROVIDER_KEY_NAMES } from "@holdfast/system";
 
 import { providerOf } from "./model-names.ts";
 

@@ -1,7 +1,8 @@
 // Keys of models as declared secrets. The model task reads its key from the source of secrets of its runtime, whatever
 // the environment has. The key is nowhere else.
 
-import { createRuntime, defineAgent, MemoryStorage, type SecretSource } from "@holdfast/runtime";
+import { createRuntime, defineAgent, MemoryStorage } from "@holdfast/runtime";
+import { type SecretSource } from "@holdfast/system";
 import { CanaryScan, startScriptedModelServer, turns, type ScriptedModelServer } from "@holdfast/testkit";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -20,8 +20,8 @@ import type { ToolContext } from "../model-loop/tools/tool.ts";
 import { readWorkspaceFacts } from "../model-loop/workspace-facts.ts";
 import type { Script } from "../scripts/find-scripts.ts";
 import type { ScriptArguments } from "../scripts/run-script.ts";
-import type { ShellEnvironment } from "../tasks/shell-task.ts";
 import { pickWorkspace, type WorkspaceSource } from "../tasks/workspace-source.ts";
+import { type ShellEnvironment } from "../tasks/shell-task.ts";
 
 export interface ProceduralAgentOptions {
   readonly places: AgentPlaces;

@@ -7,9 +7,8 @@ import { HoldfastError } from "@holdfast/core";
 
 import type { FolderContent } from "../contents/folder-content.ts";
 import { findProblems } from "../model-loop/json-schema.ts";
+import { type ExecuteOptions, type Execution, type Workspace } from "@holdfast/workspace";
 import { SCRIPT_BIN } from "../tasks/script-calls.ts";
-import type { Execution, ExecuteOptions } from "../workspace/execute.ts";
-import type { Workspace } from "../workspace/workspace.ts";
 import { writeScript } from "./script-files.ts";
 import type { ScriptManifest } from "./script-manifest.ts";
 import { exampleCall, flagsOf, parametersOf, usageOf } from "./script-parameters.ts";

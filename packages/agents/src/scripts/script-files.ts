@@ -11,9 +11,9 @@
 import { join } from "node:path";
 
 import { SCRIPT_BIN, SCRIPT_CALLS } from "../tasks/script-calls.ts";
+import { type Workspace } from "@holdfast/workspace";
 import type { FolderContent } from "../contents/folder-content.ts";
 import { writeContent, writeMissing } from "../contents/written-content.ts";
-import type { Workspace } from "../workspace/workspace.ts";
 import type { ScriptManifest } from "./script-manifest.ts";
 import { scriptWrapper } from "./script-wrapper.ts";
 

@@ -20,8 +20,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 
 import type { AgentPlaces } from "../agent-files/agent-places.ts";
-import { Sandboxes } from "../sandboxes/sandboxes.ts";
-import type { Execution } from "../workspace/execute.ts";
+import { type Execution, Sandboxes } from "@holdfast/workspace";
 import { contentOfVersion, findScripts, pushScript, rollbackScript, type Script } from "./find-scripts.ts";
 import { checkCall, runScript } from "./run-script.ts";
 import { writeScript } from "./script-files.ts";

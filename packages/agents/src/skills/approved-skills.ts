@@ -4,10 +4,8 @@
 //       needs a new one.
 
 import { dirname } from "node:path";
-import { makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
+import { makePrivateFolder, readUserFile, replacePrivate } from "@holdfast/system";
 import { z } from "zod";
-
-import { readUserFile } from "../agent-files/user-file.ts";
 
 /** Hashes of contents by the names of skills. */
 export type ApprovedSkills = Readonly<Record<string, string>>;

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRuntime, defineAgent, local, MemoryStorage, type Runtime } from "@holdfast/runtime";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openWorkspace, type Workspace } from "../workspace/workspace.ts";
+import { openWorkspace, type Workspace } from "@holdfast/workspace";
 import { defineWorkspaceTasks } from "./workspace-tasks.ts";
 
 const CHILDREN = 3;

@@ -5,7 +5,7 @@ import { normalize } from "node:path/posix";
 import { HoldfastError } from "@holdfast/core";
 import { z } from "zod";
 
-import { pathFilter } from "../workspace/paths/path-globs.ts";
+import { pathFilter } from "@holdfast/workspace";
 import { applyEdit } from "./edit.ts";
 import { hiddenField, workspaceField, type WorkspaceSource } from "./workspace-source.ts";
 import { defineWorkspaceTask } from "./workspace-task.ts";

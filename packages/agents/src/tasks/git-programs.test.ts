@@ -8,8 +8,7 @@ import type { TaskContext } from "@holdfast/runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 
-import { hostCommands } from "../workspace/command-runner.ts";
-import { openWorkspace } from "../workspace/workspace.ts";
+import { hostCommands, openWorkspace } from "@holdfast/workspace";
 import { defineWorkspaceTasks, type WorkspaceTasks } from "./workspace-tasks.ts";
 
 let base: string;

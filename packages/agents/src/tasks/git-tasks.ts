@@ -4,11 +4,18 @@ import { HoldfastError } from "@holdfast/core";
 import type { TaskContext } from "@holdfast/runtime";
 import { z } from "zod";
 
-import { pathFilter } from "../workspace/paths/path-globs.ts";
-import { PLAIN_DIFF, SHALLOW } from "../workspace/git-options.ts";
-import type { Workspace } from "../workspace/workspace.ts";
-import { git, OWN_FILES, parseStatus, type GitChange, type GitOptions } from "./git.ts";
-import { stageChanges } from "./stage.ts";
+import {
+  git,
+  type GitChange,
+  type GitOptions,
+  OWN_FILES,
+  parseStatus,
+  pathFilter,
+  PLAIN_DIFF,
+  SHALLOW,
+  stageChanges,
+  type Workspace,
+} from "@holdfast/workspace";
 import { hiddenField, workspaceField, type WorkspaceSource } from "./workspace-source.ts";
 import { defineWorkspaceTask } from "./workspace-task.ts";
 

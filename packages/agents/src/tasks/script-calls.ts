@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 
-import type { Workspace } from "../workspace/workspace.ts";
+import type { Workspace } from "@holdfast/workspace";
 
 /** The folder of a workspace with the commands of scripts. It is on the PATH of the agent's shell. */
 export const SCRIPT_BIN = ".agent-orchestrator/bin";

@@ -6,10 +6,10 @@
 
 import type { RetryPolicy } from "@holdfast/core";
 import type { TaskContext } from "@holdfast/runtime";
-import { describeProcessEnd } from "@holdfast/runtime/internal";
+import { describeProcessEnd } from "@holdfast/system";
 import { z } from "zod";
 
-import type { ExecutionEnd } from "../workspace/execute.ts";
+import type { ExecutionEnd } from "@holdfast/workspace";
 import { SCRIPT_BIN, ScriptCalls, type ScriptCall } from "./script-calls.ts";
 import { workspaceField, type WorkspaceSource } from "./workspace-source.ts";
 import { defineWorkspaceTask } from "./workspace-task.ts";

@@ -6,7 +6,7 @@
 import { HoldfastError } from "@holdfast/core";
 import { z } from "zod";
 
-import { openWorkspace, type Workspace, type WorkspaceOptions } from "../workspace/workspace.ts";
+import { openWorkspace, type Workspace, type WorkspaceOptions } from "@holdfast/workspace";
 
 /** A workspace, or how to open one by the name that task inputs carry in `workspace`. */
 export type WorkspaceSource = Workspace | ((name: string) => Workspace | Promise<Workspace>);

@@ -4,7 +4,7 @@ import { HoldfastError, type RetryPolicy } from "@holdfast/core";
 import { defineTask, type TaskContext, type TaskDefinition } from "@holdfast/runtime";
 import type { z } from "zod";
 
-import type { Workspace } from "../workspace/workspace.ts";
+import type { Workspace } from "@holdfast/workspace";
 import { pickWorkspace, type WorkspaceSource } from "./workspace-source.ts";
 
 /** Errors that the same call would meet again. */

@@ -7,7 +7,7 @@ import { validate } from "@holdfast/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 
-import { openWorkspace, type Workspace } from "../workspace/workspace.ts";
+import { openWorkspace, type Workspace } from "@holdfast/workspace";
 import { workspacesByRoot } from "./workspace-source.ts";
 import { defineWorkspaceTasks, workspaceTasks, type WorkspaceTasks } from "./workspace-tasks.ts";
 

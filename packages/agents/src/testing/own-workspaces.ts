@@ -3,8 +3,7 @@
 import { join } from "node:path";
 
 import type { ModelLoopOptions, PlaceSession } from "../model-loop/model-loop.ts";
-import { EmptyFolders } from "../worktrees/empty-folder.ts";
-import { Worktrees } from "../worktrees/worktrees.ts";
+import { EmptyFolders, Worktrees } from "@holdfast/workspace";
 
 type Parts = Required<Pick<ModelLoopOptions, "place" | "keepFiles">>;
 

@@ -10,7 +10,7 @@ import { lookup as lookupByName, type LookupAddress } from "node:dns";
 import type { IncomingMessage, RequestOptions } from "node:http";
 import { isIP, type LookupFunction } from "node:net";
 import { HoldfastError, UnavailableError } from "@holdfast/core";
-import { addressKind } from "@holdfast/runtime/internal";
+import { addressKind } from "@holdfast/system";
 
 export const FETCH_LIMITS = {
   bytes: 4 * 1024 * 1024,

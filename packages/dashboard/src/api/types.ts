@@ -119,7 +119,7 @@ export interface AgentFiles {
   readonly servers: readonly ReportedServer[];
 }
 
-/** The worktree of a session with its work. `packages/agents/src/worktrees/worktrees.ts` says what the fields mean. */
+/** The worktree of a session with its work. `packages/workspace/src/worktrees/worktrees.ts` says what the fields mean. */
 export interface WorktreeWork extends PlainWorktree {
   readonly path: string;
   readonly branch: string;

@@ -4,20 +4,22 @@ import { dirname, join } from "node:path";
 import {
   AcpAgent,
   externalAgent,
-  findProfile,
-  findUsableProfile,
   InstalledAgents,
   knownAgent,
   permissionModesOf,
   profileAgent,
-  readProfileAgents,
-  readProfiles,
   takeProfile,
-  type AgentPlaces,
-  type AgentProfile,
   type ChosenProgram,
   type ExternalAgentCapabilities,
   type ExternalAgentProtocol,
+} from "@holdfast/programs";
+import {
+  findProfile,
+  findUsableProfile,
+  readProfileAgents,
+  readProfiles,
+  type AgentPlaces,
+  type AgentProfile,
 } from "@holdfast/agents";
 import { HoldfastError } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";

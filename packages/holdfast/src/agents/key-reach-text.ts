@@ -1,6 +1,6 @@
 // `keyReachText`: whether the shell of an external agent can read the keys of its program, as a text. It loads no agent, because `show` uses it.
 
-import type { KeyReach } from "@holdfast/agents";
+import type { KeyReach } from "@holdfast/programs";
 
 export function keyReachText({ held, readable }: KeyReach): string {
   if (readable.length > 0) return `its shell can read ${readable.join(", ")}`;

@@ -2,8 +2,8 @@
 
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { InstalledAgents } from "@holdfast/programs";
 import {
-  InstalledAgents,
   approveSkills,
   distrustFolder,
   findAgentFiles,

@@ -13,7 +13,7 @@ import {
   type AgentFile,
   type ListedAgent,
 } from "@holdfast/agents";
-import { makePrivateFolder } from "@holdfast/runtime/internal";
+import { makePrivateFolder } from "@holdfast/system";
 import { UsageError } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
 import { quoted } from "../frame/plain-text.ts";

@@ -1,7 +1,8 @@
 // The sandboxes of this process (`sandboxesFor`), and the refusal of those that this machine cannot run (`requireSandboxes`).
 
 import { dirname, join } from "node:path";
-import { ownSandboxes, Sandboxes, type AgentPlaces } from "@holdfast/agents";
+import { ownSandboxes, Sandboxes } from "@holdfast/workspace";
+import { type AgentPlaces } from "@holdfast/agents";
 import { HoldfastError } from "@holdfast/core";
 import type { Given } from "../place/project.ts";
 import { findCommandNamespace } from "./sandbox-settings.ts";

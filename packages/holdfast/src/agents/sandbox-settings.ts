@@ -9,7 +9,7 @@
 
 import { resolve } from "node:path";
 import { HoldfastError, UsageError } from "@holdfast/core";
-import { makePrivateFolder } from "@holdfast/runtime/internal";
+import { makePrivateFolder } from "@holdfast/system";
 import type { Io } from "../frame/command.ts";
 import { findMode, type Mode } from "../place/mode.ts";
 import { fromConfigFiles, type Given } from "../place/project.ts";

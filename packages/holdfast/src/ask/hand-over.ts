@@ -4,7 +4,7 @@
 //   hand-over-2. The other session does not change. Programs that keep a conversation of their own are not asked for it.
 
 import { existsSync } from "node:fs";
-import { recordText } from "@holdfast/agents";
+import { recordText } from "@holdfast/programs";
 import { decodeJson, isEnded, mintId, validate, type Session } from "@holdfast/core";
 
 import { agentPlaces } from "../agents/agent-places.ts";

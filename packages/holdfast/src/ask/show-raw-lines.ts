@@ -1,6 +1,6 @@
 // `showRawLines`: the lines that the program of an external agent has written, turn by turn, for `holdfast logs --raw`.
 
-import { rawLinesFolder, readRawLines, type RawReference } from "@holdfast/agents";
+import { rawLinesFolder, readRawLines, type RawReference } from "@holdfast/programs";
 import { HoldfastError, type StorageReader } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
 import { JournalTail } from "../view/journal-events.ts";

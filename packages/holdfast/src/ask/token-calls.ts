@@ -3,7 +3,7 @@
 import { parseDuration } from "@holdfast/core/internal";
 import { resolve } from "node:path";
 import { HoldfastError, UsageError } from "@holdfast/core";
-import { createPrivate } from "@holdfast/runtime/internal";
+import { createPrivate } from "@holdfast/system";
 import { TokenService, type Token } from "@holdfast/proto";
 import type { Client } from "@connectrpc/connect";
 import type { Arguments, Io } from "../frame/command.ts";

@@ -23,7 +23,7 @@ afterEach(() => project.dispose());
 function writeLinesAgent(): void {
   writeFileSync(
     project.path("lines.ts"),
-    `import { customAgent, externalAgent } from "@holdfast/agents";
+    `import { customAgent, externalAgent } from "@holdfast/programs";
 const folder = process.cwd();
 const program = customAgent({ name: "lines", protocol: "lines", command: ["lines"], resumes: true, folder });
 export default externalAgent(program, { folder, permissionModes: ["default"] });

@@ -10,7 +10,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
 
-const FAKE = fileURLToPath(new URL("../../../agents/src/testing/fake-acp.mjs", import.meta.url));
+const FAKE = fileURLToPath(new URL("../../../programs/src/testing/fake-acp.mjs", import.meta.url));
 /** The program as a file that can lie anywhere: its imports are addresses. */
 const fakeAnywhere = (): string =>
   readFileSync(FAKE, "utf8").replaceAll(/"\.\/(fake-[\w-]+\.mjs)"/g, (_, name: string) =>

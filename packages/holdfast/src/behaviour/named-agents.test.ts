@@ -90,7 +90,9 @@ test(
   "a tool of an MCP server, and a program of the user, are agents by their profiles",
   ofCampaign,
   async () => {
-    const source = fileURLToPath(new URL("../../../agents/src/testing/fake-mcp-agent.mjs", import.meta.url));
+    const source = fileURLToPath(
+      new URL("../../../programs/src/testing/fake-mcp-agent.mjs", import.meta.url),
+    );
     writeFileSync(project.path("bin/server"), `#!/bin/sh\nexec "${process.execPath}" "${source}"\n`);
     chmodSync(project.path("bin/server"), 0o755);
     profile("tool", "mcp: { command: [server], tool: begin }\n");

@@ -7,7 +7,7 @@
 //
 // It takes minutes, so only the campaign `parity` plays it.
 
-import { ownSandboxes } from "@holdfast/agents";
+import { ownSandboxes } from "@holdfast/workspace";
 import { afterEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { MODES, type Mode } from "../testing/parity-modes.ts";

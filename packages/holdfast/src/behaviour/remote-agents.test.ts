@@ -16,7 +16,7 @@ beforeEach(async () => {
   remote = await startA2aServer(TOKEN);
   writeFileSync(
     project.path("remote.ts"),
-    `import { a2aAgent, externalAgent } from "@holdfast/agents";
+    `import { a2aAgent, externalAgent, mcpToolAgent } from "@holdfast/programs";
 const remote = a2aAgent({ name: "remote", url: "${remote.url}", token: "${TOKEN}", pollMs: 50 });
 export default externalAgent(remote, { folder: process.cwd(), permissionModes: ["default"] });
 `,
@@ -131,13 +131,12 @@ test("a session that is cancelled after kill -9 cancels its remote task on its n
 });
 
 test("a question of an MCP server during its call is one of the session", ofCampaign, async () => {
-  const source = fileURLToPath(new URL("../../../agents/src/testing/fake-mcp-agent.mjs", import.meta.url));
+  const source = fileURLToPath(new URL("../../../programs/src/testing/fake-mcp-agent.mjs", import.meta.url));
   writeFileSync(project.path("agent"), `#!/bin/sh\nexec "${process.execPath}" "${source}"\n`);
   chmodSync(project.path("agent"), 0o755);
   writeFileSync(
     project.path("tool.ts"),
-    `import { externalAgent, mcpToolAgent } from "@holdfast/agents";
-const folder = process.cwd();
+    `const folder = process.cwd();
 const tool = mcpToolAgent({ name: "tool", command: ["./agent"], tool: "begin", folder });
 export default externalAgent(tool, { folder, permissionModes: ["default"] });
 `,

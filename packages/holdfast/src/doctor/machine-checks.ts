@@ -5,7 +5,7 @@ import { stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ERROR_TABLE } from "@holdfast/core";
 import { VERSION } from "@holdfast/core/internal";
-import { findNamespaceSupport } from "@holdfast/runtime/internal";
+import { findNamespaceSupport } from "@holdfast/system";
 import { assertSqliteVersion } from "@holdfast/storage/sqlite";
 import type { Arguments, Io } from "../frame/command.ts";
 import { plainLine } from "../frame/plain-text.ts";

@@ -5,7 +5,7 @@
 
 import { ERROR_TABLE } from "@holdfast/core";
 import { VERSION } from "@holdfast/core/internal";
-import { isRunning } from "@holdfast/runtime/internal";
+import { isRunning } from "@holdfast/system";
 import type { Arguments, Io } from "../frame/command.ts";
 import { count, duration, plainLine } from "../frame/plain-text.ts";
 import { adminTokenFile, readToken } from "../place/admin-token.ts";

@@ -17,7 +17,7 @@ import {
   type SessionEnvironment,
 } from "@holdfast/agents";
 import { HoldfastError } from "@holdfast/core";
-import type { OptionalSecrets } from "@holdfast/runtime";
+import type { OptionalSecrets } from "@holdfast/system";
 import { environmentsBeside } from "./given-environment.ts";
 
 export interface SessionVariablesOptions {

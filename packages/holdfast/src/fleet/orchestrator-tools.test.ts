@@ -3,7 +3,7 @@
 
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { customAgent, externalAgent } from "@holdfast/agents";
+import { customAgent, externalAgent } from "@holdfast/programs";
 import { defineAgent } from "@holdfast/runtime";
 import { z } from "zod";
 import { afterAll, beforeAll, expect, test } from "vitest";

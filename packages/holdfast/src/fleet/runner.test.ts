@@ -4,7 +4,7 @@
 import type { HoldfastError } from "@holdfast/core";
 import { startRunner, type RunnerEvent } from "@holdfast/runner";
 import { defineAgent, defineTask, local, MemoryStorage, remote } from "@holdfast/runtime";
-import { isUrgentAbort } from "@holdfast/runtime/internal";
+import { isUrgentAbort } from "@holdfast/system";
 import { mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -41,7 +41,8 @@ import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs
 import { setPriority } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { defineAgent } from "holdfast";
-import { defineWorkspaceTasks, openWorkspace, REPEATABLE } from "@holdfast/agents";
+import { defineWorkspaceTasks, REPEATABLE } from "@holdfast/agents";
+import { openWorkspace } from "@holdfast/workspace";
 
 const { shell } = defineWorkspaceTasks(await openWorkspace({ root: process.cwd() }));
 const began = (name) => existsSync("ledger")

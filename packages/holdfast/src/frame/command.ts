@@ -2,7 +2,7 @@
 // It receives `Io` instead, so tests can call it.
 
 import type { Readable } from "node:stream";
-import type { OwnKeys } from "@holdfast/runtime/internal";
+import type { OwnKeys } from "@holdfast/system";
 
 export interface Command {
   readonly name: string;

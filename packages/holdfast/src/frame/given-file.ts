@@ -6,7 +6,7 @@
 
 import { accessSync, closeSync, constants, openSync, readSync, statSync, type Stats } from "node:fs";
 import { HoldfastError } from "@holdfast/core";
-import { isWritableByOthers } from "@holdfast/runtime/internal";
+import { isWritableByOthers } from "@holdfast/system";
 import { quoted } from "./plain-text.ts";
 
 const OPEN_ALREADY = /^(\/dev\/stdin|(\/dev|\/proc\/self)\/fd\/\d+)$/;

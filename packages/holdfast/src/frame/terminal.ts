@@ -8,7 +8,7 @@
 import { basename, delimiter, dirname, relative, resolve } from "node:path";
 import { isatty } from "node:tty";
 import { HoldfastError } from "@holdfast/core";
-import { layeredEnvironment, type OwnKeys } from "@holdfast/runtime/internal";
+import { layeredEnvironment, type OwnKeys } from "@holdfast/system";
 import picocolors from "picocolors";
 import { STOP_EXIT, type Io, type Look, type StopSignal, type Symbols } from "./command.ts";
 import { asCalled, errorJson, errorText, shownError } from "./command-error.ts";

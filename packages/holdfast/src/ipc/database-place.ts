@@ -5,7 +5,8 @@
 //       runner continues every session.
 
 import { ConflictError, encodeJson, HoldfastError, validate, type AgentTracer } from "@holdfast/core";
-import type { Agent, Runtime, SecretSource } from "@holdfast/runtime";
+import type { Agent, Runtime } from "@holdfast/runtime";
+import type { SecretSource } from "@holdfast/system";
 import type { Io } from "../frame/command.ts";
 import { recordingAnswers } from "../principals/answer-principals.ts";
 import { withOwnStorage } from "../place/own-database.ts";

@@ -2,7 +2,7 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import { HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
-import { isRunning } from "@holdfast/runtime/internal";
+import { isRunning } from "@holdfast/system";
 import type { Arguments, Io } from "../frame/command.ts";
 import {
   COMPONENTS,

@@ -5,8 +5,7 @@
 //   stack-secrets-3. A line of the log, from whichever process, shows no value (`redacted`).
 
 import { HoldfastError } from "@holdfast/core";
-import { namesOfSecrets, type WantedSecrets } from "@holdfast/runtime";
-import { Redactor } from "@holdfast/runtime/internal";
+import { namesOfSecrets, Redactor, type WantedSecrets } from "@holdfast/system";
 import type { Arguments, Io } from "../frame/command.ts";
 import { errorOf, reportedError, type ReportedError } from "../frame/command-error.ts";
 import { suppliedFor } from "../secrets/agent-secrets.ts";

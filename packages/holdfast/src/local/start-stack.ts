@@ -19,7 +19,7 @@ import {
   makePrivateFolder,
   openPrivateAppend,
   withHandedKeys,
-} from "@holdfast/runtime/internal";
+} from "@holdfast/system";
 import { lockFile } from "@holdfast/storage/lock-file";
 import { graceOf } from "../frame/arguments.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";

@@ -1,7 +1,7 @@
 // `StateFile`: the state of the stack as its supervisor writes it (local-stack-1).
 
 import { toError } from "@holdfast/core";
-import { replacePrivate } from "@holdfast/runtime/internal";
+import { replacePrivate } from "@holdfast/system";
 import type { StackState, StackStatus } from "../place/local-stack.ts";
 
 export type StateChange = Partial<Omit<StackState, "problem">> & { readonly problem?: string | undefined };

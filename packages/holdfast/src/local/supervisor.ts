@@ -17,7 +17,7 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { HoldfastError, toError, toHoldfastError } from "@holdfast/core";
-import { endExecution, EXECUTION_MARKER, processIdentity, withHandedKeys } from "@holdfast/runtime/internal";
+import { endExecution, EXECUTION_MARKER, processIdentity, withHandedKeys } from "@holdfast/system";
 import type { Report } from "../supervised/supervisor-link.ts";
 import type { StackPaths, StackState } from "../place/local-stack.ts";
 import { FileWatch } from "./changed-files.ts";

@@ -1,7 +1,7 @@
 // Calls of programs and servers that end in time, whatever the other side does (`tryProgram`, `askForJson`).
 
 import { execFile } from "node:child_process";
-import { withoutKeys } from "@holdfast/runtime/internal";
+import { withoutKeys } from "@holdfast/system";
 
 const OUTPUT_BYTES_MAX = 64 * 1024;
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;

@@ -12,7 +12,7 @@ import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { Coordinator } from "@holdfast/coordinator";
 import { HoldfastError } from "@holdfast/core";
-import { createPrivate, replacePrivate } from "@holdfast/runtime/internal";
+import { createPrivate, replacePrivate } from "@holdfast/system";
 import { readBounded } from "../settings/config.ts";
 
 const FILE = "admin-token";

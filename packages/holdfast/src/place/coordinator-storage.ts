@@ -4,7 +4,7 @@ import { userInfo } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { HoldfastError, UsageError, type AgentStorage } from "@holdfast/core";
 import { MemoryStorage } from "@holdfast/runtime";
-import { makePrivateFolder } from "@holdfast/runtime/internal";
+import { makePrivateFolder } from "@holdfast/system";
 import type { Io } from "../frame/command.ts";
 
 export interface CoordinatorStorage {

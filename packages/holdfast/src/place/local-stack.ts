@@ -6,7 +6,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { isRunning, type ProcessIdentity } from "@holdfast/runtime/internal";
+import { isRunning, type ProcessIdentity } from "@holdfast/system";
 import type { Io } from "../frame/command.ts";
 import { dataFolder } from "./coordinator-storage.ts";
 

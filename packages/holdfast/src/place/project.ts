@@ -12,7 +12,7 @@ import { existsSync, lstatSync, realpathSync, type Stats } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { isTrustedConfig } from "@holdfast/agents/trust";
 import { HoldfastError } from "@holdfast/core";
-import { isRunning, makePrivateFolder } from "@holdfast/runtime/internal";
+import { isRunning, makePrivateFolder } from "@holdfast/system";
 import type { Arguments, Io } from "../frame/command.ts";
 import { adminTokenFile, readToken } from "./admin-token.ts";
 import { readConfig, userConfigFile, type Config } from "../settings/config.ts";

@@ -17,7 +17,8 @@ import { resolveOurselves } from "./loading/own-packages.ts";
 import { compiledAddress, loadTypeScript } from "./loading/typescript-files.ts";
 import type { AgentRecord, GivenEnvironment } from "@holdfast/agents";
 import { defineAgent, isAgent, type Agent, type TaskDefinition } from "@holdfast/runtime";
-import { importInTaskThreads, withoutKeys } from "@holdfast/runtime/internal";
+import { importInTaskThreads } from "@holdfast/runtime/internal";
+import { withoutKeys } from "@holdfast/system";
 
 const THREAD_LOADING = new URL(
   `./${import.meta.url.endsWith(".ts") ? "loading/thread-loading.ts" : "thread-loading.js"}`,

@@ -1,4 +1,4 @@
-import { Redactor } from "@holdfast/runtime/internal";
+import { Redactor } from "@holdfast/system";
 import { expect, test } from "vitest";
 import { announcedReason } from "./runner-catalogue.ts";
 

@@ -1,8 +1,7 @@
 // `catalogueOf`: the option of a runner by which it offers the agent files at its coordinator.
 
 import { PROVIDER_KEYS } from "@holdfast/agents";
-import type { WantedSecrets } from "@holdfast/runtime";
-import { Redactor } from "@holdfast/runtime/internal";
+import { Redactor, type WantedSecrets } from "@holdfast/system";
 import type { RunnerOptions } from "@holdfast/runner";
 import type { AgentSearch } from "../agents/agent-places.ts";
 import type { Io } from "../frame/command.ts";

@@ -5,12 +5,11 @@ import { NotFoundError, UsageError, type HoldfastError, type TraceEvent } from "
 import {
   compositeTracer,
   limitProcessMemory,
-  wantedSecretsOf,
   Watchdog,
   type Agent,
   type TaskDefinition,
 } from "@holdfast/runtime";
-import { makePrivateFolder } from "@holdfast/runtime/internal";
+import { makePrivateFolder, wantedSecretsOf } from "@holdfast/system";
 import { MAX_RUNS, startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "@holdfast/runner";
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";

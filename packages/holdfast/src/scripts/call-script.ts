@@ -1,15 +1,15 @@
 // `holdfast script run`: one call of a script in the current folder, for a person.
 
 import {
+  type AgentPlaces,
   checkCall,
   contentOfVersion,
   describeEnd,
   findScripts,
-  openWorkspace,
   runScript,
-  type AgentPlaces,
   type Script,
 } from "@holdfast/agents";
+import { openWorkspace } from "@holdfast/workspace";
 import { HoldfastError } from "@holdfast/core";
 import { STOP_EXIT, type Io, type StopSignal } from "../frame/command.ts";
 import { readInput } from "../frame/input.ts";

@@ -16,7 +16,7 @@ import {
   type AgentPlaces,
   type Script,
 } from "@holdfast/agents";
-import { makePrivateFolder } from "@holdfast/runtime/internal";
+import { makePrivateFolder } from "@holdfast/system";
 import { HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
 import { plainLine } from "../frame/plain-text.ts";

@@ -2,8 +2,8 @@
 // loaded for it.
 
 import { UsageError } from "@holdfast/core";
-import { wantedSecretsOf, type Agent, type TaskDefinition, type WantedSecrets } from "@holdfast/runtime";
-import { keyVariables, replaceWithoutKeys } from "@holdfast/runtime/internal";
+import { keyVariables, replaceWithoutKeys, type WantedSecrets, wantedSecretsOf } from "@holdfast/system";
+import { type Agent, type TaskDefinition } from "@holdfast/runtime";
 import type { Arguments, Io } from "../frame/command.ts";
 
 export interface Loaded {

@@ -6,7 +6,7 @@
 //   held-secrets-2. On Linux a core file of the process, or of one that it starts, contains no memory.
 
 import { writeFileSync } from "node:fs";
-import { Redactor } from "@holdfast/runtime/internal";
+import { Redactor } from "@holdfast/system";
 import type { Io } from "../frame/command.ts";
 
 export function holdSecrets(values: Iterable<string>, io: Pick<Io, "filterOutput">): void {

@@ -5,7 +5,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { isSecretName, replacePrivate } from "@holdfast/runtime/internal";
+import { isSecretName, replacePrivate } from "@holdfast/system";
 import type { Io } from "../frame/command.ts";
 import { dataFolder } from "../place/coordinator-storage.ts";
 

@@ -9,8 +9,7 @@
 import { join } from "node:path";
 import type { ReadStream } from "node:tty";
 import { HoldfastError, UsageError } from "@holdfast/core";
-import { namesOfSecrets, type WantedSecrets } from "@holdfast/runtime";
-import { isSecretName } from "@holdfast/runtime/internal";
+import { isSecretName, namesOfSecrets, type WantedSecrets } from "@holdfast/system";
 import { askMasked, openKeychain, SecretPlaces, type SecretPlace } from "@holdfast/runner/secrets";
 import type { Arguments, Io } from "../frame/command.ts";
 import { readAll } from "../frame/input.ts";

@@ -3,7 +3,7 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createPrivate, makePrivateFolder } from "@holdfast/runtime/internal";
+import { createPrivate, makePrivateFolder } from "@holdfast/system";
 
 /** The text for the id of a database; `undefined` where the data folder can hold no key. */
 export type Mark = (id: string) => string | undefined;

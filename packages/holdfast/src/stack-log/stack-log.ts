@@ -8,7 +8,7 @@
 //   stack-log-4. No line of any component shows a secret that the stack holds.
 
 import { closeSync, fstatSync, lstatSync, renameSync, rmSync, writeSync } from "node:fs";
-import { openPrivateAppend } from "@holdfast/runtime/internal";
+import { openPrivateAppend } from "@holdfast/system";
 import { plain } from "../frame/plain-text.ts";
 import { COMPONENTS, type Component } from "../place/local-stack.ts";
 

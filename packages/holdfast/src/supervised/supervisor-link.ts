@@ -5,7 +5,7 @@
 //   supervisor-link-2. The channel closes with the supervisor. The child notices at once, and ends as after SIGTERM.
 
 import { UsageError } from "@holdfast/core";
-import type { WantedSecrets } from "@holdfast/runtime";
+import type { WantedSecrets } from "@holdfast/system";
 import type { Arguments } from "../frame/command.ts";
 import { reportedError, type ReportedError } from "../frame/command-error.ts";
 

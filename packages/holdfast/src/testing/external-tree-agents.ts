@@ -3,7 +3,7 @@
 
 import { appendFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
-import { ClaudeCode, CODEX, externalAgent, LineAgent } from "@holdfast/agents";
+import { ClaudeCode, CODEX, externalAgent, LineAgent } from "@holdfast/programs";
 import { defineAgent, remote } from "holdfast";
 
 export const TREE_PLACES = { "claude-code": "a", codex: "b", own: "b" } as const;

@@ -6,7 +6,7 @@
 // compression, certificates), OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.
 
 import { HoldfastError, toHoldfastError, type AgentTracer } from "@holdfast/core";
-import { isOlder, packageVersion } from "@holdfast/runtime/internal";
+import { isOlder, packageVersion } from "@holdfast/system";
 import { openTelemetryTracer } from "./opentelemetry-tracer.ts";
 
 const PACKAGES = [

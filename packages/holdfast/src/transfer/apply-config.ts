@@ -17,7 +17,8 @@ import {
   type Change,
   type Schedule,
 } from "@holdfast/core";
-import { createPrivate, makePrivateFolder, readCron, replacePrivate } from "@holdfast/runtime/internal";
+import { createPrivate, makePrivateFolder, replacePrivate } from "@holdfast/system";
+import { readCron } from "@holdfast/runtime/internal";
 import { refuseOtherFile } from "../ask/schedule-changes.ts";
 import { unwritable } from "../frame/new-file.ts";
 import { withStorage } from "../place/find-session.ts";

@@ -7,7 +7,7 @@
 //
 // Leaky: a secret without a known form, in a field with another name, is not found. Settings are no place for secrets.
 
-import { secretForms } from "@holdfast/runtime/internal";
+import { secretForms } from "@holdfast/system";
 
 const FORMS: readonly (readonly [what: string, form: RegExp])[] = [
   ["a private key", /-----BEGIN [A-Z ]*PRIVATE KEY-----/],

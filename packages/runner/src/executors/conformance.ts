@@ -12,12 +12,7 @@
 //   executor-conformance-9  A persistent one ends at `shutdown` and at the end of its input, with exit code 0.
 
 import type { TaskContext } from "@holdfast/runtime";
-import {
-  describeProcessEnd,
-  ProcessSupervisor,
-  scrubEnvironment,
-  type Environment,
-} from "@holdfast/runtime/internal";
+import { describeProcessEnd, ProcessSupervisor, scrubEnvironment, type Environment } from "@holdfast/system";
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 

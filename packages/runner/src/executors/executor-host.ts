@@ -11,7 +11,7 @@
 
 import { HoldfastError } from "@holdfast/core";
 import type { TaskContext } from "@holdfast/runtime";
-import { endTagged, ProcessSupervisor, scrubEnvironment, type Environment } from "@holdfast/runtime/internal";
+import { endTagged, ProcessSupervisor, scrubEnvironment, type Environment } from "@holdfast/system";
 import { statSync } from "node:fs";
 import { isAbsolute } from "node:path";
 

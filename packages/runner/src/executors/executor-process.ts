@@ -19,7 +19,7 @@ import {
   type ProcessSupervisor,
   type StopOptions,
   type SupervisedProcess,
-} from "@holdfast/runtime/internal";
+} from "@holdfast/system";
 
 import {
   namedProviders,

@@ -1,6 +1,6 @@
 // `MessageLines`: JSON objects, one a line, from the output of a persistent executor.
 
-import { OutputLines } from "@holdfast/runtime/internal";
+import { OutputLines } from "@holdfast/system";
 
 /** A line above this size is no message of an executor. */
 const LINE_CHARS_MAX = 1024 * 1024;

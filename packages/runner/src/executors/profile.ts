@@ -5,7 +5,7 @@
 // and the command of a profile is relative to it.
 
 import { HoldfastError, NotFoundError } from "@holdfast/core";
-import { isSecretName } from "@holdfast/runtime/internal";
+import { isSecretName } from "@holdfast/system";
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -2,7 +2,7 @@
 //
 // Servers and containers have no keychain. Its absence is no error: a caller goes on to the next place of secrets.
 
-import { isOlder, packageVersion } from "@holdfast/runtime/internal";
+import { isOlder, packageVersion } from "@holdfast/system";
 
 /** The part of a keychain that is used. A call throws when the keychain is locked or refuses. */
 export interface Keychain {

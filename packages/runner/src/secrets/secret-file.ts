@@ -10,12 +10,7 @@
 //   secret-file-5. A file that other users may write, or whose content is wrong, is an error and is not changed.
 
 import { HoldfastError } from "@holdfast/core";
-import {
-  isSecretName,
-  isWritableByOthers,
-  makePrivateFolder,
-  replacePrivate,
-} from "@holdfast/runtime/internal";
+import { isSecretName, isWritableByOthers, makePrivateFolder, replacePrivate } from "@holdfast/system";
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, scryptSync } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";

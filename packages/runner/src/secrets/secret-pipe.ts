@@ -8,7 +8,7 @@
 //   secret-pipe-4. No error contains a part of the message.
 
 import { HoldfastError } from "@holdfast/core";
-import { isSecretName } from "@holdfast/runtime/internal";
+import { isSecretName } from "@holdfast/system";
 import { Socket } from "node:net";
 import type { Writable } from "node:stream";
 

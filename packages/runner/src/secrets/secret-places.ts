@@ -6,7 +6,7 @@
 //   secret-places-3. A key file does not lie in the folder of the secrets: a copy of that folder would open itself.
 
 import { HoldfastError } from "@holdfast/core";
-import { isWritableByOthers } from "@holdfast/runtime/internal";
+import { isWritableByOthers } from "@holdfast/system";
 import { randomBytes } from "node:crypto";
 import { readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname } from "node:path";

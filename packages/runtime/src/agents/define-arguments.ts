@@ -14,7 +14,7 @@ import {
   type OptionRule,
   type OptionRules,
 } from "@holdfast/core/internal";
-import { isSecretName } from "../secrets/declared-secrets.ts";
+import { isSecretName } from "@holdfast/system";
 
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null;

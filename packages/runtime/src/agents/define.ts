@@ -17,7 +17,7 @@ import {
   type TaskType,
   type TokenUsage,
 } from "@holdfast/core";
-import type { OptionalSecrets } from "../secrets/declared-secrets.ts";
+import type { OptionalSecrets } from "@holdfast/system";
 import { checkAgent, checkTask } from "./define-arguments.ts";
 
 /** The first argument of an agent's function; see the methods of the class. */

@@ -24,7 +24,7 @@ import type {
 import type { Agent, TaskDefinition } from "../agents/define.ts";
 import type { Immediate } from "../loop/slice-loop.ts";
 import type { Settled } from "../session/session-outcome.ts";
-import type { SecretSource } from "../secrets/declared-secrets.ts";
+import type { SecretSource } from "@holdfast/system";
 import type { Watchdog } from "../isolation/watchdog.ts";
 
 export interface RuntimeOptions {

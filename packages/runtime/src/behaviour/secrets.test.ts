@@ -1,10 +1,10 @@
 // Secrets of agents and tasks: which handlers get them, and that none is recorded or shown.
 
 import type { AgentTracer, TraceEvent } from "@holdfast/core";
+import { declaredSecretsOf } from "@holdfast/system";
 import { afterEach, describe, expect, test } from "vitest";
 import {
   createRuntime,
-  declaredSecretsOf,
   defineAgent,
   defineTask,
   MemoryStorage,

@@ -1,4 +1,4 @@
-import { Redactor } from "../secrets/redactor.ts";
+import { Redactor } from "@holdfast/system";
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";

@@ -6,7 +6,7 @@
 //       `allowPrivate` as well. Addresses of cloud metadata are always refused.
 
 import { UsageError } from "@holdfast/core";
-import { addressKind } from "../node/address-kind.ts";
+import { addressKind } from "@holdfast/system";
 
 export interface NetworkPolicy {
   /** Hosts, such as `packages.example.org`, `*.example.org` or `git.example.org:8443`. */

@@ -2,7 +2,7 @@
 
 import { HoldfastError } from "@holdfast/core";
 import { startScriptedModelServer, turns, CanaryScan, type ScriptedModelServer } from "@holdfast/testkit";
-import { Redactor } from "../secrets/redactor.ts";
+import { Redactor } from "@holdfast/system";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

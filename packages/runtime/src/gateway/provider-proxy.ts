@@ -10,8 +10,7 @@
 //   provider-proxy-5. A call of a model that its caller does not admit is answered with the reason, and nothing is sent.
 
 import { HoldfastError, UsageError } from "@holdfast/core";
-import type { Environment } from "../processes/environment.ts";
-import type { Redactor } from "../secrets/redactor.ts";
+import type { Environment, Redactor } from "@holdfast/system";
 import {
   Agent as HttpAgent,
   request as httpRequest,

@@ -1,5 +1,5 @@
 import { HoldfastError } from "@holdfast/core";
-import { Redactor } from "../secrets/redactor.ts";
+import { Redactor } from "@holdfast/system";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { request as httpRequest, type RequestOptions } from "node:http";
 import { connect } from "node:net";

@@ -12,8 +12,7 @@
 // The gateway knows no coordinator and no executor. Its caller gives the handlers.
 
 import { ERROR_TABLE, HoldfastError, toHoldfastError } from "@holdfast/core";
-import type { Environment } from "../processes/environment.ts";
-import type { Redactor } from "../secrets/redactor.ts";
+import type { Environment, Redactor } from "@holdfast/system";
 import { chmodSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -4,7 +4,7 @@ import { writeSync } from "node:fs";
 import { Session } from "node:inspector";
 import { parentPort, workerData } from "node:worker_threads";
 import { lineOf, type RenewInThread } from "@holdfast/core";
-import { killStartedBy } from "../processes/started-processes.ts";
+import { killStartedBy } from "@holdfast/system";
 import { accuse, threadTime, type HeldClaims, type WatchdogThreadData } from "./watchdog.ts";
 import { WatchdogMemory } from "./watchdog-memory.ts";
 import { BlockedRenewal } from "./blocked-renewal.ts";

@@ -25,7 +25,7 @@ import { readFileSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { LIMITS, type ThreadRenewal } from "@holdfast/core";
-import { makePrivateFolder, replacePrivate } from "../node/private-file.ts";
+import { makePrivateFolder, replacePrivate } from "@holdfast/system";
 import type { SliceMember, SliceObserver } from "../loop/slice-loop.ts";
 import type { StepObserver } from "../loop/step-observer.ts";
 import { WatchdogMemory } from "./watchdog-memory.ts";

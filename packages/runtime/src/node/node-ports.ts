@@ -2,8 +2,7 @@
 
 import { hash, randomBytes } from "node:crypto";
 import type { AgentStorage, AgentTracer, Clock, Hash, Random } from "@holdfast/core";
-import { keyVariables } from "../secrets/key-variables.ts";
-import type { SecretSource } from "../secrets/declared-secrets.ts";
+import { keyVariables, type SecretSource } from "@holdfast/system";
 
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 

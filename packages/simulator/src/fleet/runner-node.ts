@@ -256,7 +256,7 @@ export class RunnerNode {
           if (event.type === "session_started") driven.add(event.sessionId);
           if (event.type === "session_ended" || event.type === "session_released")
             driven.delete(event.sessionId);
-          if (event.type === "session_released") this.#host.stops.letGo(life.name, event.sessionId);
+          if (event.type === "session_released") this.#host.stops.released(life.name, event.sessionId);
           watch.trace(worker, event);
         },
       },

@@ -133,7 +133,7 @@ export class Machine implements Site {
       development: false,
       tracer: {
         trace: (event) => {
-          if (event.type === "session_released") this.#options.stops.letGo(life.name, event.sessionId);
+          if (event.type === "session_released") this.#options.stops.released(life.name, event.sessionId);
         },
       },
       warmMs,

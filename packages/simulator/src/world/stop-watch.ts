@@ -4,7 +4,7 @@
 //       process begins it again.
 //   stop-watch-2. A stop is not checked when a request failed or was slow meanwhile or shortly before, or the process was paused or killed. Its
 //       hand-over may not have been stored, as a request that failed is sent again after a pause. An attempt is not checked when
-//       its process let go of its session before the stop, as it does without a lease or without a commit.
+//       its process released its session before the stop, as it does without a lease.
 //   stop-watch-3. After ten hand-overs a task is handed over again only when its session was paused in between, for whatever
 //       reason, or is being cancelled. A fork counts from its own beginning.
 //   stop-watch-4. Where only the end of its own process can cost an attempt, an attempt of a living process never counts as lost. A process
@@ -80,8 +80,8 @@ export class StopWatch {
     this.#failedAt.set(life, now);
   }
 
-  /** A life lets go of a session, whose attempts end with that. */
-  letGo(life: string, sessionId: string): void {
+  /** A life releases a session, whose attempts end with that. */
+  released(life: string, sessionId: string): void {
     const attempts = this.#begun.get(life);
     for (const [name, begun] of attempts ?? []) if (begun.sessionId === sessionId) attempts?.delete(name);
   }

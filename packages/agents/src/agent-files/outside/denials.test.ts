@@ -11,7 +11,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import { subjectsOf } from "../../model-loop/permission/ask-permission.ts";
 import { decidePlaces, hiddenPaths, type PermissionTool } from "../../model-loop/permission/permissions.ts";
-import { pathFilter } from "../../workspace/paths/path-globs.ts";
+import { pathFilter } from "@holdfast/workspace";
 import { findAgentFiles, type AgentPlaces, type PlacedDialect } from "../agent-places.ts";
 import type { AgentRecord } from "../agent-record.ts";
 import { loadAgentFile } from "../load-agent-file.ts";

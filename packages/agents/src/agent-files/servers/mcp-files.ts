@@ -9,7 +9,7 @@
 
 import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { isWritableByOthers } from "@holdfast/runtime/internal";
+import { isWritableByOthers } from "@holdfast/system";
 import type { McpServer } from "../agent-record.ts";
 import { namesIn, realPath, requireInside, type AgentPlaces } from "../agent-places.ts";
 import { newDraft } from "../format/agent-draft.ts";

@@ -8,7 +8,7 @@ import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "nod
 import { dirname } from "node:path";
 import { HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
-import { makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
+import { makePrivateFolder, replacePrivate } from "@holdfast/system";
 
 import type { McpServer } from "../agent-record.ts";
 import { literalSecret } from "../format/literal-secret.ts";

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 
 import { readHookFiles } from "../../hook-files/claude-settings.ts";
-import { openWorkspace } from "../../workspace/workspace.ts";
+import { openWorkspace } from "@holdfast/workspace";
 import { findAgentFiles, type AgentPlaces, type PlacedDialect } from "../agent-places.ts";
 import { findPlugins } from "../plugins/plugins.ts";
 import { readMcpFiles } from "../servers/mcp-files.ts";

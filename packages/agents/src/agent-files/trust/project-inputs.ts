@@ -10,7 +10,7 @@
 //
 // Variables that only the programs of coding agents read stand with these agents (`ExternalAgentCapabilities`).
 
-import type { ProtectedPath } from "./granting-places.ts";
+import type { ProtectedPath } from "@holdfast/workspace";
 
 /** The condition for a file of a project to count. */
 export type NeededTrust =

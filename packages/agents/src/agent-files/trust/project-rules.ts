@@ -5,12 +5,11 @@
 //   project-rules-2. Two processes that add a rule at the same moment may keep one of them. The person is then asked again.
 
 import { dirname } from "node:path";
-import { makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
+import { makePrivateFolder, readUserFile, replacePrivate } from "@holdfast/system";
 import { z } from "zod";
 
 import { realPath } from "../agent-places.ts";
 import type { PermissionRule } from "../agent-record.ts";
-import { readUserFile } from "../user-file.ts";
 
 export interface KeptRule extends PermissionRule {
   /** The session whose question was answered. */

@@ -5,9 +5,7 @@
 import { createHash } from "node:crypto";
 import { realpathSync } from "node:fs";
 import { dirname } from "node:path";
-import { makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
-
-import { readUserFile } from "../user-file.ts";
+import { makePrivateFolder, readUserFile, replacePrivate } from "@holdfast/system";
 
 export interface Trusted {
   readonly folders: readonly string[];

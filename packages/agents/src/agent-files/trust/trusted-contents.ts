@@ -13,7 +13,7 @@ import type { AgentRecord } from "../agent-record.ts";
 import { FileProblem, jsoncObject, readText } from "../format/front-matter.ts";
 import { loadAgentFile } from "../load-agent-file.ts";
 import { rightsOf } from "./granted-rights.ts";
-import type { ProtectedPath } from "./granting-places.ts";
+import type { ProtectedPath } from "@holdfast/workspace";
 import { codeOf, hashOfCode } from "./named-code.ts";
 import { CONFIG_FILE, hashOf, hashOfFields } from "./trust-file.ts";
 

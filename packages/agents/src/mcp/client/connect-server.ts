@@ -4,15 +4,10 @@
 // takes as long as starting Node.
 
 import { HoldfastError } from "@holdfast/core";
-import {
-  makePrivateFolder,
-  scrubEnvironment,
-  type ProcessSupervisor,
-  type Redactor,
-} from "@holdfast/runtime/internal";
+import { makePrivateFolder, scrubEnvironment, type ProcessSupervisor, type Redactor } from "@holdfast/system";
 
 import type { McpServer } from "../../agent-files/agent-record.ts";
-import { hostEnvironment } from "../../workspace/host-environment.ts";
+import { hostEnvironment } from "@holdfast/workspace";
 import { fillPlaceholders, type PlaceholderValues } from "../placeholders.ts";
 import { serverTokens, type ServerTokensOptions } from "../sign-in/server-tokens.ts";
 import { signInKey } from "../sign-in/sign-in-record.ts";

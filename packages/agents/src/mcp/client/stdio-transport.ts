@@ -15,7 +15,7 @@ import {
   type ProcessReport,
   type ProcessSupervisor,
   type SupervisedProcess,
-} from "@holdfast/runtime/internal";
+} from "@holdfast/system";
 
 import { MCP_LIMITS } from "../limits.ts";
 import { withTaskNoted } from "../server-tasks.ts";

@@ -7,9 +7,8 @@ import { defineTask } from "@holdfast/runtime";
 
 import type { AgentHook } from "../../agent-files/agent-record.ts";
 import { describeEnd } from "../../tasks/shell-task.ts";
+import { type ExecuteOptions, type Execution, type Workspace } from "@holdfast/workspace";
 import { pickWorkspace, type WorkspaceSource } from "../../tasks/workspace-source.ts";
-import type { ExecuteOptions, Execution } from "../../workspace/execute.ts";
-import type { Workspace } from "../../workspace/workspace.ts";
 import { readAnswer, type HookEnd } from "./hook-answer.ts";
 
 /** Runs a version of a script for a hook. It may throw a HoldfastError. */

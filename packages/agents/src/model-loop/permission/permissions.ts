@@ -32,10 +32,11 @@ import {
   globMatcher,
   globProblem,
   isOutside,
+  masksPaths,
   normalizeGlob,
   normalizePath,
-} from "../../workspace/paths/path-globs.ts";
-import { masksPaths, type PathMask } from "../../workspace/paths/path-mask.ts";
+  type PathMask,
+} from "@holdfast/workspace";
 import type { Tool } from "../tools/tool.ts";
 import { lineReadings, type LineReadings, type ReadCommand } from "./commands/command-readings.ts";
 import { changesFolder, comparePaths, pathRules } from "./commands/command-paths.ts";

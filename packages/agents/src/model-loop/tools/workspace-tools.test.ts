@@ -1,8 +1,8 @@
 import { TaskFailedError } from "@holdfast/core";
 import { expect, test } from "vitest";
 
-import { workspacesByRoot } from "../../tasks/workspace-source.ts";
 import { defineWorkspaceTasks } from "../../tasks/workspace-tasks.ts";
+import { workspacesByRoot } from "../../tasks/workspace-source.ts";
 import { cutText, type ToolContext } from "./tool.ts";
 import { workspaceTools } from "./workspace-tools.ts";
 

@@ -4,6 +4,13 @@ import type { TaskOptions } from "@holdfast/core";
 import { z } from "zod";
 
 import {
+  describeEnd,
+  REPEATABLE,
+  type ShellEnvironment,
+  shellInput,
+  type ShellOutput,
+} from "../../tasks/shell-task.ts";
+import {
   editFileInput,
   listFilesInput,
   readFileInput,
@@ -11,14 +18,7 @@ import {
   writeFileInput,
 } from "../../tasks/file-tasks.ts";
 import { gitDiffInput } from "../../tasks/git-tasks.ts";
-import {
-  describeEnd,
-  REPEATABLE,
-  shellInput,
-  type ShellEnvironment,
-  type ShellOutput,
-} from "../../tasks/shell-task.ts";
-import type { WorkspaceTasks } from "../../tasks/workspace-tasks.ts";
+import { type WorkspaceTasks } from "../../tasks/workspace-tasks.ts";
 import { reportScriptCall } from "../script-events.ts";
 import type { CapabilityFacts } from "../model-state.ts";
 import { defineTool, HIDDEN_PATHS, PATH_MASK, type Tool } from "./tool.ts";

@@ -13,7 +13,7 @@ import { entryTokens } from "../../models/request-size.ts";
 import { entryBytes } from "../compaction/context-size.ts";
 import type { AnyCapability } from "../capability.ts";
 import type { hookTask } from "../hooks/hook-task.ts";
-import type { FileSnapshot } from "../../workspace/capabilities.ts";
+import type { FileSnapshot } from "@holdfast/workspace";
 import { FRESH_GUARD } from "../loop-guard.ts";
 import type { CapabilityFacts, ModelState, SessionFiles } from "../model-state.ts";
 import type { ProjectRules } from "../permission/ask-permission.ts";

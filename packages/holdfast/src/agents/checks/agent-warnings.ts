@@ -8,14 +8,13 @@ import {
   fullModelName,
   lethalTrifecta,
   listAgents,
-  ownSandboxes,
   readEnvironments,
   readMcpFiles,
-  Sandboxes,
   splitReference,
   type AgentPlaces,
   type AgentRecord,
 } from "@holdfast/agents";
+import { ownSandboxes, Sandboxes } from "@holdfast/workspace";
 import { HoldfastError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
 import { environmentsBeside } from "../../environments/given-environment.ts";

@@ -13,7 +13,7 @@ import {
   type ModelProvider,
 } from "@holdfast/agents";
 import { HoldfastError, PauseError } from "@holdfast/core";
-import { layeredEnvironment } from "@holdfast/runtime/internal";
+import { layeredEnvironment } from "@holdfast/system";
 import { askOllama } from "../../outside/ollama.ts";
 import type { Io } from "../../frame/command.ts";
 import { storedNames } from "../../secrets/sign-in-store.ts";

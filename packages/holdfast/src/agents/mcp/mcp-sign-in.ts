@@ -5,7 +5,7 @@ import { dirname } from "node:path";
 import { fillPlaceholders, readMcpFiles, signInKey, type AgentPlaces } from "@holdfast/agents";
 import { NotFoundError, UsageError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
-import { withoutKeys } from "@holdfast/runtime/internal";
+import { withoutKeys } from "@holdfast/system";
 import type { Arguments, Io } from "../../frame/command.ts";
 import { plainLine } from "../../frame/plain-text.ts";
 import { askFor, canAsk } from "../../secrets/supplied-secrets.ts";

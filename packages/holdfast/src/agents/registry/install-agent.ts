@@ -16,9 +16,9 @@ import {
   unpackArchive,
   type AgentInstall,
   type InstalledAgent,
-} from "@holdfast/agents";
+} from "@holdfast/programs";
 import { HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
-import { createPrivate, makePrivateFolder } from "@holdfast/runtime/internal";
+import { createPrivate, makePrivateFolder } from "@holdfast/system";
 import { isLoopback } from "@holdfast/storage/coordinator-url";
 import type { Arguments, Io } from "../../frame/command.ts";
 import { plainLine, table } from "../../frame/plain-text.ts";

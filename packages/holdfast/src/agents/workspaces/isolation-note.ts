@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentRecord } from "@holdfast/agents";
-import { makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
+import { makePrivateFolder, replacePrivate } from "@holdfast/system";
 import type { Io } from "../../frame/command.ts";
 import { dataFolder } from "../../place/coordinator-storage.ts";
 import { findSandbox } from "../sandbox-settings.ts";

@@ -2,7 +2,7 @@
 //
 //   project-worktrees-1. A session that has not ended uses its worktree, whether or not a process runs. Its worktree is not removed.
 
-import type { ListedWorktree } from "@holdfast/agents";
+import type { ListedWorktree } from "@holdfast/workspace";
 import { HoldfastError, isEnded, type Session } from "@holdfast/core";
 import { workText } from "@holdfast/proto/view";
 import type { Arguments, Io } from "../../frame/command.ts";

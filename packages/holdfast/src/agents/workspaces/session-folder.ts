@@ -6,14 +6,8 @@
 
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import {
-  EmptyFolders,
-  Worktrees,
-  type AgentPlaces,
-  type AgentRecord,
-  type FileSnapshot,
-  type Worktree,
-} from "@holdfast/agents";
+import { EmptyFolders, Worktrees, type FileSnapshot, type Worktree } from "@holdfast/workspace";
+import { type AgentPlaces, type AgentRecord } from "@holdfast/agents";
 import { NotFoundError } from "@holdfast/core";
 import type { TaskContext } from "@holdfast/runtime";
 

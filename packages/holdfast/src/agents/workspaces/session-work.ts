@@ -1,7 +1,7 @@
 // `sessionWork`: the work of one session in its worktree, for the page of `holdfast ui`. It reads what `holdfast diff` and
 // `holdfast worktrees` read.
 
-import type { WorktreeWork } from "@holdfast/agents";
+import type { WorktreeWork } from "@holdfast/workspace";
 import { HoldfastError } from "@holdfast/core";
 import type { Io } from "../../frame/command.ts";
 import { agentPlaces } from "../agent-places.ts";

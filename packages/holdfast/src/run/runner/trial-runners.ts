@@ -10,8 +10,7 @@
 import { randomUUID } from "node:crypto";
 import { toError } from "@holdfast/core";
 import type { WantedTrial } from "@holdfast/runner";
-import { namesOfSecrets } from "@holdfast/runtime";
-import { endExecution, EXECUTION_MARKER } from "@holdfast/runtime/internal";
+import { endExecution, EXECUTION_MARKER, namesOfSecrets } from "@holdfast/system";
 import type { Io } from "../../frame/command.ts";
 import { plainLine } from "../../frame/plain-text.ts";
 import { StackChild } from "../../supervised/stack-child.ts";

@@ -18,9 +18,7 @@ import {
 } from "@holdfast/core";
 import type { TaskContext, TaskDefinition, TaskSignalOptions } from "../../agents/define.ts";
 import type { StepObserver } from "../../loop/step-observer.ts";
-import { UrgentAbortError } from "../../processes/process-end.ts";
-import type { DeclaredSecrets } from "../../secrets/declared-secrets.ts";
-import type { RedactedText } from "../../secrets/redactor.ts";
+import { type DeclaredSecrets, type RedactedText, UrgentAbortError } from "@holdfast/system";
 import { attemptFailure } from "./attempt-failure.ts";
 import { performTask, resolveConversations } from "./task-call.ts";
 

@@ -34,7 +34,7 @@ import {
 import { ChurnMap, Fifo } from "@holdfast/core/internal";
 import type { Agent, TaskDefinition } from "../../agents/define.ts";
 import type { StepObserver } from "../../loop/step-observer.ts";
-import { DeclaredSecrets, type SecretSource } from "../../secrets/declared-secrets.ts";
+import { DeclaredSecrets, type SecretSource } from "@holdfast/system";
 import { LocalAttempt, type AttemptHost, type SessionCalls } from "./local-attempt.ts";
 import { StoppingHandlers } from "./stopping-handlers.ts";
 import { traitsOf } from "./task-call.ts";

@@ -17,7 +17,7 @@ import {
 } from "@holdfast/core";
 import { recordWholeError } from "@holdfast/core/internal";
 import type { TaskContext, TaskDefinition } from "../../agents/define.ts";
-import { isUrgentAbort } from "../../processes/process-end.ts";
+import { isUrgentAbort } from "@holdfast/system";
 
 /** The data that a thread is started with. */
 export interface ThreadStart extends Pick<

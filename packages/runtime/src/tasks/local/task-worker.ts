@@ -4,7 +4,7 @@ import { workerData } from "node:worker_threads";
 import { UsageError, type Remaining, type Session, type TokenUsage } from "@holdfast/core";
 import type { TaskContext, TaskDefinition, TaskSignalOptions } from "../../agents/define.ts";
 import { isObject } from "../../agents/define-arguments.ts";
-import { DeclaredSecrets } from "../../secrets/declared-secrets.ts";
+import { DeclaredSecrets } from "@holdfast/system";
 import {
   markTaskThread,
   notCopied,

@@ -7,7 +7,7 @@
 // Leaky: a program that is not in the table reads and writes what it likes, and links are not followed.
 
 import type { PermissionRule } from "../../../agent-files/agent-record.ts";
-import { normalizeGlob, normalizePath, isOutside, pathFilter } from "../../../workspace/paths/path-globs.ts";
+import { normalizeGlob, normalizePath, isOutside, pathFilter } from "@holdfast/workspace";
 import { nameOf, type ReadCommand } from "./command-readings.ts";
 import { isOneOf, type Arguments } from "./programs.ts";
 import type { Comparison } from "./command-rules.ts";

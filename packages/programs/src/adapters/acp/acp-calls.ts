@@ -1,0 +1,28 @@
+// Calls of tools of the Agent Client Protocol in the words of our permission rules (`acpCall`). Pure.
+
+import type { PermissionRequest, RuledCall } from "../../session/external-agent-protocol.ts";
+import { ruledPath } from "@holdfast/agents";
+
+/** The kinds of calls of the protocol, in the words of our rules. */
+const RULED_KINDS: Readonly<Record<string, string>> = {
+  execute: "shell",
+  edit: "edit_file",
+  read: "read_file",
+  search: "search",
+  fetch: "web_fetch",
+};
+
+export function acpCall(
+  { tool, input }: Pick<PermissionRequest, "tool" | "input">,
+  folder: string,
+): RuledCall {
+  const name = RULED_KINDS[tool] ?? tool;
+  const command = input["command"];
+  if (name === "shell" && typeof command === "string")
+    return { tool: name, subjectKind: "command", subject: command };
+  const path = ["filePath", "file_path", "path"]
+    .map((field) => input[field])
+    .find((one) => typeof one === "string");
+  if (path === undefined) return { tool: name, subjectKind: "text", subject: null };
+  return { tool: name, subjectKind: "path", subject: ruledPath(path, folder) };
+}

@@ -1,0 +1,156 @@
+// `AcpUpdates`: the updates of an agent that speaks the Agent Client Protocol, as events of the port. It knows no process.
+//
+//   acp-updates-1. Chunks of a text are one `text` event, which ends with the next update of another kind or with the turn.
+//   acp-updates-2. A call is an event once its input is known or it has begun. Some agents ask for the permission before they name the call.
+//   acp-updates-3. Unknown updates are ignored (external-agent-protocol-6).
+//   acp-updates-4. The Codex bridge gives the output of a command as pieces beside the call (`terminal_output_delta`), and not as its content.
+//   acp-updates-5. A call without an input has its title and its file as the input, so that a person sees them. Rules of permissions are compared
+//       with the title as a command only where the table of agents says that it is the command.
+
+import type { ExternalEvent, PlanStep } from "../../session/external-agent-protocol.ts";
+import { fieldsOf, isFields, recordedResult, textOr, type Fields } from "../../session/fields.ts";
+import { planStepsOf } from "../lines/plan-steps.ts";
+
+/** A longer text is several events. */
+const TEXT_CHARS = 256 * 1024;
+
+/** Output of a call that is kept. Somewhat more than a result may have. */
+const OUTPUT_CHARS = 128 * 1024;
+
+interface KnownCall {
+  name: string;
+  input: Fields;
+  /** acp-updates-5. */
+  shown: Fields;
+  /** acp-updates-4. */
+  output: string;
+  isEmitted: boolean;
+  isOver: boolean;
+}
+
+export class AcpUpdates {
+  /** The last text of the turn. */
+  lastText = "";
+  readonly #emit: (event: ExternalEvent) => void;
+  readonly #titlesAreCommands: boolean;
+  #open: { readonly type: "text" | "thinking"; text: string } | undefined;
+  readonly #calls = new Map<string, KnownCall>();
+
+  /** @param titlesAreCommands acp-updates-5. */
+  constructor(emit: (event: ExternalEvent) => void, titlesAreCommands = false) {
+    this.#emit = emit;
+    this.#titlesAreCommands = titlesAreCommands;
+  }
+
+  update(update: Fields): void {
+    switch (update["sessionUpdate"]) {
+      case "agent_message_chunk":
+        return this.#chunk("text", update);
+      case "agent_thought_chunk":
+        return this.#chunk("thinking", update);
+      case "tool_call":
+      case "tool_call_update":
+        return this.call(update);
+      case "plan":
+        return this.#planned(planStepsOf(update["entries"], "content"));
+      default: // acp-updates-3.
+    }
+  }
+
+  /** acp-updates-2. @returns the call as it is known now. */
+  call(update: Fields, mustEmit = false): void {
+    const id = update["toolCallId"];
+    if (typeof id !== "string") return;
+    this.flush();
+    const call = this.#calls.get(id) ?? {
+      name: "tool",
+      input: {},
+      shown: {},
+      output: "",
+      isEmitted: false,
+      isOver: false,
+    };
+    this.#calls.set(id, call);
+    const { kind, title, rawInput, status } = update;
+    if (typeof kind === "string" && kind !== "other") call.name = kind;
+    else if (typeof title === "string" && call.name === "tool") call.name = title;
+    if (isFields(rawInput) && Object.keys(rawInput).length > 0) call.input = rawInput;
+    call.shown = { ...call.shown, ...this.#shownOf(update) };
+    const piece = fieldsOf(fieldsOf(update["_meta"])["terminal_output_delta"])["data"];
+    if (call.output.length < OUTPUT_CHARS) call.output += textOr(piece, "");
+    const isOver = status === "completed" || status === "failed";
+    const isKnown = Object.keys(call.input).length > 0 || status === "in_progress" || isOver;
+    if (!call.isEmitted && (isKnown || mustEmit)) {
+      call.isEmitted = true;
+      this.#emit({ type: "tool_call", id, ...this.callOf(id) });
+    }
+    if (!isOver || call.isOver) return;
+    call.isOver = true;
+    this.#emit({
+      type: "tool_result",
+      id,
+      text: resultText(update) || recordedResult(call.output),
+      isError: status === "failed",
+    });
+  }
+
+  callOf(id: string): { readonly name: string; readonly input: Fields } {
+    const { name = "tool", input = {}, shown = {} } = this.#calls.get(id) ?? {};
+    return { name, input: Object.keys(input).length > 0 ? input : shown };
+  }
+
+  /** acp-updates-5. */
+  #shownOf({ kind, title, locations }: Fields): Fields {
+    const [place, ...others] = Array.isArray(locations) ? locations.filter(isFields) : [];
+    const path = others.length === 0 ? place?.["path"] : undefined;
+    const isCommand = kind === "execute" && this.#titlesAreCommands;
+    return {
+      ...(typeof title === "string" && title !== "" ? { [isCommand ? "command" : "title"]: title } : {}),
+      ...(typeof path === "string" && kind !== "execute" ? { path } : {}),
+    };
+  }
+
+  /** acp-updates-1. */
+  flush(): void {
+    const open = this.#open;
+    this.#open = undefined;
+    if (open === undefined) return;
+    if (open.type === "text") this.lastText = open.text;
+    this.#emit(open);
+  }
+
+  #planned(steps: readonly PlanStep[] | undefined): void {
+    if (steps === undefined) return;
+    this.flush();
+    this.#emit({ type: "plan", steps });
+  }
+
+  #chunk(type: "text" | "thinking", { content }: Fields): void {
+    const text = isFields(content) ? content["text"] : undefined;
+    if (typeof text !== "string" || text === "") return;
+    if (this.#open?.type !== type) this.flush();
+    this.#open ??= { type, text: "" };
+    this.#open.text += text;
+    if (type === "text") this.#emit({ type: "text_delta", text });
+    if (this.#open.text.length > TEXT_CHARS) this.flush();
+  }
+}
+
+function resultText({ content, rawOutput }: Fields): string {
+  const parts = Array.isArray(content) ? content.filter(isFields).map(partText) : [];
+  const text = parts.length > 0 ? parts.join("\n") : rawText(rawOutput);
+  return recordedResult(text);
+}
+
+function partText({ type, content, path }: Fields): string {
+  if (isFields(content) && typeof content["text"] === "string") return content["text"];
+  if (type === "terminal") return "";
+  return type === "diff" && typeof path === "string" ? `(changed ${path})` : "(content)";
+}
+
+function rawText(output: unknown): string {
+  if (output === undefined || output === null) return "";
+  if (typeof output === "string") return output;
+  const text = isFields(output) ? output["output"] : undefined;
+  return typeof text === "string" ? text : JSON.stringify(output);
+}

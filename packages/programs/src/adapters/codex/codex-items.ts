@@ -1,0 +1,68 @@
+// The items of a Codex turn as calls of tools and their results, in our names for tools. Pure.
+
+import type { PermissionRequest } from "../../session/external-agent-protocol.ts";
+import { fieldsOf, listOf, recordedResult, textOr, type Fields } from "../../session/fields.ts";
+
+/** Codex wraps every command in a shell. Rules and people read the inner one, where no quoting can mislead them. */
+export function innerCommand(command: string): string {
+  const [, quoted, word] =
+    /^(?:\/[\w/]+\/)?(?:ba|z)?sh -lc (?:'([^']*)'|([\w./:@%+=-]+))$/.exec(command) ?? [];
+  return quoted ?? word ?? command;
+}
+
+/** @returns `undefined` for an item that is no call of a tool. */
+export function codexCallOf(item: Fields): Pick<PermissionRequest, "tool" | "input"> | undefined {
+  switch (item["type"]) {
+    case "commandExecution":
+      return { tool: "shell", input: { command: innerCommand(textOr(item["command"], "")) } };
+    case "fileChange": {
+      const paths = listOf(item["changes"]).map(({ path }) => textOr(path, ""));
+      return { tool: "edit_file", input: paths.length === 1 ? { path: paths[0] } : { paths } };
+    }
+    case "mcpToolCall":
+      return {
+        tool: `mcp__${textOr(item["server"], "")}__${textOr(item["tool"], "")}`,
+        input: fieldsOf(item["arguments"]),
+      };
+    case "collabAgentToolCall": {
+      const { prompt, receiverThreadIds } = item;
+      const agents =
+        Array.isArray(receiverThreadIds) && receiverThreadIds.length > 0 ? { agents: receiverThreadIds } : {};
+      const tool = textOr(item["tool"], "agent").replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+      return { tool, input: { ...(typeof prompt === "string" ? { prompt } : {}), ...agents } };
+    }
+    case "subAgentActivity":
+      return { tool: "sub_agent", input: { agent: textOr(item["agentPath"], ""), activity: item["kind"] } };
+    case "webSearch":
+      return { tool: "web_search", input: { query: textOr(item["query"], "") } };
+    default:
+      return undefined;
+  }
+}
+
+export function codexResultOf(item: Fields): { readonly text: string; readonly isError: boolean } {
+  const { status, exitCode, aggregatedOutput, changes, result, error } = item;
+  const isError =
+    status === "failed" || status === "declined" || (typeof exitCode === "number" && exitCode !== 0);
+  if (typeof aggregatedOutput === "string")
+    return {
+      text: recordedResult(
+        exitCode === 0 ? aggregatedOutput : `${aggregatedOutput}\n(exit code ${String(exitCode)})`,
+      ),
+      isError,
+    };
+  if (Array.isArray(changes)) {
+    const lines = listOf(changes).map(({ path, diff }) => `${textOr(path, "")}\n${textOr(diff, "")}`);
+    return { text: recordedResult(lines.join("\n")), isError };
+  }
+  // The last messages of sub-agents that a call has waited for.
+  const said = Object.values(fieldsOf(item["agentsStates"]))
+    .map((state) => textOr(fieldsOf(state)["message"], ""))
+    .filter((message) => message !== "");
+  if (said.length > 0) return { text: recordedResult(said.join("\n\n")), isError };
+  const given = error ?? result;
+  return {
+    text: given === undefined || given === null ? textOr(status, "") : recordedResult(JSON.stringify(given)),
+    isError,
+  };
+}

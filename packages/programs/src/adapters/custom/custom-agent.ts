@@ -1,0 +1,77 @@
+// A program of the user's own as an external agent (`customAgent`). It speaks the Agent Client Protocol or Holdfast's JSON lines.
+
+import type { Environment } from "@holdfast/system";
+
+import { AcpAgent } from "../acp/acp-agent.ts";
+import type {
+  ExternalAgentProtocol,
+  OwnFolders,
+  PermissionRequest,
+  RuledCall,
+} from "../../session/external-agent-protocol.ts";
+import { LineAgent } from "../lines/line-agent.ts";
+import type { StopLimits } from "../../session/program/agent-process.ts";
+import { ruledPath } from "@holdfast/agents";
+import { CustomDialogue } from "./custom-dialogue.ts";
+
+export interface CustomAgentOptions {
+  readonly name: string;
+  readonly protocol: "acp" | "lines";
+  /** The program and its arguments; no shell reads them. A program with a slash is taken from `folder`. */
+  readonly command: readonly [string, ...string[]];
+  /** Whether the program continues a session in a new process. */
+  readonly resumes: boolean;
+  /** Variables that the program gets of the user's environment, besides those of every process. */
+  readonly variables?: readonly string[];
+  /** The names of variables whose values are keys. They are passed on, and replaced in everything that is recorded. */
+  readonly keys?: readonly string[];
+  /** The places that the program needs in a sandbox. Without them it works in none. */
+  readonly folders?: OwnFolders;
+  /** The environment of this process by default. */
+  readonly environment?: Environment;
+  readonly folder: string;
+  readonly stopLimits?: StopLimits;
+}
+
+export function customAgent(options: CustomAgentOptions): ExternalAgentProtocol {
+  const { name, protocol, command, resumes, variables = [], keys = [], folders, ...place } = options;
+  const [file, ...args] = command;
+  const shared = {
+    name,
+    program: { name: file, title: name, install: "correct `command` in the profile" },
+    variables: [...variables, ...keys],
+    keys,
+    settings: {},
+    ...(folders === undefined ? {} : { ownFolders: () => folders }),
+  };
+  if (protocol === "acp")
+    return new AcpAgent({ facts: { ...shared, args, resumes, reportsUsage: false }, ...place });
+  return new LineAgent({
+    facts: {
+      ...shared,
+      capabilities: {
+        steer: "inject",
+        followUp: "none",
+        resume: resumes ? "id" : "none",
+        usage: "message",
+        model: true,
+        pricePrefix: "",
+      },
+      argumentsOf: () => args,
+      takesOurId: true,
+      dialogue: (turn) => new CustomDialogue(turn),
+      ruledCall: customCall,
+    },
+    ...place,
+  });
+}
+
+export function customCall(
+  { tool, input }: Pick<PermissionRequest, "tool" | "input">,
+  folder: string,
+): RuledCall {
+  const { command, path } = input;
+  if (typeof command === "string") return { tool, subjectKind: "command", subject: command };
+  if (typeof path !== "string") return { tool, subjectKind: "text", subject: null };
+  return { tool, subjectKind: "path", subject: ruledPath(path, folder) };
+}

@@ -1,0 +1,222 @@
+// `LineAgent`: the adapter for a program that speaks JSON lines on its standard streams. The program is described by data (`LineAgentFacts`).
+//
+// Without PID namespaces: the tools of an agent are the user's. The turn and its promises are in `line-turn.ts`.
+
+import { endTagged, ProcessSupervisor, Redactor, scrubEnvironment, type Environment } from "@holdfast/system";
+
+import { hostEnvironment } from "@holdfast/workspace";
+import { AGENT_PROCESS, type StopLimits } from "../../session/program/agent-process.ts";
+import type {
+  AgentTraces,
+  ChosenProgram,
+  ExternalAgent,
+  ExternalAgentCapabilities,
+  ExternalAgentProtocol,
+  ExternalTurn,
+  OwnFolders,
+  PermissionRequest,
+  RecordedCalls,
+  RuledCall,
+} from "../../session/external-agent-protocol.ts";
+import {
+  chosenFolders,
+  chosenProgram,
+  chosenVariables,
+  findProgram,
+  locateProgram,
+  type WantedProgram,
+} from "../../session/program/find-program.ts";
+import {
+  keyAccess,
+  unpricedApis,
+  withGateway,
+  withoutKeysOf,
+  type KeyAccess,
+  type ProgramKeys,
+} from "../../session/keys/program-keys.ts";
+import type { WayBack } from "../../session/way-back/way-back.ts";
+import { tracedVariables } from "../../session/receipt/traced-variables.ts";
+import { unknownSession } from "./unknown-session.ts";
+import type { Fields } from "../../session/fields.ts";
+import type { DialogueTurn, MakeDialogue } from "./line-dialogue.ts";
+import { LineTurn, LineWire } from "./line-turn.ts";
+
+export interface LineAgentFacts {
+  readonly name: string;
+  readonly program: WantedProgram;
+  readonly capabilities: ExternalAgentCapabilities;
+  /** The arguments of the program for a turn. */
+  readonly argumentsOf: (turn: ExternalTurn, isResumed: boolean) => readonly string[];
+  /** Variables that the program gets of the user's environment, besides those of every process. */
+  readonly variables: readonly string[];
+  /** The names of variables whose values are keys. Keys are replaced in everything that is recorded. */
+  readonly keys: readonly string[];
+  /** How the gateway of a turn holds its keys. Absent for a program that needs them itself. */
+  readonly programKeys?: ProgramKeys;
+  readonly settings: Readonly<Record<string, string>>;
+  /** Variables that tell the program of the tools of the session. */
+  readonly toolVariables?: (wayBack: WayBack) => Readonly<Record<string, string>>;
+  /** Whether the program takes the id of our choice for its session. */
+  readonly takesOurId: boolean;
+  readonly dialogue: MakeDialogue;
+  /** Where the program stores its sessions, and its files with MCP servers. Absent where that is not known. */
+  readonly files?: (environment: Environment, id: string, folder: string) => Omit<AgentTraces, "environment">;
+  /** As in the port. @param unpriced as in `DialogueTurn`. */
+  readonly recordedCalls?: (
+    lines: readonly Fields[],
+    from: number,
+    unpriced: readonly string[],
+  ) => RecordedCalls;
+  /** The folders that it needs in a sandbox. Absent where they are not known. */
+  readonly ownFolders?: (environment: Environment) => OwnFolders;
+  readonly ruledCall: (call: Pick<PermissionRequest, "tool" | "input">, folder: string) => RuledCall;
+}
+
+export interface LineAgentOptions {
+  readonly facts: LineAgentFacts;
+  /** The environment of this process by default. */
+  readonly environment?: Environment;
+  /** The folder in which the program is asked for its version. */
+  readonly folder: string;
+  /** How long the steps of an abort take. */
+  readonly stopLimits?: StopLimits | undefined;
+}
+
+export class LineAgent implements ExternalAgentProtocol {
+  readonly name: string;
+  readonly keys: readonly string[];
+  readonly recordedCalls?: NonNullable<ExternalAgentProtocol["recordedCalls"]>;
+  readonly #facts: LineAgentFacts;
+  readonly #environment: Environment;
+  readonly #folder: string;
+  readonly #stopLimits: StopLimits | undefined;
+  readonly #supervisor: ProcessSupervisor;
+
+  constructor({ facts, environment = hostEnvironment, folder, stopLimits }: LineAgentOptions) {
+    this.name = facts.name;
+    this.keys = facts.keys;
+    this.#facts = facts;
+    this.#environment = environment;
+    this.#folder = folder;
+    this.#stopLimits = stopLimits;
+    this.#supervisor = new ProcessSupervisor({ environment, namespaces: "never" });
+    const { recordedCalls } = facts;
+    if (recordedCalls !== undefined)
+      this.recordedCalls = (lines, from, chosen) => recordedCalls(lines, from, this.#unpriced(chosen));
+  }
+
+  capabilities(chosen?: ChosenProgram): ExternalAgentCapabilities {
+    const { pricePrefix, ...others } = this.#facts.capabilities;
+    const isPriced = pricePrefix !== undefined && this.#unpriced(chosen).length === 0;
+    return { ...others, ...(isPriced ? { pricePrefix } : {}) };
+  }
+
+  find(chosen?: ChosenProgram): Promise<{ readonly program: string; readonly version: string }> {
+    const wanted = chosenProgram(this.#facts.program, chosen);
+    const env = withoutKeysOf(this.#env(chosen), [...this.keys, ...(chosen?.keys ?? [])]);
+    return findProgram(wanted, this.#supervisor, env, this.#folder);
+  }
+
+  locate(chosen?: ChosenProgram): string {
+    return locateProgram(chosenProgram(this.#facts.program, chosen), this.#env(), this.#folder);
+  }
+
+  start(turn: ExternalTurn): Promise<ExternalAgent> {
+    return this.#begin(turn, { resumedId: null, isCutOff: false });
+  }
+
+  async sendMessage(turn: ExternalTurn): Promise<ExternalAgent> {
+    return this.#reopen(turn, false);
+  }
+
+  async resume(turn: ExternalTurn): Promise<ExternalAgent> {
+    return this.#reopen(turn, true);
+  }
+
+  /** external-agent-protocol-4. A session without an id, and one of a program that cannot resume, is not known. */
+  #reopen(turn: ExternalTurn, isCutOff: boolean): ExternalAgent | Promise<ExternalAgent> {
+    const { takesOurId, capabilities } = this.#facts;
+    const resumedId = takesOurId ? turn.intent.agentSessionId : turn.boundId;
+    if (resumedId === null || capabilities.resume === "none") return unknownSession();
+    return this.#begin(turn, { resumedId, isCutOff });
+  }
+
+  ruledCall(call: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall {
+    return this.#facts.ruledCall(call, folder);
+  }
+
+  traces({ intent, boundId }: Pick<ExternalTurn, "intent" | "boundId">): AgentTraces | undefined {
+    const { files, variables, keys, takesOurId } = this.#facts;
+    const id = (takesOurId ? null : boundId) ?? intent.agentSessionId;
+    return (
+      files && {
+        ...files(this.#environment, id, intent.folder),
+        environment: tracedVariables(
+          this.#environment,
+          [...variables, ...(intent.profile?.variables ?? [])],
+          [...keys, ...(intent.profile?.keys ?? [])],
+        ),
+      }
+    );
+  }
+
+  keyAccess(chosen?: ChosenProgram): KeyAccess {
+    return keyAccess(this.#facts, this.#environment, chosen);
+  }
+
+  #unpriced(chosen?: ChosenProgram): readonly string[] {
+    return unpricedApis(this.keyAccess(chosen).byGateway);
+  }
+
+  ownFolders(chosen?: ChosenProgram): OwnFolders | undefined {
+    return chosenFolders(this.#facts.ownFolders?.(this.#environment), chosen);
+  }
+
+  async endLost(tag: string): Promise<void> {
+    await endTagged(tag);
+  }
+
+  #env(chosen?: ChosenProgram): Record<string, string> {
+    const { variables, settings } = this.#facts;
+    const names = [...chosenVariables(chosen), ...variables];
+    const passed = Object.fromEntries(names.map((name) => [name, this.#environment[name]]));
+    return scrubEnvironment(this.#environment, passed, settings);
+  }
+
+  async #begin(
+    turn: ExternalTurn,
+    opening: Pick<DialogueTurn, "resumedId" | "isCutOff">,
+  ): Promise<ExternalAgent> {
+    const { intent, prompt, tag, wayBack, gateway, onLine, enclose = (argv) => argv } = turn;
+    const { argumentsOf, keys, dialogue, toolVariables, programKeys } = this.#facts;
+    const secrets = [...keys, ...(intent.profile?.keys ?? [])].flatMap(
+      (name) => this.#environment[name] ?? [],
+    );
+    const tokens = [wayBack, gateway].flatMap((one) => one?.token ?? []);
+    const wire = new LineWire(new Redactor([...secrets, ...tokens]), onLine);
+    const set = gateway && programKeys?.settings?.(gateway, this.#environment);
+    const env = {
+      ...withGateway(this.#env(intent.profile), gateway, set?.env),
+      ...(wayBack === undefined ? {} : toolVariables?.(wayBack)),
+    };
+    const args = [...(set?.args ?? []), ...argumentsOf(turn, opening.resumedId !== null)];
+    const process = await this.#supervisor.start({
+      argv: enclose([intent.program, ...args], env),
+      cwd: intent.folder,
+      env,
+      keepsInputOpen: true,
+      needsOutput: true,
+      outputBytes: AGENT_PROCESS.outputBytes,
+      killGraceMs: AGENT_PROCESS.graceMs,
+      tag,
+      onOutput: (stream, text) => {
+        if (stream === "stdout") wire.push(text);
+      },
+    });
+    return new LineTurn(process, wire, {
+      make: dialogue,
+      turn: { ...intent, prompt, ...opening, wayBack, unpriced: unpricedApis(gateway?.held ?? []) },
+      limits: this.#stopLimits,
+    });
+  }
+}

@@ -1,0 +1,50 @@
+// The port between a turn (`LineTurn`) and a protocol of JSON lines (`LineDialogue`). A dialogue knows the messages and no process.
+
+import type {
+  Delivery,
+  ExternalEnd,
+  ExternalEvent,
+  PermissionAnswer,
+} from "../../session/external-agent-protocol.ts";
+import type { WayBack } from "../../session/way-back/way-back.ts";
+import type { Fields } from "../../session/fields.ts";
+
+/** The turn, as its dialogue sees it. */
+export interface DialogueTurn {
+  readonly prompt: string;
+  readonly folder: string;
+  readonly model: string | null;
+  readonly permissionMode: string;
+  /** The id of our choice for the session. */
+  readonly agentSessionId: string;
+  /** The id of the session to resume; `null` for a new session. */
+  readonly resumedId: string | null;
+  /** The last turn of the resumed session was cut off. */
+  readonly isCutOff: boolean;
+  /** The tools of the session. */
+  readonly wayBack: WayBack | undefined;
+  /** The providers of models behind an address of the user's own, where a name says nothing of a price. */
+  readonly unpriced: readonly string[];
+  /** Writes one message. */
+  send(message: Fields): void;
+  emit(event: ExternalEvent): void;
+  /** The prompt is done: the turn is over, or `next` follows. */
+  end(end: ExternalEnd): void;
+}
+
+/** One turn in the words of one protocol. */
+export interface LineDialogue {
+  /** Whether the program has opened the session. */
+  readonly hasStarted: boolean;
+  begin(): void;
+  message(message: Fields): void;
+  /** external-agent-protocol-5. @returns whether the request was open. */
+  answer(requestId: string, answer: PermissionAnswer): boolean;
+  steer(text: string): Promise<Delivery>;
+  /** Begins with another prompt after the answer. Absent where a process takes one prompt. */
+  next?(prompt: string): void;
+  /** Asks the program to end the turn, and answers open requests. */
+  interrupt(): void;
+}
+
+export type MakeDialogue = (turn: DialogueTurn) => LineDialogue;

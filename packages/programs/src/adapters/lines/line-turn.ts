@@ -1,0 +1,197 @@
+// One turn of a program that speaks JSON lines (`LineTurn`). The meaning of the lines is with its `LineDialogue`.
+//
+//   line-turn-1. A process carries out one turn. When the dialogue ends the turn, the input of the process is closed, and signals follow.
+//       An answer with messages behind it ends no turn. Their order is kept here and not in the queue of the program, because not every
+//       program says when it begins with one.
+//   line-turn-2. No output grows without a limit, and keys are replaced in every line before the dialogue sees it.
+//   line-turn-3. A line that holds no JSON object changes nothing. The first one is kept for errors.
+//   line-turn-4. An abort asks by the protocol and closes the input. Then come SIGTERM and SIGKILL for the tree and for what carries its tag.
+
+import { OutputLines, type ProcessReport, type Redactor, type SupervisedProcess } from "@holdfast/system";
+
+import {
+  AGENT_PROCESS,
+  EventQueue,
+  LINE_TOO_LONG,
+  type StopLimits,
+  TOO_MANY_EVENTS,
+  whyDied,
+  withProcess,
+} from "../../session/program/agent-process.ts";
+import type {
+  Delivery,
+  ExternalAgent,
+  ExternalEnd,
+  PermissionAnswer,
+  Queueing,
+} from "../../session/external-agent-protocol.ts";
+import { parseFields, type Fields } from "../../session/fields.ts";
+import type { DialogueTurn, LineDialogue, MakeDialogue } from "./line-dialogue.ts";
+
+/** From the end of the turn to SIGTERM: some programs do not end with their input. */
+const EXIT_MS = 2_000;
+/** From a request to interrupt to the end of the input. Some programs drop the request when their input ends. */
+const INTERRUPT_MS = 500;
+const GARBAGE_CHARS = 300;
+
+/** The output of a process, which may come before its turn does. */
+export class LineWire {
+  readonly redactor: Redactor;
+  broken: string | undefined;
+  garbage: string | undefined;
+  readonly #lines = new OutputLines(AGENT_PROCESS.lineChars);
+  readonly #waiting: Fields[] = [];
+  #reader: { message(message: Fields): void; broken(): void } | undefined;
+
+  readonly #onLine: ((line: string) => void) | undefined;
+
+  constructor(redactor: Redactor, onLine?: (line: string) => void) {
+    this.redactor = redactor;
+    this.#onLine = onLine;
+  }
+
+  push(text: string): void {
+    if (this.broken !== undefined) return;
+    for (const line of this.#lines.push(text)) this.#line(this.redactor.text(line)); // line-turn-2.
+    if (this.#lines.isTooLong) this.break(LINE_TOO_LONG);
+  }
+
+  /** The reader gets every message, also those that came before. */
+  read(reader: { message(message: Fields): void; broken(): void }): void {
+    this.#reader = reader;
+    for (const message of this.#waiting.splice(0)) reader.message(message);
+    if (this.broken !== undefined) reader.broken();
+  }
+
+  break(why: string): void {
+    this.broken ??= why;
+    this.#reader?.broken();
+  }
+
+  /** line-turn-3. */
+  #line(line: string): void {
+    this.#onLine?.(line);
+    const message = parseFields(line);
+    if (message === undefined) {
+      if (line.trim() !== "") this.garbage ??= line.slice(0, GARBAGE_CHARS);
+      return;
+    }
+    if (this.#reader === undefined) this.#waiting.push(message);
+    else this.#reader.message(message);
+  }
+}
+
+export class LineTurn implements ExternalAgent {
+  readonly ended: Promise<ExternalEnd>;
+  readonly #process: SupervisedProcess;
+  readonly #wire: LineWire;
+  readonly #limits: StopLimits;
+  readonly #dialogue: LineDialogue;
+  readonly #events = new EventQueue();
+  readonly #followUps: string[] = [];
+  #end: ExternalEnd | undefined;
+  #isAborted = false;
+
+  constructor(
+    process: SupervisedProcess,
+    wire: LineWire,
+    {
+      make,
+      turn,
+      limits = AGENT_PROCESS,
+    }: {
+      readonly make: MakeDialogue;
+      readonly turn: Omit<DialogueTurn, "send" | "emit" | "end">;
+      readonly limits?: StopLimits | undefined;
+    },
+  ) {
+    this.#process = process;
+    this.#wire = wire;
+    this.#limits = limits;
+    this.#dialogue = make({
+      ...turn,
+      send: (message) => void process.write(`${JSON.stringify(message)}\n`),
+      emit: (event) => {
+        this.#events.give(event);
+        if (this.#events.isOverflowing) wire.break(TOO_MANY_EVENTS);
+      },
+      end: (end) => this.#finish(end),
+    });
+    this.ended = process.ended.then((report) => withProcess(this.#endOf(report), report));
+    this.#dialogue.begin();
+    wire.read({
+      message: (message) => {
+        if (this.#end === undefined) this.#dialogue.message(message);
+      },
+      broken: () => void process.stop("it broke the protocol", { graceMs: 0 }),
+    });
+  }
+
+  subscribe(subscriber: Parameters<ExternalAgent["subscribe"]>[0]): void {
+    this.#events.subscribe(subscriber);
+  }
+
+  async steer(text: string): Promise<Delivery> {
+    if (this.#isOver) return "rejected";
+    return Promise.race([this.#dialogue.steer(text), this.ended.then((): Delivery => "rejected")]);
+  }
+
+  followUp(text: string): Promise<Queueing> {
+    if (this.#isOver || this.#isAborted || this.#dialogue.next === undefined)
+      return Promise.resolve("rejected");
+    this.#followUps.push(text);
+    return Promise.resolve("queued");
+  }
+
+  answerPermission(requestId: string, answer: PermissionAnswer): Promise<boolean> {
+    return Promise.resolve(!this.#isOver && this.#dialogue.answer(requestId, answer));
+  }
+
+  suspend(): Promise<ExternalEnd> {
+    return this.ended; // The process ends with its turn.
+  }
+
+  /** line-turn-4. */
+  abort(isUrgent = false): Promise<ExternalEnd> {
+    this.#isAborted = true;
+    const ask = (): void => {
+      this.#dialogue.interrupt();
+      const close = setTimeout(() => this.#process.closeInput(), INTERRUPT_MS);
+      void this.#process.ended.then(() => clearTimeout(close));
+    };
+    void this.#process.stop("its turn was aborted", { ask, ...this.#limits, isUrgent });
+    return this.ended;
+  }
+
+  get #isOver(): boolean {
+    return this.#end !== undefined || this.#wire.broken !== undefined;
+  }
+
+  /** line-turn-1. */
+  #finish(end: ExternalEnd): void {
+    if (this.#end !== undefined) return;
+    const text = end.type === "answered" && !this.#isAborted ? this.#followUps.shift() : undefined;
+    if (text !== undefined) {
+      this.#events.give({ type: "follow_up", text });
+      return this.#dialogue.next?.(text);
+    }
+    // Some programs report an abort that was asked for as an error.
+    this.#end = this.#isAborted && end.type === "error" ? { type: "aborted" } : end;
+    this.#process.closeInput(); // An abort that is under way waits for this.
+    const { graceMs } = this.#limits;
+    void this.#process.stop("its turn is over", { ask: () => {}, askMs: EXIT_MS, graceMs });
+  }
+
+  #endOf(report: ProcessReport): ExternalEnd {
+    const { broken, redactor, garbage } = this.#wire;
+    if (broken !== undefined) return { type: "broken", message: broken };
+    if (this.#end !== undefined) return this.#end;
+    if (this.#isAborted) return { type: "aborted" };
+    const wrote = garbage === undefined ? "" : `it wrote a line that is no JSON: ${JSON.stringify(garbage)}`;
+    return {
+      type: "died",
+      message: whyDied(report, redactor, wrote),
+      hasStarted: this.#dialogue.hasStarted,
+    };
+  }
+}

@@ -1,0 +1,83 @@
+// An external agent as the child of an agent in code.
+
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createRuntime, defineAgent, MemoryStorage } from "@holdfast/runtime";
+import { afterEach, expect, test } from "vitest";
+
+import { external } from "./external.ts";
+
+const home = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-external-")));
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+function installed(): Record<string, string> {
+  const file = fileURLToPath(new URL("./testing/fake-claude.mjs", import.meta.url));
+  mkdirSync(join(home, "bin"), { recursive: true });
+  writeFileSync(join(home, "bin/claude"), `#!/bin/sh\nexec "${process.execPath}" "${file}" "$@"\n`);
+  chmodSync(join(home, "bin/claude"), 0o755);
+  return { HOME: home, PATH: [join(home, "bin"), process.env["PATH"]].join(delimiter) };
+}
+
+test("spawnAgent takes an external agent with its prompt, and the child's answer is its result", async () => {
+  const environment = installed();
+  const model = "claude-opus-5-5";
+  const coder = external({
+    agent: "claude-code",
+    folder: home,
+    permissionMode: "acceptEdits",
+    model,
+    environment,
+  });
+  const lead = defineAgent({
+    name: "lead",
+    agents: [coder],
+    run: async (ctx) => ctx.waitForChild(ctx.spawnAgent(coder, "think")),
+  });
+  const runtime = createRuntime({ storage: new MemoryStorage() });
+  try {
+    const handle = await runtime.start(lead, null);
+    expect(await handle.result()).toBe("Done: think");
+    const { args } = JSON.parse(readFileSync(join(home, "claude.log"), "utf8")) as {
+      args: readonly string[];
+    };
+    expect(args[args.indexOf("--model") + 1]).toBe(model);
+  } finally {
+    await runtime.close();
+  }
+});
+
+test("a sandbox that cannot be used fails a session that asks for none itself", async () => {
+  const enclosed = external({
+    agent: "claude-code",
+    folder: home,
+    sandbox: "none-such",
+    environment: installed(),
+  });
+  const runtime = createRuntime({ storage: new MemoryStorage() });
+  try {
+    await expect((await runtime.start(enclosed, "think")).result()).rejects.toThrow(/none-such/);
+  } finally {
+    await runtime.close();
+  }
+});
+
+test("a name, a mode and a model that are not known are refused", () => {
+  // @ts-expect-error -- the name is no known one.
+  expect(() => external({ agent: "clod", folder: home })).toThrow('no external agent "clod"');
+  expect(() => external({ agent: "gemini", folder: home, permissionMode: "yolo" })).toThrow(
+    'gemini has no permission mode "yolo"',
+  );
+  expect(() => external({ agent: "gemini", folder: home, model: "gemini-9" })).toThrow(
+    "gemini takes no model",
+  );
+});

@@ -1,0 +1,118 @@
+// `external`: one of the external agents that Holdfast knows, as a child of an agent in code.
+//
+//   external-1. The result is an agent, which the parent declares in `agents`, and the mode of `ctx.spawnAgent`.
+
+import { UsageError, type AgentMode } from "@holdfast/core";
+import type { Agent } from "@holdfast/runtime";
+import type { Environment } from "@holdfast/system";
+
+import { AcpAgent } from "./adapters/acp/acp-agent.ts";
+import { ACP_AGENTS } from "./adapters/acp/acp-quirks.ts";
+import { ClaudeCode } from "./adapters/claude-code/claude-code.ts";
+import { CODEX } from "./adapters/codex/codex-agent.ts";
+import { externalAgent } from "./session/external-agent.ts";
+import type { ExternalAgentProtocol } from "./session/external-agent-protocol.ts";
+import { LineAgent } from "./adapters/lines/line-agent.ts";
+import { PI } from "./adapters/pi/pi-agent.ts";
+
+/** The external agents that Holdfast knows. */
+export type ExternalAgentName =
+  | "claude-code"
+  | "codex"
+  | "pi"
+  | "opencode"
+  | "gemini"
+  | "claude-acp"
+  | "codex-acp";
+
+export interface ExternalOptions {
+  readonly agent: ExternalAgentName;
+  /** Where its sessions work. */
+  readonly folder: string;
+  /** The mode of sessions that ask for none; `default` by default. */
+  readonly permissionMode?: string;
+  /** The model of sessions that ask for none. Without it the program's own settings choose. */
+  readonly model?: string;
+  /** The sandbox of sessions that ask for none, such as `bubblewrap`. */
+  readonly sandbox?: string;
+  /** The environment of this process by default. */
+  readonly environment?: Environment;
+}
+
+/** A text, or an object with the text and choices of the session. */
+export type ExternalInput =
+  | string
+  | {
+      readonly text: string;
+      readonly model?: string;
+      readonly permissionMode?: string;
+      readonly sandbox?: string;
+      readonly conversation?: boolean;
+      readonly keepAliveMs?: number;
+    };
+
+export interface ExternalMode extends Omit<Agent, "output">, AgentMode<ExternalInput, string> {
+  readonly output: Agent<unknown, string>["output"];
+  readonly version: string;
+}
+
+/** @throws UsageError for a name that is not known, and a permission mode or a model that the agent does not have. */
+export function external({
+  agent: name,
+  folder,
+  permissionMode,
+  model,
+  sandbox,
+  environment,
+}: ExternalOptions): ExternalMode {
+  const protocol = knownAgent(name, { folder, ...(environment === undefined ? {} : { environment }) });
+  if (protocol === undefined)
+    throw new UsageError(`there is no external agent "${name}" that Holdfast knows`, {
+      expected: ["claude-code", CODEX.name, PI.name, ...ACP_AGENTS.map((one) => one.name)].join(", "),
+      fix: "correct the name, or make an agent of your own program with `customAgent`",
+    });
+  const modes = permissionModesOf(name);
+  const first = permissionMode ?? "default";
+  if (!modes.includes(first))
+    throw new UsageError(`${name} has no permission mode "${first}"`, {
+      expected: modes.join(", "),
+      fix: "choose another one, or none",
+    });
+  if (model !== undefined && !protocol.capabilities().model)
+    throw new UsageError(`${name} takes no model`, {
+      got: model,
+      expected: "the model that its own settings choose",
+      fix: "leave `model` out, and choose the model in the settings of the program",
+    });
+  const permissionModes = [first, ...modes.filter((mode) => mode !== first)] as const;
+  const chosen = {
+    ...(model === undefined ? {} : { model }),
+    ...(sandbox === undefined ? {} : { sandbox }),
+  };
+  const made = externalAgent(protocol, { folder, permissionModes: [...permissionModes], ...chosen });
+  return { ...made, type: "local" };
+}
+
+/** The adapter of an agent that Holdfast knows. */
+export function knownAgent(
+  name: string,
+  place: { readonly folder: string; readonly environment?: Environment },
+): ExternalAgentProtocol | undefined {
+  if (name === "claude-code") return new ClaudeCode(place);
+  const lines = [CODEX, PI].find((one) => one.name === name);
+  if (lines !== undefined) return new LineAgent({ facts: lines, ...place });
+  const facts = ACP_AGENTS.find((one) => one.name === name);
+  return facts === undefined ? undefined : new AcpAgent({ facts, ...place });
+}
+
+/** The permission modes besides those of every program, which has `default`. */
+const MODES: Readonly<Record<string, readonly string[]>> = {
+  "claude-code": ["acceptEdits", "plan"],
+  codex: ["acceptEdits", "plan"],
+  pi: ["acceptEdits"],
+};
+
+export function permissionModesOf(name: string): readonly [string, ...string[]] {
+  const acp = ACP_AGENTS.find((one) => one.name === name)?.modes ?? {};
+  return ["default", ...(MODES[name] ?? Object.keys(acp).filter((mode) => mode !== "default"))];
+}

@@ -1,0 +1,167 @@
+// `externalAgent` makes an agent of an adapter (`ExternalAgentProtocol`): sessions whose work an external program does.
+//
+//   prepare ─► (turn of the program)* ─► answer ─► a conversation waits for the next request, another session ends
+//
+//   external-agent-1. The intent is in a checkpoint before a process is started, with an id for the program's own session. Later turns
+//       use the same intent, also in another folder or after a change of the settings. Another machine gives its own program and
+//       rights (`own-intent.ts`).
+//   external-agent-2. A turn that was cut off is followed by a turn that resumes the program's session. Its prompt names the calls that were
+//       cut off and says to verify before repeating. Nothing is repeated by Holdfast.
+//   external-agent-3. If the program does not know its session, the request is sent to a new one only where nothing was done. Otherwise a
+//       person is asked (`lost-session.ts`). No session is silently empty.
+//   external-agent-4. A cost that is not known is `null` and never zero.
+//   external-agent-5. The program's session has one owner: a fork of ours is refused.
+//   external-agent-6. A safe point has a restore receipt (`receipt/`). Where a resume would lack something of it, a person decides first.
+//   external-agent-7. A limit of the agent's account, or a missing sign-in, pauses the session and is never the end of its work.
+
+import type { StandardSchemaV1 } from "@holdfast/core";
+import { defineAgent, type Agent, type TaskContext } from "@holdfast/runtime";
+import { z } from "zod";
+
+import type { ExternalAgentProtocol, ExternalIntent } from "./external-agent-protocol.ts";
+import type { AgentProfile, AgentRecord, ProjectRules } from "@holdfast/agents";
+import { FIRST_STATE, type ExternalState } from "./external-state.ts";
+import { ExternalAgentTurn, type ExternalParts } from "./external-turn.ts";
+import { limitTask } from "./limits/limit-task.ts";
+import { countTask } from "./limits/recorded-usage.ts";
+import { summaryTask } from "./receipt/lost-session.ts";
+import { Workspaces } from "./receipt/read-workspace.ts";
+import { SessionFiles } from "./receipt/session-files.ts";
+import { takeProfile } from "./intent/session-profile.ts";
+import { turnTask, type LiveTurns } from "./turn-task.ts";
+import type { DeleteSession } from "./way-back/started-sessions.ts";
+
+export interface ExternalAgentOptions {
+  /** Where sessions that start here work. */
+  readonly folder: string;
+  /**
+   * Finds the folder of a session, such as that of its parent, or makes the worktree or the empty folder that its input asks for. Without
+   * it every session works in `folder`, and none may ask.
+   */
+  readonly place?: (task: TaskContext, workspace: AgentRecord["workspace"]) => Promise<string>;
+  /** The rules that the user keeps for the project. Without them an answer for a project counts for its session. */
+  readonly projectRules?: ProjectRules;
+  /** The agents that its sessions may start as children, by tools of the session. Without it they start no others. */
+  readonly agents?: readonly Agent[];
+  /** Whether a session may start only those of `agents` that its profile names. */
+  readonly startsByProfile?: boolean;
+  /**
+   * Lets a session delete the ended sessions that it has started, by a tool of the session. With `startsByProfile` only those whose
+   * profile says so. Without it none does.
+   */
+  readonly deleteSession?: DeleteSession;
+  /** Finds a profile by its name. Without it no session may ask for one. */
+  readonly profile?: (name: string) => AgentProfile;
+  /** The names of the variables whose values are keys, in the profiles that a session may ask for. */
+  readonly profileKeys?: readonly string[];
+  /** The folder for copies of the program's own session files. Without it there are no copies. */
+  readonly mirrors?: string;
+  /** How long a program may write nothing before its session is reported as unresponsive. A minute by default. */
+  readonly silenceMs?: number;
+  /** The model of sessions that ask for none, also by their profile. Without it the program's own settings choose. */
+  readonly model?: string;
+  /** The sandbox of sessions that ask for none. */
+  readonly sandbox?: string;
+  /** The permission modes that a session may ask for; the first is the default. */
+  readonly permissionModes: readonly [string, ...string[]];
+}
+
+const INPUT_TEXT =
+  'The input is a text. With {"text": "…", "workspace": "worktree"} it works in a git worktree of its own, and its result names the branch; with "workspace": "empty" in an empty folder of its own.';
+const KEEP_ALIVE_MS_MAX = 24 * 3_600_000;
+const MODEL = /^[A-Za-z0-9][\w.:/@[\]-]{0,199}$/;
+
+export function externalAgent(
+  protocol: ExternalAgentProtocol,
+  {
+    folder,
+    permissionModes,
+    projectRules,
+    place,
+    agents = [],
+    startsByProfile = false,
+    deleteSession,
+    mirrors,
+    profile,
+    model,
+    sandbox,
+    silenceMs,
+    profileKeys = [],
+  }: ExternalAgentOptions,
+): Agent<unknown, string> {
+  const text = z.string().trim().min(1);
+  const options = {
+    conversation: z.boolean().optional(),
+    ...(place === undefined
+      ? {}
+      : { worktree: z.boolean().optional(), workspace: z.enum(["shared", "worktree", "empty"]).optional() }),
+    ...(protocol.capabilities().model
+      ? { model: z.string().regex(MODEL, "expected the name of a model").optional() }
+      : {}),
+    permissionMode: z.enum(permissionModes).optional(),
+    sandbox: text.optional(),
+    ...(profile === undefined ? {} : { profile: text.optional() }),
+    resumeAtReset: z.boolean().optional(),
+    keepAliveMs: z.int().min(0).max(KEEP_ALIVE_MS_MAX).optional(),
+  };
+  const input: StandardSchemaV1<unknown, unknown> = z.union(
+    [text, z.strictObject({ text, ...options }), z.strictObject({ prompt: text, ...options })],
+    {
+      error: `expected a text, or an object with \`text\` and perhaps \`model\` and \`permissionMode\` (${permissionModes.join(", ")})`,
+    },
+  );
+  const live: LiveTurns = new Map();
+  const startable = ({ profile: taken }: ExternalIntent): readonly Agent[] =>
+    startsByProfile ? agents.filter(({ name }) => taken?.agents?.includes(name) === true) : agents;
+  const startsAgents = (intent: ExternalIntent): boolean => startable(intent).length > 0;
+  const deletesSessions = ({ profile: taken }: ExternalIntent): boolean =>
+    deleteSession !== undefined && (!startsByProfile || taken?.deletesSessions === true);
+  const task = turnTask({
+    protocol,
+    live,
+    startsAgents,
+    deletesSessions,
+    mirrors,
+    permissionModes,
+    silenceMs,
+    workspaces: new Workspaces(),
+    sessionFiles: new SessionFiles(),
+  });
+  const counting = countTask(protocol);
+  const parts: ExternalParts = {
+    protocol,
+    task,
+    countTask: counting,
+    live,
+    folder,
+    permissionMode: permissionModes[0],
+    model,
+    sandbox,
+    projectRules,
+    place,
+    startable,
+    deleteSession,
+    deletesSessions,
+    takeProfile:
+      profile &&
+      ((name) => {
+        const names = agents.map((agent) => agent.name);
+        return takeProfile(profile(name), protocol, permissionModes, mirrors, names);
+      }),
+  };
+  return defineAgent<unknown, string, ExternalState>({
+    name: protocol.name,
+    description:
+      place === undefined ? `Sessions of ${protocol.name}.` : `Sessions of ${protocol.name}. ${INPUT_TEXT}`,
+    input,
+    agents,
+    tasks: [task, counting, summaryTask, limitTask],
+    optionalSecrets: [...new Set([...(protocol.keys ?? []), ...profileKeys])].map((name) => ({
+      anyOf: [name],
+      isAsked: false, // Its program may have a sign-in of its own.
+    })),
+    state: { version: 1, initial: () => FIRST_STATE },
+    limitsTurns: true,
+    turn: (ctx, state) => new ExternalAgentTurn(ctx, state, parts).take(),
+  });
+}

@@ -1,0 +1,116 @@
+// Finds the program of an external agent on the PATH (`locateProgram`) and asks for its version (`findProgram`).
+
+import { resolve } from "node:path";
+import { HoldfastError } from "@holdfast/core";
+import { describeProcessEnd, type ProcessSupervisor } from "@holdfast/system";
+
+import { executableAt, programOnPath } from "@holdfast/workspace";
+import type { ChosenProgram, OwnFolders } from "../external-agent-protocol.ts";
+
+export interface WantedProgram {
+  /** The name of the file. */
+  readonly name: string;
+  /** The name for people. */
+  readonly title: string;
+  /** Without it the program is not asked for its version. */
+  readonly versionMin?: string;
+  /** The version, where it is known without asking. */
+  readonly version?: string;
+  /** Refuses the program by an error. */
+  readonly check?: () => Promise<void>;
+  /** The command that installs it. */
+  readonly install: string;
+  /** The correction by a person who has chosen the program. */
+  readonly fix?: string;
+}
+
+/** The fields of a profile for an agent whose program a user may choose. */
+export const CHOSEN_FIELDS = ["program", "variables", "keys", "folders"] as const;
+
+/** The program as a profile chooses it. */
+export function chosenProgram(wanted: WantedProgram, { program }: ChosenProgram = {}): WantedProgram {
+  if (program === undefined) return wanted;
+  return { ...wanted, name: program, fix: "correct `program` in the profile" };
+}
+
+/** The variables that a profile adds to those of the program. */
+export function chosenVariables({ variables = [], keys = [] }: ChosenProgram = {}): readonly string[] {
+  return [...variables, ...keys];
+}
+
+/**
+ * The places of a program in a sandbox, with those of a profile.
+ *
+ * @param own `undefined` where the adapter does not know them. The profile then names all of them.
+ */
+export function chosenFolders(
+  own: OwnFolders | undefined,
+  { folders }: ChosenProgram = {},
+): OwnFolders | undefined {
+  if (own === undefined || folders === undefined) return own ?? folders;
+  return { written: [...own.written, ...folders.written], read: [...own.read, ...folders.read] };
+}
+
+/** Some programs need seconds to start, and more on a busy machine. */
+const VERSION_MS = 60_000;
+
+/**
+ * The absolute path of the program. Runs nothing.
+ *
+ * @throws HoldfastError `program_missing`
+ */
+export function locateProgram(
+  { name, title, versionMin, install, fix = `install it: ${install}` }: WantedProgram,
+  env: Readonly<Record<string, string>>,
+  cwd: string,
+): string {
+  const program = name.includes("/")
+    ? executableAt(resolve(cwd, name))
+    : programOnPath(name, env["PATH"] ?? "");
+  if (program !== undefined) return program;
+  const place = name.includes("/") ? "" : " on the PATH";
+  throw new HoldfastError("program_missing", `there is no program "${name}" (${title})${place}`, {
+    expected: versionMin === undefined ? "an executable file" : `${title} ${versionMin} or later`,
+    fix,
+  });
+}
+
+/** @throws HoldfastError `program_missing`, `version_unsupported`, and the errors of the check. */
+export async function findProgram(
+  wanted: WantedProgram,
+  supervisor: ProcessSupervisor,
+  env: Readonly<Record<string, string>>,
+  cwd: string,
+): Promise<{ readonly program: string; readonly version: string }> {
+  const { versionMin, version: known = "unknown" } = wanted;
+  await wanted.check?.();
+  const program = locateProgram(wanted, env, cwd);
+  if (versionMin === undefined) return { program, version: known };
+  const asked = await supervisor.start({
+    argv: [program, "--version"],
+    cwd,
+    env,
+    timeoutMs: VERSION_MS,
+    killGraceMs: 0,
+    outputBytes: 4_096,
+  });
+  const { end, stdout } = await asked.ended;
+  const version = /\d+\.\d+\.\d+/.exec(stdout)?.[0];
+  if (end.type === "exit" && end.exitCode === 0 && version !== undefined && !isOlder(version, versionMin))
+    return { program, version };
+  throw new HoldfastError("version_unsupported", `the program ${program} cannot be used as ${wanted.title}`, {
+    at: program,
+    got: version === undefined ? `no version (${describeProcessEnd(end)})` : `version ${version}`,
+    expected: `version ${versionMin} or later`,
+    fix: wanted.fix ?? `install a newer one: ${wanted.install}`,
+  });
+}
+
+function isOlder(version: string, min: string): boolean {
+  const [a, b] = [version, min].map((text) => text.split(".").map(Number));
+  for (const [at, part] of (b ?? []).entries()) {
+    const own = a?.[at] ?? 0;
+    if (own !== part) return own < part;
+  }
+  return false;
+}

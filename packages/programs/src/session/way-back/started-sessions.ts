@@ -1,0 +1,246 @@
+// The sessions that an external agent has started by the tools of its session (`StartedSessions`), as the orchestrator's tools show them.
+//
+//   started-sessions-1. They are children of the session. The tools reach these and no others, whatever id is given.
+//   started-sessions-2. The turn of a conversation ends with its answer, and that of another session with the session. A prompt is work under way
+//       until a turn has taken it, so that no result of the turn before stands for its own.
+//   started-sessions-3. Only ended ones are deleted, and only where the host of the agent gives the means.
+//   started-sessions-4. A session in a sandbox starts others in the same one alone.
+
+import { decodeJson, HoldfastError, type ChildHandle, type Session } from "@holdfast/core";
+import { local, type Agent, type AgentContext, type TaskContext } from "@holdfast/runtime";
+
+import { requestText } from "@holdfast/agents";
+import type { CallResult } from "./way-back.ts";
+
+export interface StartedSession {
+  readonly sessionId: string;
+  readonly agent: string;
+  readonly isConversation: boolean;
+  /** The length of its journal at the last prompt to it. Absent before one. */
+  readonly promptedAt?: number;
+}
+
+/** Deletes an ended session with all below it. @returns whether it is deleted. */
+export type DeleteSession = (sessionId: string, task: TaskContext) => Promise<boolean>;
+
+type Context = Pick<
+  AgentContext,
+  "run" | "spawnAgent" | "waitForChild" | "waitForChildEvent" | "child" | "signalChild" | "sleep"
+>;
+
+/** The state of a session at the end of its last record. */
+interface Looked {
+  readonly status: "running" | "finished" | "not_existent";
+  readonly detail?: string;
+  readonly result?: string;
+  readonly isError?: boolean;
+  /** The length of the journal. */
+  readonly length: number;
+}
+
+const STARTED_MAX = 100;
+const RESULT_CHARS = 50_000;
+/** A conversation reports its answer before it waits for the next request. */
+const LOOK_MS = 200;
+const LOOKS = 10;
+const ENDS: readonly string[] = ["completed", "failed", "cancelled", "timed_out"];
+
+export interface StartedParts {
+  /** The agents that may be started. */
+  readonly agents: readonly Agent[];
+  readonly deleteSession: DeleteSession | undefined;
+  /** The sandbox of the session; `undefined` without one. */
+  readonly sandbox: string | undefined;
+}
+
+export class StartedSessions {
+  readonly #ctx: Context;
+  readonly #agents: readonly Agent[];
+  readonly #delete: DeleteSession | undefined;
+  readonly #sandbox: string | undefined;
+  /** The next event of each session, which several calls may wait for. */
+  readonly #next = new Map<string, Promise<unknown>>();
+  #started: readonly StartedSession[];
+
+  /** @param started those of earlier turns. */
+  constructor(ctx: Context, parts: StartedParts, started: readonly StartedSession[]) {
+    this.#ctx = ctx;
+    this.#agents = parts.agents;
+    this.#delete = parts.deleteSession;
+    this.#sandbox = parts.sandbox;
+    this.#started = started;
+  }
+
+  get started(): readonly StartedSession[] {
+    return this.#started;
+  }
+
+  /** A child of the session, with its share of the budget. */
+  async start(name: string, input: Readonly<Record<string, unknown>>, mode: string): Promise<CallResult> {
+    const agent = this.#agents.find((one) => one.name === name);
+    if (agent === undefined) return failed(`There is no agent "${name}" that you may start.`);
+    if (this.#started.length >= STARTED_MAX)
+      return failed(`You have started ${STARTED_MAX} sessions, which is the most.`);
+    // started-sessions-4.
+    const sandbox = this.#sandbox;
+    const asked = input["sandbox"];
+    if (sandbox !== undefined && asked !== undefined && asked !== sandbox)
+      return failed(`You work in the sandbox "${sandbox}", and so do the sessions that you start.`);
+    const isConversation = input["conversation"] === true;
+    try {
+      const given = sandbox === undefined ? input : { ...input, sandbox };
+      const child = this.#ctx.spawnAgent(local(agent), given);
+      const { sessionId } = child;
+      this.#started = [...this.#started, { sessionId, agent: name, isConversation }];
+      if (mode === "async_poll") return shown({ session_id: sessionId, status: "running" });
+      if (isConversation) return await this.#turn(child);
+      return done(textOf(await this.#ctx.waitForChild(child)));
+    } catch (error) {
+      if (!HoldfastError.is(error) || !["child_failed", "invalid_input"].includes(error.code)) throw error;
+      return failed((error.cause as Error | undefined)?.message ?? error.message);
+    }
+  }
+
+  async resume(id: string, parameters: unknown, mode: string): Promise<CallResult> {
+    const known = this.#find(id);
+    if (known === undefined) return unknown(id);
+    const { status, detail, length } = await this.#look(id);
+    if (ENDS.includes(detail ?? ""))
+      return failed(`Session ${id} has ended (${detail}) and takes no prompt. Start a new one.`);
+    if (!known.isConversation)
+      return failed(
+        `Session ${id} is no conversation and ends with its answer. Start one with {"conversation": true} in its parameters.`,
+      );
+    // Another prompt may have been sent since this look began.
+    if (status !== "finished" || length <= this.#promptedAt(id))
+      return failed(`Session ${id} still works on its last prompt.`);
+    const child = this.#ctx.child(id);
+    this.#ctx.signalChild(child, "next_input", requestText(parameters));
+    this.#started = this.#started.map((one) => (one.sessionId === id ? { ...one, promptedAt: length } : one));
+    if (mode === "async_poll") return shown({ session_id: id, status: "running" });
+    return this.#turn(child);
+  }
+
+  async list(): Promise<CallResult> {
+    const sessions = this.#started.map(async ({ sessionId, agent }) => {
+      const { status, detail } = await this.#look(sessionId);
+      return { session_id: sessionId, agent_name: agent, status, detail };
+    });
+    const found = await Promise.all(sessions);
+    return shown({ sessions: found.filter(({ status }) => status !== "not_existent") });
+  }
+
+  async status(id: string): Promise<CallResult> {
+    if (this.#find(id) === undefined) return shown({ session_id: id, status: "not_existent" });
+    const { status, detail, isError } = await this.#look(id);
+    return shown({ session_id: id, status, detail, ...(isError === undefined ? {} : { failed: isError }) });
+  }
+
+  async result(id: string): Promise<CallResult> {
+    const looked = this.#find(id) === undefined ? undefined : await this.#look(id, { withResult: true });
+    return looked === undefined || looked.status === "not_existent" ? unknown(id) : resultOf(id, looked);
+  }
+
+  /** started-sessions-3. */
+  async deleteEnded(): Promise<CallResult> {
+    const remove = this.#delete;
+    if (remove === undefined) return failed("Deleting sessions is not enabled here.");
+    let deleted: readonly string[] = [];
+    for (const { sessionId } of this.#started) {
+      const { detail = "" } = await this.#look(sessionId);
+      if (!ENDS.includes(detail)) continue;
+      const isDeleted = await this.#ctx.run("delete_session", (task) => remove(sessionId, task));
+      if (isDeleted) deleted = [...deleted, sessionId];
+    }
+    this.#started = this.#started.filter(({ sessionId }) => !deleted.includes(sessionId));
+    return shown({ deleted: deleted.length, kept: this.#started.length });
+  }
+
+  #find(id: string): StartedSession | undefined {
+    return this.#started.find(({ sessionId }) => sessionId === id);
+  }
+
+  /** started-sessions-2. Events of the child say when to look. */
+  async #turn(child: ChildHandle): Promise<CallResult> {
+    for (;;) {
+      for (let looks = 0; looks < LOOKS; looks++) {
+        const looked = await this.#look(child.sessionId, { withResult: true });
+        if (looked.status !== "running") return resultOf(child.sessionId, looked);
+        await this.#ctx.sleep(LOOK_MS);
+      }
+      await this.#event(child);
+    }
+  }
+
+  #event(child: ChildHandle): Promise<unknown> {
+    const { sessionId } = child;
+    const open = this.#next.get(sessionId);
+    if (open !== undefined) return open;
+    const next = this.#ctx.waitForChildEvent(child).then(() => this.#next.delete(sessionId));
+    this.#next.set(sessionId, next);
+    return next;
+  }
+
+  #promptedAt(id: string): number {
+    return this.#find(id)?.promptedAt ?? 0;
+  }
+
+  async #look(id: string, { withResult = false }: { readonly withResult?: boolean } = {}): Promise<Looked> {
+    const looked = await this.#ctx.run("look_at_session", async (task) =>
+      lookedAt(await task.readSession(id), withResult),
+    );
+    const isEarlier = looked.status === "finished" && looked.length <= this.#promptedAt(id);
+    return isEarlier ? { ...looked, status: "running" } : looked;
+  }
+}
+
+/** A conversation that waits for its next request has finished its turn, although it has not ended. */
+function lookedAt(session: Session | undefined, withResult: boolean): Looked {
+  if (session === undefined) return { status: "not_existent", length: 0 };
+  const { status: detail, waits, nextSeq: length, output, progress, error } = session;
+  const common = { detail, length };
+  const isWaiting =
+    detail === "waiting" && waits.some((wait) => wait.type === "signal" && wait.name === "next_input");
+  if (isWaiting || detail === "completed") {
+    const text = answerIn(isWaiting ? progress : output);
+    return { ...common, status: "finished", isError: false, ...(withResult ? { result: text } : {}) };
+  }
+  if (!ENDS.includes(detail)) return { ...common, status: "running" };
+  const why = error === undefined ? "" : `: ${error.message}`;
+  return {
+    ...common,
+    status: "finished",
+    isError: true,
+    ...(withResult ? { result: `The session ${detail}${why}` } : {}),
+  };
+}
+
+/** The answer in an output, or in the progress that a turn reported. */
+function answerIn(json: Session["output"]): string {
+  if (json === undefined) return "";
+  const value = decodeJson(json);
+  const { answer } = (value ?? {}) as { readonly answer?: unknown };
+  const text = textOf(answer ?? value);
+  if (text.length <= RESULT_CHARS) return text;
+  return `${text.slice(0, RESULT_CHARS)}\n[cut: the result has ${text.length} characters, and ${RESULT_CHARS} is the limit]`;
+}
+
+function resultOf(id: string, { status, result, isError = false }: Looked): CallResult {
+  const { text } = shown({ session_id: id, status, ...(status === "finished" ? { result } : {}) });
+  return { text, isError };
+}
+
+function unknown(id: string): CallResult {
+  return failed(`You have started no session ${id}. list_agent_sessions lists yours.`);
+}
+
+function textOf(answer: unknown): string {
+  return typeof answer === "string" ? answer : JSON.stringify(answer ?? null);
+}
+
+function shown(value: Readonly<Record<string, unknown>>): CallResult {
+  return done(JSON.stringify(value));
+}
+
+const done = (text: string): CallResult => ({ text, isError: false });
+const failed = (text: string): CallResult => ({ text, isError: true });

@@ -1,0 +1,53 @@
+// The operating system, as the processes of Holdfast use it. They keep files that only their user reads, start and end programs, choose
+// the variables of these programs, and keep keys out of them.
+
+export { addressKind } from "./address-kind.ts";
+export {
+  createPrivate,
+  isWritableByOthers,
+  makePrivateFolder,
+  openPrivateAppend,
+  replacePrivate,
+} from "./files/private-file.ts";
+export { readUserFile } from "./files/user-file.ts";
+export { isOlder, packageVersion } from "./package-version.ts";
+export {
+  type Environment,
+  INHERITED_VARIABLES,
+  layeredEnvironment,
+  scrubEnvironment,
+} from "./processes/environment.ts";
+export { OutputCapture } from "./processes/output-capture.ts";
+export { OutputLines } from "./processes/output-lines.ts";
+export { findNamespaceSupport } from "./processes/pid-namespace.ts";
+export {
+  describeProcessEnd,
+  isUrgentAbort,
+  type ProcessEnd,
+  type StopMeans,
+  UrgentAbortError,
+} from "./processes/process-end.ts";
+export { isRunning, type ProcessIdentity, processIdentity } from "./processes/process-identity.ts";
+export { endExecution, endTagged, guardedMarker, ProcessSupervisor } from "./processes/process-supervisor.ts";
+export { EXECUTION_MARKER, TAG_MARKER } from "./processes/process-tree.ts";
+export { killStartedBy } from "./processes/started-processes.ts";
+export {
+  type ProcessReport,
+  type StopOptions,
+  type SupervisedProcess,
+} from "./processes/supervised-process.ts";
+export { findUserNamespace } from "./user-namespace.ts";
+export {
+  DeclaredSecrets,
+  declaredSecretsOf,
+  isSecretName,
+  namesOfSecrets,
+  type OptionalSecrets,
+  type SecretSource,
+  type WantedSecrets,
+  wantedSecretsOf,
+} from "./secrets/declared-secrets.ts";
+export { type OwnKeys, replaceWithoutKeys, withHandedKeys, withoutKeys } from "./secrets/handed-keys.ts";
+export { keyVariables, PROVIDER_KEY_NAMES } from "./secrets/key-variables.ts";
+export { type RedactedText, Redactor } from "./secrets/redactor.ts";
+export { secretForms } from "./secrets/secret-forms.ts";
