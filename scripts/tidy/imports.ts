@@ -14,6 +14,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[] | undefined>> = {
   workspace: ["core", "system"],
   agents: ["core", "system", "runtime", "workspace"],
   programs: ["core", "system", "runtime", "workspace", "agents"],
+  machine: ["core", "system", "runtime", "workspace", "agents", "programs"],
   coordinator: ["core", "proto"],
   dashboard: ["proto"],
   runner: ["core", "proto", "system", "runtime", "storage"],

@@ -5,7 +5,7 @@ import { child, nameOf, type Node, type Source, type Tree, type Violation } from
 const TABLE = "packages/agents/src/agent-files/trust/project-inputs.ts";
 /** The packages whose code runs on the machine of a user. */
 const READING =
-  /^packages\/(agents|coordinator|core|holdfast|programs|runner|runtime|storage|system|workspace)\/src\//;
+  /^packages\/(agents|coordinator|core|holdfast|machine|programs|runner|runtime|storage|system|workspace)\/src\//;
 const ENVIRONMENT = /^(env|hostEnvironment|io)$/;
 /** Functions that read the variable whose name they are given. */
 const READERS = /^(variable|nonEmpty)$/;

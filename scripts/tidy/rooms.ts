@@ -45,7 +45,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["postgres/news", "postgres/engine"],
     ["postgres"],
   ],
-  system: [["files", "processes", "secrets", "address-kind.ts", "package-version.ts", "user-namespace.ts"]],
+  system: [["processes", "secrets", "address-kind.ts", "package-version.ts", "user-namespace.ts"], ["files"]],
   workspace: [["granting-places.ts"], ["workspace"], ["sandboxes", "git"], ["worktrees"]],
   agents: [
     ["lazy-packages.ts"],

@@ -162,6 +162,7 @@ export { parametersOf, usageOf } from "./scripts/script-parameters.ts";
 export { checkCall, runScript } from "./scripts/run-script.ts";
 export {
   BASE_ENVIRONMENT,
+  environmentsBeside,
   checkEnvironmentName,
   checkKey,
   readEnvironments,

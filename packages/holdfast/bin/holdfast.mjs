@@ -58,7 +58,7 @@ async function run() {
     process.on("disconnect", () => process.kill(process.pid, "SIGKILL")); // holdfast-2.
     process.channel?.unref();
   }
-  const { replaceWithoutKeys } = await import("@holdfast/runtime/handed-keys");
+  const { replaceWithoutKeys } = await import("@holdfast/system/handed-keys");
   const keys = replaceWithoutKeys(); // holdfast-5.
   mergeRepeatedInterrupts();
   silenceKnownWarnings();

@@ -9,6 +9,7 @@ export {
   openPrivateAppend,
   replacePrivate,
 } from "./files/private-file.ts";
+export { dataFolder } from "./files/data-folder.ts";
 export { readUserFile } from "./files/user-file.ts";
 export { isOlder, packageVersion } from "./package-version.ts";
 export {

@@ -4,7 +4,7 @@
 //   environment-file-2. A change writes the whole file or nothing. A file that other users may write is refused.
 
 import { readFileSync, statSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { HoldfastError, UsageError } from "@holdfast/core";
 import { isSecretName, isWritableByOthers, makePrivateFolder, replacePrivate } from "@holdfast/system";
 import { z } from "zod";
@@ -37,6 +37,11 @@ const key = z
     value === undefined ? secret === true || required === true : secret !== true,
   );
 const file = z.strictObject({ environments: z.record(z.string(), z.record(z.string(), key)) });
+
+/** The file of a user's environments. It lies beside the file of trusted folders. */
+export function environmentsBeside(trustFile: string): string {
+  return join(dirname(trustFile), "environments.json");
+}
 
 /** @throws HoldfastError `config_invalid` */
 export function readEnvironments(path: string): Environments {

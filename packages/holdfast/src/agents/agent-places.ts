@@ -1,11 +1,11 @@
 // `agentPlaces`: where this call looks for agent files. `shownPath` shows a path as a person would write it.
 
-import { dirname, isAbsolute, join, relative } from "node:path";
+import { isAbsolute, relative } from "node:path";
 import type { AgentPlaces } from "@holdfast/agents";
 import type { Io } from "../frame/command.ts";
 import type { Mode } from "../place/mode.ts";
 import { findProject, trustFileOf } from "../place/project.ts";
-import { externalAgentNames } from "./external-agent-names.ts";
+import { externalAgentNames } from "@holdfast/machine/external-agent-names";
 
 /** A call that looks for agents. */
 export interface AgentSearch extends Pick<Io, "cwd" | "env"> {
@@ -35,11 +35,6 @@ export function agentPlaces(
     ...(io.servesOthers === true ? { servesOthers: true } : {}),
     ...(io.labels === undefined ? {} : { labels: io.labels }),
   };
-}
-
-/** The file of the permission rules that the user gave for projects. */
-export function rulesFile({ trustFile }: Pick<AgentPlaces, "trustFile">): string {
-  return join(dirname(trustFile), "permission-rules.json");
 }
 
 /** The path from the current folder, or from the home folder, or the whole of it. */

@@ -1,52 +1,17 @@
 // `holdfast rules`: the permission rules that the user gave by answers.
 
-import {
-  addProjectRule,
-  readProjectRules,
-  removeProjectRules,
-  ruleText,
-  type AgentPlaces,
-  type PermissionRule,
-  type ProjectRules,
-} from "@holdfast/agents";
-import { HoldfastError, NotFoundError, type Session, type StorageReader } from "@holdfast/core";
+import { readProjectRules, removeProjectRules, ruleText, type PermissionRule } from "@holdfast/agents";
+import { NotFoundError, type Session, type StorageReader } from "@holdfast/core";
 import { principalOf } from "@holdfast/proto/view";
 
 import type { Io } from "../frame/command.ts";
 import { plainLine, table } from "../frame/plain-text.ts";
+import { rulesFile } from "@holdfast/machine";
 import { userOfMachine } from "../principals/answer-principals.ts";
-import { agentPlaces, rulesFile } from "./agent-places.ts";
+import { agentPlaces } from "./agent-places.ts";
 import { loopStateOf } from "./workspaces/loop-state.ts";
 
 const RULE_CHARS = 2_000;
-
-/** The rules of a project as the agents that run here read and add to them. */
-export function projectRulesOf(places: AgentPlaces): ProjectRules {
-  if (places.servesOthers === true) return NO_RULES;
-  return {
-    read: () =>
-      readProjectRules(rulesFile(places), places.project).map(({ decision, tool, pattern }) => ({
-        decision,
-        tool,
-        pattern,
-      })),
-    add: (rule, session) =>
-      addProjectRule(rulesFile(places), places.project, {
-        ...rule,
-        session,
-        principal: userOfMachine(),
-        at: Date.now(),
-      }),
-  };
-}
-
-/** An answer of one person must not decide for the sessions of another one. */
-const NO_RULES: ProjectRules = {
-  read: () => [],
-  add: () => {
-    throw new HoldfastError("policy_denied", "a runner of a coordinator keeps no rules of a project");
-  },
-};
 
 export function listRules(io: Io): number {
   const places = agentPlaces(io);

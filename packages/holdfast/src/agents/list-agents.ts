@@ -26,8 +26,8 @@ import { readConfig } from "../settings/config.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
 import { trifectaText } from "./checks/agent-warnings.ts";
 import { hiddenTextIn, noteHiddenText } from "./skills/content-notes.ts";
-import { installedAgentsFolder } from "./external-agent-names.ts";
-import { doublesOf } from "./registry/doubled-names.ts";
+import { installedAgentsFolder } from "@holdfast/machine/external-agent-names";
+import { doublesOf } from "@holdfast/machine";
 
 const DESCRIPTION_CHARS = 60;
 const NO_TAGS: readonly string[] = [];

@@ -8,8 +8,8 @@ import { recordText } from "@holdfast/programs";
 import { decodeJson, isEnded, mintId, validate, type Session } from "@holdfast/core";
 
 import { agentPlaces } from "../agents/agent-places.ts";
-import { EXTERNAL } from "../agents/external-agent-names.ts";
-import { worktreesOf } from "../agents/workspaces/session-folder.ts";
+import { EXTERNAL } from "@holdfast/machine/external-agent-names";
+import { worktreesOf } from "@holdfast/machine/session-folder";
 import { noteSharedFolder } from "../agents/workspaces/shared-folder.ts";
 import { noteUncommitted } from "../agents/workspaces/uncommitted-work.ts";
 import type { Arguments, Io } from "../frame/command.ts";

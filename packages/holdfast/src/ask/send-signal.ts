@@ -16,7 +16,7 @@ import {
   type StorageReader,
 } from "@holdfast/core";
 import { requestsOver, type SessionRequests } from "@holdfast/runtime/internal";
-import { EXTERNAL } from "../agents/external-agent-names.ts";
+import { EXTERNAL } from "@holdfast/machine/external-agent-names";
 import type { Arguments, Io } from "../frame/command.ts";
 import { withSession, type Access } from "../place/find-session.ts";
 import { recordingAnswers } from "../principals/answer-principals.ts";

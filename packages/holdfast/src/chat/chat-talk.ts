@@ -32,7 +32,7 @@ import {
   type QuestionWait,
   questionLine,
 } from "../view/describe-session.ts";
-import { EXTERNAL } from "../agents/external-agent-names.ts";
+import { EXTERNAL } from "@holdfast/machine/external-agent-names";
 import type { JournalEvent } from "../view/journal-events.ts";
 import { liveView, type AskedQuestions, type LiveView } from "../view/live-view.ts";
 import { howToAnswer, questionOf, readTypedLine } from "../view/typed-answer.ts";

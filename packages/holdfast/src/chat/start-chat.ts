@@ -19,7 +19,7 @@ import { randomU32 } from "../frame/random.ts";
 import { placeOfExact, findSession, withReader } from "../place/find-session.ts";
 import { findDatabase, type Database } from "../place/project.ts";
 import { drive, type DriveOptions } from "../run/drive/drive.ts";
-import { EXTERNAL } from "../agents/external-agent-names.ts";
+import { EXTERNAL } from "@holdfast/machine/external-agent-names";
 import { noteSharedFolder } from "../agents/workspaces/shared-folder.ts";
 import { noteUncommitted } from "../agents/workspaces/uncommitted-work.ts";
 import { loadAgent } from "../run/load-agent.ts";

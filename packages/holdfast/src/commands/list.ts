@@ -96,7 +96,7 @@ async function costsAtWork(
   sessions: readonly Session[],
   reader: StorageReader,
 ): Promise<ReadonlyMap<string, Cost | undefined>> {
-  const { EXTERNAL } = await import("../agents/external-agent-names.ts");
+  const { EXTERNAL } = await import("@holdfast/machine/external-agent-names");
   const working = sessions.filter(
     ({ status, agent }) => !isEnded(status) && agent.file?.startsWith(EXTERNAL) === true,
   );

@@ -9,7 +9,7 @@ import { findNamespaceSupport } from "@holdfast/system";
 import { assertSqliteVersion } from "@holdfast/storage/sqlite";
 import type { Arguments, Io } from "../frame/command.ts";
 import { plainLine } from "../frame/plain-text.ts";
-import { dataFolder } from "../place/coordinator-storage.ts";
+import { dataFolder } from "@holdfast/system";
 import { findMode } from "../place/mode.ts";
 import { configFiles, findProject } from "../place/project.ts";
 import { readConfig } from "../settings/config.ts";

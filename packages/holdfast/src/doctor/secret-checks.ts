@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { openKeychain, SecretPlaces, type Keychain, type SecretPlace } from "@holdfast/runner/secrets";
 import type { Io } from "../frame/command.ts";
 import { count } from "../frame/plain-text.ts";
-import { dataFolder } from "../place/coordinator-storage.ts";
+import { dataFolder } from "@holdfast/system";
 import { tryProgram } from "../outside/bounded-calls.ts";
 import { problemOf, type Finding } from "./check.ts";
 

@@ -10,7 +10,7 @@ import type { Arguments, Io } from "../frame/command.ts";
 import { count, duration, plainLine } from "../frame/plain-text.ts";
 import { adminTokenFile, readToken } from "../place/admin-token.ts";
 import { coordinatorToken, namedCoordinator, URL_DEFAULT } from "../place/coordinator-access.ts";
-import { dataFolder } from "../place/coordinator-storage.ts";
+import { dataFolder } from "@holdfast/system";
 import { findRunningStack, readStackState, stackPaths } from "../place/local-stack.ts";
 import { askForJson } from "../outside/bounded-calls.ts";
 import { listed, problemOf, type Finding } from "./check.ts";

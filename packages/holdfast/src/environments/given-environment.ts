@@ -1,15 +1,10 @@
 // `givenEnvironment`: the environments and variables that a call names by `--env-ref NAME` and `--env KEY=VALUE`.
 
-import { dirname, join } from "node:path";
-import { checkKey, type GivenEnvironment } from "@holdfast/agents";
+import { join } from "node:path";
+import { checkKey, environmentsBeside, type GivenEnvironment } from "@holdfast/agents";
 import { refuse } from "../frame/arguments.ts";
 import type { Arguments, Io } from "../frame/command.ts";
-import { dataFolder } from "../place/coordinator-storage.ts";
-
-/** The file of environments beside the file of trusted folders. */
-export function environmentsBeside(trustFile: string): string {
-  return join(dirname(trustFile), "environments.json");
-}
+import { dataFolder } from "@holdfast/system";
 
 export function environmentsFile(io: Pick<Io, "env" | "cwd">): string {
   return environmentsBeside(join(dataFolder(io), "trusted-folders.json"));

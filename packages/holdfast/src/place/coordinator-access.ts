@@ -9,7 +9,7 @@ import type { ReadPatience } from "@holdfast/storage/remote";
 import { adminTokenFile, readToken } from "./admin-token.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { definedOf } from "../frame/command-error.ts";
-import { dataFolder } from "./coordinator-storage.ts";
+import { dataFolder } from "@holdfast/system";
 import { checkTrusted } from "../frame/given-file.ts";
 import { findRunningStack } from "./local-stack.ts";
 import type { Origin } from "../frame/origin.ts";

@@ -1,10 +1,9 @@
 // Where a coordinator keeps its sessions: what `--storage` names, and the folder that what belongs to it lies in.
 
-import { userInfo } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { HoldfastError, UsageError, type AgentStorage } from "@holdfast/core";
 import { MemoryStorage } from "@holdfast/runtime";
-import { makePrivateFolder } from "@holdfast/system";
+import { dataFolder, makePrivateFolder } from "@holdfast/system";
 import type { Io } from "../frame/command.ts";
 
 export interface CoordinatorStorage {
@@ -13,38 +12,6 @@ export interface CoordinatorStorage {
   readonly name: string;
   /** For the admin's token. */
   readonly folder: string;
-}
-
-/**
- * The user's data folder, as XDG says. It is never in the current folder: a project, which may be a clone, would hold what its user trusts.
- *
- * @throws HoldfastError `config_invalid` for a user without a home folder.
- */
-export function dataFolder({ env }: Pick<Io, "env">): string {
-  const { XDG_DATA_HOME: xdg, HOME: given } = env;
-  if (xdg !== undefined && isAbsolute(xdg)) return join(xdg, "holdfast");
-  const home = given !== undefined && isAbsolute(given) ? given : homeOfUser();
-  if (home !== undefined) return join(home, ".local", "share", "holdfast");
-  throw new HoldfastError(
-    "config_invalid",
-    "your user has no home folder, so there is no folder for your data",
-    {
-      at: "HOME",
-      got: given === undefined ? "no value" : `"${given}"`,
-      expected: "the absolute path of a folder that is yours",
-      fix: "set HOME or XDG_DATA_HOME to such a folder, outside of projects",
-    },
-  );
-}
-
-/** The home folder that the system knows. */
-function homeOfUser(): string | undefined {
-  try {
-    const { homedir } = userInfo();
-    return isAbsolute(homedir) ? homedir : undefined;
-  } catch {
-    return undefined; // A container whose user has no entry.
-  }
 }
 
 /**

@@ -8,7 +8,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isRunning, type ProcessIdentity } from "@holdfast/system";
 import type { Io } from "../frame/command.ts";
-import { dataFolder } from "./coordinator-storage.ts";
+import { dataFolder } from "@holdfast/system";
 
 export const COMPONENTS = ["supervisor", "coordinator", "runner"] as const;
 export type Component = (typeof COMPONENTS)[number];

@@ -19,7 +19,7 @@ import { readConfig, userConfigFile, type Config } from "../settings/config.ts";
 import { markOf, type Mark } from "../settings/database-mark.ts";
 import { SETTING_RULES } from "../settings/setting-trust.ts";
 import { coordinatorToken, namedCoordinator, type CoordinatorAccess } from "./coordinator-access.ts";
-import { dataFolder } from "./coordinator-storage.ts";
+import { dataFolder } from "@holdfast/system";
 import { isFolder } from "../frame/given-file.ts";
 import { hideFromGit } from "../settings/git-ignore.ts";
 import { readStackState, stackPaths, type StackState } from "./local-stack.ts";

@@ -7,7 +7,7 @@ import { HoldfastError, type Session } from "@holdfast/core";
 import type { Arguments, Io } from "../frame/command.ts";
 import { withStorage } from "../place/find-session.ts";
 import { leaseOf, type Database } from "../place/project.ts";
-import { EXTERNAL } from "../agents/external-agent-names.ts";
+import { EXTERNAL } from "@holdfast/machine/external-agent-names";
 import { agentOf } from "./recorded-agent.ts";
 
 /** @returns whether the session has come to its end here. */

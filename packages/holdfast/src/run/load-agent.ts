@@ -1,24 +1,21 @@
 // Loads an agent from a user's file. A problem with the file is reported with its place, and never with a
 // stack.
 
-import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
-import { basename, dirname, extname, join, resolve } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
-import { decodedPlace, HoldfastError, NotFoundError, toError } from "@holdfast/core";
-import { placeOf } from "../frame/error-place.ts";
+import { basename, extname, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { HoldfastError, NotFoundError } from "@holdfast/core";
 import { lookAtPath } from "../frame/given-file.ts";
 import type { Io } from "../frame/command.ts";
 import type { AgentSearch } from "../agents/agent-places.ts";
-import { EXTERNAL, externalAgentName } from "../agents/external-agent-names.ts";
-import type { FileAgent, LoadOptions as LoadOptionsOfFile } from "../agents/file-agent.ts";
+import { EXTERNAL, externalAgentName } from "@holdfast/machine/external-agent-names";
+import type { FileAgent, LoadOptions as LoadOptionsOfFile } from "@holdfast/machine";
 import { chosenAgent, EXTENSIONS, namesAgentFile, refuseFolder } from "./loading/chosen-agent.ts";
+import { importError, invalid, NO_EXPORT } from "./loading/load-errors.ts";
 import { resolveOurselves } from "./loading/own-packages.ts";
 import { compiledAddress, loadTypeScript } from "./loading/typescript-files.ts";
 import type { AgentRecord, GivenEnvironment } from "@holdfast/agents";
 import { defineAgent, isAgent, type Agent, type TaskDefinition } from "@holdfast/runtime";
 import { importInTaskThreads } from "@holdfast/runtime/internal";
-import { withoutKeys } from "@holdfast/system";
 
 const THREAD_LOADING = new URL(
   `./${import.meta.url.endsWith(".ts") ? "loading/thread-loading.ts" : "thread-loading.js"}`,
@@ -108,16 +105,18 @@ export async function loadAgent(
 async function asFileAgent(
   path: string,
   io: AgentSearch,
-  options: LoadOptionsOfFile = {},
+  options: Omit<LoadOptionsOfFile, "root" | "sandbox"> = {},
 ): Promise<FileAgent | undefined> {
   if (!namesAgentFile(path, io.cwd)) return undefined;
-  const { loadFileAgent } = await import("../agents/file-agent.ts");
+  const { thisMachine, userSettings } = await import("../agents/this-machine.ts");
   const { agentPlaces } = await import("../agents/agent-places.ts");
-  return await loadFileAgent(path, agentPlaces(io), io.cwd, {
+  const { notes, ...settings } = userSettings(io, io.mode);
+  const found = await thisMachine(io).agent(path, agentPlaces(io), io.cwd, {
     ...options,
-    mode: io.mode,
+    ...settings,
     loadTasks: (file) => loadTasks(file, { ...io, onSlow: () => {} }),
   });
+  return { ...found, notes: [...notes, ...found.notes] };
 }
 
 /** All agents that a file exports. @throws HoldfastError as `loadAgent`. */
@@ -198,8 +197,6 @@ async function importFile(url: string): Promise<Record<string, unknown>> {
   }
 }
 
-/** V8's, of a name that an imported module does not export. */
-const NO_EXPORT = /does not provide an export/;
 const SLOW_MS = 5_000;
 /** Reading and compiling take seconds at most; what waits for longer waits for something outside. */
 const GIVE_UP_MS = 60_000;
@@ -334,116 +331,4 @@ function nameOfFile(file: string): string {
     .replace(/[^\p{L}\p{N} ._+-]/gu, "-")
     .replace(/^[^\p{L}\p{N}_]+|[^\p{L}\p{N}_]+$/gu, "");
   return name === "" ? "agent" : name.slice(0, 200);
-}
-
-// ---- errors ------------------------------------------------------------------------------------------------------
-
-/** Node's, of an import that leads nowhere. */
-const NOT_THERE = ["ERR_MODULE_NOT_FOUND", "ERR_PACKAGE_PATH_NOT_EXPORTED", "ERR_UNKNOWN_BUILTIN_MODULE"];
-
-function importError(thrown: unknown, file: string): HoldfastError {
-  const error = toError(thrown);
-  const code = "code" in error ? String(error.code) : "";
-  const at = placeIn(error, file);
-  const details = { at, cause: error };
-  if (NOT_THERE.includes(code)) {
-    const message = `the file imports something that does not exist: ${withoutPath(error.message)}`;
-    return invalid(message, file, { ...details, fix: "install the package, or correct the import" });
-  }
-  const manifest = commonJsManifest(file);
-  if (manifest !== undefined && isModuleSyntaxError(error)) {
-    const renamed = basename(file).replace(/\.([jt]s)$/, ".m$1");
-    return invalid("the file is written as an ES module, but its package.json declares CommonJS", file, {
-      at: file,
-      got: `"type": "commonjs" in ${manifest}`,
-      expected: '"type": "module"',
-      fix: `write "type": "module" into ${manifest}, or name the file ${renamed}`,
-      cause: thrown,
-    });
-  }
-  if (error instanceof SyntaxError) {
-    const line = code === "" && at === file ? syntaxErrorLine(file) : undefined;
-    const fix = NO_EXPORT.test(error.message) ? "correct the name, or export it there" : "correct the line";
-    return invalid(`the file cannot be read: ${error.message}`, file, {
-      ...details,
-      ...(line === undefined ? {} : { at: line }),
-      fix,
-    });
-  }
-  // A refusal of defineAgent already explains the problem.
-  const said = HoldfastError.is(thrown) ? thrown : undefined;
-  return invalid(`the file threw an error while it was loaded: ${error.message || error.name}`, file, {
-    ...details,
-    ...(said?.expected === undefined ? {} : { expected: said.expected }),
-    fix:
-      said?.fix ??
-      "correct the file; code that needs the network or a key belongs in a task, not at the top level",
-  });
-}
-
-/** The package.json that makes a file CommonJS, if one says so. */
-function commonJsManifest(file: string): string | undefined {
-  if (!/\.[jt]s$/.test(file)) return undefined;
-  for (let folder = dirname(file); ; folder = dirname(folder)) {
-    const manifest = join(folder, "package.json");
-    if (existsSync(manifest)) {
-      try {
-        const { type } = JSON.parse(readFileSync(manifest, "utf8")) as { type?: unknown };
-        return type === "commonjs" ? manifest : undefined;
-      } catch {
-        return undefined; // Node reports the problem with the file.
-      }
-    }
-    if (folder === dirname(folder)) return undefined;
-  }
-}
-
-/** Node's error for `import`, `export` or a top-level `await` in a file that it takes for CommonJS. */
-function isModuleSyntaxError(error: Error): boolean {
-  return (
-    error instanceof SyntaxError &&
-    /import statement outside a module|Unexpected token 'export'|import\.meta|await is only valid/.test(
-      error.message,
-    )
-  );
-}
-
-/** "Cannot find package 'x' imported from /path": the path is told as the place. */
-function withoutPath(message: string): string {
-  return message.replace(/ imported from .*$/s, "");
-}
-
-function placeIn(error: Error, file: string): string {
-  const importedFrom = / imported from (.+)$/.exec(error.message)?.[1];
-  const place = importedFrom && decodedPlace(importedFrom.replace(/^file:\/\//, ""));
-  // A specifier that belongs to this installation is resolved from here.
-  if (place !== undefined && place !== fileURLToPath(import.meta.url)) return place;
-  return placeOf(error) ?? file;
-}
-
-/** Node keeps the place of a syntax error in JavaScript to itself; its `--check` prints it. */
-function syntaxErrorLine(file: string): string | undefined {
-  const { stderr } = spawnSync(process.execPath, ["--check", file], {
-    encoding: "utf8",
-    timeout: 5_000,
-    env: withoutKeys(process.env),
-  });
-  return stderr
-    .split("\n")
-    .find((line) => line.startsWith(file) || line.startsWith("file://"))
-    ?.replace(/^file:\/\//, "");
-}
-
-function invalid(
-  message: string,
-  at: string,
-  details: {
-    readonly at?: string;
-    readonly got?: string;
-    readonly expected?: string;
-    readonly fix?: string;
-    readonly cause?: unknown;
-  },
-): HoldfastError {
-  return new HoldfastError("agent_invalid", message, { at, ...details });
 }

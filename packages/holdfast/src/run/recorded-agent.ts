@@ -7,7 +7,7 @@ import { refuse, takeNothing, takeOnly } from "../frame/arguments.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { walkUp } from "../view/session-tree.ts";
 import { findUnfinished, withReader, withReaderOf } from "../place/find-session.ts";
-import { EXTERNAL } from "../agents/external-agent-names.ts";
+import { EXTERNAL } from "@holdfast/machine/external-agent-names";
 import { definedOf } from "../frame/command-error.ts";
 import type { AgentRecord } from "@holdfast/agents";
 import { loadAgent, loadTasks, type LoadedAgent } from "./load-agent.ts";
@@ -81,14 +81,16 @@ function isGone(file: string | undefined): boolean {
 
 /** The agent of an agent file that is gone, as its session has recorded it. */
 async function loadedFrom(record: AgentRecord, io: Io): Promise<LoadedAgent> {
-  const { agentOfRecord } = await import("../agents/file-agent.ts");
+  const { thisMachine, userSettings } = await import("../agents/this-machine.ts");
   const { agentPlaces } = await import("../agents/agent-places.ts");
-  const { agent, notes } = await agentOfRecord(record, agentPlaces(io), io.cwd, {
+  const { notes, ...settings } = userSettings(io);
+  const found = await thisMachine(io).agentOfRecord(record, agentPlaces(io), {
+    ...settings,
     isContinued: true,
     recorded: async () => record,
     loadTasks: (file) => loadTasks(file, { cwd: io.cwd, env: io.env, onSlow: () => {} }),
   });
-  return { agent, record, notes, file: record.source.path };
+  return { agent: found.agent, record, notes: [...notes, ...found.notes], file: record.source.path };
 }
 
 function fileGone(

@@ -6,7 +6,7 @@ import type { RunnerOptions } from "@holdfast/runner";
 import type { AgentSearch } from "../agents/agent-places.ts";
 import type { Io } from "../frame/command.ts";
 import { plainLine } from "../frame/plain-text.ts";
-import { dataFolder } from "../place/coordinator-storage.ts";
+import { dataFolder } from "@holdfast/system";
 import type { FoundPolicy } from "../settings/runner-policy-file.ts";
 
 const MESSAGE_CHARS = 300;
@@ -23,11 +23,13 @@ export async function catalogueOf(
   const redactor = new Redactor(secrets);
   const home = io.env["HOME"] ?? "";
   const { agentPlaces } = await import("../agents/agent-places.ts");
+  const { thisMachine, userSettings } = await import("../agents/this-machine.ts");
+  const { notes: _notes, ...settings } = userSettings(search, search.mode);
   return {
     catalogueAgents: pushedAgents({
       places: agentPlaces(search, { project: search.cwd }),
-      workspace: search.cwd,
-      mode: search.mode,
+      make: (record, places, version) =>
+        thisMachine(search).agentOfRecord(record, places, { ...settings, version }),
       dataFolder: dataFolder(io),
       policy: { ...policy, agentFiles },
       refused: (what, reason) =>

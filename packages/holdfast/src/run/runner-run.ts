@@ -19,7 +19,7 @@ import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/co
 import { checkedUrl, checkToken, URL_DEFAULT } from "../place/coordinator-access.ts";
 import { readBounded } from "../settings/config.ts";
 import { readRunnerPolicy, type FoundPolicy, policyPath } from "../settings/runner-policy-file.ts";
-import { dataFolder } from "../place/coordinator-storage.ts";
+import { dataFolder } from "@holdfast/system";
 import { findFleetMode, findMode, findStage, type Mode } from "../place/mode.ts";
 import { isDebugged, StoppableWork, stopper, type Stoppable } from "../typing/stopper.ts";
 import { checkTrusted, isFolder } from "../frame/given-file.ts";

@@ -20,6 +20,7 @@ export function signInStore(
   folder: string,
   { env, askPassphrase }: Pick<SecretPlacesOptions, "env" | "askPassphrase">,
 ): SignInStore & {
+  /** The names of the stored secrets; none where their place cannot be used. Asks nobody, and reads no value. */
   readonly names: () => Promise<readonly string[]>;
   readonly delete: (key: string) => Promise<boolean>;
 } {
@@ -53,19 +54,13 @@ export function signInStore(
         await delay(LOCK_RETRY_MS);
       }
     },
-    names: async () => (await open()).stored().map(({ name }) => name),
+    names: async () => {
+      try {
+        return (await open()).stored().map(({ name }) => name);
+      } catch {
+        return []; // The command that needs a value says what is wrong with the place.
+      }
+    },
     delete: async (key) => (await open()).delete(key).length > 0,
   };
-}
-
-/** The names of the secrets that this user has stored; none where their place cannot be used. Asks nobody, and reads no value. */
-export async function storedNames(
-  folder: string,
-  env: SecretPlacesOptions["env"],
-): Promise<readonly string[]> {
-  try {
-    return await signInStore(folder, { env, askPassphrase: undefined }).names();
-  } catch {
-    return []; // The command that needs a value says what is wrong with the place.
-  }
 }

@@ -13,7 +13,7 @@ import { isSecretName, namesOfSecrets, type WantedSecrets } from "@holdfast/syst
 import { askMasked, openKeychain, SecretPlaces, type SecretPlace } from "@holdfast/runner/secrets";
 import type { Arguments, Io } from "../frame/command.ts";
 import { readAll } from "../frame/input.ts";
-import { dataFolder } from "../place/coordinator-storage.ts";
+import { dataFolder } from "@holdfast/system";
 import { holdSecrets } from "./held-secrets.ts";
 import { lastUses, noteUses } from "./secret-uses.ts";
 

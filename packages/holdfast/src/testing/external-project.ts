@@ -14,7 +14,7 @@ import { fileURLToPath } from "node:url";
 import { vi } from "vitest";
 import { LAUNCHER, Project, type Finished, type HoldfastProcess } from "./holdfast-process.ts";
 
-const FAKES = new URL("../../../agents/src/testing/", import.meta.url);
+const FAKES = new URL("../../../programs/src/testing/", import.meta.url);
 const PROGRAMS = {
   claude: "fake-claude.mjs",
   opencode: "fake-acp.mjs",

@@ -16,7 +16,7 @@ import {
   visibleText,
   type QuestionView,
 } from "@holdfast/proto/view";
-import { EXTERNAL } from "../agents/external-agent-names.ts";
+import { EXTERNAL } from "@holdfast/machine/external-agent-names";
 import type { Io, Look } from "../frame/command.ts";
 import { cutTo, duration, jsonText, localTime, plain, plainLine, quoted } from "../frame/plain-text.ts";
 

@@ -13,8 +13,8 @@ import {
 } from "@holdfast/agents";
 import { agentPlaces, shownPath } from "../agents/agent-places.ts";
 import { trifectaText } from "../agents/checks/agent-warnings.ts";
-import { EXTERNAL, externalAgentName } from "../agents/external-agent-names.ts";
-import { refuseDoubledName } from "../agents/registry/doubled-names.ts";
+import { EXTERNAL, externalAgentName } from "@holdfast/machine/external-agent-names";
+import { refuseDoubledName } from "@holdfast/machine";
 import type { Arguments, Io } from "../frame/command.ts";
 import { duration, table } from "../frame/plain-text.ts";
 import { limitsText } from "./budget-text.ts";

@@ -118,8 +118,8 @@ describe.concurrent("a step that blocks the event loop", () => {
 
   test("watchdog-7: the process ends after the step's time-out, or the limit, while storage would renew", async () => {
     const ended = await Promise.all([
-      run(blocking(true, 9_000, "4_000"), LATE).ended,
-      run(blocking(true, 9_000), { ...LATE, stepBlocksMs: 4_100 }).ended,
+      run(blocking(true, 15_000, "4_000"), LATE).ended,
+      run(blocking(true, 15_000), { ...LATE, stepBlocksMs: 4_100 }).ended,
     ]);
     expect(ended.map(({ signal }) => signal)).toEqual(["SIGKILL", "SIGKILL"]);
     expect(ended[0].said).toContain(

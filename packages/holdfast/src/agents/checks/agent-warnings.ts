@@ -17,7 +17,7 @@ import {
 import { ownSandboxes, Sandboxes } from "@holdfast/workspace";
 import { HoldfastError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
-import { environmentsBeside } from "../../environments/given-environment.ts";
+import { environmentsBeside } from "@holdfast/agents";
 import { plainLine } from "../../frame/plain-text.ts";
 import { findSandbox } from "../sandbox-settings.ts";
 import { hookWarnings } from "./hook-programs.ts";

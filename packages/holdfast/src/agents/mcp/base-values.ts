@@ -3,7 +3,7 @@
 import { dirname } from "node:path";
 import { readEnvironments, serverEnvironment, variablesOfServer, type AgentPlaces } from "@holdfast/agents";
 import { signInStore } from "../../secrets/sign-in-store.ts";
-import { environmentsBeside } from "../../environments/given-environment.ts";
+import { environmentsBeside } from "@holdfast/agents";
 
 type Server = Parameters<typeof variablesOfServer>[0];
 

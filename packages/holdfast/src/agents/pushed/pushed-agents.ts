@@ -26,15 +26,13 @@ import {
   type RunnerPolicy,
 } from "@holdfast/runner";
 import type { Agent } from "@holdfast/runtime";
-import { agentOfRecord, type LoadOptions } from "../file-agent.ts";
+import type { FileAgent } from "@holdfast/machine";
 import { offeredVersions, syncContents, type Item } from "./sync-contents.ts";
 
 export interface PushedAgentsOptions {
   readonly places: AgentPlaces;
-  /** The mode of the runner. */
-  readonly mode?: LoadOptions["mode"];
-  /** The folder that sessions work in. */
-  readonly workspace: string;
+  /** Makes the agent of a version. */
+  readonly make: (record: AgentRecord, places: AgentPlaces, version: string) => Promise<FileAgent>;
   /** The folder of the user's data, where contents are kept. */
   readonly dataFolder: string;
   readonly policy: Pick<RunnerPolicy, "allowScripts" | "approvedScripts"> & {
@@ -115,12 +113,12 @@ async function agentOf(
   record: AgentRecord | Refused | undefined,
   hash: string,
   places: AgentPlaces,
-  { workspace, mode }: Pick<PushedAgentsOptions, "workspace" | "mode">,
+  { make }: Pick<PushedAgentsOptions, "make">,
 ): Promise<Agent | Refused> {
   if (record === undefined || "reason" in record) return record ?? { reason: "it was not read" };
   try {
     const version = hash.slice(0, VERSION_CHARS);
-    return (await agentOfRecord(record, places, workspace, { version, mode })).agent;
+    return (await make(record, places, version)).agent;
   } catch (error) {
     return { reason: (error as Error).message }; // pushed-agents-2.
   }

@@ -22,8 +22,8 @@ import { createPrivate, makePrivateFolder } from "@holdfast/system";
 import { isLoopback } from "@holdfast/storage/coordinator-url";
 import type { Arguments, Io } from "../../frame/command.ts";
 import { plainLine, table } from "../../frame/plain-text.ts";
-import { EXTERNAL_AGENT_NAMES } from "../external-agent-names.ts";
-import { installedAgents } from "../external-agents.ts";
+import { EXTERNAL_AGENT_NAMES } from "@holdfast/machine/external-agent-names";
+import { installedAgents } from "@holdfast/machine";
 
 const LIMITS = {
   registryBytes: 16 * 1024 * 1024,

@@ -39,7 +39,7 @@ export async function dropFileSnapshots(
   const places = agentPlaces(io);
   const data = dirname(places.trustFile);
   if (!["worktrees", "workspaces"].some((name) => existsSync(join(data, name)))) return;
-  const { dropSessionFiles } = await import("./session-folder.ts");
+  const { dropSessionFiles } = await import("@holdfast/machine/session-folder");
   try {
     for (const id of sessionIds) await dropSessionFiles(findSandboxRoot(io).value, places, id);
   } catch (error) {

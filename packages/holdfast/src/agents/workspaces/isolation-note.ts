@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { AgentRecord } from "@holdfast/agents";
 import { makePrivateFolder, replacePrivate } from "@holdfast/system";
 import type { Io } from "../../frame/command.ts";
-import { dataFolder } from "../../place/coordinator-storage.ts";
+import { dataFolder } from "@holdfast/system";
 import { findSandbox } from "../sandbox-settings.ts";
 
 /** Nothing where the agent or the user has chosen a sandbox, or where no person reads the notes. */

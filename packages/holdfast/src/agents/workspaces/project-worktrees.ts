@@ -11,7 +11,7 @@ import { withReader } from "../../place/find-session.ts";
 import { findDatabase } from "../../place/project.ts";
 import { agentPlaces, shownPath } from "../agent-places.ts";
 import { findSandboxRoot } from "../sandbox-settings.ts";
-import { worktreesOf } from "./session-folder.ts";
+import { worktreesOf } from "@holdfast/machine/session-folder";
 
 const NAME_CHARS = 100;
 

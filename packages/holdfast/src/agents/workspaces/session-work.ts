@@ -6,7 +6,7 @@ import { HoldfastError } from "@holdfast/core";
 import type { Io } from "../../frame/command.ts";
 import { agentPlaces } from "../agent-places.ts";
 import { findSandboxRoot } from "../sandbox-settings.ts";
-import { worktreesOf } from "./session-folder.ts";
+import { worktreesOf } from "@holdfast/machine/session-folder";
 
 /** `none`: the session has no worktree of this project. */
 export type SessionWork = ({ readonly status: "there" } & WorktreeWork) | { readonly status: "none" };

@@ -9,9 +9,9 @@ import { plainLine } from "../../frame/plain-text.ts";
 import { withReader } from "../../place/find-session.ts";
 import type { Database } from "../../place/project.ts";
 import { agentPlaces } from "../agent-places.ts";
-import { EXTERNAL } from "../external-agent-names.ts";
+import { EXTERNAL } from "@holdfast/machine/external-agent-names";
 import { findSandboxRoot } from "../sandbox-settings.ts";
-import { worktreesOf } from "./session-folder.ts";
+import { worktreesOf } from "@holdfast/machine/session-folder";
 
 const AT_WORK: readonly SessionStatus[] = ["submitted", "working", "waiting"];
 /** Sessions of one status that are looked at. */

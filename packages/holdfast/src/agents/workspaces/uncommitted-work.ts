@@ -4,7 +4,7 @@ import type { Io } from "../../frame/command.ts";
 import { count, plainLine } from "../../frame/plain-text.ts";
 import { agentPlaces } from "../agent-places.ts";
 import { findSandboxRoot } from "../sandbox-settings.ts";
-import { worktreesOf } from "./session-folder.ts";
+import { worktreesOf } from "@holdfast/machine/session-folder";
 
 const NAME_CHARS = 100;
 

@@ -1,9 +1,9 @@
 // `AgentTree`: the agents that an agent file may start, with the hooks, scripts and skills of all of them. Each is looked up once.
 //
-//   file-agent-tree-1. An agent has one definition in a process, however many agents may start it and however often its file is loaded. Agents
+//   agent-tree-1. An agent has one definition in a process, however many agents may start it and however often its file is loaded. Agents
 //       that may start it in different sandboxes are refused, unless it names one.
-//   file-agent-tree-2. Among agents that may start all others, only the one that a person starts may start the rest of them.
-//   file-agent-tree-3. An agent below another one has the name by which the file above names it (`claude:reviewer`). Two files of one name are
+//   agent-tree-2. Among agents that may start all others, only the one that a person starts may start the rest of them.
+//   agent-tree-3. An agent below another one has the name by which the file above names it (`claude:reviewer`). Two files of one name are
 //       then two agents. They are refused where both have the bare name.
 
 import {
@@ -25,11 +25,11 @@ import {
 } from "@holdfast/agents";
 import { HoldfastError } from "@holdfast/core";
 import type { Agent, TaskDefinition } from "@holdfast/runtime";
-import { checkDemands } from "../checks/agent-demands.ts";
-import type { SessionVariables } from "../../environments/session-variables.ts";
-import { externalAgentOf, externalNames } from "../external-agents.ts";
-import { taskToolsOf } from "./file-agent-tasks.ts";
-import { refuseDoubledName } from "../registry/doubled-names.ts";
+import { checkDemands } from "./agent-demands.ts";
+import { taskToolsOf } from "./agent-tasks.ts";
+import { refuseDoubledName } from "./doubled-names.ts";
+import { externalNames } from "./external-agents.ts";
+import type { SessionVariables } from "./session-variables.ts";
 
 /** The agents that a file may start and the skills of all of them, looked up once. */
 export interface AgentTreeOptions {
@@ -38,6 +38,8 @@ export interface AgentTreeOptions {
   readonly resumesAtReset?: boolean;
   /** The tasks that a file of code exports. It may throw, and may be called twice for one file. */
   readonly loadTasks?: ((file: string) => Promise<readonly TaskDefinition[]>) | undefined;
+  /** The agent of an external program that works in a folder. */
+  readonly external: (name: string, folder: string) => Agent;
 }
 
 export class AgentTree {
@@ -51,7 +53,8 @@ export class AgentTree {
   readonly variables: SessionVariables;
   readonly #resumesAtReset: boolean;
   readonly #loadTasks: AgentTreeOptions["loadTasks"];
-  /** file-agent-tree-1. The agents below the first one, by their names. */
+  readonly #external: AgentTreeOptions["external"];
+  /** agent-tree-1. The agents below the first one, by their names. */
   readonly #made = new Map<string, { readonly sandbox: string | null; readonly agent: Promise<Agent> }>();
   #listed: readonly ListedAgent[] | undefined;
   #externals: readonly string[] | undefined;
@@ -59,13 +62,14 @@ export class AgentTree {
   constructor(
     places: AgentPlaces,
     skills: readonly Skill[] | undefined,
-    { variables, resumesAtReset = false, loadTasks }: AgentTreeOptions,
+    { variables, resumesAtReset = false, loadTasks, external }: AgentTreeOptions,
   ) {
     this.places = places;
     this.skills = skills;
     this.variables = variables;
     this.#resumesAtReset = resumesAtReset;
     this.#loadTasks = loadTasks;
+    this.#external = external;
   }
 
   /** The fields that the call which starts a session sets in place of the agent files. */
@@ -118,7 +122,7 @@ export class AgentTree {
       for (const name of agents) if (this.#isExternalName(name)) refuseDoubledName(name, this.places);
     if (agents.includes("*"))
       return this.#loaded().filter(
-        (record) => record.source.path !== source.path && (isFirst || !record.agents.includes("*")), // file-agent-tree-2.
+        (record) => record.source.path !== source.path && (isFirst || !record.agents.includes("*")), // agent-tree-2.
       );
     return agents
       .filter((name) => !this.#isExternal(name))
@@ -152,7 +156,7 @@ export class AgentTree {
     visit(first, []);
   }
 
-  /** file-agent-tree-1. @throws HoldfastError for an agent that would have two sandboxes. */
+  /** agent-tree-1. @throws HoldfastError for an agent that would have two sandboxes. */
   once(record: AgentRecord, make: () => Promise<Agent>): Promise<Agent> {
     const { name, sandbox, source } = record;
     const known = this.#made.get(name);
@@ -172,7 +176,7 @@ export class AgentTree {
   #recordNamed(name: string): AgentRecord | undefined {
     const file = agentNamed(name, this.#allFiles());
     const record = file === undefined ? undefined : usableRecord(file);
-    return record === undefined ? undefined : { ...record, name }; // file-agent-tree-3.
+    return record === undefined ? undefined : { ...record, name }; // agent-tree-3.
   }
 
   #loaded(): readonly AgentRecord[] {
@@ -187,10 +191,9 @@ export class AgentTree {
 
   /** The external agents among these names. In a session that has begun, an agent file of the same name counts more. */
   externalsOf(agents: readonly string[], root: string): readonly Agent[] {
-    const { env, servesOthers = false } = this.places;
     return [...new Set(agents)]
       .filter((name) => this.#isExternal(name))
-      .map((name) => externalAgentOf(name, { cwd: root, env, servesOthers }));
+      .map((name) => this.#external(name, root));
   }
 
   #isExternal(name: string): boolean {
@@ -198,13 +201,12 @@ export class AgentTree {
   }
 
   #isExternalName(name: string): boolean {
-    const { project, env } = this.places;
-    this.#externals ??= externalNames({ cwd: project, env });
+    this.#externals ??= externalNames(this.places);
     return this.#externals.includes(name);
   }
 }
 
-/** file-agent-tree-3. */
+/** agent-tree-3. */
 function sameNames(name: string, paths: readonly string[], tool: string): HoldfastError {
   return invalidAgents(
     `two files have the agent "${name}", and a session may start only one agent of a name`,

@@ -2,8 +2,7 @@
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { Io } from "../frame/command.ts";
-import { dataFolder } from "../place/coordinator-storage.ts";
+import { dataFolder, type Environment } from "@holdfast/system";
 
 export const EXTERNAL_AGENT_NAMES = [
   "claude-code",
@@ -18,13 +17,16 @@ export const EXTERNAL_AGENT_NAMES = [
 /** Before the name, it stands for the file of the agent in a session. */
 export const EXTERNAL = "external:";
 
+/** The folder and the variables of a call. */
+export interface Place {
+  readonly cwd: string;
+  readonly env: Environment;
+}
+
 const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
 /** The external agent that an argument of `run` names. A file at this path in the folder counts more. */
-export function externalAgentName(
-  nameOrPath: string,
-  { cwd, env }: Pick<Io, "cwd" | "env">,
-): string | undefined {
+export function externalAgentName(nameOrPath: string, { cwd, env }: Place): string | undefined {
   const isExact = nameOrPath.startsWith(EXTERNAL);
   const name = isExact ? nameOrPath.slice(EXTERNAL.length) : nameOrPath;
   const isKnown = isIncluded(name) || isOfProfile(name, env["HOME"]) || isInstalled(name, { cwd, env });
@@ -36,7 +38,7 @@ export function isIncluded(name: string): name is (typeof EXTERNAL_AGENT_NAMES)[
 }
 
 /** The names of all external agents: the included ones, those of profiles of the user, and the installed ones. */
-export function externalAgentNames(io: Pick<Io, "cwd" | "env">): readonly string[] {
+export function externalAgentNames(io: Place): readonly string[] {
   const { HOME: home } = io.env;
   const profiles = home === undefined ? [] : namesIn(join(home, ".holdfast", "profiles"));
   return [
@@ -67,10 +69,10 @@ function isOfProfile(name: string, home: string | undefined): boolean {
 }
 
 /** The folder of the agents that the user installed from a registry. */
-export function installedAgentsFolder(io: Pick<Io, "cwd" | "env">): string {
-  return join(dataFolder(io), "external-agents");
+export function installedAgentsFolder({ env }: Pick<Place, "env">): string {
+  return join(dataFolder({ env }), "external-agents");
 }
 
-function isInstalled(name: string, io: Pick<Io, "cwd" | "env">): boolean {
+function isInstalled(name: string, io: Place): boolean {
   return /^[a-z][a-z0-9-]*$/.test(name) && existsSync(join(installedAgentsFolder(io), name, "install.json"));
 }

@@ -6,8 +6,8 @@
 import { join } from "node:path";
 import { listAgents, type AgentPlaces, type ListedAgent } from "@holdfast/agents";
 import { HoldfastError } from "@holdfast/core";
-import { EXTERNAL, installedAgentsFolder, isIncluded } from "../external-agent-names.ts";
-import { externalNames, isOfProfile } from "../external-agents.ts";
+import { EXTERNAL, installedAgentsFolder, isIncluded } from "./external-agent-names.ts";
+import { externalNames, isOfProfile } from "./external-agents.ts";
 
 /** @throws HoldfastError `agent_invalid` that names both. @param name that of an external agent */
 export function refuseDoubledName(name: string, places: AgentPlaces): void {
@@ -24,7 +24,7 @@ export function refuseDoubledName(name: string, places: AgentPlaces): void {
 /** The external agents that share their names with agent files: their places by the names. */
 export function doublesOf(listed: readonly ListedAgent[], places: AgentPlaces): ReadonlyMap<string, string> {
   const read = new Set(listed.filter(isRead).map(({ name }) => name));
-  const names = externalNames({ cwd: places.project, env: places.env }).filter((name) => read.has(name));
+  const names = externalNames(places).filter((name) => read.has(name));
   return new Map(names.map((name) => [name, externalPlace(name, places)]));
 }
 
@@ -35,9 +35,9 @@ function isRead({ status }: Pick<ListedAgent, "status">): boolean {
 
 /** The file or folder of an external agent. A program of this machine has none. */
 function externalPlace(name: string, places: AgentPlaces): string {
-  const { project, home, env } = places;
+  const { home, env } = places;
   if (isIncluded(name)) return `${EXTERNAL}${name}`;
   return home !== undefined && isOfProfile(name, places)
     ? join(home, ".holdfast", "profiles", `${name}.yaml`)
-    : join(installedAgentsFolder({ cwd: project, env }), name);
+    : join(installedAgentsFolder({ env }), name);
 }

@@ -4,6 +4,7 @@
 //       session may ask for: those that it recorded, and those that today's environments name.
 
 import {
+  environmentsBeside,
   readEnvironments,
   secretsOfBegun,
   serverEnvironment,
@@ -18,7 +19,6 @@ import {
 } from "@holdfast/agents";
 import { HoldfastError } from "@holdfast/core";
 import type { OptionalSecrets } from "@holdfast/system";
-import { environmentsBeside } from "./given-environment.ts";
 
 export interface SessionVariablesOptions {
   readonly places: AgentPlaces;

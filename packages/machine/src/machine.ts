@@ -1,0 +1,392 @@
+// `Machine`: makes agents of agent files and of external programs, as the user of this machine has set it up.
+//
+// The tasks of a process are known by their names. Therefore all its agent files share one model loop for each folder, and an external agent
+// has one definition for each folder. A session starts only on a machine that can run the sandboxes of its agent and of the
+// agents that it may start. An agent that names no sandbox has that of the agent which may start it.
+//
+// `agent-tree.ts` has the rules for the agents below. Nothing here prints or reads a setting: the command hands both in.
+
+import {
+  environmentCapability,
+  environmentsBeside,
+  findAgent,
+  fullModelName,
+  findSkills,
+  freeShellProblem,
+  hookAgentsOf,
+  hookScripts,
+  instructionsCapability,
+  mcpCapability,
+  McpServers,
+  ModelLoop,
+  modelSecrets,
+  readHookFiles,
+  readProjectInstructions,
+  scriptCalls,
+  scriptsCapability,
+  siblingsCapability,
+  skillsCapability,
+  skillsOf,
+  subAgentRecords,
+  webCapability,
+  withScriptTools,
+  withSkillTool,
+  type AgentPlaces,
+  type AgentRecord,
+  type ProceduralAgentOptions,
+  type GivenEnvironment,
+  type PlaceSession,
+  type SignInStore,
+} from "@holdfast/agents";
+import { HoldfastError } from "@holdfast/core";
+import type { Agent } from "@holdfast/runtime";
+import { ownSandboxes, Sandboxes } from "@holdfast/workspace";
+import { dirname, join } from "node:path";
+import { checkTaskNames } from "./agent-tasks.ts";
+import { AgentTree, isProcedural, withInactive, type AgentTreeOptions } from "./agent-tree.ts";
+import { externalAgentOf, type ExternalPlace } from "./external-agents.ts";
+import { findModel } from "./find-model.ts";
+import { projectRulesOf } from "./project-rules.ts";
+import { finishChild, keepSessionFiles, sessionFolder } from "./session-folder.ts";
+import { SessionVariables } from "./session-variables.ts";
+import { unusedHooks, unusedSkill } from "./unused-files.ts";
+
+/** The stored secrets of a user, who is asked nothing. */
+export interface MachineSecrets extends SignInStore {
+  /** An empty list where their place cannot be used. The caller that needs a value says what is wrong with it. */
+  names(): Promise<readonly string[]>;
+}
+
+/** A model of this machine, for agents that name none where no provider has a key. */
+export interface LocalModel {
+  readonly env: AgentPlaces["env"];
+  /** For the person who starts the run. */
+  readonly note: string;
+}
+
+export interface MachineOptions {
+  readonly secrets: (places: AgentPlaces) => MachineSecrets;
+  /** The name of the user, whose answers add rules to projects. */
+  readonly user: string;
+  /** Whether each command of the sandbox `filesystem` has a user namespace of its own. */
+  readonly commandNamespaces: boolean;
+  readonly findLocalModel?: (places: AgentPlaces) => Promise<LocalModel | undefined>;
+  /** Deletes an ended session that an external agent has started. @returns whether it is deleted. */
+  readonly deleteSession?: (sessionId: string, places: AgentPlaces) => Promise<boolean>;
+}
+
+/** The sandbox of agents that name none. */
+export interface GivenSandbox {
+  readonly name: string;
+  /** Nobody chose it: then this says what did, such as "mode local", and errors name a way out. */
+  readonly defaultOf?: string;
+}
+
+export interface FileAgent {
+  readonly agent: Agent;
+  readonly record: AgentRecord;
+  /** Notes for a person: files of the project that a session does not use, and demands that do not count here. */
+  readonly notes: readonly string[];
+}
+
+export interface LoadOptions extends Omit<AgentTreeOptions, "variables" | "external"> {
+  /** The agent is for a session that has begun. It keeps the skills and variables of its start, whatever happened to their files. */
+  readonly isContinued?: boolean;
+  /** The record that the session began with. Its secrets and its sandbox count, whatever happened to its file. */
+  readonly recorded?: () => Promise<Pick<AgentRecord, "name" | "secrets" | "sandbox"> | undefined>;
+  /** The environments and variables of the call that starts a session. */
+  readonly given?: GivenEnvironment | undefined;
+  /** The choices of the call, whatever the agent file says. */
+  readonly overrides?: Partial<Pick<AgentRecord, "workspace" | "sandbox">>;
+  /** The folder that sessions work in. */
+  readonly root: string;
+  readonly sandbox: GivenSandbox;
+  /** The version of the agent, for a file of which several versions are used at once. */
+  readonly version?: string;
+}
+
+export class Machine {
+  readonly #options: MachineOptions;
+  readonly #loops = new Map<string, LoopOfRoot>();
+  readonly #externals = new Map<string, Agent>();
+  #sandboxes: Sandboxes | undefined;
+
+  constructor(options: MachineOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The agent of an agent file.
+   *
+   * @param nameOrPath a path is taken from `cwd`.
+   * @throws HoldfastError when there is no such agent, or it cannot be used.
+   */
+  async agent(
+    nameOrPath: string,
+    places: AgentPlaces,
+    cwd: string,
+    options: LoadOptions,
+  ): Promise<FileAgent> {
+    return this.agentOfRecord(findAgent(nameOrPath, places, cwd), places, options);
+  }
+
+  /** @throws HoldfastError when the agent of the record cannot be used here. */
+  async agentOfRecord(ofFile: AgentRecord, found: AgentPlaces, options: LoadOptions): Promise<FileAgent> {
+    const { isContinued = false, given, root, sandbox, version } = options;
+    const record: AgentRecord = { ...ofFile, ...options.overrides };
+    const local = await this.#localModelFor(record, found);
+    const places = await this.#placesFor(record, found, local);
+    const recorded = isContinued ? await options.recorded?.() : undefined;
+    const named = recorded?.name === record.name ? recorded.sandbox : record.sandbox;
+    const skills = findSkills(places);
+    const tree = new AgentTree(places, isContinued ? undefined : skills.map(withInactive), {
+      variables: new SessionVariables({
+        places,
+        given,
+        recorded: isContinued ? (recorded?.secrets ?? []) : undefined,
+      }),
+      resumesAtReset: options.resumesAtReset ?? false,
+      loadTasks: options.loadTasks,
+      external: (name, folder) => this.externalAgent(name, { places, folder }),
+    });
+    const top = { ...record, sandbox: named ?? sandbox.name };
+    tree.refuseCircles(top);
+    const agent = await makeAgent(top, this.#loopFor(root, places, given), tree, version);
+    await this.#requireSandboxes(tree.sandboxes, places, named === null ? sandbox : undefined);
+    const unused = [
+      ...readProjectInstructions(places, root).leftOut,
+      ...(record.skills === null ? skills.flatMap(unusedSkill) : []),
+      ...readHookFiles(places).flatMap(unusedHooks),
+    ];
+    const notes = [
+      ...(local === undefined ? [] : [local.note]),
+      ...unused.map(({ path, reason }) => `${path} is not used: ${reason}`),
+      ...tree.demandNotes,
+    ];
+    return { agent, record, notes };
+  }
+
+  /** The agent of an external program. Its sessions look for the program. */
+  externalAgent(name: string, place: ExternalPlace): Agent {
+    const { places, folder } = place;
+    const key = `${name} ${folder} ${places.servesOthers === true}`;
+    const made = this.#externals.get(key);
+    if (made !== undefined) return made;
+    const { user, deleteSession } = this.#options;
+    return externalAgentOf(name, place, {
+      projectRules: projectRulesOf(places, user),
+      deleteSession: deleteSession === undefined ? undefined : (id) => deleteSession(id, places),
+      made: (agent) => void this.#externals.set(key, agent), // Agents may start each other.
+      startable: (started) => this.externalAgent(started, place),
+    });
+  }
+
+  #localModelFor(record: AgentRecord, places: AgentPlaces): Promise<LocalModel | undefined> | undefined {
+    return record.model === null && record.script === undefined
+      ? this.#options.findLocalModel?.(places)
+      : undefined;
+  }
+
+  async #placesFor(
+    record: AgentRecord,
+    found: AgentPlaces,
+    local: LocalModel | undefined,
+  ): Promise<AgentPlaces> {
+    return {
+      ...found,
+      ...(local === undefined ? {} : { env: local.env }),
+      ...(mayHaveServers(record) ? { storedSecrets: await this.#options.secrets(found).names() } : {}),
+    };
+  }
+
+  #loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | undefined): LoopOfRoot {
+    const known = this.#loops.get(root);
+    if (known !== undefined) return known;
+    const commandSecrets: string[] = [];
+    const serverSecrets: string[] = [];
+    const sandboxes = this.#sandboxesFor(places);
+    const place: PlaceSession = async (record, task, begin) => {
+      const { path, worktree, files } = await sessionFolder(record, root, places, task, begin);
+      const address = sandboxes.addressOf(record.sandbox!, {
+        session: task.sessionId,
+        root: path,
+      });
+      return {
+        address,
+        ...(worktree === undefined ? {} : { worktree }),
+        ...(files === undefined ? {} : { files }),
+      };
+    };
+    const scripts = { places, workspace: sandboxes.open, secrets: commandSecrets };
+    const calls = scriptCalls(scripts);
+    const environment = environmentCapability(environmentsBeside(places.trustFile), given);
+    const loop = new ModelLoop({
+      commandSecrets,
+      hookScripts: hookScripts(places),
+      model: (wanted) => findModel(wanted, places.env),
+      workspace: sandboxes.open,
+      root,
+      place,
+      keepFiles: (record, task) => keepSessionFiles(record, root, places, task.sessionId),
+      finishChild: (record, child) => finishChild(record, child, root, places),
+      capabilities: [
+        instructionsCapability(places),
+        skillsCapability({ places, workspace: sandboxes.open }),
+        scriptsCapability(scripts, calls),
+        environment,
+        siblingsCapability(),
+        webCapability(),
+        mcpCapability(
+          new McpServers({
+            variable: (name) => places.env[name],
+            signIns: this.#options.secrets(places),
+          }),
+          { environments: environmentsBeside(places.trustFile), given, secrets: serverSecrets },
+        ),
+      ],
+      projectRules: projectRulesOf(places, this.#options.user),
+    });
+    const procedural = { calls, environment, workspace: sandboxes.open, place };
+    const parts = { loop, serverSecrets, made: new Map(), procedural };
+    this.#loops.set(root, parts);
+    return parts;
+  }
+
+  #sandboxesFor(places: AgentPlaces): Sandboxes {
+    this.#sandboxes ??= new Sandboxes(
+      ownSandboxes({
+        keys: (name) => this.#options.secrets(places).read(name), // Remote sandboxes have keys.
+        testedFile: join(dirname(places.trustFile), "tested-sandboxes.json"),
+        commandNamespaces: this.#options.commandNamespaces,
+      }),
+    );
+    return this.#sandboxes;
+  }
+
+  /** @throws HoldfastError for a sandbox that is not there, or that this machine cannot run. */
+  async #requireSandboxes(
+    names: Iterable<string>,
+    places: AgentPlaces,
+    given: GivenSandbox | undefined,
+  ): Promise<void> {
+    for (const name of names)
+      await this.#sandboxesFor(places)
+        .require(name)
+        .catch((error: unknown) => {
+          if (!HoldfastError.is(error) || given?.defaultOf === undefined || name !== given.name) throw error;
+          throw defaultRefused(error, given.defaultOf);
+        });
+  }
+}
+
+/** A loop, and the parts of it that agents without a model use, too. */
+interface LoopOfRoot {
+  readonly loop: ModelLoop;
+  /** Names of secrets that its MCP servers may get. It grows as agents are made. */
+  readonly serverSecrets: string[];
+  /** agent-tree-1. The agents that were made, by their contents. */
+  readonly made: Map<string, { readonly agent: Agent; readonly below: readonly Agent[] }>;
+  readonly procedural: Pick<ProceduralAgentOptions, "calls" | "environment" | "workspace" | "place">;
+}
+
+function mayHaveServers({ mcpServers, tools, agents }: AgentRecord): boolean {
+  const isNamed = tools?.some((tool) => tool.startsWith("mcp__")) === true;
+  return Object.keys(mcpServers).length > 0 || isNamed || agents.length > 0;
+}
+
+/** The error of a default names both ways out. */
+function defaultRefused({ code, message, fix }: HoldfastError, from: string): HoldfastError {
+  return new HoldfastError(
+    code,
+    `${message}. It is the default of ${from}, and HOLDFAST_SANDBOX names another`,
+    {
+      fix: `${fix ?? "repair it"}. Or set HOLDFAST_SANDBOX to another one, such as bubblewrap, or filesystem for no isolation`,
+    },
+  );
+}
+
+/** @throws HoldfastError `agent_invalid` for commands that could do what a rule for paths forbids. */
+function refuseFreeShell(record: AgentRecord): void {
+  const problem = freeShellProblem(record, record.sandbox!);
+  if (problem === undefined) return;
+  throw new HoldfastError("agent_invalid", `the agent ${record.name} is refused: ${problem}`, {
+    at: record.source.path,
+    expected: "a sandbox that keeps denied paths from commands, or commands that ask",
+    fix: "write `sandbox: bubblewrap` below `holdfast:` in its file, or set HOLDFAST_SANDBOX=bubblewrap",
+  });
+}
+
+/** @param version that of the first agent, whose file has several versions. */
+async function makeAgent(
+  record: AgentRecord,
+  parts: LoopOfRoot,
+  tree: AgentTree,
+  version?: string,
+  isFirst = true,
+): Promise<Agent> {
+  if (tree.skills !== undefined) skillsOf(record, tree.skills, tree.places);
+  tree.checkScripts(record);
+  const { sandbox, source } = record;
+  if (sandbox !== null) tree.sandboxes.add(sandbox);
+  refuseFreeShell(record);
+  const { loop, procedural } = parts;
+  if (isProcedural(record))
+    return definition(parts, record, version, [], () => tree.procedural(record, procedural, version));
+  const hooked = tree.withHooks(record);
+  const make = (records: readonly AgentRecord[]): Promise<readonly Agent[]> =>
+    Promise.all(
+      records
+        .map((child) => ({ ...child, sandbox: child.sandbox ?? sandbox }))
+        .map((child) => tree.once(child, () => makeAgent(child, parts, tree, undefined, false))),
+    );
+  const children = [
+    ...(await make(tree.childrenOf(record, { isFirst }))),
+    ...tree.externalsOf(record.agents, loop.root),
+    ...(await make(subAgentRecords(record))),
+  ];
+  const ofHooks = hookAgentsOf(hooked).filter((name) => !record.agents.includes(name));
+  const hookAgents = await make(tree.childrenOf({ agents: ofHooks, source }));
+  const served = tree.variables.withServers(hooked);
+  const serverSecrets = tree.variables.serverSecretsOf(served);
+  parts.serverSecrets.push(...serverSecrets);
+  const named: AgentRecord = {
+    ...withScriptTools(withSkillTool(served)),
+    secrets: [...new Set([...record.secrets, ...tree.variables.secretsOf(record), ...serverSecrets])],
+    model: record.model === null ? null : fullModelName(record.model),
+    fallbackModels: record.fallbackModels.map(fullModelName),
+    ...tree.overrides,
+  };
+  const ownTools = await tree.taskToolsOf(record);
+  checkTaskNames(record, ownTools);
+  const optionalSecrets = [
+    ...modelSecrets(named.model, named.fallbackModels, tree.places.env),
+    ...tree.variables.storedSecretsOf(served),
+  ];
+  return definition(parts, named, version, [...children, ...hookAgents], () =>
+    loop.agent(named, children, {
+      hookAgents,
+      ownTools,
+      optionalSecrets,
+      ...(version === undefined ? {} : { version }),
+    }),
+  );
+}
+
+/** agent-tree-1. The agent that was made of the same contents and of the same agents, or a new one. */
+function definition(
+  { made }: LoopOfRoot,
+  record: AgentRecord,
+  version: string | undefined,
+  below: readonly Agent[],
+  make: () => Agent,
+): Agent {
+  // A file is the same whether it was named by its path or by the name of its agent.
+  const key = JSON.stringify([{ ...record, source: record.source.path }, version]);
+  const known = made.get(key);
+  const isSame =
+    known?.below.length === below.length && known.below.every((agent, at) => agent === below[at]);
+  if (known !== undefined && isSame) return known.agent;
+  const agent = make();
+  made.set(key, { agent, below });
+  return agent;
+}
