@@ -184,12 +184,9 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     watchdog,
     trials,
     lookAt,
-    left: (sessionId) => {
-      due.forget(sessionId);
-      trials.over(sessionId);
-      local?.sessionLeft(sessionId, { isWaiting: false });
-    },
-    released: (sessionId) => local?.sessionLeft(sessionId, { isWaiting: true }),
+    local,
+    replaceAgents: mayReplace,
+    forget: (sessionId) => due.forget(sessionId),
     warn,
   });
   const due: DueSessions = new DueSessions({
@@ -213,21 +210,7 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     claims,
     claimAgeMs: dispatched?.claimAgeMs ?? Infinity,
   });
-  const knowAll = (agents: readonly Agent[], together: Set<Agent>): boolean => {
-    const isNew = agents.map((agent) => {
-      const isAmbiguous = hasTwin(agent, together);
-      together.add(agent);
-      if (!sessions.agents.add(agent, mayReplace && !isAmbiguous)) return false;
-      local?.registerAgent(agent, mayReplace);
-      knowAll(agent.agents, together);
-      return true;
-    });
-    return isNew.includes(true);
-  };
-  const know = (agent: Agent): void => {
-    if (knowAll([agent], new Set()) && mayReplace)
-      for (const { sessionId } of sessions.drivers) sessions.renew(sessionId);
-  };
+  const know = (agent: Agent): void => sessions.know([agent]);
   const storing = { storage, committer, clock, random, limits };
   const requests: SessionRequests = new SessionRequests({ ...storing, lookAt, prices: options.prices });
   const strictBounds = options.strictBounds ?? false;
@@ -243,7 +226,7 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     strictBounds,
     callersTraceparent: guardedCallersTraceparent(tracer),
   });
-  knowAll(options.agents ?? [], new Set());
+  sessions.know(options.agents ?? []);
   dispatched?.knowing?.(know);
   void storage.lost?.then((error) => sessions.storageLost(error));
   const closers = [
@@ -383,11 +366,4 @@ function keeperOf(
 ): ScheduleKeeper | undefined {
   if (firing === undefined || firing === false) return undefined;
   return new ScheduleKeeper(host(firing === true ? {} : firing));
-}
-
-/** agent-registry-2. */
-function hasTwin(agent: Agent, together: ReadonlySet<Agent>): boolean {
-  const isTwin = (one: Agent): boolean =>
-    one !== agent && one.name === agent.name && one.version === agent.version;
-  return [...together].some(isTwin);
 }

@@ -17,8 +17,31 @@ export class KnownAgents {
     return [...this.#agents.keys()];
   }
 
+  /**
+   * Add agents and the agents that they name. Answers whether any of these agents is new.
+   *
+   * @param added called for each new one. @param together the agents that the same call has given before.
+   * @throws ConflictError
+   */
+  addAll(
+    agents: readonly Agent[],
+    mayReplace: boolean,
+    added: (agent: Agent) => void,
+    together = new Set<Agent>(),
+  ): boolean {
+    const isNew = agents.map((agent) => {
+      const isAmbiguous = hasTwin(agent, together);
+      together.add(agent);
+      if (!this.#add(agent, mayReplace && !isAmbiguous)) return false;
+      added(agent);
+      this.addAll(agent.agents, mayReplace, added, together);
+      return true;
+    });
+    return isNew.includes(true);
+  }
+
   /** Answers whether it is a new one. @throws ConflictError, unless it may replace (agent-registry-2). */
-  add(agent: Agent, mayReplace = false): boolean {
+  #add(agent: Agent, mayReplace: boolean): boolean {
     const known = this.#exactly(agent);
     if (known === agent) return false;
     if (known !== undefined && !mayReplace) {
@@ -93,4 +116,11 @@ export class KnownAgents {
       },
     );
   }
+}
+
+/** agent-registry-2. */
+function hasTwin(agent: Agent, together: ReadonlySet<Agent>): boolean {
+  const isTwin = (one: Agent): boolean =>
+    one !== agent && one.name === agent.name && one.version === agent.version;
+  return [...together].some(isTwin);
 }

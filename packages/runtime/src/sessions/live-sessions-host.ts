@@ -5,6 +5,7 @@ import type { DriverWorld } from "../session/driver-environment.ts";
 import type { Claims } from "../claims/claims.ts";
 import type { GroupCommitter } from "../loop/group-committer.ts";
 import type { Trials } from "../claims/trials.ts";
+import type { LocalTaskExecutor } from "../tasks/local/local-task-executor.ts";
 import type { Watchdog } from "../isolation/watchdog.ts";
 
 /** The interface of a process for the sessions it drives. */
@@ -19,12 +20,14 @@ export interface LiveSessionsHost {
   readonly dispatched: boolean;
   readonly watchdog: Watchdog | undefined;
   readonly trials: Trials;
+  /** Its tasks are those of agents that become known. Absent when the program has an executor of its own. */
+  readonly local: LocalTaskExecutor | undefined;
+  /** Whether another definition takes the place of an agent with its name and version. */
+  readonly replaceAgents: boolean;
   /** Look for due sessions at this time. */
   lookAt(at: number): void;
   /** The session is no longer driven here. */
-  left(sessionId: string): void;
-  /** The session left memory and only waits. */
-  released(sessionId: string): void;
+  forget(sessionId: string): void;
   /** Report a failure for which no caller waits. */
   warn(sessionId: string, message: string): void;
 }

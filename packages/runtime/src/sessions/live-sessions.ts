@@ -110,6 +110,15 @@ export class LiveSessions {
     return this.#entries.live(sessionId)?.driver.unstored(leaf);
   }
 
+  /** Take sessions of these agents, and of the agents that they name, from now on. @throws ConflictError */
+  know(agents: readonly Agent[]): void {
+    const { replaceAgents, local } = this.#host;
+    const isNew = this.agents.addAll(agents, replaceAgents, (agent) =>
+      local?.registerAgent(agent, replaceAgents),
+    );
+    if (isNew && replaceAgents) for (const { sessionId } of this.drivers) this.renew(sessionId);
+  }
+
   /** Load a session again that waits with a definition which was replaced (agent-registry-2). */
   renew(sessionId: string): void {
     if (this.agents.isReplaced(this.#entries.live(sessionId)?.agent))
@@ -303,7 +312,7 @@ export class LiveSessions {
     this.#waiters.follow(sessionId);
     this.#host.watchdog?.clear(sessionId); // session-handle-1: it waits.
     driver.abandon();
-    this.#host.released(sessionId);
+    this.#host.local?.sessionLeft(sessionId, { isWaiting: true });
     this.#host.committer.submit({
       change: { type: "release_claim", sessionId, token },
       onResult: onReleased,
@@ -319,7 +328,9 @@ export class LiveSessions {
     if (live?.driver !== driver) return;
     this.#entries.leave(sessionId);
     this.settlements.delete(driver);
-    this.#host.left(sessionId);
+    this.#host.forget(sessionId);
+    this.#host.trials.over(sessionId);
+    this.#host.local?.sessionLeft(sessionId, { isWaiting: false });
     if (departure.type !== "abandoned") this.#host.watchdog?.clear(sessionId);
     if (isRefusedByEnd(departure) && live.reloads < RELOADS_MAX && !this.#closed)
       return void this.#entries.activate(sessionId, () => this.#reload(live)); // live-sessions-2.
