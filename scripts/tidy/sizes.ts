@@ -130,7 +130,7 @@ const LARGE_CLASSES: LargeClasses = {
   "packages/runtime/src/session/session-driver.ts: SessionDriver": { methods: 26 },
   "packages/runtime/src/runtime.ts: LocalRuntime": { methods: 28 },
   "packages/runtime/src/tasks/local/local-attempt.ts: LocalAttempt": { methods: 26 },
-  "packages/runtime/src/sessions/live-sessions.ts: LiveSessions": { methods: 35 },
+  "packages/runtime/src/sessions/live-sessions.ts: LiveSessions": { methods: 32 },
   "packages/simulator/src/world/connection.ts: Connection": { fields: 16 },
   "packages/simulator/src/simulation.ts: Simulation": { fields: 18 },
   "packages/simulator/src/world/watched-storage.ts: SessionAccount": { fields: 18 },

@@ -32,12 +32,13 @@ import type { DriverWorld } from "./session/driver-environment.ts";
 import type { RunningCode } from "./tasks/task-session.ts";
 import { UnbegunTasks } from "./tasks/unbegun-tasks.ts";
 import { arrivalsHere } from "./session/inbox.ts";
-import { Claims, type ClaimTerms } from "./claims/claims.ts";
+import { LeasedClaims } from "./claims/leased-claims.ts";
 import { Trials } from "./claims/trials.ts";
 import { DueSessions } from "./sessions/due-sessions.ts";
 import { GivenClaims } from "./sessions/given-claims.ts";
-import { LeaseKeeper } from "./claims/lease-keeper.ts";
+import type { LeaseKeeper } from "./claims/lease-keeper.ts";
 import { LiveSessions } from "./sessions/live-sessions.ts";
+import { SessionEntries } from "./sessions/session-entries.ts";
 import { warmLimits } from "./sessions/warm-sessions.ts";
 import { executorsOf } from "./task-placement.ts";
 import { awaitConversation, KeptConversations } from "./tasks/conversation.ts";
@@ -104,28 +105,20 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
   const timers = new Timers(clock);
   const idleTimers = new Timers(clock, true);
   const committer = new GroupCommitter(storage, clock, immediate);
-  const renewal = () => watchdog && storage.renewal?.();
-  const leases: LeaseKeeper = new LeaseKeeper({
+  const entries = new SessionEntries();
+  const unbegun = new UnbegunTasks();
+  const { keeper: leases, claims } = new LeasedClaims({
+    storage,
+    committer,
     clock,
-    leaseMs: leaseMs < Infinity ? leaseMs : (renewal()?.silentMs ?? Infinity),
+    watchdog,
+    unbegun,
+    entries,
+    owner,
+    leaseMs,
     renewMs,
-    renew: () => {
-      const sessionIds = sessions.held;
-      announce(sessionIds);
-      return storage.renew({ owner, sessionIds, now: clock.now(), leaseMs });
-    },
-    isHolding: () => sessions.isHolding,
-    // Claims without an end are not let go: storage releases them where it has heard nothing of a process, and fences it then.
-    abandonAll: () => (leaseMs < Infinity ? sessions.abandonAll() : leases.claiming()),
-    watch: (abandonInMs) => watchdog?.expectAbandon(abandonInMs),
-    renewedAgoMs: () => watchdog?.renewedAgoMs(),
+    claimAgeMs: dispatched?.claimAgeMs,
   });
-  const announce = (sessionIds: readonly string[]): void => {
-    const by = renewal();
-    const { renewMs: everyMs, abandonMs } = leases;
-    if (by !== undefined) watchdog!.holds({ by, owner, leaseMs, everyMs, abandonMs, sessionIds });
-  };
-  if (leases.leaseMs < Infinity) announce([]);
   const checkLease = (): void => leases.check();
   const { executor, local } = executorsOf(options, clock, limits.payloadChars, {
     checkLease,
@@ -142,6 +135,7 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     committer,
     executor,
     checkLease,
+    unbegun,
     code,
     sessions: () => sessions,
     noteWaiting: (sessionId, bytes) => {
@@ -155,12 +149,6 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
   });
   const warn = (sessionId: string, message: string): void =>
     world.trace?.({ type: "warned", sessionId, at: clock.now(), message });
-  const terms = (sessionId: string): ClaimTerms => {
-    leases.claiming(dispatched?.claimAgeMs);
-    watchdog?.claims(sessionId);
-    return { owner, leaseMs };
-  };
-  const claims = new Claims({ storage, committer, clock, terms, unbegun: world.unbegun });
   const trials = new Trials({
     storage,
     committer,
@@ -169,7 +157,7 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     timers,
     lossesMax: options.poisonLosses ?? ALONE_LOSSES_MAX,
     isDispatched: dispatched !== undefined,
-    live: () => sessions.held.filter((sessionId) => sessions.isLive(sessionId)),
+    live: () => entries.drivers.map(({ sessionId }) => sessionId),
     inSession: () => code.running.getStore() !== undefined,
     warn,
   });
@@ -179,6 +167,7 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     committer,
     world,
     claims,
+    entries,
     adopt,
     dispatched: dispatched !== undefined,
     watchdog,
@@ -274,7 +263,7 @@ interface CodeHere {
 /** The parts that drivers use. */
 interface WorldParts extends Pick<
   DriverWorld,
-  "timers" | "executor" | "checkLease" | "noteWaiting" | "leavesAtCheckpoint"
+  "timers" | "executor" | "checkLease" | "unbegun" | "noteWaiting" | "leavesAtCheckpoint"
 > {
   readonly committer: GroupCommitter;
   readonly code: CodeHere;
@@ -313,7 +302,6 @@ function makeWorld(
     conversation: (...asked) =>
       awaitConversation({ storage, kept, clock, unstored: (...of) => sessions().unstored(...of) }, ...asked),
     prices,
-    unbegun: new UnbegunTasks(),
     describeAgent: (name) => {
       const elsewhere = dispatched === undefined ? undefined : { name, version: UNKNOWN_VERSION };
       return sessions().agents.describe(name) ?? elsewhere;

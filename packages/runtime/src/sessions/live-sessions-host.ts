@@ -7,6 +7,7 @@ import type { GroupCommitter } from "../loop/group-committer.ts";
 import type { Trials } from "../claims/trials.ts";
 import type { LocalTaskExecutor } from "../tasks/local/local-task-executor.ts";
 import type { Watchdog } from "../isolation/watchdog.ts";
+import type { SessionEntries } from "./session-entries.ts";
 
 /** The interface of a process for the sessions it drives. */
 export interface LiveSessionsHost {
@@ -14,6 +15,7 @@ export interface LiveSessionsHost {
   readonly committer: GroupCommitter;
   readonly world: DriverWorld;
   readonly claims: Claims;
+  readonly entries: SessionEntries;
   /** Whether sessions that were not started here run when something arrives for them. */
   readonly adopt: boolean;
   /** Whether a coordinator decides which sessions and children run here. */

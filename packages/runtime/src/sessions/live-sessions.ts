@@ -27,23 +27,17 @@ import { KnownAgents } from "../agents/agent-registry.ts";
 import { findSession } from "../claims/find-session.ts";
 import { LastErrors } from "./last-errors.ts";
 import type { LiveSessionsHost } from "./live-sessions-host.ts";
-import { withdrawn, type Creator } from "../session/session-claim.ts";
+import type { Creator } from "../session/session-claim.ts";
 import type { Departure } from "../session/session-outcome.ts";
 import type { Driven, DriverOptions } from "../session/driver-environment.ts";
 import { SessionDriver } from "../session/session-driver.ts";
-import {
-  isOtherVersion,
-  isStorageAway,
-  leaseLost,
-  sessionMoved,
-  sessionNotFound,
-} from "../session/session-errors.ts";
+import { isOtherVersion, isStorageAway, sessionMoved, sessionNotFound } from "../session/session-errors.ts";
 import { reasonOf, settledAs, settledBy, type Settled } from "../session/session-outcome.ts";
 import { alarm } from "../loop/timers.ts";
 import { Waiters } from "./outcome-waiters.ts";
 import { OrderlyStop, type EndTasks } from "./orderly-stop.ts";
 import { OwnChildren } from "./own-children.ts";
-import { SessionEntries, type Live } from "./session-entries.ts";
+import type { Live, SessionEntries } from "./session-entries.ts";
 import { SettlementQueue } from "./settlement-queue.ts";
 import { UndrivenSessions } from "../claims/undriven-sessions.ts";
 
@@ -62,18 +56,17 @@ export class LiveSessions {
   readonly #drifting = new Set<string>();
   /** Drivers with tasks that wait until others have settled. */
   readonly settlements = new SettlementQueue(() => this.#host.world.timers);
-  readonly #entries = new SessionEntries();
+  readonly #entries: SessionEntries;
   readonly #waiters: Waiters;
   readonly #undriven: UndrivenSessions;
   /** Why sessions were last abandoned here; removed when the session is driven here again. */
   readonly #abandoned = new LastErrors();
   #closed = false;
   readonly #stop = new OrderlyStop();
-  /** Sessions that are no longer driven, and stay claimed until their tasks have ended. */
-  #ending: readonly string[] = [];
 
   constructor(host: LiveSessionsHost) {
     this.#host = host;
+    this.#entries = host.entries;
     this.children = new OwnChildren(host, this);
     this.#undriven = new UndrivenSessions({
       committer: host.committer,
@@ -94,7 +87,7 @@ export class LiveSessions {
   }
 
   get drivers(): readonly SessionDriver[] {
-    return this.#entries.allLive().map(({ driver }) => driver);
+    return this.#entries.drivers;
   }
 
   get closed(): boolean {
@@ -379,26 +372,9 @@ export class LiveSessions {
     return this.#waiters.wait(sessionId);
   }
 
-  /** Whether any session is claimed here, or about to be. */
-  get isHolding(): boolean {
-    return this.#entries.size + this.#ending.length > 0;
-  }
-
-  /** The sessions that are claimed here, or about to be. */
-  get held(): readonly string[] {
-    return [...this.#entries.ids(), ...this.#ending];
-  }
-
   /** Stop driving a session that a hard cancel has ended. */
   abandon(sessionId: string): void {
     this.#entries.live(sessionId)?.driver.abandon(undefined, true);
-  }
-
-  /** O4. The leases of this process may end soon: abandon all sessions, and try each again later. */
-  abandonAll(): void {
-    this.#host.claims.abandonAll();
-    this.#host.committer.revise(withdrawn); // Before the releases of these claims, which follow them.
-    for (const driver of this.drivers) driver.abandon(leaseLost(driver.sessionId));
   }
 
   /** Storage is lost for good: abandon every session, and notify every waiter of the reason. */
@@ -416,7 +392,7 @@ export class LiveSessions {
     this.#closed = true;
     await Promise.allSettled(this.#entries.activations());
     const held = this.drivers;
-    this.#ending = held.map(({ sessionId }) => sessionId);
+    this.#entries.keepClaimed(held.map(({ sessionId }) => sessionId));
     await this.#stop.drain(held, graceOver, this.#host.world.clock);
     this.#waiters.close();
     // mutant: release-before-tasks-end
@@ -426,7 +402,7 @@ export class LiveSessions {
         sessionId,
         `task "${kind}" was aborted and did not settle in time: it is abandoned, and may still act`,
       );
-    this.#ending = [];
+    this.#entries.keepClaimed([]);
     for (const { sessionId, token } of held) {
       if (token === undefined) continue;
       const running = unsettled.get(sessionId);

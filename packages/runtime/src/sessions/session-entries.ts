@@ -37,9 +37,29 @@ const ACTIVATING: State = { type: "activating" };
 
 export class SessionEntries {
   readonly #entries = new ChurnMap<string, Entry>();
+  #ending: readonly string[] = [];
 
   get size(): number {
     return this.#entries.size;
+  }
+
+  /** The sessions that are claimed here, or about to be. */
+  get held(): readonly string[] {
+    return [...this.ids(), ...this.#ending];
+  }
+
+  /** Whether any session is claimed here, or about to be. */
+  get isHolding(): boolean {
+    return this.size + this.#ending.length > 0;
+  }
+
+  get drivers(): readonly SessionDriver[] {
+    return this.allLive().map(({ driver }) => driver);
+  }
+
+  /** These sessions stay claimed until their tasks have ended, also when they are not driven any more. */
+  keepClaimed(sessionIds: readonly string[]): void {
+    this.#ending = sessionIds;
   }
 
   has(sessionId: string): boolean {
