@@ -128,7 +128,7 @@ const LONG_FILES: LongFiles = {
 const LARGE_CLASSES: LargeClasses = {
   "packages/core/src/kernel/context.ts: AgentContext": { methods: 47 },
   "packages/runtime/src/session/session-driver.ts: SessionDriver": { methods: 26 },
-  "packages/runtime/src/runtime.ts: LocalRuntime": { methods: 28 },
+  "packages/runtime/src/runtime.ts: LocalRuntime": { methods: 26 },
   "packages/runtime/src/tasks/local/local-attempt.ts: LocalAttempt": { methods: 26 },
   "packages/runtime/src/sessions/live-sessions.ts: LiveSessions": { methods: 32 },
   "packages/simulator/src/world/connection.ts: Connection": { fields: 16 },

@@ -1,4 +1,4 @@
-// `LocalRuntime`: a process that runs sessions, as its users call it. `compose-runtime.ts` makes its parts.
+// `LocalRuntime`: a process that runs sessions, as its users call it. `runtime-parts.ts` makes and closes its parts.
 //
 //   runtime-1. `start`, `signal` and `cancel` answer after what they asked for is durable.
 //
@@ -24,16 +24,16 @@ import type {
   SignalOptions,
   StartOptions,
 } from "./api/runtime-api.ts";
-import { ProcessHold, sessionHandle } from "./api/session-handle.ts";
-import { composeRuntime, type RuntimeParts } from "./compose-runtime.ts";
+import { sessionHandle } from "./api/session-handle.ts";
 import type { Stored } from "./requests/run-requests.ts";
+import { RuntimeParts } from "./runtime-parts.ts";
 import { refuseInTaskThread } from "./tasks/local/task-thread.ts";
 export type { Runtime, RuntimeOptions } from "./api/runtime-api.ts";
 
 /** Make a runtime over the given storage. Options not given are those of a Node process. */
 export function createRuntime(options: RuntimeOptions): Runtime {
   refuseInTaskThread();
-  return withCheckedCalls(new LocalRuntime(composeRuntime(checkRuntimeOptions(options))));
+  return withCheckedCalls(new LocalRuntime(new RuntimeParts(checkRuntimeOptions(options))));
 }
 
 /** @internal End a runtime as the death of its process would. Its storage must be dead already. */
@@ -41,12 +41,8 @@ export function vanishRuntime(runtime: Runtime): void {
   if (runtime instanceof LocalRuntime) runtime.vanish();
 }
 
-/** After the grace, aborted handlers have this long to settle: a process ends two seconds after its grace. */
-const ABORT_MS = 1_500;
-
 class LocalRuntime implements Runtime {
   readonly #parts: RuntimeParts;
-  readonly #aliveness = new ProcessHold();
   #closing: Promise<void> | undefined;
   readonly #graceOver = Promise.withResolvers<void>();
 
@@ -63,8 +59,7 @@ class LocalRuntime implements Runtime {
   }
 
   releaseWaiting({ atCheckpoints = false }: { readonly atCheckpoints?: boolean } = {}): void {
-    this.#parts.leaving.atCheckpoints ||= atCheckpoints;
-    this.#parts.due.releaseWaiting();
+    this.#parts.sessions.due.releaseWaiting(atCheckpoints);
   }
 
   get live(): number {
@@ -100,7 +95,7 @@ class LocalRuntime implements Runtime {
 
   async recover(): Promise<readonly string[]> {
     this.#parts.runs.refuseIfClosed();
-    return this.#parts.due.runDue();
+    return this.#parts.sessions.due.runDue();
   }
 
   handle(sessionId: string): SessionHandle {
@@ -163,51 +158,28 @@ class LocalRuntime implements Runtime {
   }
 
   close({ graceMs }: CloseOptions = {}): Promise<void> {
-    this.#closing ??= this.#parts.sessions.closed ? Promise.resolve() : this.#close(graceMs);
+    const { sessions, clock } = this.#parts;
+    this.#closing ??= sessions.closed
+      ? Promise.resolve()
+      : this.#parts.close(this.#graceOver.promise, graceMs !== undefined);
     // A second call may end the grace sooner.
     if (graceMs === undefined || graceMs === 0) this.#graceOver.resolve();
-    else void this.#closing.then(this.#parts.clock.setTimer(this.#graceOver.resolve, graceMs));
+    else void this.#closing.then(clock.setTimer(this.#graceOver.resolve, graceMs));
     return this.#closing;
   }
 
-  async #close(graceMs: number | undefined): Promise<void> {
-    const { keeper, committer, sessions, trials, executor, leases, closers, tracer } = this.#parts;
-    keeper?.close();
-    trials.close();
-    committer.hurry();
-    const abortMs = graceMs === undefined ? undefined : ABORT_MS;
-    await sessions.close(this.#graceOver.promise, () => executor.close(abortMs));
-    await committer.idle();
-    leases.close();
-    for (const close of closers.splice(0)) await close();
-    this.#stopWaiting();
-    await tracer.flush?.().catch(() => {});
-  }
-
-  /** @internal Vanish as a killed process would: nothing is released, committed or awaited. For crash tests. */
+  /** @internal Vanish as a killed process would. For crash tests. */
   vanish(): void {
-    const { keeper, sessions, trials, leases, executor, closers } = this.#parts;
-    keeper?.close();
-    trials.close();
-    sessions.vanish();
-    leases.close();
-    void executor.close();
-    for (const close of closers.splice(0)) void close();
-    this.#stopWaiting();
-  }
-
-  #stopWaiting(): void {
-    for (const timers of this.#parts.timers) timers.close();
-    this.#aliveness.close();
+    this.#parts.vanish();
   }
 
   #handle<Output>({ sessionId, created }: Stored): SessionHandle<Output> {
-    const { sessions } = this.#parts;
+    const { sessions, aliveness } = this.#parts;
     const host = {
       runtime: this,
       find: (id: string) => sessions.find(id),
       settledOf: (id: string) => sessions.settledOf(id),
-      aliveness: this.#aliveness,
+      aliveness,
     };
     return sessionHandle(host, sessionId, created);
   }

@@ -15,10 +15,15 @@
 //
 // It asks storage which sessions are due. `LiveSessions` runs and releases them.
 
-import { toHoldfastError, type AgentStorage, type Clock } from "@holdfast/core";
+import {
+  toHoldfastError,
+  type AgentStorage,
+  type Clock,
+  type HoldfastError,
+  type Session,
+} from "@holdfast/core";
 import type { Claims } from "../claims/claims.ts";
 import type { Trials } from "../claims/trials.ts";
-import type { LiveSessions } from "./live-sessions.ts";
 import { alarm, type Timers } from "../loop/timers.ts";
 import { WarmSessions, type WarmLimits, type WarmSession } from "./warm-sessions.ts";
 
@@ -36,7 +41,6 @@ export interface DueSessionsHost {
   readonly timers: Timers;
   /** Timers for the release of sessions that only wait, which do not keep the process alive. */
   readonly idleTimers: Timers;
-  readonly sessions: LiveSessions;
   readonly claims: Claims;
   readonly trials: Trials;
   /** How long a session that only waits is kept in memory. */
@@ -50,17 +54,29 @@ export interface DueSessionsHost {
    * none.
    */
   readonly lookEveryMs: number;
-  /** Report a failure for which no caller waits. */
-  warn(sessionId: string, message: string): void;
+}
+
+/** The sessions of this process, which run those that are due. */
+interface SessionsToRun {
+  readonly agents: { readonly names: readonly string[] };
+  readonly closed: boolean;
+  isLive(sessionId: string): boolean;
+  activate(sessionId: string, read: Session): Promise<void>;
+  /** Must not throw. */
+  failedToRun(sessionId: string, error: HoldfastError): void;
+  /** Release a session that only waits. Answers whether it is still driven. */
+  releaseWaiting(sessionId: string, onReleased: () => void): boolean;
 }
 
 export class DueSessions {
   readonly #host: DueSessionsHost;
+  readonly #sessions: SessionsToRun;
   readonly #warm: WarmSessions;
   /** How many sessions began to wait since the last eviction. */
   #noted = 0;
   #isLooking = false;
   #hasLooked = false;
+  #leavesAtCheckpoints = false;
   /** due-sessions-2. Resolves with the sessions that the first look has started. */
   #first: PromiseWithResolvers<readonly string[]> | undefined;
   #asked = 0;
@@ -73,16 +89,16 @@ export class DueSessions {
   readonly #againAlarm = alarm(() => this.#lookForDue());
   readonly #coolAlarm = alarm(() => this.#cool());
 
-  constructor(host: DueSessionsHost) {
+  constructor(host: DueSessionsHost, sessions: SessionsToRun) {
     this.#host = host;
+    this.#sessions = sessions;
     this.#warm = new WarmSessions(host.warm);
   }
 
   /** Look for due sessions at this time, too. */
   lookAt(at: number): void {
     this.#wantedAt = Math.min(this.#wantedAt, at);
-    if (!this.#host.sessions.closed && at < this.#dueAlarm.queuedFor)
-      this.#host.timers.set(this.#dueAlarm, at);
+    if (!this.#sessions.closed && at < this.#dueAlarm.queuedFor) this.#host.timers.set(this.#dueAlarm, at);
   }
 
   /** Have storage act on overdue sessions, which needs no agent. */
@@ -129,7 +145,7 @@ export class DueSessions {
   }
 
   #lookAgain(): void {
-    if (!this.#host.sessions.closed) this.#host.timers.after(this.#againAlarm, DUE_RETRY_MS);
+    if (!this.#sessions.closed) this.#host.timers.after(this.#againAlarm, DUE_RETRY_MS);
   }
 
   async #runAllDue(): Promise<readonly string[]> {
@@ -139,22 +155,22 @@ export class DueSessions {
     const { sessionIds, nextAt } = await this.#host.storage.due({
       now: this.#host.clock.now(),
       limit: DUE_BATCH,
-      agents: this.#host.sessions.agents.names,
+      agents: this.#sessions.agents.names,
     });
     for (const sessionId of await this.#host.trials.inOrder(sessionIds)) {
-      if (this.#host.sessions.closed || this.#host.sessions.isLive(sessionId)) continue;
+      if (this.#sessions.closed || this.#sessions.isLive(sessionId)) continue;
       try {
         const session = await this.#host.storage.reader.session(sessionId);
         if (session === undefined) continue;
-        await this.#host.sessions.activate(sessionId, session);
+        await this.#sessions.activate(sessionId, session);
         started.push(sessionId);
       } catch (error) {
-        this.#host.sessions.failedToRun(sessionId, toHoldfastError(error));
+        this.#sessions.failedToRun(sessionId, toHoldfastError(error));
       }
     }
     this.#host.claims.releaseEarly();
     this.#endFirst([...started]);
-    if (!this.#host.sessions.closed && this.#host.adopt) {
+    if (!this.#sessions.closed && this.#host.adopt) {
       const nextLookAt = Math.min(nextAt ?? Infinity, this.#wantedAt);
       // mutant: late-answer-trusted
       const isNewest = asked >= this.#newest; // due-sessions-5.
@@ -179,7 +195,7 @@ export class DueSessions {
   #evict(): void {
     let busyLeft = 2 * this.#noted;
     this.#noted = 0;
-    while (busyLeft > 0 && this.#warm.isOverLimit && !this.#host.sessions.closed) {
+    while (busyLeft > 0 && this.#warm.isOverLimit && !this.#sessions.closed) {
       const { oldest } = this.#warm;
       if (oldest === undefined) return;
       if (!this.#release(oldest)) busyLeft--;
@@ -199,13 +215,19 @@ export class DueSessions {
   #release({ sessionId, bytes }: WarmSession): boolean {
     this.#warm.delete(sessionId);
     // An arrival between the last commit and this release finds no driver: look once more (S2).
-    if (!this.#host.sessions.releaseWaiting(sessionId, () => this.#lookForDue())) return true;
+    if (!this.#sessions.releaseWaiting(sessionId, () => this.#lookForDue())) return true;
     this.#keepWarm(sessionId, bytes, Math.max(this.#host.warmMs, BUSY_MS));
     return false;
   }
 
-  /** Release all sessions that only wait. */
-  releaseWaiting(): void {
+  /** Whether a session is released once its checkpoint is committed. */
+  get leavesAtCheckpoints(): boolean {
+    return this.#leavesAtCheckpoints;
+  }
+
+  /** Release all sessions that only wait. @param atCheckpoints whether each other one follows at its next checkpoint. */
+  releaseWaiting(atCheckpoints: boolean): void {
+    this.#leavesAtCheckpoints ||= atCheckpoints;
     for (const session of this.#warm.all()) this.#release(session);
   }
 
@@ -221,7 +243,7 @@ export class DueSessions {
     // Look once for all the releases of a group, which are answered in one turn.
     queueMicrotask(() => {
       this.#isLooking = false;
-      if (this.#host.sessions.closed) return;
+      if (this.#sessions.closed) return;
       const looking: Promise<unknown> = this.#host.adopt ? this.runDue() : this.#actOverdue();
       looking.catch(() => this.#lookAgain());
     });

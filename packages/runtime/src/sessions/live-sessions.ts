@@ -7,7 +7,7 @@
 //   live-sessions-2. A session is driven by at most one driver of this process, under one claim.
 //   live-sessions-4. One session's end, fault or abandonment touches no other.
 //
-// It does not know when sessions are due: callers say which sessions to run, and which have an arrival.
+// It does not know when sessions are due: `DueSessions` and callers say which sessions to run, and which have an arrival.
 
 import {
   ConflictError,
@@ -25,11 +25,13 @@ import type { Agent } from "../agents/define.ts";
 import type { HeldSession } from "../api/runtime-api.ts";
 import { KnownAgents } from "../agents/agent-registry.ts";
 import { findSession } from "../claims/find-session.ts";
+import { driverWorld } from "./driver-world.ts";
+import { DueSessions } from "./due-sessions.ts";
 import { LastErrors } from "./last-errors.ts";
 import type { LiveSessionsHost } from "./live-sessions-host.ts";
 import type { Creator } from "../session/session-claim.ts";
 import type { Departure } from "../session/session-outcome.ts";
-import type { Driven, DriverOptions } from "../session/driver-environment.ts";
+import type { Driven, DriverOptions, DriverWorld } from "../session/driver-environment.ts";
 import { SessionDriver } from "../session/session-driver.ts";
 import { isOtherVersion, isStorageAway, sessionMoved, sessionNotFound } from "../session/session-errors.ts";
 import { reasonOf, settledAs, settledBy, type Settled } from "../session/session-outcome.ts";
@@ -50,12 +52,14 @@ const EXISTS: ChangeResult = { status: "exists" };
 
 export class LiveSessions {
   readonly #host: LiveSessionsHost;
+  readonly #world: DriverWorld;
   readonly agents = new KnownAgents();
+  readonly due: DueSessions;
   readonly children: OwnChildren;
   /** Sessions that a person resumed with other code: they accept drift whenever they are driven here. */
   readonly #drifting = new Set<string>();
   /** Drivers with tasks that wait until others have settled. */
-  readonly settlements = new SettlementQueue(() => this.#host.world.timers);
+  readonly settlements = new SettlementQueue(() => this.#host.timers);
   readonly #entries: SessionEntries;
   readonly #waiters: Waiters;
   readonly #undriven: UndrivenSessions;
@@ -67,6 +71,7 @@ export class LiveSessions {
   constructor(host: LiveSessionsHost) {
     this.#host = host;
     this.#entries = host.entries;
+    this.due = new DueSessions(host, this);
     this.children = new OwnChildren(host, this);
     this.#undriven = new UndrivenSessions({
       committer: host.committer,
@@ -81,9 +86,10 @@ export class LiveSessions {
       isClosed: () => this.#closed,
       whyAbandoned: (sessionId) => this.#abandoned.get(sessionId),
       found: (sessionId, settled) => this.#settle(sessionId, settled),
-      resumes: (at) => this.#host.lookAt(at),
+      resumes: (at) => this.due.lookAt(at),
       failed: (sessionId, error) => this.failedToRun(sessionId, error),
     });
+    this.#world = driverWorld(host, this);
   }
 
   get drivers(): readonly SessionDriver[] {
@@ -210,7 +216,7 @@ export class LiveSessions {
     if (this.#entries.has(sessionId))
       return Promise.resolve(this.#entries.activation(sessionId)).then(() => EXISTS);
     const snapshot = {
-      session: createSession(creation, this.#host.world.clock.now()),
+      session: createSession(creation, this.#host.clock.now()),
       records: [],
       signals: [],
       states: [],
@@ -226,7 +232,7 @@ export class LiveSessions {
           if (result.status === "created" && result.token !== undefined) onCreated(result.token, result);
           else this.#entries.leave(sessionId); // Another session of this id is stored, so this one never existed.
           if (result.status !== "created") driver?.abandon();
-          else if (result.token === undefined) this.#host.lookAt(this.#host.world.clock.now()); // `withdrawn`.
+          else if (result.token === undefined) this.due.lookAt(this.#host.clock.now()); // `withdrawn`.
           resolve(result);
         },
         onError: (error) => {
@@ -244,7 +250,7 @@ export class LiveSessions {
 
   /** The agent with its current trace context, so that later processes continue the same trace. */
   #tracedAgent({ sessionId, agent }: CreateSession): CreateSession["agent"] {
-    const traceparent = this.#host.world.traceparent(sessionId);
+    const traceparent = this.#host.traceparent(sessionId);
     return traceparent === undefined ? agent : { ...agent, traceparent };
   }
 
@@ -270,7 +276,7 @@ export class LiveSessions {
       if (session.status !== "paused" && this.agents.latest(session.agent.name) !== undefined)
         await this.activate(sessionId, session);
       // It does not run here: if it is being cancelled, its deadline ends it.
-      else if (session.cancel !== undefined) this.#host.lookAt(session.cancel.deadlineAt);
+      else if (session.cancel !== undefined) this.due.lookAt(session.cancel.deadlineAt);
     } catch (error) {
       this.failedToRun(sessionId, toHoldfastError(error));
     }
@@ -283,9 +289,9 @@ export class LiveSessions {
     const isAway = isStorageAway(error);
     const mustNotify = isAway || (isElsewhere && this.#waiters.areNotified) || this.#entries.has(sessionId);
     if (!mustNotify) this.#settle(sessionId, { status: "released", error });
-    const { clock, timers } = this.#host.world;
+    const { clock, timers } = this.#host;
     // mutant: unforeseen-error-not-retried
-    if (error.code === "internal") this.#host.lookAt(clock.now() + UNFORESEEN_RETRY_MS);
+    if (error.code === "internal") this.due.lookAt(clock.now() + UNFORESEEN_RETRY_MS);
     // mutant: claim-not-retried
     if (!isAway || this.#closed) return;
     timers.after(
@@ -321,7 +327,7 @@ export class LiveSessions {
     if (live?.driver !== driver) return;
     this.#entries.leave(sessionId);
     this.settlements.delete(driver);
-    this.#host.forget(sessionId);
+    this.due.forget(sessionId);
     this.#host.trials.over(sessionId);
     this.#host.local?.sessionLeft(sessionId, { isWaiting: false });
     if (departure.type !== "abandoned") this.#host.watchdog?.clear(sessionId);
@@ -355,7 +361,7 @@ export class LiveSessions {
       const until = new Date(at).toISOString();
       const why = session?.error?.message ?? "its budget is used up";
       this.#host.warn(sessionId, `paused until ${until}: ${why}. It then continues by itself`);
-      this.#host.lookAt(at);
+      this.due.lookAt(at);
       this.#waiters.follow(sessionId);
     } else if (session === undefined || session.status === "paused") this.#settle(sessionId, paused);
     else await this.#wakeUp(sessionId);
@@ -393,7 +399,7 @@ export class LiveSessions {
     await Promise.allSettled(this.#entries.activations());
     const held = this.drivers;
     this.#entries.keepClaimed(held.map(({ sessionId }) => sessionId));
-    await this.#stop.drain(held, graceOver, this.#host.world.clock);
+    await this.#stop.drain(held, graceOver, this.#host.clock);
     this.#waiters.close();
     // mutant: release-before-tasks-end
     const unsettled = Map.groupBy((await endTasks()) ?? [], ({ sessionId }) => sessionId);
@@ -452,7 +458,7 @@ export class LiveSessions {
     reloads: number,
     onFailedCreation?: (error: HoldfastError) => void,
   ): SessionDriver {
-    const driver = new SessionDriver(this.#host.world, options);
+    const driver = new SessionDriver(this.#world, options);
     this.#abandoned.delete(driver.sessionId);
     const { payers } = options.snapshot.session;
     const { agent } = options;
