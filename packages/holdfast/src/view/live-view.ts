@@ -45,7 +45,7 @@ export interface LiveViewOptions {
 }
 
 export function liveView(options: LiveViewOptions): LiveView {
-  return options.io.isJson ? jsonView(options.io) : textView(options);
+  return options.io.isJson ? jsonView(options.io) : new TextView(options);
 }
 
 function jsonView(io: Io): LiveView {
@@ -66,103 +66,140 @@ function jsonView(io: Io): LiveView {
   };
 }
 
-function textView({ io, sessionId, canType, isDurable }: LiveViewOptions): LiveView {
-  const look = io.notes;
-  const { paint, symbols } = look;
-  let streaming: string | undefined;
-  let hasStreamed = false;
-  let begun: Session | undefined;
+class TextView implements LiveView {
+  readonly #io: Io;
+  readonly #sessionId: string;
+  readonly #canType: boolean;
+  readonly #isDurable: boolean;
+  /** The attempt whose tokens were written last, and nothing after them. */
+  #streaming: string | undefined;
+  #hasStreamed = false;
+  #begun: Session | undefined;
   /** Signals whose command was told: a daemon waits for the same one again and again. */
-  const shown = new Set<string>();
+  readonly #shown = new Set<string>();
 
-  const note = (line: string): void => {
-    streaming = undefined;
-    io.note(line);
-  };
+  constructor({ io, sessionId, canType, isDurable }: LiveViewOptions) {
+    this.#io = io;
+    this.#sessionId = sessionId;
+    this.#canType = canType;
+    this.#isDurable = isDurable;
+  }
+
+  began(session: Session, resumed: boolean, pending: ReadonlySet<string>, asked: AskedQuestions): void {
+    this.#begun = session;
+    const { paint } = this.#io.notes;
+    const { name, version } = session.agent;
+    const shownVersion = version === "1" ? "" : ` ${version}`;
+    this.#note(
+      `${paint.bold(name)}${shownVersion}  ${paint.dim(this.#sessionId)}${resumed ? "  resumes" : ""}`,
+    );
+    if (resumed) this.#showWaits(session, pending, asked);
+  }
+
+  #showWaits(session: Session, pending: ReadonlySet<string>, asked: AskedQuestions): void {
+    const { symbols } = this.#io.notes;
+    const waits = describeWaits(session, { io: this.#io, now: Date.now(), pending });
+    for (const { id, what, until, commands, hasArrived } of waits) {
+      if (hasArrived) continue;
+      this.#note(`${symbols.wait} waits for ${what}${until}`);
+      const wait = session.waits.find((one) => one.id === id);
+      if (wait?.type === "input") {
+        const question = viewQuestion(asked.get(id) ?? wait, wait.answer);
+        for (const line of askedLines(question).slice(1)) this.#note(`  ${line}`);
+        this.#hintAtAnswers(wait.answer, commands);
+      } else if (wait?.type === "signal") this.#hintAtSignal(wait.name, commands);
+    }
+  }
+
+  event(event: JournalEvent): void {
+    if (event.type === "complete" || event.type === "fail") return; // The end is told once, with the result.
+    if (isReportOfAdapter(event) || this.#wasStreamed(event) || this.#isWaitOfProgram(event)) return;
+    const line = eventLine(event, this.#io.notes, { now: Date.now(), sessionId: this.#sessionId });
+    if (line === undefined) return;
+    this.#note(line);
+    if (event.type === "request_input") this.#hintAtQuestion(event);
+    if (event.type === "wait_signal") this.#hintAtWait(event.name ?? "");
+  }
+
+  /** Streamed text was already shown. The text of a sub-agent is not streamed. */
+  #wasStreamed({ type, role, content }: JournalEvent): boolean {
+    const isOwn = type === "append_entry" && subAgentCallOf(content) === undefined;
+    if (!isOwn || role !== "assistant" || !this.#hasStreamed) return false;
+    this.#hasStreamed = false;
+    return true;
+  }
+
+  /** Whether a wait is for a signal that no person sends, or for a message aside that was hinted at already. */
+  #isWaitOfProgram({ type, name = "" }: JournalEvent): boolean {
+    if (type !== "wait_signal") return false;
+    if (isAside(name) && this.#shown.has(NEXT_INPUT)) return true;
+    return this.#begun !== undefined && isOfAdapter(this.#begun, name);
+  }
+
+  trace(event: TraceEvent): void {
+    const { paint, symbols } = this.#io.notes;
+    if (event.type === "warned")
+      this.#note(`${paint.yellow(symbols.warn)} ${plainLine(event.message, 1_000)}`);
+    if (event.type !== "task_delta") return;
+    const { delta, kind } = event;
+    if (delta.type === "progress" && !isCommandOutput(delta.data))
+      this.#note(paint.dim(`  ${kind}: ${plainLine(progressText(delta.data), 300)}`));
+    if (delta.type === "token") this.#stream(event, delta.text);
+  }
+
+  #stream({ kind, taskId, attempt }: TaskDelta, text: string): void {
+    const stream = `${taskId} ${attempt}`;
+    if (this.#streaming !== stream) {
+      const again = attempt > 1 ? `, attempt ${attempt}, from the start` : "";
+      this.#io.note(this.#io.notes.paint.dim(`  ${kind}${again}:`));
+    }
+    this.#streaming = stream;
+    this.#hasStreamed = true;
+    this.#io.write(plainPiece(text));
+  }
+
+  #note(line: string): void {
+    this.#streaming = undefined;
+    this.#io.note(line);
+  }
+
+  #hintAtQuestion({ id = 0, takes: answer }: JournalEvent): void {
+    const question = { id, ...(answer === undefined ? {} : { answer }) };
+    this.#hintAtAnswers(answer, answerCommands(this.#sessionId, question, this.#io));
+  }
+
   /**
    * How a question is answered: here if a person can type, from another terminal if others can reach the
    * session.
    */
-  const hintAtAnswers = (shape: AnswerShape | undefined, commands: readonly string[]): void => {
-    if (canType) note(paint.dim(`  ${howToAnswer(shape)}`));
-    hintAtCommands(commands, canType ? "or from another terminal: " : "");
-  };
-  const hintAtSignal = (name: string, commands: readonly string[]): void => {
-    if (shown.has(name)) return;
-    shown.add(name);
-    if (name === "input" && canType) note(paint.dim("  type a line"));
-    hintAtCommands(commands);
-  };
-  const hintAtCommands = (commands: readonly string[], before = ""): void => {
-    if (isDurable && commands.length > 0) note(paint.dim(`  ${before}${commands.join("   ")}`));
-  };
+  #hintAtAnswers(shape: AnswerShape | undefined, commands: readonly string[]): void {
+    if (this.#canType) this.#note(this.#io.notes.paint.dim(`  ${howToAnswer(shape)}`));
+    this.#hintAtCommands(commands, this.#canType ? "or from another terminal: " : "");
+  }
 
-  return {
-    began(session, resumed, pending, asked) {
-      begun = session;
-      const version = session.agent.version === "1" ? "" : ` ${session.agent.version}`;
-      note(
-        `${paint.bold(session.agent.name)}${version}  ${paint.dim(sessionId)}${resumed ? "  resumes" : ""}`,
-      );
-      if (!resumed) return;
-      const waits = describeWaits(session, { io, now: Date.now(), pending });
-      for (const { id, what, until, commands, hasArrived } of waits) {
-        if (hasArrived) continue;
-        note(`${symbols.wait} waits for ${what}${until}`);
-        const wait = session.waits.find((one) => one.id === id);
-        if (wait?.type === "input") {
-          const question = viewQuestion(asked.get(id) ?? wait, wait.answer);
-          for (const line of askedLines(question).slice(1)) note(`  ${line}`);
-          hintAtAnswers(wait.answer, commands);
-        } else if (wait?.type === "signal") hintAtSignal(wait.name, commands);
-      }
-    },
-    event(event) {
-      if (event.type === "complete" || event.type === "fail") return; // The end is told once, with the result.
-      if (isReportOfAdapter(event)) return;
-      // Streamed text was already shown. The text of a sub-agent is not streamed.
-      const isOwn = event.type === "append_entry" && subAgentCallOf(event.content) === undefined;
-      if (isOwn && event.role === "assistant" && hasStreamed) {
-        hasStreamed = false;
-        return;
-      }
-      const name = event.name ?? "";
-      if (event.type === "wait_signal" && isAside(name) && shown.has(NEXT_INPUT)) return;
-      if (event.type === "wait_signal" && begun !== undefined && isOfAdapter(begun, name)) return;
-      const line = eventLine(event, look, { now: Date.now(), sessionId });
-      if (line === undefined) return;
-      note(line);
-      if (event.type === "request_input") {
-        const { id = 0, takes: answer } = event;
-        hintAtAnswers(
-          answer,
-          answerCommands(sessionId, { id, ...(answer === undefined ? {} : { answer }) }, io),
-        );
-      }
-      if (event.type !== "wait_signal" || isReservedName(name)) return;
-      hintAtSignal(
-        name,
-        name === NEXT_INPUT
-          ? messageCommands(sessionId, io)
-          : [io.call(`signal ${sessionId} ${quoted(plainLine(name, 200))} [JSON]`)],
-      );
-    },
-    trace(event) {
-      if (event.type === "warned") note(`${paint.yellow(symbols.warn)} ${plainLine(event.message, 1_000)}`);
-      if (event.type !== "task_delta") return;
-      const { delta, kind, taskId, attempt } = event;
-      if (delta.type === "progress" && !isCommandOutput(delta.data))
-        note(paint.dim(`  ${kind}: ${plainLine(progressText(delta.data), 300)}`));
-      if (delta.type !== "token") return;
-      const stream = `${taskId} ${attempt}`;
-      if (streaming !== stream)
-        io.note(paint.dim(`  ${kind}${attempt > 1 ? `, attempt ${attempt}, from the start` : ""}:`));
-      streaming = stream;
-      hasStreamed = true;
-      io.write(plainPiece(delta.text));
-    },
-  };
+  #hintAtWait(name: string): void {
+    if (isReservedName(name)) return;
+    const commands =
+      name === NEXT_INPUT
+        ? messageCommands(this.#sessionId, this.#io)
+        : [this.#io.call(`signal ${this.#sessionId} ${quoted(plainLine(name, 200))} [JSON]`)];
+    this.#hintAtSignal(name, commands);
+  }
+
+  #hintAtSignal(name: string, commands: readonly string[]): void {
+    if (this.#shown.has(name)) return;
+    this.#shown.add(name);
+    if (name === "input" && this.#canType) this.#note(this.#io.notes.paint.dim("  type a line"));
+    this.#hintAtCommands(commands);
+  }
+
+  #hintAtCommands(commands: readonly string[], before = ""): void {
+    if (this.#isDurable && commands.length > 0)
+      this.#note(this.#io.notes.paint.dim(`  ${before}${commands.join("   ")}`));
+  }
 }
+
+type TaskDelta = Extract<TraceEvent, { readonly type: "task_delta" }>;
 
 /**
  * Output of a task's command is only for its task and for `--json`. Between the events, its origin would be
