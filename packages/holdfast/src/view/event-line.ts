@@ -8,6 +8,7 @@ import {
   stepText,
   subAgentCallOf,
   viewQuestion,
+  type RecordType,
 } from "@holdfast/proto/view";
 import type { Look } from "../frame/command.ts";
 import { amountText } from "./budget-text.ts";
@@ -43,105 +44,138 @@ export function eventLine(
   const { paint, symbols } = look;
   const kind = taskName(event, look);
   const name = signalText(event.name ?? "", sessionId);
-  switch (event.type) {
-    case "schedule_task":
-      return paint.dim(`${symbols.begin} ${kind}`);
-    case "task_completed":
-      if (isMessageReceipt(event)) return receiptLine(event, look);
-      if (isFailedHook(event))
-        return `${paint.red(symbols.failed)} ${kind}${paint.dim(took(event))}  ${hookText(event.output, look)}`;
-      return `${paint.green(symbols.done)} ${kind}${paint.dim(took(event))}${paint.dim(stopOf(event.output))}`;
-    case "task_failed":
-      return `${paint.red(symbols.failed)} ${kind}${paint.dim(took(event))}  ${paint.red(errorOf(event))}`;
-    case "attempt_failed": {
-      if (event.handedOver !== undefined)
-        return `${paint.yellow(symbols.again)} ${kind}  ${paint.yellow(HANDED_OVER[event.handedOver])}`;
-      if (event.paused === true)
-        return `${paint.yellow(symbols.wait)} ${kind}  ${paint.yellow("paused the session")}: ${plainLine(event.error?.message ?? "", TEXT_CHARS)}`;
-      const delay = duration(Math.max(0, (event.retryAt ?? 0) - (event.at ?? 0)));
-      const again = `attempt ${event.attempt} failed, again in ${delay}`;
-      return `${paint.yellow(symbols.again)} ${kind}  ${paint.yellow(again)}: ${errorOf(event)}`;
-    }
-    case "attempt_lost":
-      return `${paint.yellow(symbols.again)} ${kind}  ${paint.yellow(`attempt ${event.attempt} was lost with its process; again`)}`;
-    case "start_timer":
-      return `${symbols.wait} waits for a timer, due ${moment(event.fireAt ?? now, now)}`;
-    case "wait_signal":
-      if (event.name === AGENT_REPORT) return undefined; // Its entries follow.
-      return `${symbols.wait} waits for ${name}${persistsOf(event, look)}`;
-    case "request_input": {
-      const until = event.expiresAt === undefined ? "" : `  (until ${moment(event.expiresAt, now)})`;
-      return askedLines(viewQuestion({ prompt: event.prompt ?? "", details: event.details }, event.takes))
-        .map((line, i) => (i === 0 ? `${paint.bold(symbols.ask)} ${paint.bold(line)}${until}` : `  ${line}`))
-        .join("\n");
-    }
-    case "signal_received":
-      return `${paint.cyan(symbols.arrived)} ${event.prompt === undefined ? name + valueOf(event.payload) : `answered  ${plainLine(answerText(event.payload), TEXT_CHARS)}`}${principalText(event)}`;
-    case "signal_ready":
-      if (event.name === AGENT_REPORT) return undefined;
-      return `${paint.cyan(symbols.arrived)} ${name} has arrived`;
-    case "take_signals": {
-      const names = (event.names ?? []).filter((taken) => taken !== AGENT_REPORT);
-      return names.length === 0
-        ? undefined
-        : `${paint.cyan(symbols.arrived)} took ${plainLine(names.join(", "), TEXT_CHARS)}${persistsOf(event, look)}`;
-    }
-    case "timer_fired":
-      return `${paint.cyan(symbols.arrived)} the timer is due`;
-    case "wait_timed_out":
-      return `${paint.yellow(symbols.warn)} ${event.prompt === undefined ? name : "the question"} timed out`;
-    case "cancel_requested": {
-      const reason = event.reason === undefined ? "" : `: ${plainLine(event.reason, TEXT_CHARS)}`;
-      return `${paint.yellow(symbols.warn)} asked to cancel${reason}`;
-    }
-    case "spawn_child": {
-      const what = event.handOff === true ? "hands over to" : "asks for";
-      const child = `${plainLine(String(event.agent), TEXT_CHARS)}  ${paint.dim(String(event.childId))}`;
-      return `${symbols.begin} ${what} ${child}${persistsOf(event, look)}`;
-    }
-    case "tell_session":
-      return paint.dim(`${symbols.begin} signals ${recipient(event.to, sessionId)} ${name}`);
-    case "request_parent":
-      return `${paint.dim(`${symbols.begin} asks its parent for "${plainLine(event.name ?? "", TEXT_CHARS)}"`)}${persistsOf(event, look)}`;
-    case "cancel_child":
-      return `${paint.yellow(symbols.warn)} cancels child ${String(event.childId)}`;
-    case "request_received":
-      return `${paint.cyan(symbols.arrived)} child ${String(event.childId)} asks for "${plainLine(event.name ?? "", TEXT_CHARS)}"`;
-    case "forked":
-      return `${paint.cyan(symbols.arrived)} forked from ${String(event.from)}`;
-    case "enable_persistence":
-      return paint.dim("  from here on everything is stored");
-    case "append_entry":
-      return `${paint.bold(`${roleText(String(event.role), event.content)}:`)} ${entryText(String(event.role), event.content)}`;
-    case "checkpoint":
-      return paint.dim(`  turn ${String(event.turn)}`);
-    case "drift_accepted":
-      return `${paint.yellow(symbols.warn)} recorded results are kept for changed inputs at ${String(event.positions)}`;
-    case "warned":
-      return `${paint.yellow(symbols.warn)} ${plainLine(String(event.message), TEXT_CHARS)}`;
-    case "complete":
-      return `${paint.green(symbols.done)} completed${valueOf(event.output)}`;
-    case "fail":
-      return `${paint.red(symbols.failed)} failed  ${paint.red(errorOf(event))}`;
-    case "withdraw":
-      return event.withdrawn === undefined
-        ? undefined
-        : paint.dim(
-            `${symbols.again} ${event.withdrawn.map((task) => taskName(task, look)).join(", ")}  withdrawn`,
-          );
-    case "outcome_kept": {
-      if (event["outcome"] !== "task_failed")
-        return paint.dim(`${symbols.done} ${kind}  completed (not delivered yet)`);
-      const { message = "" } = (event["kept"] ?? {}) as { readonly message?: string };
-      return `${paint.red(symbols.failed)} ${kind}  ${paint.red(`failed (not delivered yet): ${plainLine(message, TEXT_CHARS)}`)}`;
-    }
-    case "started":
-    case "reply_child":
-    case "record_probe":
-    case "wait_cancelled":
-      return undefined;
-  }
+  const line: Line | undefined = LINES[event.type]; // Newer versions have other types.
+  return line?.({ event, look, paint, symbols, kind, name, now, sessionId });
 }
+
+/** An event, with the words and marks that its line may need. */
+interface EventWords {
+  readonly event: JournalEvent;
+  readonly look: Look;
+  readonly paint: Look["paint"];
+  readonly symbols: Look["symbols"];
+  /** The name of its task. */
+  readonly kind: string;
+  /** The name of its signal. */
+  readonly name: string;
+  readonly now: number;
+  readonly sessionId: string;
+}
+
+type Line = (words: EventWords) => string | undefined;
+
+const NO_LINE: Line = () => undefined;
+
+const TASK_LINES = {
+  schedule_task: ({ paint, symbols, kind }) => paint.dim(`${symbols.begin} ${kind}`),
+  task_completed: ({ event, look, paint, symbols, kind }) => {
+    if (isMessageReceipt(event)) return receiptLine(event, look);
+    if (isFailedHook(event))
+      return `${paint.red(symbols.failed)} ${kind}${paint.dim(took(event))}  ${hookText(event.output, look)}`;
+    return `${paint.green(symbols.done)} ${kind}${paint.dim(took(event))}${paint.dim(stopOf(event.output))}`;
+  },
+  task_failed: ({ event, paint, symbols, kind }) =>
+    `${paint.red(symbols.failed)} ${kind}${paint.dim(took(event))}  ${paint.red(errorOf(event))}`,
+  attempt_failed: ({ event, paint, symbols, kind }) => {
+    if (event.handedOver !== undefined)
+      return `${paint.yellow(symbols.again)} ${kind}  ${paint.yellow(HANDED_OVER[event.handedOver])}`;
+    if (event.paused === true)
+      return `${paint.yellow(symbols.wait)} ${kind}  ${paint.yellow("paused the session")}: ${plainLine(event.error?.message ?? "", TEXT_CHARS)}`;
+    const delay = duration(Math.max(0, (event.retryAt ?? 0) - (event.at ?? 0)));
+    const again = `attempt ${event.attempt} failed, again in ${delay}`;
+    return `${paint.yellow(symbols.again)} ${kind}  ${paint.yellow(again)}: ${errorOf(event)}`;
+  },
+  attempt_lost: ({ event, paint, symbols, kind }) =>
+    `${paint.yellow(symbols.again)} ${kind}  ${paint.yellow(`attempt ${event.attempt} was lost with its process; again`)}`,
+  withdraw: ({ event, look, paint, symbols }) =>
+    event.withdrawn === undefined
+      ? undefined
+      : paint.dim(
+          `${symbols.again} ${event.withdrawn.map((task) => taskName(task, look)).join(", ")}  withdrawn`,
+        ),
+  outcome_kept: ({ event, paint, symbols, kind }) => {
+    if (event["outcome"] !== "task_failed")
+      return paint.dim(`${symbols.done} ${kind}  completed (not delivered yet)`);
+    const { message = "" } = (event["kept"] ?? {}) as { readonly message?: string };
+    return `${paint.red(symbols.failed)} ${kind}  ${paint.red(`failed (not delivered yet): ${plainLine(message, TEXT_CHARS)}`)}`;
+  },
+} satisfies Partial<Record<RecordType, Line>>;
+
+const WAIT_LINES = {
+  start_timer: ({ event, symbols, now }) =>
+    `${symbols.wait} waits for a timer, due ${moment(event.fireAt ?? now, now)}`,
+  timer_fired: ({ paint, symbols }) => `${paint.cyan(symbols.arrived)} the timer is due`,
+  wait_signal: ({ event, look, symbols, name }) => {
+    if (event.name === AGENT_REPORT) return undefined; // Its entries follow.
+    return `${symbols.wait} waits for ${name}${persistsOf(event, look)}`;
+  },
+  request_input: ({ event, paint, symbols, now }) => {
+    const until = event.expiresAt === undefined ? "" : `  (until ${moment(event.expiresAt, now)})`;
+    return askedLines(viewQuestion({ prompt: event.prompt ?? "", details: event.details }, event.takes))
+      .map((line, i) => (i === 0 ? `${paint.bold(symbols.ask)} ${paint.bold(line)}${until}` : `  ${line}`))
+      .join("\n");
+  },
+  signal_received: ({ event, paint, symbols, name }) =>
+    `${paint.cyan(symbols.arrived)} ${event.prompt === undefined ? name + valueOf(event.payload) : `answered  ${plainLine(answerText(event.payload), TEXT_CHARS)}`}${principalText(event)}`,
+  signal_ready: ({ event, paint, symbols, name }) => {
+    if (event.name === AGENT_REPORT) return undefined;
+    return `${paint.cyan(symbols.arrived)} ${name} has arrived`;
+  },
+  take_signals: ({ event, look, paint, symbols }) => {
+    const names = (event.names ?? []).filter((taken) => taken !== AGENT_REPORT);
+    return names.length === 0
+      ? undefined
+      : `${paint.cyan(symbols.arrived)} took ${plainLine(names.join(", "), TEXT_CHARS)}${persistsOf(event, look)}`;
+  },
+  wait_timed_out: ({ event, paint, symbols, name }) =>
+    `${paint.yellow(symbols.warn)} ${event.prompt === undefined ? name : "the question"} timed out`,
+  wait_cancelled: NO_LINE,
+} satisfies Partial<Record<RecordType, Line>>;
+
+/** Between a session, its parent and its children. */
+const FAMILY_LINES = {
+  spawn_child: ({ event, look, paint, symbols }) => {
+    const what = event.handOff === true ? "hands over to" : "asks for";
+    const child = `${plainLine(String(event.agent), TEXT_CHARS)}  ${paint.dim(String(event.childId))}`;
+    return `${symbols.begin} ${what} ${child}${persistsOf(event, look)}`;
+  },
+  tell_session: ({ event, paint, symbols, name, sessionId }) =>
+    paint.dim(`${symbols.begin} signals ${recipient(event.to, sessionId)} ${name}`),
+  request_parent: ({ event, look, paint, symbols }) =>
+    `${paint.dim(`${symbols.begin} asks its parent for "${plainLine(event.name ?? "", TEXT_CHARS)}"`)}${persistsOf(event, look)}`,
+  cancel_child: ({ event, paint, symbols }) =>
+    `${paint.yellow(symbols.warn)} cancels child ${String(event.childId)}`,
+  request_received: ({ event, paint, symbols }) =>
+    `${paint.cyan(symbols.arrived)} child ${String(event.childId)} asks for "${plainLine(event.name ?? "", TEXT_CHARS)}"`,
+  reply_child: NO_LINE,
+} satisfies Partial<Record<RecordType, Line>>;
+
+const SESSION_LINES = {
+  started: NO_LINE,
+  record_probe: NO_LINE,
+  forked: ({ event, paint, symbols }) => `${paint.cyan(symbols.arrived)} forked from ${String(event.from)}`,
+  append_entry: ({ event, paint }) =>
+    `${paint.bold(`${roleText(String(event.role), event.content)}:`)} ${entryText(String(event.role), event.content)}`,
+  checkpoint: ({ event, paint }) => paint.dim(`  turn ${String(event.turn)}`),
+  enable_persistence: ({ paint }) => paint.dim("  from here on everything is stored"),
+  drift_accepted: ({ event, paint, symbols }) =>
+    `${paint.yellow(symbols.warn)} recorded results are kept for changed inputs at ${String(event.positions)}`,
+  warned: ({ event, paint, symbols }) =>
+    `${paint.yellow(symbols.warn)} ${plainLine(String(event.message), TEXT_CHARS)}`,
+  cancel_requested: ({ event, paint, symbols }) => {
+    const reason = event.reason === undefined ? "" : `: ${plainLine(event.reason, TEXT_CHARS)}`;
+    return `${paint.yellow(symbols.warn)} asked to cancel${reason}`;
+  },
+  complete: ({ event, paint, symbols }) => `${paint.green(symbols.done)} completed${valueOf(event.output)}`,
+  fail: ({ event, paint, symbols }) => `${paint.red(symbols.failed)} failed  ${paint.red(errorOf(event))}`,
+} satisfies Partial<Record<RecordType, Line>>;
+
+const LINES: Readonly<Record<RecordType, Line>> = {
+  ...TASK_LINES,
+  ...WAIT_LINES,
+  ...FAMILY_LINES,
+  ...SESSION_LINES,
+};
 
 /** The step that ended the program of an aborted turn. */
 function stopOf(output: unknown): string {
