@@ -11,10 +11,9 @@
 //       with the signal's reason, and events end. Calls that are open when the client is closed reject, and
 //       so do later calls.
 //
-// It knows one way to talk (the contract, over `CoordinatorConnection`) and nothing of how sessions are run.
+// It knows one way to talk (the contract, over `CoordinatorCalls`) and nothing of how sessions are run.
 
 import { randomUUID } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import {
   checkBudget,
   ConflictError,
@@ -27,11 +26,12 @@ import {
   type JournalRecord,
   type RecordedError,
 } from "@holdfast/core";
-import { SessionService, type Session as SessionMessage } from "@holdfast/proto";
+import type { Session as SessionMessage } from "@holdfast/proto";
 import type { Agent } from "@holdfast/runtime";
 import { CoordinatorConnection } from "@holdfast/storage/remote";
 import { budgetMessage } from "./budget-message.ts";
 import { checkClientOptions, checkOptions, checkText, nameOfAgent } from "./client-arguments.ts";
+import { CoordinatorCalls } from "./coordinator-calls.ts";
 import { onlyQuestionName } from "./only-question.ts";
 
 export interface ClientOptions {
@@ -124,9 +124,6 @@ export interface HoldfastClient {
   close(): void;
 }
 
-const RETRY_MS = 60_000;
-const FIRST_WAIT_MS = 100;
-const WAIT_MAX_MS = 5_000;
 /** The longest wait of one request for a result. */
 const LONG_POLL_MS = 25_000;
 /** The additional time for its answer. */
@@ -135,78 +132,73 @@ const ANSWER_MS = 5_000;
 /** @throws UsageError for options that cannot be right; every method refuses its own so. */
 export function createClient(settings: ClientOptions): HoldfastClient {
   checkClientOptions(settings);
-  const { url, token, insecure, retryMs = RETRY_MS } = settings;
+  const { url, token, insecure, retryMs } = settings;
   const connection = new CoordinatorConnection({
     url,
     token,
     ...(insecure === undefined ? {} : { insecure }),
   });
-  const service = connection.client(SessionService);
-  const closing = new AbortController();
-  /** sdk-client-1, sdk-client-4. */
-  const ask = <T>(call: () => Promise<T>, signal?: AbortSignal, leftMs = Infinity): Promise<T> =>
-    retried(
-      () => connection.ask(call),
-      new Retry(
-        Math.min(retryMs, leftMs),
-        signal === undefined ? closing.signal : AbortSignal.any([closing.signal, signal]),
-      ),
-    );
+  const calls = new CoordinatorCalls(connection, retryMs);
+  return {
+    connection,
+    sessions: {
+      async start<Input, Output, Given = Input>(
+        agent: Agent<Input, Output, Given> | string,
+        ...[input, options = {}]: InputArguments<Given, RemoteStartOptions>
+      ): Promise<RemoteSession<Output>> {
+        checkOptions("sessions.start", options);
+        const request = startRequest(agent as Agent | string, input, options);
+        const { sessionId } = await calls.ask(() => calls.service.start(request));
+        return sessionOver<Output>(calls, sessionId);
+      },
+      get(sessionId) {
+        checkText("sessions.get", "sessionId", sessionId);
+        return sessionOver(calls, sessionId);
+      },
+    },
+    close() {
+      calls.close(
+        new HoldfastError("unavailable", "the client was closed", { at: url, fix: "make another" }),
+      );
+    },
+  };
+}
 
-  const session = <Output>(sessionId: string): RemoteSession<Output> => ({
+function sessionOver<Output>(calls: CoordinatorCalls, sessionId: string): RemoteSession<Output> {
+  const { service } = calls;
+  const status = async (): Promise<RemoteStatus> =>
+    statusOf(await calls.ask(() => service.get({ sessionId })));
+  return {
     sessionId,
-    status: async () => statusOf(await ask(() => service.get({ sessionId }))),
+    status,
     async result(options = {}) {
       checkOptions("result", options);
-      const { timeoutMs = Infinity, signal } = options;
-      const until = performance.now() + timeoutMs;
-      for (;;) {
-        const leftMs = (): number => Math.max(0, until - performance.now());
-        const found = await ask(
-          () => {
-            const waitMs = Math.ceil(Math.min(LONG_POLL_MS, leftMs()));
-            const call = { timeoutMs: waitMs + ANSWER_MS, ...(signal === undefined ? {} : { signal }) };
-            return service.getResult({ sessionId, waitMs }, call);
-          },
-          signal,
-          leftMs(),
-        );
-        if (found.ended) return outputOf(sessionId, found) as Output;
-        if (performance.now() >= until)
-          throw new HoldfastError(
-            "request_timeout",
-            `session ${sessionId} has not ended within ${timeoutMs} ms`,
-            {
-              got: found.status,
-              fix: "call result() again: the session is still running",
-            },
-          );
-      }
+      return (await resultOf(calls, sessionId, options)) as Output;
     },
     async signal(name, payload, options = {}) {
       checkText("signal", "name", name);
       checkOptions("signal", options);
       const { dedupKey = randomUUID() } = options;
       const bytes = bytesOf(payload, `payload of signal "${name}"`);
-      const { status } = await ask(() =>
+      const stored = await calls.ask(() =>
         service.signal({ sessionId, name, dedupKey, ...(bytes === undefined ? {} : { payload: bytes }) }),
       );
-      return status === "duplicate" ? "duplicate" : "stored";
+      return stored.status === "duplicate" ? "duplicate" : "stored";
     },
     async answer(answer, options = {}) {
       checkOptions("answer", options);
       const { question } = options;
       const bytes = bytesOf(answer, "the answer") ?? encoder.encode("null");
       // The question that is meant is named before it is sent: sent again it must not answer the next one.
-      const name = question ?? onlyQuestionName(statusOf(await ask(() => service.get({ sessionId }))));
-      await ask(() =>
+      const name = question ?? onlyQuestionName(await status());
+      await calls.ask(() =>
         service.answer({ sessionId, answer: bytes, ...(name === undefined ? {} : { question: name }) }),
       );
     },
     async cancel(options = {}) {
       checkOptions("cancel", options);
       const { hard = false, graceMs, reason } = options;
-      const message = await ask(() =>
+      const message = await calls.ask(() =>
         service.cancel({
           sessionId,
           mode: hard ? "hard" : "graceful",
@@ -219,34 +211,40 @@ export function createClient(settings: ClientOptions): HoldfastClient {
     events(options = {}) {
       checkOptions("events", options);
       const { afterSeq = -1, signal } = options;
-      return watch({ connection, sessionId, afterSeq, signal, closed: closing.signal, retryMs });
-    },
-  });
-
-  return {
-    connection,
-    sessions: {
-      async start<Input, Output, Given = Input>(
-        agent: Agent<Input, Output, Given> | string,
-        ...[input, options = {}]: InputArguments<Given, RemoteStartOptions>
-      ): Promise<RemoteSession<Output>> {
-        checkOptions("sessions.start", options);
-        const request = startRequest(agent as Agent | string, input, options);
-        const { sessionId } = await ask(() => service.start(request));
-        return session<Output>(sessionId);
-      },
-      get(sessionId) {
-        checkText("sessions.get", "sessionId", sessionId);
-        return session(sessionId);
-      },
-    },
-    close() {
-      closing.abort(
-        new HoldfastError("unavailable", "the client was closed", { at: url, fix: "make another" }),
-      );
-      connection.close();
+      return watch(calls, { sessionId, afterSeq, signal });
     },
   };
+}
+
+/** Waits for the end of a session, at most `timeoutMs`. @returns its output. */
+async function resultOf(
+  calls: CoordinatorCalls,
+  sessionId: string,
+  { timeoutMs = Infinity, signal }: { readonly timeoutMs?: number; readonly signal?: AbortSignal },
+): Promise<unknown> {
+  const until = performance.now() + timeoutMs;
+  const leftMs = (): number => Math.max(0, until - performance.now());
+  for (;;) {
+    const found = await calls.ask(
+      () => {
+        const waitMs = Math.ceil(Math.min(LONG_POLL_MS, leftMs()));
+        const call = { timeoutMs: waitMs + ANSWER_MS, ...(signal === undefined ? {} : { signal }) };
+        return calls.service.getResult({ sessionId, waitMs }, call);
+      },
+      signal,
+      leftMs(),
+    );
+    if (found.ended) return outputOf(sessionId, found);
+    if (performance.now() >= until)
+      throw new HoldfastError(
+        "request_timeout",
+        `session ${sessionId} has not ended within ${timeoutMs} ms`,
+        {
+          got: found.status,
+          fix: "call result() again: the session is still running",
+        },
+      );
+  }
 }
 
 function startRequest(agent: Agent | string, input: unknown, options: RemoteStartOptions) {
@@ -275,32 +273,24 @@ function startRequest(agent: Agent | string, input: unknown, options: RemoteStar
 }
 
 interface Watching {
-  readonly connection: CoordinatorConnection;
   readonly sessionId: string;
   readonly afterSeq: number;
   readonly signal: AbortSignal | undefined;
-  readonly closed: AbortSignal;
-  readonly retryMs: number;
 }
 
 /** sdk-client-3. */
-async function* watch({
-  connection,
-  sessionId,
-  afterSeq,
-  signal,
-  closed,
-  retryMs,
-}: Watching): AsyncGenerator<RemoteEvent> {
-  const service = connection.client(SessionService);
+async function* watch(
+  calls: CoordinatorCalls,
+  { sessionId, afterSeq, signal }: Watching,
+): AsyncGenerator<RemoteEvent> {
   let seen = afterSeq;
-  const retry = new Retry(retryMs, signal === undefined ? closed : AbortSignal.any([closed, signal]));
+  const retry = calls.retry(signal);
   for (;;) {
     if (signal?.aborted === true) return; // sdk-client-4.
-    closed.throwIfAborted();
+    retry.signal.throwIfAborted();
     const over = new AbortController();
     try {
-      const stream = service.watch(
+      const stream = calls.service.watch(
         { sessionId, afterSeq: BigInt(seen) },
         { timeoutMs: 0, signal: AbortSignal.any([retry.signal, over.signal]) },
       );
@@ -314,66 +304,11 @@ async function* watch({
       }
       return;
     } catch (thrown) {
-      await retry.after(await connection.explained(thrown));
+      await retry.after(await calls.connection.explained(thrown));
     } finally {
       over.abort(); // A caller that stops reading closes the stream.
     }
   }
-}
-
-/** sdk-client-1. */
-async function retried<T>(call: () => Promise<T>, retry: Retry): Promise<T> {
-  for (;;) {
-    retry.signal.throwIfAborted(); // sdk-client-4.
-    try {
-      return await call();
-    } catch (thrown) {
-      await retry.after(thrown);
-    }
-  }
-}
-
-/** Waits between tries, longer each time and not all at once; only for what waiting can mend. */
-class Retry {
-  /** Nobody wants another try. */
-  readonly signal: AbortSignal;
-  readonly #forMs: number;
-  #until: number;
-  #waitMs = FIRST_WAIT_MS;
-
-  constructor(forMs: number, signal: AbortSignal) {
-    this.signal = signal;
-    this.#forMs = forMs;
-    this.#until = performance.now() + forMs;
-  }
-
-  reset(): void {
-    this.#until = performance.now() + this.#forMs;
-    this.#waitMs = FIRST_WAIT_MS;
-  }
-
-  /** Returns at once when nobody wants another try. @throws what was thrown, when it is not worth one. */
-  async after(thrown: unknown): Promise<void> {
-    if (this.signal.aborted) return;
-    if (!HoldfastError.is(thrown) || !PASSES.has(thrown.code)) throw thrown;
-    if (performance.now() + this.#waitMs > this.#until) throw unreachable(thrown);
-    const waitMs = this.#waitMs * (0.5 + Math.random() / 2);
-    await sleep(waitMs, undefined, { signal: this.signal }).catch(() => undefined);
-    this.#waitMs = Math.min(this.#waitMs * 2, WAIT_MAX_MS);
-  }
-}
-
-const PASSES: ReadonlySet<string> = new Set(["storage_unavailable", "unavailable", "rate_limited"]);
-
-function unreachable(error: HoldfastError): HoldfastError {
-  if (error.code !== "storage_unavailable") return error;
-  const { message, at, got, fix } = error;
-  return new HoldfastError("unavailable", message, {
-    ...(at === undefined ? {} : { at }),
-    ...(got === undefined ? {} : { got }),
-    ...(fix === undefined ? {} : { fix }),
-    cause: error,
-  });
 }
 
 interface Result {
