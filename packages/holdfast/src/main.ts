@@ -10,7 +10,7 @@ import { errorJson, errorText, shownError } from "./frame/command-error.ts";
 import { COMMANDS, GROUPS } from "./commands/index.ts";
 import { placeOf } from "./frame/error-place.ts";
 import { commandHelp, overview, USAGE } from "./frame/help.ts";
-import { processTerminal, type Terminal } from "./frame/terminal.ts";
+import { Terminal } from "./frame/terminal.ts";
 
 const NO_KEYS: OwnKeys = { handed: new Set(), visible: new Set(), exposed: [] };
 
@@ -28,7 +28,7 @@ export async function main(argv: string[], keys: OwnKeys = NO_KEYS): Promise<num
     );
     return 2;
   }
-  const terminal = processTerminal(keys);
+  const terminal = new Terminal(keys);
   // Output that agents print is for people; standard output is for the result.
   globalThis.console = new Console(process.stderr, process.stderr);
   const io = terminal.io({

@@ -1,4 +1,4 @@
-// The world of a command, made of a process's streams.
+// `Terminal`: the world of a command, made of a process's streams.
 //
 //   terminal-1. Standard output holds results only, so that it can be piped; everything else goes to standard error.
 //   terminal-2. A reader that went away (`| head`) is no error: what is still written is dropped.
@@ -14,142 +14,200 @@ import { STOP_EXIT, type Io, type Look, type StopSignal, type Symbols } from "./
 import { asCalled, errorJson, errorText, shownError } from "./command-error.ts";
 import { coloured, jsonLine, plain, quoted } from "./plain-text.ts";
 
-export interface Terminal {
-  /** The world of one command. */
-  io(options: {
-    readonly isJson: boolean;
-    readonly debug: boolean;
-    readonly db: string | undefined;
-    readonly url: string | undefined;
-  }): Io;
+export class Terminal {
+  readonly #keys: OwnKeys;
+  readonly #supplied = new Map<string, string>();
+  readonly #env = layeredEnvironment(process.env, this.#supplied);
+  readonly #notes = lookOf(process.stderr, this.#env);
+  readonly #results = lookOf(process.stdout, this.#env);
+  readonly #output = new Output();
+  readonly #called = calledAs(this.#env, process.argv[1], process.cwd());
+  #lastWords: string | undefined;
+  #isStopped = false;
+
+  constructor(keys: OwnKeys) {
+    this.#keys = keys;
+  }
+
   /** Text for standard output that is no result: help and the version. */
-  print(text: string): void;
+  print(text: string): void {
+    this.#output.print(text);
+  }
+
   /** Usage for a call that said nothing. */
-  printError(text: string): void;
+  printError(text: string): void {
+    this.#output.printError(text);
+  }
+
   /** The text that a command wants shown if the process must end without warning. */
-  readonly lastWords: string | undefined;
+  get lastWords(): string | undefined {
+    return this.#lastWords;
+  }
+
   /** A person asked for the end at once. */
-  readonly isStopped: boolean;
+  get isStopped(): boolean {
+    return this.#isStopped;
+  }
+
   /** Wait until everything is written. */
-  drained(): Promise<void>;
-}
+  drained(): Promise<void> {
+    return this.#output.drained();
+  }
 
-export function processTerminal(keys: OwnKeys): Terminal {
-  const { stdout, stderr } = process;
-  const supplied = new Map<string, string>();
-  const env = layeredEnvironment(process.env, supplied);
-  let isOutputClosed = false;
-  const closes = (error: NodeJS.ErrnoException): void => {
-    if (error.code !== "EPIPE" && error.code !== "EIO") throw outputError(error);
-    isOutputClosed = true; // terminal-2.
-  };
-  stdout.on("error", closes);
-  stderr.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE" && error.code !== "EIO") throw error;
-  });
-  const notes = lookOf(stderr, env);
-  const results = lookOf(stdout, env);
-  // terminal-1. Also what an agent writes past the console.
-  let writeResult = stdout.write.bind(stdout) as (text: string, written?: () => void) => boolean;
-  stdout.write = stderr.write.bind(stderr);
-  const print = (text: string): void => {
-    if (!isOutputClosed) writeResult(text);
-  };
-  const printError = (text: string): void => void stderr.write(text);
-  const called = calledAs(env, process.argv[1], process.cwd());
-  let atLineStart = true;
-  let lastWords: string | undefined;
-  let isStopped = false;
-
-  return {
-    print,
-    printError,
-    get lastWords() {
-      return lastWords;
-    },
-    get isStopped() {
-      return isStopped;
-    },
-    io: ({ isJson, debug, db, url }) => ({
+  /** The world of one command. */
+  io({ isJson, debug, db, url }: IoOptions): Io {
+    const output = this.#output;
+    return {
       isJson,
       cwd: process.cwd(),
-      env,
-      keys,
+      env: this.#env,
+      keys: this.#keys,
       stdin: process.stdin,
-      notes,
-      results,
-      terminalSize() {
-        const { columns, rows } = stderr;
-        return isatty(stderr.fd) && columns > 0 && rows > 0 ? { columns, rows } : undefined;
-      },
+      notes: this.#notes,
+      results: this.#results,
+      terminalSize: sizeOfTerminal,
       get isOutputClosed() {
-        return isOutputClosed;
+        return output.isClosed;
       },
       result(value, text) {
-        if (isJson) print(`${jsonLine(value)}\n`);
+        if (isJson) output.print(`${jsonLine(value)}\n`);
         // On a terminal an agent's text is shown, elsewhere it is data.
-        else if (text !== "") print(stdout.isTTY ? `${plain(text)}\n` : `${text}\n`);
+        else if (text !== "") output.print(process.stdout.isTTY ? `${plain(text)}\n` : `${text}\n`);
       },
       show(value, text) {
-        if (isJson) print(`${jsonLine(value)}\n`);
-        else if (text !== "") print(`${coloured(text)}\n`);
+        if (isJson) output.print(`${jsonLine(value)}\n`);
+        else if (text !== "") output.print(`${coloured(text)}\n`);
       },
-      async stream(pieces) {
-        for await (const piece of pieces) {
-          if (isOutputClosed) return;
-          await new Promise<void>((written) => writeResult(piece, () => written()));
-        }
-      },
+      stream: (pieces) => output.stream(pieces),
       note(line) {
-        if (isJson) return;
-        printError(atLineStart ? `${coloured(line)}\n` : `\n${coloured(line)}\n`);
-        atLineStart = true;
+        if (!isJson) output.printLine(coloured(line));
       },
       write(text) {
-        if (isJson || text === "") return;
-        printError(text);
-        atLineStart = text.endsWith("\n");
+        if (!isJson && text !== "") output.printPiece(text);
       },
-      complain(error) {
-        const shown = asCalled(shownError(error), called);
-        const text = isJson ? errorJson(shown, debug) : paintError(errorText(shown, debug), notes.paint.red);
-        printError(atLineStart || isJson ? `${text}\n` : `\n${text}\n`);
-        atLineStart = true;
-        return shown.exitCode;
+      complain: (error) => this.#complain(error, isJson, debug),
+      lastWords: (text) => {
+        this.#lastWords = text;
       },
-      lastWords(text) {
-        lastWords = text;
+      supply: (secrets) => {
+        for (const [name, value] of secrets) this.#supplied.set(name, value);
       },
-      supply(secrets) {
-        for (const [name, value] of secrets) supplied.set(name, value);
-      },
-      filterOutput(filter) {
-        const [result, note] = [writeResult, stderr.write.bind(stderr) as Write];
-        writeResult = (text, written) => result(filter(text), written);
-        const write: Write = (chunk, ...rest) => note(filtered(chunk, filter), ...rest);
-        stderr.write = write;
-        stdout.write = stderr.write.bind(stderr); // terminal-1.
-      },
+      filterOutput: (filter) => output.filter(filter),
       call: (commandLine, where = whereFlags({ db, url })) =>
-        [called, commandLine, where].filter(Boolean).join(" "),
-      onStop(listener) {
-        const signals = Object.keys(STOP_EXIT) as StopSignal[];
-        const listeners = signals.map((signal) => [signal, () => listener(signal)] as const);
-        for (const [signal, handler] of listeners) process.on(signal, handler);
-        return () => {
-          for (const [signal, handler] of listeners) process.off(signal, handler);
-        };
-      },
-      stopNow(signal) {
-        isStopped = true;
+        [this.#called, commandLine, where].filter(Boolean).join(" "),
+      onStop: listenForStop,
+      stopNow: (signal) => {
+        this.#isStopped = true;
         process.exit(STOP_EXIT[signal]);
       },
-    }),
-    async drained() {
-      await new Promise<void>((turned) => setImmediate(turned)); // A file or a device says only after its turn that it took nothing.
-      if (stdout.writableLength > 0) await new Promise<void>((written) => writeResult("", written));
-      if (stderr.writableLength > 0) await new Promise<void>((written) => stderr.write("", () => written()));
-    },
+    };
+  }
+
+  #complain(error: unknown, isJson: boolean, debug: boolean): number {
+    const shown = asCalled(shownError(error), this.#called);
+    if (isJson) this.#output.printJsonError(errorJson(shown, debug));
+    else this.#output.printLine(paintError(errorText(shown, debug), this.#notes.paint.red));
+    return shown.exitCode;
+  }
+}
+
+interface IoOptions {
+  readonly isJson: boolean;
+  readonly debug: boolean;
+  readonly db: string | undefined;
+  readonly url: string | undefined;
+}
+
+/** Standard output and standard error of this process. */
+class Output {
+  readonly #stdout = process.stdout;
+  readonly #stderr = process.stderr;
+  #writeResult = this.#stdout.write.bind(this.#stdout) as (text: string, written?: () => void) => boolean;
+  #isClosed = false;
+  #atLineStart = true;
+
+  constructor() {
+    this.#stdout.on("error", (error: NodeJS.ErrnoException) => {
+      if (!isGone(error)) throw outputError(error);
+      this.#isClosed = true; // terminal-2.
+    });
+    this.#stderr.on("error", (error: NodeJS.ErrnoException) => {
+      if (!isGone(error)) throw error;
+    });
+    // terminal-1. Also what an agent writes past the console.
+    this.#stdout.write = this.#stderr.write.bind(this.#stderr);
+  }
+
+  /** Whether nobody reads standard output any more. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  print(text: string): void {
+    if (!this.#isClosed) this.#writeResult(text);
+  }
+
+  async stream(pieces: AsyncIterable<string>): Promise<void> {
+    for await (const piece of pieces) {
+      if (this.#isClosed) return;
+      await new Promise<void>((written) => this.#writeResult(piece, () => written()));
+    }
+  }
+
+  printError(text: string): void {
+    this.#stderr.write(text);
+  }
+
+  /** A line on standard error, after the end of a line that was begun. */
+  printLine(line: string): void {
+    this.printError(this.#atLineStart ? `${line}\n` : `\n${line}\n`);
+    this.#atLineStart = true;
+  }
+
+  /** A piece of a line on standard error. */
+  printPiece(text: string): void {
+    this.printError(text);
+    this.#atLineStart = text.endsWith("\n");
+  }
+
+  /** An error for programs. */
+  printJsonError(json: string): void {
+    this.printError(`${json}\n`);
+    this.#atLineStart = true;
+  }
+
+  filter(filter: (text: string) => string): void {
+    const [result, note] = [this.#writeResult, this.#stderr.write.bind(this.#stderr) as Write];
+    this.#writeResult = (text, written) => result(filter(text), written);
+    const write: Write = (chunk, ...rest) => note(filtered(chunk, filter), ...rest);
+    this.#stderr.write = write;
+    this.#stdout.write = this.#stderr.write.bind(this.#stderr); // terminal-1.
+  }
+
+  async drained(): Promise<void> {
+    await new Promise<void>((turned) => setImmediate(turned)); // A file or a device says only after its turn that it took nothing.
+    if (this.#stdout.writableLength > 0) await new Promise<void>((written) => this.#writeResult("", written));
+    if (this.#stderr.writableLength > 0)
+      await new Promise<void>((written) => this.#stderr.write("", () => written()));
+  }
+}
+
+/** Whether an output has lost its reader. */
+function isGone({ code }: NodeJS.ErrnoException): boolean {
+  return code === "EPIPE" || code === "EIO";
+}
+
+function sizeOfTerminal(): { readonly columns: number; readonly rows: number } | undefined {
+  const { fd, columns, rows } = process.stderr;
+  return isatty(fd) && columns > 0 && rows > 0 ? { columns, rows } : undefined;
+}
+
+function listenForStop(listener: (signal: StopSignal) => void): () => void {
+  const signals = Object.keys(STOP_EXIT) as StopSignal[];
+  const listeners = signals.map((signal) => [signal, () => listener(signal)] as const);
+  for (const [signal, handler] of listeners) process.on(signal, handler);
+  return () => {
+    for (const [signal, handler] of listeners) process.off(signal, handler);
   };
 }
 
