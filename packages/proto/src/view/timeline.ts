@@ -70,8 +70,64 @@ const DELIVERIES: ReadonlySet<RecordType> = new Set<RecordType>([
   "forked",
 ]);
 
+type Step = (timeline: TimelineBuilder, turn: TimelineTurn, event: JournalEvent) => void;
+
+/** The step of an event that no timeline shows. */
+const notShown: Step = () => undefined;
+
 /** Takes the events of a session in their order. */
 export class TimelineBuilder {
+  /** The change that an event makes to its turn, by its type. */
+  static readonly #STEPS: Readonly<Record<RecordType, Step>> = {
+    // Something that takes time begins.
+    schedule_task: (timeline, turn, event) => timeline.#begin(turn, event, "task", event.kind ?? ""),
+    wait_signal: (timeline, turn, event) => timeline.#begin(turn, event, "signal", event.name ?? ""),
+    start_timer: (timeline, turn, event) => timeline.#begin(turn, event, "timer", "timer"),
+    request_input: (timeline, turn, event) => timeline.#begin(turn, event, "question", event.prompt ?? ""),
+
+    // It ends or is tried again.
+    attempt_failed: (timeline, turn, event) => timeline.#retry(turn, event),
+    attempt_lost: (timeline, turn, event) => timeline.#retry(turn, event),
+    task_completed: (timeline, turn, event) => timeline.#endTask(turn, event, "completed"),
+    task_failed: (timeline, turn, event) => timeline.#endTask(turn, event, "failed"),
+    signal_received: (timeline, _, event) => void timeline.#end(Number(event["wait"]), "completed"),
+    signal_ready: (timeline, _, event) => void timeline.#end(Number(event["wait"]), "completed"),
+    timer_fired: (timeline, _, event) => void timeline.#end(Number(event["timer"]), "completed"),
+    wait_timed_out: (timeline, _, event) => void timeline.#end(Number(event["wait"]), "timed_out"),
+    wait_cancelled: (timeline, _, event) => void timeline.#end(Number(event["wait"]), "cancelled"),
+    withdraw: (timeline, _, { targets = [] }) => timeline.#withdraw(targets),
+
+    // Something happens in a moment.
+    take_signals: (timeline, turn, { names = [] }) => timeline.#took(turn, names),
+    cancel_requested: (timeline, turn, { reason }) =>
+      timeline.#warn(turn, `asked to cancel${reason === undefined ? "" : `: ${reason}`}`),
+    warned: (timeline, turn, { message }) => timeline.#warn(turn, `warning: ${String(message)}`),
+    drift_accepted: (timeline, turn, { positions }) =>
+      timeline.#warn(turn, `recorded results are kept for changed inputs at ${String(positions)}`),
+    spawn_child: (timeline, turn, { handOff, agent, childId }) =>
+      timeline.#mark(
+        turn,
+        `${handOff === true ? "hands over to" : "asks for"} ${String(agent)} ${String(childId)}`,
+      ),
+    cancel_child: (timeline, turn, { childId }) => timeline.#warn(turn, `cancels child ${String(childId)}`),
+    forked: (timeline, turn, { from }) => timeline.#mark(turn, `forked from ${String(from)}`),
+
+    // The turn ends.
+    checkpoint: (timeline, turn, event) => timeline.#endTurn(turn, event),
+    complete: (timeline, turn) => timeline.#close(turn),
+    fail: (timeline, turn) => timeline.#close(turn),
+
+    started: notShown,
+    tell_session: notShown,
+    request_parent: notShown,
+    reply_child: notShown,
+    request_received: notShown,
+    enable_persistence: notShown,
+    append_entry: notShown,
+    record_probe: notShown,
+    outcome_kept: notShown,
+  };
+
   readonly #turns: TimelineTurn[] = [];
   readonly #open = new Map<number, TimelineItem>();
   readonly #models = new Map<string, Cost>();
@@ -83,89 +139,8 @@ export class TimelineBuilder {
     this.#at = event.at ?? this.#at;
     const turn = this.#currentTurn();
     if (DELIVERIES.has(event.type)) turn.deliveries++;
-    switch (event.type) {
-      case "schedule_task":
-        this.#begin(turn, event, "task", event.kind ?? "");
-        return;
-      case "wait_signal":
-        this.#begin(turn, event, "signal", event.name ?? "");
-        return;
-      case "start_timer":
-        this.#begin(turn, event, "timer", "timer");
-        return;
-      case "request_input":
-        this.#begin(turn, event, "question", event.prompt ?? "");
-        return;
-      case "attempt_failed":
-      case "attempt_lost":
-        this.#retry(turn, event);
-        return;
-      case "task_completed":
-        this.#endTask(turn, event, "completed");
-        return;
-      case "task_failed":
-        this.#endTask(turn, event, "failed");
-        return;
-      case "signal_received":
-      case "signal_ready":
-        this.#end(Number(event["wait"]), "completed");
-        return;
-      case "timer_fired":
-        this.#end(Number(event["timer"]), "completed");
-        return;
-      case "wait_timed_out":
-        this.#end(Number(event["wait"]), "timed_out");
-        return;
-      case "wait_cancelled":
-        this.#end(Number(event["wait"]), "cancelled");
-        return;
-      case "withdraw":
-        for (const id of event.targets ?? []) this.#end(id, "withdrawn");
-        return;
-      case "take_signals":
-        this.#took(turn, event.names ?? []);
-        return;
-      case "cancel_requested":
-        this.#warn(turn, `asked to cancel${event.reason === undefined ? "" : `: ${event.reason}`}`);
-        return;
-      case "warned":
-        this.#warn(turn, `warning: ${String(event.message)}`);
-        return;
-      case "drift_accepted":
-        this.#warn(turn, `recorded results are kept for changed inputs at ${String(event.positions)}`);
-        return;
-      case "checkpoint":
-        turn.endedAt = this.#at;
-        this.#turn = event.turn ?? this.#turn + 1;
-        this.#open.clear();
-        return;
-      case "complete":
-      case "fail":
-        turn.endedAt = this.#at;
-        return;
-      case "spawn_child":
-        this.#mark(
-          turn,
-          `${event["handOff"] === true ? "hands over to" : "asks for"} ${String(event["agent"])} ${String(event["childId"])}`,
-        );
-        return;
-      case "cancel_child":
-        this.#warn(turn, `cancels child ${String(event["childId"])}`);
-        return;
-      case "forked":
-        this.#mark(turn, `forked from ${String(event["from"])}`);
-        return;
-      case "started":
-      case "tell_session":
-      case "request_parent":
-      case "reply_child":
-      case "request_received":
-      case "enable_persistence":
-      case "append_entry":
-      case "record_probe":
-      case "outcome_kept":
-        return;
-    }
+    if (Object.hasOwn(TimelineBuilder.#STEPS, event.type))
+      TimelineBuilder.#STEPS[event.type](this, turn, event);
   }
 
   /** The turns so far. Later events change them. */
@@ -239,6 +214,21 @@ export class TimelineBuilder {
       else Object.assign(last, { endedAt: this.#at, outcome: "withdrawn" });
     }
     return item;
+  }
+
+  #withdraw(ids: readonly number[]): void {
+    for (const id of ids) this.#end(id, "withdrawn");
+  }
+
+  #close(turn: TimelineTurn): void {
+    turn.endedAt = this.#at;
+  }
+
+  /** The next turn begins at a checkpoint. */
+  #endTurn(turn: TimelineTurn, event: JournalEvent): void {
+    this.#close(turn);
+    this.#turn = event.turn ?? this.#turn + 1;
+    this.#open.clear();
   }
 
   /** timeline-2. */
