@@ -1,13 +1,12 @@
 // `@holdfast/proto/view`: what sessions mean to people, as pure functions over plain JSON that a command and a page share.
 
-export {
-  EventReader,
-  type JournalEvent,
-  type NamedTask,
-  type PlainError,
-  type PlainRecord,
-  type PlainUsage,
-  type RecordType,
+export type {
+  JournalEvent,
+  NamedTask,
+  PlainError,
+  PlainRecord,
+  PlainUsage,
+  RecordType,
 } from "./journal-event.ts";
 export {
   TimelineBuilder,
@@ -18,6 +17,7 @@ export {
 } from "./timeline.ts";
 export { itemFacts, itemName, timelineFacts, turnFacts, usageFacts } from "./timeline-words.ts";
 export { type BudgetUse, budgetUses, inTreeOrder, nodeFacts, type PlainAccount } from "./tree.ts";
+export { EventReader } from "./journal/event-reader.ts";
 export { forkChoices, type ForkChoice } from "./journal/fork-point.ts";
 export { commonRows, JournalRows, type JournalRow } from "./journal/journal-rows.ts";
 export { foldRows, jsonRows, type JsonRow, type JsonRows } from "./journal/json-rows.ts";

@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { addUsage, NO_COST } from "./cost.ts";
 import { itemFacts, itemName, timelineFacts, turnFacts } from "./timeline-words.ts";
 import { TimelineBuilder } from "./timeline.ts";
-import { EventReader, type PlainRecord } from "./journal-event.ts";
+import type { PlainRecord } from "./journal-event.ts";
+import { EventReader } from "./journal/event-reader.ts";
 
 const priced = { model: "m", inputTokens: 5, outputTokens: 1, costMicroUsd: 2_000 };
 const { costMicroUsd: _none, ...unpriced } = priced;

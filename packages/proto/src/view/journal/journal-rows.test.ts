@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { EventReader, type PlainRecord } from "../journal-event.ts";
+import type { PlainRecord } from "../journal-event.ts";
+import { EventReader } from "./event-reader.ts";
 import { commonRows, JournalRows } from "./journal-rows.ts";
 
 const RECORDS: readonly Partial<PlainRecord>[] = [
