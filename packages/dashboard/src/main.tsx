@@ -28,7 +28,8 @@ import { useNotifications } from "./screens/inbox/notifications.tsx";
 import { AgentsScreen } from "./screens/agents/agents.tsx";
 import { readStartSearch, StartScreen } from "./screens/agents/start.tsx";
 import { readSessionSearch, SessionScreen } from "./screens/session.tsx";
-import { readSessionsSearch, Sessions } from "./screens/sessions.tsx";
+import { readSessionsSearch } from "./screens/sessions/sessions-search.ts";
+import { Sessions } from "./screens/sessions/sessions.tsx";
 import { SignIn, takeCode } from "./screens/sign-in.tsx";
 // oxlint-disable-next-line import/no-unassigned-import -- styles have no name.
 import "./styles.css";

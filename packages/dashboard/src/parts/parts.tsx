@@ -55,6 +55,18 @@ export function useNow(everyMs = 5_000): number {
   return now;
 }
 
+/** The ids that a person has selected, and a call that selects one or no longer selects it. */
+export function useChecked() {
+  const [checked, setChecked] = useState<ReadonlySet<string>>(new Set());
+  const check = (id: string | undefined): void => {
+    if (id === undefined) return;
+    const next = new Set(checked);
+    if (!next.delete(id)) next.add(id);
+    setChecked(next);
+  };
+  return { checked, check, setChecked };
+}
+
 type ButtonKind = "plain" | "main" | "danger";
 
 const BUTTONS: Readonly<Record<ButtonKind, string>> = {
