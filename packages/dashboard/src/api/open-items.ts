@@ -23,6 +23,11 @@ export interface OpenItem extends InboxItem {
   readonly wait?: Wait;
 }
 
+/** Whether its answer is an approval or a denial. */
+export function canApprove({ wait }: OpenItem): boolean {
+  return wait !== undefined && wait.answer !== "any";
+}
+
 export interface Inbox {
   readonly items: readonly OpenItem[];
   /** The statuses of which only the newest `SESSIONS_MAX` sessions were looked at. */

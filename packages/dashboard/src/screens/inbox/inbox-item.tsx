@@ -1,0 +1,183 @@
+// One item of the inbox: the texts that an answer is about, and the answer.
+//
+//   inbox-item-1. The command that is to be approved is shown whole and as it is. An agent's text stands apart from the text of
+//       this page.
+
+import { repeatsAction } from "@holdfast/proto/view";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { useEffect, useRef } from "react";
+import { canApprove, type OpenItem } from "../../api/open-items.ts";
+import { LongText } from "../../parts/long-text.tsx";
+import { useNow } from "../../parts/parts.tsx";
+import { useKeys } from "../../parts/shell.tsx";
+import { ago, brief, dateText, json, shown } from "../../parts/text.ts";
+import { Answer } from "./inbox-answer.tsx";
+import { useRest, useSeen } from "./seen.ts";
+
+const TITLES: Readonly<Record<OpenItem["kind"], string>> = {
+  uncertain_effect: "Uncertain effect",
+  approval: "Approval",
+  question: "Question",
+  pause: "Paused",
+  answered: "Answered",
+};
+
+/** Everything of an item that a person reads before an answer. */
+export function textOf({ kind, what, tool, action, folder, details }: OpenItem): string {
+  return JSON.stringify([kind, what, tool, action, folder, details]);
+}
+
+export function InboxItem(props: {
+  readonly item: OpenItem;
+  readonly isSelected: boolean;
+  readonly isChecked: boolean;
+  readonly onCheck: () => void;
+  readonly onSelect: () => void;
+  /** Called when the item was answered and has the focus. */
+  readonly onAnswered: () => void;
+  /** When the page gave it the focus; 0 for never. */
+  readonly wantedAt: number;
+  /** Where it stands in the list. */
+  readonly place: number;
+  readonly onUnpaused: () => void;
+}) {
+  const { item, isSelected, isChecked, onCheck, onSelect, onUnpaused, onAnswered, wantedAt, place } = props;
+  const { kind, path, sessionId } = item;
+  const card = useRef<HTMLElement>(null);
+  const navigate = useNavigate();
+  const { isSeen, onSeen } = useSeen(textsOf(item));
+  const isAtRest = useRest(`${place} ${wantedAt}`);
+  useEffect(() => {
+    if (wantedAt === 0) return;
+    card.current?.focus({ preventScroll: true });
+    card.current?.scrollIntoView({ block: "nearest" });
+    onSelect();
+  }, [wantedAt]);
+  useKeys({ x: onCheck }, card);
+  return (
+    <article
+      ref={card}
+      tabIndex={isSelected ? 0 : -1}
+      aria-label={`${TITLES[kind]} of ${path.join(" > ")}`}
+      aria-current={isSelected ? "true" : undefined}
+      onFocus={onSelect}
+      onKeyDown={({ key, repeat, target, currentTarget }) => {
+        if (key === "Enter" && !repeat && target === currentTarget)
+          void navigate({ to: "/sessions/$id", params: { id: sessionId } });
+      }}
+      className="rounded-lg border border-line bg-panel p-4 outline-offset-0 focus-within:border-accent focus:outline-2 focus:outline-accent"
+    >
+      <ItemHeader item={item} isChecked={isChecked} onCheck={onCheck} />
+      <ItemTexts item={item} onSeen={onSeen} />
+      <Answer
+        item={item}
+        card={card}
+        isSeen={isSeen}
+        isAtRest={isAtRest}
+        onUnpaused={onUnpaused}
+        onAnswered={onAnswered}
+      />
+      <ItemFooter item={item} />
+    </article>
+  );
+}
+
+function ItemHeader(props: {
+  readonly item: OpenItem;
+  readonly isChecked: boolean;
+  readonly onCheck: () => void;
+}) {
+  const { item, isChecked, onCheck } = props;
+  const { kind, path, sessionId, since } = item;
+  const now = useNow();
+  return (
+    <header className="flex flex-wrap items-baseline gap-x-3 text-soft">
+      {canApprove(item) ? (
+        <input
+          type="checkbox"
+          aria-label={`Select ${TITLES[kind].toLowerCase()} of ${path.join(" > ")}`}
+          checked={isChecked}
+          onChange={onCheck}
+          className="size-6 self-center accent-accent"
+        />
+      ) : null}
+      <span
+        className={`font-semibold ${kind === "uncertain_effect" || kind === "pause" ? "text-bad" : "text-warn"}`}
+      >
+        {TITLES[kind]}
+      </span>
+      <Link to="/sessions/$id" params={{ id: sessionId }} className="font-medium text-text hover:underline">
+        {path.map((name) => brief(name, 60)).join(" › ")}
+      </Link>
+      <span className="ml-auto" title={dateText(since)}>
+        {ago(since, now)}
+      </span>
+    </header>
+  );
+}
+
+/** The names of the texts that a person must have seen before an approval. */
+function textsOf(item: OpenItem): readonly string[] {
+  return [
+    ...(repeatsAction(item) ? [] : ["what"]),
+    ...(item.action === undefined ? [] : ["action"]),
+    ...(item.details === undefined ? [] : ["details"]),
+  ];
+}
+
+/** inbox-item-1. */
+function ItemTexts({ item, onSeen }: { readonly item: OpenItem; readonly onSeen: (name: string) => void }) {
+  const { what, action, details } = item;
+  return (
+    <>
+      {repeatsAction(item) ? null : (
+        <div className="mt-2 border-l-2 border-line pl-3">
+          <LongText text={what} onSeen={() => onSeen("what")} />
+        </div>
+      )}
+      {action === undefined ? null : <Action item={item} action={action} onSeen={() => onSeen("action")} />}
+      {details === undefined ? null : (
+        <div className="mt-2">
+          <p className="text-soft">Details</p>
+          <div className="mt-1 rounded-md bg-raised p-3">
+            <LongText
+              text={typeof details === "string" ? details : json(details)}
+              onSeen={() => onSeen("details")}
+            />
+          </div>
+        </div>
+      )}
+    </>
+  );
+}
+
+function Action(props: { readonly item: OpenItem; readonly action: string; readonly onSeen: () => void }) {
+  const { item, action, onSeen } = props;
+  const { tool, folder } = item;
+  return (
+    <div className="mt-3">
+      <p className="text-soft">
+        wants to call <span className="font-mono text-text">{shown(tool ?? "")}</span>
+        {folder === undefined ? "" : " in "}
+        {folder === undefined ? null : <span className="font-mono text-text">{shown(folder)}</span>}
+      </p>
+      <div data-testid="action" className="mt-1 rounded-md bg-raised p-3">
+        <LongText text={action} onSeen={onSeen} />
+      </div>
+    </div>
+  );
+}
+
+function ItemFooter({ item }: { readonly item: OpenItem }) {
+  const { id, sessionId, until, principal } = item;
+  return (
+    <p className="mt-2 flex flex-wrap gap-x-3 text-xs text-soft">
+      <span className="font-mono">{sessionId}</span>
+      {until === undefined ? null : <span>until {dateText(until)}</span>}
+      <span>for {principal}</span>
+      <Link to="/" search={{ item: id }} className="underline">
+        link
+      </Link>
+    </p>
+  );
+}
