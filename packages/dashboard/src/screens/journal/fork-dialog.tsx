@@ -10,16 +10,69 @@ import { Button, Command, Problem } from "../../parts/parts.tsx";
 import { json } from "../../parts/text.ts";
 import { sessionPath, useAbout, useRequest, useRequestKey } from "../../parts/use-session.ts";
 
-export function ForkDialog(props: {
+interface ForkProps {
   readonly ref: RefObject<HTMLDialogElement | null>;
   readonly session: Session;
   readonly rows: readonly JournalRow[];
   readonly at: number;
   readonly onForked: (sessionId: string) => void;
-}) {
-  const { ref, session, rows, at, onForked } = props;
-  const { sessionId } = session;
-  const isLocal = useAbout()?.isLocal ?? true;
+}
+
+export function ForkDialog(props: ForkProps) {
+  const { ref } = props;
+  const { choices, choice, setChosen, input, setInput, problem, tasks, setTasks, fork, isBusy, error } =
+    useFork(props);
+  return (
+    <dialog
+      ref={ref}
+      aria-label="Fork the session"
+      className="m-auto w-[min(36rem,94vw)] rounded-lg border border-line bg-panel p-5 text-text backdrop:bg-black/40"
+    >
+      <form onSubmit={(event) => void fork(event)} noValidate className="space-y-3">
+        <h2 className="font-semibold">Fork the session</h2>
+        <AboutForks />
+        <label className="block">
+          The fork begins
+          <select
+            value={choice.at}
+            onChange={(event) => setChosen(Number(event.target.value))}
+            className={FIELD}
+          >
+            {choices.map((each) => (
+              <option key={each.at} value={each.at}>
+                {placeText(each)}
+              </option>
+            ))}
+          </select>
+        </label>
+        <ForkInput choice={choice} input={input} problem={problem} onChange={setInput} />
+        <label className="block">
+          Tasks without an outcome there
+          <select
+            value={tasks}
+            onChange={(event) => setTasks(event.target.value === "cancel" ? "cancel" : "rerun")}
+            className={FIELD}
+          >
+            <option value="rerun">are done again</option>
+            <option value="cancel">are cancelled</option>
+          </select>
+        </label>
+        {error === undefined ? null : <Problem error={error} />}
+        <div className="flex gap-2">
+          <Button type="submit" kind="main" isDisabled={isBusy}>
+            Fork
+          </Button>
+          <Button onClick={() => ref.current?.close()}>Close</Button>
+        </div>
+      </form>
+    </dialog>
+  );
+}
+
+const FIELD = "w-full rounded-md border border-line bg-ground px-2 py-1.5";
+
+/** The fork that a person describes, and the request that makes it. */
+function useFork({ ref, session, rows, at, onForked }: ForkProps) {
   const choices = forkChoices(rows, at);
   const [chosen, setChosen] = useState<number>();
   const choice = choices.find((each) => each.at === chosen) ?? choices[0]!;
@@ -37,7 +90,7 @@ export function ForkDialog(props: {
     if (value?.problem !== undefined) return;
     const newSessionId = `ses_${key}`; // fork-dialog-1.
     await run(async () => {
-      await call<Session>("POST", sessionPath(sessionId, "fork"), {
+      await call<Session>("POST", sessionPath(session.sessionId, "fork"), {
         at: choice.at,
         tasks,
         newSessionId,
@@ -50,82 +103,58 @@ export function ForkDialog(props: {
       onForked(newSessionId);
     });
   };
-  const field = "w-full rounded-md border border-line bg-ground px-2 py-1.5";
+  return { choices, choice, setChosen, input, setInput, problem, tasks, setTasks, fork, isBusy, error };
+}
+
+function AboutForks() {
+  const isLocal = useAbout()?.isLocal ?? true;
   return (
-    <dialog
-      ref={ref}
-      aria-label="Fork the session"
-      className="m-auto w-[min(36rem,94vw)] rounded-lg border border-line bg-panel p-5 text-text backdrop:bg-black/40"
-    >
-      <form onSubmit={(event) => void fork(event)} noValidate className="space-y-3">
-        <h2 className="font-semibold">Fork the session</h2>
+    <p className="text-soft">
+      The fork is a new session with this journal, state and conversation up to a place, and continues
+      independently. This session does not change.
+      {isLocal ? (
+        <>
+          {" "}
+          It runs when a process resumes it: <Command>holdfast resume ID</Command>
+        </>
+      ) : null}
+    </p>
+  );
+}
+
+function ForkInput(props: {
+  readonly choice: ForkChoice;
+  readonly input: string;
+  readonly problem: string | undefined;
+  readonly onChange: (input: string) => void;
+}) {
+  const { choice, input, problem, onChange } = props;
+  return (
+    <>
+      {choice.takesInput ? (
+        <label className="block">
+          Input, as JSON
+          <textarea
+            value={input}
+            rows={6}
+            spellCheck={false}
+            aria-invalid={problem !== undefined}
+            onChange={(event) => onChange(event.target.value)}
+            className={`${FIELD} font-mono text-[13px]`}
+          />
+        </label>
+      ) : (
         <p className="text-soft">
-          The fork is a new session with this journal, state and conversation up to a place, and continues
-          independently. This session does not change.
-          {isLocal ? (
-            <>
-              {" "}
-              It runs when a process resumes it: <Command>holdfast resume ID</Command>
-            </>
-          ) : null}
+          Its input stays the same there, because the agent has acted on it. It can be changed at a checkpoint
+          and at the beginning.
         </p>
-        <label className="block">
-          The fork begins
-          <select
-            value={choice.at}
-            onChange={(event) => setChosen(Number(event.target.value))}
-            className={field}
-          >
-            {choices.map((each) => (
-              <option key={each.at} value={each.at}>
-                {placeText(each)}
-              </option>
-            ))}
-          </select>
-        </label>
-        {choice.takesInput ? (
-          <label className="block">
-            Input, as JSON
-            <textarea
-              value={input}
-              rows={6}
-              spellCheck={false}
-              aria-invalid={problem !== undefined}
-              onChange={(event) => setInput(event.target.value)}
-              className={`${field} font-mono text-[13px]`}
-            />
-          </label>
-        ) : (
-          <p className="text-soft">
-            Its input stays the same there, because the agent has acted on it. It can be changed at a
-            checkpoint and at the beginning.
-          </p>
-        )}
-        {problem === undefined ? null : (
-          <p role="alert" className="text-bad">
-            {problem}
-          </p>
-        )}
-        <label className="block">
-          Tasks without an outcome there
-          <select
-            value={tasks}
-            onChange={(event) => setTasks(event.target.value === "cancel" ? "cancel" : "rerun")}
-            className={field}
-          >
-            <option value="rerun">are done again</option>
-            <option value="cancel">are cancelled</option>
-          </select>
-        </label>
-        {error === undefined ? null : <Problem error={error} />}
-        <div className="flex gap-2">
-          <Button type="submit" kind="main" isDisabled={isBusy}>
-            Fork
-          </Button>
-          <Button onClick={() => ref.current?.close()}>Close</Button>
-        </div>
-      </form>
-    </dialog>
+      )}
+      {problem === undefined ? null : (
+        <p role="alert" className="text-bad">
+          {problem}
+        </p>
+      )}
+    </>
   );
 }
 
