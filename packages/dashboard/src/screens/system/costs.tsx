@@ -3,7 +3,14 @@
 //   costs-1. A call without a price is unknown, never nothing.
 //   costs-2. The newest sessions are read first, and the screen says how many it has read. An older session may have spent today.
 
-import { costText, sumCosts, totalText, type CostSum, type PlainSessionCost } from "@holdfast/proto/view";
+import {
+  costText,
+  sumCosts,
+  totalText,
+  type CostSum,
+  type CostSums,
+  type PlainSessionCost,
+} from "@holdfast/proto/view";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useMemo, useState, type ReactNode } from "react";
@@ -33,6 +40,54 @@ const SPANS = [
 
 export function CostsScreen() {
   const [span, setSpan] = useState("30");
+  const { costs, error, hasNextPage, isFetching, fetchNextPage } = useCosts();
+  const sums = useMemo(() => sumCosts(costs ?? [], firstDay(span)), [costs, span]);
+  if (costs === undefined)
+    return error === null ? (
+      <p className="p-6 text-soft">Reading the costs…</p>
+    ) : (
+      <div className="p-3">
+        <Problem error={error} />
+      </div>
+    );
+  if (!hasNextPage && costs.every(({ parts, unrecorded }) => parts.length === 0 && !unrecorded))
+    return <NoCalls />;
+  return (
+    <ScreenBody title="Costs">
+      {error === null ? null : <Problem error={error} />}
+      <Total sums={sums} span={span} onSpan={setSpan} />
+      <p className="text-soft">
+        <Uncounted sums={sums} sessions={costs.length} hasOlder={hasNextPage} />{" "}
+        {hasNextPage ? (
+          <Button isDisabled={isFetching} onClick={() => void fetchNextPage()}>
+            Read older sessions
+          </Button>
+        ) : null}
+      </p>
+      {sums.days.length === 0 ? (
+        <p className="text-soft">No call was made in this time.</p>
+      ) : (
+        <>
+          <Days days={sums.days} />
+          <div className="grid gap-4 lg:grid-cols-2">
+            <Card title="By model">
+              <Sums sums={sums.models} heading="Model" />
+            </Card>
+            <Card title="By agent">
+              <Sums sums={sums.agents} heading="Agent" />
+            </Card>
+          </div>
+          <Card title="By session">
+            <Sums sums={sums.sessions} heading="Session" nameOf={sessionLink} />
+          </Card>
+        </>
+      )}
+    </ScreenBody>
+  );
+}
+
+/** costs-2. The costs that were read, and the call that reads older ones. */
+function useCosts() {
   const { data, error, fetchNextPage, hasNextPage, isFetching } = useInfiniteQuery({
     queryKey: ["costs"],
     queryFn: ({ pageParam }) =>
@@ -45,109 +100,96 @@ export function CostsScreen() {
   useEffect(() => {
     if (pages.length > 0 && pages.length < PAGES_AT_FIRST && hasNextPage && !isFetching) void fetchNextPage();
   }, [pages.length, hasNextPage, isFetching, fetchNextPage]);
-  const costs = useMemo(() => data?.pages.flatMap((page) => page.costs) ?? [], [data]);
-  const sums = useMemo(() => sumCosts(costs, firstDay(span)), [costs, span]);
-  if (data === undefined)
-    return error === null ? (
-      <p className="p-6 text-soft">Reading the costs…</p>
-    ) : (
-      <div className="p-3">
-        <Problem error={error} />
-      </div>
-    );
-  if (!hasNextPage && costs.every(({ parts, unrecorded }) => parts.length === 0 && !unrecorded))
-    return (
-      <Empty title="No session has called a model yet">
-        <p>
-          Each call of a model records its tokens, and its cost where the price table knows the model (
-          <Command>holdfast models</Command> lists prices). A price that is not known is shown as unknown.
-        </p>
-      </Empty>
-    );
+  const costs = useMemo(() => data?.pages.flatMap((page) => page.costs), [data]);
+  return { costs, error, hasNextPage, isFetching, fetchNextPage };
+}
+
+function NoCalls() {
   return (
-    <ScreenBody title="Costs">
-      {error === null ? null : <Problem error={error} />}
-      <div className="flex flex-wrap items-baseline gap-x-4 gap-y-2">
-        <p className="text-2xl font-semibold" data-testid="total">
-          {totalText(sums)}
-        </p>
-        <p className="text-soft">
-          {sums.total.calls.toLocaleString()} calls, {sums.total.inputTokens.toLocaleString()} tokens in,{" "}
-          {sums.total.outputTokens.toLocaleString()} out
-        </p>
-        <label className="ml-auto flex items-center gap-2 text-soft">
-          Calls of the last
-          <select
-            value={span}
-            onChange={(event) => setSpan(event.target.value)}
-            className="rounded-md border border-line bg-panel px-2 py-1.5 text-text"
-          >
-            {SPANS.map(([value, name]) => (
-              <option key={value} value={value}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
-      </div>
-      <p className="text-soft">
-        The newest {costs.length.toLocaleString()} {costs.length === 1 ? "session was" : "sessions were"} read
-        {hasNextPage ? ", and there are older ones, which may have spent too" : ", which is all"}.
-        {sums.total.unpriced === 0
-          ? ""
-          : ` The price of ${sums.total.unpriced === 1 ? "one call" : `${sums.total.unpriced.toLocaleString()} calls`} is unknown: no sum and no bar has it.`}
-        {sums.unrecorded === 0
-          ? ""
-          : ` ${sums.unrecorded.toLocaleString()} of them keep no journal, so their cost is unknown.`}{" "}
-        {hasNextPage ? (
-          <Button isDisabled={isFetching} onClick={() => void fetchNextPage()}>
-            Read older sessions
-          </Button>
-        ) : null}
+    <Empty title="No session has called a model yet">
+      <p>
+        Each call of a model records its tokens, and its cost where the price table knows the model (
+        <Command>holdfast models</Command> lists prices). A price that is not known is shown as unknown.
       </p>
-      {sums.days.length === 0 ? (
-        <p className="text-soft">No call was made in this time.</p>
+    </Empty>
+  );
+}
+
+function Total(props: {
+  readonly sums: CostSums;
+  readonly span: string;
+  readonly onSpan: (span: string) => void;
+}) {
+  const { sums, span, onSpan } = props;
+  const { calls, inputTokens, outputTokens } = sums.total;
+  return (
+    <div className="flex flex-wrap items-baseline gap-x-4 gap-y-2">
+      <p className="text-2xl font-semibold" data-testid="total">
+        {totalText(sums)}
+      </p>
+      <p className="text-soft">
+        {calls.toLocaleString()} calls, {inputTokens.toLocaleString()} tokens in,{" "}
+        {outputTokens.toLocaleString()} out
+      </p>
+      <label className="ml-auto flex items-center gap-2 text-soft">
+        Calls of the last
+        <select
+          value={span}
+          onChange={(event) => onSpan(event.target.value)}
+          className="rounded-md border border-line bg-panel px-2 py-1.5 text-text"
+        >
+          {SPANS.map(([value, name]) => (
+            <option key={value} value={value}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
+    </div>
+  );
+}
+
+/** costs-1, costs-2. The sessions and calls that the sums do not contain. */
+function Uncounted(props: {
+  readonly sums: CostSums;
+  /** The number of sessions that were read. */
+  readonly sessions: number;
+  readonly hasOlder: boolean;
+}) {
+  const { sums, sessions, hasOlder } = props;
+  const { unrecorded, total } = sums;
+  return (
+    <>
+      The newest {sessions.toLocaleString()} {sessions === 1 ? "session was" : "sessions were"} read
+      {hasOlder ? ", and there are older ones, which may have spent too" : ", which is all"}.
+      {total.unpriced === 0
+        ? ""
+        : ` The price of ${total.unpriced === 1 ? "one call" : `${total.unpriced.toLocaleString()} calls`} is unknown: no sum and no bar has it.`}
+      {unrecorded === 0
+        ? ""
+        : ` ${unrecorded.toLocaleString()} of them keep no journal, so their cost is unknown.`}
+    </>
+  );
+}
+
+function Days({ days }: { readonly days: CostSums["days"] }) {
+  return (
+    <section aria-label="By day" className="rounded-lg border border-line bg-panel p-4">
+      <h2 className="mb-2 font-semibold">By day (UTC)</h2>
+      {days.some(({ cost }) => cost.costMicroUsd > 0) ? (
+        <Suspense fallback={<div className="h-45" />}>
+          <Chart days={days} />
+        </Suspense>
       ) : (
-        <>
-          <section aria-label="By day" className="rounded-lg border border-line bg-panel p-4">
-            <h2 className="mb-2 font-semibold">By day (UTC)</h2>
-            {sums.days.some(({ cost }) => cost.costMicroUsd > 0) ? (
-              <Suspense fallback={<div className="h-45" />}>
-                <Chart days={sums.days} />
-              </Suspense>
-            ) : (
-              <p className="text-soft">No call of this time has a known cost above zero.</p>
-            )}
-            <details>
-              <summary className="text-soft">
-                {sums.days.length === 1 ? "one day" : `${sums.days.length} days`} as a table
-              </summary>
-              <Sums sums={sums.days.toReversed()} heading="Day" />
-            </details>
-          </section>
-          <div className="grid gap-4 lg:grid-cols-2">
-            <Card title="By model">
-              <Sums sums={sums.models} heading="Model" />
-            </Card>
-            <Card title="By agent">
-              <Sums sums={sums.agents} heading="Agent" />
-            </Card>
-          </div>
-          <Card title="By session">
-            <Sums
-              sums={sums.sessions}
-              heading="Session"
-              nameOf={(sum) => (
-                <Link to="/sessions/$id" params={{ id: sum.name }} className="text-accent underline">
-                  {brief((sum as CostSum & { readonly agent: string }).agent, 60)}{" "}
-                  <span className="font-mono text-xs break-all">{sum.name}</span>
-                </Link>
-              )}
-            />
-          </Card>
-        </>
+        <p className="text-soft">No call of this time has a known cost above zero.</p>
       )}
-    </ScreenBody>
+      <details>
+        <summary className="text-soft">
+          {days.length === 1 ? "one day" : `${days.length} days`} as a table
+        </summary>
+        <Sums sums={days.toReversed()} heading="Day" />
+      </details>
+    </section>
   );
 }
 
@@ -157,6 +199,15 @@ function Card({ title, children }: { readonly title: string; readonly children: 
       <h2 className="mb-2 font-semibold">{title}</h2>
       {children}
     </section>
+  );
+}
+
+function sessionLink(sum: CostSum): ReactNode {
+  return (
+    <Link to="/sessions/$id" params={{ id: sum.name }} className="text-accent underline">
+      {brief((sum as CostSum & { readonly agent: string }).agent, 60)}{" "}
+      <span className="font-mono text-xs break-all">{sum.name}</span>
+    </Link>
   );
 }
 
