@@ -1,17 +1,12 @@
 // One session: what it is, why it waits, and its timeline, conversation and journal as they grow.
 
-import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { lazy, Suspense, useRef } from "react";
-import { budgetUses, costText, type TimelineBuilder } from "@holdfast/proto/view";
-import { call } from "../api/client.ts";
-import { isEnded, type Session } from "../api/types.ts";
-import { LongText } from "../parts/long-text.tsx";
-import { Button, Problem, RecordedErrorView, StatusMark } from "../parts/parts.tsx";
-import { payerPath, RaiseBudget } from "../parts/raise-budget.tsx";
+import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { lazy, Suspense } from "react";
+import { Problem } from "../parts/parts.tsx";
 import { useKeys } from "../parts/shell.tsx";
-import { brief, dateText, duration, json, whyText } from "../parts/text.ts";
-import { sessionPath, useAbout, useLiveSession, useRequest } from "../parts/use-session.ts";
+import { useLiveSession } from "../parts/use-session.ts";
 import { Conversation } from "./conversation.tsx";
+import { SessionHead } from "./session-head.tsx";
 import { Timeline } from "./timeline.tsx";
 import { Tree } from "./tree.tsx";
 
@@ -72,7 +67,7 @@ export function SessionScreen() {
     );
   return (
     <div className="flex h-full flex-col">
-      <Head session={session} timeline={live.timeline} />
+      <SessionHead session={session} timeline={live.timeline} />
       {error === undefined ? null : (
         <div className="px-3 pb-2">
           <Problem error={error} />
@@ -115,165 +110,5 @@ export function SessionScreen() {
         {tab === "tree" ? <Tree session={session} timeline={live.timeline} key={id} /> : null}
       </div>
     </div>
-  );
-}
-
-function Head({ session, timeline }: { readonly session: Session; readonly timeline: TimelineBuilder }) {
-  const {
-    sessionId,
-    agent,
-    parentSessionId,
-    createdAt,
-    endedAt,
-    account,
-    persistence,
-    error,
-    input,
-    output,
-    status,
-  } = session;
-  const isLocal = useAbout()?.isLocal ?? true;
-  const why = whyText(session, isLocal);
-  const hasJournal = persistence === undefined || persistence === "full";
-  const cost = hasJournal && timeline.usage === undefined ? "" : `own calls ${costText(timeline.usage)}`;
-  const hasError =
-    error !== undefined &&
-    (status === "failed" || status === "cancelled" || (status === "paused" && why !== error.message)) &&
-    session.pauseReason !== "budget_exceeded"; // `why` says it.
-  const facts = [
-    `started ${dateText(createdAt)}`,
-    endedAt === undefined ? "" : `took ${duration(endedAt - createdAt)}`,
-    cost,
-    ...(account === undefined || session.pauseReason === "budget_exceeded"
-      ? []
-      : budgetUses(account).map(({ text }) => `budget: ${text}`)),
-    session.runnerId === undefined ? "" : `on ${session.runnerId}`,
-    session.owner === undefined ? "" : `of ${session.owner}`,
-  ].filter((fact) => fact !== "");
-  return (
-    <header className="max-h-[45%] shrink-0 space-y-2 overflow-auto px-3 py-3">
-      <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
-        <h1 className="text-lg font-semibold">{brief(agent, 80)}</h1>
-        <StatusMark session={session} />
-        <div className="ml-auto flex flex-wrap justify-end gap-2">
-          <Actions session={session} />
-        </div>
-      </div>
-      <p className="flex flex-wrap gap-x-3 text-[13px] text-soft">
-        <span className="font-mono">{sessionId}</span>
-        {facts.map((fact) => (
-          <span key={fact}>{fact}</span>
-        ))}
-        {parentSessionId === undefined ? null : (
-          <Link to="/sessions/$id" params={{ id: parentSessionId }} className="text-accent underline">
-            its parent
-          </Link>
-        )}
-        {session.originSessionId === undefined ? null : (
-          <Link
-            to="/sessions/$id"
-            params={{ id: session.originSessionId }}
-            search={{ tab: "journal", beside: sessionId }}
-            className="text-accent underline"
-          >
-            forked from another session
-          </Link>
-        )}
-        {session.children > 0 ? (
-          <Link
-            to="/sessions/$id"
-            params={{ id: sessionId }}
-            search={{ tab: "tree" }}
-            className="text-accent underline"
-          >
-            {session.children} children
-          </Link>
-        ) : null}
-      </p>
-      {why === "" || isEnded(session) ? null : (
-        <p>
-          {brief(why, 240)}{" "}
-          {status === "input_required" ? (
-            <Link to="/" className="text-accent underline">
-              answer in the inbox
-            </Link>
-          ) : null}
-        </p>
-      )}
-      {hasError ? <RecordedErrorView error={error} /> : null}
-      <Value name="Input" value={input} />
-      <Value name="Output" value={output} />
-    </header>
-  );
-}
-
-function Value({ name, value }: { readonly name: string; readonly value: unknown }) {
-  if (value === undefined || value === null) return null;
-  const text = typeof value === "string" ? value : json(value);
-  return (
-    <details>
-      <summary className="truncate text-soft">
-        {name} <span className="font-mono text-[13px]">{brief(text, 140)}</span>
-      </summary>
-      <div className="mt-1 rounded-md bg-raised p-3">
-        <LongText text={text} />
-      </div>
-    </details>
-  );
-}
-
-function Actions({ session }: { readonly session: Session }) {
-  const { sessionId, status, pauseReason } = session;
-  const { run, isBusy, error } = useRequest();
-  const sure = useRef<HTMLDialogElement>(null);
-  if (isEnded(session)) return null;
-  const post = (action: string, body?: object): void =>
-    void run(() => call("POST", sessionPath(sessionId, action), body));
-  return (
-    <>
-      {status === "paused" && pauseReason === "budget_exceeded" ? (
-        <RaiseBudget
-          session={session}
-          draft={`limit of ${sessionId}`}
-          isBusy={isBusy}
-          onRaise={(budget) => run(() => call("PATCH", payerPath(session), budget))}
-        />
-      ) : status === "paused" ? (
-        <Button isDisabled={isBusy} onClick={() => post("unpause")}>
-          Unpause
-        </Button>
-      ) : (
-        <Button isDisabled={isBusy} onClick={() => post("pause")}>
-          Pause
-        </Button>
-      )}
-      <Button
-        kind="danger"
-        isDisabled={isBusy || status === "cancelling"}
-        onClick={() => sure.current?.showModal()}
-      >
-        Cancel…
-      </Button>
-      {error === undefined ? null : <Problem error={error} />}
-      <dialog
-        ref={sure}
-        aria-label="Cancel the session"
-        className="m-auto max-w-md rounded-lg border border-line bg-panel p-5 text-text backdrop:bg-black/40"
-      >
-        <p>Cancel this session and everything below it? It cannot continue afterwards.</p>
-        <div className="mt-4 flex gap-2">
-          <Button
-            kind="danger"
-            onClick={() => {
-              sure.current?.close();
-              post("cancel", {});
-            }}
-          >
-            Cancel the session
-          </Button>
-          <Button onClick={() => sure.current?.close()}>Keep it</Button>
-        </div>
-      </dialog>
-    </>
   );
 }
