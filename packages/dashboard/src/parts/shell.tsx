@@ -77,26 +77,9 @@ const KEYS = [
 
 export function Shell({ inboxCount }: { readonly inboxCount: number | undefined }) {
   const about = useAbout();
-  const navigate = useNavigate();
-  const { pathname } = useLocation();
-  const tabs = useRef<HTMLElement>(null);
-  // On a narrow screen the tabs scroll sideways.
-  useEffect(() => {
-    tabs.current
-      ?.querySelector("[aria-current]")
-      ?.scrollIntoView({ behavior: "instant", block: "nearest", inline: "nearest" });
-  }, [pathname]);
   const help = useRef<HTMLDialogElement>(null);
-  useKeys({
-    i: () => void navigate({ to: "/" }),
-    s: () => void navigate({ to: "/sessions" }),
-    g: () => void navigate({ to: "/agents" }),
-    n: () => void navigate({ to: "/start" }),
-    ...Object.fromEntries(SYSTEM_SCREENS.map(({ key, path }) => [key, () => void navigate({ to: path })])),
-    "?": () => help.current?.showModal(),
-  });
-  const tab = "shrink-0 rounded-md px-2.5 py-1.5 font-medium whitespace-nowrap hover:bg-raised";
-  const active = { className: "bg-raised text-accent" };
+  const showHelp = (): void => help.current?.showModal();
+  useScreenKeys(showHelp);
   const leave = async (): Promise<void> => {
     await signOut();
     location.reload();
@@ -105,42 +88,14 @@ export function Shell({ inboxCount }: { readonly inboxCount: number | undefined 
     <div className="flex h-full flex-col">
       <header className="flex items-center gap-x-1 border-b border-line bg-panel px-2 py-2">
         <span className="mr-2 hidden font-semibold sm:inline">Holdfast</span>
-        <nav ref={tabs} aria-label="Screens" className="flex min-w-0 gap-1 overflow-x-auto">
-          <Link to="/" className={tab} activeProps={active} activeOptions={{ exact: true }}>
-            Inbox
-            {inboxCount === undefined || inboxCount === 0 ? null : (
-              <span className="ml-2 rounded-full bg-accent px-2 text-xs font-semibold text-on-accent">
-                {inboxCount}
-              </span>
-            )}
-          </Link>
-          <Link to="/sessions" className={tab} activeProps={active}>
-            Sessions
-          </Link>
-          <Link to="/agents" className={tab} activeProps={active}>
-            Agents
-          </Link>
-          <Link to="/start" className={tab} activeProps={active}>
-            Start
-          </Link>
-          {SYSTEM_SCREENS.map(({ path, name }) => (
-            <Link key={path} to={path} className={tab} activeProps={active}>
-              {name}
-            </Link>
-          ))}
-        </nav>
+        <Tabs inboxCount={inboxCount} />
         <span className="ml-auto hidden pl-4 max-w-[40vw] truncate text-soft sm:block" title={about?.place}>
           {about === undefined ? "" : brief(`${about.name} · ${about.place}`)}
         </span>
-        <button
-          type="button"
-          className={`${tab} ml-auto sm:ml-0`}
-          onClick={() => help.current?.showModal()}
-          aria-label="Keys"
-        >
+        <button type="button" className={`${TAB} ml-auto sm:ml-0`} onClick={showHelp} aria-label="Keys">
           ?
         </button>
-        <button type="button" className={tab} onClick={() => void leave()}>
+        <button type="button" className={TAB} onClick={() => void leave()}>
           Sign out
         </button>
       </header>
@@ -148,28 +103,87 @@ export function Shell({ inboxCount }: { readonly inboxCount: number | undefined 
         <Outlet />
       </main>
       <Palette />
-      <dialog
-        ref={help}
-        aria-label="Keys"
-        className="m-auto rounded-lg border border-line bg-panel p-5 text-text backdrop:bg-black/40"
-      >
-        <h2 className="mb-3 font-semibold">Keys</h2>
-        <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1">
-          {KEYS.map(([key, what]) => (
-            <div key={key} className="contents">
-              <dt className="font-mono">{key}</dt>
-              <dd>{what}</dd>
-            </div>
-          ))}
-        </dl>
-        <button
-          type="button"
-          className="mt-4 rounded-md border border-line px-3 py-1"
-          onClick={() => help.current?.close()}
-        >
-          Close
-        </button>
-      </dialog>
+      <KeysDialog ref={help} />
     </div>
+  );
+}
+
+/** The keys that go to a screen. */
+function useScreenKeys(showHelp: () => void): void {
+  const navigate = useNavigate();
+  useKeys({
+    i: () => void navigate({ to: "/" }),
+    s: () => void navigate({ to: "/sessions" }),
+    g: () => void navigate({ to: "/agents" }),
+    n: () => void navigate({ to: "/start" }),
+    ...Object.fromEntries(SYSTEM_SCREENS.map(({ key, path }) => [key, () => void navigate({ to: path })])),
+    "?": showHelp,
+  });
+}
+
+const TAB = "shrink-0 rounded-md px-2.5 py-1.5 font-medium whitespace-nowrap hover:bg-raised";
+const ACTIVE = { className: "bg-raised text-accent" };
+
+function Tabs({ inboxCount }: { readonly inboxCount: number | undefined }) {
+  const { pathname } = useLocation();
+  const tabs = useRef<HTMLElement>(null);
+  // On a narrow screen the tabs scroll sideways.
+  useEffect(() => {
+    tabs.current
+      ?.querySelector("[aria-current]")
+      ?.scrollIntoView({ behavior: "instant", block: "nearest", inline: "nearest" });
+  }, [pathname]);
+  return (
+    <nav ref={tabs} aria-label="Screens" className="flex min-w-0 gap-1 overflow-x-auto">
+      <Link to="/" className={TAB} activeProps={ACTIVE} activeOptions={{ exact: true }}>
+        Inbox
+        {inboxCount === undefined || inboxCount === 0 ? null : (
+          <span className="ml-2 rounded-full bg-accent px-2 text-xs font-semibold text-on-accent">
+            {inboxCount}
+          </span>
+        )}
+      </Link>
+      <Link to="/sessions" className={TAB} activeProps={ACTIVE}>
+        Sessions
+      </Link>
+      <Link to="/agents" className={TAB} activeProps={ACTIVE}>
+        Agents
+      </Link>
+      <Link to="/start" className={TAB} activeProps={ACTIVE}>
+        Start
+      </Link>
+      {SYSTEM_SCREENS.map(({ path, name }) => (
+        <Link key={path} to={path} className={TAB} activeProps={ACTIVE}>
+          {name}
+        </Link>
+      ))}
+    </nav>
+  );
+}
+
+function KeysDialog({ ref }: { readonly ref: RefObject<HTMLDialogElement | null> }) {
+  return (
+    <dialog
+      ref={ref}
+      aria-label="Keys"
+      className="m-auto rounded-lg border border-line bg-panel p-5 text-text backdrop:bg-black/40"
+    >
+      <h2 className="mb-3 font-semibold">Keys</h2>
+      <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1">
+        {KEYS.map(([key, what]) => (
+          <div key={key} className="contents">
+            <dt className="font-mono">{key}</dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+      <button
+        type="button"
+        className="mt-4 rounded-md border border-line px-3 py-1"
+        onClick={() => ref.current?.close()}
+      >
+        Close
+      </button>
+    </dialog>
   );
 }
