@@ -1,6 +1,6 @@
 // Raises the limits of a session whose budget is used up.
 
-import { useState, type FormEvent } from "react";
+import { useState, type FormEvent, type ReactNode } from "react";
 import type { Session } from "../api/types.ts";
 import { Button } from "./parts.tsx";
 import { sessionPath, useDraft } from "./use-session.ts";
@@ -13,21 +13,60 @@ export interface RaisedBudget {
 
 const MICRO = 1_000_000;
 
-export function RaiseBudget(props: {
+interface RaiseProps {
   readonly session: Partial<Pick<Session, "sessionId" | "account" | "exhausted">>;
   /** The name under which typed limits are kept until they are set. */
   readonly draft: string;
   readonly isBusy: boolean;
   /** @returns whether the limits are set. */
   readonly onRaise: (budget: RaisedBudget) => Promise<boolean>;
-}) {
-  const { session, draft, isBusy, onRaise } = props;
-  const { sessionId, account, exhausted } = session;
-  // The budget of a session above is known only by the limit that is used up.
-  const limits: NonNullable<NonNullable<Session["account"]>["limits"]> =
-    exhausted === undefined || exhausted.payer === sessionId
-      ? (account?.limits ?? {})
-      : { [exhausted.limit]: exhausted.max };
+}
+
+export function RaiseBudget(props: RaiseProps) {
+  const { isBusy } = props;
+  const limits = limitsOf(props.session);
+  const { cost, setCost, tokens, setTokens, problem, raise } = useRaise(props, limits);
+  return (
+    <form
+      onSubmit={(event) => void raise(event)}
+      noValidate
+      className="flex flex-wrap items-center gap-x-3 gap-y-2"
+    >
+      {limits.maxCostMicroUsd !== undefined || limits.maxTokens === undefined ? (
+        <LimitBox inputMode="decimal" value={cost} onChange={setCost}>
+          Limit in dollars
+          {limits.maxCostMicroUsd === undefined ? "" : `, now ${usdText(limits.maxCostMicroUsd)}`}
+        </LimitBox>
+      ) : null}
+      {limits.maxTokens === undefined ? null : (
+        <LimitBox inputMode="numeric" value={tokens} onChange={setTokens}>
+          Limit in tokens, now {limits.maxTokens.toLocaleString()}
+        </LimitBox>
+      )}
+      <Button type="submit" kind="main" isDisabled={isBusy}>
+        Raise
+      </Button>
+      {problem === undefined ? null : (
+        <span role="alert" className="text-bad">
+          {problem}
+        </span>
+      )}
+    </form>
+  );
+}
+
+type Limits = NonNullable<NonNullable<Session["account"]>["limits"]>;
+
+/** The budget of a session above is known only by the limit that is used up. */
+function limitsOf({ sessionId, account, exhausted }: RaiseProps["session"]): Limits {
+  return exhausted === undefined || exhausted.payer === sessionId
+    ? (account?.limits ?? {})
+    : { [exhausted.limit]: exhausted.max };
+}
+
+/** The limits that a person types, and the check before they are set. */
+function useRaise({ session, draft, onRaise }: RaiseProps, limits: Limits) {
+  const { exhausted } = session;
   /** A limit that is enough for the next call. */
   const enough = (name: string): number | undefined =>
     exhausted?.limit === name && exhausted.per === undefined ? raisedLimit(exhausted) : undefined;
@@ -38,7 +77,6 @@ export function RaiseBudget(props: {
   );
   const [tokens, setTokens] = useDraft(`${draft} in tokens`, count === undefined ? "" : String(count));
   const [problem, setProblem] = useState<string>();
-  const hasCost = limits.maxCostMicroUsd !== undefined || limits.maxTokens === undefined;
   const raise = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
     const [maxCostMicroUsd, maxTokens] = [Math.round(Number(cost) * MICRO), Number(tokens)];
@@ -55,47 +93,26 @@ export function RaiseBudget(props: {
     setCost("");
     setTokens("");
   };
-  const field = "w-28 rounded-md border border-line bg-ground px-2 py-1";
+  return { cost, setCost, tokens, setTokens, problem, raise };
+}
+
+function LimitBox(props: {
+  readonly inputMode: "decimal" | "numeric";
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly children: ReactNode;
+}) {
+  const { inputMode, value, onChange, children } = props;
   return (
-    <form
-      onSubmit={(event) => void raise(event)}
-      noValidate
-      className="flex flex-wrap items-center gap-x-3 gap-y-2"
-    >
-      {hasCost ? (
-        <label className="flex items-center gap-2">
-          <span>
-            Limit in dollars
-            {limits.maxCostMicroUsd === undefined ? "" : `, now ${usdText(limits.maxCostMicroUsd)}`}
-          </span>
-          <input
-            inputMode="decimal"
-            value={cost}
-            onChange={(event) => setCost(event.target.value)}
-            className={field}
-          />
-        </label>
-      ) : null}
-      {limits.maxTokens === undefined ? null : (
-        <label className="flex items-center gap-2">
-          <span>Limit in tokens, now {limits.maxTokens.toLocaleString()}</span>
-          <input
-            inputMode="numeric"
-            value={tokens}
-            onChange={(event) => setTokens(event.target.value)}
-            className={field}
-          />
-        </label>
-      )}
-      <Button type="submit" kind="main" isDisabled={isBusy}>
-        Raise
-      </Button>
-      {problem === undefined ? null : (
-        <span role="alert" className="text-bad">
-          {problem}
-        </span>
-      )}
-    </form>
+    <label className="flex items-center gap-2">
+      <span>{children}</span>
+      <input
+        inputMode={inputMode}
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+        className="w-28 rounded-md border border-line bg-ground px-2 py-1"
+      />
+    </label>
   );
 }
 
