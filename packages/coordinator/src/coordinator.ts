@@ -12,24 +12,29 @@
 //   coordinator-3. When it closes, a coordinator answers waiting requests and accepts no more. It leaves
 //       claims as they are, and their runners continue.
 
-import type { HandlerContext } from "@connectrpc/connect";
-import {
-  HoldfastError,
-  toHoldfastError,
-  type AgentStorage,
-  type ChangeResult,
-  type Clock,
-  type Random,
-} from "@holdfast/core";
+import { HoldfastError, type AgentStorage, type ChangeResult, type Clock, type Random } from "@holdfast/core";
 import { repeat, SteadyClock } from "@holdfast/core/internal";
+import {
+  AuditService,
+  CatalogueService,
+  HealthService,
+  RunnerService,
+  RunService,
+  ScheduleService,
+  SessionService,
+  StorageService,
+  TokenService,
+} from "@holdfast/proto";
 import { serveApi, type Page } from "./api/api.ts";
 import type { Authenticated, Caller } from "./call/caller.ts";
+import { methodsOf } from "./call/methods.ts";
 import type { ApiLimits } from "./api/limits.ts";
 import type { Listener, ListenOptions } from "./api/listener.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { Registry } from "./store/registry.ts";
 import { ALONE_LOSSES_MAX } from "./dispatch/rules.ts";
 import { SWEEP_MS, Unmatched } from "./dispatch/unmatched.ts";
+import { counted } from "./counted.ts";
 import { createMcpEndpoint } from "./mcp/mcp-endpoint.ts";
 import { Metrics } from "./metrics.ts";
 import { joinCommits } from "./store/joined-commits.ts";
@@ -49,7 +54,6 @@ import { isClaimOf } from "./services/session-scope.ts";
 import { refuseInactive, versionFor } from "./services/session-start.ts";
 import { storageService } from "./services/storage-service.ts";
 import { StoreTime } from "./store/store-time.ts";
-import { taken } from "./store/taken.ts";
 import { WriteHealth } from "./store/write-health.ts";
 import { tokenId, Tokens, type StoredToken } from "./call/tokens.ts";
 
@@ -205,17 +209,17 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   });
 
   const api = serveApi({
-    services: {
-      sessions: counted("SessionService", sessionService(host), metrics),
-      runners: counted("RunnerService", runnerService(host), metrics),
-      runs: counted("RunService", runService(host), metrics),
-      storage: counted("StorageService", storageService(host), metrics),
-      schedules: counted("ScheduleService", scheduleService(host, schedules.readCron), metrics),
-      tokens: counted("TokenService", tokenService(host), metrics),
-      audit: counted("AuditService", auditService(host), metrics),
-      catalogue: counted("CatalogueService", catalogueService(host), metrics),
-      health: healthService(host, writes),
-    },
+    services: [
+      counted(methodsOf(SessionService, sessionService(host)), metrics),
+      counted(methodsOf(RunnerService, runnerService(host)), metrics),
+      counted(methodsOf(RunService, runService(host)), metrics),
+      counted(methodsOf(StorageService, storageService(host)), metrics),
+      counted(methodsOf(ScheduleService, scheduleService(host, schedules.readCron)), metrics),
+      counted(methodsOf(TokenService, tokenService(host)), metrics),
+      counted(methodsOf(AuditService, auditService(host)), metrics),
+      counted(methodsOf(CatalogueService, catalogueService(host)), metrics),
+      methodsOf(HealthService, healthService(host, writes)),
+    ],
     authenticate: (text) => authenticate(host, text),
     metrics: () => metrics.text(host),
     onError: (error, requestId) => log(`request ${requestId} failed`, error),
@@ -289,53 +293,4 @@ function callerWith(token: StoredToken): Caller {
     tokenId: tokenId(token),
     ...(user === undefined ? {} : { owner: user }),
   };
-}
-
-/** A service whose calls are counted by their result. */
-function counted<T extends object>(name: string, service: T, metrics: Metrics): T {
-  const methods = Object.entries(service as Record<string, Method>).map(([method, call]) => {
-    const rpc = `${name}.${method}`;
-    const countedCall: Method = (request, context) => {
-      const answer = call.call(service, request, context);
-      if (Symbol.asyncIterator in answer) return countedStream(rpc, answer, metrics);
-      return answer.then(
-        (value) => {
-          metrics.request(rpc, "ok");
-          return value;
-        },
-        (error: unknown) => {
-          metrics.request(rpc, toHoldfastError(error).code);
-          throw error;
-        },
-      );
-    };
-    return [method, countedCall];
-  });
-  return Object.fromEntries(methods) as T;
-}
-
-type Method = (request: unknown, context: HandlerContext) => Promise<unknown> | AsyncIterable<unknown>;
-
-async function* countedStream(
-  name: string,
-  answers: AsyncIterable<unknown>,
-  metrics: Metrics,
-): AsyncGenerator {
-  const stream = answers[Symbol.asyncIterator]();
-  const end = metrics.stream();
-  let code = "ok";
-  try {
-    for (;;) {
-      const next = await stream.next();
-      if (next.done === true) return;
-      yield taken(next);
-    }
-  } catch (error) {
-    code = toHoldfastError(error).code;
-    throw error;
-  } finally {
-    await stream.return?.();
-    end();
-    metrics.request(name, code);
-  }
 }

@@ -7,9 +7,11 @@
 
 import type { AgentStorage, Clock, Random } from "@holdfast/core";
 import { SteadyClock } from "@holdfast/core/internal";
+import { AuditService, ScheduleService, SessionService } from "@holdfast/proto";
 import { serveApi, type Page } from "./api/api.ts";
 import type { Listener, ListenOptions } from "./api/listener.ts";
 import type { Authenticate } from "./call/caller.ts";
+import { methodsOf } from "./call/methods.ts";
 import { Tokens } from "./call/tokens.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { ALONE_LOSSES_MAX } from "./dispatch/rules.ts";
@@ -78,10 +80,12 @@ export function serveSessions(options: SessionsServerOptions): SessionsServer {
     leaseMs: LEASE_MS,
     renewMs: LEASE_MS,
   };
-  const { start: _start, import: _import, ...sessions } = sessionService(host);
-  const { put: _put, ...schedules } = scheduleService(host, options.readCron);
   const api = serveApi({
-    services: { sessions, schedules, audit: auditService(host) },
+    services: [
+      methodsOf(SessionService, sessionService(host), ["start", "import"]), // sessions-server-2.
+      methodsOf(ScheduleService, scheduleService(host, options.readCron), ["put"]),
+      methodsOf(AuditService, auditService(host)),
+    ],
     authenticate,
     page,
     onError: (error, requestId) => log(`request ${requestId} failed`, error),

@@ -6,21 +6,11 @@
 
 import type { IncomingHttpHeaders } from "node:http";
 import { performance } from "node:perf_hooks";
-import type { ServiceImpl } from "@connectrpc/connect";
 import { toHoldfastError, type HoldfastError } from "@holdfast/core";
-import type {
-  AuditService,
-  HealthService,
-  RunnerService,
-  RunService,
-  CatalogueService,
-  ScheduleService,
-  SessionService,
-  StorageService,
-  TokenService,
-} from "@holdfast/proto";
+import { HealthService } from "@holdfast/proto";
 import type { Authenticate, Caller } from "../call/caller.ts";
-import { Calls, type Implementations } from "./calls.ts";
+import type { Methods } from "../call/methods.ts";
+import { Calls } from "./calls.ts";
 import { answer, refuse, setCommonHeaders, type Exchange } from "./exchange.ts";
 import { checkHead, type GuardPolicy } from "./request-guards.ts";
 import { API_LIMITS, type ApiLimits } from "./limits.ts";
@@ -30,20 +20,6 @@ import { isOurFault, newRequestId, Refusal } from "../call/refusal.ts";
 import { tokenFor } from "../call/token-advice.ts";
 import { serveRest } from "./rest.ts";
 import { createRpc } from "./rpc.ts";
-
-/** The services that are offered. A missing service or method is answered with `not_implemented`. */
-export interface Services {
-  readonly sessions?: Partial<ServiceImpl<typeof SessionService>>;
-  readonly runners?: Partial<ServiceImpl<typeof RunnerService>>;
-  readonly runs?: Partial<ServiceImpl<typeof RunService>>;
-  readonly storage?: Partial<ServiceImpl<typeof StorageService>>;
-  readonly schedules?: Partial<ServiceImpl<typeof ScheduleService>>;
-  readonly catalogue?: Partial<ServiceImpl<typeof CatalogueService>>;
-  readonly tokens?: Partial<ServiceImpl<typeof TokenService>>;
-  readonly audit?: Partial<ServiceImpl<typeof AuditService>>;
-  /** By default, health answers `ok`. */
-  readonly health?: Partial<ServiceImpl<typeof HealthService>>;
-}
 
 /** A page for people, which is served beside the contract and calls the API. */
 export interface Page {
@@ -67,7 +43,11 @@ export interface PageCall {
 }
 
 export interface ApiOptions {
-  readonly services: Services;
+  /**
+   * The methods of each service that is offered. Another method is answered with `not_implemented`, and
+   * health by default with `ok`.
+   */
+  readonly services: readonly Methods[];
   readonly authenticate: Authenticate;
   readonly limits?: Partial<ApiLimits>;
   /**
@@ -92,10 +72,12 @@ export interface Api {
   listen(options: ListenOptions): Promise<Listener>;
 }
 
+const HEALTHY: readonly Methods[] = [new Map([[HealthService.method.get, () => ({ status: "ok" })]])];
+
 export function serveApi(options: ApiOptions): Api {
   const limits: ApiLimits = { ...API_LIMITS, ...options.limits };
   const calls = new Calls({
-    implementations: implementationsOf(options.services),
+    methods: new Map([...HEALTHY, ...options.services].flatMap((methods) => [...methods])),
     authenticate: options.authenticate,
     limits,
     monotonic: options.monotonic ?? (() => performance.now()),
@@ -137,21 +119,6 @@ export function serveApi(options: ApiOptions): Api {
       };
       return { ...listener, close };
     },
-  };
-}
-
-function implementationsOf(services: Services): Readonly<Record<string, Implementations | undefined>> {
-  const health = { get: () => ({ status: "ok" }), ...services.health };
-  return {
-    SessionService: services.sessions,
-    RunnerService: services.runners,
-    RunService: services.runs,
-    StorageService: services.storage,
-    ScheduleService: services.schedules,
-    CatalogueService: services.catalogue,
-    TokenService: services.tokens,
-    AuditService: services.audit,
-    HealthService: health,
   };
 }
 

@@ -11,6 +11,7 @@ import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import { HoldfastError, toError } from "@holdfast/core";
 import { callerOf, NOBODY, type Authenticate, type Caller } from "../call/caller.ts";
+import type { Implementation, Methods } from "../call/methods.ts";
 import { findViolations } from "./constraints.ts";
 import { mayCall, methodOf, type Method } from "./contract.ts";
 import { ratesOf, type ApiLimits } from "./limits.ts";
@@ -19,18 +20,9 @@ import { invalid, Refusal, type FieldError } from "../call/refusal.ts";
 import { taken } from "../store/taken.ts";
 import { ANOTHER_TOKEN, tokenFor } from "../call/token-advice.ts";
 
-/** A method of a service as Connect has it, without its types. */
-type Implementation = (
-  request: Message,
-  context: HandlerContext,
-) => Promise<object> | object | AsyncIterable<object>;
-
-/** A service's methods by name. A missing method is answered with `not_implemented`. */
-export type Implementations = Readonly<Record<string, unknown>>;
-
 export interface CallOptions {
-  /** Keyed by the service's name in the contract, for example `SessionService`. */
-  readonly implementations: Readonly<Record<string, Implementations | undefined>>;
+  /** A missing method is answered with `not_implemented`. */
+  readonly methods: Methods;
   readonly authenticate: Authenticate;
   readonly limits: ApiLimits;
   /** Milliseconds that only grow. */
@@ -139,14 +131,9 @@ export class Calls {
   }
 
   #implementation(desc: DescMethod): Implementation {
-    const methods = this.#options.implementations[desc.parent.name];
-    const found = methods?.[desc.localName];
-    if (typeof found !== "function")
-      throw new Refusal(
-        "not_implemented",
-        `this coordinator does not serve ${desc.parent.name}.${desc.name}`,
-      );
-    return (request, context) => found.call(methods, request, context) as ReturnType<Implementation>;
+    const found = this.#options.methods.get(desc);
+    if (found !== undefined) return found;
+    throw new Refusal("not_implemented", `this coordinator does not serve ${desc.parent.name}.${desc.name}`);
   }
 
   #enterStream(caller: Caller): () => void {

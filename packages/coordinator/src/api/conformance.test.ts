@@ -156,7 +156,7 @@ describe("gRPC-Web", () => {
 
 describe("a method that is not offered", () => {
   it("a method that is not offered is answered with a code of its own", async () => {
-    const bare = await startStubApi(undefined, { services: {} });
+    const bare = await startStubApi(undefined, { services: [] });
     const { desc } = METHODS[0]!;
     const called = { url: bare.url, token: "admin" };
     const answers = await Promise.all(WAYS.map(([, call]) => call(called, desc, sampleOf(desc.input))));

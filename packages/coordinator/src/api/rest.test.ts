@@ -415,7 +415,7 @@ describe("a stream", () => {
   );
 
   it("a stream that is refused has a status and no events", async () => {
-    api = await startStubApi(undefined, { services: {} });
+    api = await startStubApi(undefined, { services: [] });
     expect(await send("/v1/sessions/a1/watch")).toMatchObject({ status: 501, code: "not_implemented" });
   });
 

@@ -3,8 +3,9 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import { SERVICES } from "@holdfast/proto";
-import { serveApi, type ApiOptions, type Services } from "../api.ts";
+import { serveApi, type ApiOptions } from "../api.ts";
 import type { Authenticated, Caller } from "../../call/caller.ts";
+import type { Implementation, Methods } from "../../call/methods.ts";
 import type { Listener, ListenOptions } from "../listener.ts";
 import { sampleOf } from "./sample.ts";
 
@@ -30,7 +31,7 @@ export async function startStubApiWith(
 ): Promise<StubApi> {
   const revoked = new Set<string>();
   const api = serveApi({
-    services: stubServices(behave),
+    services: [stubMethods(behave)],
     authenticate: (token) => Promise.resolve(authenticated(token, revoked)),
     ...options,
   });
@@ -51,27 +52,12 @@ function authenticated(token: string, revoked: ReadonlySet<string>): Authenticat
 }
 
 /** Each method of every service answers with a sample, and each stream with two. */
-function stubServices(behave: Behave): Services {
-  const services = SERVICES.map((service) => {
-    const methods = service.methods.map((desc) => [desc.localName, stubMethod(desc, behave)]);
-    return [FIELD_OF[service.name], Object.fromEntries(methods)];
-  });
-  return Object.fromEntries(services) as Services;
+function stubMethods(behave: Behave): Methods {
+  const all = SERVICES.flatMap(({ methods }) => methods);
+  return new Map(all.map((desc) => [desc, stubMethod(desc, behave)]));
 }
 
-const FIELD_OF: Readonly<Record<string, keyof Services>> = {
-  SessionService: "sessions",
-  RunnerService: "runners",
-  RunService: "runs",
-  StorageService: "storage",
-  ScheduleService: "schedules",
-  CatalogueService: "catalogue",
-  TokenService: "tokens",
-  AuditService: "audit",
-  HealthService: "health",
-};
-
-function stubMethod(desc: DescMethod, behave: Behave) {
+function stubMethod(desc: DescMethod, behave: Behave): Implementation {
   if (desc.methodKind !== "server_streaming") {
     return async (request: Message, context: HandlerContext) =>
       (await behave(desc, request, context)) ?? sampleOf(desc.output);
