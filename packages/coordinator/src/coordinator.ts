@@ -14,17 +14,7 @@
 
 import { HoldfastError, type AgentStorage, type ChangeResult, type Clock, type Random } from "@holdfast/core";
 import { repeat, SteadyClock } from "@holdfast/core/internal";
-import {
-  AuditService,
-  CatalogueService,
-  HealthService,
-  RunnerService,
-  RunService,
-  ScheduleService,
-  SessionService,
-  StorageService,
-  TokenService,
-} from "@holdfast/proto";
+import * as contract from "@holdfast/proto";
 import { serveApi, type Page } from "./api/api.ts";
 import type { Authenticated, Caller } from "./call/caller.ts";
 import { methodsOf } from "./call/methods.ts";
@@ -41,12 +31,12 @@ import { joinCommits } from "./store/joined-commits.ts";
 import { noticing } from "./store/notices.ts";
 import { ScheduleFiring, type FiringHost } from "./store/schedule-firing.ts";
 import { Catalogue } from "./catalogue/catalogue.ts";
-import { catalogueService } from "./catalogue/catalogue-service.ts";
-import { auditService } from "./services/audit-service.ts";
-import { healthService } from "./services/health-service.ts";
+import { CatalogueService } from "./catalogue/catalogue-service.ts";
+import { AuditService } from "./services/audit-service.ts";
+import { HealthService } from "./services/health-service.ts";
 import { scheduleService } from "./services/schedule-service.ts";
-import { tokenService } from "./services/token-service.ts";
-import { runService } from "./services/run-service.ts";
+import { TokenService } from "./services/token-service.ts";
+import { RunService } from "./services/run-service.ts";
 import { runnerService } from "./services/runner-service.ts";
 import type { ServiceHost } from "./services/service-host.ts";
 import { sessionService } from "./services/session-service.ts";
@@ -210,15 +200,15 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
 
   const api = serveApi({
     services: [
-      counted(methodsOf(SessionService, sessionService(host)), metrics),
-      counted(methodsOf(RunnerService, runnerService(host)), metrics),
-      counted(methodsOf(RunService, runService(host)), metrics),
-      counted(methodsOf(StorageService, storageService(host)), metrics),
-      counted(methodsOf(ScheduleService, scheduleService(host, schedules.readCron)), metrics),
-      counted(methodsOf(TokenService, tokenService(host)), metrics),
-      counted(methodsOf(AuditService, auditService(host)), metrics),
-      counted(methodsOf(CatalogueService, catalogueService(host)), metrics),
-      methodsOf(HealthService, healthService(host, writes)),
+      counted(methodsOf(contract.SessionService, sessionService(host)), metrics),
+      counted(methodsOf(contract.RunnerService, runnerService(host)), metrics),
+      counted(methodsOf(contract.RunService, new RunService(host)), metrics),
+      counted(methodsOf(contract.StorageService, storageService(host)), metrics),
+      counted(methodsOf(contract.ScheduleService, scheduleService(host, schedules.readCron)), metrics),
+      counted(methodsOf(contract.TokenService, new TokenService(host)), metrics),
+      counted(methodsOf(contract.AuditService, new AuditService(host)), metrics),
+      counted(methodsOf(contract.CatalogueService, new CatalogueService(host)), metrics),
+      methodsOf(contract.HealthService, new HealthService(host, writes)),
     ],
     authenticate: (text) => authenticate(host, text),
     metrics: () => metrics.text(host),

@@ -7,7 +7,7 @@
 
 import type { AgentStorage, Clock, Random } from "@holdfast/core";
 import { SteadyClock } from "@holdfast/core/internal";
-import { AuditService, ScheduleService, SessionService } from "@holdfast/proto";
+import * as contract from "@holdfast/proto";
 import { serveApi, type Page } from "./api/api.ts";
 import type { Listener, ListenOptions } from "./api/listener.ts";
 import type { Authenticate } from "./call/caller.ts";
@@ -16,7 +16,7 @@ import { Tokens } from "./call/tokens.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { ALONE_LOSSES_MAX } from "./dispatch/rules.ts";
 import { Unmatched } from "./dispatch/unmatched.ts";
-import { auditService } from "./services/audit-service.ts";
+import { AuditService } from "./services/audit-service.ts";
 import type { CronTimes } from "./store/schedule-firing.ts";
 import { scheduleService } from "./services/schedule-service.ts";
 import type { ServiceHost } from "./services/service-host.ts";
@@ -82,9 +82,9 @@ export function serveSessions(options: SessionsServerOptions): SessionsServer {
   };
   const api = serveApi({
     services: [
-      methodsOf(SessionService, sessionService(host), ["start", "import"]), // sessions-server-2.
-      methodsOf(ScheduleService, scheduleService(host, options.readCron), ["put"]),
-      methodsOf(AuditService, auditService(host)),
+      methodsOf(contract.SessionService, sessionService(host), ["start", "import"]), // sessions-server-2.
+      methodsOf(contract.ScheduleService, scheduleService(host, options.readCron), ["put"]),
+      methodsOf(contract.AuditService, new AuditService(host)),
     ],
     authenticate,
     page,

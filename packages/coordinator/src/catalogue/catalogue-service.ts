@@ -1,54 +1,64 @@
-// `catalogueService`: versions of agent files, skills and scripts, pushed and read through the API.
+// `CatalogueService`: versions of agent files, skills and scripts, pushed and read through the API.
 //
 //   catalogue-service-1. Every change is one audited change (X14).
 //   catalogue-service-2. A runner gets a content only when a version of an item names it.
 
 import { createHash } from "node:crypto";
-import type { ServiceImpl } from "@connectrpc/connect";
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { CatalogueItemSchema, CatalogueService } from "@holdfast/proto";
+import type {
+  CatalogueItemSchema,
+  CatalogueService as Contract,
+  ChangeItemRequest,
+  GetContentRequest,
+  GetItemRequest,
+  ListItemsRequest,
+  PushRequest,
+} from "@holdfast/proto";
 import { auditOf, callOf } from "../call/call.ts";
 import type { Catalogue, ItemKind, StoredItem } from "./catalogue.ts";
 
-export function catalogueService({
-  catalogue,
-}: {
-  readonly catalogue: Catalogue;
-}): ServiceImpl<typeof CatalogueService> {
-  return {
-    async push({ kind, name, files, description, tag }, context) {
-      const call = callOf(context);
-      const pushed = {
-        kind: kind as ItemKind,
-        name,
-        description,
-        files: files.map(({ path, base64, executable }) => ({ path, base64, executable })),
-        tag,
-        by: call.caller.name,
-      };
-      return itemMessage(await catalogue.push(pushed, auditOf(call, "catalogue.push", `${kind}:${name}`)));
-    },
+export class CatalogueService implements ServiceImpl<typeof Contract> {
+  readonly #catalogue: Catalogue;
 
-    async change({ kind, name, version, tag, active }, context) {
-      const audit = auditOf(callOf(context), "catalogue.change", `${kind}:${name}`);
-      return itemMessage(await catalogue.change({ kind, name, version, tag, active }, audit));
-    },
+  constructor({ catalogue }: { readonly catalogue: Catalogue }) {
+    this.#catalogue = catalogue;
+  }
 
-    async list({ kind }) {
-      const items = (await catalogue.items()).filter((item) => kind === undefined || item.kind === kind);
-      const revision = createHash("sha256").update(JSON.stringify(items)).digest("hex").slice(0, 32);
-      return { items: items.map(itemMessage), revision };
-    },
+  async push({ kind, name, files, description, tag }: PushRequest, context: HandlerContext) {
+    const call = callOf(context);
+    const pushed = {
+      kind: kind as ItemKind,
+      name,
+      description,
+      files: files.map(({ path, base64, executable }) => ({ path, base64, executable })),
+      tag,
+      by: call.caller.name,
+    };
+    const audit = auditOf(call, "catalogue.push", `${kind}:${name}`);
+    return itemMessage(await this.#catalogue.push(pushed, audit));
+  }
 
-    async get({ kind, name }) {
-      return itemMessage(await catalogue.item(kind, name));
-    },
+  async change({ kind, name, version, tag, active }: ChangeItemRequest, context: HandlerContext) {
+    const audit = auditOf(callOf(context), "catalogue.change", `${kind}:${name}`);
+    return itemMessage(await this.#catalogue.change({ kind, name, version, tag, active }, audit));
+  }
 
-    // catalogue-service-2.
-    async getContent({ kind, name, hash }) {
-      return { files: (await catalogue.content(kind, name, hash)).map((file) => ({ ...file })) };
-    },
-  };
+  async list({ kind }: ListItemsRequest) {
+    const items = (await this.#catalogue.items()).filter((item) => kind === undefined || item.kind === kind);
+    const revision = createHash("sha256").update(JSON.stringify(items)).digest("hex").slice(0, 32);
+    return { items: items.map(itemMessage), revision };
+  }
+
+  async get({ kind, name }: GetItemRequest) {
+    return itemMessage(await this.#catalogue.item(kind, name));
+  }
+
+  /** catalogue-service-2. */
+  async getContent({ kind, name, hash }: GetContentRequest) {
+    const files = await this.#catalogue.content(kind, name, hash);
+    return { files: files.map((file) => ({ ...file })) };
+  }
 }
 
 function itemMessage(item: StoredItem): MessageInitShape<typeof CatalogueItemSchema> {

@@ -1,42 +1,49 @@
-// `auditService`: the rows of the audit, page by page.
+// `AuditService`: the rows of the audit, page by page.
 //
 //   audit-service-1. Rows are numbered from 1 without gaps, so a page before a number begins at a number that is known. The newest row
 //       is found by halving, in a few dozen reads of one row.
 
 import type { ServiceImpl } from "@connectrpc/connect";
 import { UsageError, type StorageReader } from "@holdfast/core";
-import type { AuditService } from "@holdfast/proto";
+import type { AuditService as Contract, ListAuditRequest } from "@holdfast/proto";
 import { bytesOfValue } from "../call/json-field.ts";
-import { type ServiceHost } from "./service-host.ts";
+import type { ServiceHost } from "./service-host.ts";
 
 const PAGE = 100;
 
-export function auditService({ storage }: Pick<ServiceHost, "storage">): ServiceImpl<typeof AuditService> {
-  const { reader } = storage;
-  return {
-    async list({ after, before, limit = PAGE }) {
-      if (before !== undefined) {
-        if (after !== undefined)
-          throw new UsageError("`after` and `before` exclude each other", {
-            at: "before",
-            fix: "give `after` for oldest rows first, or `before` for newest rows first",
-          });
-        const end = await endOf(reader, Number(before));
-        const from = Math.max(0, end - limit - 1);
-        const rows = await reader.audit({ after: from, limit: end - from - 1 });
-        return {
-          rows: rows.toReversed().map(bytesOfValue),
-          ...(from === 0 ? {} : { nextBefore: BigInt(from + 1) }),
-        };
-      }
-      const rows = await reader.audit({
-        limit,
-        ...(after === undefined ? {} : { after: Number(after) }),
-      });
-      const next = rows.length < limit ? undefined : rows.at(-1)?.seq;
-      return { rows: rows.map(bytesOfValue), ...(next === undefined ? {} : { nextAfter: BigInt(next) }) };
-    },
-  };
+export class AuditService implements ServiceImpl<typeof Contract> {
+  readonly #reader: StorageReader;
+
+  constructor({ storage }: Pick<ServiceHost, "storage">) {
+    this.#reader = storage.reader;
+  }
+
+  async list({ after, before, limit = PAGE }: ListAuditRequest) {
+    if (before !== undefined) {
+      if (after !== undefined)
+        throw new UsageError("`after` and `before` exclude each other", {
+          at: "before",
+          fix: "give `after` for oldest rows first, or `before` for newest rows first",
+        });
+      return this.#newestFirst(Number(before), limit);
+    }
+    const rows = await this.#reader.audit({
+      limit,
+      ...(after === undefined ? {} : { after: Number(after) }),
+    });
+    const next = rows.length < limit ? undefined : rows.at(-1)?.seq;
+    return { rows: rows.map(bytesOfValue), ...(next === undefined ? {} : { nextAfter: BigInt(next) }) };
+  }
+
+  async #newestFirst(before: number, limit: number) {
+    const end = await endOf(this.#reader, before);
+    const from = Math.max(0, end - limit - 1);
+    const rows = await this.#reader.audit({ after: from, limit: end - from - 1 });
+    return {
+      rows: rows.toReversed().map(bytesOfValue),
+      ...(from === 0 ? {} : { nextBefore: BigInt(from + 1) }),
+    };
+  }
 }
 
 /** The number behind the last row that is asked for; behind the newest row if there are not so many (audit-service-1). */

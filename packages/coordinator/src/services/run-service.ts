@@ -1,4 +1,4 @@
-// `runService` serves runs over the API. Runs are derived from the sessions and claims in storage.
+// `RunService` serves runs over the API. Runs are derived from the sessions and claims in storage.
 //
 //   run-service-1. A run that has not ended is not stored. A due session has a queued run, and a held one a
 //       claimed run. A run that passes on while a list is made may be listed twice, or not at all. Ended runs
@@ -9,11 +9,19 @@
 //
 // This service gives no sessions to runners; dispatch does.
 
-import type { ServiceImpl } from "@connectrpc/connect";
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { NotFoundError, type HeldClaim, type Session } from "@holdfast/core";
 import { dueAt, isAnsweredBy, NO_CLAIM, type EndedRun } from "@holdfast/core/internal";
-import type { GetRunResultResponseSchema, ListRunsRequest, RunSchema, RunService } from "@holdfast/proto";
+import type {
+  GetRunRequest,
+  GetRunResultRequest,
+  GetRunResultResponseSchema,
+  ListRunsRequest,
+  ListRunsResponseSchema,
+  RunSchema,
+  RunService as Contract,
+} from "@holdfast/proto";
 import type { Caller } from "../call/caller.ts";
 import { fitnessOf, nameOf } from "../store/registry.ts";
 import { dueSince, NO_MATCH_MS, unmetBy, whyNotTaken, type KnownRunner } from "../dispatch/rules.ts";
@@ -35,55 +43,65 @@ const QUEUE_MAX = 10_000;
 const NEXT = "next";
 
 type RunMessage = MessageInitShape<typeof RunSchema>;
+type RunPage = MessageInitShape<typeof ListRunsResponseSchema>;
 type Filter = Pick<ListRunsRequest, "status" | "sessionId" | "agent" | "runnerId" | "owner">;
 
-export function runService(host: ServiceHost): ServiceImpl<typeof RunService> {
-  return {
-    async list({ limit = PAGE, cursor, ...filter }, context) {
-      const { caller } = callOf(context);
-      if (filter.status === "ended") return listEnded(host, caller, filter, limit, cursor);
-      const [status, after] = readCursor(cursor);
-      const wanted = caller.kind === "user" ? ofUser(caller, filter) : filter;
-      if (wanted === undefined) return { runs: [] };
-      const page: RunMessage[] = [];
-      for await (const run of runsBehind(host, wanted, status, after)) {
-        if (page.length === limit) {
-          const last = page.at(-1)!;
-          return { runs: page, nextCursor: `${last.status}:${last.sessionId}` };
-        }
-        page.push(run);
+export class RunService implements ServiceImpl<typeof Contract> {
+  readonly #host: ServiceHost;
+
+  constructor(host: ServiceHost) {
+    this.#host = host;
+  }
+
+  async list(
+    { limit = PAGE, cursor, ...filter }: ListRunsRequest,
+    context: HandlerContext,
+  ): Promise<RunPage> {
+    const { caller } = callOf(context);
+    if (filter.status === "ended") return listEnded(this.#host, caller, filter, limit, cursor);
+    const [status, after] = readCursor(cursor);
+    const wanted = caller.kind === "user" ? ofUser(caller, filter) : filter;
+    if (wanted === undefined) return { runs: [] };
+    const page: RunMessage[] = [];
+    for await (const run of runsBehind(this.#host, wanted, status, after)) {
+      if (page.length === limit) {
+        const last = page.at(-1)!;
+        return { runs: page, nextCursor: `${last.status}:${last.sessionId}` };
       }
-      return { runs: page };
-    },
+      page.push(run);
+    }
+    return { runs: page };
+  }
 
-    async get({ runId }, context) {
-      const { session, token } = await named(host, callOf(context).caller, runId);
-      const run = await runOf(host, session, new Runners(host));
-      if (run?.runId === runId) return run;
-      const end = token === undefined ? undefined : await endOfRun(host, session.sessionId, token);
-      if (end === undefined) throw runNotFound(runId, run);
-      return endedRun(session, token!, end);
-    },
+  async get({ runId }: GetRunRequest, context: HandlerContext): Promise<RunMessage> {
+    const host = this.#host;
+    const { session, token } = await named(host, callOf(context).caller, runId);
+    const run = await runOf(host, session, new Runners(host));
+    if (run?.runId === runId) return run;
+    const end = token === undefined ? undefined : await endOfRun(host, session.sessionId, token);
+    if (end === undefined) throw runNotFound(runId, run);
+    return endedRun(session, token!, end);
+  }
 
-    async getResult({ runId, waitMs = 0 }, context) {
-      const call = callOf(context);
-      const { session: before, token: given } = await named(host, call.caller, runId);
-      const { sessionId } = before;
-      let token = given;
-      let run = await runOf(host, before, new Runners(host));
-      if (token === undefined && run === undefined) throw runNotFound(runId, run);
-      const end = await untilAnswered(host, sessionId, waitMs, call, async () => {
-        token ??= (await heldClaim(host, sessionId))?.token;
-        return token === undefined ? undefined : endOfRun(host, sessionId, token);
-      });
-      const session = (await named(host, call.caller, runId)).session;
-      if (end !== undefined) return resultOf(session, token!, end);
-      run = await runOf(host, session, new Runners(host));
-      // A run that was requested by its token must be the current claim.
-      if (run === undefined || (given !== undefined && run.runId !== runId)) throw runNotFound(runId, run);
-      return { run, ended: false };
-    },
-  };
+  async getResult({ runId, waitMs = 0 }: GetRunResultRequest, context: HandlerContext) {
+    const host = this.#host;
+    const call = callOf(context);
+    const { session: before, token: given } = await named(host, call.caller, runId);
+    const { sessionId } = before;
+    let token = given;
+    let run = await runOf(host, before, new Runners(host));
+    if (token === undefined && run === undefined) throw runNotFound(runId, run);
+    const end = await untilAnswered(host, sessionId, waitMs, call, async () => {
+      token ??= (await heldClaim(host, sessionId))?.token;
+      return token === undefined ? undefined : endOfRun(host, sessionId, token);
+    });
+    const session = (await named(host, call.caller, runId)).session;
+    if (end !== undefined) return resultOf(session, token!, end);
+    run = await runOf(host, session, new Runners(host));
+    // A run that was requested by its token must be the current claim.
+    if (run === undefined || (given !== undefined && run.runId !== runId)) throw runNotFound(runId, run);
+    return { run, ended: false };
+  }
 }
 
 /** The session and the token of a run's id; a queued run has no token. @throws NotFoundError */
@@ -112,7 +130,7 @@ async function listEnded(
   filter: Filter,
   limit: number,
   cursor: string | undefined,
-): Promise<{ runs: RunMessage[]; nextCursor?: string }> {
+): Promise<RunPage> {
   const [, after] = cursor === undefined ? [] : (/^ended:(.+)$/s.exec(cursor) ?? [undefined, undefined]);
   if (cursor !== undefined && after === undefined) throw unknownCursor();
   const wanted = caller.kind === "user" ? ofUser(caller, filter) : filter;
