@@ -34,7 +34,7 @@ import { Catalogue } from "./catalogue/catalogue.ts";
 import { CatalogueService } from "./catalogue/catalogue-service.ts";
 import { AuditService } from "./services/audit-service.ts";
 import { HealthService } from "./services/health-service.ts";
-import { scheduleService } from "./services/schedule-service.ts";
+import { ScheduleService } from "./services/schedule-service.ts";
 import { TokenService } from "./services/token-service.ts";
 import { RunService } from "./services/run-service.ts";
 import { runnerService } from "./services/runner-service.ts";
@@ -42,7 +42,7 @@ import type { ServiceHost } from "./services/service-host.ts";
 import { sessionService } from "./services/session-service.ts";
 import { isClaimOf } from "./services/session-scope.ts";
 import { refuseInactive, versionFor } from "./services/session-start.ts";
-import { storageService } from "./services/storage-service.ts";
+import { StorageService } from "./services/storage-service.ts";
 import { StoreTime } from "./store/store-time.ts";
 import { WriteHealth } from "./store/write-health.ts";
 import { tokenId, Tokens, type StoredToken } from "./call/tokens.ts";
@@ -203,8 +203,8 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       counted(methodsOf(contract.SessionService, sessionService(host)), metrics),
       counted(methodsOf(contract.RunnerService, runnerService(host)), metrics),
       counted(methodsOf(contract.RunService, new RunService(host)), metrics),
-      counted(methodsOf(contract.StorageService, storageService(host)), metrics),
-      counted(methodsOf(contract.ScheduleService, scheduleService(host, schedules.readCron)), metrics),
+      counted(methodsOf(contract.StorageService, new StorageService(host)), metrics),
+      counted(methodsOf(contract.ScheduleService, new ScheduleService(host, schedules.readCron)), metrics),
       counted(methodsOf(contract.TokenService, new TokenService(host)), metrics),
       counted(methodsOf(contract.AuditService, new AuditService(host)), metrics),
       counted(methodsOf(contract.CatalogueService, new CatalogueService(host)), metrics),

@@ -13,7 +13,7 @@ export { noticing } from "./store/notices.ts";
 export { StoreTime } from "./store/store-time.ts";
 export { runnerService } from "./services/runner-service.ts";
 export type { ServiceHost } from "./services/service-host.ts";
-export { storageService } from "./services/storage-service.ts";
+export { StorageService } from "./services/storage-service.ts";
 export { Tokens } from "./call/tokens.ts";
 
 /** The context of a request that did not come over the API. */

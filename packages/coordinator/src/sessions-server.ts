@@ -18,7 +18,7 @@ import { ALONE_LOSSES_MAX } from "./dispatch/rules.ts";
 import { Unmatched } from "./dispatch/unmatched.ts";
 import { AuditService } from "./services/audit-service.ts";
 import type { CronTimes } from "./store/schedule-firing.ts";
-import { scheduleService } from "./services/schedule-service.ts";
+import { ScheduleService } from "./services/schedule-service.ts";
 import type { ServiceHost } from "./services/service-host.ts";
 import { sessionService } from "./services/session-service.ts";
 import { joinCommits } from "./store/joined-commits.ts";
@@ -83,7 +83,7 @@ export function serveSessions(options: SessionsServerOptions): SessionsServer {
   const api = serveApi({
     services: [
       methodsOf(contract.SessionService, sessionService(host), ["start", "import"]), // sessions-server-2.
-      methodsOf(contract.ScheduleService, scheduleService(host, options.readCron), ["put"]),
+      methodsOf(contract.ScheduleService, new ScheduleService(host, options.readCron), ["put"]),
       methodsOf(contract.AuditService, new AuditService(host)),
     ],
     authenticate,

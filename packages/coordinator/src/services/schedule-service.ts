@@ -1,11 +1,19 @@
-// `scheduleService`: schedules that are put, listed and removed through the API.
+// `ScheduleService`: schedules that are put, listed and removed through the API.
 
-import type { ServiceImpl } from "@connectrpc/connect";
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { checkBudget, NotFoundError, UsageError, type Schedule, type ScheduledAction } from "@holdfast/core";
 import { refuseIfLarge, refuseSignalName, UNKNOWN_VERSION } from "@holdfast/core/internal";
 import { LIMITS } from "@holdfast/core";
-import type { PutScheduleRequest, ScheduleSchema, ScheduleService } from "@holdfast/proto";
+import type {
+  ListSchedulesRequest,
+  PauseScheduleRequest,
+  PutScheduleRequest,
+  RemoveScheduleRequest,
+  ScheduleSchema,
+  ScheduleService as Contract,
+  UnpauseScheduleRequest,
+} from "@holdfast/proto";
 import type { Caller } from "../call/caller.ts";
 import { bytesOf, textOf } from "../call/json-field.ts";
 import type { CronTimes } from "../store/schedule-firing.ts";
@@ -17,89 +25,101 @@ import { budgetMessage, budgetOf, time } from "./session-message.ts";
 import { ownSession } from "./session-scope.ts";
 import { noTaskAgent, placementOf, refuseInactive, refuseTooLate, versionFor } from "./session-start.ts";
 
-export function scheduleService(
-  host: ServiceHost,
-  readCron: (line: string, timeZone: string) => CronTimes,
-): ServiceImpl<typeof ScheduleService> {
-  const { storage, clock } = host;
-  const find = async (caller: Caller, scheduleId: string): Promise<Schedule | undefined> =>
-    (await storage.reader.schedules()).find(
+type ReadCron = (line: string, timeZone: string) => CronTimes;
+type ScheduleMessage = MessageInitShape<typeof ScheduleSchema>;
+
+export class ScheduleService implements ServiceImpl<typeof Contract> {
+  readonly #host: ServiceHost;
+  readonly #readCron: ReadCron;
+
+  constructor(host: ServiceHost, readCron: ReadCron) {
+    this.#host = host;
+    this.#readCron = readCron;
+  }
+
+  async put(request: PutScheduleRequest, context: HandlerContext): Promise<ScheduleMessage> {
+    const call = callOf(context);
+    const { scheduleId, cron, timeZone = "UTC" } = request;
+    const known = await this.#find(call.caller, scheduleId);
+    if (known === undefined) await this.#refuseTaken(scheduleId);
+    const now = this.#host.clock.now();
+    const action = await actionOf(this.#host, request, call.caller);
+    const owner = call.caller.kind === "user" ? call.caller.name : known?.owner;
+    const schedule: Schedule = {
+      scheduleId,
+      ...(owner === undefined ? {} : { owner }),
+      cron,
+      timeZone,
+      action,
+      // A put of the same schedule, for example at each start of a program, keeps the stored times (ST34).
+      nextAt: this.#readCron(cron, timeZone).after(now),
+      createdAt: now,
+    };
+    const result = await audited(
+      this.#host,
+      { type: "put_schedule", schedule },
+      auditOf(call, "schedule.put", `schedule:${scheduleId}`),
+    );
+    if (result.status === "invalid") throw new UsageError(result.reason);
+    if (result.status !== "done") throw unexpected("storing a schedule", result);
+    return scheduleMessage(result.schedule ?? schedule);
+  }
+
+  async list(_request: ListSchedulesRequest, context: HandlerContext) {
+    const { caller } = callOf(context);
+    const schedules = await this.#host.storage.reader.schedules();
+    return { schedules: schedules.filter((schedule) => isOwn(caller, schedule)).map(scheduleMessage) };
+  }
+
+  pause({ scheduleId }: PauseScheduleRequest, context: HandlerContext): Promise<ScheduleMessage> {
+    return this.#setPaused(scheduleId, true, callOf(context));
+  }
+
+  unpause({ scheduleId }: UnpauseScheduleRequest, context: HandlerContext): Promise<ScheduleMessage> {
+    return this.#setPaused(scheduleId, false, callOf(context));
+  }
+
+  async remove({ scheduleId }: RemoveScheduleRequest, context: HandlerContext) {
+    const call = callOf(context);
+    if ((await this.#find(call.caller, scheduleId)) === undefined) throw scheduleNotFound(scheduleId);
+    const result = await audited(
+      this.#host,
+      { type: "remove_schedule", scheduleId },
+      auditOf(call, "schedule.remove", `schedule:${scheduleId}`),
+    );
+    if (result.status === "not_found") throw scheduleNotFound(scheduleId);
+    return {};
+  }
+
+  async #find(caller: Caller, scheduleId: string): Promise<Schedule | undefined> {
+    return (await this.#host.storage.reader.schedules()).find(
       (schedule) => schedule.scheduleId === scheduleId && isOwn(caller, schedule),
     );
-  const setPaused = async (
-    scheduleId: string,
-    isPaused: boolean,
-    call: Call,
-  ): Promise<MessageInitShape<typeof ScheduleSchema>> => {
-    const known = await find(call.caller, scheduleId);
+  }
+
+  async #refuseTaken(scheduleId: string): Promise<void> {
+    if ((await this.#host.storage.reader.schedules()).some((other) => other.scheduleId === scheduleId))
+      throw new UsageError(`"${scheduleId}" cannot be the id of your schedule`, {
+        at: "scheduleId",
+        fix: "choose another id",
+      });
+  }
+
+  async #setPaused(scheduleId: string, isPaused: boolean, call: Call): Promise<ScheduleMessage> {
+    const known = await this.#find(call.caller, scheduleId);
     if (known === undefined) throw scheduleNotFound(scheduleId);
     if ((known.isPaused ?? false) === isPaused) return scheduleMessage(known);
-    const nextAt = isPaused ? known.nextAt : readCron(known.cron, known.timeZone).after(clock.now());
+    const nextAt = isPaused
+      ? known.nextAt
+      : this.#readCron(known.cron, known.timeZone).after(this.#host.clock.now());
     const result = await audited(
-      host,
+      this.#host,
       { type: "put_schedule", schedule: { ...known, nextAt, isPaused } },
       auditOf(call, `schedule.${isPaused ? "pause" : "unpause"}`, `schedule:${scheduleId}`),
     );
     if (result.status !== "done") throw unexpected("pausing a schedule", result);
     return scheduleMessage(result.schedule ?? known);
-  };
-  return {
-    async put(request, context) {
-      const call = callOf(context);
-      const { scheduleId, cron, timeZone = "UTC" } = request;
-      const known = await find(call.caller, scheduleId);
-      if (
-        known === undefined &&
-        (await storage.reader.schedules()).some((other) => other.scheduleId === scheduleId)
-      )
-        throw new UsageError(`"${scheduleId}" cannot be the id of your schedule`, {
-          at: "scheduleId",
-          fix: "choose another id",
-        });
-      const now = clock.now();
-      const action = await actionOf(host, request, call.caller);
-      const owner = call.caller.kind === "user" ? call.caller.name : known?.owner;
-      const schedule: Schedule = {
-        scheduleId,
-        ...(owner === undefined ? {} : { owner }),
-        cron,
-        timeZone,
-        action,
-        // A put of the same schedule, for example at each start of a program, keeps the stored times (ST34).
-        nextAt: readCron(cron, timeZone).after(now),
-        createdAt: now,
-      };
-      const result = await audited(
-        host,
-        { type: "put_schedule", schedule },
-        auditOf(call, "schedule.put", `schedule:${scheduleId}`),
-      );
-      if (result.status === "invalid") throw new UsageError(result.reason);
-      if (result.status !== "done") throw unexpected("storing a schedule", result);
-      return scheduleMessage(result.schedule ?? schedule);
-    },
-
-    async list(_, context) {
-      const { caller } = callOf(context);
-      const schedules = await storage.reader.schedules();
-      return { schedules: schedules.filter((schedule) => isOwn(caller, schedule)).map(scheduleMessage) };
-    },
-
-    pause: ({ scheduleId }, context) => setPaused(scheduleId, true, callOf(context)),
-    unpause: ({ scheduleId }, context) => setPaused(scheduleId, false, callOf(context)),
-
-    async remove({ scheduleId }, context) {
-      const call = callOf(context);
-      if ((await find(call.caller, scheduleId)) === undefined) throw scheduleNotFound(scheduleId);
-      const result = await audited(
-        host,
-        { type: "remove_schedule", scheduleId },
-        auditOf(call, "schedule.remove", `schedule:${scheduleId}`),
-      );
-      if (result.status === "not_found") throw scheduleNotFound(scheduleId);
-      return {};
-    },
-  };
+  }
 }
 
 async function actionOf(
@@ -149,7 +169,7 @@ function isOwn(caller: Caller, { owner }: Schedule): boolean {
   return caller.kind === "admin" || (caller.kind === "user" && caller.name === owner);
 }
 
-function scheduleMessage(schedule: Schedule): MessageInitShape<typeof ScheduleSchema> {
+function scheduleMessage(schedule: Schedule): ScheduleMessage {
   const { scheduleId, cron, timeZone, action, nextAt, isPaused = false, lastAt, createdAt, owner } = schedule;
   return {
     scheduleId,

@@ -1,4 +1,4 @@
-// `storageService` is the storage port for runtimes elsewhere. Requests are scoped by their caller, and
+// `StorageService` is the storage port for runtimes elsewhere. Requests are scoped by their caller, and
 // dispatch is told of changes.
 //
 //   storage-service-1. A change that its caller may not request is removed from the group and answered. The
@@ -8,7 +8,7 @@
 //   storage-service-3. A runner gets sessions only from its polls. It can claim here only a session that it
 //       holds, and no session is due for it.
 
-import type { ServiceImpl } from "@connectrpc/connect";
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import {
   HoldfastError,
   isEnded,
@@ -17,12 +17,26 @@ import {
   UsageError,
   type Change,
   type ChangeResult,
+  type Clock,
   type Entry,
   type Session,
 } from "@holdfast/core";
 import { ifCorrupt } from "@holdfast/core/internal";
-import type { StorageService } from "@holdfast/proto";
+import type {
+  ArrivalsRequest,
+  ClaimRequest,
+  CommitRequest,
+  ConversationRequest,
+  DueRequest,
+  HeldClaimsRequest,
+  LoadRequest,
+  ReadRequest,
+  RenewRequest,
+  StorageService as Contract,
+  SubscribeRequest,
+} from "@holdfast/proto";
 import type { Caller } from "../call/caller.ts";
+import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import { bytesOfValue, textOf } from "../call/json-field.ts";
 import { auditOf, callOf, type Call } from "../call/call.ts";
 import { notifyImported, sessionNotFound, type ServiceHost } from "./service-host.ts";
@@ -38,147 +52,156 @@ const CLAIMS_PAGE = 1_000;
  */
 const TIME_EVERY_MS = 10_000;
 
-export function storageService(host: ServiceHost): ServiceImpl<typeof StorageService> {
-  const { storage, clock, dispatcher } = host;
+export class StorageService implements ServiceImpl<typeof Contract> {
+  readonly #host: ServiceHost;
+  readonly #storage: ServiceHost["storage"];
+  readonly #clock: Clock;
+  readonly #dispatcher: Dispatcher;
 
-  return {
-    async commit({ changes }, context) {
-      const call = callOf(context);
-      const results = await commitScoped(host, changes.map(changeOf), call);
-      return { results: results.map(bytesOfValue) };
-    },
+  constructor(host: ServiceHost) {
+    this.#host = host;
+    this.#storage = host.storage;
+    this.#clock = host.clock;
+    this.#dispatcher = host.dispatcher;
+  }
 
-    async claim({ sessionId, owner, leaseMs, unlessHeld }, context) {
-      const { caller } = callOf(context);
-      const session = await storage.reader.session(sessionId);
-      const isOwners = caller.owner === undefined || caller.owner === session?.placement?.owner;
-      const isExplained = caller.kind === "runner" && isOwners; // X13: other callers learn nothing of the session.
-      if (session === undefined || (!isExplained && !(await mayTouch(host, caller, session))))
-        return { result: bytesOfValue({ status: "not_found" }) };
-      if (caller.kind === "runner" && !(await dispatcher.holds(caller.name, sessionId)))
-        return { result: bytesOfValue({ status: "busy", owner: "coordinator" }) }; // storage-service-3.
-      const result = await storage.claim({
-        sessionId,
-        owner: claimOwner(caller, owner),
-        now: clock.now(),
-        leaseMs: claimLease(caller, leaseMs === undefined ? undefined : Number(leaseMs), host.leaseMs),
-        ...(unlessHeld === undefined ? {} : { unlessHeld }),
-      });
-      if (caller.kind === "runner" && result.status === "claimed")
-        await dispatcher.holds(caller.name, sessionId, result.token);
-      return { result: bytesOfValue(result) };
-    },
+  async commit({ changes }: CommitRequest, context: HandlerContext) {
+    const call = callOf(context);
+    const results = await commitScoped(this.#host, changes.map(changeOf), call);
+    return { results: results.map(bytesOfValue) };
+  }
 
-    async heldClaims({ limit, sessionId, owner, after }) {
-      const held = await storage.heldClaims({
-        now: clock.now(),
-        limit,
-        ...(sessionId === undefined ? {} : { sessionId }),
-        ...(owner === undefined ? {} : { owner }),
-        ...(after === undefined ? {} : { after }),
-      });
-      return { claims: held.map(bytesOfValue) };
-    },
+  async claim({ sessionId, owner, leaseMs, unlessHeld }: ClaimRequest, context: HandlerContext) {
+    const { caller } = callOf(context);
+    const session = await this.#storage.reader.session(sessionId);
+    const isOwners = caller.owner === undefined || caller.owner === session?.placement?.owner;
+    const isExplained = caller.kind === "runner" && isOwners; // X13: other callers learn nothing of the session.
+    if (session === undefined || (!isExplained && !(await mayTouch(this.#host, caller, session))))
+      return { result: bytesOfValue({ status: "not_found" }) };
+    if (caller.kind === "runner" && !(await this.#dispatcher.holds(caller.name, sessionId)))
+      return { result: bytesOfValue({ status: "busy", owner: "coordinator" }) }; // storage-service-3.
+    const result = await this.#storage.claim({
+      sessionId,
+      owner: claimOwner(caller, owner),
+      now: this.#clock.now(),
+      leaseMs: claimLease(caller, leaseMs === undefined ? undefined : Number(leaseMs), this.#host.leaseMs),
+      ...(unlessHeld === undefined ? {} : { unlessHeld }),
+    });
+    if (caller.kind === "runner" && result.status === "claimed")
+      await this.#dispatcher.holds(caller.name, sessionId, result.token);
+    return { result: bytesOfValue(result) };
+  }
 
-    async load({ sessionId }, context) {
-      if (!(await isThere(host, callOf(context).caller, sessionId))) return {};
-      const snapshot = await storage.load(sessionId);
-      return snapshot === undefined ? {} : { snapshot: bytesOfValue(snapshot) };
-    },
+  async heldClaims({ limit, sessionId, owner, after }: HeldClaimsRequest) {
+    const held = await this.#storage.heldClaims({
+      now: this.#clock.now(),
+      limit,
+      ...(sessionId === undefined ? {} : { sessionId }),
+      ...(owner === undefined ? {} : { owner }),
+      ...(after === undefined ? {} : { after }),
+    });
+    return { claims: held.map(bytesOfValue) };
+  }
 
-    async arrivals({ sessionId, after }, context) {
-      const { caller } = callOf(context);
-      await ownSession(host, caller, sessionId);
-      const arrivals = await storage.arrivals(sessionId, Number(after));
-      if (caller.kind === "runner") dispatcher.holdings.reads(caller.name, sessionId, arrivals.inbox);
-      return { arrivals: bytesOfValue(arrivals) };
-    },
+  async load({ sessionId }: LoadRequest, context: HandlerContext) {
+    if (!(await isThere(this.#host, callOf(context).caller, sessionId))) return {};
+    const snapshot = await this.#storage.load(sessionId);
+    return snapshot === undefined ? {} : { snapshot: bytesOfValue(snapshot) };
+  }
 
-    async conversation({ sessionId, leaf }, context) {
-      const { caller } = callOf(context);
-      if (!(await mayReadConversation(host, caller, sessionId))) throw sessionNotFound(sessionId);
-      return { entries: (await conversationOf(host, sessionId, Number(leaf))).map(bytesOfValue) };
-    },
+  async arrivals({ sessionId, after }: ArrivalsRequest, context: HandlerContext) {
+    const { caller } = callOf(context);
+    await ownSession(this.#host, caller, sessionId);
+    const arrivals = await this.#storage.arrivals(sessionId, Number(after));
+    if (caller.kind === "runner") this.#dispatcher.holdings.reads(caller.name, sessionId, arrivals.inbox);
+    return { arrivals: bytesOfValue(arrivals) };
+  }
 
-    async due({ limit, agents }, context) {
-      const { caller } = callOf(context);
-      if (caller.kind === "runner") return { due: bytesOfValue({ sessionIds: [], schedules: [] }) }; // storage-service-3.
-      const due = await storage.due({
-        now: clock.now(),
-        limit,
-        ...(agents === undefined ? {} : { agents: agents.names }),
-      });
-      if (caller.kind === "admin") return { due: bytesOfValue(due) };
-      const rows = await Promise.all(
-        due.sessionIds.map((sessionId) => storage.reader.session(sessionId).catch(ifCorrupt)),
-      );
-      const own = rows.filter((row) => row?.placement?.owner === caller.name).map((row) => row!.sessionId);
-      const schedules = due.schedules.filter(({ owner }) => owner === caller.name);
-      return { due: bytesOfValue({ ...due, sessionIds: own, schedules }) };
-    },
+  async conversation({ sessionId, leaf }: ConversationRequest, context: HandlerContext) {
+    const { caller } = callOf(context);
+    if (!(await mayReadConversation(this.#host, caller, sessionId))) throw sessionNotFound(sessionId);
+    return { entries: (await conversationOf(this.#host, sessionId, Number(leaf))).map(bytesOfValue) };
+  }
 
-    async renew({ owner, leaseMs, sessionIds, blockedBy }, context) {
-      const { caller } = callOf(context);
-      const renewal = {
-        owner: claimOwner(caller, owner),
-        now: clock.now(),
-        leaseMs: claimLease(caller, Number(leaseMs), host.leaseMs),
-        sessionIds, // Claims that the runner does not name must end with their leases.
-      };
-      const { sessions } = await storage.renew(renewal);
-      if (caller.kind === "runner") {
-        dispatcher.seen(caller.name, blockedBy);
-        for (const sessionId of sessionIds)
-          if (await dispatcher.holds(caller.name, sessionId)) dispatcher.used(caller.name, sessionId);
-      }
-      return { sessions, now: BigInt(clock.now()) };
-    },
+  async due({ limit, agents }: DueRequest, context: HandlerContext) {
+    const { caller } = callOf(context);
+    if (caller.kind === "runner") return { due: bytesOfValue({ sessionIds: [], schedules: [] }) }; // storage-service-3.
+    const due = await this.#storage.due({
+      now: this.#clock.now(),
+      limit,
+      ...(agents === undefined ? {} : { agents: agents.names }),
+    });
+    if (caller.kind === "admin") return { due: bytesOfValue(due) };
+    const rows = await Promise.all(
+      due.sessionIds.map((sessionId) => this.#storage.reader.session(sessionId).catch(ifCorrupt)),
+    );
+    const own = rows.filter((row) => row?.placement?.owner === caller.name).map((row) => row!.sessionId);
+    const schedules = due.schedules.filter(({ owner }) => owner === caller.name);
+    return { due: bytesOfValue({ ...due, sessionIds: own, schedules }) };
+  }
 
-    async read({ query, params }, context) {
-      const read = readOf(query, textOf(params, "params"));
-      const result = await readScoped(host, callOf(context).caller, read);
-      return result === undefined ? {} : { result: bytesOfValue(result) };
-    },
+  async renew({ owner, leaseMs, sessionIds, blockedBy }: RenewRequest, context: HandlerContext) {
+    const { caller } = callOf(context);
+    const renewal = {
+      owner: claimOwner(caller, owner),
+      now: this.#clock.now(),
+      leaseMs: claimLease(caller, Number(leaseMs), this.#host.leaseMs),
+      sessionIds, // Claims that the runner does not name must end with their leases.
+    };
+    const { sessions } = await this.#storage.renew(renewal);
+    if (caller.kind === "runner") {
+      this.#dispatcher.seen(caller.name, blockedBy);
+      for (const sessionId of sessionIds)
+        if (await this.#dispatcher.holds(caller.name, sessionId))
+          this.#dispatcher.used(caller.name, sessionId);
+    }
+    return { sessions, now: BigInt(this.#clock.now()) };
+  }
 
-    async *subscribe(_, context) {
-      const { caller, signal } = callOf(context);
-      /** By session, so that a slow reader keeps at most one notice of each session in memory. */
-      const arrived = new Map<string, boolean>();
-      let isTimeWanted = true;
-      let wake = (): void => {};
-      const come = (): void => wake();
-      const unsubscribe = storage.subscribe(({ sessionId, awaited }) => {
-        arrived.set(sessionId, awaited || arrived.get(sessionId) === true);
-        come();
-      });
-      const onTime = (): void => {
-        isTimeWanted = true;
-        cancel = clock.setTimer(onTime, TIME_EVERY_MS, true);
-        come();
-      };
-      let cancel = clock.setTimer(onTime, TIME_EVERY_MS, true);
-      signal.addEventListener("abort", come);
-      try {
-        while (!signal.aborted) {
-          // The first item names no session. It says that from here on every arrival is announced.
-          if (isTimeWanted) {
-            isTimeWanted = false;
-            yield { sessionId: "", awaited: false, now: BigInt(clock.now()) };
-          }
-          const taken = [...arrived];
-          arrived.clear();
-          for (const [sessionId, awaited] of taken)
-            if (await isThere(host, caller, sessionId)) yield { sessionId, awaited };
-          if (arrived.size > 0 || isTimeWanted || signal.aborted) continue;
-          await new Promise<void>((resolve) => (wake = resolve));
+  async read({ query, params }: ReadRequest, context: HandlerContext) {
+    const read = readOf(query, textOf(params, "params"));
+    const result = await readScoped(this.#host, callOf(context).caller, read);
+    return result === undefined ? {} : { result: bytesOfValue(result) };
+  }
+
+  async *subscribe(_request: SubscribeRequest, context: HandlerContext) {
+    const { caller, signal } = callOf(context);
+    /** By session, so that a slow reader keeps at most one notice of each session in memory. */
+    const arrived = new Map<string, boolean>();
+    let isTimeWanted = true;
+    let wake = (): void => {};
+    const come = (): void => wake();
+    const unsubscribe = this.#storage.subscribe(({ sessionId, awaited }) => {
+      arrived.set(sessionId, awaited || arrived.get(sessionId) === true);
+      come();
+    });
+    const onTime = (): void => {
+      isTimeWanted = true;
+      cancel = this.#clock.setTimer(onTime, TIME_EVERY_MS, true);
+      come();
+    };
+    let cancel = this.#clock.setTimer(onTime, TIME_EVERY_MS, true);
+    signal.addEventListener("abort", come);
+    try {
+      while (!signal.aborted) {
+        // The first item names no session. It says that from here on every arrival is announced.
+        if (isTimeWanted) {
+          isTimeWanted = false;
+          yield { sessionId: "", awaited: false, now: BigInt(this.#clock.now()) };
         }
-      } finally {
-        cancel();
-        signal.removeEventListener("abort", come);
-        unsubscribe();
+        const taken = [...arrived];
+        arrived.clear();
+        for (const [sessionId, awaited] of taken)
+          if (await isThere(this.#host, caller, sessionId)) yield { sessionId, awaited };
+        if (arrived.size > 0 || isTimeWanted || signal.aborted) continue;
+        await new Promise<void>((resolve) => (wake = resolve));
       }
-    },
-  };
+    } finally {
+      cancel();
+      signal.removeEventListener("abort", come);
+      unsubscribe();
+    }
+  }
 }
 
 /** storage-service-1. */

@@ -12,7 +12,7 @@ import {
   noticing,
   Registry,
   runnerService,
-  storageService,
+  StorageService,
   StoreTime,
   Tokens,
   Unmatched,
@@ -29,7 +29,7 @@ import {
   type Session,
 } from "@holdfast/core";
 import { SteadyClock } from "@holdfast/core/internal";
-import { RunnerService, StorageService, type PollResponse } from "@holdfast/proto";
+import * as contract from "@holdfast/proto";
 import { createRuntime } from "@holdfast/runtime";
 import { vanishRuntime } from "@holdfast/runtime/internal";
 import { storageWith } from "@holdfast/core/internal";
@@ -198,16 +198,16 @@ export class CoordinatorNode implements Server<Coordinator> {
       development: false,
     });
     const services = {
-      [RunnerService.typeName]: runnerService(host) as Service,
-      [StorageService.typeName]: storageService(host) as Service,
+      [contract.RunnerService.typeName]: runnerService(host) as Service,
+      [contract.StorageService.typeName]: new StorageService(host) as object as Service,
     };
     const service: Coordinator = {
       desk: this.#deskOf(life.name, host, runtime),
       read: (sessionId) => storage.reader.session(sessionId),
       handle: async (name, method, request, { caller, signal }) => {
         const answer = await services[name]![method]!(request, contextOf(caller, signal));
-        if (name === RunnerService.typeName && method === "poll")
-          this.#host.history.pollAnswered(life.name, caller.name, answer as PollResponse);
+        if (name === contract.RunnerService.typeName && method === "poll")
+          this.#host.history.pollAnswered(life.name, caller.name, answer as contract.PollResponse);
         return answer;
       },
     };
