@@ -37,7 +37,7 @@ import { HealthService } from "./services/health-service.ts";
 import { ScheduleService } from "./services/schedule-service.ts";
 import { TokenService } from "./services/token-service.ts";
 import { RunService } from "./services/run-service.ts";
-import { runnerService } from "./services/runner-service.ts";
+import { RunnerService } from "./services/runner-service.ts";
 import type { ServiceHost } from "./services/service-host.ts";
 import { sessionService } from "./services/session-service.ts";
 import { isClaimOf } from "./services/session-scope.ts";
@@ -201,7 +201,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   const api = serveApi({
     services: [
       counted(methodsOf(contract.SessionService, sessionService(host)), metrics),
-      counted(methodsOf(contract.RunnerService, runnerService(host)), metrics),
+      counted(methodsOf(contract.RunnerService, new RunnerService(host)), metrics),
       counted(methodsOf(contract.RunService, new RunService(host)), metrics),
       counted(methodsOf(contract.StorageService, new StorageService(host)), metrics),
       counted(methodsOf(contract.ScheduleService, new ScheduleService(host, schedules.readCron)), metrics),

@@ -11,7 +11,7 @@ export { Unmatched } from "./dispatch/unmatched.ts";
 export { joinCommits } from "./store/joined-commits.ts";
 export { noticing } from "./store/notices.ts";
 export { StoreTime } from "./store/store-time.ts";
-export { runnerService } from "./services/runner-service.ts";
+export { RunnerService } from "./services/runner-service.ts";
 export type { ServiceHost } from "./services/service-host.ts";
 export { StorageService } from "./services/storage-service.ts";
 export { Tokens } from "./call/tokens.ts";

@@ -1,4 +1,4 @@
-// `runnerService` serves runners over the API: registering, polling, leaving, and the view of admins.
+// `RunnerService` serves runners over the API: registering, polling, leaving, and the view of admins.
 //
 //   runner-service-1. A runner speaks only for itself. An id that its token does not name is not found.
 //   R4. Only one process at a time is a runner. A second process with its token is refused while the first is
@@ -14,62 +14,248 @@
 //       the sessions that they try.
 //   runner-service-8. A runner for trials drains with the runner that started it.
 
-import type { ServiceImpl } from "@connectrpc/connect";
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import {
-  ConflictError,
-  HoldfastError,
-  NotFoundError,
-  UsageError,
-  type HeldClaim,
-  type ReleaseClaim,
-} from "@holdfast/core";
-import type { ArrivalNoticeSchema, RunnerSchema, RunnerService } from "@holdfast/proto";
+import { ConflictError, NotFoundError, type Clock, type HeldClaim, type ReleaseClaim } from "@holdfast/core";
+import type {
+  CreateJobTokenRequest,
+  DeleteRunnerRequest,
+  DeregisterRequest,
+  DrainRequest,
+  GetRunnerRequest,
+  ListAgentsRequest,
+  ListRunnersRequest,
+  PollRequest,
+  RegisterRequest,
+  RunnerSchema,
+  RunnerService as Contract,
+} from "@holdfast/proto";
 import type { Caller } from "../call/caller.ts";
-import { nameOf, type StoredRunner } from "../store/registry.ts";
+import { nameOf, type Registry, type StoredRunner } from "../store/registry.ts";
 import { startableAgents } from "../store/startable-agents.ts";
-import type { PollAnswer } from "../dispatch/poller.ts";
-import { bytesOf } from "../call/json-field.ts";
-import { announcedAgents, offeredOf } from "../input/announced-agents.ts";
+import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import { offeredOf } from "../input/announced-agents.ts";
 import { auditOf, callOf, type Call } from "../call/call.ts";
-import { hashOf } from "../call/tokens.ts";
+import { hashOf, type Tokens } from "../call/tokens.ts";
 import { heldBy, healthOf } from "./runner-health.ts";
 import { admitted } from "./runners/admission.ts";
+import { claimMessage, offersOf, pollOf, POLL_TIMEOUT_MS, withContent } from "./runners/poll-messages.ts";
+import { PROTOCOL, refuseUnfit, registeredRunner } from "./runners/registration.ts";
 import { unknownCursor, type ServiceHost } from "./service-host.ts";
 import { isClaimOf } from "./session-scope.ts";
 
-/**
- * The version of the protocol between runners and the coordinator. A runner with another version is refused.
- */
-const PROTOCOL = 1;
-const POLL_TIMEOUT_MS = 30_000;
 const PAGE = 100;
 const HELD_PAGE = 1_000;
-const PROCESS_CHARS = 32;
 
 type RunnerMessage = MessageInitShape<typeof RunnerSchema>;
 
-export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerService> {
-  const { registry, dispatcher, tokens, clock } = host;
+export class RunnerService implements ServiceImpl<typeof Contract> {
+  readonly #host: ServiceHost;
+  readonly #registry: Registry;
+  readonly #dispatcher: Dispatcher;
+  readonly #tokens: Tokens;
+  readonly #clock: Clock;
 
-  const own = async (caller: Caller, runnerId: string): Promise<StoredRunner> => {
+  constructor(host: ServiceHost) {
+    this.#host = host;
+    this.#registry = host.registry;
+    this.#dispatcher = host.dispatcher;
+    this.#tokens = host.tokens;
+    this.#clock = host.clock;
+  }
+
+  async register(request: RegisterRequest, context: HandlerContext) {
+    const call = callOf(context);
+    refuseUnfit(request);
+    const admission = await admitted(this.#host, request, call);
+    const { runnerId, token, owner } = admission;
+    const process = request.process === undefined ? undefined : hashOf(request.process);
+    await this.#refuseSecond(runnerId, process);
+    const { leaseMs, renewMs } = this.#host;
+    const registration = { request, admitted: admission, process, leaseMs, now: this.#clock.now() };
+    await this.#registry.change(runnerId, auditOf(call, "runner.register", `runner:${runnerId}`), (before) =>
+      registeredRunner(registration, before),
+    );
+    return {
+      runnerId,
+      ...(token === undefined ? {} : { token }),
+      leaseMs: BigInt(leaseMs),
+      renewMs: BigInt(renewMs),
+      pollTimeoutMs: BigInt(POLL_TIMEOUT_MS),
+      protocol: PROTOCOL,
+      ...(owner === undefined ? {} : { owner }),
+      now: BigInt(this.#clock.now()),
+    };
+  }
+
+  async poll(request: PollRequest, context: HandlerContext) {
+    const { caller, signal } = callOf(context);
+    const { runnerId } = request;
+    const process = request.process === undefined ? undefined : hashOf(request.process);
+    const offers = offersOf(request);
+    const known = await this.#polling(caller, runnerId, process);
+    const isBack = this.#dispatcher.quietFor(runnerId) >= this.#host.leaseMs;
+    const runner = this.#registry.seen(known, offers, isBack);
+    const poll = pollOf(request, offers, process);
+    const { pollId, claims, arrivals, commands } = await this.#dispatcher.poll(poll, runner, signal);
+    const at = { now: this.#clock.now(), monotonic: this.#clock.monotonic() };
+    return {
+      pollId,
+      now: BigInt(at.now),
+      left:
+        poll.kept === undefined ? [] : [...(await this.#dispatcher.earlierCode.leftOf(runnerId, poll.kept))],
+      claims: claims.map((claim) => claimMessage(claim, at)),
+      arrivals: request.withArrivals
+        ? await Promise.all(arrivals.map((notice) => withContent(this.#host, runnerId, notice)))
+        : [...arrivals],
+      commands: commands.map((command) => ({ ...command })),
+    };
+  }
+
+  async createJobToken(
+    { runnerId, sessionId, token: claim }: CreateJobTokenRequest,
+    context: HandlerContext,
+  ) {
+    const call = callOf(context);
+    await this.#own(call.caller, runnerId);
+    const claimToken = Number(claim);
+    if (!(await isClaimOf(this.#host, { sessionId, runnerId, claimToken })))
+      throw new ConflictError("fenced", `the runner does not hold session ${sessionId} by this claim`, {
+        at: "token",
+        fix: "use the token of a claim that the runner holds",
+      });
+    const { text } = await this.#tokens.create(
+      { kind: "job", name: sessionId, runnerId, sessionId, claimToken },
+      auditOf(call, "token.create", ""),
+    );
+    return { secret: text };
+  }
+
+  async deregister({ runnerId, process: given, processEnded }: DeregisterRequest, context: HandlerContext) {
+    const call = callOf(context);
+    if (processEnded) return this.#loseTrials(runnerId, call);
+    await this.#own(call.caller, runnerId);
+    const process = given === undefined ? undefined : hashOf(given);
+    const held = await claimsOf(this.#host, runnerId);
+    // Read after the claims: a process that registered in between holds none of them.
+    const known = await this.#registry.findFresh(runnerId);
+    if (known === undefined || isOther(known, process)) return {};
+    this.#dispatcher.forget(runnerId);
+    await releaseAll(this.#host, held); // runner-service-6.
+    await this.#registry.change(
+      runnerId,
+      auditOf(call, "runner.deregister", `runner:${runnerId}`),
+      (runner) => (runner !== undefined && isOther(runner, process) ? runner : undefined),
+    );
+    if (known.trialsOf !== undefined)
+      await this.#tokens.revoke(known.tokenId, auditOf(call, "token.revoke", "")); // Nobody keeps it.
+    return {};
+  }
+
+  async list({ limit = PAGE, cursor }: ListRunnersRequest) {
+    if (cursor !== undefined && !cursor.startsWith("rnr_")) throw unknownCursor();
+    const after = (await this.#registry.all())
+      .toSorted((a, b) => (a.runnerId < b.runnerId ? -1 : 1))
+      .filter(({ runnerId }) => cursor === undefined || runnerId > cursor);
+    const page = after.slice(0, limit);
+    const next = after.length > limit ? page.at(-1)?.runnerId : undefined;
+    return {
+      runners: await Promise.all(page.map((runner) => this.#messageFor(runner))),
+      ...(next === undefined ? {} : { nextCursor: next }),
+    };
+  }
+
+  async listAgents(_request: ListAgentsRequest, context: HandlerContext) {
+    const inactive = (await this.#host.catalogue.items()).filter(
+      ({ kind, isActive }) => kind === "agent" && !isActive,
+    );
+    const names = new Set(inactive.map(({ name }) => name));
+    const agents = startableAgents(await this.#registry.all(), callOf(context).caller.owner);
+    return { agents: agents.filter(({ name = "" }) => !names.has(name)) };
+  }
+
+  async get({ runnerId }: GetRunnerRequest, context: HandlerContext): Promise<RunnerMessage> {
+    return this.#messageFor(await this.#found(callOf(context).caller, runnerId));
+  }
+
+  async drain({ runnerId: text }: DrainRequest, context: HandlerContext): Promise<RunnerMessage> {
+    const call = callOf(context);
+    const { runnerId } = await this.#found(call.caller, text);
+    const drained = await this.#markDraining(runnerId, call);
+    if (drained === undefined) throw runnerNotFound(runnerId);
+    this.#dispatcher.drain(runnerId);
+    for (const { runnerId: forTrials } of await this.#trialsOf(runnerId)) {
+      // runner-service-8.
+      await this.#markDraining(forTrials, call);
+      this.#dispatcher.drain(forTrials);
+    }
+    return this.#messageFor(drained);
+  }
+
+  async delete({ runnerId: text, processEnded }: DeleteRunnerRequest, context: HandlerContext) {
+    const call = callOf(context);
+    const known = await this.#registry.named(text);
+    // runner-service-7. Before the runner is forgotten: a call that was cut short can then be repeated.
+    if (processEnded) {
+      await loseAll(this.#host, known?.runnerId ?? text);
+      for (const forTrials of await this.#trialsOf(known?.runnerId ?? text)) {
+        // mutant: trial-lost-with-its-runner
+        await releaseAll(this.#host, await claimsOf(this.#host, forTrials.runnerId));
+        await this.#remove(forTrials, call);
+      }
+    }
+    if (known === undefined) {
+      // A runner that left, or was silent for too long, is not registered, but its token could bring it
+      // back.
+      if (!(await this.#tokens.revokeOf(text, auditOf(call, "token.revoke", "")))) throw noSuchRunner(text);
+      return {};
+    }
+    const { runnerId, tokenId: ofRunner } = known;
+    const audit = auditOf(call, "runner.delete", `runner:${runnerId}`);
+    await this.#registry.change(runnerId, audit, () => undefined);
+    this.#dispatcher.forget(runnerId);
+    await this.#tokens.revoke(ofRunner, auditOf(call, "token.revoke", ""));
+    return {};
+  }
+
+  async #own(caller: Caller, runnerId: string): Promise<StoredRunner> {
     const isOwn = caller.kind === "runner" && caller.name === runnerId; // runner-service-1.
-    const runner = isOwn ? await registry.find(runnerId) : undefined;
+    const runner = isOwn ? await this.#registry.find(runnerId) : undefined;
     if (runner === undefined) throw runnerNotFound(runnerId);
     return runner;
-  };
+  }
 
   /** The runner of an id; admins may also use its name. */
-  const found = async (caller: Caller, text: string): Promise<StoredRunner> => {
-    if (caller.kind !== "admin") return own(caller, text);
-    const runner = await registry.named(text);
+  async #found(caller: Caller, text: string): Promise<StoredRunner> {
+    if (caller.kind !== "admin") return this.#own(caller, text);
+    const runner = await this.#registry.named(text);
     if (runner === undefined) throw noSuchRunner(text);
     return runner;
-  };
+  }
 
-  const messageFor = async (runner: StoredRunner): Promise<RunnerMessage> => {
+  /** The runner whose process polls. @throws ConflictError when another process is the runner. */
+  async #polling(caller: Caller, runnerId: string, process: string | undefined): Promise<StoredRunner> {
+    const known = await this.#own(caller, runnerId);
+    if (!isOther(known, process)) return known;
+    // The cached runner may be older than its registration at another coordinator.
+    const now = await this.#registry.findFresh(runnerId);
+    if (now !== undefined && isOther(now, process)) throw isAnother(now, this.#host.leaseMs);
+    return now ?? known;
+  }
+
+  /** R4. */
+  async #refuseSecond(runnerId: string, process: string | undefined): Promise<void> {
+    const known = await this.#registry.findFresh(runnerId);
+    if (known === undefined || !isOther(known, process)) return;
+    const { storage, leaseMs } = this.#host;
+    const held = await storage.heldClaims({ now: this.#clock.now(), owner: runnerId, limit: 1 });
+    if (this.#dispatcher.quietFor(runnerId) < leaseMs || held.length > 0) throw isAnother(known, leaseMs);
+    this.#dispatcher.forget(runnerId); // The new process has not received answers to the old one.
+  }
+
+  async #messageFor(runner: StoredRunner): Promise<RunnerMessage> {
     const { owner, registeredAt, agents, labels, taskKinds, refusedAgents = [] } = runner;
-    const { status, quietMs } = healthOf(host, runner);
+    const { status, quietMs } = healthOf(this.#host, runner);
     return {
       runnerId: runner.runnerId,
       name: nameOf(runner),
@@ -83,260 +269,40 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       ...(runner.trialsOf === undefined ? {} : { trialsOf: runner.trialsOf }),
       status,
       ...(owner === undefined ? {} : { owner }),
-      held: await heldBy(host, runner),
+      held: await heldBy(this.#host, runner),
       registeredAt: BigInt(registeredAt),
-      seenAt: BigInt(Math.round(clock.now() - quietMs)),
+      seenAt: BigInt(Math.round(this.#clock.now() - quietMs)),
       refusedAgents: [...refusedAgents],
     };
-  };
+  }
 
-  /** R4. */
-  const refuseSecond = async (runnerId: string, process: string | undefined): Promise<void> => {
-    const known = await registry.findFresh(runnerId);
-    if (known === undefined || !isOther(known, process)) return;
-    const held = await host.storage.heldClaims({ now: clock.now(), owner: runnerId, limit: 1 });
-    if (dispatcher.quietFor(runnerId) < host.leaseMs || held.length > 0) throw isAnother(known, host.leaseMs);
-    dispatcher.forget(runnerId); // The new process has not received answers to the old one.
-  };
+  async #markDraining(runnerId: string, call: Call): Promise<StoredRunner | undefined> {
+    const audit = auditOf(call, "runner.drain", `runner:${runnerId}`);
+    return this.#registry.change(runnerId, audit, (runner) => runner && { ...runner, draining: true });
+  }
 
-  const trialsOf = async (runnerId: string): Promise<readonly StoredRunner[]> =>
-    (await registry.all()).filter((runner) => runner.trialsOf === runnerId);
+  async #trialsOf(runnerId: string): Promise<readonly StoredRunner[]> {
+    return (await this.#registry.all()).filter((runner) => runner.trialsOf === runnerId);
+  }
 
   /** Forgets a runner for trials, whose process has ended. */
-  const remove = async ({ runnerId, tokenId }: StoredRunner, call: Call): Promise<void> => {
-    dispatcher.forget(runnerId);
-    await registry.change(runnerId, auditOf(call, "runner.delete", `runner:${runnerId}`), () => undefined);
-    await tokens.revoke(tokenId, auditOf(call, "token.revoke", ""));
-  };
+  async #remove({ runnerId, tokenId }: StoredRunner, call: Call): Promise<void> {
+    this.#dispatcher.forget(runnerId);
+    const audit = auditOf(call, "runner.delete", `runner:${runnerId}`);
+    await this.#registry.change(runnerId, audit, () => undefined);
+    await this.#tokens.revoke(tokenId, auditOf(call, "token.revoke", ""));
+  }
 
   /** runner-service-7. A repeated report changes nothing. */
-  const loseTrials = async (runnerId: string, call: Call): Promise<object> => {
-    const known = await registry.findFresh(runnerId);
+  async #loseTrials(runnerId: string, call: Call): Promise<object> {
+    const known = await this.#registry.findFresh(runnerId);
     if (known === undefined) return {};
     // mutant: trials-of-others-ended
     if (call.caller.kind !== "runner" || known.trialsOf !== call.caller.name) throw runnerNotFound(runnerId);
-    await loseAll(host, runnerId);
-    await remove(known, call);
+    await loseAll(this.#host, runnerId);
+    await this.#remove(known, call);
     return {};
-  };
-
-  return {
-    async register(request, context) {
-      const call = callOf(context);
-      if (request.protocol !== PROTOCOL)
-        throw new HoldfastError("unsupported_protocol", `the runner speaks protocol ${request.protocol}`, {
-          at: "protocol",
-          expected: `protocol ${PROTOCOL}`,
-          fix: "use a runner of the coordinator's version",
-        });
-      if ((request.process?.length ?? PROCESS_CHARS) < PROCESS_CHARS)
-        throw new UsageError("`process` is too short: it must be impossible to guess", {
-          at: "process",
-          expected: `at least ${PROCESS_CHARS} random characters`,
-        });
-      const { runnerId, tokenId: ofRunner, token, owner, trialsOf: of } = await admitted(host, request, call);
-      const process = request.process === undefined ? undefined : hashOf(request.process);
-      await refuseSecond(runnerId, process);
-      const now = clock.now();
-      await registry.change(runnerId, auditOf(call, "runner.register", `runner:${runnerId}`), (before) => ({
-        runnerId,
-        tokenId: ofRunner,
-        ...(owner === undefined ? {} : { owner }),
-        ...(of === undefined ? {} : { trialsOf: of }),
-        ...(request.name === undefined || request.name === "" ? {} : { name: request.name }),
-        hostname: request.hostname,
-        project: request.project,
-        labels: { ...request.labels },
-        agents: announcedAgents(request.agents),
-        taskKinds: [...request.taskKinds],
-        maxRuns: request.maxRuns,
-        ...(request.behaviourFlags === undefined ? {} : { behaviourFlags: request.behaviourFlags }),
-        ...(request.version === undefined ? {} : { version: request.version }),
-        ...(request.refusedAgents.length === 0
-          ? {}
-          : { refusedAgents: request.refusedAgents.map(({ name, problem }) => ({ name, problem })) }),
-        leaseMs: host.leaseMs,
-        registeredAt: before?.registeredAt ?? now,
-        seenAt: now,
-        ...(process === undefined ? {} : { process, processSince: sinceOf(before, process) ?? now }),
-      }));
-      return {
-        runnerId,
-        ...(token === undefined ? {} : { token }),
-        leaseMs: BigInt(host.leaseMs),
-        renewMs: BigInt(host.renewMs),
-        pollTimeoutMs: BigInt(POLL_TIMEOUT_MS),
-        protocol: PROTOCOL,
-        ...(owner === undefined ? {} : { owner }),
-        now: BigInt(clock.now()),
-      };
-    },
-
-    async poll(request, context) {
-      const { caller, signal } = callOf(context);
-      const kept = request.superseded?.kept.map(({ sessionId, nextSeq }) => ({
-        sessionId,
-        nextSeq: Number(nextSeq),
-      }));
-      const offers = {
-        agents: request.agents.map(offeredOf),
-        taskKinds: [...request.taskKinds],
-        ...(kept === undefined ? {} : { superseded: true as const }),
-      };
-      let known = await own(caller, request.runnerId);
-      const process = request.process === undefined ? undefined : hashOf(request.process);
-      if (isOther(known, process)) {
-        // The cached runner may be older than its registration at another coordinator.
-        const now = await registry.findFresh(request.runnerId);
-        if (now !== undefined && isOther(now, process)) throw isAnother(now, host.leaseMs);
-        known = now ?? known;
-      }
-      const isBack = dispatcher.quietFor(request.runnerId) >= host.leaseMs;
-      const runner = registry.seen(known, offers, isBack);
-      const { ackPollId, ackCommandIds, pollId, runnerId, free, waitMs = POLL_TIMEOUT_MS } = request;
-      const answer = await dispatcher.poll(
-        {
-          runnerId,
-          pollId,
-          free,
-          waitMs,
-          ackCommandIds,
-          ...offers,
-          startsTrials: request.startsTrials,
-          ...(kept === undefined ? {} : { kept }),
-          ...(ackPollId === undefined ? {} : { ackPollId }),
-          ...(process === undefined ? {} : { process }),
-          ...(request.number === undefined ? {} : { number: Number(request.number) }),
-        },
-        runner,
-        signal,
-      );
-      const [now, monotonic] = [clock.now(), clock.monotonic()];
-      return {
-        pollId: answer.pollId,
-        now: BigInt(now),
-        left: kept === undefined ? [] : [...(await dispatcher.earlierCode.leftOf(runnerId, kept))],
-        claims: answer.claims.map(({ sessionId, token, before, askedAt, leaseMs, snapshot, mayReturn }) => ({
-          sessionId,
-          mayReturn,
-          token: BigInt(token),
-          ...(before === undefined ? {} : { before: BigInt(before) }),
-          leaseMs: BigInt(leaseMs),
-          snapshot: bytesOf(snapshot),
-          claimedAt: BigInt(Math.floor(now - (monotonic - askedAt))),
-        })),
-        arrivals: request.withArrivals
-          ? await Promise.all(answer.arrivals.map((notice) => withContent(host, runnerId, notice)))
-          : [...answer.arrivals],
-        commands: answer.commands.map((command) => ({ ...command })),
-      };
-    },
-
-    async createJobToken({ runnerId, sessionId, token: claim }, context) {
-      const call = callOf(context);
-      await own(call.caller, runnerId);
-      const claimToken = Number(claim);
-      if (!(await isClaimOf(host, { sessionId, runnerId, claimToken })))
-        throw new ConflictError("fenced", `the runner does not hold session ${sessionId} by this claim`, {
-          at: "token",
-          fix: "use the token of a claim that the runner holds",
-        });
-      const { text } = await tokens.create(
-        { kind: "job", name: sessionId, runnerId, sessionId, claimToken },
-        auditOf(call, "token.create", ""),
-      );
-      return { secret: text };
-    },
-
-    async deregister({ runnerId, process: given, processEnded }, context) {
-      const call = callOf(context);
-      if (processEnded) return loseTrials(runnerId, call);
-      await own(call.caller, runnerId);
-      const process = given === undefined ? undefined : hashOf(given);
-      const held = await claimsOf(host, runnerId);
-      // Read after the claims: a process that registered in between holds none of them.
-      const known = await registry.findFresh(runnerId);
-      if (known === undefined || isOther(known, process)) return {};
-      dispatcher.forget(runnerId);
-      await releaseAll(host, held); // runner-service-6.
-      await registry.change(runnerId, auditOf(call, "runner.deregister", `runner:${runnerId}`), (runner) =>
-        runner !== undefined && isOther(runner, process) ? runner : undefined,
-      );
-      if (known.trialsOf !== undefined) await tokens.revoke(known.tokenId, auditOf(call, "token.revoke", "")); // Nobody keeps it.
-      return {};
-    },
-
-    async list({ limit = PAGE, cursor }) {
-      if (cursor !== undefined && !cursor.startsWith("rnr_")) throw unknownCursor();
-      const after = (await registry.all())
-        .toSorted((a, b) => (a.runnerId < b.runnerId ? -1 : 1))
-        .filter(({ runnerId }) => cursor === undefined || runnerId > cursor);
-      const page = after.slice(0, limit);
-      const next = after.length > limit ? page.at(-1)?.runnerId : undefined;
-      return {
-        runners: await Promise.all(page.map(messageFor)),
-        ...(next === undefined ? {} : { nextCursor: next }),
-      };
-    },
-
-    async listAgents(_request, context) {
-      const inactive = (await host.catalogue.items()).filter(
-        ({ kind, isActive }) => kind === "agent" && !isActive,
-      );
-      const names = new Set(inactive.map(({ name }) => name));
-      const agents = startableAgents(await registry.all(), callOf(context).caller.owner);
-      return { agents: agents.filter(({ name = "" }) => !names.has(name)) };
-    },
-
-    async get({ runnerId }, context) {
-      return messageFor(await found(callOf(context).caller, runnerId));
-    },
-
-    async drain({ runnerId: text }, context) {
-      const call = callOf(context);
-      const { runnerId } = await found(call.caller, text);
-      const drained = await registry.change(
-        runnerId,
-        auditOf(call, "runner.drain", `runner:${runnerId}`),
-        (runner) => (runner === undefined ? undefined : { ...runner, draining: true }),
-      );
-      if (drained === undefined) throw runnerNotFound(runnerId);
-      dispatcher.drain(runnerId);
-      for (const { runnerId: forTrials } of await trialsOf(runnerId)) {
-        // runner-service-8.
-        await registry.change(forTrials, auditOf(call, "runner.drain", `runner:${forTrials}`), (runner) =>
-          runner === undefined ? undefined : { ...runner, draining: true },
-        );
-        dispatcher.drain(forTrials);
-      }
-      return messageFor(drained);
-    },
-
-    async delete({ runnerId: text, processEnded }, context) {
-      const call = callOf(context);
-      const known = await registry.named(text);
-      // runner-service-7. Before the runner is forgotten: a call that was cut short can then be repeated.
-      if (processEnded) {
-        await loseAll(host, known?.runnerId ?? text);
-        for (const forTrials of await trialsOf(known?.runnerId ?? text)) {
-          // mutant: trial-lost-with-its-runner
-          await releaseAll(host, await claimsOf(host, forTrials.runnerId));
-          await remove(forTrials, call);
-        }
-      }
-      if (known === undefined) {
-        // A runner that left, or was silent for too long, is not registered, but its token could bring it
-        // back.
-        if (!(await tokens.revokeOf(text, auditOf(call, "token.revoke", "")))) throw noSuchRunner(text);
-        return {};
-      }
-      const { runnerId, tokenId: ofRunner } = known;
-      await registry.change(runnerId, auditOf(call, "runner.delete", `runner:${runnerId}`), () => undefined);
-      dispatcher.forget(runnerId);
-      await tokens.revoke(ofRunner, auditOf(call, "token.revoke", ""));
-      return {};
-    },
-  };
+  }
 }
 
 async function claimsOf({ storage, clock }: ServiceHost, owner: string): Promise<readonly HeldClaim[]> {
@@ -367,33 +333,8 @@ async function releaseAll(
   for (const { sessionId } of claims) dispatcher.released(sessionId, false);
 }
 
-/** Arrivals larger than this are not sent with their notice, so that the answer to a poll stays small. */
-const CONTENT_CHARS = 64 * 1024;
-
-/** A notice with the arrivals, if it is known how far the runner has read. */
-async function withContent(
-  { storage, dispatcher: { holdings } }: ServiceHost,
-  runnerId: string,
-  notice: PollAnswer["arrivals"][number],
-): Promise<MessageInitShape<typeof ArrivalNoticeSchema>> {
-  const { sessionId } = notice;
-  const after = holdings.readBy(runnerId, sessionId);
-  if (after === undefined) return { ...notice };
-  // Without the content, the runner asks for the arrivals and gets the error.
-  const arrivals = await storage.arrivals(sessionId, after).catch(() => undefined);
-  const text = arrivals && JSON.stringify(arrivals);
-  if (arrivals === undefined || text === undefined || text.length > CONTENT_CHARS) return { ...notice };
-  holdings.reads(runnerId, sessionId, arrivals.inbox);
-  return { ...notice, arrivals: bytesOf(text), after: BigInt(after) };
-}
-
 function isOther({ process: now }: StoredRunner, process: string | undefined): boolean {
   return now !== undefined && process !== undefined && now !== process;
-}
-
-/** A process that registers again keeps the time of its first registration. */
-function sinceOf(before: StoredRunner | undefined, process: string): number | undefined {
-  return before?.process === process ? before.processSince : undefined;
 }
 
 function isAnother({ runnerId, hostname, processSince = 0 }: StoredRunner, leaseMs: number): ConflictError {

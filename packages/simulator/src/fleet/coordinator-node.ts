@@ -11,7 +11,7 @@ import {
   joinCommits,
   noticing,
   Registry,
-  runnerService,
+  RunnerService,
   StorageService,
   StoreTime,
   Tokens,
@@ -198,7 +198,7 @@ export class CoordinatorNode implements Server<Coordinator> {
       development: false,
     });
     const services = {
-      [contract.RunnerService.typeName]: runnerService(host) as Service,
+      [contract.RunnerService.typeName]: new RunnerService(host) as object as Service,
       [contract.StorageService.typeName]: new StorageService(host) as object as Service,
     };
     const service: Coordinator = {

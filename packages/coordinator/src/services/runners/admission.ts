@@ -12,7 +12,7 @@ import { auditOf, type Call } from "../../call/call.ts";
 import { tokenId } from "../../call/tokens.ts";
 import type { ServiceHost } from "../service-host.ts";
 
-interface Admitted {
+export interface Admitted {
   readonly runnerId: string;
   /** The id of the runner's token, and the token's text if it is new. */
   readonly tokenId: string;

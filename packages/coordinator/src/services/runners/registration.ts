@@ -1,0 +1,73 @@
+// `registeredRunner` makes the stored runner of a registration, and `refuseUnfit` refuses processes that
+// cannot be runners here.
+
+import { HoldfastError, UsageError } from "@holdfast/core";
+import type { RegisterRequest } from "@holdfast/proto";
+import { announcedAgents } from "../../input/announced-agents.ts";
+import type { StoredRunner } from "../../store/registry.ts";
+import type { Admitted } from "./admission.ts";
+
+/**
+ * The version of the protocol between runners and the coordinator. A runner with another version is refused.
+ */
+export const PROTOCOL = 1;
+const PROCESS_CHARS = 32;
+
+/** @throws HoldfastError `unsupported_protocol`, UsageError */
+export function refuseUnfit({ protocol, process }: RegisterRequest): void {
+  if (protocol !== PROTOCOL)
+    throw new HoldfastError("unsupported_protocol", `the runner speaks protocol ${protocol}`, {
+      at: "protocol",
+      expected: `protocol ${PROTOCOL}`,
+      fix: "use a runner of the coordinator's version",
+    });
+  if ((process?.length ?? PROCESS_CHARS) < PROCESS_CHARS)
+    throw new UsageError("`process` is too short: it must be impossible to guess", {
+      at: "process",
+      expected: `at least ${PROCESS_CHARS} random characters`,
+    });
+}
+
+interface Registration {
+  readonly request: RegisterRequest;
+  readonly admitted: Admitted;
+  /** The hash of the process that registers. */
+  readonly process: string | undefined;
+  readonly leaseMs: number;
+  readonly now: number;
+}
+
+/** @param before the runner that registers again. @throws UsageError for agents that are too large. */
+export function registeredRunner(
+  { request, admitted, process, leaseMs, now }: Registration,
+  before: StoredRunner | undefined,
+): StoredRunner {
+  const { runnerId, tokenId, owner, trialsOf } = admitted;
+  const { name, hostname, project, labels, taskKinds, maxRuns, behaviourFlags, version } = request;
+  const refusedAgents = request.refusedAgents.map(({ name: agent, problem }) => ({ name: agent, problem }));
+  return {
+    runnerId,
+    tokenId,
+    ...(owner === undefined ? {} : { owner }),
+    ...(trialsOf === undefined ? {} : { trialsOf }),
+    ...(name === undefined || name === "" ? {} : { name }),
+    hostname,
+    project,
+    labels: { ...labels },
+    agents: announcedAgents(request.agents),
+    taskKinds: [...taskKinds],
+    maxRuns,
+    ...(behaviourFlags === undefined ? {} : { behaviourFlags }),
+    ...(version === undefined ? {} : { version }),
+    ...(refusedAgents.length === 0 ? {} : { refusedAgents }),
+    leaseMs,
+    registeredAt: before?.registeredAt ?? now,
+    seenAt: now,
+    ...(process === undefined ? {} : { process, processSince: sinceOf(before, process) ?? now }),
+  };
+}
+
+/** A process that registers again keeps the time of its first registration. */
+function sinceOf(before: StoredRunner | undefined, process: string): number | undefined {
+  return before?.process === process ? before.processSince : undefined;
+}
