@@ -39,7 +39,7 @@ import { TokenService } from "./services/token-service.ts";
 import { RunService } from "./services/run-service.ts";
 import { RunnerService } from "./services/runner-service.ts";
 import type { ServiceHost } from "./services/service-host.ts";
-import { sessionService } from "./services/session-service.ts";
+import { SessionService } from "./services/session-service.ts";
 import { isClaimOf } from "./services/session-scope.ts";
 import { refuseInactive, versionFor } from "./services/session-start.ts";
 import { StorageService } from "./services/storage-service.ts";
@@ -200,7 +200,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
 
   const api = serveApi({
     services: [
-      counted(methodsOf(contract.SessionService, sessionService(host)), metrics),
+      counted(methodsOf(contract.SessionService, new SessionService(host)), metrics),
       counted(methodsOf(contract.RunnerService, new RunnerService(host)), metrics),
       counted(methodsOf(contract.RunService, new RunService(host)), metrics),
       counted(methodsOf(contract.StorageService, new StorageService(host)), metrics),

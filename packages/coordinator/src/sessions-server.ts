@@ -20,7 +20,7 @@ import { AuditService } from "./services/audit-service.ts";
 import type { CronTimes } from "./store/schedule-firing.ts";
 import { ScheduleService } from "./services/schedule-service.ts";
 import type { ServiceHost } from "./services/service-host.ts";
-import { sessionService } from "./services/session-service.ts";
+import { SessionService } from "./services/session-service.ts";
 import { joinCommits } from "./store/joined-commits.ts";
 import { noticing } from "./store/notices.ts";
 import { Catalogue } from "./catalogue/catalogue.ts";
@@ -82,7 +82,7 @@ export function serveSessions(options: SessionsServerOptions): SessionsServer {
   };
   const api = serveApi({
     services: [
-      methodsOf(contract.SessionService, sessionService(host), ["start", "import"]), // sessions-server-2.
+      methodsOf(contract.SessionService, new SessionService(host), ["start", "import"]), // sessions-server-2.
       methodsOf(contract.ScheduleService, new ScheduleService(host, options.readCron), ["put"]),
       methodsOf(contract.AuditService, new AuditService(host)),
     ],

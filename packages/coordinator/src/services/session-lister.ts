@@ -1,9 +1,8 @@
-// `sessionLister`: the lists of sessions and of their costs.
+// `listSessions` and `listCosts`: the lists of sessions and of their costs.
 //
 //   session-lister-1. A user's lists have only sessions of that user. For a user, other users have no sessions.
 //   session-lister-2. A list of costs reads about `RECORDS_MAX` records for one answer, and then leaves the rest to the next page.
 
-import type { HandlerContext } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { isEnded, type Session, type SessionStatus } from "@holdfast/core";
 import type {
@@ -14,9 +13,9 @@ import type {
   SessionCostSchema,
 } from "@holdfast/proto";
 import type { Caller } from "../call/caller.ts";
-import { callOf } from "../call/call.ts";
+import type { Call } from "../call/call.ts";
 import { filterOf, searchSessions } from "../store/session-filter.ts";
-import { SessionCosts } from "../store/session-costs.ts";
+import type { CostPart, SessionCosts } from "../store/session-costs.ts";
 import { unknownCursor, type ServiceHost } from "./service-host.ts";
 import { sessionMessage, time, type SessionMessage } from "./session-message.ts";
 import { childrenOf, mayTouch } from "./session-scope.ts";
@@ -26,6 +25,7 @@ const RECORDS_MAX = 20_000;
 
 type Page = MessageInitShape<typeof ListSessionsResponseSchema>;
 type Costs = MessageInitShape<typeof ListCostsResponseSchema>;
+type CostMessage = MessageInitShape<typeof SessionCostSchema>;
 type MessageFor = (session: Session) => SessionMessage;
 
 /** A session as lists have it: without what a second read would cost. */
@@ -49,82 +49,86 @@ export function listedMessage(
   });
 }
 
-export function sessionLister(host: ServiceHost) {
+export async function listSessions(
+  host: ServiceHost,
+  request: ListSessionsRequest,
+  caller: Caller,
+): Promise<Page> {
+  const { limit = PAGE, cursor, status, agent, parentSessionId, owner } = request;
   const { reader } = host.storage;
-  const known = new SessionCosts(reader);
   const messageFor: MessageFor = (session) => listedMessage(host, session);
+  if (caller.kind === "job") return listOfJob(host, caller.name, request, messageFor);
+  if (isForeign(caller, owner)) return { sessions: [] };
+  if (cursor !== undefined) await checkCursor(host, caller, cursor);
+  const query = {
+    limit,
+    ...(cursor === undefined ? {} : { before: cursor }),
+    ...(status === undefined ? {} : { status: status as SessionStatus }),
+    ...(agent === undefined ? {} : { agent }),
+    ...(parentSessionId === undefined ? {} : { parent: parentSessionId }),
+    ...ownerOf(caller, owner),
+  };
+  const matches = filterOf(request);
+  if (matches !== undefined) {
+    const { sessions, next, searched } = await searchSessions(reader, query, matches);
+    return {
+      sessions: sessions.map(messageFor),
+      ...(next === undefined ? {} : { nextCursor: next }),
+      searched,
+    };
+  }
+  const sessions = await reader.sessions(query);
+  const last = sessions.length < limit ? undefined : sessions.at(-1)?.sessionId;
   return {
-    async list(request: ListSessionsRequest, context: HandlerContext): Promise<Page> {
-      const { limit = PAGE, cursor, status, agent, parentSessionId, owner } = request;
-      const { caller } = callOf(context);
-      if (caller.kind === "job") return listOfJob(host, caller.name, request, messageFor);
-      if (isForeign(caller, owner)) return { sessions: [] };
-      if (cursor !== undefined) await checkCursor(host, caller, cursor);
-      const query = {
-        limit,
-        ...(cursor === undefined ? {} : { before: cursor }),
-        ...(status === undefined ? {} : { status: status as SessionStatus }),
-        ...(agent === undefined ? {} : { agent }),
-        ...(parentSessionId === undefined ? {} : { parent: parentSessionId }),
-        ...ownerOf(caller, owner),
-      };
-      const matches = filterOf(request);
-      if (matches !== undefined) {
-        const { sessions, next, searched } = await searchSessions(reader, query, matches);
-        return {
-          sessions: sessions.map(messageFor),
-          ...(next === undefined ? {} : { nextCursor: next }),
-          searched,
-        };
-      }
-      const sessions = await reader.sessions(query);
-      const last = sessions.length < limit ? undefined : sessions.at(-1)?.sessionId;
-      return {
-        sessions: sessions.map(messageFor),
-        ...(last === undefined ? {} : { nextCursor: last }),
-      };
-    },
+    sessions: sessions.map(messageFor),
+    ...(last === undefined ? {} : { nextCursor: last }),
+  };
+}
 
-    async listCosts(
-      { limit = PAGE, cursor, owner }: ListCostsRequest,
-      context: HandlerContext,
-    ): Promise<Costs> {
-      const { caller, signal } = callOf(context);
-      if (isForeign(caller, owner)) return { costs: [] };
-      if (cursor !== undefined) await checkCursor(host, caller, cursor);
-      const sessions = await reader.sessions({
-        limit,
-        ...(cursor === undefined ? {} : { before: cursor }),
-        ...ownerOf(caller, owner),
-      });
-      const costs: MessageInitShape<typeof SessionCostSchema>[] = [];
-      let records = 0;
-      for (const session of sessions) {
-        if (records > RECORDS_MAX || signal.aborted) break; // session-lister-2.
-        const unrecorded = session.persistence !== undefined;
-        const read = unrecorded ? undefined : await known.of(session);
-        records += read?.records ?? 0;
-        costs.push({
-          sessionId: session.sessionId,
-          agent: session.agent.name,
-          ...(session.placement?.owner === undefined ? {} : { owner: session.placement.owner }),
-          createdAt: time(session.createdAt),
-          unrecorded,
-          parts: (read?.parts ?? []).map(({ model, day, cost }) => ({
-            model,
-            day,
-            calls: BigInt(cost.calls),
-            unpriced: BigInt(cost.unpriced),
-            costMicroUsd: BigInt(cost.costMicroUsd),
-            inputTokens: BigInt(cost.inputTokens),
-            outputTokens: BigInt(cost.outputTokens),
-          })),
-        });
-      }
-      const isLast = costs.length === sessions.length && sessions.length < limit;
-      const last = isLast ? undefined : costs.at(-1)?.sessionId;
-      return { costs, ...(last === undefined ? {} : { nextCursor: last }) };
-    },
+/** @param known the costs that were read before. */
+export async function listCosts(
+  host: ServiceHost,
+  known: SessionCosts,
+  { limit = PAGE, cursor, owner }: ListCostsRequest,
+  { caller, signal }: Call,
+): Promise<Costs> {
+  if (isForeign(caller, owner)) return { costs: [] };
+  if (cursor !== undefined) await checkCursor(host, caller, cursor);
+  const sessions = await host.storage.reader.sessions({
+    limit,
+    ...(cursor === undefined ? {} : { before: cursor }),
+    ...ownerOf(caller, owner),
+  });
+  const costs: CostMessage[] = [];
+  let records = 0;
+  for (const session of sessions) {
+    if (records > RECORDS_MAX || signal.aborted) break; // session-lister-2.
+    const read = session.persistence === undefined ? await known.of(session) : undefined;
+    records += read?.records ?? 0;
+    costs.push(costMessage(session, read?.parts ?? []));
+  }
+  const isLast = costs.length === sessions.length && sessions.length < limit;
+  const last = isLast ? undefined : costs.at(-1)?.sessionId;
+  return { costs, ...(last === undefined ? {} : { nextCursor: last }) };
+}
+
+function costMessage(session: Session, parts: readonly CostPart[]): CostMessage {
+  const { sessionId, agent, placement, createdAt, persistence } = session;
+  return {
+    sessionId,
+    agent: agent.name,
+    ...(placement?.owner === undefined ? {} : { owner: placement.owner }),
+    createdAt: time(createdAt),
+    unrecorded: persistence !== undefined,
+    parts: parts.map(({ model, day, cost }) => ({
+      model,
+      day,
+      calls: BigInt(cost.calls),
+      unpriced: BigInt(cost.unpriced),
+      costMicroUsd: BigInt(cost.costMicroUsd),
+      inputTokens: BigInt(cost.inputTokens),
+      outputTokens: BigInt(cost.outputTokens),
+    })),
   };
 }
 

@@ -9,14 +9,13 @@
 //   session-watch-3. A reader of a session that has moved away is told its new place, because the session
 //       never ends here. A session that is still moving may stay.
 
-import type { HandlerContext } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { isEnded, resumesAt, UsageError, type Session } from "@holdfast/core";
 import type { WatchAllResponseSchema } from "@holdfast/proto";
 import { bytesOfValue } from "../call/json-field.ts";
-import { AllChanges } from "../store/all-changes.ts";
+import type { AllChanges } from "../store/all-changes.ts";
 import { News } from "../store/notices.ts";
-import { callOf, type Call } from "../call/call.ts";
+import type { Call } from "../call/call.ts";
 import { sessionMoved, type ServiceHost } from "./service-host.ts";
 import { listedMessage } from "./session-lister.ts";
 import type { SessionMessage } from "./session-message.ts";
@@ -145,13 +144,12 @@ function refuseMoved({ move }: Session): void {
   if (move?.isDone === true) throw sessionMoved(move.to);
 }
 
-/** Streams for any number of callers. Each has one item at once, and one after changes of sessions that the caller may see. */
-export function allWatcher(host: ServiceHost) {
-  const changes = new AllChanges(host.storage, host.clock);
-  return (_: object, context: HandlerContext) => watchAll(host, changes, callOf(context));
-}
-
-async function* watchAll(
+/**
+ * One item at once, and one after changes of sessions that the caller may see.
+ *
+ * @param changes the changes that all such streams read.
+ */
+export async function* watchAll(
   host: ServiceHost,
   changes: AllChanges,
   { caller, signal }: Call,

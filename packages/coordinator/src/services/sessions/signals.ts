@@ -1,0 +1,98 @@
+// `sendSignal` stores a signal of a caller for a session. A signal with a key that is sent again gets the
+// answer of the first one, also after the end of the session (session-service-1).
+
+import { createHash } from "node:crypto";
+import { ConflictError, HoldfastError, mintId, type Session } from "@holdfast/core";
+import type { SignalResponse } from "@holdfast/proto";
+import { auditOf, type Call } from "../../call/call.ts";
+import { audited, sessionNotFound, sessionObject, unexpected, type ServiceHost } from "../service-host.ts";
+
+const JOURNAL_PAGE = 500;
+
+type Receipt = Pick<SignalResponse, "status" | "signalId">;
+
+interface Sent {
+  readonly sessionId: string;
+  readonly name: string;
+  readonly text: string | undefined;
+  readonly dedupKey: string | undefined;
+}
+
+/** Sends a signal. It is stored before the answer. */
+export async function sendSignal(
+  host: ServiceHost,
+  sent: Sent,
+  action: string,
+  call: Call,
+): Promise<Receipt> {
+  const { sessionId, name, text, dedupKey } = sent;
+  const signalId =
+    dedupKey === undefined
+      ? mintId("sig", host.clock.now(), () => host.random.u32())
+      : keyedSignalId(sessionId, name, dedupKey, text);
+  const result = await audited(
+    host,
+    {
+      type: "send_signal",
+      sessionId,
+      signalId,
+      name,
+      payload: text,
+      ...(dedupKey === undefined ? {} : { dedupKey }),
+    },
+    auditOf(call, action, sessionObject({ sessionId })),
+  );
+  switch (result.status) {
+    case "stored":
+    case "duplicate":
+      return { status: result.status, signalId };
+    case "ended":
+      // session-service-1. The first answer may have been lost, and may have ended the session.
+      if (dedupKey !== undefined && (await wasConsumed(host, sessionId, signalId)))
+        return { status: "duplicate", signalId };
+      throw hasEnded({ sessionId, status: result.sessionStatus });
+    case "not_found":
+      throw sessionNotFound(sessionId);
+    case "invalid":
+      throw new HoldfastError("limit_exceeded", result.reason);
+    default:
+      throw unexpected(action, result);
+  }
+}
+
+/** An id that stays the same for a repeated signal, so that it is recognised after the session's end, too. */
+export function keyedSignalId(
+  sessionId: string,
+  name: string,
+  key: string,
+  text: string | undefined,
+): string {
+  const sent = JSON.stringify([sessionId, name, key, text ?? null]);
+  return `sig_${createHash("sha256").update(sent).digest("hex").slice(0, 32)}`;
+}
+
+export async function wasConsumed(
+  { storage }: ServiceHost,
+  sessionId: string,
+  signalId: string,
+): Promise<boolean> {
+  for (let from = 0; ;) {
+    const page = await storage.reader.journal(sessionId, from, JOURNAL_PAGE);
+    const isThere = page.some((record) =>
+      record.type === "take_signals"
+        ? record.signalIds.includes(signalId)
+        : record.type === "signal_received" && record.signalId === signalId,
+    );
+    if (isThere || page.length < JOURNAL_PAGE) return isThere;
+    from += page.length;
+  }
+}
+
+export const AFTER_END = "fork it to continue from where it was, or start another session";
+
+export function hasEnded({ sessionId, status }: Pick<Session, "sessionId" | "status">): ConflictError {
+  return new ConflictError("session_ended", `session ${sessionId} has ended (${status})`, {
+    expected: "a session that has not ended",
+    fix: AFTER_END,
+  });
+}
