@@ -18,7 +18,12 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http";
-import { createServer as createHttp2, type Http2Session, type ServerHttp2Stream } from "node:http2";
+import {
+  createServer as createHttp2,
+  type Http2Server,
+  type Http2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
 import { createServer as createHttps } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
@@ -52,94 +57,129 @@ export async function listen(
   limits: ApiLimits,
   serve: Serve,
 ): Promise<Listener> {
-  const options = {
-    maxHeaderSize: limits.headerBytes,
-    // The head is a part of its request. Node does not start if the head may take longer.
-    headersTimeout: Math.min(limits.headerMs, limits.requestMs),
-    requestTimeout: limits.requestMs,
-    requireHostHeader: false, // The request guard checks it and explains the refusal (request-guards-1).
-    connectionsCheckingInterval: Math.min(1000, limits.headerMs),
-  };
-  const underWay = new UnderWay();
-  const serveHttp1: Serve = (request, response) => {
-    underWay.add(response);
-    serve(request, response);
-  };
-  const http1: Server =
-    tls === undefined
-      ? createHttp(options, serveHttp1)
-      : createHttps(
-          {
-            ...options,
-            ...tls,
-            minVersion: "TLSv1.2",
-            ALPNProtocols: ["h2", "http/1.1"],
-            handshakeTimeout: limits.headerMs, // listener-1.
-          },
-          serveHttp1,
-        );
-  http1.maxConnections = limits.connections;
-  http1.on("clientError", refuseBroken);
-  // Node would close these without an answer.
-  http1.on("connect", (_request, socket) => refuseTunnel(socket as Socket, limits.headerMs));
-  http1.on("checkExpectation", serveHttp1);
-  const sessions = new Set<Http2Session>();
-  const http2 = createHttp2(
-    {
-      settings: { maxConcurrentStreams: limits.http2Streams, maxHeaderListSize: limits.headerBytes },
+  const server = new PortServer(tls, limits, serve);
+  const address = await server.begin(host, port);
+  return { host: address.address, port: address.port, close: () => server.close() };
+}
+
+/** The servers of HTTP/1.1 and of HTTP/2 behind one port. */
+class PortServer {
+  readonly #limits: ApiLimits;
+  readonly #serve: Serve;
+  readonly #underWay = new UnderWay();
+  readonly #sessions = new Set<Http2Session>();
+  readonly #sockets = new Set<Socket>();
+  readonly #http1: Server;
+  readonly #http2: Http2Server;
+
+  constructor(tls: ListenOptions["tls"], limits: ApiLimits, serve: Serve) {
+    this.#limits = limits;
+    this.#serve = serve;
+    this.#http1 = this.#createHttp1(tls);
+    this.#http2 = this.#createHttp2();
+    this.#divide(tls === undefined ? "connection" : "secureConnection");
+  }
+
+  /** @throws HoldfastError when the address cannot be used. */
+  async begin(host: string, port: number): Promise<AddressInfo> {
+    await new Promise<void>((resolve, reject) => {
+      this.#http1.once("error", (error) =>
+        reject(cannotListen("the coordinator", { host, port, option: "--port" }, error)),
+      );
+      this.#http1.listen({ host, port }, resolve);
+    });
+    return this.#http1.address() as AddressInfo;
+  }
+
+  async close(): Promise<void> {
+    this.#underWay.areLast();
+    const closed = new Promise<void>((resolve) => this.#http1.close(() => resolve()));
+    this.#http1.closeIdleConnections();
+    for (const session of this.#sessions) session.close();
+    const timer = setTimeout(() => {
+      for (const session of this.#sessions) session.destroy();
+      for (const socket of this.#sockets) socket.destroy(); // The servers do not know silent connections.
+    }, this.#limits.closeMs);
+    await closed;
+    clearTimeout(timer);
+  }
+
+  #createHttp1(tls: ListenOptions["tls"]): Server {
+    const { headerBytes, headerMs, requestMs, connections } = this.#limits;
+    const options = {
+      maxHeaderSize: headerBytes,
+      // The head is a part of its request. Node does not start if the head may take longer.
+      headersTimeout: Math.min(headerMs, requestMs),
+      requestTimeout: requestMs,
+      requireHostHeader: false, // The request guard checks it and explains the refusal (request-guards-1).
+      connectionsCheckingInterval: Math.min(1000, headerMs),
+    };
+    const secure = {
+      minVersion: "TLSv1.2",
+      ALPNProtocols: ["h2", "http/1.1"],
+      handshakeTimeout: headerMs, // listener-1.
+    } as const;
+    const serve: Serve = (request, response) => {
+      this.#underWay.add(response);
+      this.#serve(request, response);
+    };
+    const http1 =
+      tls === undefined ? createHttp(options, serve) : createHttps({ ...options, ...tls, ...secure }, serve);
+    http1.maxConnections = connections;
+    http1.on("clientError", refuseBroken);
+    // Node would close these without an answer.
+    http1.on("connect", (_request, socket) => refuseTunnel(socket as Socket, headerMs));
+    http1.on("checkExpectation", serve);
+    return http1;
+  }
+
+  #createHttp2(): Http2Server {
+    const { http2Streams, http2IdleMs, headerBytes, requestMs } = this.#limits;
+    const options = {
+      settings: { maxConcurrentStreams: http2Streams, maxHeaderListSize: headerBytes },
       // In megabytes. Unread answers that an attacker causes are limited. A runner must still be heard while
       // it is sent a large session: above this limit, Node refuses its requests.
       maxSessionMemory: 100,
-    },
-    (request, response) => {
+    };
+    const http2 = createHttp2(options, (request, response) => {
       if (request.url !== LINE_PATH) {
-        const timer = setTimeout(() => request.stream.close(), limits.requestMs);
+        const timer = setTimeout(() => request.stream.close(), requestMs);
         request.once("end", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));
       } // A line is an endless request with its own clock (line.ts).
-      serve(request as unknown as IncomingMessage, response as unknown as ServerResponse);
-    },
-  );
-  http2.on("sessionError", () => {});
-  http2.on("session", (session) => {
-    sessions.add(session.once("close", () => sessions.delete(session)));
-    closeWhenIdle(session, limits.http2IdleMs);
-  });
+      this.#serve(request as unknown as IncomingMessage, response as unknown as ServerResponse);
+    });
+    http2.on("sessionError", () => {});
+    http2.on("session", (session) => {
+      this.#sessions.add(session.once("close", () => this.#sessions.delete(session)));
+      closeWhenIdle(session, http2IdleMs);
+    });
+    return http2;
+  }
 
-  // Only connections that speak HTTP/1.1 reach its own listener: the server keeps the clocks of listener-1
-  // for them.
-  const event = tls === undefined ? "connection" : "secureConnection";
-  const [takeHttp1] = http1.listeners(event) as ((socket: Socket) => void)[];
-  http1.removeAllListeners(event);
-  const hand = (socket: Socket, isHttp2: boolean): void => {
-    if (isHttp2) {
-      // mutant: half-open-connection
-      socket.allowHalfOpen = false; // listener-3. As in a server of HTTP/2 alone.
-      http2.emit("connection", socket);
-    } else takeHttp1?.call(http1, socket);
-  };
-  const sockets = new Set<Socket>();
-  http1.on("connection", (socket) => sockets.add(socket.once("close", () => sockets.delete(socket))));
-  http1.on(event, (socket: Socket | TLSSocket) => {
-    socket.on("error", () => socket.destroy()); // listener-2.
-    if ("alpnProtocol" in socket) hand(socket, socket.alpnProtocol === "h2");
-    else peek(socket, limits.headerMs, (isHttp2) => hand(socket, isHttp2));
-  });
-
-  await new Promise<void>((resolve, reject) => {
-    http1.once("error", (error) =>
-      reject(cannotListen("the coordinator", { host, port, option: "--port" }, error)),
+  /**
+   * Gives each connection to the server of its protocol. Only connections that speak HTTP/1.1 reach its own
+   * listener: the server keeps the clocks of listener-1 for them.
+   */
+  #divide(event: "connection" | "secureConnection"): void {
+    const http1 = this.#http1;
+    const [takeHttp1] = http1.listeners(event) as ((socket: Socket) => void)[];
+    http1.removeAllListeners(event);
+    const hand = (socket: Socket, isHttp2: boolean): void => {
+      if (isHttp2) {
+        // mutant: half-open-connection
+        socket.allowHalfOpen = false; // listener-3. As in a server of HTTP/2 alone.
+        this.#http2.emit("connection", socket);
+      } else takeHttp1?.call(http1, socket);
+    };
+    http1.on("connection", (socket) =>
+      this.#sockets.add(socket.once("close", () => this.#sockets.delete(socket))),
     );
-    http1.listen({ host, port }, resolve);
-  });
-  const address = http1.address() as AddressInfo;
-  return {
-    host: address.address,
-    port: address.port,
-    close: () => {
-      underWay.areLast();
-      return close(http1, sessions, sockets, limits.closeMs);
-    },
-  };
+    http1.on(event, (socket: Socket | TLSSocket) => {
+      socket.on("error", () => socket.destroy()); // listener-2.
+      if ("alpnProtocol" in socket) hand(socket, socket.alpnProtocol === "h2");
+      else peek(socket, this.#limits.headerMs, (isHttp2) => hand(socket, isHttp2));
+    });
+  }
 }
 
 /** The HTTP/1.1 answers that are under way (listener-4). HTTP/2 announces that it takes no more requests. */
@@ -238,21 +278,4 @@ function brokenAs(code: string | undefined): Refusal {
         expected: "an HTTP/1.1 or HTTP/2 request, over TLS exactly where the coordinator uses TLS",
       });
   }
-}
-
-async function close(
-  http1: Server,
-  sessions: ReadonlySet<Http2Session>,
-  sockets: ReadonlySet<Socket>,
-  closeMs: number,
-): Promise<void> {
-  const closed = new Promise<void>((resolve) => http1.close(() => resolve()));
-  http1.closeIdleConnections();
-  for (const session of sessions) session.close();
-  const timer = setTimeout(() => {
-    for (const session of sessions) session.destroy();
-    for (const socket of sockets) socket.destroy(); // The servers do not know silent connections.
-  }, closeMs);
-  await closed;
-  clearTimeout(timer);
 }
