@@ -13,24 +13,20 @@
 //       claims as they are, and their runners continue.
 
 import { HoldfastError, type AgentStorage, type ChangeResult, type Clock, type Random } from "@holdfast/core";
-import { repeat, SteadyClock } from "@holdfast/core/internal";
+import { repeat, SteadyClock, type Repetition } from "@holdfast/core/internal";
 import * as contract from "@holdfast/proto";
-import { serveApi, type Page } from "./api/api.ts";
+import { serveApi, type Api, type Page } from "./api/api.ts";
 import type { Authenticated, Caller } from "./call/caller.ts";
-import { methodsOf } from "./call/methods.ts";
+import { methodsOf, type Methods } from "./call/methods.ts";
 import type { ApiLimits } from "./api/limits.ts";
 import type { Listener, ListenOptions } from "./api/listener.ts";
-import { Dispatcher } from "./dispatch/dispatcher.ts";
-import { Registry } from "./store/registry.ts";
 import { ALONE_LOSSES_MAX } from "./dispatch/rules.ts";
-import { SWEEP_MS, Unmatched } from "./dispatch/unmatched.ts";
+import { SWEEP_MS } from "./dispatch/unmatched.ts";
 import { counted } from "./counted.ts";
 import { createMcpEndpoint } from "./mcp/mcp-endpoint.ts";
 import { Metrics } from "./metrics.ts";
-import { joinCommits } from "./store/joined-commits.ts";
 import { noticing } from "./store/notices.ts";
 import { ScheduleFiring, type FiringHost } from "./store/schedule-firing.ts";
-import { Catalogue } from "./catalogue/catalogue.ts";
 import { CatalogueService } from "./catalogue/catalogue-service.ts";
 import { AuditService } from "./services/audit-service.ts";
 import { HealthService } from "./services/health-service.ts";
@@ -38,14 +34,14 @@ import { ScheduleService } from "./services/schedule-service.ts";
 import { TokenService } from "./services/token-service.ts";
 import { RunService } from "./services/run-service.ts";
 import { RunnerService } from "./services/runner-service.ts";
-import type { ServiceHost } from "./services/service-host.ts";
+import { createServiceHost, type ServiceHost } from "./services/service-host.ts";
 import { SessionService } from "./services/session-service.ts";
 import { isClaimOf } from "./services/session-scope.ts";
 import { refuseInactive, versionFor } from "./services/session-start.ts";
 import { StorageService } from "./services/storage-service.ts";
 import { StoreTime } from "./store/store-time.ts";
 import { WriteHealth } from "./store/write-health.ts";
-import { tokenId, Tokens, type StoredToken } from "./call/tokens.ts";
+import { tokenId, type StoredToken } from "./call/tokens.ts";
 
 export interface CoordinatorConfig {
   /** How long a runner's claim lasts without renewal. */
@@ -115,66 +111,114 @@ const RENEW_MS = 4_000;
 
 /** @throws HoldfastError `config_invalid`. */
 export function createCoordinator(options: CoordinatorOptions): Coordinator {
-  const { random, schedules, config = {} } = options;
-  const clock = new SteadyClock(options.clock);
-  let isClosed = false;
-  const log = (message: string, error?: unknown): void => {
-    if (!isClosed) options.log?.(message, error);
-  };
+  return new FleetCoordinator(options);
+}
+
+type Log = (message: string, error?: unknown) => void;
+
+class FleetCoordinator implements Coordinator {
+  readonly #host: ServiceHost;
+  readonly #time: StoreTime;
+  readonly #firing: ScheduleFiring;
+  readonly #sweeps: Repetition;
+  readonly #api: Api;
+  readonly #listeners: Listener[] = [];
+  #isClosed = false;
+  #begun: Promise<unknown> | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: CoordinatorOptions) {
+    const leases = leasesOf(options.config);
+    const clock = new SteadyClock(options.clock);
+    const log: Log = (message, error) => {
+      if (!this.#isClosed) options.log?.(message, error);
+    };
+    const metrics = new Metrics();
+    const writes = new WriteHealth(options.storage, clock);
+    const onCommit = (results: readonly ChangeResult[]): void => {
+      metrics.changes(results);
+      writes.done();
+    };
+    this.#time = new StoreTime({ storage: options.storage, clock, leaseMs: leases.leaseMs, warn: log });
+    this.#host = createServiceHost({
+      storage: noticing(options.storage, clock, onCommit, (error) => writes.failed(error)),
+      clock,
+      random: options.random,
+      immediate: (callback) => void setImmediate(callback),
+      ...leases,
+      lossesMax: options.config?.poisonLosses ?? ALONE_LOSSES_MAX,
+      warn: log,
+      claimed: (waitedMs) => metrics.claimed(waitedMs),
+    });
+    this.#firing = firingOf(this.#host, options.schedules, log);
+    this.#sweeps = sweepsOf(this.#host, log);
+    this.#api = apiOf(options, { host: this.#host, metrics, writes, log });
+  }
+
+  async listen(where: ListenOptions): Promise<Listener> {
+    this.#begun ??= this.#time.begin();
+    await this.#begun.catch((error: unknown) => {
+      this.#begun = undefined; // A later call may find storage back.
+      throw error;
+    });
+    const listener = await this.#api.listen(where);
+    this.#listeners.push(listener);
+    return listener;
+  }
+
+  async createToken({ kind, name, owner }: Parameters<Coordinator["createToken"]>[0]): Promise<string> {
+    const user = kind === "user" ? name : owner;
+    const { text } = await this.#host.tokens.create(
+      { kind, name, ...(user === undefined ? {} : { user }) },
+      { actor: "coordinator", action: "token.create", object: "" },
+    );
+    return text;
+  }
+
+  async isAdminToken(text: string): Promise<boolean> {
+    const found = await this.#host.tokens.check(text);
+    return typeof found === "object" && found.kind === "admin";
+  }
+
+  revokeToken(text: string): Promise<boolean> {
+    const audit = { actor: "coordinator", action: "token.revoke", object: "" };
+    return this.#host.tokens.revokeText(text, audit);
+  }
+
+  close(): Promise<void> {
+    return (this.#closing ??= this.#end());
+  }
+
+  async #end(): Promise<void> {
+    this.#time.close();
+    this.#firing.close();
+    this.#sweeps.close();
+    // Both at once: runners whose polls end must not poll again over the same connections (coordinator-3).
+    const ended = this.#listeners.splice(0).map((listener) => listener.close());
+    await this.#host.dispatcher.close();
+    await Promise.all(ended);
+    this.#isClosed = true; // Later failures come from closed storage and are not logged.
+  }
+}
+
+/** @throws HoldfastError `config_invalid`. */
+function leasesOf(config: CoordinatorConfig = {}): Pick<ServiceHost, "leaseMs" | "renewMs"> {
   const leaseMs = config.leaseMs ?? LEASE_MS;
   const renewMs = config.renewMs ?? Math.min(RENEW_MS, Math.floor(leaseMs / 3));
-  if (renewMs > leaseMs / 3)
-    throw new HoldfastError(
-      "config_invalid",
-      `a claim of ${leaseMs} ms cannot be renewed every ${renewMs} ms`,
-      {
-        at: "renewMs",
-        expected: "at most a third of leaseMs, because one renewal may be lost",
-      },
-    );
+  if (renewMs <= leaseMs / 3) return { leaseMs, renewMs };
+  throw new HoldfastError(
+    "config_invalid",
+    `a claim of ${leaseMs} ms cannot be renewed every ${renewMs} ms`,
+    {
+      at: "renewMs",
+      expected: "at most a third of leaseMs, because one renewal may be lost",
+    },
+  );
+}
 
-  const metrics = new Metrics();
-  const writes = new WriteHealth(options.storage, clock);
-  const onCommit = (results: readonly ChangeResult[]): void => {
-    metrics.changes(results);
-    writes.done();
-  };
-  const storage = noticing(options.storage, clock, onCommit, (error) => writes.failed(error));
-  const commit = joinCommits({ storage, clock, immediate: (callback) => void setImmediate(callback) });
-  const registry = new Registry({ storage, clock });
-  const catalogue = new Catalogue({ storage, clock });
-  const time = new StoreTime({ storage: options.storage, clock, leaseMs, warn: log });
-  const tokens = new Tokens({ storage, clock, random });
-  const unmatched = new Unmatched({
-    storage,
-    clock,
-    registry,
-    isKept: (sessionId) => dispatcher.earlierCode.isKept(sessionId),
-  });
-  const dispatcher = new Dispatcher({
-    storage,
-    commit,
-    clock,
-    registry,
-    leaseMs,
-    lossesMax: config.poisonLosses ?? ALONE_LOSSES_MAX,
-    warn: log,
-    claimed: (waitedMs) => metrics.claimed(waitedMs),
-  });
-  const host: ServiceHost = {
-    storage,
-    commit,
-    clock,
-    random,
-    tokens,
-    registry,
-    catalogue,
-    dispatcher,
-    unmatched,
-    leaseMs,
-    renewMs,
-  };
-  const firing = new ScheduleFiring({
+function firingOf(host: ServiceHost, schedules: CoordinatorOptions["schedules"], warn: Log): ScheduleFiring {
+  const { storage, clock, random } = host;
+  return new ScheduleFiring({
     storage,
     clock,
     random,
@@ -183,9 +227,13 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       await refuseInactive(host, agent);
       return versionFor(host, { agent, agentVersion });
     },
-    warn: log,
+    warn,
   });
-  const sweeps = repeat({
+}
+
+function sweepsOf(host: ServiceHost, log: Log): Repetition {
+  const { clock, dispatcher, registry, unmatched, tokens } = host;
+  return repeat({
     clock,
     isIdle: true,
     pauseMs: () => SWEEP_MS,
@@ -193,77 +241,51 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       dispatcher.sweep();
       for (const runnerId of await registry.sweep()) dispatcher.forget(runnerId);
       await unmatched.sweep();
-      await tokens.sweepJobs(async (token) => !(await isClaimOf({ storage, clock }, token)));
+      await tokens.sweepJobs(async (token) => !(await isClaimOf(host, token)));
     },
     failed: (error) => log("the coordinator could not check for sessions without a runner", error),
   });
+}
 
-  const api = serveApi({
-    services: [
-      counted(methodsOf(contract.SessionService, new SessionService(host)), metrics),
-      counted(methodsOf(contract.RunnerService, new RunnerService(host)), metrics),
-      counted(methodsOf(contract.RunService, new RunService(host)), metrics),
-      counted(methodsOf(contract.StorageService, new StorageService(host)), metrics),
-      counted(methodsOf(contract.ScheduleService, new ScheduleService(host, schedules.readCron)), metrics),
-      counted(methodsOf(contract.TokenService, new TokenService(host)), metrics),
-      counted(methodsOf(contract.AuditService, new AuditService(host)), metrics),
-      counted(methodsOf(contract.CatalogueService, new CatalogueService(host)), metrics),
-      methodsOf(contract.HealthService, new HealthService(host, writes)),
-    ],
+interface ApiParts {
+  readonly host: ServiceHost;
+  readonly metrics: Metrics;
+  readonly writes: WriteHealth;
+  readonly log: Log;
+}
+
+function apiOf(options: CoordinatorOptions, { host, metrics, writes, log }: ApiParts): Api {
+  const { config = {}, page, schedules } = options;
+  const services = servicesOf(host, schedules).map((methods) => counted(methods, metrics));
+  return serveApi({
+    services: [...services, methodsOf(contract.HealthService, new HealthService(host, writes))],
     authenticate: (text) => authenticate(host, text),
     metrics: () => metrics.text(host),
     onError: (error, requestId) => log(`request ${requestId} failed`, error),
-    monotonic: () => clock.monotonic(),
+    monotonic: () => host.clock.monotonic(),
     mcp: createMcpEndpoint({
       mayDelete: config.mcp?.deleteSessions === true,
       offersAgents: config.mcp?.agentTools === true,
     }),
-    ...(options.page === undefined ? {} : { page: options.page }),
+    ...(page === undefined ? {} : { page }),
     ...(config.limits === undefined ? {} : { limits: config.limits }),
     ...(config.hosts === undefined ? {} : { hosts: config.hosts }),
     ...(config.origins === undefined ? {} : { origins: config.origins }),
   });
+}
 
-  const listeners: Listener[] = [];
-  let begun: Promise<unknown> | undefined;
-  let closing: Promise<void> | undefined;
-  const close = async (): Promise<void> => {
-    time.close();
-    firing.close();
-    sweeps.close();
-    // Both at once: runners whose polls end must not poll again over the same connections (coordinator-3).
-    const ended = listeners.splice(0).map((listener) => listener.close());
-    await dispatcher.close();
-    await Promise.all(ended);
-    isClosed = true; // Later failures come from closed storage and are not logged.
-  };
-  return {
-    async listen(where) {
-      begun ??= time.begin();
-      await begun.catch((error: unknown) => {
-        begun = undefined; // A later call may find storage back.
-        throw error;
-      });
-      const listener = await api.listen(where);
-      listeners.push(listener);
-      return listener;
-    },
-    async createToken({ kind, name, owner }) {
-      const user = kind === "user" ? name : owner;
-      const { text } = await tokens.create(
-        { kind, name, ...(user === undefined ? {} : { user }) },
-        { actor: "coordinator", action: "token.create", object: "" },
-      );
-      return text;
-    },
-    async isAdminToken(text) {
-      const found = await tokens.check(text);
-      return typeof found === "object" && found.kind === "admin";
-    },
-    revokeToken: (text) =>
-      tokens.revokeText(text, { actor: "coordinator", action: "token.revoke", object: "" }),
-    close: () => (closing ??= close()),
-  };
+/** The services whose calls are counted. */
+function servicesOf(host: ServiceHost, { readCron }: CoordinatorOptions["schedules"]): readonly Methods[] {
+  return [
+    methodsOf(contract.SessionService, new SessionService(host)),
+    methodsOf(contract.RunnerService, new RunnerService(host)),
+    methodsOf(contract.RunService, new RunService(host)),
+    methodsOf(contract.StorageService, new StorageService(host)),
+    methodsOf(contract.ScheduleService, new ScheduleService(host, readCron)),
+    methodsOf(contract.TokenService, new TokenService(host)),
+    methodsOf(contract.AuditService, new AuditService(host)),
+    methodsOf(contract.CatalogueService, new CatalogueService(host)),
+  ];
 }
 
 /** The bearer of a token. */

@@ -4,17 +4,11 @@ import { createContextValues, type HandlerContext } from "@connectrpc/connect";
 import { identify, type Caller } from "./call/caller.ts";
 
 export type { Caller } from "./call/caller.ts";
-export { Dispatcher } from "./dispatch/dispatcher.ts";
-export { Catalogue } from "./catalogue/catalogue.ts";
-export { Registry } from "./store/registry.ts";
-export { Unmatched } from "./dispatch/unmatched.ts";
-export { joinCommits } from "./store/joined-commits.ts";
 export { noticing } from "./store/notices.ts";
 export { StoreTime } from "./store/store-time.ts";
 export { RunnerService } from "./services/runner-service.ts";
-export type { ServiceHost } from "./services/service-host.ts";
+export { createServiceHost, type ServiceHost } from "./services/service-host.ts";
 export { StorageService } from "./services/storage-service.ts";
-export { Tokens } from "./call/tokens.ts";
 
 /** The context of a request that did not come over the API. */
 export function contextOf(caller: Caller, signal: AbortSignal): HandlerContext {

@@ -12,19 +12,13 @@ import { serveApi, type Page } from "./api/api.ts";
 import type { Listener, ListenOptions } from "./api/listener.ts";
 import type { Authenticate } from "./call/caller.ts";
 import { methodsOf } from "./call/methods.ts";
-import { Tokens } from "./call/tokens.ts";
-import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { ALONE_LOSSES_MAX } from "./dispatch/rules.ts";
-import { Unmatched } from "./dispatch/unmatched.ts";
 import { AuditService } from "./services/audit-service.ts";
 import type { CronTimes } from "./store/schedule-firing.ts";
 import { ScheduleService } from "./services/schedule-service.ts";
-import type { ServiceHost } from "./services/service-host.ts";
+import { createServiceHost } from "./services/service-host.ts";
 import { SessionService } from "./services/session-service.ts";
-import { joinCommits } from "./store/joined-commits.ts";
 import { noticing } from "./store/notices.ts";
-import { Catalogue } from "./catalogue/catalogue.ts";
-import { Registry } from "./store/registry.ts";
 
 export interface SessionsServerOptions {
   /** Open. Only the caller closes it, after the server. */
@@ -53,33 +47,17 @@ export function serveSessions(options: SessionsServerOptions): SessionsServer {
   const { random, authenticate, page, log } = options;
   const clock = new SteadyClock(options.clock);
   const storage = noticing(options.storage, clock, () => {});
-  const commit = joinCommits({ storage, clock, immediate: (callback) => void setImmediate(callback) });
-  const registry = new Registry({ storage, clock });
-  const dispatcher = new Dispatcher({
+  const host = createServiceHost({
     storage,
-    commit,
     clock,
-    registry,
+    random,
+    immediate: (callback) => void setImmediate(callback),
     leaseMs: LEASE_MS,
+    renewMs: LEASE_MS,
     lossesMax: ALONE_LOSSES_MAX,
     warn: log,
     claimed: () => {},
   });
-  const unmatched = new Unmatched({ storage, clock, registry, isKept: () => Promise.resolve(false) });
-  const tokens = new Tokens({ storage, clock, random });
-  const host: ServiceHost = {
-    storage,
-    commit,
-    clock,
-    random,
-    tokens,
-    registry,
-    catalogue: new Catalogue({ storage, clock }),
-    dispatcher,
-    unmatched,
-    leaseMs: LEASE_MS,
-    renewMs: LEASE_MS,
-  };
   const api = serveApi({
     services: [
       methodsOf(contract.SessionService, new SessionService(host), ["start", "import"]), // sessions-server-2.
@@ -99,7 +77,7 @@ export function serveSessions(options: SessionsServerOptions): SessionsServer {
       return listener;
     },
     async close() {
-      await dispatcher.close();
+      await host.dispatcher.close();
       await Promise.all(listeners.splice(0).map((listener) => listener.close()));
     },
   };

@@ -13,13 +13,14 @@ import {
 } from "@holdfast/core";
 import { importedBy, type FileImport } from "@holdfast/core/internal";
 import { invalid, type Refusal } from "../call/refusal.ts";
-import type { Dispatcher } from "../dispatch/dispatcher.ts";
-import type { Catalogue } from "../catalogue/catalogue.ts";
-import type { Registry } from "../store/registry.ts";
-import type { Unmatched } from "../dispatch/unmatched.ts";
-import type { Commit } from "../store/joined-commits.ts";
+import { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { ClaimingHost } from "../dispatch/claiming.ts";
+import { Catalogue } from "../catalogue/catalogue.ts";
+import { Registry } from "../store/registry.ts";
+import { Unmatched } from "../dispatch/unmatched.ts";
+import { joinCommits, type Commit, type JoiningHost } from "../store/joined-commits.ts";
 import type { FollowedStorage } from "../store/notices.ts";
-import type { Tokens } from "../call/tokens.ts";
+import { Tokens } from "../call/tokens.ts";
 
 export interface ServiceHost {
   readonly storage: FollowedStorage;
@@ -34,6 +35,32 @@ export interface ServiceHost {
   readonly unmatched: Unmatched;
   readonly leaseMs: number;
   readonly renewMs: number;
+}
+
+type HostOptions = Pick<ServiceHost, "storage" | "clock" | "random" | "leaseMs" | "renewMs"> &
+  Pick<ClaimingHost, "lossesMax" | "warn" | "claimed"> &
+  Pick<JoiningHost, "immediate">;
+
+/** Composes dispatch, the stores and the tokens of one coordinator over its storage. */
+export function createServiceHost(options: HostOptions): ServiceHost {
+  const { storage, clock, random, leaseMs, renewMs, lossesMax, warn, claimed, immediate } = options;
+  const commit = joinCommits({ storage, clock, immediate });
+  const registry = new Registry({ storage, clock });
+  const dispatcher = new Dispatcher({ storage, commit, clock, registry, leaseMs, lossesMax, warn, claimed });
+  const isKept = (sessionId: string): Promise<boolean> => dispatcher.earlierCode.isKept(sessionId);
+  return {
+    storage,
+    commit,
+    clock,
+    random,
+    tokens: new Tokens({ storage, clock, random }),
+    registry,
+    catalogue: new Catalogue({ storage, clock }),
+    dispatcher,
+    unmatched: new Unmatched({ storage, clock, registry, isKept }),
+    leaseMs,
+    renewMs,
+  };
 }
 
 /** Commits a change with its audit row in the same transaction. */

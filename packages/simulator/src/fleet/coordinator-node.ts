@@ -6,16 +6,11 @@
 
 import {
   contextOf,
-  Catalogue,
-  Dispatcher,
-  joinCommits,
+  createServiceHost,
   noticing,
-  Registry,
   RunnerService,
   StorageService,
   StoreTime,
-  Tokens,
-  Unmatched,
   type Caller,
   type ServiceHost,
 } from "@holdfast/coordinator/internal";
@@ -163,31 +158,18 @@ export class CoordinatorNode implements Server<Coordinator> {
     const warn = (message: string): void => log.add(life.name, message);
     const lossy = this.#withLostNotices(connection);
     const storage = noticing(this.#notingRenewals(lossy), clock, () => {});
-    const commit = joinCommits({ storage, clock, immediate: life.immediate });
-    const registry = new Registry({ storage, clock });
     const storeTime = new StoreTime({ storage: this.#notingCarries(lossy), clock, leaseMs, warn });
-    const host: ServiceHost = {
+    const host = createServiceHost({
       storage,
-      commit,
       clock,
       random: this.#random,
-      registry,
-      catalogue: new Catalogue({ storage, clock }),
+      immediate: life.immediate,
       leaseMs,
       renewMs: Math.floor(leaseMs / 4),
-      tokens: new Tokens({ storage, clock, random: this.#random }),
-      unmatched: new Unmatched({ storage, clock, registry, isKept: async () => false }),
-      dispatcher: new Dispatcher({
-        storage,
-        commit,
-        clock,
-        registry,
-        leaseMs,
-        lossesMax: 1,
-        warn,
-        claimed: () => {},
-      }),
-    };
+      lossesMax: 1,
+      warn,
+      claimed: () => {},
+    });
     const runtime = createRuntime({
       storage,
       clock,
