@@ -23,6 +23,7 @@ import {
   type Known,
 } from "./advised-names.ts";
 import { printedTexts, speakingSources } from "./printed-texts.ts";
+import { anchorOf } from "./tidy/documents.ts";
 import { FOR_OWN_PROGRAMS } from "./tidy/inputs.ts";
 import { readTree, type Source } from "./tidy/tree.ts";
 
@@ -183,14 +184,6 @@ function pagesOf(file: string): readonly string[] {
   const page = file.slice("docs/".length);
   const headings = file.endsWith(".md") ? [...read(file).matchAll(/^#+ (.+)$/gm)] : [];
   return [page, ...headings.map(([, heading]) => `${page}#${anchorOf(heading!)}`)];
-}
-
-/** As GitHub makes it. */
-function anchorOf(heading: string): string {
-  return heading
-    .toLowerCase()
-    .replaceAll(/[^\w\s-]/g, "")
-    .replaceAll(" ", "-");
 }
 
 /** Paths of REST that are keys of routes, or whole texts: `GET /children/{childId}`, `/healthz`. */

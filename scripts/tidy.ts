@@ -19,6 +19,8 @@ import {
   changelogShape,
   clausesHaveTests,
   commandsHaveHelp,
+  decisionIndex,
+  documentLinks,
   invariantsPointAtFiles,
 } from "./tidy/documents.ts";
 import { gitHasOptions } from "./tidy/git-calls.ts";
@@ -63,6 +65,8 @@ export const RULES: Readonly<Record<string, Rule>> = {
   "plain-words": plainWords,
   clause: clausesHaveTests,
   invariant: invariantsPointAtFiles,
+  "document-link": documentLinks,
+  "decision-index": decisionIndex,
   "label-unique": labelUnique,
   "header-name": headerName,
   "commit-subject": commitSubjects,

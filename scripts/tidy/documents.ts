@@ -1,9 +1,14 @@
-// Rules that hold documents and code together: contract clauses, invariants, the change log, the command's help.
+// Rules that hold documents and code together: contract clauses, promises, links, decisions, the change log, the command's help.
 
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path/posix";
 import { testsIn } from "./sentences.ts";
 import { child, nameOf, type Source, type Tree, type Violation } from "./tree.ts";
 
 const CLAUSE = /^\s*\*\s+([A-Z]{1,4}\d+[a-z]?)\.\s/;
+const PATH_IN_BACKTICKS = /`((?:packages|scripts|bench|examples|histories|docs)\/[\w./@-]+)`/g;
+const DECISION_FILE = /^docs\/decisions\/((\d{4})-[^/]+\.md)$/;
+const DECISION_ROW = /^- \[(.*)\]\(([^()]+)\)/;
 const CLAUSES_OF_A_TEST = /^([A-Z]{1,4}\d+[a-z]?(?:, [A-Z]{1,4}\d+[a-z]?)*): /;
 
 /** A clause in a port's doc comment is the name of a conformance test, and such a test proves a clause. */
@@ -51,6 +56,47 @@ export function invariantsPointAtFiles(tree: Tree): readonly Violation[] {
   });
 }
 
+/**
+ * A link of a document leads to a file or folder that is there, and to a heading of it. A path in backticks is there, too, except in
+ * decisions and in the change log, which say how things were.
+ */
+export function documentLinks(tree: Tree): readonly Violation[] {
+  return tree.files.filter(isDocument).flatMap((file) => {
+    const isHistory = /^docs\/decisions\/\d|^CHANGELOG\.md$/.test(file);
+    return linesOfProse(tree.read(file) ?? "").flatMap((text, index) => {
+      const links = [...text.replaceAll(/`[^`]*`/g, "").matchAll(/\]\(([^()\s]+)\)/g)]
+        .map(([, target]) => target!)
+        .filter((target) => !/^[a-z]+:/.test(target) && !leadsSomewhere(tree, file, target));
+      const paths = [...text.matchAll(PATH_IN_BACKTICKS)]
+        .map(([, path]) => path!)
+        .filter((path) => !isHistory && !existsSync(join(tree.root, path)));
+      return [...links, ...paths].map((missing) => ({
+        file,
+        line: index + 1,
+        what: `names ${missing}, which is not there`,
+      }));
+    });
+  });
+}
+
+/** The index of the decisions has each document once, by the number and the title that stand in the document. */
+export function decisionIndex(tree: Tree): readonly Violation[] {
+  const index = "docs/decisions/README.md";
+  const rows = (tree.read(index) ?? "").split("\n").map((row) => DECISION_ROW.exec(row));
+  return tree.files
+    .filter((file) => DECISION_FILE.test(file))
+    .flatMap((file) => {
+      const [, name, number] = DECISION_FILE.exec(file)!;
+      const [title = ""] = (tree.read(file) ?? "").split("\n");
+      if (!title.startsWith(`# ${Number(number)}. `))
+        return [{ file, line: 1, what: `the heading is "${title}" and not "# ${Number(number)}. TITLE"` }];
+      const shown = rows.filter((row) => row?.[2] === name).map((row) => row?.[1]);
+      if (shown.length === 1 && shown[0] === title.slice(2)) return [];
+      const what = shown.length === 1 ? `calls ${name} "${shown[0]}"` : `has ${name} ${shown.length} times`;
+      return [{ file: index, what: `${what}: it needs one line "- [${title.slice(2)}](${name})"` }];
+    });
+}
+
 /** The unreleased changes stand on top, so that nobody forgets them at the release. */
 export function changelogShape(tree: Tree): readonly Violation[] {
   const file = "CHANGELOG.md";
@@ -93,4 +139,30 @@ export function clausesIn(source: Source): { clause: string; line: number }[] {
         return clause === undefined ? [] : [{ clause, line: source.lineAt(start) + index }];
       }),
     );
+}
+
+/** Documents of this repository for its readers. Histories and fixtures are inputs of tests. */
+function isDocument(file: string): boolean {
+  return file.endsWith(".md") && !/(^|\/)(fixtures?|histories)\//.test(file);
+}
+
+/** The lines of a document, with those of its code blocks empty. */
+function linesOfProse(text: string): readonly string[] {
+  return text.replaceAll(/^```.*?^```/gms, (block) => block.replaceAll(/[^\n]/g, "")).split("\n");
+}
+
+function leadsSomewhere(tree: Tree, file: string, target: string): boolean {
+  const [path = "", anchor] = target.split("#");
+  const to = path === "" ? file : join(dirname(file), path);
+  if (anchor === undefined || !to.endsWith(".md")) return existsSync(join(tree.root, to));
+  const headings = (tree.read(to) ?? "").matchAll(/^#+ (.+)$/gm);
+  return [...headings].some(([, heading]) => anchorOf(heading!) === anchor);
+}
+
+/** The anchor of a heading, as GitHub makes it. */
+export function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\w\s-]/g, "")
+    .replaceAll(" ", "-");
 }

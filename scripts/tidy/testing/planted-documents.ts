@@ -41,6 +41,47 @@ export const inDocuments: readonly Planted[] = [
     promise: "a row that names no file",
     wrong: { "ARCHITECTURE.md": "| **H1** | never twice | yes |" },
   },
+  ...["[text](gone.md)", "[text](b.md#gone)", "[text](#gone)", "`packages/core/src/gone.ts`"].map(
+    (text): Planted => ({
+      rule: "document-link",
+      promise: `a document names something that is not there: ${text}`,
+      wrong: { "docs/a.md": `# Here\n\nSee ${text}.`, "docs/b.md": "# B" },
+      right: {
+        "docs/a.md":
+          "# Here, and `now`\n\n[b](b.md), [b](b.md#b), [here](#here-and-now), [docs](../docs), [web](https://a.b/c)\n\n" +
+          "`docs/b.md` `[text](gone.md)`\n\n```\n[text](gone.md)\n```\n",
+        "docs/b.md": "# B",
+        "docs/decisions/0007-a.md": "`packages/core/src/gone.ts`",
+        "examples/01/fixture/a.md": "[text](gone.md)",
+      },
+    }),
+  ),
+  {
+    rule: "document-link",
+    promise: "a decision links to a document that is not there",
+    wrong: { "docs/decisions/0007-a.md": "[decision 8](0008-gone.md)" },
+  },
+  ...[
+    ["a decision that the index does not have", "- [8. Pages are kept](0008-pages.md)"],
+    ["a decision that the index names wrongly", "- [7. Rows go](0007-rows.md)"],
+    ["a decision that the index has twice", "- [7. Rows stay](0007-rows.md)\n- [7. Rows stay](0007-rows.md)"],
+  ].map(([promise, index]): Planted => ({
+    rule: "decision-index",
+    promise: promise!,
+    wrong: { "docs/decisions/README.md": index!, "docs/decisions/0007-rows.md": "# 7. Rows stay\n" },
+    right: {
+      "docs/decisions/README.md": "- [7. Rows stay](0007-rows.md) (replaced by 8)",
+      "docs/decisions/0007-rows.md": "# 7. Rows stay\n",
+    },
+  })),
+  {
+    rule: "decision-index",
+    promise: "a decision whose heading has another number than its file",
+    wrong: {
+      "docs/decisions/0007-rows.md": "# 0007 Rows stay\n",
+      "docs/decisions/README.md": "- [0007 Rows stay](0007-rows.md)",
+    },
+  },
   {
     rule: "changelog",
     promise: "what is not released stands on top",
