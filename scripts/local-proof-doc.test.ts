@@ -1,4 +1,4 @@
-// docs/local-proof.md names tests that are there, labels that ARCHITECTURE.md defines, and campaigns that can be run.
+// docs/local-proof.md names tests that are there, labels that promises.md defines, and campaigns that can be run.
 
 import { existsSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
@@ -15,10 +15,10 @@ test("every file that the proof of the local stack names is there", () => {
 test("every label and campaign that the proof of the local stack names is there", () => {
   const rows = page.split("\n").filter((line) => /^\| [PXD]\d+: /.test(line));
   expect(rows).toHaveLength(12);
-  const [architecture, campaigns] = [read("ARCHITECTURE.md"), read("scripts/campaign.ts")];
+  const [promises, campaigns] = [read("docs/internals/promises.md"), read("scripts/campaign.ts")];
   for (const row of rows) {
     const [, , labels = "", , names = ""] = row.split("|");
-    for (const label of labels.split(",")) expect(architecture).toContain(`| ${label.trim()} |`);
+    for (const label of labels.split(",")) expect(promises).toContain(`| ${label.trim()} |`);
     for (const [, name] of names.matchAll(/`([^`]+)`/g))
       expect(campaigns).toMatch(new RegExp(`(?:name: |ofTests\\(\\s*)"${name}"`));
   }

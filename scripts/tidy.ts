@@ -21,7 +21,7 @@ import {
   commandsHaveHelp,
   decisionIndex,
   documentLinks,
-  invariantsPointAtFiles,
+  promisesPointAtFiles,
 } from "./tidy/documents.ts";
 import { gitHasOptions } from "./tidy/git-calls.ts";
 import { headerName } from "./tidy/headers.ts";
@@ -64,7 +64,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   todo: noUnlinkedTodo,
   "plain-words": plainWords,
   clause: clausesHaveTests,
-  invariant: invariantsPointAtFiles,
+  promise: promisesPointAtFiles,
   "document-link": documentLinks,
   "decision-index": decisionIndex,
   "label-unique": labelUnique,

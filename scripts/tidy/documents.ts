@@ -5,6 +5,9 @@ import { dirname, join } from "node:path/posix";
 import { testsIn } from "./sentences.ts";
 import { child, nameOf, type Source, type Tree, type Violation } from "./tree.ts";
 
+/** The document that defines the promises, each by one row of a table. */
+export const PROMISES = "docs/internals/promises.md";
+
 const CLAUSE = /^\s*\*\s+([A-Z]{1,4}\d+[a-z]?)\.\s/;
 const PATH_IN_BACKTICKS = /`((?:packages|scripts|bench|examples|histories|docs)\/[\w./@-]+)`/g;
 const DECISION_FILE = /^docs\/decisions\/((\d{4})-[^/]+\.md)$/;
@@ -41,9 +44,9 @@ export function clausesHaveTests(tree: Tree): readonly Violation[] {
   return violations;
 }
 
-/** Each row of the table of invariants says where it is enforced and which test proves it: files that exist. */
-export function invariantsPointAtFiles(tree: Tree): readonly Violation[] {
-  const file = "ARCHITECTURE.md";
+/** Each promise says where it is enforced and which test proves it: files that exist. */
+export function promisesPointAtFiles(tree: Tree): readonly Violation[] {
+  const file = PROMISES;
   return (tree.read(file) ?? "").split("\n").flatMap((text, index) => {
     const id = /^\|\s*(?:\*\*|`)?([A-Z]+\d+[a-z]?)(?:\*\*|`)?\s*\|/.exec(text)?.[1];
     if (id === undefined) return [];

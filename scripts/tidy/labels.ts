@@ -1,13 +1,13 @@
 // Labels of promises, clauses and rules: `K2`, `ST7`, `claiming-2`.
 //
-//   labels-1. A bare label (letters and a number) is a row of ARCHITECTURE.md's table or a clause of a port, and nothing else.
+//   labels-1. A bare label (letters and a number) is a row of docs/internals/promises.md or a clause of a port, and nothing else.
 //   labels-2. A rule of one source has the source's name as its prefix. Where two sources have that name, the name of a
 //             folder above the source stands before it: `postgres-rows-1`.
 //   labels-3. Each label is defined once, and each citation has a definition.
 //
 // The header of a source may restate a promise under its bare label when the promise's row names the source.
 
-import { clausesIn } from "./documents.ts";
+import { clausesIn, PROMISES } from "./documents.ts";
 import { testsIn } from "./sentences.ts";
 import type { Source, Tree, Violation } from "./tree.ts";
 
@@ -71,12 +71,11 @@ export function labelUnique(tree: Tree): readonly Violation[] {
   ];
 }
 
-/** The rows of the table of promises. */
+/** The rows of the tables of promises. */
 function promisesOf(tree: Tree): { readonly definition: Definition; readonly row: string }[] {
-  const file = "ARCHITECTURE.md";
-  return (tree.read(file) ?? "").split("\n").flatMap((row, index) => {
+  return (tree.read(PROMISES) ?? "").split("\n").flatMap((row, index) => {
     const label = /^\|\s*([A-Z]{1,2}\d+[a-z]?)\s*\|/.exec(row)?.[1];
-    return label === undefined ? [] : [{ definition: at(file, index + 1, label, row), row }];
+    return label === undefined ? [] : [{ definition: at(PROMISES, index + 1, label, row), row }];
   });
 }
 

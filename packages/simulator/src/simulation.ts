@@ -43,7 +43,7 @@ export interface SimulationOptions {
 }
 
 export interface Violation {
-  /** The promise that was broken; ARCHITECTURE.md has its words. */
+  /** The promise that was broken; docs/internals/promises.md has its words. */
   readonly promise: string;
   readonly what: string;
 }

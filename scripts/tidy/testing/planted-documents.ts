@@ -27,19 +27,19 @@ export const inDocuments: readonly Planted[] = [
     wrong: { "packages/testkit/src/storage-conformance.ts": 'test("ST9: works", () => {});' },
   },
   {
-    rule: "invariant",
+    rule: "promise",
     promise: "a proof that is not there",
-    wrong: { "ARCHITECTURE.md": "| H1 | never twice | `packages/core/src/gone.ts` |\n" },
+    wrong: { "docs/internals/promises.md": "| H1 | never twice | `packages/core/src/gone.ts` |\n" },
     right: {
-      "ARCHITECTURE.md":
+      "docs/internals/promises.md":
         "| id | what | where |\n|---|---|---|\n| H1 | never twice | `packages/core/src/a.ts` |\n",
       "packages/core/src/a.ts": "",
     },
   },
   {
-    rule: "invariant",
+    rule: "promise",
     promise: "a row that names no file",
-    wrong: { "ARCHITECTURE.md": "| **H1** | never twice | yes |" },
+    wrong: { "docs/internals/promises.md": "| **H1** | never twice | yes |" },
   },
   ...["[text](gone.md)", "[text](b.md#gone)", "[text](#gone)", "`packages/core/src/gone.ts`"].map(
     (text): Planted => ({

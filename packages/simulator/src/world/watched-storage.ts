@@ -1,7 +1,7 @@
 // `WatchedStorage`: a storage whose answers are compared, step by step, with its earlier answers.
 //
-// It keeps an account of each session from changes and answers alone, and shares no code with the storage. It reports each
-// violation once, under the promise's id (ARCHITECTURE.md). These are H2 to H5, H7, H8, H10, S1, S3, S4, L1, L2, B1 to B3, O1, O2.
+// It keeps an account of each session from changes and answers alone, and shares no code with the storage.
+// It reports a violation once, under its promise: H2 to H5, H7, H8, H10, S1, S3, S4, L1, L2, B1 to B3, O1, O2.
 // After every call it reads the rows and their pending signals, which show parents, children and their events.
 
 import {

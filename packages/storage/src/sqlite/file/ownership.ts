@@ -1,4 +1,4 @@
-// Ownership of a database: `acquireOwnership` makes one process its owner (ARCHITECTURE, O13).
+// Ownership of a database: `acquireOwnership` makes one process its owner (O13).
 //
 //   ownership-1. The owner is the process that holds an exclusive lock on a lock database beside the file.
 //       The operating system frees the lock at any death. A file's presence, a pid or a time decides nothing,
