@@ -25,7 +25,7 @@ import {
 } from "./tidy/documents.ts";
 import { gitHasOptions } from "./tidy/git-calls.ts";
 import { headerName } from "./tidy/headers.ts";
-import { importDirection, noImportCycles, noTestLibraries } from "./tidy/imports.ts";
+import { importDirection, noImportCycles, noTestLibraries, packageMap } from "./tidy/imports.ts";
 import { inputsHaveRows } from "./tidy/inputs.ts";
 import { labelUnique } from "./tidy/labels.ts";
 import { loopsAreRepeats } from "./tidy/loops.ts";
@@ -48,6 +48,7 @@ import { readTree, type Rule, type Tree, type Violation } from "./tidy/tree.ts";
 export const RULES: Readonly<Record<string, Rule>> = {
   "import-direction": importDirection,
   "import-cycle": noImportCycles,
+  "package-map": packageMap,
   "room-direction": roomDirection,
   "test-library": noTestLibraries,
   "banned-global": bannedGlobals,

@@ -43,6 +43,30 @@ export function importDirection(tree: Tree): readonly Violation[] {
   });
 }
 
+/** The map of ARCHITECTURE.md has each package, with what it may import. */
+export function packageMap(tree: Tree): readonly Violation[] {
+  const file = "ARCHITECTURE.md";
+  const rows = new Map<string, { readonly shown: string; readonly line: number }>();
+  for (const [index, text] of (tree.read(file) ?? "").split("\n").entries()) {
+    const [, name, shown] = /^\| `([a-z]+)` \|.*\| ([^|]+) \|$/.exec(text) ?? [];
+    if (name !== undefined && shown !== undefined) rows.set(name, { shown, line: index + 1 });
+  }
+  if (rows.size === 0) return [];
+  return [...new Set([...Object.keys(MAY_IMPORT), ...rows.keys()])].flatMap((name) => {
+    const expected = name in MAY_IMPORT ? importsText(MAY_IMPORT[name]) : "no package";
+    const row = rows.get(name);
+    if (row?.shown === expected) return [];
+    const what = row === undefined ? "is missing in the map" : `may import "${row.shown}" in the map`;
+    const at = row === undefined ? {} : { line: row.line };
+    return [{ file, ...at, what: `${name} ${what}: MAY_IMPORT says "${expected}"` }];
+  });
+}
+
+function importsText(packages: readonly string[] | undefined): string {
+  if (packages === undefined) return "all";
+  return packages.length === 0 ? "nothing" : packages.join(", ");
+}
+
 /** No file may reach itself through its imports: such files can only be understood, and loaded, together. */
 export function noImportCycles(tree: Tree): readonly Violation[] {
   const edges = new Map(tree.sources.map((source) => [source.file, relativeTargets(source)]));

@@ -1,8 +1,24 @@
 // Violations of the rules about imports and folders.
 
+import { readFileSync } from "node:fs";
 import { CORE, PACKAGES, sourcesIn, type Planted } from "./planted.ts";
 
+const MAP = readFileSync(new URL("../../../ARCHITECTURE.md", import.meta.url), "utf8");
+const CORE_ROW = /^\| `core` \|.*\n/m;
+
 export const inImports: readonly Planted[] = [
+  ...(
+    [
+      ["a package that the map does not have", ""],
+      ["a package of the map that is not there", "$&| `gone` | a package | core |\n"],
+      ["a package that may import less than the map says", "| `core` | a package | proto |\n"],
+    ] as const
+  ).map(([promise, row]): Planted => ({
+    rule: "package-map",
+    promise,
+    wrong: { "ARCHITECTURE.md": MAP.replace(CORE_ROW, row) },
+    right: { "ARCHITECTURE.md": MAP },
+  })),
   {
     rule: "import-direction",
     promise: "core imports nothing, not even from Node",
