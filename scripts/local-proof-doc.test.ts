@@ -18,7 +18,7 @@ test("every label and campaign that the proof of the local stack names is there"
   const [promises, campaigns] = [read("docs/internals/promises.md"), read("scripts/campaign.ts")];
   for (const row of rows) {
     const [, , labels = "", , names = ""] = row.split("|");
-    for (const label of labels.split(",")) expect(promises).toContain(`| ${label.trim()} |`);
+    for (const label of labels.split(",")) expect(promises).toContain(`- **${label.trim()}.** `);
     for (const [, name] of names.matchAll(/`([^`]+)`/g))
       expect(campaigns).toMatch(new RegExp(`(?:name: |ofTests\\(\\s*)"${name}"`));
   }

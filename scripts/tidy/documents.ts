@@ -5,7 +5,7 @@ import { dirname, join } from "node:path/posix";
 import { testsIn } from "./sentences.ts";
 import { child, nameOf, type Source, type Tree, type Violation } from "./tree.ts";
 
-/** The document that defines the promises, each by one row of a table. */
+/** The document that defines the promises, each by one item of a list. */
 export const PROMISES = "docs/internals/promises.md";
 
 const CLAUSE = /^\s*\*\s+([A-Z]{1,4}\d+[a-z]?)\.\s/;
@@ -44,19 +44,37 @@ export function clausesHaveTests(tree: Tree): readonly Violation[] {
   return violations;
 }
 
-/** Each promise says where it is enforced and which test proves it: files that exist. */
+/** Each promise names the sources that enforce it and tests that prove it: files that exist. */
 export function promisesPointAtFiles(tree: Tree): readonly Violation[] {
-  const file = PROMISES;
-  return (tree.read(file) ?? "").split("\n").flatMap((text, index) => {
-    const id = /^\|\s*(?:\*\*|`)?([A-Z]+\d+[a-z]?)(?:\*\*|`)?\s*\|/.exec(text)?.[1];
-    if (id === undefined) return [];
-    const paths = text.match(/[\w.@-]+(?:\/[\w.@*-]+)+\.\w+/g) ?? [];
-    const missing = paths.filter((path) => !tree.files.includes(path));
-    if (paths.length > 0 && missing.length === 0) return [];
+  return promisesIn(tree).flatMap(({ label, line, text }) => {
+    const missing = pathsIn(text).filter((path) => !tree.files.includes(path));
+    const tests = pathsIn(text.split(" - tests: ")[1] ?? "");
+    if (tests.length > 0 && missing.length === 0) return [];
     const what =
-      paths.length === 0 ? `${id} names no file` : `${id} names ${missing.join(", ")}, which is not there`;
-    return [{ file, line: index + 1, what }];
+      missing.length > 0
+        ? `${label} names ${missing.join(", ")}, which is not there`
+        : `${label} names no test`;
+    return [{ file: PROMISES, line, what }];
   });
+}
+
+/** The promises by their items, each with the lines below that name its sources and tests. */
+export function promisesIn(
+  tree: Tree,
+): { readonly label: string; readonly line: number; readonly text: string }[] {
+  const lines = (tree.read(PROMISES) ?? "").split("\n");
+  return lines.flatMap((first, index) => {
+    const label = /^- \*\*([A-Z]{1,2}\d+[a-z]?)\.\*\* /.exec(first)?.[1];
+    if (label === undefined) return [];
+    const below = lines.slice(index + 1);
+    const end = below.findIndex((line) => !line.startsWith("  "));
+    const text = [first, ...below.slice(0, end < 0 ? undefined : end)].join("\n");
+    return [{ label, line: index + 1, text }];
+  });
+}
+
+function pathsIn(text: string): readonly string[] {
+  return text.match(/[\w.@-]+(?:\/[\w.@*-]+)+\.\w+/g) ?? [];
 }
 
 /**

@@ -1,13 +1,13 @@
 // Labels of promises, clauses and rules: `K2`, `ST7`, `claiming-2`.
 //
-//   labels-1. A bare label (letters and a number) is a row of docs/internals/promises.md or a clause of a port, and nothing else.
+//   labels-1. A bare label (letters and a number) is a promise of docs/internals/promises.md or a clause of a port, and nothing else.
 //   labels-2. A rule of one source has the source's name as its prefix. Where two sources have that name, the name of a
 //             folder above the source stands before it: `postgres-rows-1`.
 //   labels-3. Each label is defined once, and each citation has a definition.
 //
-// The header of a source may restate a promise under its bare label when the promise's row names the source.
+// The header of a source may restate a promise under its bare label when the promise names the source.
 
-import { clausesIn, PROMISES } from "./documents.ts";
+import { clausesIn, PROMISES, promisesIn } from "./documents.ts";
 import { testsIn } from "./sentences.ts";
 import type { Source, Tree, Violation } from "./tree.ts";
 
@@ -39,16 +39,16 @@ const NO_LABELS: ReadonlySet<string> = new Set(["V8", "C0", "C1", "RE2"]);
 const WORKLOAD = /^W\d+$/;
 
 export function labelUnique(tree: Tree): readonly Violation[] {
-  const promises = promisesOf(tree);
+  const promises = promisesIn(tree);
   const clauses = tree.sources
     .filter(({ file }) => isPort(file))
     .flatMap((source) => clausesIn(source).map(({ clause, line }) => at(source.file, line, clause)));
   const local = tree.sources
     .flatMap(definitionsIn)
     .filter(({ label, file }) => !clauses.some((clause) => clause.label === label && clause.file === file));
-  const shared = [...promises.map(({ definition }) => definition), ...clauses];
+  const shared = [...promises.map(({ label, line, text }) => at(PROMISES, line, label, text)), ...clauses];
   const enforcedIn = (label: string, file: string): boolean =>
-    promises.some(({ definition, row }) => definition.label === label && row.includes(`\`${file}\``));
+    promises.some((promise) => promise.label === label && promise.text.includes(`\`${file}\``));
 
   const bare = local.filter(({ label, file }) => isBare(label) && !enforcedIn(label, file));
   const prefixed = local.filter(({ label }) => !isBare(label));
@@ -69,14 +69,6 @@ export function labelUnique(tree: Tree): readonly Violation[] {
       .map((found) => offence(found, `${found.label} has not the name of its source as prefix`)),
     ...unresolved.map((found) => offence(found, `${found.label} is defined nowhere`)),
   ];
-}
-
-/** The rows of the tables of promises. */
-function promisesOf(tree: Tree): { readonly definition: Definition; readonly row: string }[] {
-  return (tree.read(PROMISES) ?? "").split("\n").flatMap((row, index) => {
-    const label = /^\|\s*([A-Z]{1,2}\d+[a-z]?)\s*\|/.exec(row)?.[1];
-    return label === undefined ? [] : [{ definition: at(PROMISES, index + 1, label, row), row }];
-  });
 }
 
 function definitionsIn(source: Source): Definition[] {

@@ -26,21 +26,30 @@ export const inDocuments: readonly Planted[] = [
     promise: "a conformance test of a clause that no port has",
     wrong: { "packages/testkit/src/storage-conformance.ts": 'test("ST9: works", () => {});' },
   },
-  {
-    rule: "promise",
-    promise: "a proof that is not there",
-    wrong: { "docs/internals/promises.md": "| H1 | never twice | `packages/core/src/gone.ts` |\n" },
-    right: {
-      "docs/internals/promises.md":
-        "| id | what | where |\n|---|---|---|\n| H1 | never twice | `packages/core/src/a.ts` |\n",
-      "packages/core/src/a.ts": "",
-    },
-  },
-  {
-    rule: "promise",
-    promise: "a row that names no file",
-    wrong: { "docs/internals/promises.md": "| **H1** | never twice | yes |" },
-  },
+  ...[
+    [
+      "a proof that is not there",
+      "  - sources: `packages/core/src/a.ts`\n  - tests: `packages/core/src/gone.test.ts`\n",
+    ],
+    [
+      "a source that is not there",
+      "  - sources: `packages/core/src/gone.ts`\n  - tests: `packages/core/src/a.test.ts`\n",
+    ],
+    ["a promise that names no test", "  - sources: `packages/core/src/a.ts`\n\nNone.\n"],
+  ].map(([promise, places]): Planted => {
+    const files = { "packages/core/src/a.ts": "", "packages/core/src/a.test.ts": "" };
+    const right =
+      "  - sources: `packages/core/src/a.ts`\n  - tests: all in\n    `packages/core/src/a.test.ts`\n";
+    return {
+      rule: "promise",
+      promise: promise!,
+      wrong: { "docs/internals/promises.md": `- **H1.** Rows stay.\n${places}`, ...files },
+      right: {
+        "docs/internals/promises.md": `- **H1.** Rows stay.\n${right}- **H2.** More.\n${right}`,
+        ...files,
+      },
+    };
+  }),
   ...["[text](gone.md)", "[text](b.md#gone)", "[text](#gone)", "`packages/core/src/gone.ts`"].map(
     (text): Planted => ({
       rule: "document-link",

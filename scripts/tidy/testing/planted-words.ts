@@ -94,21 +94,21 @@ export const inWords: readonly Planted[] = [
   {
     rule: "label-unique",
     promise: "a promise is defined twice",
-    wrong: { "docs/internals/promises.md": "| H1 | one |\n| H2 | two |\n| H1 | three |\n" },
+    wrong: { "docs/internals/promises.md": "- **H1.** One.\n- **H2.** Two.\n- **H1.** Three.\n" },
   },
   {
     rule: "label-unique",
     promise: "a rule of one source has the label of a promise",
     wrong: {
       "packages/core/src/a.ts": "// Header.\n//\n//   H1. A rule of this source.",
-      "docs/internals/promises.md": "| H1 | one | `packages/core/src/b.ts` |\n",
+      "docs/internals/promises.md": "- **H1.** One.\n  - sources: `packages/core/src/b.ts`\n",
     },
     right: {
       "packages/core/src/a.ts":
         "// Header.\n//\n//   a-1. A rule of this source.\n//   H1. A promise.\n\nf(); // a-1, H1.",
       "packages/core/src/a.test.ts": 'test("a-1, H1, ST1: a rule holds", f);',
       "packages/core/src/ports/storage.ts": "/**\n *   ST1. One.\n */\nexport interface S {}",
-      "docs/internals/promises.md": "| H1 | one | `packages/core/src/a.ts` |\n",
+      "docs/internals/promises.md": "- **H1.** One.\n  - sources: `packages/core/src/a.ts`\n",
     },
   },
   {
