@@ -148,11 +148,11 @@ function layOut(range: string, main: string): void {
     join(root, "packages/holdfast/package.json"),
     JSON.stringify({ engines: { node: range }, type: "module" }),
   );
-  const runtime = join(root, "packages/holdfast/node_modules/@holdfast/runtime");
-  mkdirSync(runtime, { recursive: true });
+  const system = join(root, "packages/holdfast/node_modules/@holdfast/system");
+  mkdirSync(system, { recursive: true });
   const manifest = { type: "module", exports: { "./handed-keys": "./handed-keys.js" } };
-  writeFileSync(join(runtime, "package.json"), JSON.stringify(manifest));
-  writeFileSync(join(runtime, "handed-keys.js"), "export const replaceWithoutKeys = () => undefined;\n");
+  writeFileSync(join(system, "package.json"), JSON.stringify(manifest));
+  writeFileSync(join(system, "handed-keys.js"), "export const replaceWithoutKeys = () => undefined;\n");
   mkdirSync(join(root, "packages/holdfast/dist"));
   writeFileSync(join(root, "packages/holdfast/dist/main.js"), main);
 }
