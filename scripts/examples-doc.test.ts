@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { startScriptedModelServer, type ScriptedModelServer } from "@holdfast/testkit";
 import { sampled } from "@holdfast/testkit/campaign";
 import deploy from "../examples/04-approval/deploy.ts";
 import { createClient, type HoldfastClient } from "../packages/holdfast/src/sdk/client.ts";
@@ -16,6 +17,7 @@ const folder = mkdtempSync(join(tmpdir(), "holdfast-examples-doc-"));
 let fleet: Fleet;
 let client: HoldfastClient;
 let token: string;
+let model: ScriptedModelServer;
 beforeAll(async () => {
   fleet = await openFleet();
   await fleet.runner({ agents: [deploy] });
@@ -24,9 +26,12 @@ beforeAll(async () => {
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
   writeFileSync(join(folder, "package.json"), '{"type":"module"}');
   copyFileSync(join(root, "examples/04-approval/deploy.ts"), join(folder, "deploy.ts"));
+  copyFileSync(join(root, "examples/25-reviewer/reviewer.md"), join(folder, "reviewer.md"));
+  model = await startScriptedModelServer({ script: () => ({ text: "No problem found." }) });
 });
 afterAll(async () => {
   client.close();
+  await model.close();
   await fleet.close();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -47,7 +52,12 @@ test.each(sampled(programs, 2))("%s", async (name, text) => {
   const args = isAgent ? [launcher, "run", file, "--input", '"moon"'] : [file];
   const child = spawn(process.execPath, args, {
     cwd: folder,
-    env: { PATH: process.env["PATH"], HOME: folder, HOLDFAST_TOKEN: token },
+    env: {
+      PATH: process.env["PATH"],
+      HOME: folder,
+      HOLDFAST_TOKEN: token,
+      HOLDFAST_SCRIPTED_MODEL_URL: model.url,
+    },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let said = "";

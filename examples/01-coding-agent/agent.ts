@@ -41,7 +41,7 @@ export function codingAgent(
     root: ".",
     place: async (_record, _task, _begin, input) => ({ address: (input as CodingInput).repo ?? "." }),
   });
-  return loop.agent(record) as unknown as Agent<CodingInput, CodingOutput>;
+  return loop.agent<CodingInput, CodingOutput>(record);
 }
 
 export default codingAgent((wanted) => {

@@ -106,6 +106,8 @@ export {
   type Wait,
   type WaitOptions,
 } from "@holdfast/core";
+export { runAgentFile } from "./run/from-code/run-agent-file.ts";
+export { type AgentQuestion, type RunAgentFileOptions } from "./run/from-code/run-options.ts";
 export { readApproval } from "./view/typed-answer.ts";
 export {
   channelSignals,

@@ -155,13 +155,15 @@ export class ModelLoop {
   /**
    * Make an agent of a record. Its input is a text, or what its input schema asks for.
    *
+   * The types are those of the caller. The schemas of the record check input and output, and the compiler knows neither.
+   *
    * @param agents the agents that its tool `delegate` may start.
    */
-  agent(
+  agent<Input = unknown, Output = Json>(
     record: AgentRecord,
     agents: readonly Agent[] = [],
     { hookAgents = [], ownTools = [], optionalSecrets = [], version = "1" }: AgentParts = {},
-  ): Agent<unknown, Json> {
+  ): Agent<Input, Output> {
     const { capabilities = [], projectRules, keepFiles } = this.#options;
     const { secrets, variables } = record;
     this.#shellSecrets.push(...secrets.filter((name) => variables.includes(name)));
@@ -211,7 +213,7 @@ export class ModelLoop {
       turn: (ctx, state) => new ModelTurn(ctx, state, parts).take(),
     });
     this.#records.set(made, record);
-    return made;
+    return made as unknown as Agent<Input, Output>;
   }
 
   /** model-loop-2. */

@@ -1,0 +1,32 @@
+// `runAgentFile`: runs an agent file from code, with all that belongs to it.
+//
+// The agent gets its skills, scripts, hooks, MCP servers, sub-agents and sandbox as with `holdfast run`. A file that nobody has trusted is
+// refused in the same way. Nothing here writes to a terminal.
+
+import { resolve } from "node:path";
+import type { RunAgentFileOptions } from "./run-options.ts";
+
+/**
+ * Run the agent of an agent file to its end.
+ *
+ * @param nameOrPath the path of the file, or the name of an agent of the project or of the user.
+ * @param input a text, or a value that the input schema of the agent takes.
+ * @returns the output of the agent: a text, or a value of its output schema.
+ * @throws HoldfastError when the file cannot be used, its input is refused, or a secret is missing. The same when the session fails, is
+ * cancelled, or is paused. UsageError for a question that nobody can answer.
+ */
+export async function runAgentFile(
+  nameOrPath: string,
+  input: unknown,
+  options: RunAgentFileOptions = {},
+): Promise<unknown> {
+  const { folder: cwd = process.cwd(), env = process.env, database } = options;
+  const { AgentFileRun } = await import("./agent-file-run.ts");
+  const { withSqliteStorage } = await import("@holdfast/storage/sqlite");
+  const { MemoryStorage } = await import("@holdfast/runtime");
+  const run = await AgentFileRun.load(nameOrPath, { cwd, env });
+  if (database === undefined) return run.over(new MemoryStorage(), input, options);
+  return withSqliteStorage({ path: resolve(cwd, database) }, ({ storage }) =>
+    run.over(storage, input, options),
+  );
+}
