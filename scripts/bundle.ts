@@ -52,6 +52,7 @@ const INCLUDED: Readonly<Record<string, string>> = {
 const SHARED: Readonly<Record<string, string>> = {
   zod: "@holdfast/system/zod",
   "zod/v4": "@holdfast/system/zod",
+  "zod/v4/core": "@holdfast/system/zod",
 };
 
 /** The packages of the checkout that are published. */
@@ -76,7 +77,7 @@ export async function bundlePackage({ folder, manifest }: Package): Promise<Read
   const entries = [...exported.map((module) => [module, module] as const), ...found];
   const bundle = await rolldown({
     input: Object.fromEntries(entries.map(([name, module]) => [name, join(folder, "src", `${module}.ts`)])),
-    external: new RegExp(`^(?!(?:${(INCLUDED[manifest.name] ?? "$").replaceAll(" ", "|")})(?:/|$))[^./]`),
+    external: new RegExp(`^(?!(?:zod|${(INCLUDED[manifest.name] ?? "$").replaceAll(" ", "|")})(?:/|$))[^./]`),
     platform: "node",
     plugins: [
       {

@@ -45,7 +45,10 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["postgres/news", "postgres/engine"],
     ["postgres"],
   ],
-  system: [["processes", "secrets", "address-kind.ts", "package-version.ts", "user-namespace.ts"], ["files"]],
+  system: [
+    ["processes", "secrets", "address-kind.ts", "package-version.ts", "user-namespace.ts", "zod-names.ts"],
+    ["files"],
+  ],
   workspace: [["granting-places.ts"], ["workspace"], ["sandboxes", "git"], ["worktrees"]],
   agents: [
     ["lazy-packages.ts"],
@@ -59,6 +62,13 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["procedural"],
   ],
   programs: [["session"], ["adapters"], ["registry"]],
+  machine: [
+    ["machine-options.ts", "project-rules.ts", "session-folder.ts", "external-agent-names.ts"],
+    ["external-agents.ts"],
+    ["doubled-names.ts"],
+    ["machine-programs.ts"],
+    ["agents"],
+  ],
   coordinator: [
     ["call", "store"],
     ["dispatch", "catalogue"],

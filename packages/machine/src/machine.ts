@@ -29,6 +29,7 @@ import {
   skillsOf,
   subAgentRecords,
   webCapability,
+  withHooks,
   withScriptTools,
   withSkillTool,
   type AgentPlaces,
@@ -36,44 +37,20 @@ import {
   type ProceduralAgentOptions,
   type GivenEnvironment,
   type PlaceSession,
-  type SignInStore,
 } from "@holdfast/agents";
 import { HoldfastError } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import { ownSandboxes, Sandboxes } from "@holdfast/workspace";
 import { dirname, join } from "node:path";
-import { checkTaskNames } from "./agent-tasks.ts";
-import { AgentTree, isProcedural, withInactive, type AgentTreeOptions } from "./agent-tree.ts";
-import { externalAgentOf, type ExternalPlace } from "./external-agents.ts";
+import { checkTaskNames } from "./agents/agent-tasks.ts";
+import { AgentTree, isProcedural, withInactive, type AgentTreeOptions } from "./agents/agent-tree.ts";
 import { findModel } from "./find-model.ts";
+import type { LocalModel, MachineOptions } from "./machine-options.ts";
+import type { MachinePrograms } from "./machine-programs.ts";
 import { projectRulesOf } from "./project-rules.ts";
 import { finishChild, keepSessionFiles, sessionFolder } from "./session-folder.ts";
-import { SessionVariables } from "./session-variables.ts";
-import { unusedHooks, unusedSkill } from "./unused-files.ts";
-
-/** The stored secrets of a user, who is asked nothing. */
-export interface MachineSecrets extends SignInStore {
-  /** An empty list where their place cannot be used. The caller that needs a value says what is wrong with it. */
-  names(): Promise<readonly string[]>;
-}
-
-/** A model of this machine, for agents that name none where no provider has a key. */
-export interface LocalModel {
-  readonly env: AgentPlaces["env"];
-  /** For the person who starts the run. */
-  readonly note: string;
-}
-
-export interface MachineOptions {
-  readonly secrets: (places: AgentPlaces) => MachineSecrets;
-  /** The name of the user, whose answers add rules to projects. */
-  readonly user: string;
-  /** Whether each command of the sandbox `filesystem` has a user namespace of its own. */
-  readonly commandNamespaces: boolean;
-  readonly findLocalModel?: (places: AgentPlaces) => Promise<LocalModel | undefined>;
-  /** Deletes an ended session that an external agent has started. @returns whether it is deleted. */
-  readonly deleteSession?: (sessionId: string, places: AgentPlaces) => Promise<boolean>;
-}
+import { SessionVariables } from "./agents/session-variables.ts";
+import { unusedHooks, unusedSkill } from "./agents/unused-files.ts";
 
 /** The sandbox of agents that name none. */
 export interface GivenSandbox {
@@ -89,7 +66,7 @@ export interface FileAgent {
   readonly notes: readonly string[];
 }
 
-export interface LoadOptions extends Omit<AgentTreeOptions, "variables" | "external"> {
+export interface LoadOptions extends Omit<AgentTreeOptions, "variables" | "programs"> {
   /** The agent is for a session that has begun. It keeps the skills and variables of its start, whatever happened to their files. */
   readonly isContinued?: boolean;
   /** The record that the session began with. Its secrets and its sandbox count, whatever happened to its file. */
@@ -108,7 +85,7 @@ export interface LoadOptions extends Omit<AgentTreeOptions, "variables" | "exter
 export class Machine {
   readonly #options: MachineOptions;
   readonly #loops = new Map<string, LoopOfRoot>();
-  readonly #externals = new Map<string, Agent>();
+  #programs: MachinePrograms | undefined;
   #sandboxes: Sandboxes | undefined;
 
   constructor(options: MachineOptions) {
@@ -147,7 +124,9 @@ export class Machine {
       }),
       resumesAtReset: options.resumesAtReset ?? false,
       loadTasks: options.loadTasks,
-      external: (name, folder) => this.externalAgent(name, { places, folder }),
+      programs: mayStartOthers(isContinued ? record : withHooks(record, places))
+        ? await this.programs()
+        : undefined,
     });
     const top = { ...record, sandbox: named ?? sandbox.name };
     tree.refuseCircles(top);
@@ -166,19 +145,10 @@ export class Machine {
     return { agent, record, notes };
   }
 
-  /** The agent of an external program. Its sessions look for the program. */
-  externalAgent(name: string, place: ExternalPlace): Agent {
-    const { places, folder } = place;
-    const key = `${name} ${folder} ${places.servesOthers === true}`;
-    const made = this.#externals.get(key);
-    if (made !== undefined) return made;
-    const { user, deleteSession } = this.#options;
-    return externalAgentOf(name, place, {
-      projectRules: projectRulesOf(places, user),
-      deleteSession: deleteSession === undefined ? undefined : (id) => deleteSession(id, places),
-      made: (agent) => void this.#externals.set(key, agent), // Agents may start each other.
-      startable: (started) => this.externalAgent(started, place),
-    });
+  /** The agents of external programs. */
+  async programs(): Promise<MachinePrograms> {
+    const { MachinePrograms: Programs } = await import("./machine-programs.ts");
+    return (this.#programs ??= new Programs(this.#options));
   }
 
   #localModelFor(record: AgentRecord, places: AgentPlaces): Promise<LocalModel | undefined> | undefined {
@@ -287,6 +257,11 @@ interface LoopOfRoot {
   /** agent-tree-1. The agents that were made, by their contents. */
   readonly made: Map<string, { readonly agent: Agent; readonly below: readonly Agent[] }>;
   readonly procedural: Pick<ProceduralAgentOptions, "calls" | "environment" | "workspace" | "place">;
+}
+
+/** Only such an agent needs the names of external agents. @param record with its hooks. */
+function mayStartOthers(record: AgentRecord): boolean {
+  return record.agents.length > 0 || subAgentRecords(record).length > 0 || hookAgentsOf(record).length > 0;
 }
 
 function mayHaveServers({ mcpServers, tools, agents }: AgentRecord): boolean {

@@ -1,6 +1,6 @@
 // The external programs of this machine: the agent of one for a command that runs agents (`loadExternalAgent`), and the list of all.
 
-import { chosenByProfile, externalNames, protocolOf } from "@holdfast/machine";
+import { chosenByProfile, externalNames, protocolOf } from "@holdfast/machine/programs";
 import { isIncluded } from "@holdfast/machine/external-agent-names";
 import { type ExternalAgentCapabilities } from "@holdfast/programs";
 import { HoldfastError } from "@holdfast/core";
@@ -26,7 +26,7 @@ export async function loadExternalAgent(
   const place = { places: agentPlaces(io), folder: io.cwd };
   const chosen = profile === undefined ? undefined : chosenByProfile(profile, name, place);
   if (!isContinued) await protocolOf(name, place).find(chosen);
-  return thisMachine(io).externalAgent(name, place);
+  return (await thisMachine(io).programs()).agent(name, place);
 }
 
 export interface ExternalProgram {

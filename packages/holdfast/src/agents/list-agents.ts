@@ -27,7 +27,7 @@ import { agentPlaces, shownPath } from "./agent-places.ts";
 import { trifectaText } from "./checks/agent-warnings.ts";
 import { hiddenTextIn, noteHiddenText } from "./skills/content-notes.ts";
 import { installedAgentsFolder } from "@holdfast/machine/external-agent-names";
-import { doublesOf } from "@holdfast/machine";
+import { doublesOf } from "@holdfast/machine/programs";
 
 const DESCRIPTION_CHARS = 60;
 const NO_TAGS: readonly string[] = [];

@@ -5,7 +5,7 @@ import { HoldfastError, type StorageReader } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
 import { JournalTail } from "../view/journal-events.ts";
 import { agentPlaces } from "../agents/agent-places.ts";
-import { mirrorsOf } from "@holdfast/machine";
+import { mirrorsOf } from "@holdfast/machine/programs";
 
 /** @returns the exit code. @throws HoldfastError for a session without such lines, and with `--follow`. */
 export async function showRawLines(

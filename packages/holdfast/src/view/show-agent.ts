@@ -14,7 +14,7 @@ import {
 import { agentPlaces, shownPath } from "../agents/agent-places.ts";
 import { trifectaText } from "../agents/checks/agent-warnings.ts";
 import { EXTERNAL, externalAgentName } from "@holdfast/machine/external-agent-names";
-import { refuseDoubledName } from "@holdfast/machine";
+import { refuseDoubledName } from "@holdfast/machine/programs";
 import type { Arguments, Io } from "../frame/command.ts";
 import { duration, table } from "../frame/plain-text.ts";
 import { limitsText } from "./budget-text.ts";

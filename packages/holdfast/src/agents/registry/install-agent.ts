@@ -23,7 +23,7 @@ import { isLoopback } from "@holdfast/storage/coordinator-url";
 import type { Arguments, Io } from "../../frame/command.ts";
 import { plainLine, table } from "../../frame/plain-text.ts";
 import { EXTERNAL_AGENT_NAMES } from "@holdfast/machine/external-agent-names";
-import { installedAgents } from "@holdfast/machine";
+import { installedAgents } from "@holdfast/machine/programs";
 
 const LIMITS = {
   registryBytes: 16 * 1024 * 1024,

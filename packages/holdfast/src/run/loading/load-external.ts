@@ -3,7 +3,7 @@
 import type { Agent } from "@holdfast/runtime";
 import { agentPlaces } from "../../agents/agent-places.ts";
 import { loadExternalAgent } from "../../agents/external-agents.ts";
-import { refuseDoubledName } from "@holdfast/machine";
+import { refuseDoubledName } from "@holdfast/machine/programs";
 
 export interface Naming {
   /** The name has the mark of external agents, so that it is not that of an agent file. */

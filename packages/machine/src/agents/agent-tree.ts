@@ -27,8 +27,7 @@ import { HoldfastError } from "@holdfast/core";
 import type { Agent, TaskDefinition } from "@holdfast/runtime";
 import { checkDemands } from "./agent-demands.ts";
 import { taskToolsOf } from "./agent-tasks.ts";
-import { refuseDoubledName } from "./doubled-names.ts";
-import { externalNames } from "./external-agents.ts";
+import type { MachinePrograms } from "../machine-programs.ts";
 import type { SessionVariables } from "./session-variables.ts";
 
 /** The agents that a file may start and the skills of all of them, looked up once. */
@@ -38,8 +37,8 @@ export interface AgentTreeOptions {
   readonly resumesAtReset?: boolean;
   /** The tasks that a file of code exports. It may throw, and may be called twice for one file. */
   readonly loadTasks?: ((file: string) => Promise<readonly TaskDefinition[]>) | undefined;
-  /** The agent of an external program that works in a folder. */
-  readonly external: (name: string, folder: string) => Agent;
+  /** External agents; `undefined` where none of the agents may start another one. */
+  readonly programs: MachinePrograms | undefined;
 }
 
 export class AgentTree {
@@ -53,7 +52,7 @@ export class AgentTree {
   readonly variables: SessionVariables;
   readonly #resumesAtReset: boolean;
   readonly #loadTasks: AgentTreeOptions["loadTasks"];
-  readonly #external: AgentTreeOptions["external"];
+  readonly #programs: MachinePrograms | undefined;
   /** agent-tree-1. The agents below the first one, by their names. */
   readonly #made = new Map<string, { readonly sandbox: string | null; readonly agent: Promise<Agent> }>();
   #listed: readonly ListedAgent[] | undefined;
@@ -62,14 +61,14 @@ export class AgentTree {
   constructor(
     places: AgentPlaces,
     skills: readonly Skill[] | undefined,
-    { variables, resumesAtReset = false, loadTasks, external }: AgentTreeOptions,
+    { variables, resumesAtReset = false, loadTasks, programs }: AgentTreeOptions,
   ) {
     this.places = places;
     this.skills = skills;
     this.variables = variables;
     this.#resumesAtReset = resumesAtReset;
     this.#loadTasks = loadTasks;
-    this.#external = external;
+    this.#programs = programs;
   }
 
   /** The fields that the call which starts a session sets in place of the agent files. */
@@ -119,7 +118,8 @@ export class AgentTree {
     if (agents.length === 0) return [];
     // A session that has begun keeps the agents of its start.
     if (this.skills !== undefined)
-      for (const name of agents) if (this.#isExternalName(name)) refuseDoubledName(name, this.places);
+      for (const name of agents)
+        if (this.#isExternalName(name)) this.#programs?.refuseDoubled(name, this.places);
     if (agents.includes("*"))
       return this.#loaded().filter(
         (record) => record.source.path !== source.path && (isFirst || !record.agents.includes("*")), // agent-tree-2.
@@ -191,9 +191,10 @@ export class AgentTree {
 
   /** The external agents among these names. In a session that has begun, an agent file of the same name counts more. */
   externalsOf(agents: readonly string[], root: string): readonly Agent[] {
+    const place = { places: this.places, folder: root };
     return [...new Set(agents)]
       .filter((name) => this.#isExternal(name))
-      .map((name) => this.#external(name, root));
+      .flatMap((name) => this.#programs?.agent(name, place) ?? []);
   }
 
   #isExternal(name: string): boolean {
@@ -201,7 +202,7 @@ export class AgentTree {
   }
 
   #isExternalName(name: string): boolean {
-    this.#externals ??= externalNames(this.places);
+    this.#externals ??= this.#programs?.names(this.places) ?? [];
     return this.#externals.includes(name);
   }
 }
