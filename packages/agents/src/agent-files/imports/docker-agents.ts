@@ -10,7 +10,6 @@ import { addRule, type AgentDraft } from "../format/agent-draft.ts";
 import type { FieldReport } from "../format/field-report.ts";
 import { field, HONOURED, ignored, mapped, refused, type FieldTable, type Ruling } from "../format/fields.ts";
 import { FileProblem, parseYaml } from "../format/front-matter.ts";
-import { takeServers } from "../format/mcp-servers.ts";
 import { checkJsonSchema } from "../format/schema-check.ts";
 import { matchesName } from "../format/tool-names.ts";
 import { ruleTool } from "../format/tool-rules.ts";
@@ -23,61 +22,11 @@ import {
   turnsRule,
   unused,
 } from "../dialects/dialect.ts";
+import { DOCKER_TOOLS, takeToolsets, toolset } from "./docker-toolsets.ts";
 import type { ImportedFile } from "./imported-agent.ts";
 
-/** The tools of Docker's toolsets, with the argument that its patterns name most; no tools for one that Holdfast lacks. */
-const DOCKER_TOOLS: Readonly<Record<string, readonly string[]>> = {
-  read_file: ["read_file"],
-  read_multiple_files: ["read_file"],
-  list_directory: ["list_files"],
-  directory_tree: ["list_files"],
-  search_files_content: ["search"],
-  write_file: ["write_file"],
-  create_directory: ["write_file"],
-  edit_file: ["edit_file"],
-  shell: ["shell"],
-  fetch: ["web_fetch"],
-  create_todo: ["todo"],
-  create_todos: ["todo"],
-  update_todos: ["todo"],
-  list_todos: ["todo"],
-  transfer_task: ["delegate"],
-  user_prompt: ["ask_user"],
-};
-
-/** The tools of each type of toolset. */
-const TOOLSETS: Readonly<Record<string, readonly string[]>> = {
-  filesystem: ["read_file", "list_files", "search", "write_file", "edit_file"],
-  shell: ["shell"],
-  fetch: ["web_fetch"],
-  todo: ["todo"],
-  user_prompt: ["ask_user"],
-};
-
 const ARGUMENTS = ["cmd", "path", "url"];
-const CATALOGUE = "docker:";
 
-const toolset = z.looseObject({ type: z.string(), tools: z.array(z.string()).optional() });
-const mcpToolset = z.strictObject({
-  type: z.literal("mcp"),
-  name: z.string().optional(),
-  ref: z.string().optional(),
-  command: z.string().optional(),
-  args: z.array(z.string()).optional(),
-  env: z.record(z.string(), z.string()).optional(),
-  remote: z
-    .strictObject({
-      url: z.string(),
-      transport_type: z.string().optional(),
-      headers: z.record(z.string(), z.string()).optional(),
-    })
-    .optional(),
-  tools: z.array(z.string()).optional(),
-  // Fields that restrict nothing.
-  instruction: z.string().optional(),
-  lifecycle: z.unknown().optional(),
-  version: z.string().optional(),
-});
 const patterns = z.array(z.string()).optional();
 const models = z.record(z.string(), z.looseObject({ provider: z.string(), model: z.string() }));
 const record = z.record(z.string(), z.unknown());
@@ -129,98 +78,58 @@ function agentTable(
   return {
     restricting: "all",
     owner: "of an agent of Docker",
+    // Fields are read in this order.
     rules: {
-      description: descriptionRule,
-      model: field(z.string().min(1).describe("a model"), (value, draft) => {
-        draft.model = modelName(value, known);
-        return draft.model === value ? HONOURED : mapped(draft.model);
-      }),
-      fallback: field(
-        z.looseObject({ models: z.array(z.string()).default([]) }).describe("models to fall back to"),
-        ({ models: others }, draft) => {
-          draft.fallbackModels = others.map((one) => modelName(one, known));
-          return mapped(`holdfast.fallbackModels: ${draft.fallbackModels.join(", ")}`);
-        },
-      ),
-      instruction: field(z.string().describe("the system prompt"), (value, draft) => {
-        draft.prompt = value.trim();
-        return HONOURED;
-      }),
-      instruction_file: field(z.unknown(), () =>
-        refused("the prompt would be in other files; write its text into instruction"),
-      ),
-      toolsets: field(z.array(toolset).describe("toolsets, each with a type"), (value, draft, report) =>
-        takeToolsets(value, servers, draft, report),
-      ),
-      sub_agents: field(z.array(z.string()).describe("names of agents"), (value, draft) =>
-        takeAgents(value, names, draft),
-      ),
-      handoffs: field(z.array(z.string()).describe("names of agents"), (value, draft) => {
-        const ruling = takeAgents(value, names, draft);
-        return ruling[0] === "refused" ? ruling : mapped(`${ruling[1]}; the agent waits for their answer`);
-      }),
-      force_handoff: field(z.string(), () =>
-        refused("Holdfast gives no conversation to another agent; name it in sub_agents"),
-      ),
-      readonly: field(z.boolean(), (value, draft) => (value ? mapped(denyChanges(draft)) : HONOURED)),
-      safety: field(SAFETY, safetyRuling),
-      max_iterations: field(
-        z.int().min(0).max(100_000).describe("a number of turns"),
-        (value, draft, report) =>
-          value === 0
-            ? ignored("0 means no limit, and Holdfast has a default of its own")
-            : (turnsRule.read as (given: number, to: AgentDraft, on: FieldReport) => Ruling)(
-                value,
-                draft,
-                report,
-              ),
-      ),
-      structured_output: field(
-        z.looseObject({ schema: record }).describe("an output schema, in the field schema"),
-        ({ schema }, draft) => {
-          const problem = checkJsonSchema(schema);
-          if (problem !== undefined) return refused(`it is no JSON Schema: ${problem}`);
-          draft.outputSchema = schema;
-          return mapped("holdfast.output");
-        },
-      ),
-      skills: field(z.union([z.boolean(), z.array(z.unknown())]), takeSkills),
-      add_prompt_files: field(z.array(z.string()), (value) =>
-        ignored(
-          value.every((file) => file === "AGENTS.md")
-            ? "a session reads AGENTS.md without it"
-            : "only AGENTS.md is read for a session; name other files in the prompt",
-        ),
-      ),
-      hooks: field(z.unknown(), () =>
-        refused(
-          "hooks of Docker have another form, and one may be there to forbid a call; write holdfast.hooks",
-        ),
-      ),
-      harness: field(z.unknown(), () =>
-        refused("another program would do the work; run it as an external agent (docs/external-agents.md)"),
-      ),
-      budgets: field(z.unknown(), () => refused(BUDGET)),
-      use_toolsets: field(z.unknown(), () => refused("write these toolsets into toolsets of the agent")),
-      use_skills: field(z.unknown(), () => refused("write these skills into skills of the agent")),
-      redact_secrets: unused("Holdfast always replaces the values of declared secrets"),
-      add_prompt_files_depth: unused("the model is told of each AGENTS.md below the folder"),
-      add_date: unused("the model gets no date by itself; say in the prompt that the shell has it"),
-      add_environment_info: unused("the prompt names the folder and the sandbox"),
-      welcome_message: unused(DISPLAY_ONLY),
-      commands: unused("Holdfast has no commands of an agent"),
-      use_commands: unused("Holdfast has no commands of an agent"),
-      code_mode_tools: unused("the model calls each tool itself"),
-      add_description_parameter: unused("a question shows the whole call"),
-      cache: unused("each session asks its model itself"),
-      max_consecutive_tool_calls: unused("Holdfast has its own guard against repeated calls"),
-      max_old_tool_call_tokens: unused(COMPACTION),
-      max_tool_result_tokens: unused(COMPACTION),
-      num_history_items: unused(COMPACTION),
-      session_compaction: unused(COMPACTION),
-      compaction_threshold: unused(COMPACTION),
-      compaction_model: unused(COMPACTION),
+      ...modelFields(known),
+      ...toolFields(servers, names),
+      ...LIMIT_FIELDS,
+      ...OTHER_FIELDS,
     },
+  };
+}
+
+function modelFields(known: Models): FieldTable["rules"] {
+  return {
+    description: descriptionRule,
+    model: field(z.string().min(1).describe("a model"), (value, draft) => {
+      draft.model = modelName(value, known);
+      return draft.model === value ? HONOURED : mapped(draft.model);
+    }),
+    fallback: field(
+      z.looseObject({ models: z.array(z.string()).default([]) }).describe("models to fall back to"),
+      ({ models: others }, draft) => {
+        draft.fallbackModels = others.map((one) => modelName(one, known));
+        return mapped(`holdfast.fallbackModels: ${draft.fallbackModels.join(", ")}`);
+      },
+    ),
+    instruction: field(z.string().describe("the system prompt"), (value, draft) => {
+      draft.prompt = value.trim();
+      return HONOURED;
+    }),
+    instruction_file: field(z.unknown(), () =>
+      refused("the prompt would be in other files; write its text into instruction"),
+    ),
+  };
+}
+
+function toolFields(
+  servers: Readonly<Record<string, object>>,
+  names: readonly string[],
+): FieldTable["rules"] {
+  return {
+    toolsets: field(z.array(toolset).describe("toolsets, each with a type"), (value, draft, report) =>
+      takeToolsets(value, servers, draft, report),
+    ),
+    sub_agents: field(z.array(z.string()).describe("names of agents"), (value, draft) =>
+      takeAgents(value, names, draft),
+    ),
+    handoffs: field(z.array(z.string()).describe("names of agents"), (value, draft) => {
+      const ruling = takeAgents(value, names, draft);
+      return ruling[0] === "refused" ? ruling : mapped(`${ruling[1]}; the agent waits for their answer`);
+    }),
+    force_handoff: field(z.string(), () =>
+      refused("Holdfast gives no conversation to another agent; name it in sub_agents"),
+    ),
   };
 }
 
@@ -229,6 +138,64 @@ const BUDGET = "amounts of Docker have another form; write holdfast.budget into 
 const SAFETY = z
   .enum(["strict", "balanced", "restricted", "autonomous"])
   .describe("strict, balanced, restricted or autonomous");
+
+/** Fields about the rights, the limits and the answer of an agent. */
+const LIMIT_FIELDS: FieldTable["rules"] = {
+  readonly: field(z.boolean(), (value, draft) => (value ? mapped(denyChanges(draft)) : HONOURED)),
+  safety: field(SAFETY, safetyRuling),
+  max_iterations: field(z.int().min(0).max(100_000).describe("a number of turns"), (value, draft, report) =>
+    value === 0
+      ? ignored("0 means no limit, and Holdfast has a default of its own")
+      : (turnsRule.read as (given: number, to: AgentDraft, on: FieldReport) => Ruling)(value, draft, report),
+  ),
+  structured_output: field(
+    z.looseObject({ schema: record }).describe("an output schema, in the field schema"),
+    ({ schema }, draft) => {
+      const problem = checkJsonSchema(schema);
+      if (problem !== undefined) return refused(`it is no JSON Schema: ${problem}`);
+      draft.outputSchema = schema;
+      return mapped("holdfast.output");
+    },
+  ),
+  skills: field(z.union([z.boolean(), z.array(z.unknown())]), takeSkills),
+  add_prompt_files: field(z.array(z.string()), (value) =>
+    ignored(
+      value.every((file) => file === "AGENTS.md")
+        ? "a session reads AGENTS.md without it"
+        : "only AGENTS.md is read for a session; name other files in the prompt",
+    ),
+  ),
+};
+
+/** The fields that Holdfast does not have. */
+const OTHER_FIELDS: FieldTable["rules"] = {
+  hooks: field(z.unknown(), () =>
+    refused("hooks of Docker have another form, and one may be there to forbid a call; write holdfast.hooks"),
+  ),
+  harness: field(z.unknown(), () =>
+    refused("another program would do the work; run it as an external agent (docs/external-agents.md)"),
+  ),
+  budgets: field(z.unknown(), () => refused(BUDGET)),
+  use_toolsets: field(z.unknown(), () => refused("write these toolsets into toolsets of the agent")),
+  use_skills: field(z.unknown(), () => refused("write these skills into skills of the agent")),
+  redact_secrets: unused("Holdfast always replaces the values of declared secrets"),
+  add_prompt_files_depth: unused("the model is told of each AGENTS.md below the folder"),
+  add_date: unused("the model gets no date by itself; say in the prompt that the shell has it"),
+  add_environment_info: unused("the prompt names the folder and the sandbox"),
+  welcome_message: unused(DISPLAY_ONLY),
+  commands: unused("Holdfast has no commands of an agent"),
+  use_commands: unused("Holdfast has no commands of an agent"),
+  code_mode_tools: unused("the model calls each tool itself"),
+  add_description_parameter: unused("a question shows the whole call"),
+  cache: unused("each session asks its model itself"),
+  max_consecutive_tool_calls: unused("Holdfast has its own guard against repeated calls"),
+  max_old_tool_call_tokens: unused(COMPACTION),
+  max_tool_result_tokens: unused(COMPACTION),
+  num_history_items: unused(COMPACTION),
+  session_compaction: unused(COMPACTION),
+  compaction_threshold: unused(COMPACTION),
+  compaction_model: unused(COMPACTION),
+};
 
 function safetyRuling(value: z.output<typeof SAFETY>, draft: AgentDraft): Ruling {
   switch (value) {
@@ -344,102 +311,4 @@ function takeSkills(value: boolean | readonly unknown[], draft: AgentDraft): Rul
     return refused("a skill is a folder with SKILL.md in .agents/skills; put it there, and name it here");
   const named = texts.filter((one) => one !== "local");
   return named.length === 0 ? mapped("all skills that are found") : listSkills(named, draft);
-}
-
-/** docker-agents-1. */
-function takeToolsets(
-  sets: readonly z.output<typeof toolset>[],
-  servers: Readonly<Record<string, object>>,
-  draft: AgentDraft,
-  report: FieldReport,
-): Ruling {
-  const offered = new Set(draft.tools);
-  const said: string[] = [];
-  for (const [at, { type, tools: wanted, ...others }] of sets.entries()) {
-    const place = `toolsets.${at}`;
-    if (type === "mcp") {
-      const name = takeServer({ type, ...others, tools: wanted }, at, servers, draft, report);
-      if (typeof name !== "string") return name;
-      offered.add(`mcp__${name}__*`);
-      said.push(`the MCP server ${name}`);
-      continue;
-    }
-    const ours = TOOLSETS[type];
-    if (ours === undefined) {
-      said.push(type === "think" ? "think is not needed" : `${type} is not available`);
-      continue;
-    }
-    const unknown = Object.keys(others).find((name) => name !== "instruction" && name !== "readonly");
-    if (unknown !== undefined)
-      return refused(
-        `${place}.${unknown} may be a limit that Holdfast does not know; write it as a rule of holdfast.approvals`,
-      );
-    const limited = wanted?.flatMap((tool) => DOCKER_TOOLS[tool] ?? []);
-    const reading = others["readonly"] === true ? ["read_file", "list_files", "search", "todo"] : undefined;
-    for (const tool of ours)
-      if (limited?.includes(tool) !== false && reading?.includes(tool) !== false) offered.add(tool);
-    if (others["instruction"] !== undefined)
-      report.add([place, "instruction"], "ignored", "write it into the prompt");
-  }
-  draft.tools = [...offered];
-  const list = draft.tools.filter((tool) => !tool.startsWith("mcp__"));
-  return mapped([list.join(", ") || "no tool", ...said].join("; "));
-}
-
-/** @returns the name of the server, or the reason why there is none. */
-function takeServer(
-  given: Readonly<Record<string, unknown>>,
-  at: number,
-  servers: Readonly<Record<string, object>>,
-  draft: AgentDraft,
-  report: FieldReport,
-): string | Ruling {
-  const { ref } = given;
-  const shared = typeof ref === "string" && Object.hasOwn(servers, ref) ? servers[ref] : undefined;
-  const { data, error } = mcpToolset.safeParse(
-    shared === undefined
-      ? given
-      : { ...shared, ...given, ref: undefined, type: "mcp", name: given["name"] ?? ref },
-  );
-  if (data === undefined) return refused(`toolsets.${at}: ${z.prettifyError(error).replaceAll("\n", " ")}`);
-  const settings = settingsOf(data);
-  if (settings === undefined)
-    return refused(
-      `toolsets.${at}: it has no command, no remote and no ref of the file or of Docker's catalogue`,
-    );
-  const named =
-    data.name ??
-    data.ref?.replace(CATALOGUE, "") ??
-    data.command?.split("/").at(-1) ??
-    new URL(data.remote?.url ?? "http://remote").hostname;
-  const name = named.replaceAll(/[^A-Za-z0-9-]+/g, "-").slice(0, 40);
-  if (Object.hasOwn(draft.mcpServers, name))
-    return refused(`two toolsets are the MCP server ${name}; give each a name`);
-  takeServers(
-    [[name, { ...settings, ...(data.tools === undefined ? {} : { enabledTools: data.tools }) }]],
-    "mcpServers",
-    draft,
-    report,
-  );
-  return name;
-}
-
-/** The settings as other files have them. A server of the catalogue runs in Docker's own gateway. */
-function settingsOf({
-  ref,
-  command,
-  args = [],
-  env = {},
-  remote,
-}: z.output<typeof mcpToolset>): Record<string, unknown> | undefined {
-  if (ref?.startsWith(CATALOGUE) === true)
-    return {
-      command: "docker",
-      args: ["mcp", "gateway", "run", `--servers=${ref.slice(CATALOGUE.length)}`],
-      env,
-    };
-  if (command !== undefined) return { command, args, env };
-  if (remote === undefined) return undefined;
-  const { url, transport_type: transport, headers = {} } = remote;
-  return { type: transport === "sse" ? "sse" : "http", url, headers };
 }
