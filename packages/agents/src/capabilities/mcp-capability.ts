@@ -108,25 +108,40 @@ export interface McpCapabilityOptions {
 
 export function mcpCapability(
   servers: McpServers,
-  { environments, given, secrets = [] }: McpCapabilityOptions = {},
+  options: McpCapabilityOptions = {},
   // oxlint-disable-next-line typescript/no-explicit-any -- facts are JSON, and the type of a server is a union.
 ): Capability<any> {
-  const call = async (input: CallInput, task: TaskContext, effect: EffectClass): Promise<CallOutput> => {
-    const { name, server, folder, environment } = input;
-    const { sessionId } = task;
-    try {
-      return await servers.with(
-        { sessionId, name, server, folder, ...ownValues(environment, task) },
-        (open) => takeStep(open, input, task, effect),
-      );
-    } catch (error) {
-      if (error instanceof ServerFailedError) return { text: error.message, isError: true };
-      // mcp-capability-3.
-      if (error instanceof CallLostError && effect === "once")
-        return { text: `${error.message}. ${UNCERTAIN}`, isError: true };
-      throw error;
-    }
+  const calls = callTasks(servers, options.secrets);
+  return {
+    name: "mcp",
+    tasks: [...Object.values(calls.byEffect), calls.serverTask],
+    prepare: async ({ agent, workspace, input }, task) => {
+      const facts: ServerFact[] = [];
+      for (const [name, server] of Object.entries(agent.mcpServers)) {
+        if (typeof server === "string" || "ref" in server)
+          throw new HoldfastError("agent_invalid", `there are no settings for the MCP server "${name}"`);
+        const environment = environmentOf(agent, server, input, options);
+        const asked = { name, server, folder: workspace.root, ...optional(environment) };
+        facts.push(await askServer(servers, asked, agent, task));
+      }
+      return facts.length === 0 ? null : facts;
+    },
+    move: (facts: readonly ServerFact[], { workspace }) =>
+      Promise.resolve(facts.map((fact) => ({ ...fact, folder: workspace.root }))),
+    offer: (facts: readonly ServerFact[]) => ({
+      instructions: facts.map(promptPart).join("\n"),
+      tools: facts.flatMap((fact) => fact.tools.map((tool) => toolOf(fact, tool, calls))),
+    }),
   };
+}
+
+interface CallTasks {
+  readonly byEffect: Readonly<Record<EffectClass, TaskDefinition<CallInput, CallOutput>>>;
+  readonly serverTask: ServerTaskStep;
+}
+
+/** The tasks of calls: a task for each effect class, and one for calls that a server goes on with. */
+function callTasks(servers: McpServers, secrets: readonly string[] = []): CallTasks {
   const taskOf = (name: string, effect: EffectClass) =>
     defineTask<CallInput, CallOutput>({
       name,
@@ -135,21 +150,47 @@ export function mcpCapability(
       retry: { nonRetryable: ["config_invalid"] },
       secrets,
       guardRepeats: true,
-      run: (input, task) => call(input, task, effect),
+      run: (input, task) => callOnce(servers, input, task, effect),
       ...(effect === "once" ? { sessionLeft: (sessionId, how) => servers.leave(sessionId, how) } : {}),
     });
-  const tasks = {
-    read: taskOf("mcp_read", "read"),
-    repeatable: taskOf("mcp_repeat", "repeatable"),
-    keyed: taskOf("mcp_keyed", "keyed"),
-    once: taskOf("mcp_call", "once"),
+  return {
+    byEffect: {
+      read: taskOf("mcp_read", "read"),
+      repeatable: taskOf("mcp_repeat", "repeatable"),
+      keyed: taskOf("mcp_keyed", "keyed"),
+      once: taskOf("mcp_call", "once"),
+    },
+    serverTask: serverTaskOf(servers, secrets),
   };
+}
 
-  const serverTask = serverTaskOf(servers, secrets);
-  const toolOf = (
-    { name, server, folder, environment }: ServerFact,
-    { offered, tool, description, inputSchema, effect }: McpToolFact,
-  ): Tool => ({
+async function callOnce(
+  servers: McpServers,
+  input: CallInput,
+  task: TaskContext,
+  effect: EffectClass,
+): Promise<CallOutput> {
+  const { name, server, folder, environment } = input;
+  const { sessionId } = task;
+  try {
+    return await servers.with({ sessionId, name, server, folder, ...ownValues(environment, task) }, (open) =>
+      takeStep(open, input, task, effect),
+    );
+  } catch (error) {
+    if (error instanceof ServerFailedError) return { text: error.message, isError: true };
+    // mcp-capability-3.
+    if (error instanceof CallLostError && effect === "once")
+      return { text: `${error.message}. ${UNCERTAIN}`, isError: true };
+    throw error;
+  }
+}
+
+function toolOf(
+  { name, server, folder, environment }: ServerFact,
+  { offered, tool, description, inputSchema, effect }: McpToolFact,
+  calls: CallTasks,
+): Tool {
+  return {
     offered: { name: offered, description, inputSchema },
     isReading: false, // mcp-capability-2.
     subjectKind: "text",
@@ -162,7 +203,7 @@ export function mcpCapability(
         schedule: async (ctx) => {
           let isError = false;
           const outcome = await renderResult(async () => {
-            const result = await callWithAnswers(ctx, { call: tasks[effect], serverTask, effect }, input);
+            const result = await callWithAnswers(ctx, calls, effect, input);
             ({ isError } = result);
             const images = (result.media ?? []).filter(isReadImage);
             return { text: result.text, ...(images.length === 0 ? {} : { images }) };
@@ -171,57 +212,47 @@ export function mcpCapability(
         },
       };
     },
-  });
-
-  /** mcp-capability-6. */
-  const environmentOf = (
-    agent: AgentRecord,
-    server: McpServer,
-    input: unknown,
-  ): SessionEnvironment | undefined => {
-    const own =
-      environments === undefined
-        ? NO_VALUES
-        : serverEnvironment(agent, readEnvironments(environments), given, variablesOfServer(server));
-    const found = { ...own, values: { ...own.values, ...paramValues(server, input) } };
-    return Object.keys(found.values).length + found.secrets.length === 0 ? undefined : found;
   };
+}
 
-  return {
-    name: "mcp",
-    tasks: [...Object.values(tasks), serverTask],
-    prepare: async ({ agent, workspace, input }, task) => {
-      const facts: ServerFact[] = [];
-      for (const [name, server] of Object.entries(agent.mcpServers)) {
-        if (typeof server === "string" || "ref" in server)
-          throw new HoldfastError("agent_invalid", `there are no settings for the MCP server "${name}"`);
-        const folder = workspace.root;
-        const environment = environmentOf(agent, server, input);
-        const { sessionId } = task;
-        const session = { sessionId, name, server, folder, ...ownValues(environment, task) };
-        const found = await servers
-          .with(session, async ({ connection }) => ({
-            ...readTools(name, await connection.tools(), server.enabledTools),
-            instructions: cutText(connection.instructions, MCP_LIMITS.instructionsChars),
-          }))
-          .catch((error: unknown) => {
-            throw error instanceof SignInNeededError ? signInPause(error) : error;
-          });
-        const tools = found.tools.map((tool) => ({
-          ...tool,
-          effect: declaredEffect(agent, tool.offered) ?? tool.effect,
-        }));
-        facts.push({ name, server, folder, ...optional(environment), ...found, tools });
-      }
-      return facts.length === 0 ? null : facts;
-    },
-    move: (facts: readonly ServerFact[], { workspace }) =>
-      Promise.resolve(facts.map((fact) => ({ ...fact, folder: workspace.root }))),
-    offer: (facts: readonly ServerFact[]) => ({
-      instructions: facts.map(promptPart).join("\n"),
-      tools: facts.flatMap((fact) => fact.tools.map((tool) => toolOf(fact, tool))),
-    }),
-  };
+/** mcp-capability-6. */
+function environmentOf(
+  agent: AgentRecord,
+  server: McpServer,
+  input: unknown,
+  { environments, given }: McpCapabilityOptions,
+): SessionEnvironment | undefined {
+  const own =
+    environments === undefined
+      ? NO_VALUES
+      : serverEnvironment(agent, readEnvironments(environments), given, variablesOfServer(server));
+  const found = { ...own, values: { ...own.values, ...paramValues(server, input) } };
+  return Object.keys(found.values).length + found.secrets.length === 0 ? undefined : found;
+}
+
+/** mcp-capability-1. */
+async function askServer(
+  servers: McpServers,
+  asked: Pick<ServerFact, "name" | "server" | "folder" | "environment">,
+  agent: AgentRecord,
+  task: TaskContext,
+): Promise<ServerFact> {
+  const { name, server, folder, environment } = asked;
+  const { sessionId } = task;
+  const session = { sessionId, name, server, folder, ...ownValues(environment, task) };
+  const found = await servers
+    .with(session, async ({ connection }) => ({
+      ...readTools(name, await connection.tools(), server.enabledTools),
+      instructions: cutText(connection.instructions, MCP_LIMITS.instructionsChars),
+    }))
+    .catch((error: unknown) => {
+      throw error instanceof SignInNeededError ? signInPause(error) : error;
+    });
+  const tools = found.tools.map((tool) => ({
+    ...tool,
+    effect: declaredEffect(agent, tool.offered) ?? tool.effect,
+  }));
+  return { ...asked, ...found, tools };
 }
 
 function optional(environment: SessionEnvironment | undefined): Pick<CallInput, "environment"> {
@@ -275,23 +306,18 @@ async function takeStep(
   }
 }
 
-interface CallTasks {
-  readonly call: TaskDefinition<CallInput, CallOutput>;
-  readonly serverTask: ServerTaskStep;
-  readonly effect: EffectClass;
-}
-
 /** Steps of a call with the questions of the server in between. Schedules the first step at once. */
 async function callWithAnswers(
   ctx: ToolContext,
-  { call, serverTask, effect }: CallTasks,
+  { byEffect, serverTask }: CallTasks,
+  effect: EffectClass,
   first: CallInput,
 ): Promise<CallOutput> {
   let known: Resumed["known"] = {};
   let asked = 0;
   let restarts = 0;
   for (let input = first; ;) {
-    const output = await ctx.scheduleTask(call, input);
+    const output = await ctx.scheduleTask(byEffect[effect], input);
     if (output.task !== undefined) {
       const { name, server, folder, environment, tool } = input;
       const followed = { name, server, folder, ...optional(environment), tool, ...output.task };
