@@ -48,43 +48,46 @@ export function labelOf({ session, root }: SandboxPlace): string {
 }
 
 export function remoteCommands(options: RemoteCommandsOptions): CommandRunner {
-  const { service, place, root, fileBytes } = options;
+  const { service, place } = options;
   const host = hostCommands();
-  const mirror = new FolderMirror(root, fileBytes);
-  const label = labelOf(place);
-  let machine: RemoteMachine | undefined;
+  const jobs = new RemoteJobs(options);
   let last: Promise<unknown> = Promise.resolve();
-
-  const findOrMake = async (): Promise<{ readonly found: RemoteMachine; readonly isFresh: boolean }> => {
-    const found = await service.find(label);
-    if (found !== undefined && found.id === machine?.id) return { found, isFresh: false };
-    mirror.forget();
-    machine = found ?? (await service.create(label));
-    return { found: machine, isFresh: true };
+  return {
+    sandbox: service.name,
+    capabilities: REMOTE_CAPABILITIES,
+    containment: `commands run on a machine of ${service.name} without network, over a copy of this folder; what they change comes back when they have ended`,
+    run: (request, isOwn) => {
+      if (isOwn) return host.run(request, true);
+      const running = last.then(() => jobs.run(request)); // remote-commands-2.
+      last = running;
+      return running;
+    },
+    endTagged: async (tag) => {
+      await host.endTagged(tag);
+      await (await service.find(labelOf(place)))?.run(END_ALL, END_MS);
+    },
+    close: () => host.close(),
   };
+}
 
-  const runThere = async (request: Launch): Promise<JobResult> => {
-    const { found, isFresh } = await findOrMake();
-    const { changed, removed } = await mirror.changes();
-    const job = packJob({ request, root, changed, removed, isFresh, fileBytes });
-    const stop = (): void => void found.run(END_ALL, END_MS).catch(() => {});
-    request.signal?.addEventListener("abort", stop, { once: true });
-    try {
-      await found.upload(job.archivePath, job.archive);
-      if (request.signal?.aborted === true)
-        throw new HoldfastError("cancelled", "it was aborted before it began");
-      const exitCode = await found.run(job.line, request.timeoutMs + AFTER_MS);
-      if (exitCode !== 0) throw new Error(`the sandbox could not run the command (${exitCode})`);
-      return readJob(await found.download(job.resultPath));
-    } catch (error) {
-      machine = undefined; // Nobody knows what it has.
-      throw error;
-    } finally {
-      request.signal?.removeEventListener("abort", stop);
-    }
-  };
+/** The machine of one session, and the copy of its folder there. */
+class RemoteJobs {
+  readonly #service: RemoteService;
+  readonly #label: string;
+  readonly #root: string;
+  readonly #fileBytes: number;
+  readonly #mirror: FolderMirror;
+  #machine: RemoteMachine | undefined;
 
-  const run = async (request: Launch): Promise<Execution> => {
+  constructor({ service, place, root, fileBytes }: RemoteCommandsOptions) {
+    this.#service = service;
+    this.#label = labelOf(place);
+    this.#root = root;
+    this.#fileBytes = fileBytes;
+    this.#mirror = new FolderMirror(root, fileBytes);
+  }
+
+  async run(request: Launch): Promise<Execution> {
     const began = performance.now();
     const { command, signal, timeoutMs } = request;
     const ended = (end: ExecutionEnd, rest: Partial<Execution> = {}): Execution => ({
@@ -100,8 +103,8 @@ export function remoteCommands(options: RemoteCommandsOptions): CommandRunner {
     const isAborted = (): boolean => signal?.aborted === true;
     if (isAborted()) return ended({ type: "aborted" });
     try {
-      const result = await runThere(request);
-      const refused = await mirror.take(result);
+      const result = await this.#runThere(request);
+      const refused = await this.#mirror.take(result);
       const { isTimedOut, exitCode } = result;
       const output = outputOf(result, request, refused);
       if (isAborted()) return ended({ type: "aborted" }, output);
@@ -112,24 +115,37 @@ export function remoteCommands(options: RemoteCommandsOptions): CommandRunner {
       // remote-commands-4.
       return ended({ type: "spawn_error", code: "remote", message: `${message}; the command may have run` });
     }
-  };
+  }
 
-  return {
-    sandbox: service.name,
-    capabilities: REMOTE_CAPABILITIES,
-    containment: `commands run on a machine of ${service.name} without network, over a copy of this folder; what they change comes back when they have ended`,
-    run: (request, isOwn) => {
-      if (isOwn) return host.run(request, true);
-      const running = last.then(() => run(request)); // remote-commands-2.
-      last = running;
-      return running;
-    },
-    endTagged: async (tag) => {
-      await host.endTagged(tag);
-      await (await service.find(label))?.run(END_ALL, END_MS);
-    },
-    close: () => host.close(),
-  };
+  async #runThere(request: Launch): Promise<JobResult> {
+    const { found, isFresh } = await this.#findOrMake();
+    const { changed, removed } = await this.#mirror.changes();
+    const [root, fileBytes] = [this.#root, this.#fileBytes];
+    const job = packJob({ request, root, changed, removed, isFresh, fileBytes });
+    const stop = (): void => void found.run(END_ALL, END_MS).catch(() => {});
+    request.signal?.addEventListener("abort", stop, { once: true });
+    try {
+      await found.upload(job.archivePath, job.archive);
+      if (request.signal?.aborted === true)
+        throw new HoldfastError("cancelled", "it was aborted before it began");
+      const exitCode = await found.run(job.line, request.timeoutMs + AFTER_MS);
+      if (exitCode !== 0) throw new Error(`the sandbox could not run the command (${exitCode})`);
+      return readJob(await found.download(job.resultPath));
+    } catch (error) {
+      this.#machine = undefined; // Nobody knows what it has.
+      throw error;
+    } finally {
+      request.signal?.removeEventListener("abort", stop);
+    }
+  }
+
+  async #findOrMake(): Promise<{ readonly found: RemoteMachine; readonly isFresh: boolean }> {
+    const found = await this.#service.find(this.#label);
+    if (found !== undefined && found.id === this.#machine?.id) return { found, isFresh: false };
+    this.#mirror.forget();
+    this.#machine = found ?? (await this.#service.create(this.#label));
+    return { found: this.#machine, isFresh: true };
+  }
 }
 
 function outputOf(
