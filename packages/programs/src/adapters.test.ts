@@ -27,7 +27,7 @@ function installed(home: string, name: string, source: string): Readonly<Record<
   const bin = join(home, "bin");
   if (home !== "/") {
     mkdirSync(bin, { recursive: true });
-    const file = fileURLToPath(new URL(`../testing/${source}`, import.meta.url));
+    const file = fileURLToPath(new URL(`./testing/${source}`, import.meta.url));
     const version = `if [ "$1" = --version ]; then echo 9.0.0; exit; fi`;
     writeFileSync(join(bin, name), `#!/bin/sh\n${version}\nexec "${process.execPath}" "${file}" "$@"\n`);
     chmodSync(join(bin, name), 0o755);
