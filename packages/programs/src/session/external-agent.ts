@@ -73,22 +73,32 @@ const MODEL = /^[A-Za-z0-9][\w.:/@[\]-]{0,199}$/;
 
 export function externalAgent(
   protocol: ExternalAgentProtocol,
-  {
-    folder,
-    permissionModes,
-    projectRules,
-    place,
-    agents = [],
-    startsByProfile = false,
-    deleteSession,
-    mirrors,
-    profile,
-    model,
-    sandbox,
-    silenceMs,
-    profileKeys = [],
-  }: ExternalAgentOptions,
+  options: ExternalAgentOptions,
 ): Agent<unknown, string> {
+  const { place, agents = [], profileKeys = [] } = options;
+  const parts = partsOf(protocol, options);
+  return defineAgent<unknown, string, ExternalState>({
+    name: protocol.name,
+    description:
+      place === undefined ? `Sessions of ${protocol.name}.` : `Sessions of ${protocol.name}. ${INPUT_TEXT}`,
+    input: inputOf(protocol, options),
+    agents,
+    tasks: [parts.task, parts.countTask, summaryTask, limitTask],
+    optionalSecrets: [...new Set([...(protocol.keys ?? []), ...profileKeys])].map((name) => ({
+      anyOf: [name],
+      isAsked: false, // Its program may have a sign-in of its own.
+    })),
+    state: { version: 1, initial: () => FIRST_STATE },
+    limitsTurns: true,
+    turn: (ctx, state) => new ExternalAgentTurn(ctx, state, parts).take(),
+  });
+}
+
+/** A text, or an object with the text and the choices that the adapter and the machine leave to a session. */
+function inputOf(
+  protocol: ExternalAgentProtocol,
+  { place, profile, permissionModes }: ExternalAgentOptions,
+): StandardSchemaV1<unknown, unknown> {
   const text = z.string().trim().min(1);
   const options = {
     conversation: z.boolean().optional(),
@@ -104,41 +114,40 @@ export function externalAgent(
     resumeAtReset: z.boolean().optional(),
     keepAliveMs: z.int().min(0).max(KEEP_ALIVE_MS_MAX).optional(),
   };
-  const input: StandardSchemaV1<unknown, unknown> = z.union(
-    [text, z.strictObject({ text, ...options }), z.strictObject({ prompt: text, ...options })],
-    {
-      error: `expected a text, or an object with \`text\` and perhaps \`model\` and \`permissionMode\` (${permissionModes.join(", ")})`,
-    },
-  );
+  return z.union([text, z.strictObject({ text, ...options }), z.strictObject({ prompt: text, ...options })], {
+    error: `expected a text, or an object with \`text\` and perhaps \`model\` and \`permissionMode\` (${permissionModes.join(", ")})`,
+  });
+}
+
+function partsOf(protocol: ExternalAgentProtocol, options: ExternalAgentOptions): ExternalParts {
+  const { agents = [], startsByProfile = false, deleteSession, mirrors, permissionModes, profile } = options;
   const live: LiveTurns = new Map();
   const startable = ({ profile: taken }: ExternalIntent): readonly Agent[] =>
     startsByProfile ? agents.filter(({ name }) => taken?.agents?.includes(name) === true) : agents;
-  const startsAgents = (intent: ExternalIntent): boolean => startable(intent).length > 0;
   const deletesSessions = ({ profile: taken }: ExternalIntent): boolean =>
     deleteSession !== undefined && (!startsByProfile || taken?.deletesSessions === true);
   const task = turnTask({
     protocol,
     live,
-    startsAgents,
+    startsAgents: (intent) => startable(intent).length > 0,
     deletesSessions,
     mirrors,
     permissionModes,
-    silenceMs,
+    silenceMs: options.silenceMs,
     workspaces: new Workspaces(),
     sessionFiles: new SessionFiles(),
   });
-  const counting = countTask(protocol);
-  const parts: ExternalParts = {
+  return {
     protocol,
     task,
-    countTask: counting,
+    countTask: countTask(protocol),
     live,
-    folder,
+    folder: options.folder,
     permissionMode: permissionModes[0],
-    model,
-    sandbox,
-    projectRules,
-    place,
+    model: options.model,
+    sandbox: options.sandbox,
+    projectRules: options.projectRules,
+    place: options.place,
     startable,
     deleteSession,
     deletesSessions,
@@ -149,19 +158,4 @@ export function externalAgent(
         return takeProfile(profile(name), protocol, permissionModes, mirrors, names);
       }),
   };
-  return defineAgent<unknown, string, ExternalState>({
-    name: protocol.name,
-    description:
-      place === undefined ? `Sessions of ${protocol.name}.` : `Sessions of ${protocol.name}. ${INPUT_TEXT}`,
-    input,
-    agents,
-    tasks: [task, counting, summaryTask, limitTask],
-    optionalSecrets: [...new Set([...(protocol.keys ?? []), ...profileKeys])].map((name) => ({
-      anyOf: [name],
-      isAsked: false, // Its program may have a sign-in of its own.
-    })),
-    state: { version: 1, initial: () => FIRST_STATE },
-    limitsTurns: true,
-    turn: (ctx, state) => new ExternalAgentTurn(ctx, state, parts).take(),
-  });
 }
