@@ -8,7 +8,7 @@ import { addUsage, NO_COST, type Cost } from "@holdfast/proto/view";
 
 const PAGE_RECORDS = 500;
 
-/** A report of a coding agent at work, as a signal of its session (`turn-task.ts`). */
+/** A report of a coding agent at work, as a signal of its session (`turn-reports.ts`). */
 interface Report {
   readonly isCharged?: unknown;
   readonly events?: readonly { readonly type: string; readonly usage: TokenUsage }[];

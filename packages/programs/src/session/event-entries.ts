@@ -7,7 +7,7 @@ import type { TokenUsage } from "@holdfast/core";
 
 import type { AssistantContent, ToolContent } from "@holdfast/agents";
 import type { Author } from "./external-agent-protocol.ts";
-import type { RecordedEvent, StoredReport } from "./turn-task.ts";
+import type { RecordedEvent, StoredReport } from "./turn-reports.ts";
 import type { SessionCallEvent } from "./way-back/pending-calls.ts";
 
 export interface OpenCall extends Author {

@@ -41,7 +41,8 @@ import { isQuestion } from "./way-back/way-back-tools.ts";
 import { afterCutOff, type RestoreReceipt } from "./receipt/restore-receipt.ts";
 import type { OwnRights } from "./intent/own-intent.ts";
 import { prepareSession, type PreparedParts } from "./intent/prepare-session.ts";
-import { REPORT_SIGNAL, type StoredReport, type turnTask, type TurnOutput } from "./turn-task.ts";
+import { REPORT_SIGNAL, type StoredReport } from "./turn-reports.ts";
+import type { turnTask, TurnOutput } from "./turn-task.ts";
 
 export interface ExternalParts extends QuestionParts, PreparedParts {
   readonly task: ReturnType<typeof turnTask>;

@@ -17,11 +17,11 @@
 //       afterwards (`recorded-usage.ts`).
 
 import { join } from "node:path";
-import { HoldfastError, toError } from "@holdfast/core";
 import { defineTask, type TaskContext } from "@holdfast/runtime";
 import { isUrgentAbort } from "@holdfast/system";
 
 import type {
+  Enclose,
   ExternalAgent,
   ExternalAgentProtocol,
   ExternalEnd,
@@ -29,33 +29,22 @@ import type {
   ExternalIntent,
   PermissionAnswer,
 } from "./external-agent-protocol.ts";
-import { boundedEnd, boundedEvent } from "./bounded-events.ts";
+import { boundedEnd } from "./bounded-events.ts";
 import { PendingCalls, type SessionCallEvent } from "./way-back/pending-calls.ts";
-import { openWayBack, type CallResult } from "./way-back/way-back.ts";
+import { openWayBack, type CallResult, type WayBack } from "./way-back/way-back.ts";
 import { isQuestion, wayBackTools } from "./way-back/way-back-tools.ts";
-import { BudgetFence, priced } from "./limits/budget-fence.ts";
+import { BudgetFence } from "./limits/budget-fence.ts";
 import { limitOf, type AgentLimit } from "./limits/agent-limit.ts";
 import { CUT_OFF_ENDS, UNKNOWN_USAGE } from "./limits/recorded-usage.ts";
 import { turnCost } from "./limits/turn-cost.ts";
-import { takeOwnIntent, type OwnPlace, type OwnRights } from "./intent/own-intent.ts";
+import { takeOwnIntent, type OwnIntent, type OwnPlace, type OwnRights } from "./intent/own-intent.ts";
 import { openEnclosure } from "./enclosure/enclosure.ts";
 import { openModelGateway } from "./keys/model-gateway.ts";
-import type { KeyReach } from "./keys/program-keys.ts";
+import type { KeyReach, ModelGateway } from "./keys/program-keys.ts";
 import { OWN_ID, pruneRawLines, RawLines, type RawReference } from "./raw/raw-lines.ts";
-import { checkBeforeTurn, takeReceipt, type ReceiptPlace } from "./receipt/read-receipt.ts";
+import { checkBeforeTurn, takeReceipt, type CheckedTurn, type ReceiptPlace } from "./receipt/read-receipt.ts";
 import type { RestoreReceipt } from "./receipt/restore-receipt.ts";
-
-/** The name of the signals with events. */
-export const REPORT_SIGNAL = "external_agent.report";
-
-/** The payload of a signal. */
-export interface StoredReport {
-  readonly events: readonly RecordedEvent[];
-  /** The usage among the events was charged with the signal. */
-  readonly isCharged: true;
-}
-
-export type RecordedEvent = Exclude<ExternalEvent, { type: "text_delta" }> | SessionCallEvent;
+import { TurnEvents } from "./turn-reports.ts";
 
 export interface TurnRequest {
   readonly intent: ExternalIntent;
@@ -98,11 +87,6 @@ export interface TurnOutput {
 const SILENCE_MS = 60_000;
 /** How often a turn looks at a limited budget, which others may use up while it waits for an answer. */
 const BUDGET_LOOK_MS = 5_000;
-/** Events that wait to be stored. */
-const PENDING_CHARS_MAX = 32 * 1024 * 1024;
-/** The events of one signal. A single event may be larger. */
-const REPORT_CHARS = 256 * 1024;
-
 /** The turns at work in this process, by session. */
 export type LiveTurns = Map<string, LiveTurn>;
 
@@ -204,28 +188,115 @@ export function tagOf({ agentSessionId }: ExternalIntent): string {
   return `external:${agentSessionId}`;
 }
 
+/** The steps of a turn, in the order that the rules need. */
 async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContext): Promise<TurnOutput> {
-  const { sessionId, signal } = task;
-  const { protocol, live, startsAgents, deletesSessions, silenceMs = SILENCE_MS } = place;
-  // turn-task-3.
-  await live.get(sessionId)?.agent.abort();
-  const { boundId, mode } = request;
-  const tag = tagOf(request.intent);
-  await protocol.endLost(tag);
+  await endEarlier(place, request, task);
   const own = takeOwnIntent(place, request.intent); // turn-task-9.
-  const { intent } = own;
-  const checked = await checkBeforeTurn(place, { ...request, intent });
+  const taken = { ...request, intent: own.intent };
+  const checked = await checkBeforeTurn(place, taken);
   const losses = [...own.losses, ...(checked.losses ?? [])];
-  if (losses.length > 0)
-    return {
-      end: { type: "unknown_session" },
-      losses,
-      ...(checked.isRestorable === true ? { isRestorable: true } : {}),
-      rights: own.rights,
-      isOverBudget: false,
-      isSuspended: false,
-      reports: 0,
-    };
+  if (losses.length > 0) return outputOfLosses(losses, checked, own);
+  const limits = new TurnLimits(request, task);
+  const parts = await openParts(place, taken, task, limits);
+  // Between the start of the agent and the first look at its events nothing is awaited.
+  const agent = await startAgent(place.protocol, { ...taken, prompt: checked.prompt }, parts);
+  const live = new LiveTurn(agent, request.keepAliveMs, parts.calls);
+  place.live.set(task.sessionId, live);
+  limits.agent = agent;
+  const { fence, abort: onError } = limits;
+  const events = new TurnEvents({ task, fence, boundId: request.boundId, live, onError });
+  if (checked.notice !== undefined) events.addNotice(checked.notice);
+  const watch = watchTurn(task, limits, place.silenceMs);
+  try {
+    parts.calls.subscribe((call) => events.addCall(call));
+    agent.subscribe((event) => {
+      watch.noteOutput();
+      events.add(event);
+    });
+    return await awaitEnd(place, taken, task, { parts, limits, live, events });
+  } finally {
+    watch.stop();
+    live.end();
+    await parts.close();
+    if (place.live.get(task.sessionId) === live) place.live.delete(task.sessionId);
+  }
+}
+
+/** turn-task-3. */
+async function endEarlier(
+  { protocol, live }: TurnPlace,
+  { intent }: TurnRequest,
+  { sessionId }: TaskContext,
+): Promise<void> {
+  await live.get(sessionId)?.agent.abort();
+  await protocol.endLost(tagOf(intent));
+}
+
+/** turn-task-7. The output of a turn that does not begin. */
+function outputOfLosses(
+  losses: readonly string[],
+  { isRestorable }: CheckedTurn,
+  { rights }: OwnIntent,
+): TurnOutput {
+  return {
+    end: { type: "unknown_session" },
+    losses,
+    ...(isRestorable === true ? { isRestorable: true } : {}),
+    rights,
+    isOverBudget: false,
+    isSuspended: false,
+    reports: 0,
+  };
+}
+
+/** The limits of a turn over its agent, which may not have started yet. */
+class TurnLimits {
+  agent: ExternalAgent | undefined;
+  readonly fence: BudgetFence;
+  readonly #task: TaskContext;
+
+  constructor(request: TurnRequest, task: TaskContext) {
+    this.#task = task;
+    this.fence = new BudgetFence(request, { onNear: () => void this.#wrapUp(), onReached: this.abort });
+  }
+
+  readonly abort = (): void => void this.agent?.abort(isUrgentAbort(this.#task.signal));
+
+  /** turn-task-11. */
+  admit(): Promise<void> {
+    return this.fence.admit(() => this.#task.remainingBudget());
+  }
+
+  /** turn-task-5. */
+  look(): Promise<void> {
+    return this.fence.look(() => this.#task.remainingBudget());
+  }
+
+  /** turn-task-6. */
+  async #wrapUp(): Promise<void> {
+    if ((await this.agent?.steer(WRAP_UP)) === "injected")
+      this.#task.progress({ notice: "the agent was told that its budget is nearly used up" });
+  }
+}
+
+/** The parts of a turn that are open before its agent starts, and are closed after its end. */
+interface TurnParts {
+  readonly calls: PendingCalls;
+  readonly wayBack: WayBack;
+  readonly enclose: Enclose | undefined;
+  readonly gateway: ModelGateway | undefined;
+  readonly keys: KeyReach | undefined;
+  readonly lines: RawLines | undefined;
+  close(): Promise<void>;
+}
+
+async function openParts(
+  { protocol, mirrors, startsAgents, deletesSessions }: TurnPlace,
+  request: TurnRequest,
+  { sessionId, taskId }: TaskContext,
+  limits: TurnLimits,
+): Promise<TurnParts> {
+  const { intent } = request;
   const enclose = await openEnclosure(protocol, intent);
   const calls = new PendingCalls();
   const wayBack = await openWayBack(
@@ -233,101 +304,92 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
     wayBackTools({ startsAgents: startsAgents(intent), deletesSessions: deletesSessions(intent) }),
   );
   const access = protocol.keyAccess?.(intent.profile);
-  const atWork: { agent?: ExternalAgent } = {};
-  const abort = (): void => void atWork.agent?.abort(isUrgentAbort(signal));
-  const wrapUp = async (): Promise<void> => {
-    if ((await atWork.agent?.steer(WRAP_UP)) === "injected")
-      task.progress({ notice: "the agent was told that its budget is nearly used up" });
-  };
-  const fence = new BudgetFence(request, { onNear: () => void wrapUp(), onReached: abort });
-  const unspent = (): ReturnType<TaskContext["remainingBudget"]> => task.remainingBudget();
-  const admit = (): Promise<void> => fence.admit(unspent);
-  const gateway = access && (await openModelGateway(access, { sessionId, runId: task.taskId }, admit));
+  const gateway =
+    access && (await openModelGateway(access, { sessionId, runId: taskId }, () => limits.admit()));
   const keys = access && { held: access.held, readable: access.readable };
-  const lines = openRawLines(place.mirrors, request);
-  const listening = lines === undefined ? {} : { onLine: (line: string) => lines.add(line) };
-  const { costMicroUsdLeft } = request;
-  const fenced = costMicroUsdLeft === null ? {} : { costMicroUsdMax: costMicroUsdLeft };
+  const close = async (): Promise<void> => {
+    wayBack.close();
+    await gateway?.close();
+  };
+  return { calls, wayBack, enclose, gateway, keys, lines: openRawLines(mirrors, request), close };
+}
+
+function startAgent(
+  protocol: ExternalAgentProtocol,
+  { intent, boundId, mode, prompt, costMicroUsdLeft }: TurnRequest,
+  { wayBack, enclose, gateway, lines, close }: TurnParts,
+): Promise<ExternalAgent> {
   const turn = {
     intent,
     boundId,
-    prompt: checked.prompt,
-    tag,
+    prompt,
+    tag: tagOf(intent),
     wayBack,
-    ...fenced,
-    ...listening,
+    ...(costMicroUsdLeft === null ? {} : { costMicroUsdMax: costMicroUsdLeft }),
+    ...(lines && { onLine: (line: string) => lines.add(line) }),
     ...(enclose && { enclose }),
     ...(gateway && { gateway }),
   };
-  const agent = await protocol[mode](turn).catch(async (error: unknown) => {
-    wayBack.close();
-    await gateway?.close();
+  return protocol[mode](turn).catch(async (error: unknown) => {
+    await close();
     throw error;
   });
-  const turnAtWork = new LiveTurn(agent, request.keepAliveMs, calls);
-  live.set(sessionId, turnAtWork);
-  atWork.agent = agent;
-  const reports = new Reports(task, fence, abort);
-  let bound = boundId;
-  let isCounted = false;
-  if (checked.notice !== undefined) reports.add({ type: "notice", text: checked.notice });
+}
+
+/** Reports silence, and ends the agent when the task is aborted or the budget is used up. */
+function watchTurn(task: TaskContext, limits: TurnLimits, silenceMs = SILENCE_MS) {
+  const { signal } = task;
   const silence = setInterval(
     () => task.progress({ unresponsive: `no output for ${silenceMs / 1_000} s` }),
     silenceMs,
   );
-  const look = setInterval(() => void fence.look(unspent), BUDGET_LOOK_MS);
-  signal.addEventListener("abort", abort, { once: true });
-  if (signal.aborted || fence.isReached) abort();
-  try {
-    calls.subscribe((call) => {
-      const event = { type: "session_call", ...call } as const;
-      turnAtWork.note(event);
-      reports.add(event);
-    });
-    agent.subscribe((given) => {
-      silence.refresh();
-      const bounded = boundedEvent(given); // turn-task-8.
-      if (typeof bounded === "string") return reports.refuse(bounded);
-      const event = bounded.type === "usage" ? { ...bounded, usage: priced(bounded.usage) } : bounded;
-      turnAtWork.note(event);
-      if (event.type === "session_started") bound = event.boundId ?? bound;
-      if (event.type === "text_delta") return task.streamToken(event.text);
-      if (event.type === "usage") {
-        isCounted = true;
-        task.reportUsage({ ...event.usage, isCharged: true });
-        fence.use(event.usage);
-      }
-      reports.add(event);
-    });
-    const end = boundedEnd(await agent.ended);
-    const count = await reports.end();
-    signal.throwIfAborted();
-    const limit = limitOf(end, Date.now());
-    const raw = lines?.end();
-    const turnOutput = {
-      end,
-      isOverBudget: fence.isReached,
-      isSuspended: turnAtWork.isSuspended,
-      reports: count,
-      ...(limit === undefined ? {} : { limit }),
-      ...(raw === undefined ? {} : { raw }),
-      ...(keys === undefined ? {} : { keys }),
-    };
-    if (!IN_ORDER.includes(end.type)) return turnOutput;
-    // turn-task-12.
-    if (!isCounted && limit === undefined && !CUT_OFF_ENDS.includes(end.type))
-      task.reportUsage(UNKNOWN_USAGE);
-    const receipt = await takeReceipt(place, { intent, boundId: bound }, request.receipt ?? null);
-    return { ...turnOutput, receipt };
-  } finally {
-    clearInterval(silence);
-    clearInterval(look);
-    signal.removeEventListener("abort", abort);
-    turnAtWork.end();
-    wayBack.close();
-    await gateway?.close();
-    if (live.get(sessionId) === turnAtWork) live.delete(sessionId);
-  }
+  const look = setInterval(() => void limits.look(), BUDGET_LOOK_MS);
+  signal.addEventListener("abort", limits.abort, { once: true });
+  if (signal.aborted || limits.fence.isReached) limits.abort();
+  return {
+    noteOutput: () => void silence.refresh(),
+    stop: () => {
+      clearInterval(silence);
+      clearInterval(look);
+      signal.removeEventListener("abort", limits.abort);
+    },
+  };
+}
+
+interface TurnAtWork {
+  readonly parts: TurnParts;
+  readonly limits: TurnLimits;
+  readonly live: LiveTurn;
+  readonly events: TurnEvents;
+}
+
+/** Waits until the agent has ended and its events are stored (turn-task-2). */
+async function awaitEnd(
+  place: TurnPlace,
+  { intent, receipt: last }: TurnRequest,
+  task: TaskContext,
+  { parts, limits, live, events }: TurnAtWork,
+): Promise<TurnOutput> {
+  const end = boundedEnd(await live.agent.ended);
+  const reports = await events.end();
+  task.signal.throwIfAborted();
+  const limit = limitOf(end, Date.now());
+  const raw = parts.lines?.end();
+  const output = {
+    end,
+    isOverBudget: limits.fence.isReached,
+    isSuspended: live.isSuspended,
+    reports,
+    ...(limit === undefined ? {} : { limit }),
+    ...(raw === undefined ? {} : { raw }),
+    ...(parts.keys === undefined ? {} : { keys: parts.keys }),
+  };
+  if (!IN_ORDER.includes(end.type)) return output;
+  // turn-task-12.
+  if (!events.isCounted && limit === undefined && !CUT_OFF_ENDS.includes(end.type))
+    task.reportUsage(UNKNOWN_USAGE);
+  const receipt = await takeReceipt(place, { intent, boundId: events.boundId }, last ?? null);
+  return { ...output, receipt };
 }
 
 function openRawLines(mirrors: string | undefined, { intent, mode }: TurnRequest): RawLines | undefined {
@@ -347,86 +409,3 @@ const IN_ORDER: readonly ExternalEnd["type"][] = ["answered", "aborted", "error"
 
 const WRAP_UP =
   "The budget of this session is nearly used up. Finish the step that you are in, leave the work in order, and answer with what is done and what is left.";
-/** turn-task-2. Stores events in their order, several in one signal while the storage is busy. */
-class Reports {
-  readonly #task: TaskContext;
-  readonly #fence: BudgetFence;
-  readonly #onError: () => void;
-  #pending: RecordedEvent[] = [];
-  #pendingChars = 0;
-  #stored = 0;
-  #storing: Promise<void> | undefined;
-  #error: Error | undefined;
-
-  constructor(task: TaskContext, fence: BudgetFence, onError: () => void) {
-    this.#task = task;
-    this.#fence = fence;
-    this.#onError = onError;
-  }
-
-  add(event: RecordedEvent): void {
-    if (this.#error !== undefined) return;
-    this.#pending.push(event);
-    this.#pendingChars += sizeOf(event);
-    if (this.#pendingChars > PENDING_CHARS_MAX)
-      this.#fail(
-        new HoldfastError(
-          "external_agent_failed",
-          "the agent reports events faster than they can be stored",
-          {
-            expected: `at most ${PENDING_CHARS_MAX} characters of events that wait`,
-          },
-        ),
-      );
-    this.#storing ??= this.#store().finally(() => (this.#storing = undefined));
-  }
-
-  /** Ends the turn: an event cannot be recorded. */
-  refuse(reason: string): void {
-    this.#fail(new HoldfastError("external_agent_failed", reason));
-  }
-
-  /** @returns the number of reports. @throws what prevented one. */
-  async end(): Promise<number> {
-    while (this.#storing !== undefined) await this.#storing;
-    if (this.#error !== undefined) throw this.#error;
-    return this.#stored;
-  }
-
-  async #store(): Promise<void> {
-    await Promise.resolve(); // Events of the same moment share a signal.
-    while (this.#pending.length > 0 && this.#error === undefined) {
-      const events = this.#next();
-      const dedupKey = `${this.#task.taskId}/${this.#task.attempt}/${this.#stored}`;
-      try {
-        const report: StoredReport = { events, isCharged: true };
-        const spends = events.flatMap((event) => (event.type === "usage" ? event.usage : []));
-        const unspent = await this.#task.signalSession(REPORT_SIGNAL, report, { dedupKey, spends });
-        this.#stored++;
-        this.#fence.charged(spends, unspent);
-      } catch (error) {
-        this.#fail(error);
-      }
-    }
-  }
-
-  #next(): readonly RecordedEvent[] {
-    let count = 0;
-    let chars = 0;
-    do chars += sizeOf(this.#pending[count++]!);
-    while (count < this.#pending.length && chars + sizeOf(this.#pending[count]!) <= REPORT_CHARS);
-    this.#pendingChars -= chars;
-    return this.#pending.splice(0, count);
-  }
-
-  #fail(error: unknown): void {
-    this.#error ??= toError(error);
-    this.#pending = [];
-    this.#pendingChars = 0;
-    this.#onError();
-  }
-}
-
-function sizeOf(event: RecordedEvent): number {
-  return JSON.stringify(event).length;
-}

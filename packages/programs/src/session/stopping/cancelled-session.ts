@@ -10,7 +10,8 @@ import type { AgentContext, TaskContext } from "@holdfast/runtime";
 import type { EventEntries } from "../event-entries.ts";
 import type { ExternalEnd } from "../external-agent-protocol.ts";
 import type { ExternalState } from "../external-state.ts";
-import { REPORT_SIGNAL, tagOf, type StoredReport } from "../turn-task.ts";
+import { REPORT_SIGNAL, type StoredReport } from "../turn-reports.ts";
+import { tagOf } from "../turn-task.ts";
 import { stopText } from "../turn-texts.ts";
 import type { QuestionParts } from "../questions/permission-questions.ts";
 
