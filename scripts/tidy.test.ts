@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { lowered, moved } from "./tidy/baseline.ts";
-import { classOf, type Files, type Planted } from "./tidy/testing/planted.ts";
+import { classOf, functionOf, type Files, type Planted } from "./tidy/testing/planted.ts";
 import { inDocuments } from "./tidy/testing/planted-documents.ts";
 import { inImports } from "./tidy/testing/planted-imports.ts";
 import { inSources } from "./tidy/testing/planted-sources.ts";
@@ -36,31 +36,49 @@ describe("tidy finds", () => {
   });
 });
 
+const LONG = "packages/core/src/long.ts";
+
 describe("an allowed size", () => {
   const tree = readTree(
-    plant({ "a.ts": "\n".repeat(500), "b.ts": classOf(20, (index) => `f${index} = 1;`) }),
+    plant({
+      "a.ts": "\n".repeat(500),
+      "b.ts": classOf(20, (index) => `f${index} = 1;`),
+      [LONG]: functionOf(100),
+    }),
   );
-  const sizes = (lines: number, fields: number) =>
-    overBudget(tree, { "a.ts": { lines, why: "one idea" } }, { "b.ts: A": { fields } });
+  const sizes = (lines: number, fields: number, ofFunction: number) =>
+    overBudget(
+      tree,
+      { "a.ts": { lines, why: "one idea" } },
+      { [`${LONG}: a`]: { lines: ofFunction, why: "one idea" } },
+      { "b.ts: A": { fields } },
+    );
 
-  test("a source and a class of the listed size are right", () => {
-    expect(sizes(500, 20)).toEqual([]);
+  test("a source, a function and a class of the listed size are right", () => {
+    expect(sizes(500, 20, 100)).toEqual([]);
   });
 
-  test("a source and a class that grew are found", () => {
-    expect(sizes(499, 19).map(({ file }) => file)).toEqual(["a.ts", "b.ts"]);
+  test("a source, a function and a class that grew are found", () => {
+    expect(sizes(499, 19, 99).map(({ file }) => file)).toEqual(["a.ts", "b.ts", LONG]);
   });
 
   test("a number that allows much more than there is must be lowered", () => {
-    expect(sizes(550, 30).map(({ what }) => what)).toEqual([
+    expect(sizes(550, 30, 110).map(({ what }) => what)).toEqual([
       "500 lines: lower its number in LONG_FILES",
       "A: 20 fields: lower its number in LARGE_CLASSES",
+      "a: 100 lines: lower its number in LONG_FUNCTIONS",
     ]);
   });
 
   test("an entry that is not needed must be removed", () => {
-    const small = readTree(plant({ "a.ts": "" }));
-    expect(overBudget(small, { "a.ts": { lines: 500, why: "one idea" } }, {})).toHaveLength(1);
+    const small = readTree(plant({ "a.ts": "", [LONG]: functionOf(80) }));
+    const entry = { lines: 500, why: "one idea" };
+    const found = overBudget(small, { "a.ts": entry }, { [`${LONG}: a`]: entry, [`${LONG}: b`]: entry }, {});
+    expect(found.map(({ what }) => what)).toEqual([
+      "0 lines are within the budget: remove its number from LONG_FILES",
+      "a: 80 lines are within the budget: remove its number from LONG_FUNCTIONS",
+      `${LONG}: b is not there: remove its number`,
+    ]);
   });
 });
 

@@ -1,21 +1,23 @@
-// Budgets of sources and classes.
+// Budgets of sources, functions and classes.
 //
-// A source above its budget is allowed when it is one idea, and its entry says which. An entry holds the size of today.
-// A larger source or class is refused, and so is an entry that allows much more than there is: sizes only fall.
+// A source or function above its budget is allowed when it is one idea, and its entry says which. An entry holds
+// the size of today. A larger size is refused, and so is an entry that allows much more than there is: sizes only
+// fall.
 
 import { child, MUTANT_MARKER, nameOf, type Node, type Source, type Tree, type Violation } from "./tree.ts";
 
 const LINES_MAX = 450;
+const FUNCTION_LINES_MAX = 80;
 const CLASS_MAX = { fields: 15, booleans: 3, methods: 25 } as const;
 
 type Measure = keyof typeof CLASS_MAX;
-type LongFiles = Readonly<Record<string, { readonly lines: number; readonly why: string }>>;
+type LongTexts = Readonly<Record<string, { readonly lines: number; readonly why: string }>>;
 type LargeClasses = Readonly<Record<string, Readonly<Partial<Record<Measure, number>>>>>;
 
 /** An entry may allow so much more than there is, as a part of its number. */
 const SLACK = 0.05;
 
-const LONG_FILES: LongFiles = {
+const LONG_FILES: LongTexts = {
   "scripts/campaign.ts": { lines: 477, why: "the list of all campaigns" },
   "packages/agents/src/models/model-task.test.ts": {
     lines: 490,
@@ -124,6 +126,9 @@ const LONG_FILES: LongFiles = {
   "scripts/mutants.ts": { lines: 520, why: "a table of mutants and their runner" },
 };
 
+/** Functions of the product by `file: name`. */
+const LONG_FUNCTIONS: LongTexts = {};
+
 /** Classes by `file: name`, with each measure that is above its budget. */
 const LARGE_CLASSES: LargeClasses = {
   "packages/core/src/kernel/context.ts: AgentContext": { methods: 47 },
@@ -143,19 +148,22 @@ const LARGE_CLASSES: LargeClasses = {
 };
 
 export function sizeBudgets(tree: Tree): readonly Violation[] {
-  return overBudget(tree, LONG_FILES, LARGE_CLASSES);
+  return overBudget(tree, LONG_FILES, LONG_FUNCTIONS, LARGE_CLASSES);
 }
 
 export function overBudget(
   tree: Tree,
-  longFiles: LongFiles,
+  longFiles: LongTexts,
+  longFunctions: LongTexts,
   largeClasses: LargeClasses,
 ): readonly Violation[] {
   const wrong = tree.sources.flatMap((source) => [
     ...wrongLength(source, longFiles[source.file]?.lines),
+    ...functionsOf(source).flatMap((found) => wrongFunction(source, found, longFunctions)),
     ...classesOf(source).flatMap((found) => wrongClass(source, found, largeClasses)),
   ]);
-  return [...wrong, ...goneFiles(tree, [...Object.keys(longFiles), ...Object.keys(largeClasses)])];
+  const entries = [longFiles, longFunctions, largeClasses].flatMap((list) => Object.keys(list));
+  return [...wrong, ...goneFiles(tree, entries), ...goneFunctions(tree, Object.keys(longFunctions))];
 }
 
 /** A number for a source that was moved or divided would allow another source of that name to be long. */
@@ -167,6 +175,16 @@ function goneFiles({ sources }: Tree, entries: readonly string[]): readonly Viol
     .map((entry) => ({ file: LISTS, what: `${entry} is not there: remove its number` }));
 }
 
+/** The same for a function that has another name now. */
+function goneFunctions({ sources }: Tree, entries: readonly string[]): readonly Violation[] {
+  return entries.flatMap((entry) => {
+    const source = sources.find(({ file }) => entry.startsWith(`${file}: `));
+    if (source === undefined || functionsOf(source).some(({ name }) => entry === `${source.file}: ${name}`))
+      return [];
+    return [{ file: LISTS, what: `${entry} is not there: remove its number` }];
+  });
+}
+
 /** The source with the lists. */
 const LISTS = "scripts/tidy/sizes.ts";
 
@@ -174,6 +192,17 @@ function wrongLength({ file, text }: Source, listed: number | undefined): Violat
   const lines = text.replaceAll(MUTANT_MARKER, "").split("\n").length - 1;
   const what = verdict(lines, LINES_MAX, listed, "lines", "LONG_FILES");
   return what === undefined ? [] : [{ file, what }];
+}
+
+function wrongFunction(
+  { file, text, lineAt }: Source,
+  { name, start, end }: NamedFunction,
+  longFunctions: LongTexts,
+): Violation[] {
+  const lines = text.slice(start, end).replaceAll(MUTANT_MARKER, "").split("\n").length;
+  const listed = longFunctions[`${file}: ${name}`]?.lines;
+  const what = verdict(lines, FUNCTION_LINES_MAX, listed, "lines", "LONG_FUNCTIONS");
+  return what === undefined ? [] : [{ file, line: lineAt(start), what: `${name}: ${what}` }];
 }
 
 function wrongClass({ file, lineAt }: Source, node: Node, largeClasses: LargeClasses): Violation[] {
@@ -207,6 +236,29 @@ function verdict(
   if (listed === undefined) return undefined;
   if (size <= budget) return `${size} ${unit} are within the budget: remove its number from ${list}`;
   return size < listed * (1 - SLACK) ? `${size} ${unit}: lower its number in ${list}` : undefined;
+}
+
+interface NamedFunction {
+  readonly name: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+const FUNCTION = /^(FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/;
+/** Packages whose functions declare tests, or play a fleet. */
+const NO_PRODUCT: ReadonlySet<string> = new Set(["testkit", "simulator"]);
+
+/** The functions of the product, by the name of the function or of what it is given to. */
+function functionsOf({ file, packageFolder, isTest, walk }: Source): NamedFunction[] {
+  const functions: NamedFunction[] = [];
+  if (packageFolder === undefined || NO_PRODUCT.has(packageFolder)) return functions;
+  if (isTest || file.includes("/behaviour/")) return functions;
+  walk((node, parent) => {
+    if (!FUNCTION.test(node.type)) return;
+    const named = child(node, "id") ?? (parent && (child(parent, "id") ?? child(parent, "key")));
+    functions.push({ name: nameOf(named) ?? "function", start: node.start, end: node.end });
+  });
+  return functions;
 }
 
 function classesOf(source: Source): Node[] {

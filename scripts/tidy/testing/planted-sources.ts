@@ -1,6 +1,6 @@
 // Violations of the rules about the code of sources.
 
-import { classOf, type Planted } from "./planted.ts";
+import { classOf, functionOf, type Planted } from "./planted.ts";
 
 const INPUTS = {
   "packages/agents/src/agent-files/trust/project-inputs.ts":
@@ -134,6 +134,24 @@ export const inSources: readonly Planted[] = [
     wrong: { "packages/core/src/a.ts": "\n".repeat(451) },
     right: { "packages/core/src/a.ts": "\n".repeat(450) },
   },
+  ...[
+    functionOf(81),
+    `const a = ${functionOf(81).replace("export ", "")};`,
+    `const a = () => {${"\n".repeat(80)}};`,
+  ].map((wrong): Planted => ({
+    rule: "size",
+    promise: `a function of more than 80 lines, as in ${wrong.slice(0, 20).trimEnd()}`,
+    wrong: { "packages/core/src/a.ts": wrong },
+    right: {
+      "packages/core/src/a.ts": functionOf(80),
+      "packages/core/src/a.test.ts": wrong,
+      "packages/core/src/testing/a.ts": wrong,
+      "packages/core/src/behaviour/a.ts": wrong,
+      "packages/testkit/src/a.ts": wrong,
+      "packages/simulator/src/a.ts": wrong,
+      "scripts/a.ts": wrong,
+    },
+  })),
   ...(
     [
       [

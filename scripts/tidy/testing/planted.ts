@@ -27,6 +27,11 @@ export function sourcesIn(folder: string, count: number): Files {
   return Object.fromEntries(Array.from({ length: count }, (_, index) => [`${folder}/s${index}.ts`, ""]));
 }
 
+/** A function of so many lines. */
+export function functionOf(lines: number): string {
+  return `export function a() {\n${"\n".repeat(lines - 2)}}`;
+}
+
 export function classOf(count: number, member: (index: number) => string): string {
   return `export class A {\n${Array.from({ length: count }, (_, index) => member(index)).join("\n")}\n}`;
 }
