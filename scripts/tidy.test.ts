@@ -11,6 +11,7 @@ import { inDocuments } from "./tidy/testing/planted-documents.ts";
 import { inImports } from "./tidy/testing/planted-imports.ts";
 import { inSources } from "./tidy/testing/planted-sources.ts";
 import { inWords } from "./tidy/testing/planted-words.ts";
+import { undescribed, withRoomTables } from "./tidy/room-tables.ts";
 import { overBudget } from "./tidy/sizes.ts";
 import { readTree } from "./tidy/tree.ts";
 import { listOffences, RULES, tidy, writeBaselines } from "./tidy.ts";
@@ -79,6 +80,22 @@ describe("an allowed size", () => {
       "a: 80 lines are within the budget: remove its number from LONG_FUNCTIONS",
       `${LONG}: b is not there: remove its number`,
     ]);
+  });
+});
+
+describe("the tables of rooms", () => {
+  const rooms = { core: [{ a: "things", "b.ts": " " }, { "a/c": "" }] };
+
+  test("a room without a description is found", () => {
+    expect(undescribed(rooms)).toEqual(["packages/core/src/b.ts", "packages/core/src/a/c"]);
+  });
+
+  test("a second writing changes nothing, and keeps the text around the tables", () => {
+    const old = `before\n${withRoomTables("")}after\n`;
+    const written = withRoomTables(old, rooms);
+    expect(written).toMatch(/^before\n<!-- .*\| `a` \| things \|\n.*<!-- .* -->\nafter\n$/s);
+    expect(withRoomTables(written, rooms)).toBe(written);
+    expect(withRoomTables(old.replace(/<!-- The end.*\n/, ""))).toMatch(/after\n$/);
   });
 });
 

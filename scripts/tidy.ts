@@ -8,8 +8,9 @@
 //   --list RULE [PATH…]  print the offences against such a rule, in these files and folders
 //   --lower              lower the baselines to the offences that there still are
 //   --moved              the same after text has moved: its offences move to their new file of the same package
+//   --write              write the tables of CONTRIBUTING.md that show the rooms of scripts/tidy/rooms.ts
 
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readArguments } from "./arguments.ts";
@@ -30,7 +31,8 @@ import { inputsHaveRows } from "./tidy/inputs.ts";
 import { labelUnique } from "./tidy/labels.ts";
 import { loopsAreRepeats } from "./tidy/loops.ts";
 import { plainWords, plainWordsOffences } from "./tidy/plain-words.ts";
-import { roomDirection } from "./tidy/rooms.ts";
+import { roomDirection } from "./tidy/room-direction.ts";
+import { ROOM_DOCUMENT, roomTables, withRoomTables } from "./tidy/room-tables.ts";
 import { sizeBudgets } from "./tidy/sizes.ts";
 import {
   bannedGlobals,
@@ -50,6 +52,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   "import-cycle": noImportCycles,
   "package-map": packageMap,
   "room-direction": roomDirection,
+  "room-table": roomTables,
   "test-library": noTestLibraries,
   "banned-global": bannedGlobals,
   glossary,
@@ -115,11 +118,21 @@ function names(record: Readonly<Record<string, unknown>>): string {
 function main(root: string): number {
   const { values, positionals } = readArguments(
     fileURLToPath(import.meta.url),
-    { list: { type: "string" }, lower: { type: "boolean" }, moved: { type: "boolean" } },
+    {
+      list: { type: "string" },
+      lower: { type: "boolean" },
+      moved: { type: "boolean" },
+      write: { type: "boolean" },
+    },
     true,
   );
   if (values.lower === true || values.moved === true) {
     writeBaselines(root, values.moved === true ? moved : lowered);
+    return 0;
+  }
+  if (values.write === true) {
+    const path = join(root, ROOM_DOCUMENT);
+    writeFileSync(path, withRoomTables(readFileSync(path, "utf8")));
     return 0;
   }
   if (values.list !== undefined) {

@@ -4,115 +4,382 @@
 // in `src` is a room of its own if the table has its name. Any other source there composes the package: it may import
 // every room, and no room may import it. Tests import any room.
 
-import { relativeTargets } from "./imports.ts";
-import type { Source, Tree, Violation } from "./tree.ts";
+/** Layers from the bottom up. Each has its rooms with a phrase that says what belongs there. */
+export type Layers = readonly Readonly<Record<string, string>>[];
 
-type Layers = readonly (readonly string[])[];
-
-/** For each package its rooms under `src`, from the bottom layer up. A package without rooms is not in the table. */
-const ROOMS: Readonly<Record<string, Layers>> = {
+/** For each package its rooms under `src`. A package without rooms is not in the table. CONTRIBUTING.md shows it. */
+export const ROOMS: Readonly<Record<string, Layers>> = {
   core: [
-    ["errors", "collections", "contents", "hash.ts", "ids.ts", "limits.ts"],
-    ["json", "duration.ts", "options.ts", "standard-schema.ts"],
-    ["journal"],
-    ["budget"],
-    ["session"],
-    ["rules", "state"],
-    ["transaction", "ports"],
-    ["time", "transfer", "replay"],
-    ["asks"],
-    ["kernel"],
+    {
+      errors: "error classes, damage to stored rows, the author's line in a stack",
+      collections: "queues, heaps and maps",
+      contents: "hashes and paths of the contents of folders",
+      "hash.ts": "the function that turns a text into its hash",
+      "ids.ts": "where ids are made and checked",
+      "limits.ts": "every limit, with its unit in its name",
+    },
+    {
+      json: "JSON text: reading, writing and comparing it",
+      "duration.ts": "time spans as people write them",
+      "options.ts": "checks of the options of a call",
+      "standard-schema.ts": "the interface of the schema libraries",
+    },
+    {
+      journal: "the records of a session: their types, codec and the values they hold",
+    },
+    {
+      budget: "what a session and the sessions below it may spend, and have spent",
+    },
+    {
+      session: "the types of a session, its changes, schedules, documents and audit; forks",
+    },
+    {
+      rules: "pure decisions about one session: creation, batches, signals, claims, moves, deletion",
+      state: "the state of a session, as its agent changes it",
+    },
+    {
+      transaction: "one change with everything that follows from it, over the row port of a storage",
+      ports: "the interfaces of storage, tasks, signals, clock and tracer, and the wire form of storage",
+    },
+    {
+      time: "the clock that never goes back",
+      transfer: "a whole session as a file",
+      replay: "the parts of a kernel: its place in the journal, open asks, pending signals, one segment",
+    },
+    {
+      asks: "what an agent asks its kernel for",
+    },
+    {
+      kernel: "replay and scheduling of one agent, and the context that the agent gets",
+    },
   ],
-  dashboard: [["api", "code"], ["parts"], ["screens"]],
-  proto: [["gen", "view"], ["line.ts"], ["services.ts"]],
+  dashboard: [
+    {
+      api: "requests, and the lists and sessions that they keep current",
+      code: "code and differences of files, with syntax colours",
+    },
+    {
+      parts: "what screens share: the frame, texts, hooks",
+    },
+    {
+      screens: "one source for each screen, or a folder of its parts",
+    },
+  ],
+  proto: [
+    {
+      gen: "the code that `buf` generates from the contract",
+      view: "what sessions mean to people, as pure functions for the command and the page",
+    },
+    {
+      "line.ts": "many calls over one stream of HTTP/2",
+    },
+    {
+      "services.ts": "all services of the contract, for code that handles each of them",
+    },
+  ],
   runtime: [
-    ["loop", "agents", "sources", "node", "memory"],
-    ["tasks", "gateway"],
-    ["session"],
-    ["isolation", "tracers"],
-    ["api"],
-    ["claims"],
-    ["sessions"],
-    ["requests", "schedules"],
+    {
+      loop: "turns of the event loop: slices, timers, group commit, queues per key",
+      agents: "definitions of agents and tasks, the registry, how a kernel starts",
+      sources: "signals from standard input and from a channel",
+      node: "the ports of a Node process",
+      memory: "the storage in memory",
+    },
+    {
+      tasks: "attempts of tasks, their times and costs; in `local` the handlers that run in this process",
+      gateway:
+        "the server on loopback by which a program reaches the runner and its providers, without their keys",
+    },
+    {
+      session: "one session that this process drives",
+    },
+    {
+      isolation: "watchdog, stray rejections, development checks",
+      tracers: "tracers that write to a file or to the terminal",
+    },
+    {
+      api: "the types that users see, and checks of their arguments",
+    },
+    {
+      claims: "the claims and leases of this process, and sessions that are claimed but cannot be driven",
+    },
+    {
+      sessions: "all sessions that this process drives: their states, eviction, waits for outcomes",
+    },
+    {
+      requests: "what callers ask of sessions: start, signal, export, move, replay",
+      schedules: "cron, stored schedules, firing them",
+    },
   ],
   storage: [
-    ["journal-parts.ts", "verify-report.ts", "node-timers.ts", "sqlite-tracer", "remote"],
-    ["sqlite/file", "postgres/database"],
-    ["host-presence.ts", "sqlite/tables"],
-    ["sqlite/engine", "postgres/tables"],
-    ["sqlite/socket", "postgres/write"],
-    ["sqlite", "postgres/read"],
-    ["postgres/news", "postgres/engine"],
-    ["postgres"],
+    {
+      "journal-parts.ts": "an imported journal as rows",
+      "verify-report.ts": "the findings of a full check of a database",
+      "node-timers.ts": "timers for loops of a storage",
+      "sqlite-tracer": "a tracer that writes to a SQLite file",
+      remote: "the storage of a coordinator, over HTTP",
+    },
+    {
+      "sqlite/file": "opening, locking and migrating the database file",
+      "postgres/database": "connections, errors, the database's clock",
+    },
+    {
+      "host-presence.ts": "whether another process of this host is gone",
+      "sqlite/tables": "one file for each table, and the checksums of rows",
+    },
+    {
+      "sqlite/engine": "reading, writing and verifying sessions over the tables",
+      "postgres/tables": "one file for each table",
+    },
+    {
+      "sqlite/socket": "the owner's socket: other processes of the machine use the database through it",
+      "postgres/write": "one statement for a group of changes",
+    },
+    {
+      sqlite: "opens a file, as its owner or through the owner's socket",
+      "postgres/read": "reads, due sessions, verification",
+    },
+    {
+      "postgres/news": "listeners, and change notifications from other processes",
+      "postgres/engine": "transactions and claims over the tables",
+    },
+    {
+      postgres: "opens a database, and the storage over it",
+    },
   ],
   system: [
-    ["processes", "secrets", "address-kind.ts", "package-version.ts", "user-namespace.ts", "zod-names.ts"],
-    ["files"],
+    {
+      processes: "programs that are started, watched and ended with all that they started",
+      secrets: "declared secrets, keys of this process, and their replacement in texts",
+      "address-kind.ts": "which network an address belongs to",
+      "package-version.ts": "the versions of optional packages",
+      "user-namespace.ts": "a user namespace for one command",
+      "zod-names.ts": "the names of `zod` that the packed packages share",
+    },
+    {
+      files: "files that only their user reads and writes",
+    },
   ],
-  workspace: [["granting-places.ts"], ["workspace"], ["sandboxes", "git"], ["worktrees"]],
+  workspace: [
+    {
+      "granting-places.ts": "the places of a project whose files give rights",
+    },
+    {
+      workspace: "a folder and its commands: contained files, search, processes",
+    },
+    {
+      sandboxes: "the sandboxes around commands, and what each of them can do",
+      git: "Git as Holdfast calls it",
+    },
+    {
+      worktrees: "Git worktrees of sessions, from their creation to their removal",
+    },
+  ],
   agents: [
-    ["lazy-packages.ts"],
-    ["models", "agent-files/agent-record.ts"],
-    ["agent-files/format", "mcp", "web", "tasks"],
-    ["model-loop", "agent-files/dialects", "skills", "contents", "environments"],
-    ["agent-files"],
-    ["agent-files/servers"],
-    ["scripts", "hook-files"],
-    ["capabilities"],
-    ["procedural"],
+    {
+      "lazy-packages.ts": "packages that are loaded at their first use",
+    },
+    {
+      models: "the port for models, its adapter over the AI SDK, prices, the durable task that asks a model",
+      "agent-files/agent-record.ts": "the record of an agent without code, into which every format is read",
+    },
+    {
+      "agent-files/format":
+        "the parts of all formats: front matter, tables of fields, verdicts, patterns of tools",
+      mcp: "connections to MCP servers, and what a session keeps of them",
+      web: "pages of the public web, as text",
+      tasks: "durable tasks over a workspace",
+    },
+    {
+      "model-loop": "the agent that is made of a record: turns, tools, permissions",
+      "agent-files/dialects": "one source for each tool: its fields, and what they mean in an agent record",
+      skills: "the skills that a user has approved",
+      contents: "folders of skills and scripts as stored contents, with their versions",
+      environments: "named sets of variables of the user, for commands of agents",
+    },
+    {
+      "agent-files":
+        "finding and loading agent files and profiles; files of other tools, plugins, rights that were given",
+    },
+    {
+      "agent-files/servers": "files with MCP servers, of a project and of the user",
+    },
+    {
+      scripts: "scripts of the user: finding, checking and running them",
+      "hook-files": "the hooks that a project or a user configured",
+    },
+    {
+      capabilities: "what an agent gets beside its instructions: skills, scripts, MCP servers, the web",
+    },
+    {
+      procedural: "the agent that is made of a script, without a model",
+    },
   ],
-  programs: [["session"], ["adapters"], ["registry"]],
+  programs: [
+    {
+      session: "a program's work as a durable session: the port, turns, questions, receipts, limits",
+    },
+    {
+      adapters: "one folder for each protocol or program",
+    },
+    {
+      registry: "agents of the ACP registry that a user installs",
+    },
+  ],
   machine: [
-    ["machine-options.ts", "project-rules.ts", "session-folder.ts", "external-agent-names.ts"],
-    ["external-agents.ts"],
-    ["doubled-names.ts"],
-    ["machine-programs.ts"],
-    ["agents"],
+    {
+      "machine-options.ts": "what the command hands to a machine",
+      "project-rules.ts": "the permission rules that a user keeps for a project",
+      "session-folder.ts": "the folder that a session works in",
+      "external-agent-names.ts": "the names of external agents, without their code",
+    },
+    {
+      "external-agents.ts": "the agents and adapters of external programs",
+    },
+    {
+      "doubled-names.ts": "names that an agent file and an external agent share",
+    },
+    {
+      "machine-programs.ts": "the external agents of a process",
+    },
+    {
+      agents: "one agent file and all below it: tree, tasks, variables, demands",
+    },
   ],
   coordinator: [
-    ["call", "store"],
-    ["dispatch", "catalogue"],
-    ["input"],
-    ["services"],
-    ["api"],
-    ["page", "mcp"],
+    {
+      call: "what belongs to one call: caller, token, refusal, JSON fields",
+      store: "everything between the services and the storage: joined commits, time, registry, notifications",
+    },
+    {
+      dispatch: "which runner gets which session",
+      catalogue: "agent files of a fleet, by their versions",
+    },
+    {
+      input: "checks of inputs by the schemas that runners announce",
+    },
+    {
+      services: "requests as changes of storage",
+    },
+    {
+      api: "one port: gRPC, Connect, REST and server-sent events",
+    },
+    {
+      page: "the files of the page, and the sign-in of browsers",
+      mcp: "the tools of the orchestrator for MCP clients",
+    },
   ],
-  runner: [["secrets", "polls"], ["policy"], ["executors"]],
+  runner: [
+    {
+      secrets: "where values of secrets come from, and how a process gives them to another",
+      polls: "what a runner takes from its coordinator, and keeps",
+    },
+    {
+      policy: "what the owner of the machine allows the runner",
+    },
+    {
+      executors: "programs that carry out sessions: profiles, invocations, turns, and the agent made of them",
+    },
+  ],
   holdfast: [
-    ["frame", "sdk"],
-    ["tracing", "settings", "supervised", "executors"],
-    ["place", "principals"],
-    ["secrets", "stack-log", "environments", "outside"],
-    ["agents"],
-    ["view", "scripts"],
-    ["typing", "catalogue"],
-    ["run", "inbox"],
-    ["ask", "doctor", "chat"],
-    ["screens"],
-    ["local", "ipc", "transfer", "mcp-server"],
-    ["commands/people", "commands/library", "commands/work"],
-    ["commands"],
+    {
+      frame: "what every command needs: arguments, help, terminal, files, errors",
+      sdk: "the client of a coordinator",
+    },
+    {
+      tracing: "OpenTelemetry, and the tracer that a user asked for",
+      settings: "configuration files and their schemas",
+      supervised: "a process of the local stack: its link to the supervisor, the files that it imports",
+      executors: "the executors of `holdfast runner`: choice, list and check",
+    },
+    {
+      place: "where sessions are: project, configuration, owner of the database, coordinator",
+      principals: "the persons who gave answers on this machine",
+    },
+    {
+      secrets: "values of the secrets that loaded agents declare, from their places or from a person",
+      "stack-log": "the merged log of the local stack: writing, rotation, reading",
+      environments: "changes of environments, and what a run gets of them",
+      outside: "calls of programs and servers of this machine that end in time",
+    },
+    {
+      agents: "agent files and skills: their list, check, trust, and new ones",
+    },
+    {
+      view: "how sessions are shown",
+      scripts: "calls and changes of scripts",
+    },
+    {
+      typing: "questions and signals at a terminal, and how a person stops a run",
+      catalogue: "the catalogue of a coordinator: pushing, listing and choosing versions",
+    },
+    {
+      run: "running an agent until its session ends or parks",
+      inbox: "the questions of all sessions, from every place",
+    },
+    {
+      ask: "requests to sessions that run elsewhere",
+      doctor: "checks of the whole installation",
+      chat: "a conversation with a session at a terminal",
+    },
+    {
+      screens: "screens of a terminal that are drawn again and answered by keys",
+    },
+    {
+      local: "the local stack: the supervisor and its two processes",
+      ipc: "a runner that a program holds by its standard input and output",
+      transfer: "the configuration as one file: what is here, what would change, changing it",
+      "mcp-server": "the tools of the orchestrator over standard input and output",
+    },
+    {
+      "commands/people": "commands with which a person talks to sessions",
+      "commands/library": "commands for what agents are given: models, servers, skills, scripts, variables",
+      "commands/work": "commands for the worktrees of sessions",
+    },
+    {
+      commands: "one file for each other command, and the table of all",
+    },
   ],
   testkit: [
-    ["failing-calls.ts"],
-    [
-      "canary-scan.ts",
-      "faulty-storage.ts",
-      "test-runtime.ts",
-      "scripted-model",
-      "mcp-server",
-      "a2a-server",
-      "conformance",
-    ],
-    ["crash"],
+    {
+      "failing-calls.ts": "a storage of which single calls fail",
+    },
+    {
+      "canary-scan.ts": "the search for a secret that must be nowhere",
+      "faulty-storage.ts": "a storage that fails on purpose",
+      "test-runtime.ts": "a clock that a test moves, and runtimes for tests",
+      "scripted-model": "the scripted model server: its script, and the wires that it speaks",
+      "mcp-server": "an MCP server with its sign-in, for tests",
+      "a2a-server": "an A2A agent, for tests",
+      conformance: "what every storage must do, by the clauses of its port",
+    },
+    {
+      crash: "crashes at every point of a scenario",
+    },
   ],
-  simulator: [["world"], ["programs"], ["machine"], ["fleet"], ["nemesis"]],
+  simulator: [
+    {
+      world: "dice, event log, simulated time, processes and storage faults",
+    },
+    {
+      programs: "random programs of agents, and what they must come to",
+    },
+    {
+      machine: "one simulated process",
+    },
+    {
+      fleet: "several processes, with coordinators and a network",
+    },
+    {
+      nemesis: "faults on a fleet of real processes",
+    },
+  ],
 };
 
-const SOURCES_MAX = 12;
+export const SOURCES_MAX = 12;
 
 /** Rooms with more sources than `SOURCES_MAX`. A number only falls: the next source goes into a room of its own. */
-const LARGE_ROOMS: Readonly<Record<string, { readonly sources: number; readonly why: string }>> = {
+export const LARGE_ROOMS: Readonly<Record<string, { readonly sources: number; readonly why: string }>> = {
   "packages/coordinator/src/api": {
     sources: 21,
     why: "protocols, JSON and connection limits are three subjects",
@@ -128,96 +395,3 @@ const LARGE_ROOMS: Readonly<Record<string, { readonly sources: number; readonly 
   "packages/simulator/src/nemesis": { sources: 13, why: "processes, faults, recorders and checkers" },
   "packages/testkit/src/conformance": { sources: 26, why: "one source for each group of clauses" },
 };
-
-/** Imports between the rooms of a package go down the table's layers. */
-export function roomDirection(tree: Tree): readonly Violation[] {
-  const upward = tree.sources.filter(isSubject).flatMap((source) =>
-    relativeTargets(source).flatMap(({ file: target, line }) => {
-      const what = wrongDirection(source.file, target);
-      return what === undefined ? [] : [{ file: source.file, line, what }];
-    }),
-  );
-  return [...upward, ...missingRooms(tree), ...largeRooms(tree), ...emptyRooms(tree)];
-}
-
-/** An entry of the tables whose folder is gone would wait for another folder of that name. */
-function emptyRooms(tree: Tree): Violation[] {
-  const file = "scripts/tidy/rooms.ts";
-  if (!tree.files.includes(file)) return [];
-  const rooms = Object.entries(ROOMS).flatMap(([folder, layers]) =>
-    layers.flat().map((room) => `packages/${folder}/src/${room}`),
-  );
-  return [...rooms, ...Object.keys(LARGE_ROOMS)]
-    .filter((room) => !tree.files.some((known) => known === room || known.startsWith(`${room}/`)))
-    .map((room) => ({ file, what: `${room} is not there: remove it from the table` }));
-}
-
-/** A new folder gets its place in the table before its first import. */
-function missingRooms(tree: Tree): Violation[] {
-  const violations = new Map<string, Violation>();
-  for (const { file } of tree.sources.filter(isSubject)) {
-    const { layers, path } = placeOf(file);
-    if (layers === undefined || !path.includes("/") || roomOf(layers, path) !== undefined) continue;
-    const folder = file.replace(/\/[^/]*$/, "");
-    violations.set(folder, { file, what: `${folder} is no room of the table in scripts/tidy/rooms.ts` });
-  }
-  return [...violations.values()];
-}
-
-function largeRooms(tree: Tree): Violation[] {
-  const counts = new Map<string, number>();
-  for (const { file } of tree.sources.filter(isSubject)) {
-    if (/\/(index|internal|main)\.ts$/.test(file)) continue;
-    const folder = file.replace(/\/[^/]*$/, "");
-    counts.set(folder, (counts.get(folder) ?? 0) + 1);
-  }
-  const violations: Violation[] = [];
-  for (const [folder, count] of counts) {
-    const listed = LARGE_ROOMS[folder]?.sources;
-    const max = listed ?? SOURCES_MAX;
-    if (count > max) {
-      const what = `${count} sources, and ${max} is the limit: divide the folder into rooms by subject`;
-      violations.push({ file: folder, what });
-    } else if (listed !== undefined && count < listed) {
-      const to = count > SOURCES_MAX ? `lower its number to ${count}` : "remove it";
-      violations.push({
-        file: folder,
-        what: `${count} sources, and LARGE_ROOMS allows ${listed}: ${to} there`,
-      });
-    }
-  }
-  return violations;
-}
-
-function wrongDirection(from: string, to: string): string | undefined {
-  const here = placeOf(from);
-  const there = placeOf(to);
-  const { layers } = here;
-  if (layers === undefined || here.folder !== there.folder) return undefined;
-  const [room, target] = [roomOf(layers, here.path), roomOf(layers, there.path)];
-  if (room === undefined || room === target) return undefined;
-  if (target === undefined) return `${room} imports ${there.path}, which composes the package`;
-  const [low, high] = [layerOf(layers, target), layerOf(layers, room)];
-  if (low < high) return undefined;
-  const relation = low === high ? "of its own layer" : "of a layer above it";
-  return `${room} imports ${there.path}, ${relation} (scripts/tidy/rooms.ts)`;
-}
-
-/** The deepest room that the path is in. */
-function roomOf(layers: Layers, path: string): string | undefined {
-  const rooms = layers.flat().filter((room) => path === room || path.startsWith(`${room}/`));
-  return rooms.toSorted((a, b) => b.length - a.length)[0];
-}
-
-function layerOf(layers: Layers, room: string): number {
-  return layers.findIndex((rooms) => rooms.includes(room));
-}
-
-function placeOf(file: string): { folder: string; path: string; layers: Layers | undefined } {
-  const [, folder = "", path = ""] = /^packages\/([^/]+)\/src\/(.*)$/.exec(file) ?? [];
-  return { folder, path, layers: ROOMS[folder] };
-}
-
-function isSubject({ packageFolder, isTest, file }: Source): boolean {
-  return packageFolder !== undefined && !isTest && !file.includes("/behaviour/");
-}

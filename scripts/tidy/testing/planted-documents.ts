@@ -1,6 +1,9 @@
 // Violations of the rules about documents, commands and traces of machines.
 
+import { withRoomTables } from "../room-tables.ts";
 import { type Planted } from "./planted.ts";
+
+const CONTRIBUTING = withRoomTables("# Contributing\n");
 
 export const inDocuments: readonly Planted[] = [
   {
@@ -96,6 +99,17 @@ export const inDocuments: readonly Planted[] = [
     promise: "what is not released stands on top",
     wrong: { "CHANGELOG.md": "# Changelog\n\n## 0.1.0\n\n## Unreleased\n" },
     right: { "CHANGELOG.md": "# Changelog\n\n## Unreleased\n\n## 0.1.0\n" },
+  },
+  {
+    rule: "room-table",
+    promise: "a document without the tables of rooms",
+    wrong: { "CONTRIBUTING.md": "# Contributing\n" },
+    right: { "CONTRIBUTING.md": `${CONTRIBUTING}\n## More\n` },
+  },
+  {
+    rule: "room-table",
+    promise: "a row that differs from the table",
+    wrong: { "CONTRIBUTING.md": CONTRIBUTING.replace("a whole session as a file", "sessions") },
   },
   {
     rule: "command-help",
