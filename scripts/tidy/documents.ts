@@ -79,7 +79,7 @@ function pathsIn(text: string): readonly string[] {
 
 /**
  * A link of a document leads to a file or folder that is there, and to a heading of it. A path in backticks is there, too, except in
- * decisions and in the change log, which say how things were.
+ * decisions and in the change log, which say how things were. NAME in a path stands for the name of a new file.
  */
 export function documentLinks(tree: Tree): readonly Violation[] {
   return tree.files.filter(isDocument).flatMap((file) => {
@@ -90,7 +90,7 @@ export function documentLinks(tree: Tree): readonly Violation[] {
         .filter((target) => !/^[a-z]+:/.test(target) && !leadsSomewhere(tree, file, target));
       const paths = [...text.matchAll(PATH_IN_BACKTICKS)]
         .map(([, path]) => path!)
-        .filter((path) => !isHistory && !existsSync(join(tree.root, path)));
+        .filter((path) => !isHistory && !/\bNAME\b/.test(path) && !existsSync(join(tree.root, path)));
       return [...links, ...paths].map((missing) => ({
         file,
         line: index + 1,
