@@ -217,6 +217,9 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
   ],
   programs: [
     {
+      "included-programs.ts": "the table of the programs that Holdfast knows",
+    },
+    {
       session: "a program's work as a durable session: the port, turns, questions, receipts, limits",
     },
     {

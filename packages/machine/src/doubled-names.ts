@@ -6,7 +6,8 @@
 import { join } from "node:path";
 import { listAgents, type AgentPlaces, type ListedAgent } from "@holdfast/agents";
 import { HoldfastError } from "@holdfast/core";
-import { EXTERNAL, installedAgentsFolder, isIncluded } from "./external-agent-names.ts";
+import { isIncluded } from "@holdfast/programs/included-programs";
+import { EXTERNAL, installedAgentsFolder } from "./external-agent-names.ts";
 import { externalNames, isOfProfile } from "./external-agents.ts";
 
 /** @throws HoldfastError `agent_invalid` that names both. @param name that of an external agent */

@@ -2,17 +2,8 @@
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { INCLUDED_NAMES, isIncluded } from "@holdfast/programs/included-programs";
 import { dataFolder, type Environment } from "@holdfast/system";
-
-export const EXTERNAL_AGENT_NAMES = [
-  "claude-code",
-  "codex",
-  "opencode",
-  "gemini",
-  "pi",
-  "claude-acp",
-  "codex-acp",
-] as const;
 
 /** Before the name, it stands for the file of the agent in a session. */
 export const EXTERNAL = "external:";
@@ -33,16 +24,12 @@ export function externalAgentName(nameOrPath: string, { cwd, env }: Place): stri
   return isKnown && (isExact || !existsSync(resolve(cwd, name))) ? name : undefined;
 }
 
-export function isIncluded(name: string): name is (typeof EXTERNAL_AGENT_NAMES)[number] {
-  return EXTERNAL_AGENT_NAMES.some((one) => one === name);
-}
-
 /** The names of all external agents: the included ones, those of profiles of the user, and the installed ones. */
 export function externalAgentNames(io: Place): readonly string[] {
   const { HOME: home } = io.env;
   const profiles = home === undefined ? [] : namesIn(join(home, ".holdfast", "profiles"));
   return [
-    ...EXTERNAL_AGENT_NAMES,
+    ...INCLUDED_NAMES,
     ...profiles.map((file) => file.replace(/\.yaml$/, "")).filter((name) => isOfProfile(name, home)),
     ...namesIn(installedAgentsFolder(io)).filter((name) => isInstalled(name, io)),
   ];

@@ -16,14 +16,19 @@ import {
   externalAgent,
   InstalledAgents,
   knownAgent,
-  permissionModesOf,
   profileAgent,
   takeProfile,
   type ChosenProgram,
   type ExternalAgentProtocol,
 } from "@holdfast/programs";
+import {
+  hasOwnAdapter,
+  INCLUDED_NAMES,
+  isIncluded,
+  permissionModesOf,
+} from "@holdfast/programs/included-programs";
 import type { Agent } from "@holdfast/runtime";
-import { EXTERNAL_AGENT_NAMES, installedAgentsFolder, isIncluded } from "./external-agent-names.ts";
+import { installedAgentsFolder } from "./external-agent-names.ts";
 import { sessionFolder } from "./session-folder.ts";
 
 export interface ExternalPlace {
@@ -124,7 +129,7 @@ export function mirrorsOf({ trustFile }: Pick<AgentPlaces, "trustFile">): string
 /** The agents that profiles of the user describe, those of a registry, and the programs that Holdfast knows. */
 export function externalNames(places: AgentPlaces): readonly string[] {
   const own = [...readProfileAgents(places).map(({ name }) => name), ...installedAgents(places).names()];
-  return [...new Set(own.filter((name) => !isIncluded(name))), ...EXTERNAL_AGENT_NAMES];
+  return [...new Set(own.filter((name) => !isIncluded(name))), ...INCLUDED_NAMES];
 }
 
 export function installedAgents({ env }: Pick<AgentPlaces, "env">): InstalledAgents {
@@ -144,7 +149,7 @@ export function isOfProfile(name: string, places: Pick<AgentPlaces, "home">): bo
 export function protocolOf(name: string, { places, folder }: ExternalPlace): ExternalAgentProtocol {
   const place = { environment: places.env, folder };
   // No registry replaces an agent with an adapter of its own.
-  const own = ["claude-code", "codex", "pi"].includes(name) ? knownAgent(name, place) : undefined;
+  const own = hasOwnAdapter(name) ? knownAgent(name, place) : undefined;
   if (own !== undefined) return own;
   if (!isIncluded(name) && isOfProfile(name, places))
     return profileAgent(findUsableProfile(name, places), place);

@@ -10,23 +10,20 @@ import { AcpAgent } from "./adapters/acp/acp-agent.ts";
 import { ACP_AGENTS } from "./adapters/acp/acp-quirks.ts";
 import { ClaudeCode } from "./adapters/claude-code/claude-code.ts";
 import { CODEX } from "./adapters/codex/codex-agent.ts";
+import {
+  hasOwnAdapter,
+  INCLUDED_NAMES,
+  permissionModesOf,
+  type IncludedName,
+  type IncludedWith,
+} from "./included-programs.ts";
 import { externalAgent } from "./session/external-agent.ts";
 import type { ExternalAgentProtocol } from "./session/external-agent-protocol.ts";
 import { LineAgent } from "./adapters/lines/line-agent.ts";
 import { PI } from "./adapters/pi/pi-agent.ts";
 
-/** The external agents that Holdfast knows. */
-export type ExternalAgentName =
-  | "claude-code"
-  | "codex"
-  | "pi"
-  | "opencode"
-  | "gemini"
-  | "claude-acp"
-  | "codex-acp";
-
 export interface ExternalOptions {
-  readonly agent: ExternalAgentName;
+  readonly agent: IncludedName;
   /** Where its sessions work. */
   readonly folder: string;
   /** The mode of sessions that ask for none; `default` by default. */
@@ -68,7 +65,7 @@ export function external({
   const protocol = knownAgent(name, { folder, ...(environment === undefined ? {} : { environment }) });
   if (protocol === undefined)
     throw new UsageError(`there is no external agent "${name}" that Holdfast knows`, {
-      expected: ["claude-code", CODEX.name, PI.name, ...ACP_AGENTS.map((one) => one.name)].join(", "),
+      expected: INCLUDED_NAMES.join(", "),
       fix: "correct the name, or make an agent of your own program with `customAgent`",
     });
   const modes = permissionModesOf(name);
@@ -94,25 +91,19 @@ export function external({
 }
 
 /** The adapter of an agent that Holdfast knows. */
-export function knownAgent(
-  name: string,
-  place: { readonly folder: string; readonly environment?: Environment },
-): ExternalAgentProtocol | undefined {
-  if (name === "claude-code") return new ClaudeCode(place);
-  const lines = [CODEX, PI].find((one) => one.name === name);
-  if (lines !== undefined) return new LineAgent({ facts: lines, ...place });
+export function knownAgent(name: string, place: ProgramPlace): ExternalAgentProtocol | undefined {
+  if (hasOwnAdapter(name)) return OWN_ADAPTERS[name](place);
   const facts = ACP_AGENTS.find((one) => one.name === name);
   return facts === undefined ? undefined : new AcpAgent({ facts, ...place });
 }
 
-/** The permission modes besides those of every program, which has `default`. */
-const MODES: Readonly<Record<string, readonly string[]>> = {
-  "claude-code": ["acceptEdits", "plan"],
-  codex: ["acceptEdits", "plan"],
-  pi: ["acceptEdits"],
-};
-
-export function permissionModesOf(name: string): readonly [string, ...string[]] {
-  const acp = ACP_AGENTS.find((one) => one.name === name)?.modes ?? {};
-  return ["default", ...(MODES[name] ?? Object.keys(acp).filter((mode) => mode !== "default"))];
+interface ProgramPlace {
+  readonly folder: string;
+  readonly environment?: Environment;
 }
+
+const OWN_ADAPTERS: Readonly<Record<IncludedWith<"own">, (place: ProgramPlace) => ExternalAgentProtocol>> = {
+  "claude-code": (place) => new ClaudeCode(place),
+  codex: (place) => new LineAgent({ facts: CODEX, ...place }),
+  pi: (place) => new LineAgent({ facts: PI, ...place }),
+};

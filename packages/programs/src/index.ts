@@ -10,7 +10,7 @@ export { harnessAgent } from "./adapters/harness/harness-agent.ts";
 export { LineAgent } from "./adapters/lines/line-agent.ts";
 export { mcpToolAgent } from "./adapters/mcp-tool/mcp-tool-agent.ts";
 export { PI } from "./adapters/pi/pi-agent.ts";
-export { external, type ExternalOptions, knownAgent, permissionModesOf } from "./external.ts";
+export { external, type ExternalOptions, knownAgent } from "./external.ts";
 export { profileAgent } from "./profile-agent.ts";
 export { hashOfFolder, type InstalledAgent, InstalledAgents } from "./registry/installed-agents.ts";
 export { type AgentInstall, chooseInstall } from "./registry/registry-file.ts";

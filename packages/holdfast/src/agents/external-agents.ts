@@ -1,8 +1,8 @@
 // The external programs of this machine: the agent of one for a command that runs agents (`loadExternalAgent`), and the list of all.
 
 import { chosenByProfile, externalNames, protocolOf } from "@holdfast/machine/programs";
-import { isIncluded } from "@holdfast/machine/external-agent-names";
 import { type ExternalAgentCapabilities } from "@holdfast/programs";
+import { isIncluded } from "@holdfast/programs/included-programs";
 import { HoldfastError } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import type { Io } from "../frame/command.ts";

@@ -17,12 +17,12 @@ import {
   type AgentInstall,
   type InstalledAgent,
 } from "@holdfast/programs";
+import { hasOwnAdapter } from "@holdfast/programs/included-programs";
 import { HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
 import { createPrivate, makePrivateFolder } from "@holdfast/system";
 import { isLoopback } from "@holdfast/storage/coordinator-url";
 import type { Arguments, Io } from "../../frame/command.ts";
 import { plainLine, table } from "../../frame/plain-text.ts";
-import { EXTERNAL_AGENT_NAMES } from "@holdfast/machine/external-agent-names";
 import { installedAgents } from "@holdfast/machine/programs";
 
 const LIMITS = {
@@ -30,8 +30,6 @@ const LIMITS = {
   archiveBytes: 512 * 1024 * 1024,
   downloadMs: 600_000,
 } as const;
-/** Agents with an adapter of their own, which no registry replaces. */
-const OWN_ADAPTERS: readonly (typeof EXTERNAL_AGENT_NAMES)[number][] = ["claude-code", "codex", "pi"];
 
 export async function installAgent(id: string, args: Arguments, io: Io): Promise<number> {
   const given = args.text("registry");
@@ -40,7 +38,7 @@ export async function installAgent(id: string, args: Arguments, io: Io): Promise
       expected: "--registry FILE, or --registry URL",
       fix: "name a file in the format of the ACP registry, or its address",
     });
-  if (OWN_ADAPTERS.some((name) => name === id))
+  if (hasOwnAdapter(id))
     throw new UsageError(`"${id}" is an agent that Holdfast knows itself`, {
       fix: `install its program as its author says, and call \`${io.call("doctor")}\``,
     });

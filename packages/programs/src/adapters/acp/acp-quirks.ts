@@ -11,6 +11,7 @@ import {
   claudeFolder,
 } from "../claude-code/claude-environment.ts";
 import { CODEX } from "../codex/codex-agent.ts";
+import type { ModesOf } from "../../included-programs.ts";
 import type { ExternalAgentCapabilities, OwnFolders } from "../../session/external-agent-protocol.ts";
 import { codexFolder } from "../../session/keys/codex-keys.ts";
 import { heldKey, isSet, type ProgramKeys } from "../../session/keys/program-keys.ts";
@@ -110,7 +111,7 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
     },
     resumes: true,
     profileFields: CHOSEN_FIELDS,
-    modes: { default: "build", plan: "plan" },
+    modes: { default: "build", plan: "plan" } satisfies ModesOf<"opencode">,
     signIn: "run `opencode auth login`, or set the key of its provider",
     reportsUsage: false, // 1.18.33 reports the last step of a turn alone.
   },
@@ -149,7 +150,7 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
     resumes: false, // 0.61 says that it loads sessions, and fails in another process.
     takesModel: false, // 0.61 names no models to choose from.
     titlesAreCommands: true, // 0.61 gives no input of any call.
-    modes: { default: "default", acceptEdits: "autoEdit", plan: "plan" },
+    modes: { default: "default", acceptEdits: "autoEdit", plan: "plan" } satisfies ModesOf<"gemini">,
     profileFields: CHOSEN_FIELDS,
     signIn: "run `gemini` and choose a sign-in, or set GEMINI_API_KEY",
     reportsUsage: false,
@@ -174,7 +175,7 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
     }),
     resumes: true,
     // 0.101 begins in `auto`, in which it decides about permissions itself.
-    modes: { default: "default", acceptEdits: "acceptEdits", plan: "plan" },
+    modes: { default: "default", acceptEdits: "acceptEdits", plan: "plan" } satisfies ModesOf<"claude-acp">,
     profileFields: CHOSEN_FIELDS,
     signIn: "run `claude` and enter /login, or set ANTHROPIC_API_KEY",
     reportsUsage: true,
@@ -197,7 +198,7 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
     }),
     resumes: true,
     // 2.6 begins in `agent`, in which it reviews its commands itself.
-    modes: { default: "read-only", acceptEdits: "workspace-write" },
+    modes: { default: "read-only", acceptEdits: "workspace-write" } satisfies ModesOf<"codex-acp">,
     profileFields: CHOSEN_FIELDS,
     signIn: "run `codex login`, or set OPENAI_API_KEY",
     reportsUsage: true,
