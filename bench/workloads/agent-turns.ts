@@ -16,7 +16,7 @@ import {
   type ModelReply,
   workspacesByRoot,
 } from "@holdfast/agents";
-import type { AgentStorage } from "@holdfast/core";
+import { NEXT_INPUT, type AgentStorage } from "@holdfast/core";
 import { createRuntime } from "@holdfast/runtime";
 import type { Measured } from "../line.ts";
 import { assertDone, inTurns, median, nowMs, until } from "../measure.ts";
@@ -75,7 +75,7 @@ async function measureResume(bench: Bench): Promise<Measured> {
       await before.close();
       const after = createRuntime({ storage, agents: [agent] });
       const startedAt = nowMs();
-      await after.handle(sessionId).signal("next_input", "Say it again.");
+      await after.handle(sessionId).signal(NEXT_INPUT, "Say it again.");
       await until("the second answer", () => model.answers === 2);
       await after.close();
       return model.askedAt - startedAt;

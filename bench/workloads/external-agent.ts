@@ -14,7 +14,7 @@ import { delimiter, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { ClaudeCode, externalAgent } from "@holdfast/programs";
-import type { AgentStorage, TraceEvent } from "@holdfast/core";
+import { NEXT_INPUT, type AgentStorage, type TraceEvent } from "@holdfast/core";
 import { createRuntime, type Agent } from "@holdfast/runtime";
 import type { Measured } from "../line.ts";
 import { startChild } from "../child.ts";
@@ -176,7 +176,7 @@ export function measureTurns({ request, turns, ...run }: TurnsRun): Promise<Meas
       const before = CpuMark.now();
       const startedAt = nowMs();
       if (handle === undefined) handle = await runtime.start(agent, { text: request, conversation: true });
-      else await handle.signal("next_input", request);
+      else await handle.signal(NEXT_INPUT, request);
       await waiting;
       ours.push({ firstMs: seen.firstAt - startedAt, ...before.until() });
     }
@@ -235,7 +235,7 @@ interface Seen {
 }
 
 function note(event: TraceEvent, seen: Seen): void {
-  if (event.type === "waiting" && event.waits.some((wait) => "name" in wait && wait.name === "next_input"))
+  if (event.type === "waiting" && event.waits.some((wait) => "name" in wait && wait.name === NEXT_INPUT))
     seen.waits();
   if (event.type !== "entry_appended" || event.role !== "assistant") return;
   if (seen.firstAt === 0) seen.firstAt = nowMs();

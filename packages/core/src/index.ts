@@ -85,6 +85,7 @@ export {
   childEndName,
   childEventName,
   isReservedName,
+  NEXT_INPUT,
   replyName,
   requestName,
 } from "./journal/signal-names.ts";

@@ -1,7 +1,7 @@
 // A runner: what a coordinator gives is run here.
 
 export { checkExecutor, type CheckedClause, type CheckOptions } from "./executors/conformance.ts";
-export { executorAgent, NEXT_INPUT, type ExecutorResult } from "./executors/executor-agent.ts";
+export { executorAgent, type ExecutorResult } from "./executors/executor-agent.ts";
 export { ExecutorHost, type ExecutorHostOptions } from "./executors/executor-host.ts";
 export {
   DEFAULT_EXECUTOR,

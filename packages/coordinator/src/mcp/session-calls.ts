@@ -7,11 +7,11 @@
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { HoldfastError, UsageError } from "@holdfast/core";
+import { HoldfastError, NEXT_INPUT, UsageError } from "@holdfast/core";
 import type { Session } from "@holdfast/proto";
 
 import type { Orchestrator } from "./orchestrator.ts";
-import { NEXT_INPUT, turnAfter, turnOf, type SessionTurn } from "./session-turn.ts";
+import { turnAfter, turnOf, type SessionTurn } from "./session-turn.ts";
 import { idPrefix, startId } from "./start-id.ts";
 
 /** The longest wait of one call. */

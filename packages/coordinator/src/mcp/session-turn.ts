@@ -2,10 +2,9 @@
 //
 //   session-turn-1. A conversation that waits for its next prompt has finished its turn, although the session has not ended.
 
+import { NEXT_INPUT } from "@holdfast/core";
 import type { Session, Wait } from "@holdfast/proto";
 
-/** The signal that continues a conversation. */
-export const NEXT_INPUT = "next_input";
 const ENDED: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"]);
 const decoder = new TextDecoder();
 

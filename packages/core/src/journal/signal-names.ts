@@ -1,5 +1,5 @@
 // The names of signals that sessions send each other through their inboxes. Users can neither send signals
-// nor wait for them under these names.
+// nor wait for them under these names. `NEXT_INPUT` is the one name here that users send.
 //
 //   answer:{n}      the answer to the question that command n asked
 //   child:{n}       an event of the child that command n created: a signal, progress, that it is blocked, its
@@ -20,6 +20,13 @@ const REPLY_PREFIX = "reply:";
  * `notify: "callback"`. The payload is a `Callback`.
  */
 export const CHILD_ENDED = `${CHILD_PREFIX}ended`;
+
+/**
+ * The signal that a conversation waits for as its next message. A session that waits for it has answered the message before. Agents of every kind
+ * keep to it, so that chats, the page and the tools continue each conversation in one way. The payload is a text, or an object whose fields the
+ * agent defines.
+ */
+export const NEXT_INPUT = "next_input";
 
 const RESERVED = [ANSWER_PREFIX, CHILD_PREFIX, CHILD_END_PREFIX, REQUEST_PREFIX, REPLY_PREFIX];
 

@@ -3,7 +3,7 @@
 //   conversation-1. A message is stored before the page says so. The page says what became of each message, by the id of its signal:
 //       stored, then taken.
 
-import { planOf, stepText, subAgentCallOf, withoutReplacedPlans } from "@holdfast/proto/view";
+import { NEXT_INPUT, planOf, stepText, subAgentCallOf, withoutReplacedPlans } from "@holdfast/proto/view";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useMemo, useRef, useSyncExternalStore, type FormEvent } from "react";
 import { ApiError } from "../api/client.ts";
@@ -141,8 +141,8 @@ function Message({ entry }: { readonly entry: Entry }) {
 }
 
 /** The signals by which a conversational agent hears a person: the next turn, or a word during one. */
-function signalFor({ waits }: Session): "next_input" | "steer" {
-  return waits.some(({ type, name }) => type === "signal" && name === "next_input") ? "next_input" : "steer";
+function signalFor({ waits }: Session): typeof NEXT_INPUT | "steer" {
+  return waits.some(({ type, name }) => type === "signal" && name === NEXT_INPUT) ? NEXT_INPUT : "steer";
 }
 
 function Steer({ session, taken }: { readonly session: Session; readonly taken: ReadonlySet<string> }) {
@@ -175,7 +175,7 @@ function Steer({ session, taken }: { readonly session: Session; readonly taken: 
           aria-label="Message to the agent"
           rows={1}
           value={text}
-          placeholder={name === "next_input" ? "Your next message" : "Steer the agent while it works"}
+          placeholder={name === NEXT_INPUT ? "Your next message" : "Steer the agent while it works"}
           onChange={(event) => setText(event.target.value)}
           onKeyDown={(event) => {
             if (event.key === "Escape") event.currentTarget.blur();

@@ -14,6 +14,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import {
+  NEXT_INPUT,
   toError,
   UnavailableError,
   type Approval,
@@ -25,13 +26,7 @@ import { viewQuestion } from "@holdfast/proto/view";
 import type { Io, StopSignal } from "../frame/command.ts";
 import type { DriveChat } from "../run/drive/drive.ts";
 import type { SignalTarget } from "../typing/stdin-listener.ts";
-import {
-  askedLines,
-  NEXT_INPUT,
-  openQuestions,
-  type QuestionWait,
-  questionLine,
-} from "../view/describe-session.ts";
+import { askedLines, openQuestions, type QuestionWait, questionLine } from "../view/describe-session.ts";
 import { EXTERNAL } from "@holdfast/machine/external-agent-names";
 import type { JournalEvent } from "../view/journal-events.ts";
 import { liveView, type AskedQuestions, type LiveView } from "../view/live-view.ts";

@@ -1,4 +1,5 @@
-import type { Session, Wait } from "@holdfast/core";
+import { NEXT_INPUT, type Session, type Wait } from "@holdfast/core";
+import { NEXT_INPUT as VIEWED_NEXT_INPUT } from "@holdfast/proto/view";
 import { expect, test } from "vitest";
 import { answerText, askedLines, beforeResume, describeWaits } from "./describe-session.ts";
 import { pauseAdvice } from "./pause-advice.ts";
@@ -22,6 +23,9 @@ test("a conversation waits for a message, and programs' signals are shown once t
     ['signal "ci"', "holdfast signal s ci [JSON]"],
   ]);
 });
+
+test("the page and a command know the next message of a conversation by one name", () =>
+  expect(VIEWED_NEXT_INPUT).toBe(NEXT_INPUT));
 
 test("the signals that the adapter of an external agent listens for are no waits for people", () => {
   const names = ["external_agent.report", "interrupt", "steer", "follow_up"];

@@ -4,6 +4,7 @@ import {
   isApproval,
   isEnded,
   isReservedName,
+  NEXT_INPUT,
   type RecordedError,
   type Session,
   type Wait,
@@ -74,8 +75,6 @@ export function describeWaits(
     });
 }
 
-/** The signal by which a conversation gets its next request. */
-export const NEXT_INPUT = "next_input";
 /** Whether a conversation takes the signal while it waits for a message. Programs send it, and a person writes a message. */
 export function isAside(name: string): boolean {
   return ["ci", "review", "steer", "follow_up"].includes(name);

@@ -5,7 +5,7 @@
 // progress come from running tasks and are provisional: a new attempt replaces them, and only the task's
 // output is recorded.
 
-import { isReservedName, type AnswerShape, type Session, type TraceEvent } from "@holdfast/core";
+import { isReservedName, NEXT_INPUT, type AnswerShape, type Session, type TraceEvent } from "@holdfast/core";
 import { subAgentCallOf, viewQuestion, type AskedQuestion } from "@holdfast/proto/view";
 import type { Io } from "../frame/command.ts";
 import {
@@ -15,7 +15,6 @@ import {
   isAside,
   isOfAdapter,
   messageCommands,
-  NEXT_INPUT,
 } from "./describe-session.ts";
 import { eventLine } from "./event-line.ts";
 import type { JournalEvent } from "./journal-events.ts";

@@ -1,5 +1,6 @@
 // The signals that concern a turn of an external agent (`News`), and the messages of people to the program at work (`Messages`).
 
+import { NEXT_INPUT } from "@holdfast/core";
 import type { AgentContext } from "@holdfast/runtime";
 
 import { type DeliveredMessage, FEEDBACK_SIGNALS, feedbackText, isQueued } from "@holdfast/agents";
@@ -7,7 +8,6 @@ import { readInput } from "./intent/turn-input.ts";
 import type { LiveTurns, MessageReceipt } from "./turn-task.ts";
 
 /** The signals of a conversation are those of the model loop. */
-const NEXT_INPUT = "next_input";
 export const STEER = "steer";
 /** A message for after the answer. */
 export const FOLLOW_UP = "follow_up";

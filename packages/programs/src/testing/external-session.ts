@@ -16,7 +16,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { decodeJson, type Session, type TokenUsage } from "@holdfast/core";
+import { decodeJson, NEXT_INPUT, type Session, type TokenUsage } from "@holdfast/core";
 import {
   createRuntime,
   MemoryStorage,
@@ -120,7 +120,7 @@ export class ExternalSession {
   /** The next request of the conversation. */
   async say(text: string): Promise<Session> {
     this.#isWaiting = false;
-    await this.handle.signal("next_input", text);
+    await this.handle.signal(NEXT_INPUT, text);
     return this.rest();
   }
 

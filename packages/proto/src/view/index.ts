@@ -50,6 +50,7 @@ export { type Status, STATUSES } from "./status.ts";
 export {
   AGENT_REPORT,
   isCutOffByStops,
+  NEXT_INPUT,
   pauseText,
   type PlainPause,
   type PlainWait,

@@ -1,5 +1,6 @@
 // Sessions of executors: real programs, processes and gateways over a runtime in memory.
 
+import { NEXT_INPUT } from "@holdfast/core";
 import { vanishRuntime } from "@holdfast/runtime/internal";
 import { releaseClaim } from "@holdfast/testkit/test-runtime";
 import { spawn } from "node:child_process";
@@ -10,7 +11,6 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { isCampaign, ofCampaign, sampled } from "@holdfast/testkit/campaign";
 
 import { openWorld, type World } from "../testing/executor-world.ts";
-import { NEXT_INPUT } from "./executor-agent.ts";
 import { findExecutor } from "./profile.ts";
 
 let world: World;

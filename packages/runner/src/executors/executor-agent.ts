@@ -12,7 +12,7 @@
 //   executor-agent-5. A graceful cancel stops the program. The session ends after it has taken what the program reported
 //       until its process ended. A request of the program is not carried out any more.
 
-import { CancelledError, CHILD_ENDED, HoldfastError, UncertainEffectError } from "@holdfast/core";
+import { CancelledError, CHILD_ENDED, HoldfastError, NEXT_INPUT, UncertainEffectError } from "@holdfast/core";
 import { defineAgent, defineTask, type Agent, type AgentContext, type TurnResult } from "@holdfast/runtime";
 
 import {
@@ -27,8 +27,6 @@ import { readInput, readPrompt, type ExecutorInput, type TurnRequest } from "./i
 import { secretsOf, type ExecutorProfile } from "./profile.ts";
 import { REPORT_SIGNAL, type StoredReport } from "./turn-reports.ts";
 
-/** The signal that continues a conversation: a text, `{ prompt }` or `{ parameters }`. */
-export const NEXT_INPUT = "next_input";
 /** The most attempts in a row that may be lost with their process. */
 const LOST_MAX = 5;
 

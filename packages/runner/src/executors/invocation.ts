@@ -57,7 +57,7 @@ export function readInput(input: unknown): ExecutorInput {
   };
 }
 
-/** The parameters of a prompt; `undefined` for anything else. */
+/** The parameters of a prompt: a text, `{ prompt }` or `{ parameters }`. `undefined` for anything else. */
 export function readPrompt(value: unknown): Readonly<Record<string, unknown>> | undefined {
   if (typeof value === "string") return value === "" ? undefined : { prompt: value };
   if (!isObject(value)) return undefined;

@@ -1,6 +1,6 @@
 // One turn of the model loop: a model call, the tool calls it asks for, their results. The rules of a turn are in `../model-loop.ts`.
 
-import { HoldfastError, type Json } from "@holdfast/core";
+import { HoldfastError, NEXT_INPUT, type Json } from "@holdfast/core";
 
 import type { AgentRecord } from "../../agent-files/agent-record.ts";
 import type { AssistantContent, ModelReply, ToolContent } from "../../models/model-provider.ts";
@@ -36,8 +36,6 @@ import {
 } from "./turn-draft.ts";
 import { TurnFiles } from "./turn-files.ts";
 
-/** The signal that gives a conversation its next request: a text, or `{ text }`. */
-const NEXT_INPUT = "next_input";
 /** The signal that ends the rules that answers gave the session. It has no payload, and counts from the next model call. */
 const REVOKE_RULES = "revoke_rules";
 /** The signal that ends the turn under way. It has no payload. A turn that has ended already ignores it. */

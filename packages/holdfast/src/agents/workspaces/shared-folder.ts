@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { extname } from "node:path";
 import type { AgentRecord } from "@holdfast/agents";
-import type { Session, SessionStatus } from "@holdfast/core";
+import { NEXT_INPUT, type Session, type SessionStatus } from "@holdfast/core";
 import type { Io } from "../../frame/command.ts";
 import { plainLine } from "../../frame/plain-text.ts";
 import { withReader } from "../../place/find-session.ts";
@@ -67,7 +67,7 @@ export async function noteSharedFolder(working: WorkingSession, io: Io): Promise
 
 /** A conversation that waits for its next request changes nothing. */
 function isForRequest(wait: Session["waits"][number]): boolean {
-  return wait.type === "signal" && wait.name === "next_input";
+  return wait.type === "signal" && wait.name === NEXT_INPUT;
 }
 
 /** Whether the agent has tools for the files of a folder. */

@@ -1,6 +1,6 @@
 // When a command leaves a session that waits (`parksOf`).
 
-import type { Session } from "@holdfast/core";
+import { NEXT_INPUT, type Session } from "@holdfast/core";
 import type { Arguments } from "../../frame/command.ts";
 
 /** `answered`: only a conversation that waits for its next request is left, and no session that asks. */
@@ -13,5 +13,5 @@ export function parksOf(args: Arguments): Parks {
 
 /** A conversation that has answered. */
 export function awaitsRequest({ waits }: Pick<Session, "waits">): boolean {
-  return waits.some((wait) => wait.type === "signal" && wait.name === "next_input");
+  return waits.some((wait) => wait.type === "signal" && wait.name === NEXT_INPUT);
 }

@@ -6,7 +6,7 @@
 //   started-sessions-3. Only ended ones are deleted, and only where the host of the agent gives the means.
 //   started-sessions-4. A session in a sandbox starts others in the same one alone.
 
-import { decodeJson, HoldfastError, type ChildHandle, type Session } from "@holdfast/core";
+import { decodeJson, HoldfastError, NEXT_INPUT, type ChildHandle, type Session } from "@holdfast/core";
 import { local, type Agent, type AgentContext, type TaskContext } from "@holdfast/runtime";
 
 import { requestText } from "@holdfast/agents";
@@ -115,7 +115,7 @@ export class StartedSessions {
     if (status !== "finished" || length <= this.#promptedAt(id))
       return failed(`Session ${id} still works on its last prompt.`);
     const child = this.#ctx.child(id);
-    this.#ctx.signalChild(child, "next_input", requestText(parameters));
+    this.#ctx.signalChild(child, NEXT_INPUT, requestText(parameters));
     this.#started = this.#started.map((one) => (one.sessionId === id ? { ...one, promptedAt: length } : one));
     if (mode === "async_poll") return shown({ session_id: id, status: "running" });
     return this.#turn(child);
@@ -200,7 +200,7 @@ function lookedAt(session: Session | undefined, withResult: boolean): Looked {
   const { status: detail, waits, nextSeq: length, output, progress, error } = session;
   const common = { detail, length };
   const isWaiting =
-    detail === "waiting" && waits.some((wait) => wait.type === "signal" && wait.name === "next_input");
+    detail === "waiting" && waits.some((wait) => wait.type === "signal" && wait.name === NEXT_INPUT);
   if (isWaiting || detail === "completed") {
     const text = answerIn(isWaiting ? progress : output);
     return { ...common, status: "finished", isError: false, ...(withResult ? { result: text } : {}) };
