@@ -3,8 +3,8 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { EXTERNAL_AGENT_NAMES } from "@holdfast/machine/external-agent-names";
-import { ACP_AGENTS, knownAgent } from "@holdfast/programs";
+import { knownAgent } from "@holdfast/programs";
+import { INCLUDED_NAMES } from "@holdfast/programs/included-programs";
 import { ownSandboxes } from "@holdfast/workspace";
 import { describe, expect, test } from "vitest";
 
@@ -111,41 +111,20 @@ describe("a sandbox", () => {
 });
 
 describe("a coding agent", () => {
-  const OWN = "packages/machine/src/external-agents.ts";
-  const INSTALL = "packages/holdfast/src/agents/registry/install-agent.ts";
-  /** The names that a list of texts in a source holds. */
-  const namesIn = (list: RegExp, text: string): readonly string[] =>
-    [...list.exec(text)![1]!.matchAll(/"([\w-]+)"/g)].map(([, name]) => name!).toSorted();
-  const typed = (readFile: Read) =>
-    namesIn(/type ExternalAgentName =([^;]*);/, readFile("packages/programs/src/external.ts"));
-  const unreplaced = (readFile: Read) => namesIn(/const own = \[("[^\]]*)\]/, readFile(OWN));
-  const notInstalled = (readFile: Read) => namesIn(/OWN_ADAPTERS[^=]*= \[([^\]]*)\]/, readFile(INSTALL));
+  const undocumented = (names: readonly string[], readFile: Read): readonly string[] => {
+    const rows = readFile("docs/external-agents.md")
+      .split("| agent | folders of its own")[1]!
+      .split("\n\n")[0]!;
+    return names.filter((name) => !rows.includes(`\`${name}\``));
+  };
 
-  test("the type, the command line, the adapters and docs/external-agents.md have the same names", () => {
-    expect(typed(read)).toEqual([...EXTERNAL_AGENT_NAMES].toSorted());
-    const rows = read("docs/external-agents.md").split("| agent | folders of its own")[1]!.split("\n\n")[0];
-    for (const name of EXTERNAL_AGENT_NAMES) {
-      expect(knownAgent(name, { folder: root })?.name).toBe(name);
-      expect(rows).toContain(`\`${name}\``);
-    }
+  test("each included program has an adapter and a row in docs/external-agents.md", () => {
+    for (const name of INCLUDED_NAMES) expect(knownAgent(name, { folder: root })?.name).toBe(name);
+    expect(undocumented(INCLUDED_NAMES, read)).toEqual([]);
   });
 
-  test("an agent with an adapter of its own is neither replaced nor installed by a registry", () => {
-    const own = EXTERNAL_AGENT_NAMES.filter((name) =>
-      ACP_AGENTS.every((facts) => facts.name !== name),
-    ).toSorted();
-    expect(unreplaced(read)).toEqual(own);
-    expect(notInstalled(read)).toEqual(own);
-  });
-
-  test("a name that one list lacks is found", () => {
-    const more = planted("packages/programs/src/external.ts", (text) =>
-      text.replace('  | "pi"', '  | "pi"\n  | "new"'),
-    );
-    expect(typed(more)).not.toEqual([...EXTERNAL_AGENT_NAMES].toSorted());
-    const lacking = (file: string) => planted(file, (text) => text.replace(', "pi"]', "]"));
-    expect(unreplaced(lacking(OWN))).toEqual(["claude-code", "codex"]);
-    expect(notInstalled(lacking(INSTALL))).toEqual(["claude-code", "codex"]);
+  test("a program without a row is found", () => {
+    expect(undocumented([...INCLUDED_NAMES, "new"], read)).toEqual(["new"]);
   });
 });
 

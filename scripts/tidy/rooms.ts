@@ -231,19 +231,13 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
   ],
   machine: [
     {
+      "agent-source.ts": "the source of an agent, as a value and as the text that sessions store",
       "machine-options.ts": "what the command hands to a machine",
       "project-rules.ts": "the permission rules that a user keeps for a project",
       "session-folder.ts": "the folder that a session works in",
-      "external-agent-names.ts": "the names of external agents, without their code",
     },
     {
-      "external-agents.ts": "the agents and adapters of external programs",
-    },
-    {
-      "doubled-names.ts": "names that an agent file and an external agent share",
-    },
-    {
-      "machine-programs.ts": "the external agents of a process",
+      programs: "external programs: their names, adapters and agents",
     },
     {
       agents: "one agent file and all below it: tree, tasks, variables, demands",

@@ -46,7 +46,7 @@ import { checkTaskNames } from "./agents/agent-tasks.ts";
 import { AgentTree, isProcedural, withInactive, type AgentTreeOptions } from "./agents/agent-tree.ts";
 import { findModel } from "./find-model.ts";
 import type { LocalModel, MachineOptions } from "./machine-options.ts";
-import type { MachinePrograms } from "./machine-programs.ts";
+import type { MachinePrograms } from "./programs/machine-programs.ts";
 import { projectRulesOf } from "./project-rules.ts";
 import { finishChild, keepSessionFiles, sessionFolder } from "./session-folder.ts";
 import { SessionVariables } from "./agents/session-variables.ts";
@@ -147,7 +147,7 @@ export class Machine {
 
   /** The agents of external programs. */
   async programs(): Promise<MachinePrograms> {
-    const { MachinePrograms: Programs } = await import("./machine-programs.ts");
+    const { MachinePrograms: Programs } = await import("./programs/machine-programs.ts");
     return (this.#programs ??= new Programs(this.#options));
   }
 

@@ -133,7 +133,7 @@ export type Wait =
 export interface AgentRef {
   readonly name: string;
   readonly version: string;
-  /** Absolute path of the file that the agent was loaded from, if it was loaded from one. */
+  /** Where the agent was loaded from, as `@holdfast/machine/agent-source` writes it. Absent for an agent that a program of the user has made. */
   readonly file?: string;
   /**
    * W3C trace context in which the session was started. A process that continues the session continues the

@@ -8,7 +8,7 @@ import { recordText } from "@holdfast/programs";
 import { decodeJson, isEnded, mintId, validate, type Session } from "@holdfast/core";
 
 import { agentPlaces } from "../agents/agent-places.ts";
-import { EXTERNAL } from "@holdfast/machine/external-agent-names";
+import { agentSourceText } from "@holdfast/machine/agent-source";
 import { worktreesOf } from "@holdfast/machine/session-folder";
 import { noteSharedFolder } from "../agents/workspaces/shared-folder.ts";
 import { noteUncommitted } from "../agents/workspaces/uncommitted-work.ts";
@@ -50,7 +50,7 @@ export async function handOver(
   const inWorktree = args.has("worktree");
   const {
     agent,
-    file,
+    source,
     record: agentRecord,
   } = await loadAgent(to, {
     cwd: io.cwd,
@@ -58,7 +58,7 @@ export async function handOver(
     overrides: overridesOf(args),
     profile: args.text("profile"),
   });
-  const isExternal = file.startsWith(EXTERNAL);
+  const isExternal = source.kind === "program";
   if (args.has("profile") && !isExternal) refuseProfile(agent.name);
   if (inWorktree && !isExternal && agentRecord === undefined) refuseWorktree(agent.name);
   const { origin, record } = await withReaderOf(database, id, async (session, reader) => {
@@ -75,7 +75,7 @@ export async function handOver(
   const sessionId = wanted ?? mintId("ses", Date.now(), randomU32);
   const named = origin.sessionId;
   if (isExternal ? inWorktree : agentRecord?.workspace === "worktree") await noteUncommitted(io);
-  else await noteSharedFolder({ sessionId, file, record: agentRecord, place: database, named }, io);
+  else await noteSharedFolder({ sessionId, source, record: agentRecord, place: database, named }, io);
   io.note(`${sessionId} goes on with the conversation of ${origin.sessionId}`);
   return drive(
     {
@@ -83,7 +83,7 @@ export async function handOver(
       sessionId,
       database,
       begin: async (runtime) => {
-        const handle = await runtime.start(agent, input, { sessionId, file });
+        const handle = await runtime.start(agent, input, { sessionId, file: agentSourceText(source) });
         return handle.created ? handle : runtime.resume(sessionId);
       },
       runtime: { secrets: await secretsFor({ agents: [agent] }, args, io) },

@@ -13,6 +13,7 @@ import {
   type RuntimeOptions,
   type ScheduleRequest,
 } from "@holdfast/runtime";
+import { agentSourceText } from "@holdfast/machine/agent-source";
 import { readCron } from "@holdfast/runtime/internal";
 import { refuse } from "../frame/arguments.ts";
 import { readLimits } from "../view/budget-text.ts";
@@ -127,11 +128,12 @@ type Timing = Pick<ScheduleRequest, "id" | "cron" | "timeZone">;
 async function addStart(path: string, timing: Timing, args: Arguments, io: Io): Promise<number> {
   const given = args.text("input");
   const input = given === undefined ? undefined : await readInput(given, io);
-  const { agent, file } = await loadAgent(path, {
+  const { agent, source } = await loadAgent(path, {
     cwd: io.cwd,
     env: io.env,
     onSlow: () => io.note(`${path} is still loading`),
   });
+  const file = agentSourceText(source);
   const { budget, timeoutMs: ttlMs } = readLimits(args);
   const limits = ttlMs === undefined ? budget : { ...budget, ttlMs };
   const within = limits === undefined ? {} : { budget: limits };

@@ -16,7 +16,7 @@ import {
   type StorageReader,
 } from "@holdfast/core";
 import { requestsOver, type SessionRequests } from "@holdfast/runtime/internal";
-import { EXTERNAL } from "@holdfast/machine/external-agent-names";
+import { programOf } from "@holdfast/machine/agent-source";
 import type { Arguments, Io } from "../frame/command.ts";
 import { withSession, type Access } from "../place/find-session.ts";
 import { recordingAnswers } from "../principals/answer-principals.ts";
@@ -138,7 +138,7 @@ async function report(io: Io, access: Access, { session, message, status }: Sent
     isWaiting && (await isIdle(access, [sessionId])) ? io.call(`resume ${sessionId}`) : undefined;
   io.result({ sessionId, name, status, awaited: isWaiting, ...(resume === undefined ? {} : { resume }) }, "");
   io.note(status === "stored" ? said : repeated);
-  const receipt = session.agent.file?.startsWith(EXTERNAL) === true ? RECEIPTS[name] : undefined;
+  const receipt = programOf(session.agent.file) === undefined ? undefined : RECEIPTS[name];
   if (isWaiting && receipt !== undefined)
     io.note(io.notes.paint.dim(`${io.call(`logs ${sessionId}`)} says ${receipt}`));
   if (resume !== undefined) io.note(`no process runs the session; continue with: ${resume}`);
@@ -165,7 +165,7 @@ export async function isIdle({ role, storage }: Access, sessionIds: readonly str
 }
 
 function sessionEnded({ sessionId, status, agent }: Session, io: Io): ConflictError {
-  const name = agent.file?.startsWith(EXTERNAL) === true ? agent.file.slice(EXTERNAL.length) : undefined;
+  const name = programOf(agent.file);
   return new ConflictError(
     "session_ended",
     `session ${sessionId} has ended (${status}): it takes no more signals`,

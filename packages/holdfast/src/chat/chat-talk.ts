@@ -27,7 +27,7 @@ import type { Io, StopSignal } from "../frame/command.ts";
 import type { DriveChat } from "../run/drive/drive.ts";
 import type { SignalTarget } from "../typing/stdin-listener.ts";
 import { askedLines, openQuestions, type QuestionWait, questionLine } from "../view/describe-session.ts";
-import { EXTERNAL } from "@holdfast/machine/external-agent-names";
+import { programOf } from "@holdfast/machine/agent-source";
 import type { JournalEvent } from "../view/journal-events.ts";
 import { liveView, type AskedQuestions, type LiveView } from "../view/live-view.ts";
 import { howToAnswer, questionOf, readTypedLine } from "../view/typed-answer.ts";
@@ -119,7 +119,7 @@ export class ChatTalk implements DriveChat, LiveView {
     asked: AskedQuestions,
   ): void {
     const { paint } = this.#io.notes;
-    this.#isExternal = agent.file?.startsWith(EXTERNAL) === true;
+    this.#isExternal = programOf(agent.file) !== undefined;
     if (this.#io.isJson) this.#io.result({ type: "session", sessionId, agent: agent.name, resumed }, "");
     const help = this.#terminal.isTyped ? "  /help, /exit" : "";
     this.#terminal.say(

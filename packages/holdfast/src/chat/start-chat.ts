@@ -19,7 +19,7 @@ import { randomU32 } from "../frame/random.ts";
 import { placeOfExact, findSession, withReader } from "../place/find-session.ts";
 import { findDatabase, type Database } from "../place/project.ts";
 import { drive, type DriveOptions } from "../run/drive/drive.ts";
-import { EXTERNAL } from "@holdfast/machine/external-agent-names";
+import { agentSourceText } from "@holdfast/machine/agent-source";
 import { noteSharedFolder } from "../agents/workspaces/shared-folder.ts";
 import { noteUncommitted } from "../agents/workspaces/uncommitted-work.ts";
 import { loadAgent } from "../run/load-agent.ts";
@@ -51,7 +51,7 @@ export async function startChat(chat: Chat, args: Arguments, io: Io): Promise<nu
     return continueChat(found, database, chat, args, io);
   }
   const inWorktree = args.has("worktree");
-  const { agent, file, record } = await loadAgent(path ?? "", {
+  const { agent, source, record } = await loadAgent(path ?? "", {
     cwd: io.cwd,
     env: io.env,
     resumesAtReset: args.has("resume-at-reset"),
@@ -59,7 +59,8 @@ export async function startChat(chat: Chat, args: Arguments, io: Io): Promise<nu
     profile: args.text("profile"),
   });
   if (record !== undefined) noteIsolation(record, io);
-  const isExternal = file.startsWith(EXTERNAL);
+  const file = agentSourceText(source);
+  const isExternal = source.kind === "program";
   if (args.has("profile") && !isExternal) refuseProfile(agent.name);
   if (record === undefined && !isExternal)
     throw new UsageError(`"${agent.name}" is an agent of code, and a chat needs an agent file`, {
@@ -88,7 +89,7 @@ export async function startChat(chat: Chat, args: Arguments, io: Io): Promise<nu
   }
   const input = inputOf(said);
   if (isExternal ? inWorktree : record?.workspace === "worktree") await noteUncommitted(io);
-  else await noteSharedFolder({ sessionId, file, record, place: database }, io);
+  else await noteSharedFolder({ sessionId, source, record, place: database }, io);
   const limits = { ...(record === undefined ? {} : budgetOf(record)), ...chat.limits };
   return drive(
     {

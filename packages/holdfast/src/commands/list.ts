@@ -96,9 +96,9 @@ async function costsAtWork(
   sessions: readonly Session[],
   reader: StorageReader,
 ): Promise<ReadonlyMap<string, Cost | undefined>> {
-  const { EXTERNAL } = await import("@holdfast/machine/external-agent-names");
+  const { programOf } = await import("@holdfast/machine/agent-source");
   const working = sessions.filter(
-    ({ status, agent }) => !isEnded(status) && agent.file?.startsWith(EXTERNAL) === true,
+    ({ status, agent }) => !isEnded(status) && programOf(agent.file) !== undefined,
   );
   if (working.length === 0) return new Map();
   const { CostReader } = await import("../view/session-cost.ts");

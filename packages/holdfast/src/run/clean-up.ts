@@ -7,7 +7,7 @@ import { HoldfastError, type Session } from "@holdfast/core";
 import type { Arguments, Io } from "../frame/command.ts";
 import { withStorage } from "../place/find-session.ts";
 import { leaseOf, type Database } from "../place/project.ts";
-import { EXTERNAL } from "@holdfast/machine/external-agent-names";
+import { programOf } from "@holdfast/machine/agent-source";
 import { agentOf } from "./recorded-agent.ts";
 
 /** @returns whether the session has come to its end here. */
@@ -17,7 +17,7 @@ export async function cleanUp(
   args: Arguments,
   io: Io,
 ): Promise<boolean> {
-  if (session.agent.file?.startsWith(EXTERNAL) !== true) return false;
+  if (programOf(session.agent.file) === undefined) return false;
   try {
     const agent = await agentOf(session, database, args, io);
     const { createRuntime } = await import("@holdfast/runtime");

@@ -7,9 +7,10 @@ import { HoldfastError, NotFoundError } from "@holdfast/core";
 import { lookAtPath } from "../frame/given-file.ts";
 import type { Io } from "../frame/command.ts";
 import type { AgentSearch } from "../agents/agent-places.ts";
-import { EXTERNAL, externalAgentName } from "@holdfast/machine/external-agent-names";
+import { CODE_ENDINGS, programOf, type AgentSource } from "@holdfast/machine/agent-source";
+import { externalAgentName } from "@holdfast/machine/external-agent-names";
 import type { FileAgent, LoadOptions as LoadOptionsOfFile } from "@holdfast/machine";
-import { chosenAgent, EXTENSIONS, namesAgentFile, refuseFolder } from "./loading/chosen-agent.ts";
+import { chosenAgent, namesAgentFile, refuseFolder } from "./loading/chosen-agent.ts";
 import { importError, invalid, NO_EXPORT } from "./loading/load-errors.ts";
 import { resolveOurselves } from "./loading/own-packages.ts";
 import { compiledAddress, loadTypeScript } from "./loading/typescript-files.ts";
@@ -24,8 +25,8 @@ const THREAD_LOADING = new URL(
 
 export interface LoadedAgent {
   readonly agent: Agent;
-  /** Absolute, or such as `external:claude-code`. */
-  readonly file: string;
+  /** Paths in it are absolute. */
+  readonly source: AgentSource;
   /** The record of an agent without code. */
   readonly record?: AgentRecord;
   /** Files of the project that its sessions do not use, each with the reason. */
@@ -76,10 +77,10 @@ export async function loadAgent(
     const { loadNamedExternal } = await import("./loading/load-external.ts");
     const options = { cwd, env, servesOthers, profile };
     const agent = await loadNamedExternal(external, options, {
-      isMarked: path.startsWith(EXTERNAL),
+      isMarked: programOf(path) !== undefined,
       isOfSession: name !== undefined,
     });
-    return { agent, file: `${EXTERNAL}${external}` };
+    return { agent, source: { kind: "program", name: external } };
   }
   const options = {
     isContinued: name !== undefined,
@@ -91,14 +92,16 @@ export async function loadAgent(
   const fileAgent = await asFileAgent(path, { cwd, env }, options);
   if (fileAgent !== undefined) {
     const { agent, record, notes } = fileAgent;
-    if (name === undefined || name === agent.name) return { agent, record, notes, file: record.source.path };
+    const source = { kind: "file", path: record.source.path } as const;
+    if (name === undefined || name === agent.name) return { agent, record, notes, source };
     throw invalid(`the file has no agent "${name}"`, record.source.path, {
       got: `agent "${agent.name}"`,
       fix: "give the agent its former name",
     });
   }
   const file = resolve(cwd, path);
-  return { agent: pick(await load(file, path, onSlow, giveUpMs), file, name ?? chosen), file };
+  const agent = pick(await load(file, path, onSlow, giveUpMs), file, name ?? chosen);
+  return { agent, source: { kind: "code", path: file } };
 }
 
 /** @returns the agent of an agent file, `undefined` for a file of code. */
@@ -244,10 +247,10 @@ function refuseWrongFile(file: string, path: string): void {
     });
   }
   const extension = extname(file);
-  if (!EXTENSIONS.includes(extension)) {
+  if (!CODE_ENDINGS.includes(extension)) {
     throw invalid(`${path} is not a kind of file that can be run`, file, {
       got: extension === "" ? "no extension" : extension,
-      expected: EXTENSIONS.slice(0, 4).join(", "),
+      expected: CODE_ENDINGS.slice(0, 4).join(", "),
       fix: "name another file; `holdfast agents import` reads agent.yaml of Docker, opencode.json and managed agents",
     });
   }

@@ -7,7 +7,7 @@ import { refuse, takeNothing, takeOnly } from "../frame/arguments.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { walkUp } from "../view/session-tree.ts";
 import { findUnfinished, withReader, withReaderOf } from "../place/find-session.ts";
-import { EXTERNAL } from "@holdfast/machine/external-agent-names";
+import { agentSourceText, programOf } from "@holdfast/machine/agent-source";
 import { definedOf } from "../frame/command-error.ts";
 import type { AgentRecord } from "@holdfast/agents";
 import { loadAgent, loadTasks, type LoadedAgent } from "./load-agent.ts";
@@ -68,7 +68,7 @@ export async function loadedAgentOf(
     if (record?.name !== name) throw fileGone(error, session, io);
     loaded = await loadedFrom(record, io);
     io.note(
-      `${io.notes.symbols.warn} ${loaded.file} is gone: the session continues with the agent as it was at its start`,
+      `${io.notes.symbols.warn} ${agentSourceText(loaded.source)} is gone: the session continues with the agent as it was at its start`,
     );
   }
   reportVersion(loaded.agent.version, version, io);
@@ -76,7 +76,7 @@ export async function loadedAgentOf(
 }
 
 function isGone(file: string | undefined): boolean {
-  return file !== undefined && !file.startsWith(EXTERNAL) && !existsSync(file);
+  return file !== undefined && programOf(file) === undefined && !existsSync(file);
 }
 
 /** The agent of an agent file that is gone, as its session has recorded it. */
@@ -90,7 +90,8 @@ async function loadedFrom(record: AgentRecord, io: Io): Promise<LoadedAgent> {
     recorded: async () => record,
     loadTasks: (file) => loadTasks(file, { cwd: io.cwd, env: io.env, onSlow: () => {} }),
   });
-  return { agent: found.agent, record, notes: [...notes, ...found.notes], file: record.source.path };
+  const source = { kind: "file", path: record.source.path } as const;
+  return { agent: found.agent, record, notes: [...notes, ...found.notes], source };
 }
 
 function fileGone(

@@ -17,7 +17,7 @@ import {
   visibleText,
   type QuestionView,
 } from "@holdfast/proto/view";
-import { EXTERNAL } from "@holdfast/machine/external-agent-names";
+import { programOf } from "@holdfast/machine/agent-source";
 import type { Io, Look } from "../frame/command.ts";
 import { cutTo, duration, jsonText, localTime, plain, plainLine, quoted } from "../frame/plain-text.ts";
 
@@ -83,8 +83,7 @@ export function isAside(name: string): boolean {
 /** Whether the adapter of an external agent listens for the signal while the agent works. A person has nothing to send for it. */
 export function isOfAdapter({ agent }: Pick<Session, "agent">, name: string): boolean {
   return (
-    agent.file?.startsWith(EXTERNAL) === true &&
-    (name === AGENT_REPORT || name === "interrupt" || isAside(name))
+    programOf(agent.file) !== undefined && (name === AGENT_REPORT || name === "interrupt" || isAside(name))
   );
 }
 

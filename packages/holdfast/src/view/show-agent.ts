@@ -13,7 +13,8 @@ import {
 } from "@holdfast/agents";
 import { agentPlaces, shownPath } from "../agents/agent-places.ts";
 import { trifectaText } from "../agents/checks/agent-warnings.ts";
-import { EXTERNAL, externalAgentName } from "@holdfast/machine/external-agent-names";
+import { programOf } from "@holdfast/machine/agent-source";
+import { externalAgentName } from "@holdfast/machine/external-agent-names";
 import { refuseDoubledName } from "@holdfast/machine/programs";
 import type { Arguments, Io } from "../frame/command.ts";
 import { duration, table } from "../frame/plain-text.ts";
@@ -21,8 +22,9 @@ import { limitsText } from "./budget-text.ts";
 
 export async function showAgent(nameOrPath: string, args: Arguments, io: Io): Promise<number> {
   const places = agentPlaces(io, { trustsProject: args.has("trust") });
-  const isExact = nameOrPath.startsWith(EXTERNAL);
-  const name = isExact ? nameOrPath.slice(EXTERNAL.length) : nameOrPath;
+  const program = programOf(nameOrPath);
+  const isExact = program !== undefined;
+  const name = program ?? nameOrPath;
   if (!isExact && externalAgentName(name, io) !== undefined) refuseDoubledName(name, places);
   const profile = isExact ? findProfileFile(name, places) : profileNamed(name, places);
   if (profile !== undefined) {

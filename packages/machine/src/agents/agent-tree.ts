@@ -27,7 +27,7 @@ import { HoldfastError } from "@holdfast/core";
 import type { Agent, TaskDefinition } from "@holdfast/runtime";
 import { checkDemands } from "./agent-demands.ts";
 import { taskToolsOf } from "./agent-tasks.ts";
-import type { MachinePrograms } from "../machine-programs.ts";
+import type { MachinePrograms } from "../programs/machine-programs.ts";
 import type { SessionVariables } from "./session-variables.ts";
 
 /** The agents that a file may start and the skills of all of them, looked up once. */

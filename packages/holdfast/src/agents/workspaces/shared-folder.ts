@@ -1,7 +1,6 @@
 // `noteSharedFolder`: the warning that another session works in the same folder, and that each may overwrite the work of the other.
 
 import { existsSync } from "node:fs";
-import { extname } from "node:path";
 import type { AgentRecord } from "@holdfast/agents";
 import { NEXT_INPUT, type Session, type SessionStatus } from "@holdfast/core";
 import type { Io } from "../../frame/command.ts";
@@ -9,7 +8,7 @@ import { plainLine } from "../../frame/plain-text.ts";
 import { withReader } from "../../place/find-session.ts";
 import type { Database } from "../../place/project.ts";
 import { agentPlaces } from "../agent-places.ts";
-import { EXTERNAL } from "@holdfast/machine/external-agent-names";
+import { readAgentSource, type AgentSource } from "@holdfast/machine/agent-source";
 import { findSandboxRoot } from "../sandbox-settings.ts";
 import { worktreesOf } from "@holdfast/machine/session-folder";
 
@@ -21,7 +20,7 @@ const NAME_CHARS = 100;
 
 interface WorkingSession {
   readonly sessionId: string;
-  readonly file: string;
+  readonly source: AgentSource;
   /** The record of an agent file. */
   readonly record: AgentRecord | undefined;
   readonly place: Database;
@@ -31,8 +30,8 @@ interface WorkingSession {
 
 /** Says which sessions of this project run and share its folder, before another one begins or continues to. */
 export async function noteSharedFolder(working: WorkingSession, io: Io): Promise<void> {
-  const { sessionId, file, record, place, named } = working;
-  if (!worksInFolder(file) || (record !== undefined && record.workspace !== "shared")) return;
+  const { sessionId, source, record, place, named } = working;
+  if (!worksInFolder(source) || (record !== undefined && record.workspace !== "shared")) return;
   if (place.coordinator !== undefined || !existsSync(place.path)) return;
   const running = await withReader(place, async (reader) => {
     const found: Session[] = [];
@@ -45,7 +44,7 @@ export async function noteSharedFolder(working: WorkingSession, io: Io): Promise
       other.sessionId !== sessionId &&
       other.sessionId !== named &&
       other.parent === undefined &&
-      worksInFolder(other.agent.file ?? "") &&
+      worksInFolder(sourceOf(other)) &&
       !other.waits.some(isForRequest),
   );
   if (mayShare.length === 0) return;
@@ -59,9 +58,10 @@ export async function noteSharedFolder(working: WorkingSession, io: Io): Promise
     .map(({ sessionId: id, agent }) => `${id} (${plainLine(agent.name, NAME_CHARS)})`)
     .join(", ");
   const more = others.length > NAMED_MAX ? ` and ${others.length - NAMED_MAX} more` : "";
-  const advice = file.startsWith(EXTERNAL)
-    ? `\`${io.call(`run ${file.slice(EXTERNAL.length)} "…" --worktree`)}\` gives an agent its own`
-    : "with `holdfast.workspace: worktree` in its file an agent has its own";
+  const advice =
+    source.kind === "program"
+      ? `\`${io.call(`run ${source.name} "…" --worktree`)}\` gives an agent its own`
+      : "with `holdfast.workspace: worktree` in its file an agent has its own";
   io.note(`${io.notes.symbols.warn} ${names}${more} may work in this folder at the same time; ${advice}`);
 }
 
@@ -70,9 +70,11 @@ function isForRequest(wait: Session["waits"][number]): boolean {
   return wait.type === "signal" && wait.name === NEXT_INPUT;
 }
 
-/** Whether the agent has tools for the files of a folder. */
-function worksInFolder(file: string): boolean {
-  return (
-    file.startsWith(EXTERNAL) || [".md", ".toml", ".json"].includes(extname(file)) || extname(file) === ""
-  );
+/** Whether the agent has tools for the files of a folder. A session without a source began in a program of the user, and may have such an agent. */
+function worksInFolder(source: AgentSource | undefined): boolean {
+  return source?.kind !== "code";
+}
+
+function sourceOf({ agent }: Session): AgentSource | undefined {
+  return agent.file === undefined ? undefined : readAgentSource(agent.file);
 }

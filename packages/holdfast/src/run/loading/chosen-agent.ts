@@ -3,11 +3,9 @@
 import { existsSync, readdirSync } from "node:fs";
 import { basename, extname, join, resolve } from "node:path";
 import { HoldfastError } from "@holdfast/core";
+import { CODE_ENDINGS } from "@holdfast/machine/agent-source";
 import { isFolder } from "../../frame/given-file.ts";
 import { quoted } from "../../frame/plain-text.ts";
-
-/** The endings of files of code. */
-export const EXTENSIONS = [".ts", ".mts", ".js", ".mjs", ".cts", ".cjs", ".tsx"];
 
 /** `FILE#NAME` chooses one of the agents of a file of code. A file whose name has a `#` is itself. */
 export function chosenAgent(
@@ -16,7 +14,7 @@ export function chosenAgent(
 ): { readonly path: string; readonly chosen: string | undefined } {
   const at = fileAndName.lastIndexOf("#");
   const path = fileAndName.slice(0, at);
-  const isWhole = at <= 0 || !EXTENSIONS.includes(extname(path)) || existsSync(resolve(cwd, fileAndName));
+  const isWhole = at <= 0 || !CODE_ENDINGS.includes(extname(path)) || existsSync(resolve(cwd, fileAndName));
   return isWhole ? { path: fileAndName, chosen: undefined } : { path, chosen: fileAndName.slice(at + 1) };
 }
 
@@ -26,7 +24,7 @@ export function namesAgentFile(nameOrPath: string, cwd: string): boolean {
   if ([".md", ".toml"].includes(extname(path))) return true;
   if (existsSync(path)) return existsSync(join(path, "agent.json")) || basename(path) === "agent.json";
   // `run hello` beside hello.ts is a file whose ending was forgotten.
-  if (EXTENSIONS.some((extension) => existsSync(`${path}${extension}`))) return false;
+  if (CODE_ENDINGS.some((extension) => existsSync(`${path}${extension}`))) return false;
   return /^(?:[a-z]+:)?[\w.-]+$/.test(nameOrPath) && extname(path) === "";
 }
 
@@ -38,7 +36,7 @@ export function namesAgentFile(nameOrPath: string, cwd: string): boolean {
 export function refuseFolder(path: string): void {
   if (!isFolder(path)) return;
   const endings = readdirSync(path).map((name) => extname(name));
-  const ending = [".md", ".toml", ...EXTENSIONS].find((one) => endings.includes(one)) ?? ".md";
+  const ending = [".md", ".toml", ...CODE_ENDINGS].find((one) => endings.includes(one)) ?? ".md";
   throw new HoldfastError("agent_invalid", `${path} is a folder`, {
     at: path,
     got: "a folder",

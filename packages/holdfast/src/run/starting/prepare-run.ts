@@ -2,6 +2,7 @@
 
 import { encodeJson, HoldfastError, ConflictError, validate, type Session } from "@holdfast/core";
 import type { AgentRecord, GivenEnvironment } from "@holdfast/agents";
+import { agentSourceText, type AgentSource } from "@holdfast/machine/agent-source";
 import type { Agent, StartOptions } from "@holdfast/runtime";
 import { takeOnly } from "../../frame/arguments.ts";
 import type { Arguments, Io } from "../../frame/command.ts";
@@ -17,7 +18,8 @@ import { refuseCombinations, type RunFacts } from "./run-refusals.ts";
 
 interface LoadedRun {
   readonly agent: Agent;
-  /** Absolute, or such as `external:claude-code`. */
+  readonly source: AgentSource;
+  /** The source, as the session stores it. */
   readonly file: string;
   readonly isExternal: boolean;
   /** The agent file. */
@@ -63,7 +65,7 @@ async function loadRun({ args, usage }: RunCall, io: Io): Promise<LoadedRun> {
   const plainInput = given === undefined ? text : await readInput(given, io);
   const {
     agent,
-    file,
+    source,
     record,
     notes = [],
   } = await loadAgent(path, {
@@ -75,14 +77,15 @@ async function loadRun({ args, usage }: RunCall, io: Io): Promise<LoadedRun> {
     profile: args.text("profile") ?? profileIn(plainInput),
     onSlow: () => io.note(`${path} is still being loaded`),
   });
-  const isExternal = file.startsWith("external:");
+  const file = agentSourceText(source);
+  const isExternal = source.kind === "program";
   const input = inputOf(plainInput, args, { agent: agent.name, isExternal, record });
   for (const note of notes) io.note(`${io.notes.symbols.warn} ${note}`);
   if (record !== undefined)
     (await import("../../agents/workspaces/isolation-note.ts")).noteIsolation(record, io);
   const facts = { args, usage, text, agent, isExternal, record };
   refuseCombinations(facts);
-  return { agent, file, isExternal, record, input, givenInput: given ?? text, facts };
+  return { agent, source, file, isExternal, record, input, givenInput: given ?? text, facts };
 }
 
 /** The file or name of the agent, and a text as its input. */

@@ -70,7 +70,7 @@ async function runHere(prepared: PreparedRun, io: Io): Promise<number> {
 
 /** Says what a person should know of the folder that the session works in. */
 async function noteFolder(
-  { file, isExternal, record, input, place, found }: PreparedRun,
+  { source, isExternal, record, input, place, found }: PreparedRun,
   sessionId: string,
   io: Io,
 ): Promise<void> {
@@ -81,7 +81,7 @@ async function noteFolder(
     await noteUncommitted(io);
   } else if (place !== undefined && (record !== undefined || (isExternal && workspace !== "empty"))) {
     const { noteSharedFolder } = await import("../../agents/workspaces/shared-folder.ts");
-    await noteSharedFolder({ sessionId, file, record, place }, io);
+    await noteSharedFolder({ sessionId, source, record, place }, io);
   }
 }
 

@@ -29,7 +29,7 @@ import {
 } from "@holdfast/programs/included-programs";
 import type { Agent } from "@holdfast/runtime";
 import { installedAgentsFolder } from "./external-agent-names.ts";
-import { sessionFolder } from "./session-folder.ts";
+import { sessionFolder } from "../session-folder.ts";
 
 export interface ExternalPlace {
   readonly places: AgentPlaces;

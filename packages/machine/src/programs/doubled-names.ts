@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { listAgents, type AgentPlaces, type ListedAgent } from "@holdfast/agents";
 import { HoldfastError } from "@holdfast/core";
 import { isIncluded } from "@holdfast/programs/included-programs";
-import { EXTERNAL, installedAgentsFolder } from "./external-agent-names.ts";
+import { agentSourceText } from "../agent-source.ts";
+import { installedAgentsFolder } from "./external-agent-names.ts";
 import { externalNames, isOfProfile } from "./external-agents.ts";
 
 /** @throws HoldfastError `agent_invalid` that names both. @param name that of an external agent */
@@ -15,10 +16,11 @@ export function refuseDoubledName(name: string, places: AgentPlaces): void {
   const files = listAgents(places).filter((file) => file.name === name && isRead(file));
   const [first] = files;
   if (first === undefined) return;
+  const marked = agentSourceText({ kind: "program", name });
   throw new HoldfastError("agent_invalid", `an agent file and an external agent have the name ${name}`, {
     at: [...files.map(({ path }) => path), externalPlace(name, places)].join(", "),
     expected: "one agent of this name",
-    fix: `name the file by its path (${first.path}), or the external agent as ${EXTERNAL}${name}; for \`agents\` of a file, rename one of them`,
+    fix: `name the file by its path (${first.path}), or the external agent as ${marked}; for \`agents\` of a file, rename one of them`,
   });
 }
 
@@ -37,7 +39,7 @@ function isRead({ status }: Pick<ListedAgent, "status">): boolean {
 /** The file or folder of an external agent. A program of this machine has none. */
 function externalPlace(name: string, places: AgentPlaces): string {
   const { home, env } = places;
-  if (isIncluded(name)) return `${EXTERNAL}${name}`;
+  if (isIncluded(name)) return agentSourceText({ kind: "program", name });
   return home !== undefined && isOfProfile(name, places)
     ? join(home, ".holdfast", "profiles", `${name}.yaml`)
     : join(installedAgentsFolder({ env }), name);

@@ -4,9 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { INCLUDED_NAMES, isIncluded } from "@holdfast/programs/included-programs";
 import { dataFolder, type Environment } from "@holdfast/system";
-
-/** Before the name, it stands for the file of the agent in a session. */
-export const EXTERNAL = "external:";
+import { programOf } from "../agent-source.ts";
 
 /** The folder and the variables of a call. */
 export interface Place {
@@ -18,10 +16,10 @@ const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
 /** The external agent that an argument of `run` names. A file at this path in the folder counts more. */
 export function externalAgentName(nameOrPath: string, { cwd, env }: Place): string | undefined {
-  const isExact = nameOrPath.startsWith(EXTERNAL);
-  const name = isExact ? nameOrPath.slice(EXTERNAL.length) : nameOrPath;
+  const program = programOf(nameOrPath);
+  const name = program ?? nameOrPath;
   const isKnown = isIncluded(name) || isOfProfile(name, env["HOME"]) || isInstalled(name, { cwd, env });
-  return isKnown && (isExact || !existsSync(resolve(cwd, name))) ? name : undefined;
+  return isKnown && (program !== undefined || !existsSync(resolve(cwd, name))) ? name : undefined;
 }
 
 /** The names of all external agents: the included ones, those of profiles of the user, and the installed ones. */

@@ -5,8 +5,8 @@ import type { AgentPlaces } from "@holdfast/agents";
 import type { Agent } from "@holdfast/runtime";
 import { refuseDoubledName } from "./doubled-names.ts";
 import { externalAgentOf, externalNames, type ExternalPlace } from "./external-agents.ts";
-import type { MachineOptions } from "./machine-options.ts";
-import { projectRulesOf } from "./project-rules.ts";
+import type { MachineOptions } from "../machine-options.ts";
+import { projectRulesOf } from "../project-rules.ts";
 
 export class MachinePrograms {
   readonly #options: Pick<MachineOptions, "user" | "deleteSession">;
