@@ -75,7 +75,7 @@ export async function handOver(
   const sessionId = wanted ?? mintId("ses", Date.now(), randomU32);
   const named = origin.sessionId;
   if (isExternal ? inWorktree : agentRecord?.workspace === "worktree") await noteUncommitted(io);
-  else await noteSharedFolder({ sessionId, source, record: agentRecord, place: database, named }, io);
+  else await noteSharedFolder({ sessionId, agent, source, record: agentRecord, place: database, named }, io);
   io.note(`${sessionId} goes on with the conversation of ${origin.sessionId}`);
   return drive(
     {

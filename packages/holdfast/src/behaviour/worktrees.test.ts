@@ -321,6 +321,34 @@ test(
   },
 );
 
+test("a second session of code in one folder is a warning, where both have tasks that change files", async () => {
+  const code = (name: string, body: string, tasks = "shell"): void =>
+    writeFileSync(
+      project.path(`${name}.ts`),
+      `import { defineWorkspaceTasks, workspacesByRoot } from "@holdfast/agents";
+       import { defineAgent } from "holdfast";
+       const { shell, readFile } = defineWorkspaceTasks(workspacesByRoot());
+       const until = (file) => ({ workspace: ".", command: \`touch \${file}; while [ ! -e stop ]; do sleep 0.1; done\` });
+       export default defineAgent({ name: "${name}", tasks: [${tasks}], run: async (ctx) => { ${body} } });`,
+    );
+  code("sharer", `await ctx.scheduleTask(shell, until("began"));`);
+  code("writer", `return "written";`);
+  code("reader", `return "read";`, "readFile");
+  const first = start("run", "sharer.ts", "--session", "first");
+  await vi.waitFor(() => expect(existsSync(project.path("began"))).toBe(true), 30_000);
+  const warning = "first (sharer) may work in this folder at the same time";
+  for (const name of ["writer", "reader"]) {
+    const { code: exit, stderr } = await run("run", `${name}.ts`);
+    expect(exit, stderr).toBe(0);
+    expect(stderr.includes(warning), stderr).toBe(name === "writer");
+  }
+  const second = start("run", "sharer.ts");
+  await second.says(warning);
+  writeFileSync(project.path("stop"), "");
+  expect((await first.finished).code).toBe(0);
+  expect((await second.finished).code).toBe(0);
+});
+
 test(
   "a session loses nothing that it has written by kills of run and of remove at any moment",
   { ...ofCampaign, timeout: 36_000_000 },

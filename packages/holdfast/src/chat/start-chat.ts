@@ -89,7 +89,7 @@ export async function startChat(chat: Chat, args: Arguments, io: Io): Promise<nu
   }
   const input = inputOf(said);
   if (isExternal ? inWorktree : record?.workspace === "worktree") await noteUncommitted(io);
-  else await noteSharedFolder({ sessionId, source, record, place: database }, io);
+  else await noteSharedFolder({ sessionId, agent, source, record, place: database }, io);
   const limits = { ...(record === undefined ? {} : budgetOf(record)), ...chat.limits };
   return drive(
     {

@@ -12,7 +12,7 @@ import { recordingAnswers } from "../principals/answer-principals.ts";
 import { withOwnStorage } from "../place/own-database.ts";
 import type { Database } from "../place/project.ts";
 import type { StoppableWork } from "../typing/stopper.ts";
-import { everyAgent } from "../run/agent-tree.ts";
+import { everyAgent } from "../agents/agent-tree.ts";
 import { keepRuntime } from "../run/keep-runtime.ts";
 import type { RunnerCode } from "../run/runner-run.ts";
 import type { RequestOf } from "./ipc-messages.ts";

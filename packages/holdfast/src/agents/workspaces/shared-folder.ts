@@ -2,25 +2,27 @@
 
 import { existsSync } from "node:fs";
 import type { AgentRecord } from "@holdfast/agents";
-import { NEXT_INPUT, type Session, type SessionStatus } from "@holdfast/core";
+import { NEXT_INPUT, type Session, type SessionStatus, type StorageReader } from "@holdfast/core";
 import type { Io } from "../../frame/command.ts";
 import { plainLine } from "../../frame/plain-text.ts";
 import { withReader } from "../../place/find-session.ts";
 import type { Database } from "../../place/project.ts";
 import { agentPlaces } from "../agent-places.ts";
-import { readAgentSource, type AgentSource } from "@holdfast/machine/agent-source";
+import { agentSourceText, readAgentSource, type AgentSource } from "@holdfast/machine/agent-source";
 import { findSandboxRoot } from "../sandbox-settings.ts";
 import { worktreesOf } from "@holdfast/machine/session-folder";
+import { CHANGING_TASKS, worksInFolder, type PlacedAgent } from "./works-in-folder.ts";
 
 const AT_WORK: readonly SessionStatus[] = ["submitted", "working", "waiting"];
 /** Sessions of one status that are looked at. */
 const LOOKED_AT = 100;
+/** The newest records of a session that are looked at. */
+const RECORDS_MAX = 500;
 const NAMED_MAX = 3;
 const NAME_CHARS = 100;
 
-interface WorkingSession {
+interface WorkingSession extends PlacedAgent {
   readonly sessionId: string;
-  readonly source: AgentSource;
   /** The record of an agent file. */
   readonly record: AgentRecord | undefined;
   readonly place: Database;
@@ -30,22 +32,11 @@ interface WorkingSession {
 
 /** Says which sessions of this project run and share its folder, before another one begins or continues to. */
 export async function noteSharedFolder(working: WorkingSession, io: Io): Promise<void> {
-  const { sessionId, source, record, place, named } = working;
-  if (!worksInFolder(source) || (record !== undefined && record.workspace !== "shared")) return;
+  const { sessionId, source, record, place } = working;
+  if (!worksInFolder(working) || (record !== undefined && record.workspace !== "shared")) return;
   if (place.coordinator !== undefined || !existsSync(place.path)) return;
-  const running = await withReader(place, async (reader) => {
-    const found: Session[] = [];
-    for (const status of AT_WORK)
-      found.push(...((await reader?.sessions({ status, limit: LOOKED_AT })) ?? []));
-    return found;
-  });
-  const mayShare = running.filter(
-    (other) =>
-      other.sessionId !== sessionId &&
-      other.sessionId !== named &&
-      other.parent === undefined &&
-      worksInFolder(sourceOf(other)) &&
-      !other.waits.some(isForRequest),
+  const mayShare = await withReader(place, async (reader) =>
+    reader === undefined ? [] : othersAtWork(working, reader),
   );
   if (mayShare.length === 0) return;
   const ids = [sessionId, ...mayShare.map((other) => other.sessionId)];
@@ -58,11 +49,20 @@ export async function noteSharedFolder(working: WorkingSession, io: Io): Promise
     .map(({ sessionId: id, agent }) => `${id} (${plainLine(agent.name, NAME_CHARS)})`)
     .join(", ");
   const more = others.length > NAMED_MAX ? ` and ${others.length - NAMED_MAX} more` : "";
-  const advice =
-    source.kind === "program"
-      ? `\`${io.call(`run ${source.name} "…" --worktree`)}\` gives an agent its own`
-      : "with `holdfast.workspace: worktree` in its file an agent has its own";
+  const advice = adviceFor(source, io);
   io.note(`${io.notes.symbols.warn} ${names}${more} may work in this folder at the same time; ${advice}`);
+}
+
+async function othersAtWork(working: WorkingSession, reader: StorageReader): Promise<readonly Session[]> {
+  const others: Session[] = [];
+  for (const status of AT_WORK)
+    for (const other of await reader.sessions({ status, limit: LOOKED_AT })) {
+      const { sessionId, parent, waits } = other;
+      const isOwn = sessionId === working.sessionId || sessionId === working.named || parent !== undefined;
+      if (!isOwn && !waits.some(isForRequest) && (await mayChangeFiles(other, working, reader)))
+        others.push(other);
+    }
+  return others;
 }
 
 /** A conversation that waits for its next request changes nothing. */
@@ -70,11 +70,28 @@ function isForRequest(wait: Session["waits"][number]): boolean {
   return wait.type === "signal" && wait.name === NEXT_INPUT;
 }
 
-/** Whether the agent has tools for the files of a folder. A session without a source began in a program of the user, and may have such an agent. */
-function worksInFolder(source: AgentSource | undefined): boolean {
-  return source?.kind !== "code";
+/**
+ * Whether another session may change files. Code of other agents is not loaded for that: its session has asked for such a task. A session
+ * without a source began in a program of the user, and may have any agent.
+ */
+async function mayChangeFiles(
+  { sessionId, agent: { name, file }, nextSeq }: Session,
+  { agent, source }: PlacedAgent,
+  reader: StorageReader,
+): Promise<boolean> {
+  if (file === undefined || readAgentSource(file).kind !== "code") return true;
+  if (file === agentSourceText(source) && name === agent.name) return true;
+  const records = await reader.journal(sessionId, Math.max(0, nextSeq - RECORDS_MAX), RECORDS_MAX);
+  return records.some((record) => record.type === "schedule_task" && CHANGING_TASKS.includes(record.kind));
 }
 
-function sourceOf({ agent }: Session): AgentSource | undefined {
-  return agent.file === undefined ? undefined : readAgentSource(agent.file);
+function adviceFor(source: AgentSource, io: Io): string {
+  switch (source.kind) {
+    case "program":
+      return `\`${io.call(`run ${source.name} "…" --worktree`)}\` gives an agent its own`;
+    case "file":
+      return "with `holdfast.workspace: worktree` in its file an agent has its own";
+    case "code":
+      return "an agent of code chooses the folder of its tasks itself";
+  }
 }

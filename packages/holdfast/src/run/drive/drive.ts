@@ -51,7 +51,7 @@ import { BelowView, mayNeedSomebody } from "../../view/below-view.ts";
 import { JournalTail } from "../../view/journal-events.ts";
 import { liveView, type LiveView } from "../../view/live-view.ts";
 import { findPausedBelow, type PausedBelow } from "../../view/stuck-tree.ts";
-import { declaresCost } from "../agent-tree.ts";
+import { declaresCost } from "../../agents/agent-tree.ts";
 import { reportOutcome, type Outcome } from "./report-outcome.ts";
 import { isQuiescent, treeCleansUp } from "./tree-rest.ts";
 

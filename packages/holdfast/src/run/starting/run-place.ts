@@ -70,7 +70,7 @@ async function runHere(prepared: PreparedRun, io: Io): Promise<number> {
 
 /** Says what a person should know of the folder that the session works in. */
 async function noteFolder(
-  { source, isExternal, record, input, place, found }: PreparedRun,
+  { agent, source, isExternal, record, input, place, found }: PreparedRun,
   sessionId: string,
   io: Io,
 ): Promise<void> {
@@ -78,11 +78,13 @@ async function noteFolder(
   if (workspace === "worktree") {
     if (found !== undefined) return;
     const { noteUncommitted } = await import("../../agents/workspaces/uncommitted-work.ts");
-    await noteUncommitted(io);
-  } else if (place !== undefined && (record !== undefined || (isExternal && workspace !== "empty"))) {
-    const { noteSharedFolder } = await import("../../agents/workspaces/shared-folder.ts");
-    await noteSharedFolder({ sessionId, source, record, place }, io);
+    return noteUncommitted(io);
   }
+  const hasOwnFolder = isExternal && workspace === "empty";
+  const { worksInFolder } = await import("../../agents/workspaces/works-in-folder.ts");
+  if (place === undefined || hasOwnFolder || !worksInFolder({ agent, source })) return;
+  const { noteSharedFolder } = await import("../../agents/workspaces/shared-folder.ts");
+  await noteSharedFolder({ sessionId, agent, source, record, place }, io);
 }
 
 async function startOrResume(
