@@ -1,6 +1,6 @@
 // Where a coordinator keeps its sessions: what `--storage` names, and the folder that what belongs to it lies in.
 
-import { dirname, isAbsolute, join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { HoldfastError, UsageError, type AgentStorage } from "@holdfast/core";
 import { MemoryStorage } from "@holdfast/runtime";
 import { dataFolder, makePrivateFolder } from "@holdfast/system";
