@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { crashEverywhere } from "@holdfast/testkit";
+import { crashEverywhere } from "holdfast/testing";
 import { openSqliteReader } from "holdfast";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";

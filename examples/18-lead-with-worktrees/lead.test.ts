@@ -2,7 +2,7 @@
 
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, readFileSync, writeFileSync } from "node:fs";
-import type { Conversation, Reply } from "@holdfast/testkit";
+import type { Conversation, Reply } from "holdfast/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { ModelProject } from "../../packages/holdfast/src/testing/model-project.ts";

@@ -5,7 +5,7 @@ import {
   type Conversation,
   type Reply,
   type ScriptedModelServer,
-} from "@holdfast/testkit";
+} from "holdfast/testing";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 

@@ -1,4 +1,4 @@
-import { ClaudeCode, externalAgent } from "@holdfast/programs";
+import { ClaudeCode, externalAgent } from "holdfast/programs";
 import { defineAgent, local } from "holdfast";
 
 const folder = process.cwd();

@@ -1,4 +1,4 @@
-import { ClaudeCode, CODEX, externalAgent, LineAgent } from "@holdfast/programs";
+import { ClaudeCode, CODEX, externalAgent, LineAgent } from "holdfast/programs";
 import { defineAgent, local } from "holdfast";
 
 const folder = process.cwd();

@@ -2,7 +2,7 @@
 
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, writeFileSync } from "node:fs";
-import { startScriptedModelServer, type Conversation, type Reply } from "@holdfast/testkit";
+import { startScriptedModelServer, type Conversation, type Reply } from "holdfast/testing";
 import { expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { ExternalProject } from "../../packages/holdfast/src/testing/external-project.ts";

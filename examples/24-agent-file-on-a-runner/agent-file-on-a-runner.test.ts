@@ -5,7 +5,7 @@ import {
   type Conversation,
   type Reply,
   type ScriptedModelServer,
-} from "@holdfast/testkit";
+} from "holdfast/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { registrationToken } from "../../packages/holdfast/src/testing/coordinator-client.ts";

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { startScriptedModelServer, type Conversation, type ScriptedModelServer } from "@holdfast/testkit";
+import { startScriptedModelServer, type Conversation, type ScriptedModelServer } from "holdfast/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 

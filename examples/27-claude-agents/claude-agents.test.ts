@@ -1,6 +1,6 @@
 import { cpSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { startScriptedModelServer, type ScriptedModelServer } from "@holdfast/testkit";
+import { startScriptedModelServer, type ScriptedModelServer } from "holdfast/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";

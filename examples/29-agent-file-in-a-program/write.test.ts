@@ -1,6 +1,6 @@
 import { cpSync, readFileSync, symlinkSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { startScriptedModelServer, type Reply, type ScriptedModelServer } from "@holdfast/testkit";
+import { startScriptedModelServer, type Reply, type ScriptedModelServer } from "holdfast/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 

@@ -336,6 +336,9 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
     {
       commands: "one file for each other command, and the table of all",
     },
+    {
+      entries: "the public API beside `index.ts`: one source for each path that users import",
+    },
   ],
   testkit: [
     {

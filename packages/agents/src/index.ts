@@ -7,6 +7,7 @@ export {
   type ModelProvider,
   type ModelReply,
   type ModelRequest,
+  type ModelThought,
   type ModelTool,
   type ModelToolCall,
   type ModelUsage,
@@ -45,6 +46,7 @@ export {
   type CapabilitySession,
 } from "./model-loop/capability.ts";
 export { defineTool, type Tool, type ToolContext, type ToolOutcome } from "./model-loop/tools/tool.ts";
+export { type KeepFiles } from "./model-loop/turn/turn-draft.ts";
 export { taskTool } from "./model-loop/tools/task-tool.ts";
 
 export {
@@ -217,6 +219,6 @@ export {
   fieldsText,
 } from "./mcp/server-questions.ts";
 export { FEEDBACK_SIGNALS, feedbackText } from "./model-loop/feedback.ts";
-export { workspacesByRoot } from "./tasks/workspace-source.ts";
+export { workspacesByRoot, type WorkspaceSource } from "./tasks/workspace-source.ts";
 export { describeEnd, REPEATABLE } from "./tasks/shell-task.ts";
 export { defineWorkspaceTasks } from "./tasks/workspace-tasks.ts";
