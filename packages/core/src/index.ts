@@ -31,13 +31,13 @@ export { isName, isSessionId, mintId, positionId, type IdPrefix } from "./ids.ts
 export { decodeJson, encodeJson, type Json, type JsonText } from "./json/json.ts";
 export { FORMAT_LIMITS, LIMITS, type Limits } from "./limits.ts";
 export { validate, type InputArguments, type StandardSchemaV1 } from "./standard-schema.ts";
+export { AgentContext } from "./kernel/context.ts";
 export {
-  AgentContext,
   type EntryInput,
   type HandoffOptions,
   type QuestionOptions,
   type WaitOptions,
-} from "./kernel/context.ts";
+} from "./kernel/context-options.ts";
 export { isApproval, type AnswerShape, type Approval, type Remember } from "./journal/approval.ts";
 export type { TaskOptions, TaskType } from "./asks/task-asks.ts";
 export type { TaskAnswer, UncertainEffect } from "./kernel/uncertain-effects.ts";

@@ -44,6 +44,7 @@ export const LIMITS = {
  */
 export const STOP_GRACE_MS = 25_000;
 
+/** The limits that a runtime may replace, each with its number. */
 export type Limits = { readonly [name in keyof typeof LIMITS]: number };
 
 export const FORMAT_LIMITS = {

@@ -4,6 +4,7 @@
 import { HoldfastError, toError, UsageError } from "./errors/errors.ts";
 import type { ErrorCode } from "./errors/error-table.ts";
 
+/** A schema of any library that implements Standard Schema, such as Zod. */
 export interface StandardSchemaV1<Input = unknown, Output = Input> {
   readonly "~standard": {
     readonly version: 1;

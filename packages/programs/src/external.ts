@@ -22,6 +22,7 @@ import type { ExternalAgentProtocol } from "./session/external-agent-protocol.ts
 import { LineAgent } from "./adapters/lines/line-agent.ts";
 import { PI } from "./adapters/pi/pi-agent.ts";
 
+/** Options of `external`. */
 export interface ExternalOptions {
   readonly agent: IncludedName;
   /** Where its sessions work. */
@@ -48,6 +49,7 @@ export type ExternalInput =
       readonly keepAliveMs?: number;
     };
 
+/** An included agent that is also the mode of a child. */
 export interface ExternalMode extends Omit<Agent, "output">, AgentMode<ExternalInput, string> {
   readonly output: Agent<unknown, string>["output"];
   readonly version: string;

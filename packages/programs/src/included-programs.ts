@@ -19,6 +19,7 @@ const INCLUDED_PROGRAMS = {
 } as const satisfies Readonly<Record<string, IncludedProgram>>;
 
 type Included = typeof INCLUDED_PROGRAMS;
+/** The name of a program that Holdfast knows. */
 export type IncludedName = keyof Included;
 
 /** The programs with an adapter of this kind. */

@@ -11,6 +11,7 @@ import type { AddressInfo } from "node:net";
 
 const HOST = "127.0.0.1";
 
+/** The state of a runner. */
 export interface Health {
   /** `away`: the coordinator cannot be reached. */
   readonly status: "ok" | "away" | "draining" | "stopped";

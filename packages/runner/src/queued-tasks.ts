@@ -55,6 +55,7 @@ import { taskAgentName, type QueuedInput, type QueuedOutput } from "./task-agent
 /** How long one request for a result waits. */
 const WAIT_MS = 30_000;
 
+/** A task that waits in a queue for a runner. */
 export interface QueuedTask {
   readonly sessionId: string;
   readonly taskId: string;
@@ -65,6 +66,7 @@ export interface QueuedTask {
   readonly traceparent: string | undefined;
 }
 
+/** The state of a task in a queue. */
 export type QueuedResult =
   | { readonly status: "unknown" }
   | { readonly status: "going" }
@@ -85,6 +87,7 @@ export interface TaskQueue {
   remove(sessionId: string): Promise<void>;
 }
 
+/** Options of `queuedTasks`. */
 export interface QueuedTasksOptions {
   readonly queue: TaskQueue;
   /**

@@ -8,6 +8,7 @@ import type { CatalogueAgents } from "./catalogue-sync.ts";
 import type { Health } from "./health.ts";
 import type { RunnerEvent } from "./runner-event.ts";
 
+/** Options of `startRunner`. */
 export interface RunnerOptions extends Omit<ConnectionOptions, "token"> {
   /**
    * A registration token for the first start. Later starts need none. The runner's own token works as well.
@@ -69,6 +70,7 @@ export interface WantedTrial {
   readonly token: string;
 }
 
+/** A runner in this process. `startRunner` starts one. */
 export interface Runner {
   readonly runnerId: string;
   /**

@@ -2,6 +2,7 @@
 
 import type { HoldfastError } from "@holdfast/core";
 
+/** An event that a runner tells of itself. */
 export type RunnerEvent =
   | { readonly type: "connecting"; readonly url: string }
   | { readonly type: "registered"; readonly runnerId: string }

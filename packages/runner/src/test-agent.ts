@@ -5,6 +5,7 @@
 
 import { defineAgent, type Agent, type AgentContext } from "@holdfast/runtime";
 
+/** One step of a test agent. */
 export type TestStep =
   /** Wait for a signal of this name. */
   | { readonly wait: string }

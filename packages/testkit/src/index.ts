@@ -7,16 +7,18 @@ export {
   playScenario,
   type Composition,
   type TaskQueuePort,
-  type CrashFailure,
-  type CrashKind,
-  type CrashPoint,
-  type CrashReport,
   type CrashSample,
   type CrashScenario,
   type CrashSubject,
   type CrashWorld,
   type Snapshot,
 } from "./crash/crash-everywhere.ts";
+export {
+  type CrashFailure,
+  type CrashKind,
+  type CrashPoint,
+  type CrashReport,
+} from "./crash/crash-report.ts";
 export { CanaryScan, entriesBelow } from "./canary-scan.ts";
 export { armScan } from "./canary-watch.ts";
 export { crashScenarios } from "./crash/crash-scenarios.ts";

@@ -18,6 +18,7 @@ import { pickFault, type Delivery, type ModelFaultPlan } from "./scripted-model/
 import type { ModelScript } from "./scripted-model/script.ts";
 import type { RecordedRequest, RequestHeaders } from "./scripted-model/wire.ts";
 
+/** Options of `startScriptedModelServer`. */
 export interface ScriptedModelServerOptions {
   readonly script: ModelScript;
   /** A free port by default. */
@@ -31,6 +32,7 @@ export interface ScriptedModelServerOptions {
   readonly chunkDelayMs?: number;
 }
 
+/** A model server with scripted replies. `startScriptedModelServer` starts one. */
 export interface ScriptedModelServer {
   /** Without a path: what Anthropic's own clients want as `ANTHROPIC_BASE_URL`. */
   readonly url: string;

@@ -83,6 +83,7 @@ export interface AgentHook {
   readonly claudeEvent: string | null;
 }
 
+/** An agent without code, as an agent file or a program describes it. */
 export interface AgentRecord {
   readonly name: string;
   /** For the model of a parent that may delegate to this agent, and for people. */
@@ -165,6 +166,7 @@ export type SubAgent = Pick<
   "description" | "prompt" | "model" | "tools" | "deniedTools" | "permissions" | "turnsMax"
 >;
 
+/** The file that an agent record was read from. */
 export interface AgentSource {
   /** The absolute path of the file, or of the folder of a folder form. */
   readonly path: string;

@@ -29,6 +29,7 @@ export interface CapabilityOffer {
   readonly tools?: readonly Tool[];
 }
 
+/** A part that adds tools and instructions to the sessions of a model loop. */
 export interface Capability<Facts extends Json = Json> {
   /** The key of its facts in the session's state. Unique in a loop. */
   readonly name: string;

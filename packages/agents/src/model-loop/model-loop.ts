@@ -38,6 +38,7 @@ import { maskOf } from "./permission/permissions.ts";
 import { readWorkspaceFacts } from "./workspace-facts.ts";
 import { workspaceTools } from "./tools/workspace-tools.ts";
 
+/** Options of `new ModelLoop`. */
 export interface ModelLoopOptions {
   /** Finds the provider of a model by its name, `provider/model` or an alias. */
   readonly model: ModelSource;

@@ -35,6 +35,7 @@ import type {
 import { costMicroUsd, isPriced, type PriceList } from "./prices.ts";
 import { MODEL_OUTPUT_TOKENS } from "./request-size.ts";
 
+/** How long a model may take, in milliseconds. */
 export interface ModelTimeouts {
   /** From the request to the first thing the model says. */
   readonly firstOutputMs: number;
@@ -45,6 +46,7 @@ export interface ModelTimeouts {
 
 export const MODEL_TIMEOUTS: ModelTimeouts = { firstOutputMs: 120_000, silenceMs: 60_000, totalMs: 900_000 };
 
+/** Options of `aiSdkProvider`. */
 export interface AiSdkProviderOptions {
   /** `anthropic`, `openai`, …; decides nothing but names and provider options. */
   readonly provider: string;

@@ -13,6 +13,7 @@ export interface ModelTool {
   readonly inputSchema: Readonly<Record<string, unknown>>;
 }
 
+/** A request to a model. */
 export interface ModelRequest {
   readonly system: string;
   /** Entries of roles `user`, `assistant` and `tool`, and of EVENT_ROLE; their contents are the types below. */
@@ -61,6 +62,7 @@ export interface ResultImage {
   readonly data: string;
 }
 
+/** A call of a tool in the reply of a model. */
 export interface ModelToolCall {
   /** Unique in its conversation, also where the server repeats its ids. */
   readonly id: string;
@@ -84,6 +86,7 @@ export interface ModelUsage {
   readonly costMicroUsd?: number;
 }
 
+/** The reply of a model. */
 export interface ModelReply {
   readonly text: string;
   readonly thoughts?: readonly ModelThought[];
@@ -94,6 +97,7 @@ export interface ModelReply {
   readonly model: string;
 }
 
+/** The surroundings of one request: the signal of its end, a place for its text, and the keys. */
 export interface ModelObserver {
   readonly signal: AbortSignal;
   /** Called with the text while it comes. Must not throw. */
@@ -102,6 +106,7 @@ export interface ModelObserver {
   readonly secret: (name: string) => string;
 }
 
+/** The port for models: one request, one reply. */
 export interface ModelProvider {
   readonly provider: string;
   readonly model: string;

@@ -55,6 +55,7 @@ const RETRY: RetryPolicy = {
   nonRetryable: ["model_auth", "quota_exceeded", "config_invalid", "invalid_input", "policy_denied", "usage"],
 };
 
+/** Options of `modelTask`. */
 export interface ModelTaskOptions {
   readonly retry?: RetryPolicy;
   /** Names of the secrets that the providers of a `ModelSource` function need; a provider names its own. */

@@ -7,8 +7,10 @@ import { PROVIDER_KEYS } from "./model-keys.ts";
 import { providerOf } from "./model-names.ts";
 import type { ModelProvider } from "./model-provider.ts";
 
+/** The variables that name a model, its address and its key. */
 export type ModelEnvironment = Readonly<Record<string, string | undefined>>;
 
+/** Options of `resolveModel`. */
 export interface ResolveModelOptions {
   readonly timeouts?: Partial<ModelTimeouts>;
   /**

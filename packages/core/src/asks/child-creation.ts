@@ -33,6 +33,7 @@ export interface AgentMode<Input = unknown, Output = unknown> {
   readonly types?: { readonly input: Input; readonly output: Output };
 }
 
+/** Options of `ctx.spawnAgent`. */
 export interface SpawnOptions {
   /** `full` by default; in an ephemeral session, `ephemeral`. */
   readonly persistence?: Persistence;

@@ -1,6 +1,7 @@
 // `ConversationRef`: a conversation as an input of tasks. The task's executor resolves the reference to the
 // entries.
 
+/** A point of a session's conversation, as the input of a task. The task gets the entries up to that point. */
 export class ConversationRef {
   readonly leaf: number | undefined;
 

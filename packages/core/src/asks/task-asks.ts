@@ -23,6 +23,7 @@ export interface TaskType<Input, Output> {
   readonly types?: { readonly input: Input; readonly output: Output };
 }
 
+/** Options of a task where an agent schedules it. They replace those of its definition. */
 export interface TaskOptions {
   /** Tasks of one segment with the same key are one task (K1). Handlers get it as `idempotencyKey`. */
   readonly idempotencyKey?: string;

@@ -119,4 +119,5 @@ export const ERROR_TABLE = {
   internal: { exit: 70, http: 500, rpc: "internal" },
 } as const satisfies Readonly<Record<string, ErrorRow>>;
 
+/** The stable codes of errors. `docs/errors.md` says what each of them means. */
 export type ErrorCode = keyof typeof ERROR_TABLE;

@@ -358,6 +358,7 @@ export interface DriftAccepted extends Event {
 
 export type NoteRecord = AttemptFailed | AttemptLost | OutcomeKept | Warned | DriftAccepted;
 
+/** One record of a journal: a command of the agent, an event for it, or a note. */
 export type JournalRecord = CommandRecord | EventRecord | NoteRecord;
 
 const EVENT_TYPES: ReadonlySet<string> = new Set([

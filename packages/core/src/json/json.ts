@@ -13,6 +13,7 @@
 import { LimitError, toError, UsageError } from "../errors/errors.ts";
 import { FORMAT_LIMITS } from "../limits.ts";
 
+/** A value that JSON keeps as it is. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
 /** Text made by `encodeJson`: well-formed JSON without line breaks. */

@@ -1,6 +1,9 @@
-// `TASK_OPTIONS`, `SPAWN_OPTIONS` and others: the options of each ask of an agent, and the values that they may have.
+// `TASK_OPTIONS`, `SPAWN_OPTIONS` and others: the options of each ask of an agent, and the values that they
+// may have. Their types are here as well, as far as no other source has them.
 
+import type { SpawnOptions } from "../asks/child-creation.ts";
 import { UsageError } from "../errors/errors.ts";
+import type { AnswerShape } from "../journal/approval.ts";
 import { EFFECT_CLASSES } from "../journal/task-policy.ts";
 import {
   anyRule,
@@ -11,6 +14,43 @@ import {
   wholeRule,
   type OptionRules,
 } from "../options.ts";
+import type { StandardSchemaV1 } from "../standard-schema.ts";
+
+/** An entry that an agent appends to its conversation. */
+export interface EntryInput {
+  /** `user`, `assistant`, `tool`, `system`, or a role of your own. */
+  readonly role: string;
+  readonly content: unknown;
+  /**
+   * The entry that this entry answers; the last appended entry by default. `null` begins a new conversation.
+   */
+  readonly parentId?: string | null;
+}
+
+/** Options of a wait for a signal. */
+export interface WaitOptions<T> {
+  /** Reject with `WaitTimeoutError` after this long, and stop waiting. */
+  readonly timeoutMs?: number;
+  /** The payload's schema. A signal that does not fit is consumed and rejects with `invalid_signal`. */
+  readonly schema?: StandardSchemaV1<unknown, T>;
+}
+
+/** A question to a person, with the form of its answer. */
+export interface QuestionOptions<T> extends WaitOptions<T> {
+  /** Without a schema and without this a question asks for an `Approval`. `any` takes any JSON as it is. */
+  readonly answer?: AnswerShape;
+  /** Without an answer after this long the session is cancelled (`input_timeout`); its agent may clean up. */
+  readonly ttlMs?: number;
+}
+
+/** Options of a hand-over of a session's place to another agent. */
+export interface HandoffOptions extends Omit<SpawnOptions, "notify"> {
+  /**
+   * `wait_for_child`: this session ends when the other one does, with its output. `immediate`: this session
+   * returns `{ handedOffTo }`, and the other one is its successor below its parent from then on.
+   */
+  readonly completion?: "wait_for_child" | "immediate";
+}
 
 /** The options of each ask. The code that uses an option checks its value. */
 export const PATIENCE: OptionRules = { timeoutMs: anyRule };

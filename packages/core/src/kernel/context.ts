@@ -3,7 +3,7 @@
 
 import { HoldfastError } from "../errors/errors.ts";
 import type { RecordedError } from "../errors/recorded-error.ts";
-import type { AnswerShape, Approval } from "../journal/approval.ts";
+import type { Approval } from "../journal/approval.ts";
 import { childEventName, replyName } from "../journal/signal-names.ts";
 import { LIMITS } from "../limits.ts";
 import {
@@ -15,6 +15,10 @@ import {
   refuseThread,
   TASK_OPTIONS,
   WAIT_OPTIONS,
+  type EntryInput,
+  type HandoffOptions,
+  type QuestionOptions,
+  type WaitOptions,
 } from "./context-options.ts";
 import type { Remaining } from "../journal/amounts.ts";
 import type { ChildEvent } from "../rules/consequences.ts";
@@ -31,36 +35,6 @@ import { ConversationRef } from "../asks/conversation-ref.ts";
 import type { DurableFuture } from "../replay/future.ts";
 import type { Kernel } from "./kernel.ts";
 import { scheduleTask, type TaskAnswer } from "./uncertain-effects.ts";
-
-export interface EntryInput {
-  /** `user`, `assistant`, `tool`, `system`, or a role of your own. */
-  readonly role: string;
-  readonly content: unknown;
-  /** The entry that this entry answers; the last appended entry by default. `null` begins a new conversation. */
-  readonly parentId?: string | null;
-}
-
-export interface WaitOptions<T> {
-  /** Reject with `WaitTimeoutError` after this long, and stop waiting. */
-  readonly timeoutMs?: number;
-  /** The payload's schema. A signal that does not fit is consumed and rejects with `invalid_signal`. */
-  readonly schema?: StandardSchemaV1<unknown, T>;
-}
-
-export interface QuestionOptions<T> extends WaitOptions<T> {
-  /** Without a schema and without this a question asks for an `Approval`. `any` takes any JSON as it is. */
-  readonly answer?: AnswerShape;
-  /** Without an answer after this long the session is cancelled (`input_timeout`); its agent may clean up. */
-  readonly ttlMs?: number;
-}
-
-export interface HandoffOptions extends Omit<SpawnOptions, "notify"> {
-  /**
-   * `wait_for_child`: this session ends when the other one does, with its output. `immediate`: this session
-   * returns `{ handedOffTo }`, and the other one is its successor below its parent from then on.
-   */
-  readonly completion?: "wait_for_child" | "immediate";
-}
 
 export interface AgentInfo {
   readonly agentName: string;

@@ -1,5 +1,6 @@
 // Time and chance, as ports: the only way either reaches Holdfast.
 
+/** The port for time. A test hands in a clock that it moves. */
 export interface Clock {
   /** Wall clock, epoch milliseconds, an integer. May jump. */
   now(): number;
@@ -14,6 +15,7 @@ export interface Clock {
   setTimer(callback: () => void, ms: number, isIdle?: boolean): () => void;
 }
 
+/** The port for random numbers. */
 export interface Random {
   /** An unpredictable integer in [0, 2^32). */
   u32(): number;

@@ -1,6 +1,7 @@
 // Where signals come from. Only arrival: once handed over they are in storage, in order, and consumed by
 // commits.
 
+/** The port for signals that arrive in this process, such as lines of standard input. */
 export interface SignalSource {
   /**
    * Begin to listen. `sink` stores one signal and answers when it is durable; it never throws. May be called
@@ -9,8 +10,10 @@ export interface SignalSource {
   open(sink: SignalSink): Promise<{ close(): Promise<void> }>;
 }
 
+/** The function to which a source hands the signals that arrive. */
 export type SignalSink = (signal: IncomingSignal) => Promise<SignalReceipt>;
 
+/** A signal as it arrives from a source. */
 export interface IncomingSignal {
   readonly sessionId: string;
   readonly name: string;
@@ -19,6 +22,7 @@ export interface IncomingSignal {
   readonly dedupKey?: string;
 }
 
+/** The answer to a signal: whether it was stored. */
 export type SignalReceipt =
   | { readonly status: "stored" }
   | { readonly status: "duplicate" }

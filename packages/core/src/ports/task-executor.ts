@@ -7,6 +7,7 @@ import type { JsonText } from "../json/json.ts";
 import type { EffectClass, RetryPolicy } from "../journal/task-policy.ts";
 import type { TokenUsage } from "../journal/record.ts";
 
+/** The port for the work of tasks. One call is one attempt. */
 export interface TaskExecutor {
   /**
    * The traits of a kind of task, which are known before a task is asked for; `undefined` when this executor
@@ -56,6 +57,7 @@ export interface UnsettledTask {
   readonly settled: Promise<void>;
 }
 
+/** The properties of a kind of task: its retries, effect, times and cost. */
 export interface TaskTraits {
   readonly retry?: RetryPolicy;
   readonly effect?: EffectClass;
@@ -89,6 +91,7 @@ export interface TaskCost {
  */
 export type Prices = (usage: Omit<TokenUsage, "costMicroUsd">) => number | undefined;
 
+/** One attempt of a task, as an executor gets it. */
 export interface TaskAttempt {
   readonly sessionId: string;
   readonly taskId: string;
@@ -125,6 +128,7 @@ export interface TaskAttempt {
   within<T>(work: () => T): T;
 }
 
+/** The task of an attempt that was lost with its process. */
 export type LostAttempt = Pick<TaskAttempt, "kind" | "input" | "idempotencyKey">;
 
 /** An entry as task handlers see it. */
@@ -141,6 +145,7 @@ export type TaskDelta =
   | { readonly type: "progress"; readonly data: unknown }
   | { readonly type: "usage"; readonly usage: TokenUsage };
 
+/** The end of one attempt of a task. */
 export type AttemptOutcome =
   | { readonly status: "completed"; readonly output: JsonText | undefined }
   | {
@@ -156,6 +161,7 @@ export type AttemptOutcome =
   /** `abort` took effect. */
   | { readonly status: "aborted" };
 
+/** An attempt that an executor carries out, as the runtime stops and follows it. */
 export interface RunningAttempt {
   /** Whether its handler was called; `undefined` when this process cannot know. */
   readonly hasBegun?: boolean;

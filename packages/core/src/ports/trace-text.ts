@@ -10,6 +10,7 @@ import type { RecordedError } from "../errors/recorded-error.ts";
 import type { JsonText } from "../json/json.ts";
 import type { TraceEvent } from "./tracer.ts";
 
+/** Options of the text that tracers write. */
 export interface TraceTextOptions {
   /** Keep inputs, outputs, contents and tokens too. */
   readonly payloads?: boolean;

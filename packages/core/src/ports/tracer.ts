@@ -41,6 +41,7 @@ interface Traced {
   readonly at: number;
 }
 
+/** An event of a session, for tracers. */
 export type TraceEvent = Traced &
   (
     | {

@@ -14,6 +14,7 @@ export type AuditLink = Pick<AuditRow, "seq" | "hash">;
 /** Before the first row. */
 export const AUDIT_START: AuditLink = { seq: 0, hash: "" };
 
+/** Whether rows of an audit are as they were written. */
 export type AuditVerdict =
   | { readonly status: "intact"; readonly last: AuditLink }
   /** The first row that differs from the row that was written there. */

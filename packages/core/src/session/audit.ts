@@ -15,6 +15,7 @@ export interface Audit {
   readonly outcome?: string;
 }
 
+/** One row of the audit, with the hash that covers it and the row before it. */
 export interface AuditRow extends Omit<Audit, "outcome"> {
   /** From 1, without gaps. */
   readonly seq: number;

@@ -24,6 +24,7 @@ import { JOURNAL_FORMAT } from "../journal/record.ts";
 import { REQUEST_PREFIX } from "../journal/signal-names.ts";
 import type { Account, Exhausted } from "../budget/budget.ts";
 
+/** How a session stands. `docs/states.md` has the transitions. */
 export type SessionStatus =
   | "submitted"
   | "working"

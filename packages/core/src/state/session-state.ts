@@ -56,6 +56,7 @@ type FieldPatch<Value, How> = "replace" extends How
 type Appended<Value> = Value extends readonly (infer Item)[] ? Item | Value : never;
 type Merged<Value> = Value extends readonly unknown[] ? never : Value extends object ? Partial<Value> : never;
 
+/** The typed state of an agent: its version, its first value, its schema and its migrations. */
 export interface StateDefinition<State = unknown, Input = unknown, Given = Reducers<State>> {
   /** A whole number, which the author raises when the shape changes. */
   readonly version: number;

@@ -34,6 +34,7 @@ import { checkClientOptions, checkOptions, checkText, nameOfAgent } from "./clie
 import { CoordinatorCalls } from "./coordinator-calls.ts";
 import { onlyQuestionName } from "./only-question.ts";
 
+/** Options of `createClient`. */
 export interface ClientOptions {
   /** The URL of the coordinator, such as `http://127.0.0.1:8765`. */
   readonly url: string;
@@ -44,6 +45,7 @@ export interface ClientOptions {
   readonly retryMs?: number;
 }
 
+/** Options of the start of a session at a coordinator. */
 export interface RemoteStartOptions {
   /** Your own id: starting the same id again finds the session, if it is the same that is asked for. */
   readonly sessionId?: string;
@@ -86,6 +88,7 @@ export type RemoteEvent =
   | { readonly type: "record"; readonly seq: number; readonly record: JournalRecord }
   | { readonly type: "status"; readonly status: RemoteStatus };
 
+/** A session that a coordinator holds. */
 export interface RemoteSession<Output = unknown> {
   readonly sessionId: string;
   status(): Promise<RemoteStatus>;
@@ -110,6 +113,7 @@ export interface RemoteSession<Output = unknown> {
   }): AsyncGenerator<RemoteEvent>;
 }
 
+/** The client of a coordinator. */
 export interface HoldfastClient {
   readonly sessions: {
     /** @param agent an agent, or its name. */

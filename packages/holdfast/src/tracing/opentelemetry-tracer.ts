@@ -71,6 +71,7 @@ export interface OpenTelemetryApi {
   isSpanContextValid(context: SpanContext): boolean;
 }
 
+/** Options of `openTelemetryTracer`. */
 export interface OpenTelemetryTracerOptions {
   /** `import * as api from "@opentelemetry/api"`. */
   readonly api: OpenTelemetryApi;
@@ -82,6 +83,7 @@ export interface OpenTelemetryTracerOptions {
   readonly flush?: () => Promise<void>;
 }
 
+/** A tracer that makes spans of OpenTelemetry. */
 export function openTelemetryTracer(options: OpenTelemetryTracerOptions): AgentTracer {
   return new SpanTracer(options);
 }

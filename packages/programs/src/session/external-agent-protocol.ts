@@ -83,6 +83,7 @@ export interface ChosenProgram {
   readonly folders?: OwnFolders;
 }
 
+/** The profile of a session, as the intent of each of its turns records it. */
 export interface IntendedProfile extends ChosenProgram {
   readonly name: string;
   /** Settings of the program as JSON text; `null` for none. */
@@ -128,6 +129,7 @@ export interface Author {
   readonly parentCallId?: string;
 }
 
+/** A report of a program while it carries out a turn. */
 export type ExternalEvent =
   | { readonly type: "session_started"; readonly model: string; readonly boundId: string | null }
   /** Provisional text of the agent itself. A `text` event follows with all of it. */
@@ -169,6 +171,7 @@ export interface PlanStep {
   readonly status: "pending" | "in_progress" | "completed";
 }
 
+/** A program's question whether it may do something. */
 export interface PermissionRequest {
   /** Names the request within its process. */
   readonly requestId: string;
@@ -188,6 +191,7 @@ export interface AskedForm {
   readonly schema: JsonSchema;
 }
 
+/** The answer to a program that asked for a permission. */
 export type PermissionAnswer =
   | {
       readonly allowed: true;
@@ -293,6 +297,7 @@ export interface ExternalAgent {
   abort(isUrgent?: boolean): Promise<ExternalEnd>;
 }
 
+/** The port for external agents: each adapter begins the turns of one program. The clauses are above. */
 export interface ExternalAgentProtocol {
   /** The name of the adapter, which is the name of its agent. */
   readonly name: string;

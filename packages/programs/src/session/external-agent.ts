@@ -31,6 +31,7 @@ import { takeProfile } from "./intent/session-profile.ts";
 import { turnTask, type LiveTurns } from "./turn-task.ts";
 import type { DeleteSession } from "./way-back/started-sessions.ts";
 
+/** Options of `externalAgent`. */
 export interface ExternalAgentOptions {
   /** Where sessions that start here work. */
   readonly folder: string;
@@ -71,6 +72,7 @@ const INPUT_TEXT =
 const KEEP_ALIVE_MS_MAX = 24 * 3_600_000;
 const MODEL = /^[A-Za-z0-9][\w.:/@[\]-]{0,199}$/;
 
+/** Makes an agent of an adapter. Each of its turns is carried out by the adapter's program. */
 export function externalAgent(
   protocol: ExternalAgentProtocol,
   options: ExternalAgentOptions,

@@ -1,5 +1,6 @@
 // Readers for messages of another program, in which nothing is certain. Pure.
 
+/** The fields of a line of JSON. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** Text of one result of a tool that is recorded. */

@@ -19,6 +19,7 @@ import { countRecorded, type CountedCalls } from "../session/limits/recorded-usa
 import { openWayBack } from "../session/way-back/way-back.ts";
 import type { SessionCall } from "../session/way-back/way-back-tools.ts";
 
+/** An adapter under test, with the prompts by which its program does what each clause needs. */
 export interface ExternalAgentSubject {
   /** Makes the adapter. Its program keeps its files below `home`. */
   readonly make: (home: string) => ExternalAgentProtocol;
@@ -59,6 +60,7 @@ const SLOW_MS = 60_000;
 /** `npm test` lets a program die after its first message and every fifth one, the external-agents campaign after each. */
 const DEATHS_EVERY = process.env["HOLDFAST_CAMPAIGN"] === undefined ? 5 : 1;
 
+/** Registers the suite for one adapter, in a test file of vitest. */
 export function externalAgentConformance({ make, prompts, faults, unfit = {} }: ExternalAgentSubject): void {
   const skipUnfit = (skip: Skip, clause: number): void => skip(unfit[clause] !== undefined, unfit[clause]);
   let base: string;

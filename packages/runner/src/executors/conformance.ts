@@ -21,6 +21,7 @@ import { invocationOf, newestVersionIn, type TurnRequest } from "./invocation.ts
 import type { ExecutorProfile } from "./profile.ts";
 import { AgentAnswers, type StoredReport } from "./turn-reports.ts";
 
+/** One clause of the protocol of executors, and whether a program fulfils it. */
 export interface CheckedClause {
   readonly clause: string;
   readonly what: string;
@@ -30,6 +31,7 @@ export interface CheckedClause {
   readonly detail?: string;
 }
 
+/** Options of `checkExecutor`. */
 export interface CheckOptions {
   /** As for `ExecutorHost`. */
   readonly environment: Environment;

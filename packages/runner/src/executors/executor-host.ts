@@ -23,6 +23,7 @@ import { newestVersionIn, type SchemaVersion, type TurnRequest } from "./invocat
 import { isBuiltIn, type ExecutorProfile } from "./profile.ts";
 import { AgentAnswers } from "./turn-reports.ts";
 
+/** Options of `new ExecutorHost`. */
 export interface ExecutorHostOptions {
   /** The environment of this process; executors get only PATH, HOME, LANG, TERM and TMPDIR of it. */
   readonly environment: Environment;
@@ -64,6 +65,7 @@ interface Warm {
   readonly timer: NodeJS.Timeout;
 }
 
+/** Keeps the processes of executors between their turns. */
 export class ExecutorHost {
   /** Where the sessions' agents answer the requests of their executors. */
   readonly answers = new AgentAnswers();

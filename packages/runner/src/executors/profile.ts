@@ -13,6 +13,7 @@ import { fileURLToPath } from "node:url";
 import { PROVIDER_NAMES, type ProviderKeys } from "@holdfast/runtime/gateway";
 import { SCHEMA_VERSIONS, type SchemaVersion } from "./invocation.ts";
 
+/** A program that carries out turns of sessions, as its file describes it. */
 export interface ExecutorProfile {
   /** The name of the agent whose sessions the executor carries out. */
   readonly name: string;

@@ -88,6 +88,7 @@ export interface TaskContext {
   reportUsage(usage: TokenUsage): void;
 }
 
+/** Options of a signal that a running task sends to its session. */
 export interface TaskSignalOptions {
   readonly dedupKey?: string;
   readonly spends?: readonly TokenUsage[];
@@ -236,6 +237,7 @@ export interface TurnAgent<
   ) => Promise<TurnResult<State, Output, StatePatch<State, FieldReducers>>>;
 }
 
+/** The result of a turn: the next state, a change of the state, or the output of the session. */
 export type TurnResult<State, Output, Patch = StatePatch<State>> =
   | { readonly state: State }
   /** Typed state: the changes, in addition to those by `ctx.update`. */

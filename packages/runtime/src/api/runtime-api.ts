@@ -27,6 +27,7 @@ import type { Settled } from "../session/session-outcome.ts";
 import type { SecretSource } from "@holdfast/system";
 import type { Watchdog } from "../isolation/watchdog.ts";
 
+/** Options of `createRuntime`. */
 export interface RuntimeOptions {
   readonly storage: AgentStorage;
   /** Agents whose sessions this process may run, besides those given to `start`. */
@@ -120,6 +121,7 @@ export interface RuntimeOptions {
   readonly development?: boolean;
 }
 
+/** How a runtime finds the agents of its schedules, and the function that it calls for each firing. */
 export interface ScheduleOptions {
   /**
    * Find an agent that is not known here, for a session that a schedule started or signalled. A rejection
@@ -167,6 +169,7 @@ export type ScheduleRequest<Input = unknown, Output = unknown, Given = Input> = 
     }
 );
 
+/** Options of the start of a session. */
 export interface StartOptions {
   /** Your own id: starting the same id again finds the session instead of making another. */
   readonly sessionId?: string;
@@ -182,6 +185,7 @@ export interface StartOptions {
   readonly traceparent?: string;
 }
 
+/** Options of a fork: a new session with the beginning of another one. */
 export interface ForkOptions {
   /**
    * The point of the fork: how many records of its origin's journal it begins with, or the `seq` of a
@@ -198,11 +202,13 @@ export interface ForkOptions {
   readonly run?: boolean;
 }
 
+/** Options of the export of a session as a file. */
 export interface ExportOptions {
   /** Also write all sessions below the session. One import stores them all. */
   readonly tree?: boolean;
 }
 
+/** Options of the import of a session from a file. */
 export interface ImportOptions {
   /** Names the file in errors. */
   readonly name?: string;
@@ -210,11 +216,13 @@ export interface ImportOptions {
   readonly sessionId?: string;
 }
 
+/** Options of the continuation of a paused session. */
 export interface ResumeOptions {
   /** Accept recorded results although the code now asks with other inputs (K5). */
   readonly acceptDrift?: boolean;
 }
 
+/** Options of a signal to a session. */
 export interface SignalOptions {
   /** A second signal with the same key is not stored. */
   readonly dedupKey?: string;
@@ -222,6 +230,7 @@ export interface SignalOptions {
   readonly signalId?: string;
 }
 
+/** Options of an answer to an open question of a session. */
 export interface AnswerOptions {
   /** As in `SignalOptions`. */
   readonly signalId?: string;
@@ -229,6 +238,7 @@ export interface AnswerOptions {
   readonly question?: number;
 }
 
+/** Options of a request to cancel a session. */
 export interface CancelOptions {
   /** `hard` ends the session at once; otherwise its agent may clean up for `graceMs`. */
   readonly hard?: boolean;
@@ -236,6 +246,7 @@ export interface CancelOptions {
   readonly reason?: string;
 }
 
+/** Options of a wait for the result of a session. */
 export interface ResultOptions {
   /** The process may end although the promise is pending. Otherwise the promise keeps the process alive. */
   readonly unref?: boolean;
@@ -287,11 +298,13 @@ export interface HeldSession {
   readonly mayReturn?: boolean;
 }
 
+/** The answer to a request to cancel: whether it was stored, or came too late. */
 export type CancelReceipt = {
   readonly status: "requested" | "already_ended";
   readonly sessionStatus: string;
 };
 
+/** Drives sessions in this process, and takes requests about them. `createRuntime` makes one. */
 export interface Runtime {
   /**
    * Start a session; answers when it is stored. If a session with this id exists, it is resumed unless it has
@@ -402,6 +415,7 @@ export interface Runtime {
   close(options?: CloseOptions): Promise<void>;
 }
 
+/** Options of the end of a runtime. */
 export interface CloseOptions {
   /** How long running tasks may take. Milliseconds; none when absent. */
   readonly graceMs?: number;

@@ -49,6 +49,7 @@ export interface WatchdogThreadData {
   readonly pid: number;
 }
 
+/** Options of `new Watchdog`. */
 export interface WatchdogOptions {
   /** The file of the suspects, in the folder of the database. */
   readonly path?: string;
@@ -64,6 +65,7 @@ interface Suspects {
   readonly places: Readonly<Record<string, string>>;
 }
 
+/** Ends a process that an agent keeps busy. It watches from a thread of its own. */
 export class Watchdog implements SliceObserver, StepObserver {
   readonly #path: string | undefined;
   readonly #worker: Worker;

@@ -37,6 +37,7 @@ import { MemoryReader } from "./memory-reader.ts";
 import { findEntry, Rows, statesOf } from "./memory-rows.ts";
 import { MemoryTransaction } from "./memory-transaction.ts";
 
+/** A storage that lives as long as its process, for tests and for sessions that need no more. */
 export class MemoryStorage implements AgentStorage {
   readonly name = "memory";
   readonly durable = false;

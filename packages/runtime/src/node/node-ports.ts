@@ -63,6 +63,7 @@ export const sha256: Hash = (text) => {
   return emptySha256;
 };
 
+/** A tracer that drops every event. */
 export const silentTracer: AgentTracer = { trace() {} };
 
 /** Secrets by the names of environment variables. Only declared names are asked for. */

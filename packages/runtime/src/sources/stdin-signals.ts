@@ -27,6 +27,7 @@ export type LineMeaning =
   | { readonly type: "nothing" }
   | { readonly type: "refused"; readonly reason: string };
 
+/** Options of `stdinSignals`. */
 export interface StdinSignalsOptions {
   /** The stream, which is read in the flowing mode. It must have no other reader. */
   readonly input: Readable;

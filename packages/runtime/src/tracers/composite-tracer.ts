@@ -2,6 +2,7 @@
 
 import type { AgentTracer } from "@holdfast/core";
 
+/** A tracer that tells several others. */
 export function compositeTracer(members: readonly AgentTracer[]): AgentTracer {
   const first = (contextOf: (member: AgentTracer) => string | undefined): string | undefined => {
     for (const member of members) {

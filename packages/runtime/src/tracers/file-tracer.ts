@@ -13,6 +13,7 @@ import { constants } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { traceJson, type AgentTracer, type TraceTextOptions } from "@holdfast/core";
 
+/** Options of `fileTracer`. */
 export interface FileTracerOptions extends TraceTextOptions {
   readonly path: string;
   /** A file of this size becomes `path.1`, and a new one is begun. */
@@ -33,6 +34,7 @@ const FLAGS =
   constants.O_NOFOLLOW |
   (constants.O_NONBLOCK ?? 0);
 
+/** A tracer that appends a line for each event to a file. */
 export function fileTracer(options: FileTracerOptions): AgentTracer {
   return new FileTracer(options);
 }

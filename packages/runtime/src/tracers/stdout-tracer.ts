@@ -5,6 +5,7 @@
 import type { AgentTracer, TraceTextOptions } from "@holdfast/core";
 import { traceLine } from "@holdfast/core";
 
+/** Options of `stdoutTracer`. */
 export interface StdoutTracerOptions extends Pick<TraceTextOptions, "redact"> {
   /** Writes a line; to standard output by default. Must not throw. */
   readonly write?: (line: string) => void;

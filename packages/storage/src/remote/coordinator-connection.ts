@@ -45,6 +45,7 @@ const MEMORY_MB = 1_000;
 const PING_MS = 10_000;
 const PING_TIMEOUT_MS = 5_000;
 
+/** Options of `new CoordinatorConnection`. */
 export interface ConnectionOptions {
   /** The coordinator's URL: `http://127.0.0.1:8765`. */
   readonly url: string;
@@ -61,6 +62,7 @@ export interface ConnectionOptions {
 /** How Node says that it does not believe a certificate. */
 const CERTIFICATE = /certificate|altname/i;
 
+/** The connection of this process to a coordinator. */
 export class CoordinatorConnection {
   readonly url: string;
   /** How long a call may take that says nothing else. */

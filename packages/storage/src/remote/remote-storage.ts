@@ -55,6 +55,7 @@ export interface ReadPatience {
   readonly onWait: () => void;
 }
 
+/** Options of `openRemoteStorage`. */
 export interface RemoteStorageOptions extends ConnectionOptions {
   /** Without it a read rejects at once. */
   readonly patience?: ReadPatience;

@@ -19,6 +19,7 @@ import {
   type TraceTextOptions,
 } from "@holdfast/core";
 
+/** Options of `sqliteTracer`. */
 export interface SqliteTracerOptions extends TraceTextOptions {
   readonly path: string;
   /** Events held back until they are written. */
@@ -29,6 +30,7 @@ export interface SqliteTracerOptions extends TraceTextOptions {
   readonly onProblem?: (message: string) => void;
 }
 
+/** A tracer that writes to a SQLite file. */
 export interface SqliteTracer extends AgentTracer {
   flush(): Promise<void>;
   /** Write the held events and close the file. Later events are dropped. */

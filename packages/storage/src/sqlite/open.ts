@@ -29,6 +29,7 @@ import { SqliteStorage } from "./engine/sqlite-storage.ts";
 import type { VerifyReport } from "../verify-report.ts";
 import { verifyDatabase } from "./engine/verify.ts";
 
+/** Options of the functions that open a SQLite file. */
 export interface OpenSqlite {
   /** The database file. Its folder and itself are made when missing, readable by this user only. */
   readonly path: string;

@@ -4,13 +4,8 @@ import { storageWith } from "@holdfast/core/internal";
 import { defineAgent, defineTask, MemoryStorage } from "@holdfast/runtime";
 import { describe, expect, test } from "vitest";
 import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
-import {
-  crashEverywhere,
-  memorySubject,
-  type CrashPoint,
-  type CrashSubject,
-  type CrashWorld,
-} from "./crash-everywhere.ts";
+import { crashEverywhere, memorySubject, type CrashSubject, type CrashWorld } from "./crash-everywhere.ts";
+import type { CrashPoint } from "./crash-report.ts";
 import { crashScenarios } from "./crash-scenarios.ts";
 
 const EVERY = isCampaign ? 1 : 3;

@@ -49,6 +49,7 @@ import {
 } from "@holdfast/runtime";
 import { requestsOver, vanishRuntime } from "@holdfast/runtime/internal";
 import { faultyStorage, type FaultKind, type FaultyStorage } from "../faulty-storage.ts";
+import type { CrashFailure, CrashKind, CrashPoint, CrashReport } from "./crash-report.ts";
 
 /** The storage scenarios run on. */
 export interface CrashSubject {
@@ -60,6 +61,7 @@ export interface CrashSubject {
   tear?(storage: AgentStorage): Promise<void>;
 }
 
+/** The storage in memory, for `crashEverywhere`. */
 export const memorySubject: CrashSubject = { name: "memory", open: async () => new MemoryStorage() };
 
 /** A run, as seen by the code that plays the outside world. */
@@ -76,6 +78,7 @@ export interface CrashWorld {
 
 type SessionRow = AgentStorage["reader"]["session"];
 
+/** An agent for `crashEverywhere`, with its input and the world around it. */
 export interface CrashScenario<Input = unknown, Output = unknown, Given = Input> {
   readonly name: string;
   readonly agent: Agent<Input, Output, Given>;
@@ -95,45 +98,12 @@ export interface CrashScenario<Input = unknown, Output = unknown, Given = Input>
   readonly reset?: () => void | Promise<void>;
 }
 
-/** The four kinds of fault at a commit, and the death of the process at a task's start and end. */
-export type CrashKind =
-  | Exclude<FaultKind, "crash_before" | "crash_after">
-  | "crash_before"
-  | "crash_after"
-  | "task_start"
-  | "task_end";
-
-export interface CrashPoint {
-  readonly kind: CrashKind;
-  /** From 1: the n-th commit, start or end of the undisturbed run. */
-  readonly number: number;
-}
-
-export interface CrashFailure {
-  readonly point: CrashPoint;
-  readonly what: string;
-  readonly expected: unknown;
-  readonly got: unknown;
-}
-
 /** Every n-th point alone, where a run takes long. */
 export interface CrashSample {
   /** 1 takes all points. */
   readonly every: number;
   /** The number of the first point; scenarios that begin at different ones meet different kinds. 0 by default. */
   readonly from?: number;
-}
-
-export interface CrashReport {
-  readonly scenario: string;
-  readonly storage: string;
-  readonly commits: number;
-  readonly attempts: number;
-  readonly runs: number;
-  /** The points that were played. */
-  readonly points: readonly CrashPoint[];
-  readonly outcome: unknown;
-  readonly failures: readonly CrashFailure[];
 }
 
 const COMMIT_FAULTS: readonly FaultKind[] = ["before", "crash_before", "crash_after", "reply_lost", "torn"];

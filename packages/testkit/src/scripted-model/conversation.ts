@@ -5,6 +5,7 @@
 // one message for each result, and its Responses API one item for each call. Here an assistant message has all
 // its calls, and the message after it, of role `tool`, has all the results.
 
+/** A request that a model was sent, in one form for all providers. */
 export interface Conversation {
   readonly model: string;
   /** All system text, also such that stands between messages, one line break between the parts. */
@@ -14,6 +15,7 @@ export interface Conversation {
   readonly tools: readonly ConversationTool[];
 }
 
+/** A message of a conversation. */
 export interface ConversationMessage {
   readonly role: Role;
   /** Text only: an image or a document appears as its type in brackets, reasoning does not appear. */
@@ -24,14 +26,17 @@ export interface ConversationMessage {
   readonly toolResults: readonly ToolResult[];
 }
 
+/** The author of a message. */
 export type Role = "user" | "assistant" | "tool";
 
+/** A call of a tool in a conversation. */
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
   readonly input: Readonly<Record<string, unknown>>;
 }
 
+/** The result of a call of a tool in a conversation. */
 export interface ToolResult {
   readonly toolCallId: string;
   readonly name: string;
@@ -41,6 +46,7 @@ export interface ToolResult {
   readonly isError: boolean;
 }
 
+/** A tool that a model was offered. */
 export interface ConversationTool {
   readonly name: string;
   readonly description: string;

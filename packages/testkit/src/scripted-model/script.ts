@@ -30,6 +30,7 @@ export interface Reply {
   readonly reasoning?: string;
 }
 
+/** A call of a tool in a scripted reply. */
 export interface ReplyToolCall {
   readonly name: string;
   /** The arguments: an object that JSON can carry. */

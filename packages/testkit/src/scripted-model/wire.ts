@@ -67,6 +67,7 @@ export class RequestRefused extends Error {
 }
 
 export type JsonObject = Readonly<Record<string, unknown>>;
+/** The headers of a request, by their names. */
 export type RequestHeaders = Readonly<Record<string, string>>;
 
 /** A fixed moment for every `created` field (script-1). Not 0, which some clients take for "missing". */

@@ -28,6 +28,7 @@ const ALIASES: Readonly<Record<string, string>> = { bwrap: "bubblewrap", podman:
 /** Open workspaces of one process. A workspace that was forgotten is opened again. */
 const OPEN_MAX = 1_000;
 
+/** Options of `ownSandboxes`. */
 export interface OwnSandboxesOptions {
   /** Reads the keys of remote services; from the environment by default. */
   readonly keys?: SandboxKeys;
@@ -53,6 +54,7 @@ export function ownSandboxes({
   ];
 }
 
+/** The sandboxes of this process by their names. `open` finds the workspace of an address. */
 export class Sandboxes {
   readonly #backends: readonly SandboxBackend[];
   readonly #options: SandboxOptions;

@@ -3,6 +3,7 @@
 /** A limit that the workspace keeps for each command. */
 export type WorkspaceLimitName = "time" | "output" | "memory" | "file_size" | "processes";
 
+/** The abilities of a workspace, and the protection around its commands. */
 export interface WorkspaceCapabilities {
   /** The origin of the programs that commands start: this machine, an image, or an emulation of a shell. */
   readonly exec: "machine" | "image" | "emulated";

@@ -9,6 +9,7 @@ import { launch, type Execution, type Launch } from "./execute.ts";
 import { hostEnvironment } from "./host-environment.ts";
 import { programOnPath } from "./program-on-path.ts";
 
+/** Runs the commands of a workspace: on this machine, or in a sandbox. */
 export interface CommandRunner {
   /** The name of the sandbox. */
   readonly sandbox: string;

@@ -25,6 +25,7 @@ import {
 export const TEMPORARY_PREFIX = ".holdfast-";
 const TEMPORARY_SUFFIX = ".tmp";
 
+/** A file that was read, or the part of it that was asked for. */
 export interface FileContent {
   /** Relative to the root, links resolved. */
   readonly path: string;
@@ -36,17 +37,20 @@ export interface FileContent {
   readonly text: string;
 }
 
+/** A file that was written. */
 export interface WrittenFile {
   readonly path: string;
   readonly bytes: number;
   readonly isNew: boolean;
 }
 
+/** A file, a folder or a link in a list. */
 export interface ListedEntry {
   readonly path: string;
   readonly type: "file" | "directory" | "link" | "other";
 }
 
+/** The files of a folder, as far as the limit of a list allows. */
 export interface FileListing {
   /** Relative to the root, sorted. */
   readonly files: readonly string[];

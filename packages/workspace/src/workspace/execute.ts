@@ -13,6 +13,7 @@ import type { PathMask } from "./paths/path-mask.ts";
 /** A line for the shell, or a program and its arguments without one. */
 export type Command = string | readonly string[];
 
+/** Options of one command in a workspace. */
 export interface ExecuteOptions {
   /** Inside the workspace; its root by default. */
   readonly cwd?: string;
@@ -44,6 +45,7 @@ export type ExecutionEnd =
   | { readonly type: "aborted" }
   | { readonly type: "spawn_error"; readonly code: string; readonly message: string };
 
+/** The output of one command in a workspace, and its end. */
 export interface Execution {
   /** As a person would type it. */
   readonly command: string;

@@ -21,4 +21,5 @@ export const WORKSPACE_LIMITS = {
   searchMs: 10_000,
 } as const;
 
+/** The limits of a workspace, each with its number. */
 export type WorkspaceLimits = { readonly [name in keyof typeof WORKSPACE_LIMITS]: number };

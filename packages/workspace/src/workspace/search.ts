@@ -9,6 +9,7 @@ import { HoldfastError } from "@holdfast/core";
 import type { FileContent, FileListing } from "./contained-files.ts";
 import type { WorkspaceLimits } from "./limits.ts";
 
+/** A search in the files of a workspace. */
 export interface SearchQuery {
   readonly pattern: string;
   /** The pattern is a JavaScript regular expression; otherwise it is the text itself. */
@@ -20,6 +21,7 @@ export interface SearchQuery {
   readonly isHidden?: (path: string) => boolean;
 }
 
+/** A line that a search found. */
 export interface SearchMatch {
   readonly path: string;
   /** From 1. */
@@ -28,6 +30,7 @@ export interface SearchMatch {
   readonly text: string;
 }
 
+/** The matches of a search, and whether they are all. */
 export interface SearchResult {
   readonly matches: readonly SearchMatch[];
   readonly filesSearched: number;

@@ -32,6 +32,7 @@ import { WORKSPACE_LIMITS, type WorkspaceLimits } from "./limits.ts";
 import { pathOutside } from "./program-on-path.ts";
 import { searchFiles, type SearchQuery, type SearchResult } from "./search.ts";
 
+/** Options of `openWorkspace`. */
 export interface WorkspaceOptions {
   /** An existing directory. */
   readonly root: string;
@@ -44,6 +45,7 @@ export interface WorkspaceOptions {
   readonly commands?: CommandRunner;
 }
 
+/** A folder in which an agent works: its files, search and commands. */
 export interface Workspace {
   /** Absolute, without symbolic links. */
   readonly root: string;
@@ -84,6 +86,7 @@ export interface Workspace {
   dispose(): Promise<void>;
 }
 
+/** Options of the writing of a file. */
 export interface WriteOptions {
   /** An earlier attempt may have died while writing: remove what it left beside the file. */
   readonly isRetry?: boolean;

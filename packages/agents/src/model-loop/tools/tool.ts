@@ -9,6 +9,7 @@ import { z } from "zod";
 import type { ModelTool, ResultImage } from "../../models/model-provider.ts";
 import type { CapabilityFacts, ModelState } from "../model-state.ts";
 
+/** The context of the agent whose model called a tool. */
 // oxlint-disable-next-line typescript/no-explicit-any -- tools run in agents of any input and state.
 export type ToolContext = AgentContext<any, any>;
 
@@ -37,6 +38,7 @@ export interface ReadyCall {
   ) => Promise<ToolOutcome>;
 }
 
+/** A tool as the model loop offers and calls it. `defineTool` and `taskTool` make one. */
 export interface Tool {
   readonly offered: ModelTool;
   /** The tool changes nothing. Calls of such tools are allowed by default, and run beside each other. */

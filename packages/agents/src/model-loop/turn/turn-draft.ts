@@ -51,6 +51,7 @@ export interface Prepared {
 }
 
 export type OpenedFork = Pick<Prepared, "workspace" | "files" | "facts">;
+/** Keeps the state of the files of a session, so that a fork can begin with them. */
 export type KeepFiles = (record: AgentRecord, task: TaskContext) => Promise<FileSnapshot>;
 
 /** Errors of an agent's file or of its surroundings, which another attempt would meet again. */

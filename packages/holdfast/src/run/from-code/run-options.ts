@@ -12,6 +12,7 @@ export interface AgentQuestion {
   readonly id: number;
 }
 
+/** Options of `runAgentFile`. */
 export interface RunAgentFileOptions {
   /**
    * A SQLite file. Sessions in it survive the process: a call with the same `sessionId` goes on with the session, and

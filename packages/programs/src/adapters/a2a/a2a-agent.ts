@@ -26,6 +26,7 @@ import { unknownSession } from "../lines/unknown-session.ts";
 import { askSession, RemoteTurn } from "../remote/remote-turn.ts";
 import { A2aClient, TaskUnknownError, type A2aTask } from "./a2a-client.ts";
 
+/** Options of `a2aAgent`. */
 export interface A2aAgentOptions {
   readonly name: string;
   /** The address of the agent, below which `/.well-known/agent-card.json` lies. */
@@ -39,6 +40,7 @@ export interface A2aAgentOptions {
 const QUESTION_CHARS = 8_000;
 const CARD_MS = 10_000;
 
+/** The adapter for a remote agent that speaks A2A. */
 export function a2aAgent(options: A2aAgentOptions): ExternalAgentProtocol {
   const { name, url, token, pollMs = 1_000 } = options;
   const redactor = new Redactor(token === undefined ? [] : [token]);

@@ -43,6 +43,7 @@ import { acpCall } from "./acp-calls.ts";
 import { AcpTurn } from "./acp-turn.ts";
 import { AcpWire } from "./acp-wire.ts";
 
+/** Options of `new AcpAgent`. */
 export interface AcpAgentOptions {
   readonly facts: AcpAgentFacts;
   /** The environment of this process by default. */
@@ -52,6 +53,7 @@ export interface AcpAgentOptions {
   readonly stopLimits?: StopLimits | undefined;
 }
 
+/** The adapter for a program that speaks the Agent Client Protocol. */
 export class AcpAgent implements ExternalAgentProtocol {
   readonly name: string;
   readonly keys: readonly string[];

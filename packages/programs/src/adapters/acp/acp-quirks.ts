@@ -67,6 +67,7 @@ const OPENCODE_FOLDERS = {
 /** The variables that an agent gets about which nothing is known. */
 export const ACP_VARIABLES: readonly string[] = [...PLACES, ...PROXIES];
 
+/** The included agents that speak the Agent Client Protocol. */
 export const ACP_AGENTS: readonly AcpAgentFacts[] = [
   {
     name: "opencode",

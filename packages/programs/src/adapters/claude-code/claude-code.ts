@@ -85,6 +85,7 @@ const PROGRAM = {
 
 /** From the result of the turn to the end of the process. */
 const EXIT_MS = 10_000;
+/** Options of `new ClaudeCode`. */
 export interface ClaudeCodeOptions {
   /** The environment of this process by default. */
   readonly environment?: Environment;
@@ -93,6 +94,7 @@ export interface ClaudeCodeOptions {
   readonly stopLimits?: StopLimits | undefined;
 }
 
+/** The adapter for Claude Code. */
 export class ClaudeCode implements ExternalAgentProtocol {
   readonly name = "claude-code";
   readonly keys = CLAUDE_KEYS;

@@ -9,6 +9,7 @@ import { CHOSEN_FIELDS } from "../../session/program/find-program.ts";
 import { CodexDialogue } from "./codex-dialogue.ts";
 import { codexRecordedCalls } from "./codex-record.ts";
 
+/** Codex, for `new LineAgent`. */
 export const CODEX: LineAgentFacts = {
   name: "codex",
   program: {

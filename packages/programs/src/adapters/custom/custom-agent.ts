@@ -14,6 +14,7 @@ import type { StopLimits } from "../../session/program/agent-process.ts";
 import { ruledPath } from "@holdfast/agents";
 import { CustomDialogue } from "./custom-dialogue.ts";
 
+/** Options of `customAgent`. */
 export interface CustomAgentOptions {
   readonly name: string;
   readonly protocol: "acp" | "lines";
@@ -33,6 +34,7 @@ export interface CustomAgentOptions {
   readonly stopLimits?: StopLimits;
 }
 
+/** The adapter for a program of the user's own. */
 export function customAgent(options: CustomAgentOptions): ExternalAgentProtocol {
   const { name, protocol, command, resumes, variables = [], keys = [], folders, ...place } = options;
   const [file, ...args] = command;

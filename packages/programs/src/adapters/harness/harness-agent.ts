@@ -19,6 +19,7 @@ import type {
 import { LineAgent } from "../lines/line-agent.ts";
 import type { StopLimits } from "../../session/program/agent-process.ts";
 
+/** Options of `harnessAgent`. */
 export interface HarnessAgentOptions {
   readonly name: string;
   /** The module whose default export is the harness, such as `createPi()`. A relative path is taken from `folder`. */
@@ -37,6 +38,7 @@ export interface HarnessAgentOptions {
   readonly stopLimits?: StopLimits;
 }
 
+/** The adapter for a harness of the AI SDK. */
 export function harnessAgent(options: HarnessAgentOptions): ExternalAgentProtocol {
   const { name, module, variables = [], keys = [], folders, ...place } = options;
   const { environment = hostEnvironment } = options;

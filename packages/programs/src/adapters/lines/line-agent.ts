@@ -72,6 +72,7 @@ export interface LineAgentFacts {
   readonly ruledCall: (call: Pick<PermissionRequest, "tool" | "input">, folder: string) => RuledCall;
 }
 
+/** Options of `new LineAgent`. */
 export interface LineAgentOptions {
   readonly facts: LineAgentFacts;
   /** The environment of this process by default. */
@@ -82,6 +83,7 @@ export interface LineAgentOptions {
   readonly stopLimits?: StopLimits | undefined;
 }
 
+/** The adapter for a program that writes lines of JSON, such as Codex and Pi. */
 export class LineAgent implements ExternalAgentProtocol {
   readonly name: string;
   readonly keys: readonly string[];

@@ -30,6 +30,7 @@ import { fieldsOf, recordedResult, type Fields } from "../../session/fields.ts";
 import { unknownSession } from "../lines/unknown-session.ts";
 import { askSession, RemoteTurn, type RemoteTalk } from "../remote/remote-turn.ts";
 
+/** Options of `mcpToolAgent`. */
 export interface McpToolAgentOptions {
   readonly name: string;
   /** The program of the server and its arguments; no shell reads them. */
@@ -53,6 +54,7 @@ export interface McpToolAgentOptions {
 /** A turn may take this long without any progress that the server reports. */
 const CALL_MS = 6 * 3_600_000;
 
+/** The adapter for an agent behind a tool of an MCP server. */
 export function mcpToolAgent(options: McpToolAgentOptions): ExternalAgentProtocol {
   const { name, command, reply, variables = [], keys = [], environment = hostEnvironment, folder } = options;
   const supervisor = new ProcessSupervisor({ environment, namespaces: "never" });

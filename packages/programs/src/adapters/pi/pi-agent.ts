@@ -22,6 +22,7 @@ const TOOLS: Readonly<Record<string, string>> = {
   grep: "search",
 };
 
+/** Pi, for `new LineAgent`. */
 export const PI: LineAgentFacts = {
   name: "pi",
   program: {

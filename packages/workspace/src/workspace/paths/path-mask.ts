@@ -5,6 +5,7 @@
 
 import { isOutside, normalizeGlob, pathFilter } from "./path-globs.ts";
 
+/** The paths that a command may not read or write. */
 export interface PathMask {
   /** Patterns of files that a command neither reads nor changes. */
   readonly unreadable: readonly string[];
