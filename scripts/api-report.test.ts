@@ -1,0 +1,93 @@
+// The public API changes only on purpose, and each of its names is explained and met by users.
+
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { neverNamed, publicNames, reports, withoutComment } from "./public-api.ts";
+import { parseSource, readTree, type Tree } from "./tidy/tree.ts";
+
+/** The public API is at most so large. More names are a decision, and not an accident. */
+const NAMES_MAX = 400;
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const tree = readTree(root);
+const names = publicNames(tree);
+
+/** A tree of these files, for the package `holdfast` and one more. */
+function planted(files: Readonly<Record<string, string>>): Tree {
+  const all: Readonly<Record<string, string>> = {
+    "packages/holdfast/package.json":
+      '{ "name": "holdfast", "exports": { ".": "./src/index.ts", "./more": "./src/more.ts" } }',
+    "packages/core/package.json": '{ "name": "@holdfast/core", "exports": { ".": "./src/index.ts" } }',
+    "packages/holdfast/src/index.ts": "export {};",
+    "packages/holdfast/src/more.ts": "export {};",
+    ...files,
+  };
+  const sources = Object.entries(all)
+    .filter(([file]) => file.endsWith(".ts"))
+    .map(([file, text]) => parseSource(file, text));
+  return { root: "/", hasHistory: false, files: Object.keys(all), read: (file) => all[file], sources };
+}
+
+const declarationsOf = (declared: string, exported = "it"): readonly string[] =>
+  publicNames(
+    planted({
+      "packages/holdfast/src/index.ts": `export { ${exported} } from "@holdfast/core";`,
+      "packages/core/src/index.ts": 'export { it } from "./part.ts";',
+      "packages/core/src/part.ts": declared,
+    }),
+  ).map(({ declaration }) => declaration);
+
+test.each([
+  ["export function it(a: string): void { b(); }", "function it(a: string): void"],
+  ["export interface it {\n  /** A. */\n  readonly a: string;\n}", "interface it { readonly a: string; }"],
+  ["export type it = // Why.\n  | 1\n  | 2;", "type it = | 1 | 2;"],
+  ["export const it = (a: string): string => a;", "const it = (a: string): string =>"],
+  ["export const it: A = { a: 1 };", "const it: A"],
+  ["export const it = { a: 1 };", "const it = {…"],
+  [
+    "export class it { #a = 1; private b = 2; c: string = d(); e(f: number): void { g(); } }",
+    "class it { c: string; e(f: number): void }",
+  ],
+])("the declaration of %j is %j", (declared, expected) => {
+  expect(declarationsOf(declared)).toEqual([expected]);
+});
+
+test("a class that is exported as a type says so", () => {
+  expect(declarationsOf("export class it { a: string }", "type it")).toEqual([
+    "type of class it { a: string }",
+  ]);
+});
+
+test("a name without a doc comment is found, and one that users never meet", () => {
+  const small = planted({
+    "packages/holdfast/src/index.ts": 'export { met, type Used, type Strange } from "./part.ts";',
+    "packages/holdfast/src/part.ts":
+      "/** Meets. */\nexport function met(used: Used): void {}\n\nexport type Used = 1;\n\n/** Strange. */\nexport type Strange = 2;\n",
+    "docs/guide.md": "Call `met`.",
+    "docs/internals/parts.md": "`Strange` is internal.",
+  });
+  expect(withoutComment(publicNames(small))).toEqual(["Used"]);
+  expect(neverNamed(publicNames(small), small)).toEqual(["Strange"]);
+});
+
+test("the reports are those of the sources; `npm run api-report` writes them", () => {
+  const written = readdirSync(join(root, "docs/api-report")).map((name) => `docs/api-report/${name}`);
+  const expected = reports(names);
+  expect(written.toSorted()).toEqual([...expected.keys()].toSorted());
+  for (const [file, text] of expected) expect(readFileSync(join(root, file), "utf8"), file).toBe(text);
+});
+
+test("the public API has few names, and each of them once", () => {
+  expect(names.length).toBeLessThanOrEqual(NAMES_MAX);
+  expect(new Set(names.map(({ name }) => name)).size).toBe(names.length);
+});
+
+test("every public name has a doc comment", () => {
+  expect(withoutComment(names)).toEqual([]);
+});
+
+test("every public name is in a document or an example, or in the declaration of one that is", () => {
+  expect(neverNamed(names, tree)).toEqual([]);
+});

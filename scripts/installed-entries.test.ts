@@ -1,0 +1,34 @@
+// The entries of `holdfast`, imported as users import them: from the bundled packages in a folder of installed packages.
+
+import { execFileSync } from "node:child_process";
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { installCommand } from "./installed-command.ts";
+import { publicNames } from "./public-api.ts";
+import { readTree } from "./tidy/tree.ts";
+
+const names = publicNames(readTree(fileURLToPath(new URL("..", import.meta.url))));
+const entries = Map.groupBy(names, ({ entry }) => entry);
+const folder = dirname(dirname(await installCommand()));
+
+/** Suites of vitest are imported in a run of vitest; every other entry is imported by Node alone. */
+async function namesOf(entry: string): Promise<readonly string[]> {
+  const name = JSON.stringify(entry);
+  if (entry !== "holdfast/conformance")
+    return JSON.parse(evaluate(`JSON.stringify(Object.keys(await import(${name})))`)) as string[];
+  return Object.keys((await import(/* @vite-ignore */ evaluate(`import.meta.resolve(${name})`))) as object);
+}
+
+function evaluate(expression: string): string {
+  const code = `process.stdout.write(${expression})`;
+  return execFileSync(process.execPath, ["--input-type=module", "--eval", code], {
+    cwd: folder,
+    encoding: "utf8",
+  });
+}
+
+test.each([...entries])("%s has the values of its report", { timeout: 60_000 }, async (entry, ofEntry) => {
+  const values = ofEntry.filter(({ isType }) => !isType).map(({ name }) => name);
+  expect((await namesOf(entry)).toSorted()).toEqual(values.toSorted());
+});
