@@ -138,7 +138,7 @@ export {
 } from "./budget/budget.ts";
 export { checkBudget, checkPer } from "./budget/check-budget.ts";
 export { PERIODS, spentIn, type Per } from "./budget/windows.ts";
-export type { Amount, Remaining } from "./journal/amounts.ts";
+export type { Amount, RemainingBudget } from "./journal/amounts.ts";
 export { forkSession, type ForkRequest, type WholeSession } from "./session/fork.ts";
 export { isLastEvent, type Callback, type ChildEvent } from "./rules/consequences.ts";
 export { mayRetryLost, RETRY_DEFAULTS, retryDelayMs } from "./session/retry.ts";

@@ -103,7 +103,7 @@ export {
   type Random,
   type RecordedError,
   type Reducers,
-  type Remaining,
+  type RemainingBudget,
   type Remember,
   type RetryPolicy,
   type RunningAttempt,

@@ -24,7 +24,7 @@ import {
   type JsonText,
   type Limits,
   type Relations,
-  type Remaining,
+  type RemainingBudget,
   type RetryPolicy,
   type SealedSegment,
   type StateDefinition,
@@ -60,7 +60,7 @@ export interface StandOptions {
   readonly agents?: readonly string[];
   /** Kinds of tasks that answer children's requests, by the request's name. */
   readonly handlers?: { readonly [request: string]: string };
-  readonly remaining?: Remaining;
+  readonly remaining?: RemainingBudget;
   readonly kinds?: { readonly [kind: string]: KindTraits };
 }
 

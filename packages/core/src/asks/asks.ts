@@ -21,7 +21,7 @@ import { callerLine } from "../errors/author-line.ts";
 import { checkOptions, type OptionRules } from "../options.ts";
 import { foreignEntry, limitReached, openTasksRefuseCheckpoint } from "../replay/faults.ts";
 import { seededRandom } from "./random.ts";
-import type { Remaining } from "../journal/amounts.ts";
+import type { RemainingBudget } from "../journal/amounts.ts";
 import type { SessionState } from "../state/session-state.ts";
 import type { KernelParts } from "../replay/turn.ts";
 
@@ -86,7 +86,7 @@ export class Asks {
   }
 
   /** H11. The amount left to spend. */
-  remainingBudget(): Remaining {
+  remainingBudget(): RemainingBudget {
     this.#parts.turn.guard();
     return this.#probe("remaining_budget", {}, () => this.#parts.options.remaining() ?? {});
   }

@@ -13,7 +13,7 @@
 //       amounts only grow, until a person releases the part that was charged for lost attempts.
 //   budget-3. All amounts are integers: tokens, micro-dollars, counts.
 
-import { add, subtract, type Amount, type Remaining } from "../journal/amounts.ts";
+import { add, subtract, type Amount, type RemainingBudget } from "../journal/amounts.ts";
 import { book, emptied, freeAt, spentIn, type Ledgers, type Per } from "./windows.ts";
 
 /** Limits of amounts. They are integers above zero. An absent limit is no limit. */
@@ -182,8 +182,8 @@ export function usesOf({ limits, spent, ledgers }: Account, now: number): readon
 }
 
 /** The least that any payer has left, without spent and reserved amounts; never below zero. */
-export function remainingOf(payers: Iterable<Account>, now: number): Remaining {
-  const remaining: { -readonly [kind in keyof Remaining]: number } = {};
+export function remainingOf(payers: Iterable<Account>, now: number): RemainingBudget {
+  const remaining: { -readonly [kind in keyof RemainingBudget]: number } = {};
   for (const account of payers) {
     const { maxTokensPerCall } = account.limits;
     if (maxTokensPerCall !== undefined)

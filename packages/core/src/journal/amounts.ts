@@ -1,4 +1,4 @@
-// Amount, Remaining, CancelCause and SessionCost: values of budgets, costs and cancels as a journal records them.
+// Amount, RemainingBudget, CancelCause and SessionCost: values of budgets, costs and cancels as a journal records them.
 
 /** Something spent or reserved. */
 export interface Amount {
@@ -9,7 +9,7 @@ export interface Amount {
 }
 
 /** The amounts that may still be asked for. A limit that does not exist is absent. */
-export type Remaining = { readonly [kind in keyof Amount | "tokensPerCall"]?: number };
+export type RemainingBudget = { readonly [kind in keyof Amount | "tokensPerCall"]?: number };
 
 /** Why a session is cancelled when no person gave a reason. */
 export type CancelCause = "parent" | "deadline" | "input_timeout" | "budget_exceeded";

@@ -11,7 +11,7 @@
 
 import type { JsonText } from "../json/json.ts";
 import type { AnswerShape } from "./approval.ts";
-import type { CancelCause, Remaining } from "./amounts.ts";
+import type { CancelCause, RemainingBudget } from "./amounts.ts";
 import type { EffectClass, RetryPolicy } from "./task-policy.ts";
 
 /** Version of the journal's format, stored with each session. */
@@ -80,7 +80,7 @@ export interface TakeSignals extends Command, Persisting {
 export interface RecordProbe extends Command {
   readonly type: "record_probe";
   readonly probe: string;
-  readonly answer: boolean | Remaining;
+  readonly answer: boolean | RemainingBudget;
 }
 
 /** The creation of a child or, with `handOff`, of the successor. Its session id is `{session}-{id}`. */

@@ -20,7 +20,7 @@ import {
   type QuestionOptions,
   type WaitOptions,
 } from "./context-options.ts";
-import type { Remaining } from "../journal/amounts.ts";
+import type { RemainingBudget } from "../journal/amounts.ts";
 import type { ChildEvent } from "../rules/consequences.ts";
 import type { ParentNotice } from "../session/session.ts";
 import { validate, type InputArguments, type StandardSchemaV1 } from "../standard-schema.ts";
@@ -385,7 +385,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   }
 
   /** The amount left to spend, by the payer that has least. Amounts without a limit are absent. */
-  remainingBudget(): Remaining {
+  remainingBudget(): RemainingBudget {
     return this.#asks.remainingBudget();
   }
 

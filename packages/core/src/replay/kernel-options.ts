@@ -7,7 +7,7 @@ import type { Hash } from "../hash.ts";
 import type { StoredSignal } from "../session/changes.ts";
 import type { TaskTraits } from "../ports/task-executor.ts";
 import type { AgentRef, ParentRef, Persistence, SharedContext } from "../session/session.ts";
-import type { Remaining } from "../journal/amounts.ts";
+import type { RemainingBudget } from "../journal/amounts.ts";
 import type { PendingSignals } from "./pending-signals.ts";
 import type { SessionState } from "../state/session-state.ts";
 
@@ -61,7 +61,7 @@ export interface KernelOptions {
   /** The kind of task that handles this request of a child; `undefined` when there is none. */
   readonly handlerOf: (request: string) => string | undefined;
   /** The amount left to spend, if an account pays for the session. */
-  readonly remaining: () => Remaining | undefined;
+  readonly remaining: () => RemainingBudget | undefined;
   /** Whether a wait remembers its line. A stack for each wait costs a tenth of a round trip of signals. */
   readonly development: boolean;
   /** Use recorded results for changed inputs of the same kind (K5). */

@@ -6,7 +6,7 @@
 import type { JsonText } from "../json/json.ts";
 import type { JournalRecord } from "../journal/record.ts";
 import type { Admission, Budget, Charge, Exhausted, Hold } from "../budget/budget.ts";
-import type { Amount, Remaining } from "../journal/amounts.ts";
+import type { Amount, RemainingBudget } from "../journal/amounts.ts";
 import type { Per } from "../budget/windows.ts";
 import type {
   AgentRef,
@@ -309,7 +309,7 @@ export interface Paid {
   /** One admission for each `reserve` and `turn` among the charges. */
   readonly admissions?: readonly Admission[];
   /** The amount left to spend, if an account pays for the session. */
-  readonly remaining?: Remaining;
+  readonly remaining?: RemainingBudget;
 }
 
 /** The results of changes. `invalid` has a reason for people to read. */
@@ -321,9 +321,9 @@ export type ChangeResult =
       readonly status: "stored";
       readonly order: number;
       readonly awaited: boolean;
-      readonly unspent?: Remaining;
+      readonly unspent?: RemainingBudget;
     }
-  | { readonly status: "duplicate"; readonly unspent?: Remaining }
+  | { readonly status: "duplicate"; readonly unspent?: RemainingBudget }
   | { readonly status: "not_found" }
   | { readonly status: "ended"; readonly sessionStatus: SessionStatus }
   | { readonly status: "requested"; readonly sessionStatus: SessionStatus }
@@ -387,7 +387,7 @@ export interface Arrivals {
   readonly signals: readonly StoredSignal[];
   readonly session: Pick<Session, "status" | "cancel" | "move">;
   /** The amount left to spend, if an account pays for the session. Other sessions may have spent from it. */
-  readonly remaining?: Remaining;
+  readonly remaining?: RemainingBudget;
 }
 
 export interface SessionSnapshot {
@@ -403,7 +403,7 @@ export interface SessionSnapshot {
   /** The reservations of tasks that have not settled. */
   readonly holds: readonly Hold[];
   /** The amount left to spend, if an account pays for the session. */
-  readonly remaining?: Remaining;
+  readonly remaining?: RemainingBudget;
 }
 
 export interface Arrival {

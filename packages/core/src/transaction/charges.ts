@@ -3,7 +3,7 @@
 // `../budget/budget.ts` has the arithmetic. This file finds the accounts, stores what the arithmetic
 // returns, and notifies a parent when an account runs low.
 
-import type { Amount, Remaining } from "../journal/amounts.ts";
+import type { Amount, RemainingBudget } from "../journal/amounts.ts";
 import { notifyLow } from "../rules/consequences.ts";
 import { activeSuccessor } from "./successors.ts";
 import {
@@ -119,7 +119,7 @@ export function remainingFor(
   rows: SessionLookup,
   session: Pick<Session, "payers" | "placement">,
   now: number,
-): Remaining | undefined {
+): RemainingBudget | undefined {
   return session.payers.length === 0 ? undefined : remainingOf(accountsOf(rows, session).values(), now);
 }
 
@@ -128,7 +128,7 @@ export function unspentFor(
   rows: SessionLookup,
   session: Pick<Session, "payers" | "placement">,
   now: number,
-): Remaining {
+): RemainingBudget {
   const accounts = [...accountsOf(rows, session).values()];
   return remainingOf(
     accounts.map((account) => ({ ...account, reserved: NO_AMOUNT })),

@@ -6,7 +6,7 @@ import {
   UsageError,
   type AgentMode,
   type EffectClass,
-  type Remaining,
+  type RemainingBudget,
   type Reducers,
   type RetryPolicy,
   type Session,
@@ -61,7 +61,11 @@ export interface TaskContext {
    * @throws HoldfastError when the attempt has ended or storage refuses, UsageError for a task that another
    * process queued.
    */
-  signalSession(name: string, payload?: unknown, options?: TaskSignalOptions): Promise<Remaining | undefined>;
+  signalSession(
+    name: string,
+    payload?: unknown,
+    options?: TaskSignalOptions,
+  ): Promise<RemainingBudget | undefined>;
   /**
    * The stored row of the session of this task, or of one of its children; `undefined` for any other session.
    *
@@ -74,7 +78,7 @@ export interface TaskContext {
    *
    * @throws UsageError for a task that another process queued.
    */
-  remainingBudget(): Promise<Remaining | undefined>;
+  remainingBudget(): Promise<RemainingBudget | undefined>;
   /**
    * Whether the handler of an earlier attempt still runs in this process. It was told to stop, and had not
    * settled after `cancelGraceMs`.

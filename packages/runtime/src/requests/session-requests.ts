@@ -22,7 +22,7 @@ import {
   type PauseSession,
   type Prices,
   type Random,
-  type Remaining,
+  type RemainingBudget,
   type ResumeSession,
   type SessionStatus,
   type SetBudget,
@@ -108,7 +108,7 @@ export class SessionRequests {
     name: string,
     payload: unknown,
     { spends = [], ...options }: TaskSignalOptions,
-  ): Promise<SignalReceipt & { readonly unspent?: Remaining }> {
+  ): Promise<SignalReceipt & { readonly unspent?: RemainingBudget }> {
     refuseSignalName(name);
     const { prices } = this.#host;
     const used = spends.map((usage) => ({
@@ -125,7 +125,7 @@ export class SessionRequests {
     name: string,
     payload: unknown,
     { dedupKey, signalId, spends }: SignalOptions & { readonly spends?: Amount },
-  ): Promise<SignalReceipt & { readonly unspent?: Remaining }> {
+  ): Promise<SignalReceipt & { readonly unspent?: RemainingBudget }> {
     const { committer, clock, random, limits } = this.#host;
     const result = await committer.commit({
       type: "send_signal",

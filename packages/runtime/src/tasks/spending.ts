@@ -23,7 +23,7 @@ import {
   type OpenTask,
   type Prices,
   type RecordedError,
-  type Remaining,
+  type RemainingBudget,
   type SealedSegment,
   type SessionSnapshot,
   type TaskExecutor,
@@ -52,14 +52,14 @@ export class Spending {
   readonly #host: SpendingHost;
   readonly #held = new Map<number, Amount>();
   #lost: readonly Hold[];
-  #remaining: Remaining | undefined;
+  #remaining: RemainingBudget | undefined;
 
   /** @param lost the holds of an earlier life of a session without a journal. */
   constructor(
     host: SpendingHost,
     holds: readonly Hold[],
     lost: readonly Hold[],
-    remaining: Remaining | undefined,
+    remaining: RemainingBudget | undefined,
   ) {
     this.#host = host;
     for (const { task, amount } of holds) this.#held.set(task, amount);
@@ -67,7 +67,7 @@ export class Spending {
     this.#remaining = remaining;
   }
 
-  get remaining(): Remaining | undefined {
+  get remaining(): RemainingBudget | undefined {
     return this.#remaining;
   }
 
@@ -190,7 +190,7 @@ export class Spending {
   }
 
   /** Take over what is left according to storage. */
-  noteRemaining(remaining: Remaining | undefined): void {
+  noteRemaining(remaining: RemainingBudget | undefined): void {
     if (remaining !== undefined) this.#remaining = remaining;
   }
 

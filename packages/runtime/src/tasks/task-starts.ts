@@ -13,7 +13,7 @@ import {
   type Charge,
   type OpenTask,
   type RecordedError,
-  type Remaining,
+  type RemainingBudget,
   type SealedSegment,
   type TokenUsage,
 } from "@holdfast/core";
@@ -56,7 +56,7 @@ export class TaskStarts {
     return this.#asking.length > 0;
   }
 
-  get remaining(): Remaining | undefined {
+  get remaining(): RemainingBudget | undefined {
     return this.#spending?.remaining;
   }
 
@@ -69,7 +69,7 @@ export class TaskStarts {
   }
 
   /** Take over what is left according to storage. */
-  noteRemaining(remaining: Remaining | undefined): void {
+  noteRemaining(remaining: RemainingBudget | undefined): void {
     this.#spending?.noteRemaining(remaining);
   }
 

@@ -3,7 +3,7 @@
 // The account belongs to the whole tree of sessions. Each charge of this turn answers what is not spent of it. The fence therefore sees the
 // charges of all others at each of its own messages.
 
-import { HoldfastError, type Remaining, type TokenUsage } from "@holdfast/core";
+import { HoldfastError, type RemainingBudget, type TokenUsage } from "@holdfast/core";
 
 import { modelPrices } from "@holdfast/agents";
 
@@ -48,7 +48,7 @@ export class BudgetFence {
   }
 
   /** These amounts are charged. @param unspent of the account; `undefined` where nobody pays. */
-  charged(usage: readonly TokenUsage[], unspent: Remaining | undefined): void {
+  charged(usage: readonly TokenUsage[], unspent: RemainingBudget | undefined): void {
     this.#count(usage, -1);
     if (unspent === undefined) return;
     const { tokens = Infinity, costMicroUsd: cost = Infinity } = unspent;
@@ -63,7 +63,7 @@ export class BudgetFence {
    * @param unspent reads what is not spent of the account. Where it fails, the answer to the next charge ends the turn.
    * @throws HoldfastError `budget_exceeded` for a request that may not be sent.
    */
-  async admit(unspent: () => Promise<Remaining | undefined>): Promise<void> {
+  async admit(unspent: () => Promise<RemainingBudget | undefined>): Promise<void> {
     if (!this.#isLimited) return;
     const { tokens = Infinity, costMicroUsd: cost = Infinity } =
       (await unspent().catch(() => undefined)) ?? {};
@@ -77,7 +77,7 @@ export class BudgetFence {
   }
 
   /** Ends a turn that neither charges nor asks its model, where other sessions have used the rest of the account. @param unspent as above. */
-  async look(unspent: () => Promise<Remaining | undefined>): Promise<void> {
+  async look(unspent: () => Promise<RemainingBudget | undefined>): Promise<void> {
     if (!this.isReached) await this.admit(unspent).catch(() => {}); // The end was asked for.
   }
 

@@ -8,7 +8,7 @@ import {
   UsageError,
   type AttemptOutcome,
   type Clock,
-  type Remaining,
+  type RemainingBudget,
   type RunningAttempt,
   type Session,
   type SignalReceipt,
@@ -33,7 +33,7 @@ export interface SessionCalls {
         name: string,
         payload: unknown,
         options: TaskSignalOptions,
-      ) => Promise<SignalReceipt & { readonly unspent?: Remaining }>)
+      ) => Promise<SignalReceipt & { readonly unspent?: RemainingBudget }>)
     | undefined;
 }
 
@@ -137,7 +137,7 @@ export class LocalAttempt implements RunningAttempt, TaskContext {
     name: string,
     payload?: unknown,
     options: TaskSignalOptions = {},
-  ): Promise<Remaining | undefined> {
+  ): Promise<RemainingBudget | undefined> {
     if (!this.#mayReport()) throw this.#aborted ?? abortError("its attempt has ended");
     if (this.#host.signal === undefined) throw new UsageError("a task cannot signal its session here");
     const shown = payload === undefined ? undefined : this.#host.secrets.redactor.shown(payload);
@@ -154,7 +154,7 @@ export class LocalAttempt implements RunningAttempt, TaskContext {
     return isNear ? row : undefined;
   }
 
-  async remainingBudget(): Promise<Remaining | undefined> {
+  async remainingBudget(): Promise<RemainingBudget | undefined> {
     const { read, clock } = this.#host;
     if (read === undefined) throw new UsageError("a task cannot read the budget of its session here");
     const payers = (await read(this.sessionId))?.payers ?? [];

@@ -1,7 +1,7 @@
 // The thread of one attempt of a task with `inThread` (`task-thread.ts`).
 
 import { workerData } from "node:worker_threads";
-import { UsageError, type Remaining, type Session, type TokenUsage } from "@holdfast/core";
+import { UsageError, type RemainingBudget, type Session, type TokenUsage } from "@holdfast/core";
 import type { TaskContext, TaskDefinition, TaskSignalOptions } from "../../agents/define.ts";
 import { isObject } from "../../agents/define-arguments.ts";
 import { DeclaredSecrets } from "@holdfast/system";
@@ -51,16 +51,16 @@ class ThreadContext implements TaskContext {
     name: string,
     payload?: unknown,
     options?: TaskSignalOptions,
-  ): Promise<Remaining | undefined> {
-    return this.#call("signalSession", [name, payload, options]) as Promise<Remaining | undefined>;
+  ): Promise<RemainingBudget | undefined> {
+    return this.#call("signalSession", [name, payload, options]) as Promise<RemainingBudget | undefined>;
   }
 
   readSession(sessionId?: string): Promise<Session | undefined> {
     return this.#call("readSession", [sessionId]) as Promise<Session | undefined>;
   }
 
-  remainingBudget(): Promise<Remaining | undefined> {
-    return this.#call("remainingBudget", []) as Promise<Remaining | undefined>;
+  remainingBudget(): Promise<RemainingBudget | undefined> {
+    return this.#call("remainingBudget", []) as Promise<RemainingBudget | undefined>;
   }
 
   streamToken(text: string): void {
