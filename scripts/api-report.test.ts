@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { neverNamed, publicNames, reports, withoutComment } from "./public-api.ts";
+import { neverNamed, publicNames, READ_BY_USERS, reports, withoutComment } from "./public-api.ts";
 import { parseSource, readTree, type Tree } from "./tidy/tree.ts";
 
 /** The public API is at most so large. More names are a decision, and not an accident. */
@@ -90,4 +90,18 @@ test("every public name has a doc comment", () => {
 
 test("every public name is in a document or an example, or in the declaration of one that is", () => {
   expect(neverNamed(names, tree)).toEqual([]);
+});
+
+// Tests of examples read the switch of campaigns. The first example also reads journals and files of the
+// engine.
+test("documents and examples name no package but `holdfast`", () => {
+  const others = tree.files
+    .filter((file) => READ_BY_USERS.test(file) && !file.startsWith("examples/01-coding-agent/"))
+    .flatMap((file) =>
+      [...(tree.read(file) ?? "").matchAll(/[`"](@holdfast\/[\w/-]+)/g)].map(
+        ([, name]) => `${file}: ${name}`,
+      ),
+    )
+    .filter((found) => !found.endsWith(".test.ts: @holdfast/testkit/campaign"));
+  expect(others).toEqual([]);
 });

@@ -1,4 +1,5 @@
-// The entries of `holdfast`, imported as users import them: from the bundled packages in a folder of installed packages.
+// The entries of `holdfast`, imported as users import them: from the bundled packages in a folder of
+// installed packages.
 
 import { execFileSync } from "node:child_process";
 import { dirname } from "node:path";

@@ -1,5 +1,6 @@
-// The public API as text: `publicNames` reads what the entries of the package `holdfast` export, each with its declaration.
-// `reports` writes them down, `withoutComment` and `neverNamed` find those that a user cannot understand or does not meet.
+// The public API as text: `publicNames` reads what the entries of the package `holdfast` export, each with
+// its declaration. `reports` writes them down, `withoutComment` and `neverNamed` find those that a user
+// cannot understand or does not meet.
 //
 // It reads declarations as their authors wrote them, without the types that a compiler infers.
 
@@ -9,7 +10,7 @@ import { child, nameOf, type Node, type Source, type Tree } from "./tidy/tree.ts
 const PACKAGE = "packages/holdfast";
 
 /** Files for users: examples, and documents that are not about the repository itself. */
-const READ_BY_USERS = /^(README\.md|docs\/[^/]+\.md|examples\/.*\.(ts|md))$/;
+export const READ_BY_USERS = /^(README\.md|docs\/[^/]+\.md|examples\/.*\.(ts|md))$/;
 
 /** A name that users import. */
 export interface PublicName {
@@ -63,10 +64,12 @@ export function withoutComment(names: readonly PublicName[]): readonly string[] 
   return names.filter(({ isDocumented }) => !isDocumented).map(({ name }) => name);
 }
 
-/** The names that no document and no example has, and that are in the declaration of no name which one has. */
+/**
+ * The names that no document and no example has, and that are in the declaration of no name which one has.
+ */
 export function neverNamed(names: readonly PublicName[], tree: Tree): readonly string[] {
   const declarations = new Map(names.map(({ name, declaration }) => [name, declaration]));
-  const toRead = tree.files.filter((file) => READ_BY_USERS.test(file)).map((file) => tree.read(file) ?? "");
+  const toRead = tree.files.filter((file) => READ_BY_USERS.test(file)).map((file) => codeOf(file, tree));
   const met = new Set<string>();
   for (let text = toRead.pop(); text !== undefined; text = toRead.pop()) {
     for (const [word] of text.matchAll(/\b[A-Za-z]\w*/g)) {
@@ -77,6 +80,12 @@ export function neverNamed(names: readonly PublicName[], tree: Tree): readonly s
     }
   }
   return [...declarations.keys()].filter((name) => !met.has(name));
+}
+
+/** The code of an example, or the blocks and words that a document marks as code. */
+function codeOf(file: string, tree: Tree): string {
+  const text = tree.read(file) ?? "";
+  return file.endsWith(".md") ? (text.match(/```[^]*?```|`[^`\n]+`/g) ?? []).join("\n") : text;
 }
 
 function describe(entry: string, name: string, isType: boolean, declared: readonly Declared[]): PublicName {
@@ -119,7 +128,9 @@ class DeclarationFinder {
     return this.find(this.#resolve(file, known.from), known.local);
   }
 
-  /** The declaration of another package's type of which this one is a form, such as the context of the core. */
+  /**
+   * The declaration of another package's type of which this one is a form, such as the context of the core.
+   */
   #behindAlias(source: Source, node: Node): readonly Declared[] {
     if (node.type !== "TSTypeAliasDeclaration") return [];
     const aliased = nameOf(child(child(node, "typeAnnotation")!, "typeName"));
@@ -237,7 +248,10 @@ function memberText(source: Source, node: Node): string {
   return plain(source, node.start, end).replace(/( =|;)$/, "");
 }
 
-/** A value without a written type is shown by its beginning, up to the body of a function or the content of an object. */
+/**
+ * A value without a written type is shown by its beginning, up to the body of a function or the content of
+ * an object.
+ */
 function variableText(source: Source, node: Node): string {
   const [declared] = node["declarations"] as readonly Node[];
   const type = child(child(declared!, "id")!, "typeAnnotation");
