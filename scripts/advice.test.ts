@@ -56,6 +56,7 @@ const CARRIED_OUT: Readonly<Record<string, string>> = {
   "fork --agent": "behaviour/external-worktree",
   "fork --at": "behaviour/fork",
   "fork --agent --input": "behaviour/external-worktree",
+  "inbox --db": "behaviour/run-agent-file",
   import: "behaviour/session-file",
   "import --session": "behaviour/session-file",
   inbox: "behaviour/inbox",

@@ -16,7 +16,7 @@ beforeEach(async () => {
   remote = await startA2aServer(TOKEN);
   writeFileSync(
     project.path("remote.ts"),
-    `import { a2aAgent, externalAgent, mcpToolAgent } from "@holdfast/programs";
+    `import { a2aAgent, externalAgent } from "@holdfast/programs";
 const remote = a2aAgent({ name: "remote", url: "${remote.url}", token: "${TOKEN}", pollMs: 50 });
 export default externalAgent(remote, { folder: process.cwd(), permissionModes: ["default"] });
 `,
@@ -136,7 +136,8 @@ test("a question of an MCP server during its call is one of the session", ofCamp
   chmodSync(project.path("agent"), 0o755);
   writeFileSync(
     project.path("tool.ts"),
-    `const folder = process.cwd();
+    `import { externalAgent, mcpToolAgent } from "@holdfast/programs";
+const folder = process.cwd();
 const tool = mcpToolAgent({ name: "tool", command: ["./agent"], tool: "begin", folder });
 export default externalAgent(tool, { folder, permissionModes: ["default"] });
 `,

@@ -2,7 +2,7 @@
 
 import { existsSync, readFileSync, symlinkSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { HoldfastProcess } from "../testing/holdfast-process.ts";
 import { ModelProject, repliesOf } from "../testing/model-project.ts";
 
@@ -86,6 +86,26 @@ test("a question that nobody can answer ends the call with an error that says ho
   expect(stderr).toContain("usage");
   expect(stderr).toContain("answer");
   expect(stderr).toContain("database");
+});
+
+test("a question waits in the database, where another terminal finds and answers it", async () => {
+  project.write("asker.md", "---\nname: asker\ndescription: Asks.\ntools: [shell]\n---\nYou ask.\n");
+  project.script = (conversation) =>
+    repliesOf(conversation) === 0
+      ? { toolCalls: [{ name: "shell", input: { command: "echo hi > made.txt" } }] }
+      : { text: "made it" };
+  const program = start([
+    'const options = { database: "agents.db", sessionId: "one" };',
+    'console.log(await runAgentFile("asker.md", "go", options));',
+  ]);
+  const asked = await vi.waitFor(async () => {
+    const { stdout } = await project.run("inbox", "--db", "agents.db");
+    expect(stdout).toContain("echo hi > made.txt");
+    return stdout;
+  }, 30_000);
+  expect(asked).toContain("one");
+  expect((await project.run("approve", "one", "--db", "agents.db")).code).toBe(0);
+  expect(await program.finished).toMatchObject({ code: 0, stdout: "made it\n" });
 });
 
 test("a file that is not there, or that cannot be used, is refused as by the command", async () => {

@@ -49,7 +49,7 @@ test(
   async () => {
     writeFileSync(
       project.path("lead.ts"),
-      `import { ClaudeCode, CODEX, customAgent, externalAgent, LineAgent } from "@holdfast/programs";
+      `import { CODEX, externalAgent, LineAgent } from "@holdfast/programs";
 import { defineAgent, defineTask, local } from "holdfast";
 const folder = process.cwd();
 const codex = externalAgent(new LineAgent({ facts: CODEX, folder }), { folder, permissionModes: ["default"] });
@@ -92,7 +92,8 @@ export default defineAgent({
 test("an external agent starts the agents that it may start, and no others", ofCampaign, async () => {
   writeFileSync(
     project.path("lead.ts"),
-    `const folder = process.cwd();
+    `import { ClaudeCode, CODEX, externalAgent, LineAgent } from "@holdfast/programs";
+const folder = process.cwd();
 const permissionModes = ["default"];
 const codex = externalAgent(new LineAgent({ facts: CODEX, folder }), { folder, permissionModes });
 export default externalAgent(new ClaudeCode({ folder }), { folder, permissionModes, agents: [codex] });
@@ -121,7 +122,8 @@ echo '{"type": "done", "text": "I have asked."}'
     );
     writeFileSync(
       project.path("mine.ts"),
-      `const folder = process.cwd();
+      `import { customAgent, externalAgent } from "@holdfast/programs";
+const folder = process.cwd();
 const program = customAgent({ name: "mine", protocol: "lines", command: ["./agent.sh"], resumes: true, folder });
 export default externalAgent(program, { folder, permissionModes: ["default"] });
 `,
