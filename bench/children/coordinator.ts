@@ -3,8 +3,7 @@
 import { once } from "node:events";
 import { createCoordinator } from "@holdfast/coordinator";
 import type { AgentStorage, Change } from "@holdfast/core";
-import { systemClock, systemRandom } from "@holdfast/runtime";
-import { firingName, readCron } from "@holdfast/runtime/internal";
+import { firingName, readCron, systemClock, systemRandom } from "@holdfast/runtime";
 import type { CoordinatorOptions, CoordinatorReport } from "../fleet.ts";
 import { cpuMicros, nowMs } from "../measure.ts";
 import { withPlace, withStorage } from "../storages.ts";

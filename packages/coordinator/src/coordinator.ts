@@ -12,8 +12,16 @@
 //   coordinator-3. When it closes, a coordinator answers waiting requests and accepts no more. It leaves
 //       claims as they are, and their runners continue.
 
-import { HoldfastError, type AgentStorage, type ChangeResult, type Clock, type Random } from "@holdfast/core";
-import { repeat, SteadyClock, type Repetition } from "@holdfast/core/internal";
+import {
+  type AgentStorage,
+  type ChangeResult,
+  type Clock,
+  HoldfastError,
+  type Random,
+  repeat,
+  type Repetition,
+  SteadyClock,
+} from "@holdfast/core";
 import * as contract from "@holdfast/proto";
 import { serveApi, type Api, type Page } from "./api/api.ts";
 import type { Authenticated, Caller } from "./call/caller.ts";

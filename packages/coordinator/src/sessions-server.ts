@@ -5,8 +5,7 @@
 //   sessions-server-2. It starts no session, because no process here would run it. It stores a fork, as `holdfast fork` does, and the fork
 //       runs when a person resumes it.
 
-import type { AgentStorage, Clock, Random } from "@holdfast/core";
-import { SteadyClock } from "@holdfast/core/internal";
+import { type AgentStorage, type Clock, type Random, SteadyClock } from "@holdfast/core";
 import * as contract from "@holdfast/proto";
 import { serveApi, type Page } from "./api/api.ts";
 import type { Listener, ListenOptions } from "./api/listener.ts";

@@ -1,4 +1,4 @@
-// The public interface of the core, for authors of agents, runtimes and adapters.
+// The core, as the other packages use it. Users import `holdfast` (decision 110).
 
 export {
   CancelledError,
@@ -24,13 +24,13 @@ export {
   type ErrorDetails,
 } from "./errors/errors.ts";
 export { ERROR_TABLE, type ErrorCode, type RpcCode } from "./errors/error-table.ts";
-export { errorFrom, recordError, type RecordedError } from "./errors/recorded-error.ts";
+export { errorFrom, recordError, type RecordedError, recordWholeError } from "./errors/recorded-error.ts";
 export { PauseError, type PauseRequest } from "./errors/pause-error.ts";
-export { decodedPlace, lineOf } from "./errors/author-line.ts";
+export { decodedPlace, lineOf, isOurs } from "./errors/author-line.ts";
 export { isName, isSessionId, mintId, positionId, type IdPrefix } from "./ids.ts";
 export { decodeJson, encodeJson, type Json, type JsonText } from "./json/json.ts";
-export { FORMAT_LIMITS, LIMITS, type Limits } from "./limits.ts";
-export { validate, type InputArguments, type StandardSchemaV1 } from "./standard-schema.ts";
+export { FORMAT_LIMITS, LIMITS, type Limits, STOP_GRACE_MS } from "./limits.ts";
+export { validate, type InputArguments, type StandardSchemaV1, validateNow } from "./standard-schema.ts";
 export { AgentContext } from "./kernel/context.ts";
 export {
   type EntryInput,
@@ -41,7 +41,7 @@ export {
 export { isApproval, type AnswerShape, type Approval, type Remember } from "./journal/approval.ts";
 export type { TaskOptions, TaskType } from "./asks/task-asks.ts";
 export type { TaskAnswer, UncertainEffect } from "./kernel/uncertain-effects.ts";
-export type { EffectClass, RetryPolicy } from "./journal/task-policy.ts";
+export { type EffectClass, type RetryPolicy, EFFECT_CLASSES } from "./journal/task-policy.ts";
 export { type AgentMode, type ChildHandle, type SpawnOptions } from "./asks/child-creation.ts";
 export { NO_RELATIONS, type DescribeAgent, type Relations } from "./replay/kernel-options.ts";
 export {
@@ -60,8 +60,8 @@ export { type Combinators } from "./kernel/combinators.ts";
 export { Kernel } from "./kernel/kernel.ts";
 export { type Ending, type Standstill } from "./replay/turn.ts";
 export { type KernelOptions, type Whereabouts } from "./replay/kernel-options.ts";
-export { type SealedSegment } from "./replay/segment.ts";
-export { type OpenTask } from "./replay/open-items.ts";
+export { type SealedSegment, createdBy, salvaged } from "./replay/segment.ts";
+export { type OpenTask, isDone } from "./replay/open-items.ts";
 export { signalPattern } from "./replay/pending-signals.ts";
 export {
   isCommand,
@@ -78,6 +78,8 @@ export {
   type Question,
   type Repeat,
   type TokenUsage,
+  isOutcome,
+  noticeOf,
 } from "./journal/record.ts";
 export {
   answerSignalName,
@@ -88,6 +90,7 @@ export {
   NEXT_INPUT,
   replyName,
   requestName,
+  repliedRequest,
 } from "./journal/signal-names.ts";
 export {
   decodeLine,
@@ -96,6 +99,7 @@ export {
   encodeRecords,
   type BlobSink,
   type BlobSource,
+  isSameRecords,
 } from "./journal/codec.ts";
 export { describeRecord } from "./replay/identity.ts";
 export {
@@ -119,9 +123,16 @@ export {
   type ForkOrigin,
   type SharedContext,
   type Wait,
+  isActive,
+  newsOf,
+  isAnsweredBy,
+  isChildOf,
+  resumedFromOf,
+  UNKNOWN_VERSION,
+  refuseNewerSession,
 } from "./session/session.ts";
-export { overdueAt, resumesAt } from "./rules/due.ts";
-export type { CancelCause, SessionCost } from "./journal/amounts.ts";
+export { overdueAt, resumesAt, dueAt, lookAt } from "./rules/due.ts";
+export { type CancelCause, type SessionCost, add as addAmounts } from "./journal/amounts.ts";
 export {
   usesOf,
   NO_AMOUNT,
@@ -135,12 +146,29 @@ export {
   type LimitName,
   type AmountLimits,
   type LimitUse,
+  openAccount,
+  remainingOf,
+  settleAll,
 } from "./budget/budget.ts";
 export { checkBudget, checkPer } from "./budget/check-budget.ts";
 export { PERIODS, spentIn, type Per } from "./budget/windows.ts";
 export type { Amount, RemainingBudget } from "./journal/amounts.ts";
-export { forkSession, type ForkRequest, type WholeSession } from "./session/fork.ts";
-export { isLastEvent, type Callback, type ChildEvent } from "./rules/consequences.ts";
+export {
+  forkSession,
+  type ForkRequest,
+  type WholeSession,
+  isForkPending,
+  parentAt,
+  seedAt,
+} from "./session/fork.ts";
+export {
+  isLastEvent,
+  type Callback,
+  type ChildEvent,
+  absentEnd,
+  endEvent,
+  refuseRequest,
+} from "./rules/consequences.ts";
 export { mayRetryLost, RETRY_DEFAULTS, retryDelayMs } from "./session/retry.ts";
 export { type Clock, type Random } from "./ports/clock.ts";
 export type { Hash } from "./hash.ts";
@@ -216,3 +244,94 @@ export {
 } from "./ports/task-executor.ts";
 export { type AgentTracer, type TraceBody, type TraceEvent } from "./ports/tracer.ts";
 export { traceJson, traceLine, type TraceTextOptions } from "./ports/trace-text.ts";
+export { VERSION } from "./version.ts";
+export { ChurnMap } from "./collections/churn-map.ts";
+export { ifCorrupt, isCorrupt, unlessCorrupt } from "./errors/damage.ts";
+export { parseDuration } from "./duration.ts";
+export { didYouMean } from "./errors/did-you-mean.ts";
+export {
+  anyRule,
+  checkOptions,
+  flagRule,
+  functionRule,
+  listRule,
+  msRule,
+  objectRule,
+  oneOfRule,
+  textRule,
+  wholeRule,
+  wrongArgument,
+  type OptionRule,
+  type OptionRules,
+} from "./options.ts";
+export { cannotListen } from "./errors/cannot-listen.ts";
+export { jsonSyntaxProblem } from "./json/json-syntax.ts";
+export { contentPathProblem, contentText, isPortableName } from "./contents/content-files.ts";
+export { schemaProblemText } from "./json/schema-problem.ts";
+export { endOfString, findPayloadProblem, NUMERIC, skip, type Span } from "./json/json-text.ts";
+export { checkGrace } from "./asks/checks.ts";
+export { applyChange, applyOverdue } from "./transaction/apply-change.ts";
+export { listHolds, remainingFor } from "./transaction/charges.ts";
+export {
+  type ChildRow,
+  type LedgerPort,
+  type NewSession,
+  type RowPatch,
+  type RowPort,
+} from "./transaction/row-port.ts";
+export { eachName } from "./transaction/named-by.ts";
+export {
+  pageOfClaims,
+  ALONE_LOSSES_MAX,
+  isPoison,
+  isSuspect,
+  SUSPECT_LOSSES,
+  claimedAfter,
+  nextClaim,
+  NO_CLAIM,
+  isProof,
+  provenClaim,
+  refuseClaim,
+  releasedClaim,
+  renewedClaim,
+  type Claim,
+} from "./rules/claims.ts";
+export { createSession } from "./rules/creation.ts";
+export { dedupMark, readDedupMark } from "./rules/signals.ts";
+export { Followers, type Notice } from "./session/followers.ts";
+export { readInPlaceOf } from "./transaction/successors.ts";
+export { PendingNames } from "./session/pending-names.ts";
+export {
+  exportLines,
+  importedBy,
+  isSameSession,
+  notOurs,
+  SessionFile,
+  type ExportOptions,
+  type FileImport,
+} from "./transfer/session-file.ts";
+export { readOrigin, readWhole } from "./transfer/whole-session.ts";
+export {
+  noSuchQuestion,
+  answerKey,
+  openQuestion,
+  refuseAnswer,
+  refuseIfLarge,
+  refuseSignalName,
+} from "./session/requests.ts";
+export { isStorageCall, parseChange } from "./ports/storage-wire-check.ts";
+export { storageWith } from "./ports/storage-with.ts";
+export {
+  fromWireError,
+  leaseFromWire,
+  toWireError,
+  withLease,
+  type StorageMethod,
+  type WireError,
+} from "./ports/storage-wire.ts";
+export { effectOfFiring } from "./rules/firing.ts";
+export { repeat, type Repetition } from "./time/repeat.ts";
+export { SteadyClock } from "./time/steady-clock.ts";
+export { ENDED_RUNS, endedRunsOf, type EndedRun } from "./transaction/ended-runs.ts";
+export { Fifo } from "./collections/fifo.ts";
+export { WakeQueue, type Queued } from "./collections/wake-queue.ts";

@@ -1,8 +1,7 @@
 // The `holdfast` command: finds the command that is meant, runs it, and turns what it throws into an exit code.
 
 import { Console } from "node:console";
-import { HoldfastError, NotFoundError, toError } from "@holdfast/core";
-import { didYouMean, VERSION } from "@holdfast/core/internal";
+import { didYouMean, HoldfastError, NotFoundError, toError, VERSION } from "@holdfast/core";
 import type { OwnKeys } from "@holdfast/system";
 import { parseArguments, refuse } from "./frame/arguments.ts";
 import { COMMON_OPTIONS, type Command } from "./frame/command.ts";

@@ -4,8 +4,14 @@
 //   catalogue-sync-2. A catalogue that cannot be read changes nothing. The runner keeps the agents that it has, and reads again.
 
 import { createHash } from "node:crypto";
-import { toError, UnavailableError, type Clock } from "@holdfast/core";
-import { contentPathProblem, contentText, repeat } from "@holdfast/core/internal";
+import {
+  type Clock,
+  contentPathProblem,
+  contentText,
+  repeat,
+  toError,
+  UnavailableError,
+} from "@holdfast/core";
 import { CatalogueService, type CatalogueItem } from "@holdfast/proto";
 import type { Agent } from "@holdfast/runtime";
 import type { CoordinatorConnection } from "@holdfast/storage/remote";

@@ -5,7 +5,7 @@
 // ask by HTTP. The port has no token, so the answer contains nothing else. The port is closed unless an
 // option opens it.
 
-import { cannotListen } from "@holdfast/core/internal";
+import { cannotListen } from "@holdfast/core";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 

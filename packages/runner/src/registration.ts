@@ -13,13 +13,13 @@
 
 import {
   BEHAVIOUR_FLAGS,
+  type Clock,
   HoldfastError,
+  type Random,
   toHoldfastError,
   UsageError,
-  type Clock,
-  type Random,
+  VERSION,
 } from "@holdfast/core";
-import { VERSION } from "@holdfast/core/internal";
 import { RunnerService, type RegisterResponse } from "@holdfast/proto";
 import {
   announcedRefusals,

@@ -21,8 +21,15 @@
 //   runner-8. A session that was lost repeatedly with its runner is tried in a process of its own. It is a runner for
 //       trials, which the owner of this runner starts. Its death takes no other session with it.
 
-import { HoldfastError, mintId, toHoldfastError, UsageError, type Clock, type Random } from "@holdfast/core";
-import { STOP_GRACE_MS } from "@holdfast/core/internal";
+import {
+  type Clock,
+  HoldfastError,
+  mintId,
+  type Random,
+  STOP_GRACE_MS,
+  toHoldfastError,
+  UsageError,
+} from "@holdfast/core";
 import { RunnerService, type PollResponse } from "@holdfast/proto";
 import {
   createRuntime,

@@ -1,4 +1,4 @@
-// The runtime: agents as async functions, run over ports.
+// The runtime: agents as async functions, run over ports. Users import `holdfast` (decision 110).
 
 export {
   defineAgent,
@@ -56,7 +56,7 @@ export { limitProcessMemory } from "./node/process-memory.ts";
 export { clockFor, sha256, silentTracer, systemClock, systemRandom } from "./node/node-ports.ts";
 export { type Immediate, type SliceMember, type SliceObserver } from "./loop/slice-loop.ts";
 export { Watchdog, type WatchdogOptions } from "./isolation/watchdog.ts";
-export { type Settled } from "./session/session-outcome.ts";
+export { type Settled, leftAs } from "./session/session-outcome.ts";
 export { compositeTracer } from "./tracers/composite-tracer.ts";
 export { fileTracer, type FileTracerOptions } from "./tracers/file-tracer.ts";
 export { stdoutTracer, type StdoutTracerOptions } from "./tracers/stdout-tracer.ts";
@@ -67,3 +67,9 @@ export {
   type ReplayStand,
   type ReplayStep,
 } from "./requests/replay-session.ts";
+export { checkBounds } from "./agents/bounds.ts";
+export { requestsOver, SessionRequests } from "./requests/session-requests.ts";
+export { importInTaskThreads } from "./tasks/local/task-thread.ts";
+export { readCron } from "./schedules/cron.ts";
+export { firingName } from "./schedules/schedule-keeper.ts";
+export { sessionPaused } from "./session/session-errors.ts";

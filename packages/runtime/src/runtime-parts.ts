@@ -5,16 +5,16 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import {
-  LIMITS,
-  toHoldfastError,
   type AgentStorage,
   type AgentTracer,
+  ALONE_LOSSES_MAX,
   type Clock,
   type Limits,
+  LIMITS,
   type Random,
   type TaskExecutor,
+  toHoldfastError,
 } from "@holdfast/core";
-import { ALONE_LOSSES_MAX } from "@holdfast/core/internal";
 import type { Agent } from "./agents/define.ts";
 import type { RuntimeOptions, ScheduleOptions } from "./api/runtime-api.ts";
 import { ProcessHold } from "./api/session-handle.ts";

@@ -8,8 +8,7 @@
 //   simulation-1. Everything is decided by the seed: the same seed gives the same log, to the byte.
 //   simulation-2. The first violation ends it.
 
-import { decodeJson, type AgentStorage, type Session } from "@holdfast/core";
-import { storageWith } from "@holdfast/core/internal";
+import { type AgentStorage, decodeJson, type Session, storageWith } from "@holdfast/core";
 import { MemoryStorage } from "@holdfast/runtime";
 import { Clients, type Subject } from "./machine/clients.ts";
 import { BeginWatch } from "./world/begin-watch.ts";

@@ -2,8 +2,7 @@
 //
 // `faulty-storage.ts` plans the death of a process at a commit. Here the process lives, and must continue.
 
-import type { AgentStorage, StorageReader } from "@holdfast/core";
-import { storageWith } from "@holdfast/core/internal";
+import { type AgentStorage, type StorageReader, storageWith } from "@holdfast/core";
 
 const CALLS = ["commit", "claim", "renew", "heldClaims", "load", "arrivals", "conversation", "due"] as const;
 const READS = [

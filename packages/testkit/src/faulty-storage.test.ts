@@ -1,6 +1,5 @@
 import { setImmediate as macrotask } from "node:timers/promises";
-import type { AgentStorage, Arrival } from "@holdfast/core";
-import { storageWith } from "@holdfast/core/internal";
+import { type AgentStorage, type Arrival, storageWith } from "@holdfast/core";
 import { MemoryStorage } from "@holdfast/runtime";
 import { describe, expect, test } from "vitest";
 import { creating, signalling, statuses } from "./conformance/fixture.ts";

@@ -10,14 +10,15 @@
 //   faulty-storage-4. Without a plan it is the storage inside: it passes the same conformance suite.
 
 import {
-  UnavailableError,
   type AgentStorage,
   type Arrival,
   type Change,
   type ChangeResult,
+  type Notice,
   type StorageReader,
+  storageWith,
+  UnavailableError,
 } from "@holdfast/core";
-import { storageWith, type Notice } from "@holdfast/core/internal";
 
 /**
  * `before`: refused with an `UnavailableError`, nothing was applied. `reply_lost`: applied, and then the same error, so the

@@ -6,16 +6,16 @@ export { MemoryStorage, systemClock } from "@holdfast/runtime";
 export { failingCalls } from "./failing-calls.ts";
 
 import {
-  HoldfastError,
   type AgentStorage,
   type AgentTracer,
   type Clock,
+  HoldfastError,
   type JournalRecord,
   type Random,
   type StorageReader,
+  storageWith,
   type TraceEvent,
 } from "@holdfast/core";
-import { storageWith } from "@holdfast/core/internal";
 
 /** Time that stands still until `advance`. Timers fire in the order of their times, each at its own moment. */
 export class TestClock implements Clock {

@@ -10,8 +10,7 @@
 
 import { existsSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
-import { HoldfastError, NotFoundError } from "@holdfast/core";
-import { didYouMean } from "@holdfast/core/internal";
+import { didYouMean, HoldfastError, NotFoundError } from "@holdfast/core";
 import type { AgentRecord } from "./agent-record.ts";
 import { findAgentFiles, foundAt, realPath, type AgentPlaces, type FoundFile } from "./agent-places.ts";
 import { importedAgents } from "./imports/import-files.ts";

@@ -7,8 +7,7 @@
 //       right call.
 //   scripts-capability-4. Each call is recorded by two entries with the id of the tool call: `script_started` and `script_finished`.
 
-import { HoldfastError, type EffectClass, type Json } from "@holdfast/core";
-import { didYouMean } from "@holdfast/core/internal";
+import { didYouMean, type EffectClass, HoldfastError, type Json } from "@holdfast/core";
 import { defineTask, type TaskDefinition } from "@holdfast/runtime";
 import { z } from "zod";
 

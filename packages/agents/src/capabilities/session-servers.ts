@@ -6,8 +6,7 @@
 //   session-servers-4. The configuration of a reference is headers of a server at an address. It changes no program and no address.
 
 import { dirname } from "node:path";
-import { HoldfastError } from "@holdfast/core";
-import { didYouMean } from "@holdfast/core/internal";
+import { didYouMean, HoldfastError } from "@holdfast/core";
 
 import type { AgentPlaces } from "../agent-files/agent-places.ts";
 import type { AgentRecord, McpServer } from "../agent-files/agent-record.ts";

@@ -9,8 +9,7 @@
 //   skills-capability-4. Only files of the content can be read by `read_skill`: a path is looked up and never opened.
 
 import { isUtf8 } from "node:buffer";
-import { HoldfastError } from "@holdfast/core";
-import { didYouMean } from "@holdfast/core/internal";
+import { didYouMean, HoldfastError } from "@holdfast/core";
 import { defineTask } from "@holdfast/runtime";
 import { z } from "zod";
 

@@ -10,7 +10,7 @@ import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, type Dirent } from "node:fs";
 import { join } from "node:path";
 
-import { contentText, isPortableName } from "@holdfast/core/internal";
+import { contentText, isPortableName } from "@holdfast/core";
 
 import { FileProblem } from "../agent-files/format/front-matter.ts";
 

@@ -9,8 +9,7 @@
 //   session-environment-4. A server gets the keys that its settings name by placeholders. It needs no declaration in `variables`, which are
 //       those of commands, and no command gets a key for a server's sake.
 
-import { HoldfastError, UsageError } from "@holdfast/core";
-import { didYouMean } from "@holdfast/core/internal";
+import { didYouMean, HoldfastError, UsageError } from "@holdfast/core";
 
 import type { AgentRecord } from "../agent-files/agent-record.ts";
 import {

@@ -8,8 +8,7 @@
 // `${NAME}`, `${env.NAME}` and `${env:NAME}` are variables. `${NAME:-text}` has a text for when there is no value. `${runtime.session_id}` is
 // the session, `${workspaceFolder}` the folder it works in, and `${params.NAME}` a field of its input.
 
-import { HoldfastError } from "@holdfast/core";
-import { didYouMean } from "@holdfast/core/internal";
+import { didYouMean, HoldfastError } from "@holdfast/core";
 
 /** Where the values of a session come from. */
 export interface PlaceholderValues {

@@ -1,7 +1,6 @@
 // Checks a value against a JSON Schema of an agent file, with messages that a model can correct itself by.
 
-import type { StandardSchemaV1 } from "@holdfast/core";
-import { schemaProblemText } from "@holdfast/core/internal";
+import { schemaProblemText, type StandardSchemaV1 } from "@holdfast/core";
 import type { ErrorObject, ValidateFunction } from "ajv/dist/2020.js";
 
 import type { JsonSchema } from "../agent-files/agent-record.ts";

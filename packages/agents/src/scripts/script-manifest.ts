@@ -3,8 +3,13 @@
 //   script-manifest-1. A manifest with a field that is unknown or wrong is refused, so that no limit of its author is dropped.
 //   script-manifest-2. The file that runs is one of the script's own files.
 
-import { didYouMean, EFFECT_CLASSES, jsonSyntaxProblem, parseDuration } from "@holdfast/core/internal";
-import type { EffectClass } from "@holdfast/core";
+import {
+  didYouMean,
+  EFFECT_CLASSES,
+  type EffectClass,
+  jsonSyntaxProblem,
+  parseDuration,
+} from "@holdfast/core";
 import { z } from "zod";
 
 import type { JsonSchema } from "../agent-files/agent-record.ts";

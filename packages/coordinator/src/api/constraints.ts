@@ -11,7 +11,7 @@
 
 import { isFieldSet, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import type { FieldRules } from "@holdfast/proto";
-import { findPayloadProblem, jsonSyntaxProblem } from "@holdfast/core/internal";
+import { findPayloadProblem, jsonSyntaxProblem } from "@holdfast/core";
 import { factsOf, valueOf } from "./fields.ts";
 import type { FieldError } from "../call/refusal.ts";
 

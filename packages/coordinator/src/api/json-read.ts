@@ -9,7 +9,7 @@
 //   json-read-3. `JSON.parse` returns the last value of a repeated key. Only the place of the last one is read with it.
 
 import { create, ScalarType, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
-import { didYouMean, jsonSyntaxProblem, type Span } from "@holdfast/core/internal";
+import { didYouMean, jsonSyntaxProblem, type Span } from "@holdfast/core";
 import { escapePointer } from "./constraints.ts";
 import { factsOf } from "./fields.ts";
 import { elementsOf, membersOf, trimmed } from "./json-spans.ts";

@@ -3,7 +3,7 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { findPayloadProblem } from "@holdfast/core/internal";
+import { findPayloadProblem } from "@holdfast/core";
 import { elementsOf, membersOf, trimmed } from "./json-spans.ts";
 
 const SPACE = fc.stringMatching(/^[ \t\r\n]{0,3}$/);

@@ -6,7 +6,7 @@
 //
 //   json-spans-1. Members of a value that is no object, and elements of a value that is no list, are an error. It never becomes a search beyond the end of the text.
 
-import { endOfString, NUMERIC, skip, type Span } from "@holdfast/core/internal";
+import { endOfString, NUMERIC, skip, type Span } from "@holdfast/core";
 
 const SPACE = "\t\n\r ";
 /** The characters of a number, `true`, `false` or `null`. */

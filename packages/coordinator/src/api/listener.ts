@@ -28,7 +28,7 @@ import { createServer as createHttps } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { LINE_PATH } from "@holdfast/proto";
-import { cannotListen } from "@holdfast/core/internal";
+import { cannotListen } from "@holdfast/core";
 import type { ApiLimits } from "./limits.ts";
 import { newRequestId, Refusal, toProblem } from "../call/refusal.ts";
 

@@ -1,8 +1,7 @@
 // X13: imported rows that name other users' sessions. They reach no other user, and cycles of rows end no
 // request.
 
-import { LIMITS, type Change, type ImportSession, type Session } from "@holdfast/core";
-import { exportLines } from "@holdfast/core/internal";
+import { type Change, exportLines, type ImportSession, LIMITS, type Session } from "@holdfast/core";
 import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";

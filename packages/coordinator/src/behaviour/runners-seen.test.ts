@@ -1,7 +1,7 @@
 // The view of runners for people: their names, their state, and the holder of a session or the reason why it
 // has none.
 
-import { VERSION } from "@holdfast/core/internal";
+import { VERSION } from "@holdfast/core";
 import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { NO_MATCH_MS } from "../dispatch/rules.ts";

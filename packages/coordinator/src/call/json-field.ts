@@ -1,7 +1,6 @@
 // Conversions of users' JSON between the contract's form (bytes) and storage's form (text on one line).
 
-import { FORMAT_LIMITS, UsageError, type JsonText } from "@holdfast/core";
-import { jsonSyntaxProblem } from "@holdfast/core/internal";
+import { FORMAT_LIMITS, jsonSyntaxProblem, type JsonText, UsageError } from "@holdfast/core";
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();

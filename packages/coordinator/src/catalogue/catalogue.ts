@@ -6,16 +6,17 @@
 
 import { createHash } from "node:crypto";
 import {
-  HoldfastError,
-  LimitError,
-  NotFoundError,
-  UsageError,
   type AgentStorage,
   type Audit,
   type Change,
   type Clock,
+  contentPathProblem,
+  contentText,
+  HoldfastError,
+  LimitError,
+  NotFoundError,
+  UsageError,
 } from "@holdfast/core";
-import { contentPathProblem, contentText } from "@holdfast/core/internal";
 
 export type ItemKind = "agent" | "skill" | "script";
 

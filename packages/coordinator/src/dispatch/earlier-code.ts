@@ -12,8 +12,7 @@
 //
 // The runners of one machine poll one coordinator. A superseded runner that polls another coordinator keeps nothing here.
 
-import { isEnded, type AgentStorage, type Clock, type Session } from "@holdfast/core";
-import { ifCorrupt } from "@holdfast/core/internal";
+import { type AgentStorage, type Clock, ifCorrupt, isEnded, type Session } from "@holdfast/core";
 import { fitnessOf, type Registry, type StoredRunner } from "../store/registry.ts";
 import type { KeptSession, Pollers } from "./poller.ts";
 import { takes, type Candidate } from "./rules.ts";

@@ -9,8 +9,7 @@
 //
 // This class knows no polls. It returns which arrivals are news for which runner.
 
-import type { AgentStorage, Clock, HeldClaim } from "@holdfast/core";
-import { ChurnMap } from "@holdfast/core/internal";
+import { type AgentStorage, ChurnMap, type Clock, type HeldClaim } from "@holdfast/core";
 import { isSuspect } from "./rules.ts";
 
 const PAGE = 1_000;

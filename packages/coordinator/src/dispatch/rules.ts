@@ -30,10 +30,16 @@
 // The rules know no storage and no connections, and are told the time.
 
 import type { Fitness } from "../store/registry.ts";
-import type { Placement, Session, SessionSnapshot } from "@holdfast/core";
-import { dueAt, isAnsweredBy, NO_CLAIM } from "@holdfast/core/internal";
+import {
+  dueAt,
+  isAnsweredBy,
+  NO_CLAIM,
+  type Placement,
+  type Session,
+  type SessionSnapshot,
+} from "@holdfast/core";
 
-export { ALONE_LOSSES_MAX, isPoison, isSuspect, SUSPECT_LOSSES } from "@holdfast/core/internal";
+export { ALONE_LOSSES_MAX, isPoison, isSuspect, SUSPECT_LOSSES } from "@holdfast/core";
 
 /** A poll of a runner that waits for work. */
 export interface Offer extends Fitness {

@@ -14,8 +14,15 @@
 //
 // The sweep claims a session before it changes it, like any other writer.
 
-import type { AgentStorage, Change, Clock, PutDocument, RemoveDocument, Session } from "@holdfast/core";
-import { ifCorrupt } from "@holdfast/core/internal";
+import {
+  type AgentStorage,
+  type Change,
+  type Clock,
+  ifCorrupt,
+  type PutDocument,
+  type RemoveDocument,
+  type Session,
+} from "@holdfast/core";
 import { fitnessOf, type Registry } from "../store/registry.ts";
 import { hasSomethingToDo, NO_MATCH_MS, unmetBy, type Needs } from "./rules.ts";
 import { emptyBatch } from "./suspects.ts";

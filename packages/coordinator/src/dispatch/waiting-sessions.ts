@@ -13,8 +13,7 @@
 //
 // This class knows runners only by the agents they offer.
 
-import { isEnded, type AgentStorage, type Session } from "@holdfast/core";
-import { ifCorrupt } from "@holdfast/core/internal";
+import { type AgentStorage, ifCorrupt, isEnded, type Session } from "@holdfast/core";
 import { dueSince, type Candidate } from "./rules.ts";
 
 export const SCAN_MS = 1_000;

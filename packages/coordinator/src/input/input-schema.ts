@@ -4,8 +4,7 @@
 //       regular expression. A schema that cannot be used, or that takes too long, refuses nothing: the agent sees the input as it is.
 
 import { createContext, runInContext } from "node:vm";
-import { decodeJson, type JsonText } from "@holdfast/core";
-import { schemaProblemText } from "@holdfast/core/internal";
+import { decodeJson, type JsonText, schemaProblemText } from "@holdfast/core";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import type { FieldError } from "../call/refusal.ts";
 

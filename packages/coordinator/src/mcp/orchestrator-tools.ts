@@ -6,8 +6,7 @@
 //   orchestrator-tools-3. An error is a result that a model can act on.
 //   orchestrator-tools-4. A client that knows tasks gets one for a call that takes long (`session-tasks.ts`).
 
-import { toHoldfastError, UsageError } from "@holdfast/core";
-import { VERSION } from "@holdfast/core/internal";
+import { toHoldfastError, UsageError, VERSION } from "@holdfast/core";
 import {
   CLIENT_CAPABILITIES_META_KEY,
   createRequestStateCodec,

@@ -4,8 +4,7 @@
 //   services-ended-runs-3. A run is identified by its token. Another run of its session is never returned in
 //       its place.
 
-import { isEnded, type Session } from "@holdfast/core";
-import { ENDED_RUNS, endedRunsOf, type EndedRun } from "@holdfast/core/internal";
+import { ENDED_RUNS, type EndedRun, endedRunsOf, isEnded, type Session } from "@holdfast/core";
 import { News } from "../store/notices.ts";
 import type { Call } from "../call/call.ts";
 import type { ServiceHost } from "./service-host.ts";

@@ -1,8 +1,7 @@
 // `HealthService`: whether the coordinator and its storage can answer and write, and its version and time.
 
 import type { ServiceImpl } from "@connectrpc/connect";
-import { HoldfastError } from "@holdfast/core";
-import { VERSION } from "@holdfast/core/internal";
+import { HoldfastError, VERSION } from "@holdfast/core";
 import type { HealthService as Contract } from "@holdfast/proto";
 import { Refusal } from "../call/refusal.ts";
 import type { WriteHealth } from "../store/write-health.ts";

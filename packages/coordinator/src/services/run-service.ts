@@ -11,8 +11,15 @@
 
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { NotFoundError, type HeldClaim, type Session } from "@holdfast/core";
-import { dueAt, isAnsweredBy, NO_CLAIM, type EndedRun } from "@holdfast/core/internal";
+import {
+  dueAt,
+  type EndedRun,
+  type HeldClaim,
+  isAnsweredBy,
+  NO_CLAIM,
+  NotFoundError,
+  type Session,
+} from "@holdfast/core";
 import type {
   GetRunRequest,
   GetRunResultRequest,

@@ -2,9 +2,17 @@
 
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { checkBudget, NotFoundError, UsageError, type Schedule, type ScheduledAction } from "@holdfast/core";
-import { refuseIfLarge, refuseSignalName, UNKNOWN_VERSION } from "@holdfast/core/internal";
-import { LIMITS } from "@holdfast/core";
+import {
+  checkBudget,
+  LIMITS,
+  NotFoundError,
+  refuseIfLarge,
+  refuseSignalName,
+  type Schedule,
+  type ScheduledAction,
+  UNKNOWN_VERSION,
+  UsageError,
+} from "@holdfast/core";
 import type {
   ListSchedulesRequest,
   PauseScheduleRequest,

@@ -1,17 +1,18 @@
 // `ServiceHost` holds what the services share: the ports, dispatch, and one way to make an audited change.
 
 import {
-  ConflictError,
-  HoldfastError,
-  NotFoundError,
   type Audit,
   type Change,
   type ChangeResult,
   type Clock,
+  ConflictError,
+  type FileImport,
+  HoldfastError,
+  importedBy,
+  NotFoundError,
   type Random,
   type Session,
 } from "@holdfast/core";
-import { importedBy, type FileImport } from "@holdfast/core/internal";
 import { invalid, type Refusal } from "../call/refusal.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { ClaimingHost } from "../dispatch/claiming.ts";

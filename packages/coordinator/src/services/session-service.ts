@@ -9,27 +9,25 @@
 import { createHash } from "node:crypto";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import {
+  answerKey,
+  type Change,
   checkBudget,
   checkPer,
   ConflictError,
+  type CreateSession,
   decodeJson,
+  exportLines,
   isEnded,
   LIMITS,
   NotFoundError,
-  UsageError,
-  type Change,
-  type CreateSession,
-  type Per,
-  type Session,
-} from "@holdfast/core";
-import {
-  answerKey,
-  exportLines,
   openQuestion,
+  type Per,
   refuseAnswer,
   refuseIfLarge,
   refuseSignalName,
-} from "@holdfast/core/internal";
+  type Session,
+  UsageError,
+} from "@holdfast/core";
 import type {
   AnswerRequest,
   CancelRequest,

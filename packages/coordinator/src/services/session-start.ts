@@ -16,8 +16,11 @@
 import { createHash } from "node:crypto";
 import {
   BEHAVIOUR_FLAGS,
+  type Budget,
   checkBudget,
   ConflictError,
+  type CreateSession,
+  type HeldAs,
   HoldfastError,
   isEnded,
   JOURNAL_FORMAT,
@@ -25,14 +28,11 @@ import {
   LIMITS,
   mintId,
   NotFoundError,
-  UsageError,
-  type Budget,
-  type CreateSession,
-  type HeldAs,
   type Placement,
+  refuseIfLarge,
   type Session,
+  UsageError,
 } from "@holdfast/core";
-import { refuseIfLarge } from "@holdfast/core/internal";
 import type { StartRequest } from "@holdfast/proto";
 import { invalid } from "../call/refusal.ts";
 import { refuseWrongInput } from "../input/refuse-wrong-input.ts";

@@ -10,19 +10,19 @@
 //   storage-scope-5. An admin may request everything.
 
 import {
-  isEnded,
-  UsageError,
   type Change,
   type ChangeResult,
   type CommitBatch,
   type CreateSession,
   type Effect,
   type ImportedSession,
+  isEnded,
   type ReleaseClaim,
   type RunNote,
   type Session,
+  UNKNOWN_VERSION,
+  UsageError,
 } from "@holdfast/core";
-import { UNKNOWN_VERSION } from "@holdfast/core/internal";
 import type { Caller } from "../call/caller.ts";
 import { LEASE_MS_MAX } from "../store/store-time.ts";
 import type { ServiceHost } from "./service-host.ts";

@@ -10,18 +10,18 @@
 
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import {
-  HoldfastError,
-  isEnded,
-  NotFoundError,
-  toHoldfastError,
-  UsageError,
   type Change,
   type ChangeResult,
   type Clock,
   type Entry,
+  HoldfastError,
+  ifCorrupt,
+  isEnded,
+  NotFoundError,
   type Session,
+  toHoldfastError,
+  UsageError,
 } from "@holdfast/core";
-import { ifCorrupt } from "@holdfast/core/internal";
 import type {
   ArrivalsRequest,
   ClaimRequest,

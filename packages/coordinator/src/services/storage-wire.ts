@@ -1,8 +1,16 @@
 // `changeOf` and `readOf` parse requests of runtimes elsewhere in the form of the storage port, and `readLines` the
 // lines of a session file. Every field is checked.
 
-import { toHoldfastError, UsageError, type Change, type StorageReader } from "@holdfast/core";
-import { isStorageCall, parseChange, SessionFile, type FileImport } from "@holdfast/core/internal";
+import {
+  type Change,
+  type FileImport,
+  isStorageCall,
+  parseChange,
+  SessionFile,
+  type StorageReader,
+  toHoldfastError,
+  UsageError,
+} from "@holdfast/core";
 import { createHash } from "node:crypto";
 import { textOf } from "../call/json-field.ts";
 

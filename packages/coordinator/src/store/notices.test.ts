@@ -1,7 +1,6 @@
 // News of sessions, from storages that tell of what changes and from one that does not.
 
-import type { AgentStorage, Change } from "@holdfast/core";
-import { SteadyClock } from "@holdfast/core/internal";
+import { type AgentStorage, type Change, SteadyClock } from "@holdfast/core";
 import { MemoryStorage, storageWith, TestClock, turns } from "@holdfast/testkit/test-runtime";
 import { beforeEach, describe, expect, test } from "vitest";
 import { News, noticing, type FollowedStorage } from "./notices.ts";

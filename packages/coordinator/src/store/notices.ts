@@ -7,8 +7,16 @@
 //   notices-5. A wait for the end of a session ignores notices while the session continues, as most commits
 //       are such.
 
-import type { AgentStorage, Change, ChangeResult, Clock } from "@holdfast/core";
-import { Followers, storageWith, type Notice, type SteadyClock } from "@holdfast/core/internal";
+import {
+  type AgentStorage,
+  type Change,
+  type ChangeResult,
+  type Clock,
+  Followers,
+  type Notice,
+  type SteadyClock,
+  storageWith,
+} from "@holdfast/core";
 import { claimTimely, renewTimely } from "./store-time.ts";
 
 /** The interval of looks at followed sessions if storage does not announce commits of other processes. */

@@ -1,6 +1,6 @@
 // Schedules at a coordinator whose clock is set: each time fires once, and what was missed fires together.
 
-import { SteadyClock } from "@holdfast/core/internal";
+import { SteadyClock } from "@holdfast/core";
 import { countingRandom, MemoryStorage, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
 import { expect, test } from "vitest";
 import { ScheduleFiring } from "./schedule-firing.ts";

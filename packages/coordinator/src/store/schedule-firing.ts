@@ -13,11 +13,14 @@ import {
   type AgentStorage,
   type Clock,
   type CreateSession,
+  effectOfFiring,
   type Random,
+  repeat,
+  type Repetition,
   type Schedule,
   type SendSignal,
+  UNKNOWN_VERSION,
 } from "@holdfast/core";
-import { effectOfFiring, repeat, UNKNOWN_VERSION, type Repetition } from "@holdfast/core/internal";
 
 const SECOND_MS = 1_000;
 

@@ -1,6 +1,6 @@
 // The time of coordinators over one storage, while the wall clock they go by is set, and while they come and go.
 
-import { SteadyClock } from "@holdfast/core/internal";
+import { SteadyClock } from "@holdfast/core";
 import { MemoryStorage, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
 import { beforeEach, describe, expect, test } from "vitest";
 import { Registry } from "./registry.ts";

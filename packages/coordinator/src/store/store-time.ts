@@ -22,8 +22,14 @@
 //
 // This class knows no polls. Storage knows the holders of claims.
 
-import type { AgentStorage, ClaimResult, HeldClaim } from "@holdfast/core";
-import { repeat, type Repetition, type SteadyClock } from "@holdfast/core/internal";
+import {
+  type AgentStorage,
+  type ClaimResult,
+  type HeldClaim,
+  repeat,
+  type Repetition,
+  type SteadyClock,
+} from "@holdfast/core";
 
 /** The longest lease, because a lease that is not renewed must end some day. */
 export const LEASE_MS_MAX = 10 * 60_000;

@@ -2,7 +2,7 @@
 // owns its database.
 
 import { isEnded, type Session, type StorageReader } from "@holdfast/core";
-import { requestsOver, type SessionRequests } from "@holdfast/runtime/internal";
+import { requestsOver, type SessionRequests } from "@holdfast/runtime";
 import type { Io } from "../frame/command.ts";
 import { readBelow, walk, walkUp } from "../view/session-tree.ts";
 import { withSession, type Access } from "../place/find-session.ts";

@@ -6,15 +6,15 @@
 
 import { ConflictError, HoldfastError, isEnded, type AgentStorage, type Schedule } from "@holdfast/core";
 import {
+  type Agent,
   createRuntime,
   MemoryStorage,
-  type Agent,
+  readCron,
   type Runtime,
   type RuntimeOptions,
   type ScheduleRequest,
 } from "@holdfast/runtime";
 import { agentSourceText } from "@holdfast/machine/agent-source";
-import { readCron } from "@holdfast/runtime/internal";
 import { refuse } from "../frame/arguments.ts";
 import { readLimits } from "../view/budget-text.ts";
 import type { Arguments, Io } from "../frame/command.ts";

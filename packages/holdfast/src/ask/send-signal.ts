@@ -15,7 +15,7 @@ import {
   type SignalReceipt,
   type StorageReader,
 } from "@holdfast/core";
-import { requestsOver, type SessionRequests } from "@holdfast/runtime/internal";
+import { requestsOver, type SessionRequests } from "@holdfast/runtime";
 import { programOf } from "@holdfast/machine/agent-source";
 import type { Arguments, Io } from "../frame/command.ts";
 import { withSession, type Access } from "../place/find-session.ts";

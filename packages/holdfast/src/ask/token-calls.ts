@@ -1,8 +1,7 @@
 // `holdfast token`: asks a coordinator for tokens, as an admin.
 
-import { parseDuration } from "@holdfast/core/internal";
+import { HoldfastError, parseDuration, UsageError } from "@holdfast/core";
 import { resolve } from "node:path";
-import { HoldfastError, UsageError } from "@holdfast/core";
 import { createPrivate } from "@holdfast/system";
 import { TokenService, type Token } from "@holdfast/proto";
 import type { Client } from "@connectrpc/connect";

@@ -7,7 +7,7 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
-import { VERSION } from "@holdfast/core/internal";
+import { VERSION } from "@holdfast/core";
 import { Project, type Finished } from "../testing/holdfast-process.ts";
 import { LocalStack } from "../testing/local-stack.ts";
 

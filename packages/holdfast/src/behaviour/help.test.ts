@@ -1,7 +1,7 @@
 // Each way to ask for help is tried with a few commands, and with all of them in the command-lines campaign (`HOLDFAST_CAMPAIGN`).
 
 import { readdirSync, readFileSync } from "node:fs";
-import { VERSION } from "@holdfast/core/internal";
+import { VERSION } from "@holdfast/core";
 import { afterAll, expect, test } from "vitest";
 import { isCampaign } from "@holdfast/testkit/campaign";
 import { COMMANDS } from "../commands/index.ts";

@@ -24,7 +24,7 @@ export const cancel: Command = {
     const reason = args.text("reason");
     const { findDatabase } = await import("../place/project.ts");
     const { withSession } = await import("../place/find-session.ts");
-    const { requestsOver } = await import("@holdfast/runtime/internal");
+    const { requestsOver } = await import("@holdfast/runtime");
     const { isIdle } = await import("../ask/send-signal.ts");
     const database = findDatabase(args, io);
     const cancelled = await withSession(database, id, async (session, access) => {

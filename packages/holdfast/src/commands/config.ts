@@ -1,5 +1,4 @@
-import { HoldfastError } from "@holdfast/core";
-import { didYouMean } from "@holdfast/core/internal";
+import { didYouMean, HoldfastError } from "@holdfast/core";
 import { refuse, refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../frame/arguments.ts";
 import type { Arguments, Command, Io } from "../frame/command.ts";
 

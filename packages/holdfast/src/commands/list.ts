@@ -1,12 +1,12 @@
 import {
+  didYouMean,
   isEnded,
   isLost,
-  SESSION_STATUSES,
   type Session,
+  SESSION_STATUSES,
   type SessionStatus,
   type StorageReader,
 } from "@holdfast/core";
-import { didYouMean } from "@holdfast/core/internal";
 import type { Cost } from "@holdfast/proto/view";
 import { refuse, takeNothing } from "../frame/arguments.ts";
 import type { Arguments, Command, Io } from "../frame/command.ts";

@@ -3,8 +3,7 @@
 import { existsSync, mkdtempSync, rmdirSync } from "node:fs";
 import { stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { ERROR_TABLE } from "@holdfast/core";
-import { VERSION } from "@holdfast/core/internal";
+import { ERROR_TABLE, VERSION } from "@holdfast/core";
 import { findNamespaceSupport } from "@holdfast/system";
 import { assertSqliteVersion } from "@holdfast/storage/sqlite";
 import type { Arguments, Io } from "../frame/command.ts";

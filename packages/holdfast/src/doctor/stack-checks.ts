@@ -3,8 +3,7 @@
 //   stack-checks-1. A token goes only to the coordinator that the user named, and to the one of the user's own stack. Another
 //       process may listen on the default port.
 
-import { ERROR_TABLE } from "@holdfast/core";
-import { VERSION } from "@holdfast/core/internal";
+import { ERROR_TABLE, VERSION } from "@holdfast/core";
 import { isRunning } from "@holdfast/system";
 import type { Arguments, Io } from "../frame/command.ts";
 import { count, duration, plainLine } from "../frame/plain-text.ts";

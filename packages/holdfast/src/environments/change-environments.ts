@@ -9,8 +9,7 @@ import {
   type EnvironmentKeys,
   type EnvironmentKey,
 } from "@holdfast/agents";
-import { NotFoundError } from "@holdfast/core";
-import { didYouMean } from "@holdfast/core/internal";
+import { didYouMean, NotFoundError } from "@holdfast/core";
 import { refuse } from "../frame/arguments.ts";
 import { CommandError } from "../frame/command-error.ts";
 import type { Arguments, Io } from "../frame/command.ts";

@@ -1,4 +1,4 @@
-import { didYouMean } from "@holdfast/core/internal";
+import { didYouMean } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
 import { parseArguments, takeNothing } from "./arguments.ts";
 import { COMMON_OPTIONS } from "./command.ts";

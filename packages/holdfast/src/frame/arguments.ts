@@ -1,7 +1,6 @@
 // A command line, checked against the options of its command. Every refusal names what it refuses.
 
-import { UsageError } from "@holdfast/core";
-import { didYouMean, parseDuration } from "@holdfast/core/internal";
+import { didYouMean, parseDuration, UsageError } from "@holdfast/core";
 import type { Arguments, Command, Option, Options } from "./command.ts";
 
 /** A coordinator's token, alone or after an equals sign. */

@@ -1,8 +1,15 @@
 // Values given on the command line: JSON, a file with JSON, or standard input with JSON.
 
 import { resolve } from "node:path";
-import { encodeJson, HoldfastError, LIMITS, NotFoundError, UsageError } from "@holdfast/core";
-import { findPayloadProblem, jsonSyntaxProblem } from "@holdfast/core/internal";
+import {
+  encodeJson,
+  findPayloadProblem,
+  HoldfastError,
+  jsonSyntaxProblem,
+  LIMITS,
+  NotFoundError,
+  UsageError,
+} from "@holdfast/core";
 import type { Io } from "./command.ts";
 import { readGiven } from "./given-file.ts";
 import { plainLine } from "./plain-text.ts";

@@ -5,7 +5,7 @@
 //   coordinator-place-2. While the coordinator is away the runner continues, and requests and events wait.
 
 import { HoldfastError, type AgentTracer } from "@holdfast/core";
-import { requestsOver } from "@holdfast/runtime/internal";
+import { requestsOver } from "@holdfast/runtime";
 import type { RunnerEvent, RunnerOptions } from "@holdfast/runner";
 import type { Io } from "../frame/command.ts";
 import type { CoordinatorAccess } from "../place/coordinator-access.ts";

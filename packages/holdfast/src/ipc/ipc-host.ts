@@ -12,14 +12,15 @@ import { type Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import {
   ConflictError,
+  findPayloadProblem,
   HoldfastError,
   isEnded,
+  jsonSyntaxProblem,
   mintId,
-  UsageError,
   type Session,
   type TraceEvent,
+  UsageError,
 } from "@holdfast/core";
-import { findPayloadProblem, jsonSyntaxProblem } from "@holdfast/core/internal";
 import { definedOf } from "../frame/command-error.ts";
 import { randomU32 } from "../frame/random.ts";
 import { questionFor } from "./ipc-answer.ts";

@@ -5,8 +5,7 @@
 //       ignores messages and fields that it does not know, so that a later runner may send more.
 //   ipc-messages-3. A change that an older host would not understand has a new number of the protocol.
 
-import { SESSION_STATUSES, UsageError, type Budget } from "@holdfast/core";
-import { didYouMean } from "@holdfast/core/internal";
+import { type Budget, didYouMean, SESSION_STATUSES, UsageError } from "@holdfast/core";
 import { z } from "zod";
 
 export const IPC_PROTOCOL = 1;

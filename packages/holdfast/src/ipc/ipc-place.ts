@@ -3,7 +3,7 @@
 // There are two: a database that this process has opened, and a coordinator. A host uses both by the same requests.
 
 import type { AgentTracer, SessionStatus, StorageReader } from "@holdfast/core";
-import type { SessionRequests } from "@holdfast/runtime/internal";
+import type { SessionRequests } from "@holdfast/runtime";
 import type { StopSignal } from "../frame/command.ts";
 import type { RequestOf } from "./ipc-messages.ts";
 

@@ -5,7 +5,7 @@
 //       been stopped. Nothing that was acknowledged is lost.
 //   ipc-run-3. Options that only the other kind of runner has are refused.
 
-import { VERSION } from "@holdfast/core/internal";
+import { VERSION } from "@holdfast/core";
 import { compositeTracer, limitProcessMemory, type Agent } from "@holdfast/runtime";
 import { RunnerExecutors } from "../executors/runner-executors.ts";
 import { graceOf, refuse } from "../frame/arguments.ts";

@@ -11,8 +11,7 @@ import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { closeSync, existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { ConflictError, HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
-import { STOP_GRACE_MS } from "@holdfast/core/internal";
+import { ConflictError, HoldfastError, NotFoundError, STOP_GRACE_MS, UsageError } from "@holdfast/core";
 import {
   INHERITED_VARIABLES,
   keyVariables,

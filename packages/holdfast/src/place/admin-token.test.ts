@@ -5,8 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createCoordinator, type Coordinator } from "@holdfast/coordinator";
-import { clockFor, MemoryStorage, systemRandom } from "@holdfast/runtime";
-import { firingName, readCron } from "@holdfast/runtime/internal";
+import { clockFor, firingName, MemoryStorage, readCron, systemRandom } from "@holdfast/runtime";
 import { keepAdminToken } from "./admin-token.ts";
 import { checkTrusted } from "../frame/given-file.ts";
 

@@ -5,8 +5,7 @@
 //   mode-2. ENV names a stage for people (`production`). Earlier systems also said the mode with it: `ENV=local` counts for
 //       the commands of a fleet while nothing else says a mode, with a warning.
 
-import { HoldfastError, UsageError } from "@holdfast/core";
-import { didYouMean } from "@holdfast/core/internal";
+import { didYouMean, HoldfastError, UsageError } from "@holdfast/core";
 import type { Arguments, Io } from "../frame/command.ts";
 import { fromConfigFiles, type Given } from "./project.ts";
 

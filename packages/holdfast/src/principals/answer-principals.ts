@@ -6,8 +6,7 @@
 //   answer-principals-1. The row and the answer are one transaction. The row names the answer by the id of its signal.
 
 import { userInfo } from "node:os";
-import type { AgentStorage, Change, StorageReader } from "@holdfast/core";
-import { storageWith } from "@holdfast/core/internal";
+import { type AgentStorage, type Change, type StorageReader, storageWith } from "@holdfast/core";
 
 const PAGE_ROWS = 500;
 const ACTION = "session.answer";

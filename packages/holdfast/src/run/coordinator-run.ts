@@ -19,8 +19,7 @@ import {
   UsageError,
   type AgentStorage,
 } from "@holdfast/core";
-import { clockFor, limitProcessMemory, systemRandom } from "@holdfast/runtime";
-import { firingName, readCron } from "@holdfast/runtime/internal";
+import { clockFor, firingName, limitProcessMemory, readCron, systemRandom } from "@holdfast/runtime";
 import { keepAdminToken } from "../place/admin-token.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
 import { URL_DEFAULT } from "../place/coordinator-access.ts";

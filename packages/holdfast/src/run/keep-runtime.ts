@@ -3,7 +3,7 @@
 //   keep-runtime-1. It continues the sessions that an earlier process was running, and looks again for such sessions,
 //       because another process may have ended since.
 
-import { repeat } from "@holdfast/core/internal";
+import { repeat } from "@holdfast/core";
 import { createRuntime, systemClock, Watchdog, type Runtime, type RuntimeOptions } from "@holdfast/runtime";
 import { leaseOf, suspectsFile, type Database } from "../place/project.ts";
 import { isDebugged, type StoppableWork } from "../typing/stopper.ts";

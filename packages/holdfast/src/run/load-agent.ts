@@ -15,8 +15,13 @@ import { importError, invalid, NO_EXPORT } from "./loading/load-errors.ts";
 import { resolveOurselves } from "./loading/own-packages.ts";
 import { compiledAddress, loadTypeScript } from "./loading/typescript-files.ts";
 import type { AgentRecord, GivenEnvironment } from "@holdfast/agents";
-import { defineAgent, isAgent, type Agent, type TaskDefinition } from "@holdfast/runtime";
-import { importInTaskThreads } from "@holdfast/runtime/internal";
+import {
+  type Agent,
+  defineAgent,
+  importInTaskThreads,
+  isAgent,
+  type TaskDefinition,
+} from "@holdfast/runtime";
 
 const THREAD_LOADING = new URL(
   `./${import.meta.url.endsWith(".ts") ? "loading/thread-loading.ts" : "thread-loading.js"}`,

@@ -2,8 +2,7 @@
 // and followed from here; nothing of it happens in this process.
 
 import { HoldfastError, mintId, UsageError } from "@holdfast/core";
-import type { StartOptions } from "@holdfast/runtime";
-import { checkBounds } from "@holdfast/runtime/internal";
+import { checkBounds, type StartOptions } from "@holdfast/runtime";
 import { createClient } from "../sdk/client.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { URL_DEFAULT } from "../place/coordinator-access.ts";

@@ -1,7 +1,12 @@
 // `holdfast runner`: files, options and the environment in, lines for people or programs out. Running is the runner's.
 
-import { parseDuration } from "@holdfast/core/internal";
-import { NotFoundError, UsageError, type HoldfastError, type TraceEvent } from "@holdfast/core";
+import {
+  type HoldfastError,
+  NotFoundError,
+  parseDuration,
+  type TraceEvent,
+  UsageError,
+} from "@holdfast/core";
 import {
   compositeTracer,
   limitProcessMemory,

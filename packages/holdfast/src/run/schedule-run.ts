@@ -7,19 +7,19 @@
 // Firing is the runtime's. Here agents are found by the files they are recorded to come from.
 
 import {
-  HoldfastError,
-  toHoldfastError,
   type AgentRef,
   type AgentStorage,
   type AgentTracer,
+  HoldfastError,
+  readInPlaceOf,
   type Schedule,
   type StorageReader,
+  toHoldfastError,
   type TraceEvent,
 } from "@holdfast/core";
 import { compositeTracer, limitProcessMemory, type Agent, type Firing } from "@holdfast/runtime";
 import { graceOf } from "../frame/arguments.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
-import { readInPlaceOf } from "@holdfast/core/internal";
 import { StoppableWork, stopper } from "../typing/stopper.ts";
 import { keepRuntime } from "./keep-runtime.ts";
 import { loadAgent } from "./load-agent.ts";

@@ -9,8 +9,7 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { createPage, pageProblem, serveSessions } from "@holdfast/coordinator";
 import { toError, UsageError } from "@holdfast/core";
-import { systemClock, systemRandom } from "@holdfast/runtime";
-import { readCron } from "@holdfast/runtime/internal";
+import { readCron, systemClock, systemRandom } from "@holdfast/runtime";
 import { plainLine, quoted } from "../frame/plain-text.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
 import { noteStack } from "../place/find-session.ts";

@@ -3,7 +3,7 @@
 //   place-changes-1. A coordinator sends a stream of changes. A database's files are looked at without reading them.
 //   place-changes-2. A stream that breaks is a change, too: the screen reads, and finds the error. It is opened again after a while.
 
-import { repeat } from "@holdfast/core/internal";
+import { repeat } from "@holdfast/core";
 import { SessionService } from "@holdfast/proto";
 import { systemClock } from "@holdfast/runtime";
 import { CoordinatorConnection } from "@holdfast/storage/remote";

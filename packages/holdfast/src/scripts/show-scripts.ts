@@ -8,8 +8,7 @@ import {
   usageOf,
   type Script,
 } from "@holdfast/agents";
-import { NotFoundError } from "@holdfast/core";
-import { didYouMean } from "@holdfast/core/internal";
+import { didYouMean, NotFoundError } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
 import { count, cutTo, plain, plainLine, table } from "../frame/plain-text.ts";
 import { agentPlaces, shownPath } from "../agents/agent-places.ts";

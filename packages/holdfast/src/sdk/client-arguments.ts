@@ -10,7 +10,7 @@ import {
   wrongArgument as refused,
   type OptionRule,
   type OptionRules,
-} from "@holdfast/core/internal";
+} from "@holdfast/core";
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);

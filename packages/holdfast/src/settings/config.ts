@@ -8,8 +8,7 @@
 //   config-3. A file that other users may write is refused: it says where sessions are stored and where traces go.
 
 import { isAbsolute, join } from "node:path";
-import { HoldfastError } from "@holdfast/core";
-import { didYouMean, jsonSyntaxProblem } from "@holdfast/core/internal";
+import { didYouMean, HoldfastError, jsonSyntaxProblem } from "@holdfast/core";
 import { checkTrusted, kindOfValue, readGiven } from "../frame/given-file.ts";
 
 export const CONFIG_SCHEMA = {

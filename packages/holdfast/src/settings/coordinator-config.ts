@@ -8,8 +8,7 @@
 //       file that is no configuration by its size is not read.
 
 import { resolve } from "node:path";
-import { HoldfastError } from "@holdfast/core";
-import { didYouMean, jsonSyntaxProblem } from "@holdfast/core/internal";
+import { didYouMean, HoldfastError, jsonSyntaxProblem } from "@holdfast/core";
 import { readBounded } from "./config.ts";
 import { checkTrusted, kindOfValue } from "../frame/given-file.ts";
 import { API_LIMITS, type ApiLimits, type CoordinatorConfig } from "@holdfast/coordinator";

@@ -8,8 +8,7 @@
 
 import { existsSync, realpathSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { HoldfastError } from "@holdfast/core";
-import { jsonSyntaxProblem } from "@holdfast/core/internal";
+import { HoldfastError, jsonSyntaxProblem } from "@holdfast/core";
 import { checkRunnerPolicy, isReachedIn, type RunnerPolicy } from "@holdfast/runner";
 import { checkTrusted } from "../frame/given-file.ts";
 import type { Arguments, Io } from "../frame/command.ts";

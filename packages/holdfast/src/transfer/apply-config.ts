@@ -18,7 +18,7 @@ import {
   type Schedule,
 } from "@holdfast/core";
 import { createPrivate, makePrivateFolder, replacePrivate } from "@holdfast/system";
-import { readCron } from "@holdfast/runtime/internal";
+import { readCron } from "@holdfast/runtime";
 import { refuseOtherFile } from "../ask/schedule-changes.ts";
 import { unwritable } from "../frame/new-file.ts";
 import { withStorage } from "../place/find-session.ts";

@@ -6,10 +6,9 @@
 //   config-file-4. A newer version of the format is refused by its number.
 
 import { createHash } from "node:crypto";
-import { HoldfastError, isSessionId, type Budget } from "@holdfast/core";
-import { jsonSyntaxProblem, refuseSignalName } from "@holdfast/core/internal";
+import { type Budget, HoldfastError, isSessionId, jsonSyntaxProblem, refuseSignalName } from "@holdfast/core";
 import { checkRunnerPolicy, type RunnerPolicy } from "@holdfast/runner";
-import { readCron } from "@holdfast/runtime/internal";
+import { readCron } from "@holdfast/runtime";
 import { z } from "zod";
 import { checkConfig, type Config } from "../settings/config.ts";
 

@@ -3,7 +3,7 @@
 //   stopper-1. The first Ctrl-C stops in order: running steps may end within the grace. The second hands them over at once, the next
 //       ends the process. Where no step runs, the second ends the process.
 
-import { STOP_GRACE_MS } from "@holdfast/core/internal";
+import { STOP_GRACE_MS } from "@holdfast/core";
 import type { Runtime } from "@holdfast/runtime";
 import type { Io, StopSignal } from "../frame/command.ts";
 import { count, duration } from "../frame/plain-text.ts";

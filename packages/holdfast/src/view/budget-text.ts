@@ -3,16 +3,17 @@
 // Integers inside: money is counted in millionths of a dollar, time in milliseconds, and what is written is never rounded.
 
 import {
-  PERIODS,
-  UsageError,
-  usesOf,
   type Account,
   type Amount,
   type Budget,
   type BudgetWindow,
+  didYouMean,
+  parseDuration,
   type Per,
+  PERIODS,
+  UsageError,
+  usesOf,
 } from "@holdfast/core";
-import { didYouMean, parseDuration } from "@holdfast/core/internal";
 import type { Arguments } from "../frame/command.ts";
 import { duration, table } from "../frame/plain-text.ts";
 

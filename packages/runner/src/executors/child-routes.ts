@@ -7,15 +7,15 @@
 //       long. The child continues then.
 
 import {
+  endEvent,
   HoldfastError,
   isEnded,
   isName,
-  LIMITS,
   LimitError,
+  LIMITS,
   type Session,
   type SessionStatus,
 } from "@holdfast/core";
-import { endEvent } from "@holdfast/core/internal";
 import type { GatewayAnswer, GatewayCall, GatewayHandler, GatewayRoutes } from "@holdfast/runtime/gateway";
 import { errorText, resultOf } from "./callback-text.ts";
 import { wrongField, type ReportTarget, type TurnReports } from "./turn-reports.ts";

@@ -6,8 +6,7 @@
 //   runner-policy-4. A folder is compared by its real path, so that no link leads out of a root.
 //   runner-policy-5. A name allows no program that agents can write (`executor-files.ts`).
 
-import { HoldfastError } from "@holdfast/core";
-import { didYouMean } from "@holdfast/core/internal";
+import { didYouMean, HoldfastError } from "@holdfast/core";
 import { realpathSync } from "node:fs";
 import { isAbsolute, sep } from "node:path";
 import { isHostPattern, type NetworkPolicy } from "@holdfast/runtime/gateway";

@@ -6,8 +6,7 @@
 //   kept-sessions-2. At most `KEPT_MAX` sessions are kept: the first received are forgotten first. Such a session is
 //       paused if newer code diverges from it.
 
-import { isEnded, type Change, type ChangeResult, type SessionSnapshot } from "@holdfast/core";
-import { ChurnMap } from "@holdfast/core/internal";
+import { type Change, type ChangeResult, ChurnMap, isEnded, type SessionSnapshot } from "@holdfast/core";
 
 /** As many as a poll may name. */
 const KEPT_MAX = 10_000;

@@ -1,7 +1,6 @@
 // `inputOf`, `inputNow`: an input after the schema of its agent, with defaults and conversions, as it is recorded and as the agent sees it.
 
-import { validate } from "@holdfast/core";
-import { validateNow } from "@holdfast/core/internal";
+import { validate, validateNow } from "@holdfast/core";
 import type { Agent } from "./define.ts";
 
 type Schema = Pick<Agent, "name" | "input">;

@@ -2,13 +2,13 @@
 
 import {
   AgentContext,
-  decodeJson,
-  validate,
   type AgentContext as CoreAgentContext,
+  decodeJson,
   type Kernel,
+  resumedFromOf,
   type Session,
+  validate,
 } from "@holdfast/core";
-import { resumedFromOf } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 
 /**

@@ -13,7 +13,7 @@ import {
   oneOfRule as oneOf,
   type OptionRule,
   type OptionRules,
-} from "@holdfast/core/internal";
+} from "@holdfast/core";
 import { isSecretName } from "@holdfast/system";
 
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>

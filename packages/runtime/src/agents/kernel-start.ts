@@ -2,16 +2,18 @@
 // checkpoint that the previous kernel just made (K7).
 
 import {
-  migrateState,
-  readState,
-  SessionState,
+  isForkPending,
   type JsonText,
   type Kernel,
   type KernelOptions,
+  migrateState,
+  parentAt,
+  readState,
+  seedAt,
   type Session,
   type SessionSnapshot,
+  SessionState,
 } from "@holdfast/core";
-import { isForkPending, parentAt, seedAt } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 
 /** The kernel options that differ from one kernel of a session to the next. */

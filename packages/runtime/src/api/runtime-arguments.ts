@@ -1,22 +1,23 @@
 // Checks of the arguments of `createRuntime` and of the calls of a runtime, as `define-arguments.ts` has for
 // definitions.
 
-import { LIMITS, toError } from "@holdfast/core";
 import {
   anyRule as any,
   checkOptions,
   flagRule as flag,
   functionRule,
+  LIMITS,
   listRule,
   msRule as ms,
   objectRule as object,
   oneOfRule as oneOf,
-  textRule as text,
-  wholeRule as whole,
-  wrongArgument,
   type OptionRule,
   type OptionRules,
-} from "@holdfast/core/internal";
+  textRule as text,
+  toError,
+  wholeRule as whole,
+  wrongArgument,
+} from "@holdfast/core";
 import { agentsRule, isAgentLike, isObject, tasksRule } from "../agents/define-arguments.ts";
 import type { Runtime, RuntimeOptions } from "./runtime-api.ts";
 

@@ -1,7 +1,6 @@
 // Children and parents: spawning, signals in both directions, requests, hand-overs and ends.
 
-import type { ChildEvent } from "@holdfast/core";
-import { isAnsweredBy } from "@holdfast/core/internal";
+import { type ChildEvent, isAnsweredBy } from "@holdfast/core";
 import { gate, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineAgent, defineTask, local, type Agent, type AgentContext } from "../agents/define.ts";

@@ -1,7 +1,6 @@
 // Trials: which sessions are run alone, and what counts as a loss on trial.
 
-import { SUSPECT_LOSSES } from "@holdfast/core/internal";
-import type { CreateSession } from "@holdfast/core";
+import { type CreateSession, SUSPECT_LOSSES } from "@holdfast/core";
 import { gate, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
 import { beforeEach, expect, test } from "vitest";
 import { GroupCommitter } from "../loop/group-committer.ts";

@@ -13,8 +13,16 @@
 //   trials-4. A program may end its process outside the code of its sessions: by an exit, an exception, or a
 //       signal that it does not handle. The claim is then released at that moment, so nothing is lost. A storage in another process cannot be reached from an exit.
 
-import type { AgentStorage, ClaimResult, Clock, HoldfastError, ReleaseClaim } from "@holdfast/core";
-import { isPoison, isSuspect, refuseNewerSession } from "@holdfast/core/internal";
+import {
+  type AgentStorage,
+  type ClaimResult,
+  type Clock,
+  type HoldfastError,
+  isPoison,
+  isSuspect,
+  refuseNewerSession,
+  type ReleaseClaim,
+} from "@holdfast/core";
 import type { GroupCommitter } from "../loop/group-committer.ts";
 import { alarm, type Timers } from "../loop/timers.ts";
 import { lostFault } from "../session/session-errors.ts";

@@ -5,8 +5,7 @@
 // slice runs only agents. Calls from other code are not reported. Neither are calls from our own packages and
 // from node_modules, which read clocks for their own timing.
 
-import { DurableFuture, UsageError } from "@holdfast/core";
-import { isOurs } from "@holdfast/core/internal";
+import { DurableFuture, isOurs, UsageError } from "@holdfast/core";
 
 export interface DevelopmentChecksOptions {
   /** The session whose agent is running this very moment, if one is. */

@@ -19,15 +19,15 @@
 //       is replaced before it is sent again.
 
 import {
-  HoldfastError,
-  toHoldfastError,
-  UnavailableError,
   type AgentStorage,
   type Change,
   type ChangeResult,
   type Clock,
+  eachName,
+  HoldfastError,
+  toHoldfastError,
+  UnavailableError,
 } from "@holdfast/core";
-import { eachName } from "@holdfast/core/internal";
 import { NameLines } from "./key-queues.ts";
 import { inNeutral } from "./neutral-context.ts";
 import type { Immediate } from "./slice-loop.ts";

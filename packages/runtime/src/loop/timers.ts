@@ -4,8 +4,7 @@
 // forward when a laptop wakes up or the time is set. Therefore the wall clock is read every few seconds while
 // any alarm is set (D3).
 
-import { invariant, type Clock } from "@holdfast/core";
-import { WakeQueue, type Queued } from "@holdfast/core/internal";
+import { type Clock, invariant, type Queued, WakeQueue } from "@holdfast/core";
 
 /** How late a moment may be noticed after a jump of the clock. One look costs microseconds. */
 const LOOK_AGAIN_MS = 10_000;

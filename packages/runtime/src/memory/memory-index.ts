@@ -5,8 +5,7 @@
 //   memory-index-2. A claim whose lease ends is also listed by its owner, so a renewal costs what that owner
 //       holds. A claim without an end is not listed.
 
-import { overdueAt } from "@holdfast/core";
-import { dueAt, lookAt, WakeQueue, type Claim } from "@holdfast/core/internal";
+import { type Claim, dueAt, lookAt, overdueAt, WakeQueue } from "@holdfast/core";
 import type { Stored } from "./memory-rows.ts";
 
 const NOTHING: ReadonlySet<Stored> = new Set();

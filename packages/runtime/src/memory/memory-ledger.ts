@@ -1,8 +1,7 @@
 // `MemoryLedger`: schedules, documents and the audit of a storage in memory.
 
 import { hash } from "node:crypto";
-import type { AuditRow, Schedule, StorageReader, StoredDocument } from "@holdfast/core";
-import type { LedgerPort } from "@holdfast/core/internal";
+import type { AuditRow, LedgerPort, Schedule, StorageReader, StoredDocument } from "@holdfast/core";
 import { MemorySchedules } from "./memory-schedules.ts";
 
 export class MemoryLedger implements LedgerPort {

@@ -3,8 +3,7 @@
 // Adding, finding and removing a signal costs O(log n) for any backlog. Most sessions never get a signal, so
 // the lists are made for the first one.
 
-import { invariant, type StoredSignal, type Wait } from "@holdfast/core";
-import { PendingNames } from "@holdfast/core/internal";
+import { invariant, PendingNames, type StoredSignal, type Wait } from "@holdfast/core";
 import { PositionList } from "./position-list.ts";
 
 interface Placed {

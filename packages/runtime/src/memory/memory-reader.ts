@@ -1,17 +1,17 @@
 // `MemoryReader`: the sessions in memory as people and tools read them.
 
-import type {
-  AuditRow,
-  Entry,
-  JournalRecord,
-  Schedule,
-  SeenSignals,
-  Session,
-  StorageReader,
-  StoredDocument,
-  StoredSignal,
+import {
+  type AuditRow,
+  type Entry,
+  type JournalRecord,
+  readDedupMark,
+  type Schedule,
+  type SeenSignals,
+  type Session,
+  type StorageReader,
+  type StoredDocument,
+  type StoredSignal,
 } from "@holdfast/core";
-import { readDedupMark } from "@holdfast/core/internal";
 import type { MemoryLedger } from "./memory-ledger.ts";
 import type { Rows } from "./memory-rows.ts";
 

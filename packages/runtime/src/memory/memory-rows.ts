@@ -10,18 +10,22 @@
 //   memory-rows-4. Collections that few sessions need (children, holds) are made with their first item.
 
 import {
-  invariant,
-  NotFoundError,
   type Amount,
+  type ChildRow,
+  type Claim,
+  dedupMark,
   type Entry,
+  invariant,
   type JournalRecord,
   type JsonText,
+  NO_CLAIM,
+  NotFoundError,
+  type Queued,
   type SeenSignals,
   type Session,
   type SessionStatus,
   type StorageReader,
 } from "@holdfast/core";
-import { dedupMark, NO_CLAIM, type ChildRow, type Claim, type Queued } from "@holdfast/core/internal";
 import { PendingList } from "./memory-pending.ts";
 import { ListsByKey, lowest, PositionList } from "./position-list.ts";
 

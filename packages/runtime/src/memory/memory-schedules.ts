@@ -1,8 +1,7 @@
 // `MemorySchedules`: the schedules in memory, by id and by when they fire next. The cost of a search depends
 // only on how many are due.
 
-import type { Schedule } from "@holdfast/core";
-import { WakeQueue, type Queued } from "@holdfast/core/internal";
+import { type Queued, type Schedule, WakeQueue } from "@holdfast/core";
 
 interface Placed extends Queued {
   readonly schedule: Schedule;

@@ -4,33 +4,31 @@
 // finds due and leased sessions; this file joins the parts. No method awaits, so every call is one transaction.
 
 import {
-  CorruptRecordError,
-  isEnded,
   type AgentStorage,
+  applyChange,
+  applyOverdue,
   type Arrival,
   type Arrivals,
   type Change,
   type ChangeResult,
+  claimedAfter,
   type ClaimResult,
+  CorruptRecordError,
   type Due,
   type Entry,
-  type HeldClaim,
-  type SessionSnapshot,
-  type StorageReader,
-} from "@holdfast/core";
-import {
-  applyChange,
-  applyOverdue,
   Followers,
+  type HeldClaim,
+  isEnded,
   listHolds,
   newsOf,
   type Notice,
   pageOfClaims,
-  claimedAfter,
   refuseClaim,
   remainingFor,
   renewedClaim,
-} from "@holdfast/core/internal";
+  type SessionSnapshot,
+  type StorageReader,
+} from "@holdfast/core";
 import { MemoryIndex } from "./memory-index.ts";
 import { MemoryLedger } from "./memory-ledger.ts";
 import { MemoryReader } from "./memory-reader.ts";

@@ -3,22 +3,25 @@
 //
 // No method awaits, so each call of the storage is one transaction.
 
-import { isEnded, type Arrival, type CommitBatch, type Session } from "@holdfast/core";
 import {
-  isActive,
-  isAnsweredBy,
-  isSameRecords,
-  NO_CLAIM,
-  nextClaim,
-  provenClaim,
+  type Arrival,
   type ChildRow,
   type Claim,
+  type CommitBatch,
   type Followers,
+  isActive,
+  isAnsweredBy,
+  isEnded,
+  isSameRecords,
   type NewSession,
+  nextClaim,
+  NO_CLAIM,
+  provenClaim,
   type RowPatch,
   type RowPort,
-} from "@holdfast/core/internal";
-import type { SeenSignals } from "@holdfast/core";
+  type SeenSignals,
+  type Session,
+} from "@holdfast/core";
 import type { MemoryIndex } from "./memory-index.ts";
 import type { MemoryLedger } from "./memory-ledger.ts";
 import { addSeen, childRow, hasSeen, setHold, type Rows, type Stored } from "./memory-rows.ts";

@@ -15,18 +15,18 @@
 // The freeze fences a process that runs the session. Unreported tasks run again in the new storage.
 
 import {
-  ConflictError,
-  HoldfastError,
-  mintId,
-  UsageError,
   type AgentStorage,
   type ChangeResult,
   type Clock,
+  ConflictError,
+  HoldfastError,
   type ImportSession,
+  mintId,
   type Random,
+  readWhole,
   type Session,
+  UsageError,
 } from "@holdfast/core";
-import { readWhole } from "@holdfast/core/internal";
 import { sessionMoved, sessionNotFound } from "../session/session-errors.ts";
 import { systemClock, systemRandom } from "../node/node-ports.ts";
 import { unexpected } from "./session-requests.ts";

@@ -5,20 +5,20 @@
 // the recorded ones, as when a session is resumed (K5).
 
 import {
-  isCommand,
-  Kernel,
-  LIMITS,
   type CommandRecord,
   type EventRecord,
   type HoldfastError,
+  isCommand,
   type JournalRecord,
   type JsonText,
+  Kernel,
+  LIMITS,
   type OpenTask,
+  refuseNewerSession,
   type Session,
   type StorageReader,
   type Wait,
 } from "@holdfast/core";
-import { refuseNewerSession } from "@holdfast/core/internal";
 import { callAgent } from "../agents/call-agent.ts";
 import type { Agent } from "../agents/define.ts";
 import { storedLife } from "../agents/kernel-start.ts";

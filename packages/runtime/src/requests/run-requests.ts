@@ -4,23 +4,26 @@
 
 import {
   BEHAVIOUR_FLAGS,
+  type Change,
+  type ChangeResult,
   checkBudget,
+  type CreateSession,
   encodeJson,
   forkSession,
   HoldfastError,
   isEnded,
   isSessionId,
   JOURNAL_FORMAT,
+  type JsonText,
   mintId,
+  readOrigin,
+  refuseIfLarge,
+  refuseNewerSession,
+  refuseSignalName,
+  type ScheduledAction,
   toHoldfastError,
   UsageError,
-  type Change,
-  type ChangeResult,
-  type CreateSession,
-  type JsonText,
-  type ScheduledAction,
 } from "@holdfast/core";
-import { readOrigin, refuseIfLarge, refuseNewerSession, refuseSignalName } from "@holdfast/core/internal";
 import { checkBounds, deadlineOf } from "../agents/bounds.ts";
 import { inputOf } from "../agents/agent-input.ts";
 import type { Agent } from "../agents/define.ts";

@@ -3,22 +3,20 @@
 
 import { createHash } from "node:crypto";
 import {
-  ConflictError,
-  CorruptRecordError,
-  HoldfastError,
   type Change,
   type ChangeResult,
-  type StorageReader,
-} from "@holdfast/core";
-import {
+  ConflictError,
+  CorruptRecordError,
   exportLines as linesOf,
+  type ExportOptions,
+  type FileImport,
+  HoldfastError,
   importedBy,
   isSameSession,
   notOurs,
   SessionFile,
-  type ExportOptions,
-  type FileImport,
-} from "@holdfast/core/internal";
+  type StorageReader,
+} from "@holdfast/core";
 import { unexpected } from "./session-requests.ts";
 
 /** Nothing we write is longer: payloads have a limit far below. */

@@ -14,19 +14,22 @@
 // Storage finds due schedules, and `cron.ts` computes their next times. It does not know how sessions run.
 
 import {
-  isEnded,
-  toHoldfastError,
   type AgentRef,
   type AgentStorage,
   type Clock,
   type CreateSession,
+  effectOfFiring,
   type HoldfastError,
+  isEnded,
   type Random,
+  readInPlaceOf,
+  repeat,
+  type Repetition,
   type Schedule,
   type SendSignal,
   type Session,
+  toHoldfastError,
 } from "@holdfast/core";
-import { effectOfFiring, readInPlaceOf, repeat, type Repetition } from "@holdfast/core/internal";
 import { readCron } from "./cron.ts";
 import type { Agent } from "../agents/define.ts";
 import type { GroupCommitter } from "../loop/group-committer.ts";

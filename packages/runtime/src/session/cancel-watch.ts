@@ -4,8 +4,7 @@
 // parent, the session's deadline, an unanswered question, or a budget. Therefore all of them end the same
 // way, even without this process.
 
-import type { CancelCause, Exhausted, RequestCancel, Session } from "@holdfast/core";
-import { noticeOf } from "@holdfast/core/internal";
+import { type CancelCause, type Exhausted, noticeOf, type RequestCancel, type Session } from "@holdfast/core";
 import type { Attempts } from "../tasks/attempts.ts";
 import type { DriverWorld } from "./driver-environment.ts";
 import type { DrivenSession } from "./driven-session.ts";

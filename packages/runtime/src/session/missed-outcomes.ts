@@ -9,15 +9,19 @@
 // The row is read after the wait is stored, and a signal is sent only if the other session has ended. A
 // session that ends later sends its own signal in the transaction of its end, so none is missed in between.
 
-import { isEnded, positionId, type HoldfastError, type SendSignal, type Wait } from "@holdfast/core";
 import {
   absentEnd,
   endEvent,
+  type HoldfastError,
   isChildOf,
+  isEnded,
+  positionId,
   readInPlaceOf,
   refuseRequest,
   repliedRequest,
-} from "@holdfast/core/internal";
+  type SendSignal,
+  type Wait,
+} from "@holdfast/core";
 import type { DriverWorld } from "./driver-environment.ts";
 import type { DrivenSession } from "./driven-session.ts";
 import type { Inbox } from "./inbox.ts";

@@ -2,8 +2,7 @@
 //
 // Outcomes are delivered one after the other, in the order in which they came. Notes are added at a standstill.
 
-import type { Kernel } from "@holdfast/core";
-import { Fifo, isOutcome } from "@holdfast/core/internal";
+import { Fifo, isOutcome, type Kernel } from "@holdfast/core";
 import { keptOutcome, type EventDraft, type NoteDraft } from "../tasks/drafts.ts";
 
 export class PendingDeliveries {

@@ -8,18 +8,20 @@
 // (session-driver-5).
 
 import {
-  isNote,
-  toHoldfastError,
   type ChangeResult,
+  createdBy,
   type Ending,
   type Exhausted,
   type HoldfastError,
+  isNote,
+  isOutcome,
+  salvaged,
   type SealedSegment,
   type SessionPatch,
   type SessionState,
+  toHoldfastError,
   type Wait,
 } from "@holdfast/core";
-import { createdBy, isOutcome, salvaged } from "@holdfast/core/internal";
 import type { CancelWatch } from "./cancel-watch.ts";
 import { STILL, type DrivenSession, type Phase } from "./driven-session.ts";
 import type { DriverWorld } from "./driver-environment.ts";

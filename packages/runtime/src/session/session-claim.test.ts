@@ -1,5 +1,10 @@
-import { createSession } from "@holdfast/core/internal";
-import type { ChangeResult, CommitBatch, NewEntry, SealedSegment } from "@holdfast/core";
+import {
+  type ChangeResult,
+  type CommitBatch,
+  createSession,
+  type NewEntry,
+  type SealedSegment,
+} from "@holdfast/core";
 import { expect, test } from "vitest";
 import { SessionClaim, withdrawn, type Submit } from "./session-claim.ts";
 

@@ -2,22 +2,24 @@
 // session it is a function that stores the session together with its first batch and returns a claim.
 
 import {
-  HoldfastError,
   type Change,
   type ChangeResult,
   type Charge,
   type CommitBatch,
   type Entry,
   type FirstBatch,
+  HoldfastError,
+  isOutcome,
   type JournalRecord,
   type JsonText,
   type Paid,
+  resumedFromOf,
+  salvaged,
   type SealedSegment,
   type Session,
   type SessionPatch,
   type SessionStatus,
 } from "@holdfast/core";
-import { isOutcome, resumedFromOf, salvaged } from "@holdfast/core/internal";
 import { faultPatch } from "./session-row.ts";
 
 /** Store a session together with the first batch of its agent. Calls one of the two, once. */

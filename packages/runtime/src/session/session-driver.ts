@@ -17,16 +17,17 @@
 // `cancel-watch.ts` watches a cancel, and `attempts.ts` and `task-starts.ts` run tasks.
 
 import {
-  type HoldfastError,
-  Kernel,
-  toHoldfastError,
-  isEnded,
   type Arrivals,
   type Entry,
   type EventRecord,
+  type HoldfastError,
+  isDone,
+  isEnded,
+  isOutcome,
+  Kernel,
   type SessionState,
+  toHoldfastError,
 } from "@holdfast/core";
-import { isDone, isOutcome } from "@holdfast/core/internal";
 import { Attempts } from "../tasks/attempts.ts";
 import { CancelWatch } from "./cancel-watch.ts";
 import type { Agent } from "../agents/define.ts";

@@ -1,8 +1,7 @@
 // `driverWorld`: the interface for drivers, made of their process and of the sessions that it drives.
 
 import type { AsyncLocalStorage } from "node:async_hooks";
-import type { AgentStorage, Entry, Random } from "@holdfast/core";
-import { isProof, UNKNOWN_VERSION } from "@holdfast/core/internal";
+import { type AgentStorage, type Entry, isProof, type Random, UNKNOWN_VERSION } from "@holdfast/core";
 import type { KnownAgents } from "../agents/agent-registry.ts";
 import type { Trials } from "../claims/trials.ts";
 import type { GroupCommitter } from "../loop/group-committer.ts";

@@ -10,17 +10,21 @@
 // It does not know when sessions are due: `DueSessions` and callers say which sessions to run, and which have an arrival.
 
 import {
+  type ChangeResult,
   ConflictError,
+  type CreateSession,
+  createSession,
+  type Entry,
   HoldfastError,
   isEnded,
+  isLost,
+  openAccount,
+  refuseNewerSession,
+  remainingOf,
   resumesAt,
-  toHoldfastError,
-  type ChangeResult,
-  type CreateSession,
-  type Entry,
   type Session,
+  toHoldfastError,
 } from "@holdfast/core";
-import { createSession, isLost, openAccount, refuseNewerSession, remainingOf } from "@holdfast/core/internal";
 import type { Agent } from "../agents/define.ts";
 import type { HeldSession } from "../api/runtime-api.ts";
 import { KnownAgents } from "../agents/agent-registry.ts";

@@ -3,8 +3,7 @@
 //   session-entries-1. A session has an entry from the call that brings it here until it is not driven any more
 //       and that call is done.
 
-import { ChurnMap } from "@holdfast/core/internal";
-import type { HoldfastError } from "@holdfast/core";
+import { ChurnMap, type HoldfastError } from "@holdfast/core";
 import type { Agent } from "../agents/define.ts";
 import type { SessionDriver } from "../session/session-driver.ts";
 

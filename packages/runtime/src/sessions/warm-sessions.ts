@@ -7,7 +7,7 @@
 //
 // It knows no drivers and never evicts: it only says when its owner must.
 
-import { ChurnMap, WakeQueue, type Queued } from "@holdfast/core/internal";
+import { ChurnMap, WakeQueue, type Queued } from "@holdfast/core";
 import type { RuntimeOptions } from "../api/runtime-api.ts";
 
 export interface WarmLimits {

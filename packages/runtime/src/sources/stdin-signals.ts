@@ -13,13 +13,13 @@
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import {
-  LIMITS,
+  findPayloadProblem,
   type IncomingSignal,
+  LIMITS,
   type SignalReceipt,
   type SignalSink,
   type SignalSource,
 } from "@holdfast/core";
-import { findPayloadProblem } from "@holdfast/core/internal";
 
 /** The meaning of a line: a signal, nothing, or the reason for refusing it. */
 export type LineMeaning =

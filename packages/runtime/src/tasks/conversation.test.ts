@@ -1,7 +1,6 @@
 // The entries that a task finds in the place of a conversation.
 
-import type { AgentStorage, Entry } from "@holdfast/core";
-import { storageWith } from "@holdfast/core/internal";
+import { type AgentStorage, type Entry, storageWith } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
 
 import { defineAgent, defineTask, local } from "../agents/define.ts";

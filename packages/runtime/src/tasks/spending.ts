@@ -13,24 +13,24 @@
 // It exists only for sessions that have a payer. It knows no storage.
 
 import {
-  HoldfastError,
-  NO_AMOUNT,
   type Admission,
   type Amount,
   type Charge,
   type Hold,
+  HoldfastError,
   type JournalRecord,
+  NO_AMOUNT,
   type OpenTask,
   type Prices,
   type RecordedError,
   type RemainingBudget,
   type SealedSegment,
   type SessionSnapshot,
+  settleAll,
   type TaskExecutor,
   type TaskTraits,
   type TokenUsage,
 } from "@holdfast/core";
-import { settleAll } from "@holdfast/core/internal";
 
 export interface SpendingHost {
   readonly prices: Prices | undefined;

@@ -1,7 +1,6 @@
 // `TaskTimes`: the times of a session's open tasks, at most one for each task, for retries or for deadlines.
 
-import type { OpenTask } from "@holdfast/core";
-import { WakeQueue, type Queued } from "@holdfast/core/internal";
+import { type OpenTask, type Queued, WakeQueue } from "@holdfast/core";
 
 interface Moment extends Queued {
   readonly task: OpenTask;

@@ -15,19 +15,19 @@ import {
   type ServiceHost,
 } from "@holdfast/coordinator/internal";
 import {
+  type AgentStorage,
   BEHAVIOUR_FLAGS,
+  type Clock,
   encodeJson,
   JOURNAL_FORMAT,
-  type AgentStorage,
-  type Clock,
   type Random,
   type Session,
+  SteadyClock,
+  storageWith,
 } from "@holdfast/core";
-import { SteadyClock } from "@holdfast/core/internal";
 import * as contract from "@holdfast/proto";
 import { createRuntime } from "@holdfast/runtime";
 import { vanishRuntime } from "@holdfast/runtime/internal";
-import { storageWith } from "@holdfast/core/internal";
 import type { Desk } from "../machine/clients.ts";
 import { Connection, type ConnectionFaults } from "../world/connection.ts";
 import type { Dice } from "../world/dice.ts";

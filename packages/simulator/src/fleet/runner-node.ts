@@ -7,8 +7,7 @@
 //   runner-node-4. While a step blocks the event loop, the watchdog's thread renews the leases. Other sessions wait, and lose nothing.
 //       The thread ends the process when the step blocks for longer than it may.
 
-import { BEHAVIOUR_FLAGS, isEnded, type Random } from "@holdfast/core";
-import { STOP_GRACE_MS } from "@holdfast/core/internal";
+import { BEHAVIOUR_FLAGS, isEnded, type Random, STOP_GRACE_MS } from "@holdfast/core";
 import { RunnerService, type PollResponse } from "@holdfast/proto";
 import {
   CLAIM_AGE_MS,

@@ -8,8 +8,7 @@
 //   machine-4. One process may own the storage. When it ends, requests of the others to it are lost, and nobody reaches the storage
 //       until another living process owns it. Claims of living processes stay (C4).
 
-import type { AgentStorage, Change, Random } from "@holdfast/core";
-import { STOP_GRACE_MS } from "@holdfast/core/internal";
+import { type AgentStorage, type Change, type Random, STOP_GRACE_MS } from "@holdfast/core";
 import { createRuntime, type Agent, type Runtime } from "@holdfast/runtime";
 import { vanishRuntime } from "@holdfast/runtime/internal";
 import type { Desk } from "./clients.ts";

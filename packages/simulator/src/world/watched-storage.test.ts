@@ -1,7 +1,6 @@
 // Tests of `WatchedStorage`: which rare cases it reports as violations, and which not.
 
-import type { Budget, Change, ChangeResult } from "@holdfast/core";
-import { storageWith } from "@holdfast/core/internal";
+import { type Budget, type Change, type ChangeResult, storageWith } from "@holdfast/core";
 import { MemoryStorage } from "@holdfast/runtime";
 import { expect, test } from "vitest";
 import { WatchedStorage } from "./watched-storage.ts";

@@ -5,25 +5,26 @@
 // After every call it reads the rows and their pending signals, which show parents, children and their events.
 
 import {
-  decodeJson,
-  encodeRecords,
-  isEnded,
-  isLastEvent,
-  mayBecome,
   type AgentStorage,
   type Change,
   type ChangeResult,
   type ChildEvent,
   type ClaimResult,
   type CommitBatch,
+  decodeJson,
   type Effect,
+  encodeRecords,
   type FireSchedule,
+  importedBy,
+  isEnded,
+  isLastEvent,
   type JournalRecord,
+  mayBecome,
   type ParentRef,
   type Session,
+  storageWith,
   type StoredSignal,
 } from "@holdfast/core";
-import { importedBy, storageWith } from "@holdfast/core/internal";
 import { checkAccount, checkSpending, type Step, type Violated } from "./account-checks.ts";
 
 /** The expected state of one session. */
@@ -50,8 +51,7 @@ export class SessionAccount {
   inbox = 0;
   /** Last words of children, by the name of their signal. */
   readonly ends = new Map<string, number>();
-  /** Tokens that attempts in the journal reported. */
-  reportedTokens = 0;
+  reportedTokens = 0; // By attempts in the journal.
 
   constructor(sessionId: string) {
     this.sessionId = sessionId;

@@ -15,13 +15,14 @@ import {
   type ChangeResult,
   type ClaimResult,
   type Due,
+  eachName,
   type Entry,
   type HeldClaim,
+  type Notice,
   type SessionSnapshot,
   type StorageReader,
   type ThreadRenewal,
 } from "@holdfast/core";
-import { eachName, type Notice } from "@holdfast/core/internal";
 import type { Database } from "./database/database.ts";
 import { Turns } from "./database/turns.ts";
 import { Calls } from "./engine/calls.ts";

@@ -24,8 +24,7 @@ import {
   type Transport,
 } from "@connectrpc/connect";
 import { createConnectTransport, Http2SessionManager } from "@connectrpc/connect-node";
-import { HoldfastError, UnavailableError, type Clock } from "@holdfast/core";
-import { fromWireError } from "@holdfast/core/internal";
+import { type Clock, fromWireError, HoldfastError, UnavailableError } from "@holdfast/core";
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import { CoordinatorTime } from "./coordinator-time.ts";

@@ -1,6 +1,6 @@
 // ST50: the runs of a session that have ended are kept with it, in the transaction that ends them.
 
-import { ENDED_RUNS, endedRunsOf, type EndedRun } from "@holdfast/core/internal";
+import { ENDED_RUNS, endedRunsOf, type EndedRun } from "@holdfast/core";
 import { expect, test } from "vitest";
 import { creating, PATCH_TO, type Claimant, type Fixture } from "./fixture.ts";
 

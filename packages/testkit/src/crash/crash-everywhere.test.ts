@@ -1,6 +1,6 @@
 // `npm test` plays every third point of each scenario in memory, and the crash-points campaign plays all (`HOLDFAST_CAMPAIGN`).
 
-import { storageWith } from "@holdfast/core/internal";
+import { storageWith } from "@holdfast/core";
 import { defineAgent, defineTask, MemoryStorage } from "@holdfast/runtime";
 import { describe, expect, test } from "vitest";
 import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";

@@ -11,43 +11,43 @@
 //   crash-everywhere-5. When all sessions have ended, no account has reservations, and no limit was exceeded (B1).
 //   crash-everywhere-6. A sample takes every n-th point, from a given one on: samples of all n beginnings together are
 //       all points.
-//
 // Real kills of real processes are a different test; this one reaches every point, and takes milliseconds for each.
 
 import { PassThrough } from "node:stream";
 import { isDeepStrictEqual } from "node:util";
 import {
-  isEnded,
-  toError,
-  UsageError,
   type AgentStorage,
   type AttemptOutcome,
   type Change,
   type ChangeResult,
   type ClaimResult,
   type CommitBatch,
+  isEnded,
   type Persistence,
   type RunningAttempt,
   type Session,
   type SignalSource,
+  storageWith,
   type TaskAttempt,
   type TaskExecutor,
+  toError,
+  UsageError,
 } from "@holdfast/core";
-import { storageWith } from "@holdfast/core/internal";
 import {
+  type Agent,
   channelSignals,
   createRuntime,
   LocalTaskExecutor,
   MemoryStorage,
-  stdinSignals,
-  systemClock,
-  type Agent,
+  requestsOver,
   type Runtime,
   type Settled,
   type StartOptions,
+  stdinSignals,
+  systemClock,
   type TaskDefinition,
 } from "@holdfast/runtime";
-import { requestsOver, vanishRuntime } from "@holdfast/runtime/internal";
+import { vanishRuntime } from "@holdfast/runtime/internal";
 import { faultyStorage, type FaultKind, type FaultyStorage } from "../faulty-storage.ts";
 import type { CrashFailure, CrashKind, CrashPoint, CrashReport } from "./crash-report.ts";
 

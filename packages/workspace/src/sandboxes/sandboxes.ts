@@ -3,8 +3,7 @@
 //   sandboxes-1. A sandbox is used only after its check. A machine that cannot run it refuses the session before it starts.
 //   sandboxes-2. One process opens one workspace for an address.
 
-import { HoldfastError } from "@holdfast/core";
-import { didYouMean } from "@holdfast/core/internal";
+import { didYouMean, HoldfastError } from "@holdfast/core";
 
 import type { Workspace } from "../workspace/workspace.ts";
 import { bubblewrapSandbox } from "./bubblewrap-sandbox.ts";

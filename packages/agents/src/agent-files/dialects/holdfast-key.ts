@@ -1,7 +1,13 @@
 // The key `holdfast:` of an agent file: the fields that no other tool knows.
 
-import { checkBudget, PERIODS, type Budget, type AmountLimits } from "@holdfast/core";
-import { EFFECT_CLASSES, parseDuration } from "@holdfast/core/internal";
+import {
+  type AmountLimits,
+  type Budget,
+  checkBudget,
+  EFFECT_CLASSES,
+  parseDuration,
+  PERIODS,
+} from "@holdfast/core";
 import { z } from "zod";
 import type { JsonSchema } from "../agent-record.ts";
 import {

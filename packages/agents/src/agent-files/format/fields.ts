@@ -4,7 +4,7 @@
 //   fields-2. An unknown field that may be a misspelt restriction refuses the file. Without this rule `disalowedTools` would permit
 //       what its author forbids.
 
-import { didYouMean } from "@holdfast/core/internal";
+import { didYouMean } from "@holdfast/core";
 import type { z } from "zod";
 import type { AgentDraft } from "./agent-draft.ts";
 import type { FieldReport, Verdict } from "./field-report.ts";

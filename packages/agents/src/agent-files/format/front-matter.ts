@@ -8,7 +8,7 @@
 
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { basename } from "node:path";
-import { jsonSyntaxProblem } from "@holdfast/core/internal";
+import { jsonSyntaxProblem } from "@holdfast/core";
 import { LineCounter, isAlias, parseDocument, visit, type Document } from "yaml";
 
 /** The largest agent file. */

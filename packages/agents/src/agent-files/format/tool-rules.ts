@@ -1,6 +1,6 @@
 // Reads lists of tools (`Read, Bash(git diff:*)`) into the tools and the permission rules of a draft.
 
-import { didYouMean } from "@holdfast/core/internal";
+import { didYouMean } from "@holdfast/core";
 import type { PermissionDecision, PermissionRule } from "../agent-record.ts";
 import { addRule, denyTools, type AgentDraft } from "./agent-draft.ts";
 import { HONOURED, mapped, refused, type Ruling } from "./fields.ts";

@@ -6,8 +6,7 @@
 
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
-import { didYouMean } from "@holdfast/core/internal";
+import { didYouMean, HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
 import { makePrivateFolder, replacePrivate } from "@holdfast/system";
 
 import type { McpServer } from "../agent-record.ts";

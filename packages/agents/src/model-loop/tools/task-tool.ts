@@ -3,8 +3,7 @@
 //   task-tool-1. The effect class of the task decides the fate of a call that a crash cuts off. Only a task that reads runs without permission.
 //   task-tool-2. Arguments are checked before the task is scheduled, so that the model corrects them.
 
-import { HoldfastError, UsageError, type StandardSchemaV1 } from "@holdfast/core";
-import { validateNow } from "@holdfast/core/internal";
+import { HoldfastError, type StandardSchemaV1, UsageError, validateNow } from "@holdfast/core";
 import type { TaskDefinition } from "@holdfast/runtime";
 import { renderResult, type Tool } from "./tool.ts";
 

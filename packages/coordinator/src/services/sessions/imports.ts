@@ -1,16 +1,18 @@
 // Sessions that are made of others: forks, and imports.
 
 import {
+  type ChangeResult,
   ConflictError,
+  type FileImport,
   forkSession,
+  type ImportSession,
   LIMITS,
   mintId,
-  UsageError,
-  type ChangeResult,
-  type ImportSession,
+  readOrigin,
+  refuseIfLarge,
   type Session,
+  UsageError,
 } from "@holdfast/core";
-import { readOrigin, refuseIfLarge, type FileImport } from "@holdfast/core/internal";
 import type { ForkRequest } from "@holdfast/proto";
 import { auditOf, type Call } from "../../call/call.ts";
 import { textOf } from "../../call/json-field.ts";

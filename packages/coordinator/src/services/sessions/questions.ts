@@ -1,7 +1,14 @@
 // The question that an answer is for.
 
-import { answerSignalName, isEnded, NotFoundError, UsageError, type Session } from "@holdfast/core";
-import { noSuchQuestion, openQuestion } from "@holdfast/core/internal";
+import {
+  answerSignalName,
+  isEnded,
+  noSuchQuestion,
+  NotFoundError,
+  openQuestion,
+  type Session,
+  UsageError,
+} from "@holdfast/core";
 import { unnamedAnswer } from "@holdfast/proto/view";
 import type { ServiceHost } from "../service-host.ts";
 import { hasEnded, keyedSignalId, wasConsumed } from "./signals.ts";

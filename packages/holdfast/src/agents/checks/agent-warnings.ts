@@ -15,8 +15,7 @@ import {
   type AgentRecord,
 } from "@holdfast/agents";
 import { ownSandboxes, Sandboxes } from "@holdfast/workspace";
-import { HoldfastError } from "@holdfast/core";
-import { didYouMean } from "@holdfast/core/internal";
+import { didYouMean, HoldfastError } from "@holdfast/core";
 import { environmentsBeside } from "@holdfast/agents";
 import { plainLine } from "../../frame/plain-text.ts";
 import { findSandbox } from "../sandbox-settings.ts";

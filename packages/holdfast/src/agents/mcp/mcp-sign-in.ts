@@ -3,8 +3,7 @@
 import { spawn } from "node:child_process";
 import { dirname } from "node:path";
 import { fillPlaceholders, readMcpFiles, signInKey, type AgentPlaces } from "@holdfast/agents";
-import { NotFoundError, UsageError } from "@holdfast/core";
-import { didYouMean } from "@holdfast/core/internal";
+import { didYouMean, NotFoundError, UsageError } from "@holdfast/core";
 import { withoutKeys } from "@holdfast/system";
 import type { Arguments, Io } from "../../frame/command.ts";
 import { plainLine } from "../../frame/plain-text.ts";

@@ -16,8 +16,7 @@ import {
   type McpFile,
   type McpPlace,
 } from "@holdfast/agents";
-import { NotFoundError } from "@holdfast/core";
-import { didYouMean } from "@holdfast/core/internal";
+import { didYouMean, NotFoundError } from "@holdfast/core";
 import { refuse } from "../../frame/arguments.ts";
 import type { Arguments, Io } from "../../frame/command.ts";
 import { count, cutTo, plainLine, table } from "../../frame/plain-text.ts";

@@ -13,8 +13,7 @@ import {
   versionsOfSkill,
   type Skill,
 } from "@holdfast/agents";
-import { HoldfastError, NotFoundError } from "@holdfast/core";
-import { didYouMean } from "@holdfast/core/internal";
+import { didYouMean, HoldfastError, NotFoundError } from "@holdfast/core";
 import type { Io } from "../../frame/command.ts";
 import { count, cutTo, plain, plainLine, table } from "../../frame/plain-text.ts";
 import { agentPlaces, shownPath } from "../agent-places.ts";

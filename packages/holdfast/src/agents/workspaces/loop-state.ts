@@ -1,7 +1,6 @@
 // `loopStateOf`: the state of a session of an agent file at its last checkpoint, as far as commands show it.
 
-import { readState, type JsonText, type Session, type StorageReader } from "@holdfast/core";
-import { readWhole } from "@holdfast/core/internal";
+import { type JsonText, readState, readWhole, type Session, type StorageReader } from "@holdfast/core";
 
 /** The parts of a state of the model loop that are looked at. Any other agent may have a state of another form. */
 export interface LoopState {

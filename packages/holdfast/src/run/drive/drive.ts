@@ -16,29 +16,30 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import {
-  HoldfastError,
-  isEnded,
-  UnavailableError,
   type AgentStorage,
   type AgentTracer,
+  HoldfastError,
+  isEnded,
   type Prices,
+  repeat,
   type Session,
+  STOP_GRACE_MS,
+  UnavailableError,
 } from "@holdfast/core";
-import { repeat, STOP_GRACE_MS } from "@holdfast/core/internal";
 import {
+  type Agent,
   compositeTracer,
   createRuntime,
+  leftAs,
   limitProcessMemory,
   MemoryStorage,
-  systemClock,
-  Watchdog,
-  type Agent,
   type Runtime,
   type RuntimeOptions,
   type SessionHandle,
   type Settled,
+  systemClock,
+  Watchdog,
 } from "@holdfast/runtime";
-import { leftAs } from "@holdfast/runtime/internal";
 import type { Io, StopSignal } from "../../frame/command.ts";
 import { plainLine, quoted } from "../../frame/plain-text.ts";
 import { withOwnStorage } from "../../place/own-database.ts";

@@ -2,8 +2,7 @@
 // the commands that continue it.
 
 import { HoldfastError, isEnded, type Session } from "@holdfast/core";
-import type { Agent, Settled } from "@holdfast/runtime";
-import { leftAs, sessionPaused } from "@holdfast/runtime/internal";
+import { type Agent, leftAs, sessionPaused, type Settled } from "@holdfast/runtime";
 import { STOP_EXIT, type Io, type StopSignal } from "../../frame/command.ts";
 import type { Database } from "../../place/project.ts";
 import { accountText } from "../../view/budget-text.ts";

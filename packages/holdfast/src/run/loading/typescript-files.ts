@@ -16,7 +16,7 @@ import { readFileSync } from "node:fs";
 import { createRequire, registerHooks } from "node:module";
 import { extname } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { isOurs } from "@holdfast/core/internal";
+import { isOurs } from "@holdfast/core";
 
 /** typescript-files-4. The query of the address of a file that is compiled whatever it contains. */
 const COMPILED = "?compiled";

@@ -1,20 +1,20 @@
 // `LocalAttempt`: an attempt in this process, between its executor and its handler (`local-task-executor.ts`).
 
-import { remainingOf } from "@holdfast/core/internal";
 import {
+  type AttemptOutcome,
+  type Clock,
   decodeJson,
   encodeJson,
   HoldfastError,
-  UsageError,
-  type AttemptOutcome,
-  type Clock,
   type RemainingBudget,
+  remainingOf,
   type RunningAttempt,
   type Session,
   type SignalReceipt,
   type TaskAttempt,
   type TokenUsage,
   type UnsettledTask,
+  UsageError,
 } from "@holdfast/core";
 import type { TaskContext, TaskDefinition, TaskSignalOptions } from "../../agents/define.ts";
 import type { StepObserver } from "../../loop/step-observer.ts";

@@ -19,11 +19,13 @@
 
 import { availableParallelism } from "node:os";
 import {
+  type AttemptOutcome,
+  ChurnMap,
+  type Clock,
   ConflictError,
   decodeJson,
+  Fifo,
   LIMITS,
-  type AttemptOutcome,
-  type Clock,
   type LostAttempt,
   type RunningAttempt,
   type TaskAttempt,
@@ -31,7 +33,6 @@ import {
   type TaskTraits,
   type UnsettledTask,
 } from "@holdfast/core";
-import { ChurnMap, Fifo } from "@holdfast/core/internal";
 import type { Agent, TaskDefinition } from "../../agents/define.ts";
 import type { StepObserver } from "../../loop/step-observer.ts";
 import { DeclaredSecrets, type SecretSource } from "@holdfast/system";

@@ -7,15 +7,15 @@
 
 import { MessageChannel, Worker, type MessagePort } from "node:worker_threads";
 import {
+  type ErrorCode,
   errorFrom,
   PauseError,
-  toError,
-  UsageError,
-  type ErrorCode,
   type PauseRequest,
   type RecordedError,
+  recordWholeError,
+  toError,
+  UsageError,
 } from "@holdfast/core";
-import { recordWholeError } from "@holdfast/core/internal";
 import type { TaskContext, TaskDefinition } from "../../agents/define.ts";
 import { isUrgentAbort } from "@holdfast/system";
 

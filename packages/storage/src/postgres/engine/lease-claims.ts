@@ -4,8 +4,15 @@
 //       it is decided upon.
 //   lease-claims-2. At the first call's time, leases start over that outlived every process that could renew them.
 
-import { UnavailableError, type AgentStorage, type ClaimResult, type HeldClaim } from "@holdfast/core";
-import { claimedAfter, nextClaim, refuseClaim } from "@holdfast/core/internal";
+import {
+  type AgentStorage,
+  claimedAfter,
+  type ClaimResult,
+  type HeldClaim,
+  nextClaim,
+  refuseClaim,
+  UnavailableError,
+} from "@holdfast/core";
 import type { Database } from "../database/database.ts";
 import type { Reads } from "../read/reads.ts";
 import type { Head, Heads } from "../tables/heads.ts";

@@ -7,8 +7,16 @@
 //       (ST4). When the environment is at fault, the group may or may not have been applied. The call then rejects,
 //       and sending it again is safe.
 
-import { HoldfastError, UnavailableError, type Change, type ChangeResult } from "@holdfast/core";
-import { applyChange, applyOverdue, eachName, isCorrupt } from "@holdfast/core/internal";
+import {
+  applyChange,
+  applyOverdue,
+  type Change,
+  type ChangeResult,
+  eachName,
+  HoldfastError,
+  isCorrupt,
+  UnavailableError,
+} from "@holdfast/core";
 import { crc32 } from "node:zlib";
 import type { Database } from "../database/database.ts";
 import { describeRefusal, isConflict, isEnvironmental } from "../database/pg-errors.ts";

@@ -1,8 +1,7 @@
 // How often ArrivalPoll polls, over a database that only takes its time. `sharing.test.ts` shows what it
 // finds.
 
-import type { Session, SessionStatus } from "@holdfast/core";
-import { Followers, releasedClaim, type Claim } from "@holdfast/core/internal";
+import { type Claim, Followers, releasedClaim, type Session, type SessionStatus } from "@holdfast/core";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { ArrivalPoll } from "./arrival-poll.ts";
 import type { Statement } from "../database/database.ts";

@@ -15,8 +15,7 @@
 //   arrival-poll-6. Followers of all sessions are notified when any transaction of the database server has ended
 //       since the last look. The notice names no session, and there may be one too many.
 
-import type { Arrival } from "@holdfast/core";
-import { isActive, repeat, type Followers, type Repetition } from "@holdfast/core/internal";
+import { type Arrival, type Followers, isActive, repeat, type Repetition } from "@holdfast/core";
 import { nodeTimers } from "../../node-timers.ts";
 import type { Database, Statement } from "../database/database.ts";
 import type { Head, Heads } from "../tables/heads.ts";

@@ -3,8 +3,7 @@
 //
 // The poll and the change notifications run only while there is a listener or a follower.
 
-import type { Arrival } from "@holdfast/core";
-import { Followers, type Notice } from "@holdfast/core/internal";
+import { type Arrival, Followers, type Notice } from "@holdfast/core";
 import type { Database } from "../database/database.ts";
 import type { Reads } from "../read/reads.ts";
 import type { Head, Heads } from "../tables/heads.ts";

@@ -3,8 +3,7 @@
 //   arrival-reads-1. A session and its signals are of one moment: they are rows of one statement.
 //   arrival-reads-2. Each session is decoded separately: a damaged row rejects only the reads of its session.
 
-import type { Arrivals } from "@holdfast/core";
-import { newsOf } from "@holdfast/core/internal";
+import { type Arrivals, newsOf } from "@holdfast/core";
 import type { Database, Row, Statement } from "../database/database.ts";
 import { gather } from "../database/gather.ts";
 import { sessionNotFound, type Reads } from "./reads.ts";

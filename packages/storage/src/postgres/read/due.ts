@@ -1,7 +1,6 @@
 // Due sessions and schedules, and the time of the next ones, read by the times in their rows.
 
-import type { Due, Schedule } from "@holdfast/core";
-import { unlessCorrupt } from "@holdfast/core/internal";
+import { type Due, type Schedule, unlessCorrupt } from "@holdfast/core";
 import type { Database, Statement } from "../database/database.ts";
 import type { Peers } from "../tables/peers.ts";
 import { readItem, readSchedule } from "../tables/items.ts";

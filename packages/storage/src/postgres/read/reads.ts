@@ -5,22 +5,22 @@
 //   postgres-reads-2. A second query fetches the large texts that the rows of the first one refer to.
 
 import {
+  type AuditRow,
   CorruptRecordError,
   decodeRecords,
-  NotFoundError,
-  type AuditRow,
   type Entry,
   type Hold,
   type JournalRecord,
   type JsonText,
+  NotFoundError,
   type Schedule,
   type SeenSignals,
   type Session,
   type StorageReader,
   type StoredDocument,
   type StoredSignal,
+  unlessCorrupt,
 } from "@holdfast/core";
-import { unlessCorrupt } from "@holdfast/core/internal";
 import type { Database, Row, Statement } from "../database/database.ts";
 import { gather } from "../database/gather.ts";
 import { Pending, withoutContent, type Head } from "../tables/heads.ts";

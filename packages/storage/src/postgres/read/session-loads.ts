@@ -1,7 +1,6 @@
 // `SessionLoads`: whole sessions and their arrivals, each with the budget that remains for the session.
 
-import type { Arrivals, Entry, Session, SessionSnapshot } from "@holdfast/core";
-import { remainingFor } from "@holdfast/core/internal";
+import { type Arrivals, type Entry, remainingFor, type Session, type SessionSnapshot } from "@holdfast/core";
 import type { Database } from "../database/database.ts";
 import { asHead, type Heads } from "../tables/heads.ts";
 import { ArrivalReads } from "./arrival-reads.ts";

@@ -7,8 +7,7 @@
 //   postgres-heads-3. While a transaction that changes or checks a head is under way, `flight` is set; nobody
 //       else may use it.
 
-import type { Amount, Session, Wait } from "@holdfast/core";
-import { PendingNames, type Claim } from "@holdfast/core/internal";
+import { type Amount, type Claim, PendingNames, type Session, type Wait } from "@holdfast/core";
 
 export interface Head {
   readonly sessionId: string;

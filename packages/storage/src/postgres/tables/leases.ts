@@ -9,8 +9,7 @@
 //       extends nothing.
 //   postgres-leases-3. Rows are locked in the order of their ids, as groups do.
 
-import type { AgentStorage, HeldClaim } from "@holdfast/core";
-import type { Claim } from "@holdfast/core/internal";
+import type { AgentStorage, Claim, HeldClaim } from "@holdfast/core";
 import type { Database, Statement } from "../database/database.ts";
 import type { Head } from "./heads.ts";
 import { isWithin, JUST_SAID_MS } from "./instance.ts";

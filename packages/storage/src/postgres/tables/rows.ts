@@ -8,22 +8,26 @@
 import { hash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import {
+  type Amount,
+  type Claim,
   CorruptRecordError,
   decodeRecords,
-  FORMAT_LIMITS,
-  isEnded,
-  overdueAt,
-  type Amount,
+  dedupMark,
+  dueAt,
   type Entry,
+  FORMAT_LIMITS,
   type Hold,
+  isEnded,
   type JournalRecord,
   type JsonText,
   type NewEntry,
+  NO_CLAIM,
+  overdueAt,
+  readDedupMark,
   type SeenSignals,
   type Session,
   type StoredSignal,
 } from "@holdfast/core";
-import { dedupMark, dueAt, NO_CLAIM, readDedupMark, type Claim } from "@holdfast/core/internal";
 import type { Row } from "../database/database.ts";
 import { livesSince } from "./instance.ts";
 

@@ -3,8 +3,7 @@
 // Every item is read before it is written, because what is stored decides between a new row and a change of a
 // row.
 
-import type { AuditLink, AuditRow, Schedule, StoredDocument } from "@holdfast/core";
-import type { LedgerPort } from "@holdfast/core/internal";
+import type { AuditLink, AuditRow, LedgerPort, Schedule, StoredDocument } from "@holdfast/core";
 import { sha256 } from "../tables/rows.ts";
 import { AUDIT, documentKind, readSchedule, SCHEDULE, type Item } from "../tables/items.ts";
 import { keyOf, Need, type Facts } from "./group-facts.ts";

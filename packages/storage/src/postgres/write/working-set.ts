@@ -16,30 +16,28 @@
 //       checks the newer version.
 
 import {
-  encodeRecords,
-  invariant,
-  isEnded,
   type Amount,
   type Arrival,
+  type ChildRow,
+  type Claim,
   type CommitBatch,
+  encodeRecords,
+  invariant,
+  isAnsweredBy,
+  isEnded,
+  isProof,
+  isSameRecords,
   type JournalRecord,
+  type NewSession,
+  nextClaim,
+  NO_CLAIM,
+  provenClaim,
+  type RowPatch,
+  type RowPort,
   type SeenSignals,
   type Session,
   type StoredSignal,
 } from "@holdfast/core";
-import {
-  isAnsweredBy,
-  isProof,
-  isSameRecords,
-  nextClaim,
-  NO_CLAIM,
-  provenClaim,
-  type ChildRow,
-  type Claim,
-  type NewSession,
-  type RowPatch,
-  type RowPort,
-} from "@holdfast/core/internal";
 import { partsOf } from "../../journal-parts.ts";
 import { keyOf, Need, type Facts } from "./group-facts.ts";
 import { noWrites } from "./group-writes.ts";

@@ -2,8 +2,7 @@
 // (sqlite-leases-5). It holds a number and a mark of each such process, by which the next owner tells whether
 // the process lives.
 
-import { isEnded, type ReleaseClaim } from "@holdfast/core";
-import { NO_CLAIM, unlessCorrupt } from "@holdfast/core/internal";
+import { isEnded, NO_CLAIM, type ReleaseClaim, unlessCorrupt } from "@holdfast/core";
 import { readMark, type PresenceMark } from "../../host-presence.ts";
 import type { SqlDriver } from "../file/driver.ts";
 import type { Leases } from "../tables/leases.ts";

@@ -13,8 +13,16 @@
 //   due-index-3. Rows are read in pages. Each page is found by where the page before ended, also where many
 //       rows have the same time. The cost grows with the number of rows, not with its square.
 
-import { isEnded, type AgentRef, type Due, type Session, type SessionStatus } from "@holdfast/core";
-import { dueAt, isAnsweredBy, unlessCorrupt } from "@holdfast/core/internal";
+import {
+  type AgentRef,
+  type Due,
+  dueAt,
+  isAnsweredBy,
+  isEnded,
+  type Session,
+  type SessionStatus,
+  unlessCorrupt,
+} from "@holdfast/core";
 import type { SqlDriver, SqlRow, SqlStatement } from "../file/driver.ts";
 import { isClaimed, type Head, type Heads } from "./heads.ts";
 import type { Schedules } from "../tables/schedules.ts";

@@ -13,8 +13,18 @@
 //       that start a session, claim it or wait for its end read the session whole. A few small signals are
 //       kept until they are consumed, because a notified runtime reads them at once.
 
-import { invariant, isEnded, type Session, type StoredSignal, type Wait } from "@holdfast/core";
-import { ChurnMap, NO_CLAIM, PendingNames, releasedClaim, type Claim } from "@holdfast/core/internal";
+import {
+  ChurnMap,
+  type Claim,
+  invariant,
+  isEnded,
+  NO_CLAIM,
+  PendingNames,
+  releasedClaim,
+  type Session,
+  type StoredSignal,
+  type Wait,
+} from "@holdfast/core";
 import type { Reads } from "./reads.ts";
 import type { SessionReservations } from "../tables/session-reservations.ts";
 

@@ -7,12 +7,14 @@
 //       by none reads as many rows as it answers. Several filters walk the index of one of them.
 
 import {
-  decodeRecords,
-  NotFoundError,
   type AuditRow,
+  type ChildRow,
+  decodeRecords,
   type Entry,
   type JournalRecord,
   type JsonText,
+  NotFoundError,
+  readDedupMark,
   type Schedule,
   type SeenSignals,
   type Session,
@@ -21,7 +23,6 @@ import {
   type StoredDocument,
   type StoredSignal,
 } from "@holdfast/core";
-import { readDedupMark, type ChildRow } from "@holdfast/core/internal";
 import { Accounts } from "../tables/accounts.ts";
 import type { Blobs } from "../tables/blobs.ts";
 import type { SqlDriver, SqlRow, SqlStatement } from "../file/driver.ts";

@@ -15,37 +15,35 @@
 //       that distributes sessions claims many at a time. They are made before any later call.
 
 import {
-  HoldfastError,
-  isEnded,
-  NotFoundError,
-  UnavailableError,
   type AgentStorage,
+  applyChange,
+  applyOverdue,
   type Arrival,
   type Arrivals,
   type Change,
   type ChangeResult,
+  type Claim,
   type ClaimResult,
   type Due,
   type Entry,
-  type HeldClaim,
-  type SessionSnapshot,
-  type StorageReader,
-} from "@holdfast/core";
-import {
-  applyChange,
-  applyOverdue,
-  type Claim,
   Followers,
+  type HeldClaim,
+  HoldfastError,
   isActive,
   isCorrupt,
+  isEnded,
   listHolds,
   newsOf,
+  NotFoundError,
   pageOfClaims,
   refuseClaim,
   remainingFor,
   renewedClaim,
+  type SessionSnapshot,
+  type StorageReader,
+  UnavailableError,
   unlessCorrupt,
-} from "@holdfast/core/internal";
+} from "@holdfast/core";
 import { Blobs } from "../tables/blobs.ts";
 import { ClientClaims } from "./client-claims.ts";
 import type { SqlDriver, SqlStatement } from "../file/driver.ts";

@@ -9,35 +9,33 @@
 //       read from the file.
 
 import {
+  type Amount,
+  type Arrival,
+  type ChildRow,
+  type Claim,
+  claimedAfter,
+  type ClaimResult,
+  type CommitBatch,
+  dedupMark,
   encodeRecords,
   FORMAT_LIMITS,
   invariant,
+  isAnsweredBy,
   isEnded,
-  type Amount,
-  type Arrival,
-  type ClaimResult,
-  type CommitBatch,
+  isProof,
+  isSameRecords,
   type JournalRecord,
   type JsonText,
   type NewEntry,
+  type NewSession,
+  nextClaim,
+  provenClaim,
+  type RowPatch,
+  type RowPort,
   type SeenSignals,
   type Session,
   type StoredSignal,
 } from "@holdfast/core";
-import {
-  claimedAfter,
-  dedupMark,
-  isAnsweredBy,
-  isSameRecords,
-  nextClaim,
-  isProof,
-  provenClaim,
-  type ChildRow,
-  type Claim,
-  type NewSession,
-  type RowPatch,
-  type RowPort,
-} from "@holdfast/core/internal";
 import type { Blobs } from "../tables/blobs.ts";
 import { journalChecksum } from "../tables/checksum.ts";
 import type { SqlDriver, SqlStatement } from "../file/driver.ts";

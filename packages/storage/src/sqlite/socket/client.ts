@@ -10,22 +10,22 @@
 import type { Socket } from "node:net";
 import { dirname } from "node:path";
 import {
-  HoldfastError,
-  LimitError,
-  UnavailableError,
   type AgentStorage,
   type Arrival,
   type Arrivals,
   type Change,
   type ChangeResult,
   type ClaimResult,
-  type HeldClaim,
   type Due,
   type Entry,
+  fromWireError,
+  type HeldClaim,
+  HoldfastError,
+  LimitError,
   type SessionSnapshot,
   type StorageReader,
+  UnavailableError,
 } from "@holdfast/core";
-import { fromWireError } from "@holdfast/core/internal";
 import type { Holding } from "./client-processes.ts";
 import { LineSplitter } from "./lines.ts";
 import { readSocketPath, type OwnerInfo } from "../file/ownership.ts";

@@ -8,9 +8,8 @@
 
 import { randomInt } from "node:crypto";
 import type { Socket } from "node:net";
-import { toError, type Arrival } from "@holdfast/core";
+import { type Arrival, Fifo, toError, type WireError } from "@holdfast/core";
 import { LineSplitter } from "./lines.ts";
-import { Fifo, type WireError } from "@holdfast/core/internal";
 import { LINE_BYTES_MAX, parseRequest, type Hello, type Message, type Request } from "./wire.ts";
 
 /** A client with more than this unread is not read from until it has caught up. */

@@ -11,8 +11,7 @@
 
 import { createServer, type Server, type Socket } from "node:net";
 import { chmodSync, rmSync } from "node:fs";
-import { toHoldfastError, type ChangeResult } from "@holdfast/core";
-import { leaseFromWire, toWireError, withLease } from "@holdfast/core/internal";
+import { type ChangeResult, leaseFromWire, toHoldfastError, toWireError, withLease } from "@holdfast/core";
 import { ClientProcesses, type Holding } from "./client-processes.ts";
 import { Connection } from "./connection.ts";
 import type { OwnerInfo } from "../file/ownership.ts";

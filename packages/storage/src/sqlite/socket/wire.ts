@@ -10,8 +10,7 @@
 //       error. A client that sends anything else is disconnected. Neither harms other clients or undoes
 //       earlier requests.
 
-import type { Arrival } from "@holdfast/core";
-import { isStorageCall, type StorageMethod, type WireError } from "@holdfast/core/internal";
+import { type Arrival, isStorageCall, type StorageMethod, type WireError } from "@holdfast/core";
 import { readMark } from "../../host-presence.ts";
 import { isObject } from "../file/plain-files.ts";
 import type { OwnerInfo } from "../file/ownership.ts";

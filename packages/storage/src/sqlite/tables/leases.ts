@@ -22,7 +22,7 @@
 //
 // It knows no sessions but their numbers and ids, and decides nothing: `claims.ts` of the core does.
 
-import { NO_CLAIM, releasedClaim, type Claim } from "@holdfast/core/internal";
+import { NO_CLAIM, releasedClaim, type Claim } from "@holdfast/core";
 import { rowChecksum } from "./checksum.ts";
 import type { SqlDriver, SqlRow, SqlStatement, SqlValue } from "../file/driver.ts";
 import { assertChecksum, list, marks, valuesOf } from "./row-checks.ts";

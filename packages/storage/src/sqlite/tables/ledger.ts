@@ -1,7 +1,14 @@
 // `Ledger`: schedules, documents and the audit in the file.
 
-import type { AuditRow, JsonText, Schedule, StorageReader, StoredDocument } from "@holdfast/core";
-import { unlessCorrupt, type LedgerPort } from "@holdfast/core/internal";
+import {
+  type AuditRow,
+  type JsonText,
+  type LedgerPort,
+  type Schedule,
+  type StorageReader,
+  type StoredDocument,
+  unlessCorrupt,
+} from "@holdfast/core";
 import { rowChecksum, sha256 } from "./checksum.ts";
 import type { SqlDriver, SqlRow, SqlValue } from "../file/driver.ts";
 import { assertChecksum, list, marks, valuesOf } from "./row-checks.ts";

@@ -8,17 +8,18 @@
 //       more records or entries than there are, rows were lost, and that is a `CorruptRecordError`.
 
 import {
-  decodeRecords,
-  overdueAt,
   type CancelRequest,
+  decodeRecords,
+  dueAt,
   type Hold,
   type JournalRecord,
+  NO_CLAIM,
+  overdueAt,
   type RecordedError,
   type Session,
   type SessionStatus,
   type StoredSignal,
 } from "@holdfast/core";
-import { dueAt, NO_CLAIM } from "@holdfast/core/internal";
 import { readAccount } from "./accounts.ts";
 import type { Blobs } from "./blobs.ts";
 import { journalChecksum, rowChecksum } from "./checksum.ts";

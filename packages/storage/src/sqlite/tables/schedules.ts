@@ -1,7 +1,6 @@
 // Schedules in the file. The class knows no cron: callers pass the time of the next firing.
 
-import type { Schedule, ScheduledAction } from "@holdfast/core";
-import { unlessCorrupt } from "@holdfast/core/internal";
+import { type Schedule, type ScheduledAction, unlessCorrupt } from "@holdfast/core";
 import { rowChecksum } from "./checksum.ts";
 import type { SqlDriver, SqlRow, SqlStatement, SqlValue } from "../file/driver.ts";
 import { assertChecksum, list, marks, valuesOf } from "./row-checks.ts";

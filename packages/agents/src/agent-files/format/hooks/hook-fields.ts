@@ -1,6 +1,6 @@
 // Reads the hooks of agent files in Holdfast's own form: `holdfastHooks`.
 
-import { parseDuration } from "@holdfast/core/internal";
+import { parseDuration } from "@holdfast/core";
 import { z } from "zod";
 import type { AgentHook, HookPoint } from "../../agent-record.ts";
 
