@@ -22,6 +22,13 @@ export interface MachineOptions {
   /** Whether each command of the sandbox `filesystem` has a user namespace of its own. */
   readonly commandNamespaces: boolean;
   readonly findLocalModel?: (places: AgentPlaces) => Promise<LocalModel | undefined>;
-  /** Deletes an ended session that an external agent has started. @returns whether it is deleted. */
-  readonly deleteSession?: (sessionId: string, places: AgentPlaces) => Promise<boolean>;
+  /**
+   * Deletes an ended session that an external agent has started.
+   *
+   * @param place the folder of the agent, and its variables. @returns whether it is deleted.
+   */
+  readonly deleteSession?: (
+    sessionId: string,
+    place: { readonly cwd: string; readonly env: AgentPlaces["env"] },
+  ) => Promise<boolean>;
 }

@@ -19,7 +19,7 @@ export function thisMachine(io: Pick<Io, "cwd" | "env">): Machine {
     user: userOfMachine(),
     commandNamespaces: findCommandNamespace(io).value,
     findLocalModel: withLocalModel,
-    deleteSession: (sessionId) => deleteStarted(sessionId, io),
+    deleteSession: deleteStarted,
   });
   return machine;
 }

@@ -26,7 +26,8 @@ export class MachinePrograms {
     const { user, deleteSession } = this.#options;
     return externalAgentOf(name, place, {
       projectRules: projectRulesOf(places, user),
-      deleteSession: deleteSession === undefined ? undefined : (id) => deleteSession(id, places),
+      deleteSession:
+        deleteSession === undefined ? undefined : (id) => deleteSession(id, { cwd: folder, env: places.env }),
       made: (agent) => void this.#agents.set(key, agent), // Agents may start each other.
       startable: (started) => this.agent(started, place),
     });
