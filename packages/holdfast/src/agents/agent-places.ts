@@ -2,6 +2,7 @@
 
 import { isAbsolute, relative } from "node:path";
 import type { AgentPlaces } from "@holdfast/agents";
+import type { Machine } from "@holdfast/machine";
 import type { Io } from "../frame/command.ts";
 import type { Mode } from "../place/mode.ts";
 import { findProject, trustFileOf } from "../place/project.ts";
@@ -15,6 +16,8 @@ export interface AgentSearch extends Pick<Io, "cwd" | "env"> {
   readonly labels?: Readonly<Record<string, string>>;
   /** The mode of a command that takes it as an option. */
   readonly mode?: Mode;
+  /** Makes the agents: that of the process by default. */
+  readonly machine?: Machine;
 }
 
 export function agentPlaces(

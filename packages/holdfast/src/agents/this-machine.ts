@@ -6,22 +6,28 @@ import type { Io } from "../frame/command.ts";
 import { unusedMode, type Mode } from "../place/mode.ts";
 import { userOfMachine } from "../principals/answer-principals.ts";
 import { signInStore } from "../secrets/sign-in-store.ts";
+import type { AgentSearch } from "./agent-places.ts";
 import { withLocalModel } from "./local-model.ts";
 import { findCommandNamespace, findSandbox, makeSandboxRoot } from "./sandbox-settings.ts";
 import { deleteStarted } from "./workspaces/delete-started.ts";
 
-let machine: Machine | undefined;
+/** That of the command, whose process has one runtime and one environment. */
+let ofProcess: Machine | undefined;
 
-/** One for the process, because its tasks are known by their names. @throws HoldfastError for a setting that does not count. */
-export function thisMachine(io: Pick<Io, "cwd" | "env">): Machine {
-  machine ??= new Machine({
+/** The machine of the search, or else that of the process. @throws HoldfastError for a setting that does not count. */
+export function thisMachine({ machine, ...io }: Pick<AgentSearch, "cwd" | "env" | "machine">): Machine {
+  return machine ?? (ofProcess ??= newMachine(io));
+}
+
+/** One for each runtime, because a runtime knows tasks by their names, and because the agents keep the environment of their start. */
+export function newMachine(io: Pick<Io, "cwd" | "env">): Machine {
+  return new Machine({
     secrets: ({ trustFile, env }) => signInStore(dirname(trustFile), { env }),
     user: userOfMachine(),
     commandNamespaces: findCommandNamespace(io).value,
     findLocalModel: withLocalModel,
     deleteSession: deleteStarted,
   });
-  return machine;
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import { CanaryScan } from "@holdfast/testkit";
 import { ofCampaign } from "@holdfast/testkit/campaign";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -50,6 +50,19 @@ describe("a call of the model has its key", () => {
   test.each(["named", "free"])("which was stored, for the agent %s", async (agent) => {
     await store();
     const { code, stdout, stderr } = await project.finish(["run", `${agent}.md`, "Hi."], { env });
+    expect([code, stdout], stderr).toEqual([0, "Done.\n"]);
+    expect(keysSent()).toEqual([scan.secret]);
+  });
+
+  test("which was stored, for a program that runs the agent", async () => {
+    await store();
+    const packages = fileURLToPath(new URL("../../../../node_modules", import.meta.url));
+    symlinkSync(packages, project.path("node_modules"));
+    project.write(
+      "program.ts",
+      'import { runAgentFile } from "holdfast";\nconsole.log(await runAgentFile("named.md", "Hi."));\n',
+    );
+    const { code, stdout, stderr } = await project.shell("node --no-warnings program.ts", { env });
     expect([code, stdout], stderr).toEqual([0, "Done.\n"]);
     expect(keysSent()).toEqual([scan.secret]);
   });

@@ -2,7 +2,8 @@
 
 import { existsSync, readFileSync, symlinkSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { startScriptedModelServer } from "@holdfast/testkit";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import type { HoldfastProcess } from "../testing/holdfast-process.ts";
 import { ModelProject, repliesOf } from "../testing/model-project.ts";
 
@@ -22,10 +23,10 @@ function start(lines: readonly string[]): HoldfastProcess {
   return project.startNode("program.ts");
 }
 
-test("an agent file runs with its skill, its script, its sub-agent and its sandbox, and answers its output", async () => {
+test("an agent file runs with its skill, its sub-agent and its schema of the output", async () => {
   project.write(
     ".holdfast/agents/lead.md",
-    "---\nname: lead\ndescription: Leads.\nskills: [tone]\nagents: [helper]\nholdfast:\n  sandbox: virtual\n" +
+    "---\nname: lead\ndescription: Leads.\nskills: [tone]\nholdfast:\n  agents: [helper]\n" +
       "  output: { type: object, properties: { done: { type: string } }, required: [done] }\n---\nYou lead.\n",
   );
   project.write(".holdfast/agents/helper.md", "---\nname: helper\ndescription: Helps.\n---\nYou help.\n");
@@ -34,8 +35,10 @@ test("an agent file runs with its skill, its script, its sub-agent and its sandb
     "---\nname: tone\ndescription: How to write.\n---\nBe kind.\n",
   );
   expect((await project.run("agents", "trust")).code).toBe(0);
+  let lastRead = "";
   project.script = (conversation) => {
     const isBelow = conversation.system.includes("You help");
+    if (!isBelow) lastRead = JSON.stringify(conversation.messages);
     if (isBelow) return { text: "helped" };
     const step = repliesOf(conversation);
     if (step === 0) return { toolCalls: [{ name: "read_skill", input: { name: "tone" } }] };
@@ -49,6 +52,8 @@ test("an agent file runs with its skill, its script, its sub-agent and its sandb
   expect(stderr).toBe("");
   expect(code).toBe(0);
   expect(stdout).toBe('{"done":"yes"}\n');
+  expect(lastRead).toContain("Be kind.");
+  expect(lastRead).toContain("helped");
 });
 
 test("with a database the same session goes on after a kill, and a question is answered by the program", async () => {
@@ -106,6 +111,64 @@ test("a question waits in the database, where another terminal finds and answers
   expect(asked).toContain("one");
   expect((await project.run("approve", "one", "--db", "agents.db")).code).toBe(0);
   expect(await program.finished).toMatchObject({ code: 0, stdout: "made it\n" });
+});
+
+test("two calls of one process and folder have their own variables and keys", async () => {
+  const other = await startScriptedModelServer({ script: () => ({ text: "theirs" }) });
+  onTestFinished(() => other.close());
+  project.script = () => ({ text: "ours" });
+  project.write("plain.md", "---\nname: plain\ndescription: P.\n---\nYou help.\n");
+  const { code, stdout, stderr } = await start([
+    `const env = { ...process.env, HOLDFAST_SCRIPTED_MODEL_URL: ${JSON.stringify(other.url)} };`,
+    'console.log(await runAgentFile("plain.md", "go"));',
+    'console.log(await runAgentFile("plain.md", "go", { env }));',
+    'const calls = [runAgentFile("plain.md", "go"), runAgentFile("plain.md", "go", { env })];',
+    "console.log((await Promise.all(calls)).join());",
+  ]).finished;
+  expect(code, stderr).toBe(0);
+  expect(stdout).toBe("ours\ntheirs\nours,theirs\n");
+});
+
+test("an answer that throws ends the call, and the next call answers that question of an agent below", async () => {
+  project.write(
+    "lead.md",
+    "---\nname: lead\ndescription: Leads.\nholdfast:\n  agents: [asker]\n---\nYou lead.\n",
+  );
+  project.write(".holdfast/agents/asker.md", "---\nname: asker\ndescription: A.\n---\nYou ask.\n");
+  expect((await project.run("agents", "trust")).code).toBe(0);
+  project.script = (conversation) => {
+    const isFirst = repliesOf(conversation) === 0;
+    if (!isFirst) return { text: "made it" };
+    return conversation.system.includes("You ask")
+      ? { toolCalls: [{ name: "shell", input: { command: "echo hi > made.txt" } }] }
+      : { toolCalls: [{ name: "delegate", input: { agent: "asker", input: "go" } }] };
+  };
+  const options = 'database: "agents.db", sessionId: "one"';
+  const failing = await start([
+    `const answer = () => { throw new Error("not now"); };`,
+    `await runAgentFile("lead.md", "go", { ${options}, answer }).catch(({ message }) => console.log(message));`,
+  ]).finished;
+  expect(failing).toMatchObject({ code: 0, stdout: "not now\n" });
+  const { code, stdout, stderr } = await start([
+    `console.log(await runAgentFile("lead.md", "go", { ${options}, answer: () => ({ approved: true }) }));`,
+  ]).finished;
+  expect(code, stderr).toBe(0);
+  expect(stdout).toBe("made it\n");
+  expect(readFileSync(project.path("made.txt"), "utf8")).toBe("hi\n");
+});
+
+test("an option that is not there, and a value of another kind, are refused by name before anything starts", async () => {
+  const { code, stdout } = await start([
+    "const said = (error) => console.log(error.code, error.message);",
+    'await runAgentFile("a.md", "go", { databse: "x" }).catch(said);',
+    'await runAgentFile("a.md", "go", { answer: "yes" }).catch(said);',
+    'await runAgentFile(7, "go").catch(said);',
+  ]).finished;
+  expect(code).toBe(0);
+  expect(stdout).toContain('usage runAgentFile has no option "databse"; did you mean database?');
+  expect(stdout).toContain('usage runAgentFile cannot take "yes" as answer');
+  expect(stdout).toContain("usage runAgentFile cannot take 7 as nameOrPath");
+  expect(project.server.requests).toEqual([]);
 });
 
 test("a file that is not there, or that cannot be used, is refused as by the command", async () => {

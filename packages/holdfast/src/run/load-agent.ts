@@ -56,6 +56,7 @@ export async function loadAgent(
     resumesAtReset,
     overrides = {},
     profile,
+    machine,
     onSlow = () => {},
     giveUpMs,
   }: {
@@ -71,6 +72,7 @@ export async function loadAgent(
     readonly resumesAtReset?: boolean;
     readonly overrides?: LoadOptionsOfFile["overrides"];
     readonly profile?: string | undefined;
+    readonly machine?: AgentSearch["machine"];
     readonly onSlow?: () => void;
     /** Milliseconds after which the file is given up: 60,000 by default. */
     readonly giveUpMs?: number;
@@ -78,9 +80,10 @@ export async function loadAgent(
 ): Promise<LoadedAgent> {
   const { path, chosen } = chosenAgent(fileAndName, cwd);
   const external = externalAgentName(path, { cwd, env });
+  const ofMachine = machine === undefined ? {} : { machine };
   if (external !== undefined) {
     const { loadNamedExternal } = await import("./loading/load-external.ts");
-    const options = { cwd, env, servesOthers, profile };
+    const options = { cwd, env, servesOthers, profile, ...ofMachine };
     const agent = await loadNamedExternal(external, options, {
       isMarked: programOf(path) !== undefined,
       isOfSession: name !== undefined,
@@ -94,7 +97,7 @@ export async function loadAgent(
     overrides,
     ...(recorded === undefined ? {} : { recorded }),
   };
-  const fileAgent = await asFileAgent(path, { cwd, env }, options);
+  const fileAgent = await asFileAgent(path, { cwd, env, ...ofMachine }, options);
   if (fileAgent !== undefined) {
     const { agent, record, notes } = fileAgent;
     const source = { kind: "file", path: record.source.path } as const;

@@ -5,6 +5,7 @@ import { modelPrices } from "@holdfast/agents/prices";
 import { HoldfastError, UsageError, type AgentStorage, type Wait } from "@holdfast/core";
 import { createRuntime, type Agent, type Runtime } from "@holdfast/runtime";
 import { dataFolder, layeredEnvironment, wantedSecretsOf, type Environment } from "@holdfast/system";
+import { newMachine } from "../../agents/this-machine.ts";
 import { signInStore } from "../../secrets/sign-in-store.ts";
 import { loadAgent } from "../load-agent.ts";
 import type { AgentQuestion, RunAgentFileOptions } from "./run-options.ts";
@@ -26,7 +27,8 @@ export class AgentFileRun {
   /** @throws HoldfastError when the file cannot be used, or a secret that it declares has no value. */
   static async load(nameOrPath: string, { cwd, env }: Place): Promise<AgentFileRun> {
     const secrets = new Map<string, string>();
-    const { agent } = await loadAgent(nameOrPath, { cwd, env: layeredEnvironment(env, secrets) });
+    const place = { cwd, env: layeredEnvironment(env, secrets) };
+    const { agent } = await loadAgent(nameOrPath, { ...place, machine: newMachine(place) });
     await takeSecrets(agent, env, secrets);
     return new AgentFileRun(agent, secrets);
   }
@@ -34,6 +36,7 @@ export class AgentFileRun {
   async over(storage: AgentStorage, input: unknown, options: RunAgentFileOptions): Promise<unknown> {
     const { sessionId, budget, answer, database } = options;
     const failed = Promise.withResolvers<never>();
+    failed.promise.catch(() => {}); // An answer may fail before anybody waits for the result.
     const asked = new Set<string>();
     const ask = (ofSession: string, wait: Wait): void => {
       if (wait.type !== "input" || asked.has(`${ofSession} ${wait.id}`)) return;
@@ -59,7 +62,6 @@ export class AgentFileRun {
         ...(budget === undefined ? {} : { budget }),
       };
       const handle = await runtime.start(this.#agent, input, given);
-      for (const wait of (await handle.session()).waits) ask(handle.sessionId, wait);
       return await Promise.race([handle.result(), failed.promise]);
     } finally {
       await runtime.close();

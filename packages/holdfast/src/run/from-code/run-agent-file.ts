@@ -4,7 +4,24 @@
 // refused in the same way. Nothing here writes to a terminal.
 
 import { resolve } from "node:path";
+import {
+  checkOptions,
+  functionRule,
+  objectRule,
+  textRule,
+  wrongArgument,
+  type OptionRule,
+} from "@holdfast/core";
 import type { RunAgentFileOptions } from "./run-options.ts";
+
+const RULES: Readonly<Record<keyof RunAgentFileOptions, OptionRule>> = {
+  database: textRule,
+  sessionId: textRule,
+  budget: objectRule("an object with limits"),
+  folder: textRule,
+  env: objectRule("an object with variables"),
+  answer: functionRule("a function that answers a question"),
+};
 
 /**
  * Run the agent of an agent file to its end.
@@ -20,6 +37,8 @@ export async function runAgentFile(
   input: unknown,
   options: RunAgentFileOptions = {},
 ): Promise<unknown> {
+  if (typeof nameOrPath !== "string") throw wrongArgument("runAgentFile", "nameOrPath", nameOrPath, "a text");
+  checkOptions("runAgentFile", options, RULES);
   const { folder: cwd = process.cwd(), env = process.env, database } = options;
   const { AgentFileRun } = await import("./agent-file-run.ts");
   const { withSqliteStorage } = await import("@holdfast/storage/sqlite");
