@@ -20,7 +20,7 @@ import { refuseUnlessText } from "./checks.ts";
 import { callerLine } from "../errors/author-line.ts";
 import { checkOptions, type OptionRules } from "../options.ts";
 import { foreignEntry, limitReached, openTasksRefuseCheckpoint } from "../replay/faults.ts";
-import { seededRandom } from "./random.ts";
+import { sessionRandom } from "./random.ts";
 import type { RemainingBudget } from "../journal/amounts.ts";
 import type { SessionState } from "../state/session-state.ts";
 import type { KernelParts } from "../replay/turn.ts";
@@ -30,14 +30,16 @@ export class Asks {
   readonly tasks: TaskAsks;
   readonly waits: WaitAsks;
   #probes: Map<string, RecordProbe["answer"]> | undefined;
-  #random: () => number;
+  #seed: number;
+  /** Made at the first use, because most segments use none. */
+  #random: (() => number) | undefined;
   #entriesAsked = 0;
 
   constructor(parts: KernelParts, waits: WaitAsks) {
     this.#parts = parts;
     this.tasks = new TaskAsks(parts);
     this.waits = waits;
-    this.#random = seededRandom(parts.options.seed, parts.options.baseId);
+    this.#seed = parts.options.seed;
   }
 
   get state(): SessionState {
@@ -52,7 +54,8 @@ export class Asks {
 
   /** Change the randomness from here on. */
   reseed(seed: number): void {
-    this.#random = seededRandom(seed, this.#parts.options.baseId);
+    this.#seed = seed;
+    this.#random = undefined;
   }
 
   /** The session's id, as its agent knows it. A fork has its origin's id up to the point of the fork. */
@@ -171,6 +174,7 @@ export class Asks {
   /** An integer in [0, 2^32), the same on every replay. */
   probeRandom(): number {
     this.#parts.turn.guard();
+    this.#random ??= sessionRandom(this.sessionId, this.#seed, this.#parts.options.baseId);
     return this.#random();
   }
 

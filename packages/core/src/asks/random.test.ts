@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { seededRandom } from "./random.ts";
+import { seededRandom, sessionRandom } from "./random.ts";
 
 const anySeed = fc.integer({ min: 0, max: 0xffff_ffff });
 
@@ -40,6 +40,30 @@ describe("seeded randomness", () => {
   test("the generator is the one that sessions were recorded with", () => {
     // A change here would give every running session other random numbers on its next replay.
     expect(draw(42, 0, 4)).toEqual([3704290710, 166753127, 957952423, 1464233848]);
+  });
+});
+
+describe("the numbers of a session", () => {
+  const words = (sessionId: string, seed = 42, stream = 0): string =>
+    Array.from({ length: 4 }, sessionRandom(sessionId, seed, stream)).join("-");
+
+  test("they are made of its id: sessions with one seed have others, also below each other", () => {
+    const ids = Array.from({ length: 20_000 }, (_, n) => `ses_0${n}`);
+    const below = ids.slice(0, 200).flatMap((id) => [`${id}-1`, `${id}-1-1`, `${id}-11`, `${id}-1-1-1`]);
+    const seen = new Set([...ids, ...below].map((id) => words(id)));
+    expect(seen.size).toBe(ids.length + below.length);
+  });
+
+  test("they are the same for the same session, and others at another checkpoint or with another seed", () => {
+    expect(words("ses_1")).toBe(words("ses_1"));
+    const others = [words("ses_1"), words("ses_1", 43), words("ses_1", 42, 1), words("ses_2")];
+    expect(new Set(others).size).toBe(4);
+  });
+
+  test("the generator is the one that sessions were recorded with", () => {
+    expect(Array.from({ length: 4 }, sessionRandom("ses_1", 42, 0))).toEqual([
+      2664128818, 2402325852, 109910366, 2949743067,
+    ]);
   });
 });
 
