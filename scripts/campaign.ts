@@ -150,7 +150,7 @@ const CAMPAIGNS: readonly Campaign[] = [
   ofTests(
     "orphans",
     `${runs} runs of executors that leave a daemon, half of them cancelled: 0 processes, 0 zombies and no descriptor, timer or listener are left`,
-    ["packages/runner/src/executors/executor-leftovers.test.ts"],
+    ["packages/programs/src/adapters/executor/executor-leftovers.test.ts"],
     { HOLDFAST_RUNS: String(runs) },
   ),
   ofTests(

@@ -2,23 +2,23 @@
 
 const MEMORY = "packages/runtime/src/memory/memory-storage.test.ts";
 
-const CALLBACKS = "packages/runner/src/executors/callbacks.test.ts";
+const CALLBACKS = "packages/programs/src/adapters/executor/callbacks.test.ts";
 
 export const FAMILY_MUTANTS = [
   {
     name: "X21: a session with callbacks to come does not complete",
     marker: "callback-given-up",
-    part: "!expectsCallbacks(ctx, children)",
-    becomes: "true",
+    part: "expectsCallbacks(ctx, started)",
+    becomes: "false",
     tests: [CALLBACKS],
-    test: "a child that does not end in its time calls back as failed",
+    test: "before the child has ended delivers its callback once",
   },
   {
     name: "X21: a child cannot leave its part of the prompt",
     marker: "callback-unescaped",
     part: "markupText(text)",
     becomes: "text",
-    tests: ["packages/runner/src/executors/callback-text.test.ts"],
+    tests: ["packages/programs/src/session/way-back/callback-text.test.ts"],
     test: "stays in its part, alone and among others",
   },
   {

@@ -2,7 +2,7 @@
 
 const GATEWAY = "packages/runtime/src/gateway/";
 const WATCHDOG = "packages/runtime/src/isolation/watchdog.test.ts";
-const FILES = "packages/runner/src/policy/executor-files.test.ts";
+const FILES = "packages/holdfast/src/fleet/executor-policy.test.ts";
 
 export const RUNNER_MUTANTS = [
   {
@@ -32,7 +32,7 @@ export const RUNNER_MUTANTS = [
     marker: "provider-key-shown",
     part: "token",
     becomes: "this.#providers.map(({ key }) => key()).join()",
-    tests: ["packages/runner/src/executors/executor-providers.test.ts"],
+    tests: ["packages/programs/src/adapters/executor/executor-providers.test.ts"],
     test: "the gateway adds the key of a provider that the profile names",
   },
   {

@@ -16,7 +16,7 @@ import {
   type ConversationMessage,
   type ScriptedModelServer,
 } from "@holdfast/testkit";
-import { openWayBack, type OpenedWayBack } from "@holdfast/programs/testing";
+import { openWayBack, turnAlone, type OpenedWayBack } from "@holdfast/programs/testing";
 import type { RealAgent } from "./real-agents.ts";
 import { scriptedReply } from "./scripted-reply.ts";
 
@@ -63,7 +63,8 @@ export class RealSubject {
       this.calls.push(tool);
       return Promise.resolve({ text: "canary-result", isError: false });
     });
-    const agent = await this.protocol[mode]({ intent, boundId, prompt, tag, wayBack: this.#wayBack });
+    const turn = { ...turnAlone(intent.agentSessionId), intent, boundId, prompt, tag };
+    const agent = await this.protocol[mode]({ ...turn, wayBack: this.#wayBack });
     this.events = [];
     agent.subscribe((event) => {
       this.events.push(event);

@@ -13,7 +13,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[] | undefined>> = {
   testkit: ["core", "system", "runtime"],
   workspace: ["core", "system"],
   agents: ["core", "system", "runtime", "workspace"],
-  programs: ["core", "system", "runtime", "workspace", "agents"],
+  programs: ["core", "proto", "system", "runtime", "workspace", "agents"],
   machine: ["core", "system", "runtime", "workspace", "agents", "programs"],
   coordinator: ["core", "proto"],
   dashboard: ["proto"],

@@ -26,7 +26,6 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
     "holdfast/src/commands/logs.ts",
     "holdfast/src/run/drive/drive.ts",
     "holdfast/src/stack-log/log-reader.ts",
-    "runner/src/executors/executor-agent.ts",
   ],
   "it belongs to one session, which is released with an error that does not pass": [
     "runtime/src/session/cancel-watch.ts",

@@ -274,9 +274,7 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
     {
       policy: "what the owner of the machine allows the runner",
     },
-    {
-      executors: "programs that carry out sessions: profiles, invocations, turns, and the agent made of them",
-    },
+    {},
   ],
   holdfast: [
     {
@@ -287,7 +285,6 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
       tracing: "OpenTelemetry, and the tracer that a user asked for",
       settings: "configuration files and their schemas",
       supervised: "a process of the local stack: its link to the supervisor, the files that it imports",
-      executors: "the executors of `holdfast runner`: choice, list and check",
     },
     {
       place: "where sessions are: project, configuration, owner of the database, coordinator",

@@ -23,8 +23,8 @@ const LONG_FILES: LongTexts = {
     lines: 490,
     why: "tests of one task against each kind of model server",
   },
-  "packages/runner/src/executors/executor-agent.test.ts": {
-    lines: 456,
+  "packages/programs/src/adapters/executor/executor-agent.test.ts": {
+    lines: 476,
     why: "one executor, in all of its ends",
   },
   "packages/coordinator/src/api/rest.test.ts": {

@@ -46,3 +46,23 @@ export { type RawReference, readRawLines } from "./session/raw/raw-lines.ts";
 export { recordText } from "./session/record-text.ts";
 export { rawLinesFolder } from "./session/turn-task.ts";
 export { type WayBack } from "./session/way-back/way-back.ts";
+export { blueprintOf } from "./adapters/executor/blueprint.ts";
+export { checkExecutor, type CheckedClause, type CheckOptions } from "./adapters/executor/conformance.ts";
+export {
+  type AllowedExecutor,
+  Executor,
+  executorAgent,
+  type ExecutorOptions,
+  type ExecutorPolicy,
+  type ExecutorResult,
+} from "./adapters/executor/executor.ts";
+export {
+  DEFAULT_EXECUTOR,
+  executorAt,
+  findExecutor,
+  hasExecutor,
+  isBuiltIn,
+  listExecutors,
+  type ExecutorProfile,
+  type ListedExecutor,
+} from "./adapters/executor/profile.ts";

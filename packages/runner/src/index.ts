@@ -1,16 +1,5 @@
 // A runner: what a coordinator gives is run here.
 
-export { checkExecutor, type CheckedClause, type CheckOptions } from "./executors/conformance.ts";
-export { executorAgent, type ExecutorResult } from "./executors/executor-agent.ts";
-export { ExecutorHost, type ExecutorHostOptions } from "./executors/executor-host.ts";
-export {
-  DEFAULT_EXECUTOR,
-  executorAt,
-  findExecutor,
-  listExecutors,
-  type ExecutorProfile,
-  type ListedExecutor,
-} from "./executors/profile.ts";
 export {
   anthropicProvider,
   openaiProvider,
@@ -40,7 +29,14 @@ export { startRunner } from "./runner.ts";
 export { type Runner, type RunnerOptions, type WantedTrial } from "./runner-api.ts";
 export { type RunnerEvent } from "./runner-event.ts";
 export { MAX_RUNS } from "./registration.ts";
+export { executorPolicy, type ExecutorLimits } from "./policy/executor-policy.ts";
 export { isReachedIn } from "./policy/executor-files.ts";
-export { checkRunnerPolicy, takesScript, type RunnerPolicy } from "./policy/runner-policy.ts";
+export {
+  checkRunnerPolicy,
+  requireExecutor,
+  requireFolder,
+  takesScript,
+  type RunnerPolicy,
+} from "./policy/runner-policy.ts";
 export { readSecretsFromPipe, writeSecrets } from "./secrets/secret-pipe.ts";
 export { testAgent, type TestStep } from "./test-agent.ts";

@@ -17,6 +17,7 @@ import {
   type RequestStateCodec,
   type ServerContext,
 } from "@modelcontextprotocol/server";
+import { SESSION_TOOLS, type SessionToolInput, type SessionToolName } from "@holdfast/proto/session-tools";
 import { z } from "zod";
 
 import { answerOf, questionForm, type GivenAnswer } from "./client-questions.ts";
@@ -35,26 +36,6 @@ const ANSWER_SECONDS = 30 * 86_400;
 /** A call of a client that knows tasks becomes one after so long. */
 const TASK_AFTER_MS = 2_000;
 
-const parameters = z
-  .record(z.string(), z.unknown())
-  .refine((value) => JSON.stringify(value).length <= INPUT_CHARS, {
-    error: `expected at most ${INPUT_CHARS} characters of JSON`,
-  });
-const mode = z
-  .enum(["sync", "async_poll", "async_callback"])
-  .default("sync")
-  .describe(
-    "sync waits for the result. async_poll answers at once; ask for the status later. async_callback answers at once, and the calling session is resumed with the result.",
-  );
-const key = z
-  .string()
-  .regex(/^[\x21-\x7e]{1,200}$/)
-  .optional()
-  .describe(
-    "Repeating a call with its key never does the work twice. Give each of several equal calls a key of its own.",
-  );
-const sessionId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/);
-
 /** The state of a call that waits for the answer to a question, as the client carries it. */
 interface Asked {
   readonly sessionId: string;
@@ -63,6 +44,7 @@ interface Asked {
   readonly after: string;
 }
 
+type StartMode = SessionToolInput<"start_agent_session">["mode"];
 type Outcome = CallToolResult | InputRequiredResult;
 
 export async function orchestratorServer(orchestrator: Orchestrator): Promise<McpServer> {
@@ -98,74 +80,56 @@ class OrchestratorTools {
 
   register(): void {
     this.#tasks.register(this.#server);
-    this.#registerReads();
+    this.#tool("list_agent_blueprints", () => this.#listAgents());
+    this.#tool("list_agent_sessions", ({ cursor }) => this.#listSessions(cursor));
+    this.#tool("start_agent_session", async (given, ctx) => {
+      const agent = await this.#calls.agentNamed(given.agent_name);
+      const input = await this.#inputFor(agent, given);
+      const { mode, idempotency_key: key, timeout_seconds: seconds } = given;
+      return this.#start({ agent, input, mode, key, seconds }, ctx);
+    });
+    this.#tool("resume_agent_session", async (given, ctx) => {
+      const asked = ctx.mcpReq.requestState<Asked>();
+      if (asked !== undefined) return this.#takeAnswer(asked, ctx);
+      this.#refuseCallback(given.mode);
+      const after = await this.#calls.prompt(given.session_id, given.parameters, given.idempotency_key);
+      return given.mode === "sync"
+        ? this.#awaitTurn(given.session_id, ctx, after)
+        : result({ session_id: given.session_id, status: "running" });
+    });
+    this.#tool("get_agent_session_status", async ({ session_id }) => {
+      const session = await this.#calls.get(session_id);
+      return session === undefined
+        ? result({ session_id, status: "not_existent" })
+        : turnResult(session_id, turnOf(session), false);
+    });
+    this.#tool("get_agent_session_result", async ({ session_id }) => {
+      const session = await this.#calls.get(session_id);
+      if (session === undefined)
+        return failure(`there is no session ${session_id}; call list_agent_sessions`);
+      const turn = turnOf(session);
+      if (turn.type === "finished") this.#orchestrator.memory.answer(session_id);
+      return turnResult(session_id, turn);
+    });
+    this.#tool("delete_all_agent_sessions", () => this.#deleteEnded());
+  }
+
+  #tool<Name extends SessionToolName>(
+    name: Name,
+    work: (given: SessionToolInput<Name>, ctx: ServerContext) => Promise<Outcome>,
+  ): void {
+    const tool: { readonly description: string; readonly input: z.ZodObject; readonly readsOnly?: true } =
+      SESSION_TOOLS[name];
+    const annotations = tool.readsOnly === true ? { readOnlyHint: true } : undefined;
     this.#server.registerTool(
-      "start_agent_session",
+      name,
       {
-        description:
-          'Start a session of an agent. Most agents take `{"prompt": "…"}` as parameters. The session is durable: it continues although this call ends.',
-        inputSchema: z.object({
-          parameters,
-          agent_name: z
-            .string()
-            .min(1)
-            .max(200)
-            .optional()
-            .describe("list_agent_blueprints lists the agents"),
-          project_dir: z
-            .string()
-            .min(1)
-            .max(1_000)
-            .optional()
-            .describe("the folder to work in, for executors and agents with this parameter"),
-          mode,
-          idempotency_key: key,
-        }),
+        description: tool.description,
+        inputSchema: tool.input,
+        ...(name === "delete_all_agent_sessions" ? { annotations: { destructiveHint: true } } : {}),
+        ...(annotations === undefined ? {} : { annotations }),
       },
-      (given, ctx) =>
-        this.#answered(async () => {
-          const agent = await this.#calls.agentNamed(given.agent_name);
-          const input = await this.#inputFor(agent, given.parameters, given.project_dir);
-          return this.#start({ agent, input, mode: given.mode, key: given.idempotency_key }, ctx);
-        }),
-    );
-    this.#server.registerTool(
-      "resume_agent_session",
-      {
-        description: "Send the next prompt to a session whose turn is finished.",
-        inputSchema: z.object({
-          session_id: sessionId,
-          parameters: parameters.describe('such as {"prompt": "…"}'),
-          mode,
-          idempotency_key: key,
-        }),
-      },
-      (given, ctx) =>
-        this.#answered(async () => {
-          const asked = ctx.mcpReq.requestState<Asked>();
-          if (asked !== undefined) return this.#takeAnswer(asked, ctx);
-          this.#refuseCallback(given.mode);
-          const after = await this.#calls.prompt(given.session_id, given.parameters, given.idempotency_key);
-          return given.mode === "sync"
-            ? this.#awaitTurn(given.session_id, ctx, after)
-            : result({ session_id: given.session_id, status: "running" });
-        }),
-    );
-    this.#server.registerTool(
-      "delete_all_agent_sessions",
-      {
-        description: "Delete the ended sessions that you started by these tools.",
-        inputSchema: z.object({}),
-        annotations: { destructiveHint: true },
-      },
-      () =>
-        this.#answered(async () => {
-          if (!this.#orchestrator.settings.mayDelete)
-            throw new UsageError("deleting sessions is not enabled here", {
-              fix: "ask the operator to set `mcp.deleteSessions`, or to start `holdfast mcp --allow-delete`",
-            });
-          return result(await this.#calls.deleteEnded());
-        }),
+      (given, ctx) => this.#answered(() => work(given as SessionToolInput<Name>, ctx)),
     );
   }
 
@@ -180,7 +144,10 @@ class OrchestratorTools {
         tool,
         {
           description: `Let the agent "${name}" do a piece of work, and wait for the result.`,
-          inputSchema: z.object({ prompt: z.string().min(1).max(INPUT_CHARS), idempotency_key: key }),
+          inputSchema: z.object({
+            prompt: z.string().min(1).max(INPUT_CHARS),
+            idempotency_key: SESSION_TOOLS.start_agent_session.input.shape.idempotency_key,
+          }),
         },
         ({ prompt, idempotency_key }, ctx) =>
           this.#answered(() =>
@@ -190,97 +157,62 @@ class OrchestratorTools {
     }
   }
 
-  #registerReads(): void {
-    const annotations = { readOnlyHint: true };
-    this.#server.registerTool(
-      "list_agent_blueprints",
-      { description: "List the agents that can be started.", inputSchema: z.object({}), annotations },
-      () =>
-        this.#answered(async () =>
-          result({
-            agents: (await this.#calls.agents()).map(({ name, versions, tags, inputSchema }) => ({
-              name,
-              versions,
-              ...(tags.length === 0 ? {} : { tags }),
-              ...(inputSchema === undefined ? {} : { parameters_schema: parsed(inputSchema) }),
-            })),
-          }),
-        ),
-    );
-    this.#server.registerTool(
-      "list_agent_sessions",
-      {
-        description: "List sessions, the newest first.",
-        inputSchema: z.object({
-          cursor: z.string().max(1_000).optional().describe("next_cursor of the page before"),
-        }),
-        annotations,
-      },
-      ({ cursor }) =>
-        this.#answered(async () => {
-          const page = await this.#calls.list(cursor);
-          const sessions = page.sessions.map((session) => ({
-            session_id: session.sessionId,
-            agent_name: session.agent,
-            status: statusOf(turnOf(session)),
-            detail: session.status,
-            parent_session_id: session.parentSessionId ?? null,
-            created_at: new Date(Number(session.createdAt)).toISOString(),
-          }));
-          return result({ sessions, next_cursor: page.nextCursor ?? null });
-        }),
-    );
-    this.#server.registerTool(
-      "get_agent_session_status",
-      {
-        description: "The status of a session: running, finished or not_existent.",
-        inputSchema: z.object({ session_id: sessionId }),
-        annotations,
-      },
-      ({ session_id }) =>
-        this.#answered(async () => {
-          const session = await this.#calls.get(session_id);
-          return session === undefined
-            ? result({ session_id, status: "not_existent" })
-            : turnResult(session_id, turnOf(session), false);
-        }),
-    );
-    this.#server.registerTool(
-      "get_agent_session_result",
-      {
-        description: "The result of a session whose turn is finished.",
-        inputSchema: z.object({ session_id: sessionId }),
-        annotations,
-      },
-      ({ session_id }) =>
-        this.#answered(async () => {
-          const session = await this.#calls.get(session_id);
-          if (session === undefined)
-            return failure(`there is no session ${session_id}; call list_agent_sessions`);
-          const turn = turnOf(session);
-          if (turn.type === "finished") this.#orchestrator.memory.answer(session_id);
-          return turnResult(session_id, turn);
-        }),
-    );
+  async #listAgents(): Promise<Outcome> {
+    return result({
+      agents: (await this.#calls.agents()).map(({ name, versions, tags, inputSchema }) => ({
+        name,
+        versions,
+        ...(tags.length === 0 ? {} : { tags }),
+        ...(inputSchema === undefined ? {} : { parameters_schema: parsed(inputSchema) }),
+      })),
+    });
+  }
+
+  async #listSessions(cursor: string | undefined): Promise<Outcome> {
+    const page = await this.#calls.list(cursor);
+    const sessions = page.sessions.map((session) => ({
+      session_id: session.sessionId,
+      agent_name: session.agent,
+      status: statusOf(turnOf(session)),
+      detail: session.status,
+      parent_session_id: session.parentSessionId ?? null,
+      created_at: new Date(Number(session.createdAt)).toISOString(),
+    }));
+    return result({ sessions, next_cursor: page.nextCursor ?? null });
+  }
+
+  async #deleteEnded(): Promise<Outcome> {
+    if (!this.#orchestrator.settings.mayDelete)
+      throw new UsageError("deleting sessions is not enabled here", {
+        fix: "ask the operator to set `mcp.deleteSessions`, or to start `holdfast mcp --allow-delete`",
+      });
+    return result(await this.#calls.deleteEnded());
   }
 
   async #inputFor(
     agent: string,
-    given: Readonly<Record<string, unknown>>,
-    folder: string | undefined,
+    { parameters, input, project_dir: folder }: SessionToolInput<"start_agent_session">,
   ): Promise<unknown> {
-    if (folder === undefined) return given;
+    if ((parameters === undefined) === (input === undefined))
+      throw new UsageError("a session needs one input", { expected: "either parameters or input" });
+    if (folder === undefined) return parameters ?? input;
+    if (parameters === undefined)
+      throw new UsageError("a whole input names its folder itself", {
+        at: "project_dir",
+        fix: "give parameters",
+      });
     const { inputSchema } = (await this.#calls.agents()).find(({ name }) => name === agent) ?? {};
     const schema = inputSchema === undefined ? undefined : parsed(inputSchema);
-    return inputInFolder({ agent, parameters: given, folder, schema });
+    return inputInFolder({ agent, parameters, folder, schema });
   }
 
   async #start(
     call: {
       readonly agent: string;
       readonly input: unknown;
-      readonly mode: z.infer<typeof mode>;
+      readonly mode: StartMode;
       readonly key: string | undefined;
+      readonly seconds?: number | undefined;
     },
     ctx: ServerContext,
   ): Promise<Outcome> {
@@ -288,11 +220,12 @@ class OrchestratorTools {
     if (asked !== undefined) return this.#takeAnswer(asked, ctx);
     this.#refuseCallback(call.mode);
     const callsBack = call.mode === "async_callback";
-    const id = await this.#calls.start({ agent: call.agent, input: call.input, key: call.key, callsBack });
+    const { agent, input, key, seconds } = call;
+    const id = await this.#calls.start({ agent, input, key, callsBack, seconds });
     return call.mode === "sync" ? this.#awaitTurn(id, ctx) : result({ session_id: id, status: "running" });
   }
 
-  #refuseCallback(wanted: z.infer<typeof mode>): void {
+  #refuseCallback(wanted: StartMode): void {
     if (wanted !== "async_callback" || this.#orchestrator.parentSessionId !== undefined) return;
     throw new UsageError("a callback needs the session that is called back", {
       expected: "the header X-Agent-Session-Id, or `holdfast mcp --parent SESSION`",

@@ -33,6 +33,8 @@ export interface StartCall {
   readonly key: string | undefined;
   /** Whether the calling session is resumed with the result. */
   readonly callsBack: boolean;
+  /** The session is cancelled after this time; `undefined` for no limit. */
+  readonly seconds: number | undefined;
 }
 
 export class SessionCalls {
@@ -70,7 +72,7 @@ export class SessionCalls {
   }
 
   /** session-calls-1. @returns the id of the session. */
-  async start({ agent, input, key, callsBack }: StartCall): Promise<string> {
+  async start({ agent, input, key, callsBack, seconds }: StartCall): Promise<string> {
     const { sessions, demands, parentSessionId } = this.#orchestrator;
     const sessionId = await this.#idFor({ agent, input, callsBack, parentSessionId }, key);
     await this.#ask(() =>
@@ -81,6 +83,7 @@ export class SessionCalls {
         demands,
         invocation: callsBack ? "async_callback" : "async_poll",
         ...(parentSessionId === undefined ? {} : { parentSessionId }),
+        ...(seconds === undefined ? {} : { timeoutMs: BigInt(seconds * 1_000) }),
       }),
     );
     return sessionId;

@@ -141,8 +141,8 @@ test("a reader that closes the output early is no error", async () => {
   expect([[0, 141], stderr]).toEqual([expect.arrayContaining([code]), ""]);
 });
 
-const EXECUTORS = "packages/runner/src/executors/executor-agent.test.ts";
-const PROFILES = "packages/runner/src/executors/profile.test.ts";
+const EXECUTORS = "packages/programs/src/adapters/executor/executor-agent.test.ts";
+const PROFILES = "packages/programs/src/adapters/executor/profile.test.ts";
 const SCRIPTS = "packages/agents/src/scripts/scripts.test.ts";
 const COMMANDS = "packages/holdfast/src/behaviour/commands.test.ts";
 const BAD_INPUT = "packages/holdfast/src/behaviour/bad-input.test.ts";

@@ -17,7 +17,7 @@ export const runner: Command = {
     "runner [-c URL] [-p DIR] [--name NAME] [--agents FILE...] [--tasks FILE...] [-x NAME | -e PATH] [--label NAME=VALUE...] [--max-runs N] [-v] | runner --ipc [--db PATH | -c URL] --agents FILE...",
   description:
     "Registers at the coordinator, then waits for sessions of the agents that FILE exports and runs them until it is stopped. An " +
-    "executor is a program that carries out sessions: -x names one of `executors/` or `profiles/` in the project, and its agent has " +
+    "executor is a program that carries out sessions: -x names one of `executors/` or `profiles/` in the project, or an included program such as claude-code, and its agent has " +
     "the same name. Without agents, tasks and executor the runner offers the deterministic test-executor. While " +
     "the coordinator is away, the runner tries again. The first registration needs a registration token (`holdfast token create NAME " +
     "--kind registration`): in HOLDFAST_TOKEN, with --token-file FILE, or - for standard input; never as an argument, which others " +

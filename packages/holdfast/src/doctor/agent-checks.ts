@@ -4,7 +4,7 @@
 
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join, relative } from "node:path";
-import { listExecutors } from "@holdfast/runner";
+import { listExecutors } from "@holdfast/programs";
 import type { Arguments, Io } from "../frame/command.ts";
 import { count } from "../frame/plain-text.ts";
 import { findProject } from "../place/project.ts";

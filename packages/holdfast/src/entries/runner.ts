@@ -2,16 +2,20 @@
 // is separate from `holdfast` because it loads network code, which agents and tests do not need.
 
 export {
+  type AllowedExecutor,
   checkExecutor,
+  Executor,
   executorAgent,
   executorAt,
-  ExecutorHost,
   findExecutor,
   type CheckedClause,
   type CheckOptions,
-  type ExecutorHostOptions,
+  type ExecutorOptions,
+  type ExecutorPolicy,
   type ExecutorProfile,
   type ExecutorResult,
+} from "@holdfast/programs";
+export {
   coordinatorQueue,
   queuedTasks,
   startRunner,

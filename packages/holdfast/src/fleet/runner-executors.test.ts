@@ -5,7 +5,8 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 import { startSession } from "../testing/coordinator-client.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
-import { signal, sessionBecomes } from "../testing/fleet-sessions.ts";
+import { ExternalProject } from "../testing/external-project.ts";
+import { outputOf, signal, sessionBecomes } from "../testing/fleet-sessions.ts";
 import { Project } from "../testing/holdfast-process.ts";
 
 let project: Project;
@@ -38,6 +39,14 @@ const call = (method, path, body) => fetch(process.env.AGENT_ORCHESTRATOR_API_UR
 (async () => { ${body} })();
 `,
     { mode: 0o755 },
+  );
+}
+
+function agentFile(name: string, body: string): void {
+  mkdirSync(project.path(".holdfast/agents"), { recursive: true });
+  writeFileSync(
+    project.path(`.holdfast/agents/${name}.md`),
+    `---\nname: ${name}\ndescription: It works.\n---\n${body}\n`,
   );
 }
 
@@ -75,7 +84,7 @@ test(
     writeFileSync(project.path("mine.sh"), "#!/bin/sh\ncat > /dev/null\n", { mode: 0o755 });
     const { code, stdout, stderr } = await project.start(["runner", "--check-executor", "mine.sh"]).finished;
     expect([code, stdout]).toEqual([1, "4 clauses failed; docs/executors.md describes the protocol\n"]);
-    expect(stderr).toContain('a start ends with a result: the turn ended without an event "result"');
+    expect(stderr).toContain("a start ends with a result: it ended its turn without a result");
     expect(stderr).toContain("with nothing as its input it must end with an exit code above 0");
   },
 );
@@ -83,7 +92,6 @@ test(
 test.each(
   sampled([
     ["an unknown executor", ["-x", "nobody"], 4, 'there is no executor "nobody"'],
-    ["an external agent", ["-x", "claude-code"], 4, '`holdfast run claude-code "…"` starts one'],
     ["a path where nothing is", ["-e", "nothing"], 2, "there is no executor"],
     ["a folder without a program", ["-x", "mine"], 3, "the executor mine has 0 programs"],
   ]),
@@ -97,6 +105,7 @@ test(
   "a runner without anything else offers the test-executor, and logs as the earlier system did",
   { ...ofCampaign, ...TIMEOUT },
   async () => {
+    agentFile("researcher", "You search.");
     const runner = project.start(["runner"], { env: await registration() });
     await runner.says("Runner started - waiting for runs");
     const sessionId = await startSession(fleet, {
@@ -181,7 +190,10 @@ test(
     await restarted;
     const progress = async () => (await fleet.storage.reader.session(sessionId))?.progress ?? "{}";
     await vi.waitUntil(async () => (await progress()).includes('"done"'), WAIT);
-    const contents = (await entriesOf(sessionId)).slice(1).map(({ content }) => Number(JSON.parse(content)));
+    const texts = (await entriesOf(sessionId))
+      .slice(1)
+      .map(({ content }) => (JSON.parse(content) as { readonly text: string }).text);
+    const contents = texts.filter((text) => text !== "done").map(Number);
     expect(contents.toSorted((a, b) => a - b)).toEqual([...Array(30).keys()]);
     expect(new Set(JSON.parse(readFileSync(project.path("answered"), "utf8")) as number[]).size).toBe(1);
     runner.kill("SIGINT");
@@ -206,3 +218,42 @@ function executorsIn(folder: string): number {
     }
   }).length;
 }
+
+test(
+  "an executor gets the blueprint of the agent that its session names, from the project",
+  TIMEOUT,
+  async () => {
+    program(
+      'const result_data = inv.agent_blueprint; await call("POST", "/events", { event_type: "result", result_data });',
+    );
+    agentFile("researcher", "You search.");
+    const runner = project.start(["runner", "-x", "mine"], { env: await registration() });
+    await runner.says("Runner started");
+    const input = { prompt: "go", agent_name: "researcher" };
+    const sessionId = await startSession(fleet, { agent: "mine", input });
+    const { progress = "null" } = await sessionBecomes(fleet, sessionId, { status: "waiting" });
+    expect(JSON.parse(progress)).toMatchObject({
+      data: { name: "researcher", system_prompt: "You search." },
+    });
+    const unknown = await startSession(fleet, {
+      agent: "mine",
+      input: { prompt: "go", agent_name: "nobody" },
+    });
+    await sessionBecomes(fleet, unknown, { status: "failed" });
+  },
+);
+
+test("the name of an included program starts its adapter, and says what is missing", TIMEOUT, async () => {
+  const env = { ...(await registration()), PATH: "/nowhere" };
+  const { code, stderr } = await project.start(["runner", "-x", "claude-code"], { env }).finished;
+  expect([code, stderr]).toEqual([3, expect.stringContaining("claude")]);
+  const machine = new ExternalProject();
+  try {
+    const runner = machine.startHere(["runner", "-x", "claude-code"], await registration());
+    await runner.says("Runner started");
+    const sessionId = await startSession(fleet, { agent: "claude-code", input: { prompt: "hello" } });
+    expect(await outputOf(fleet, sessionId)).toMatch(/hello/);
+  } finally {
+    await machine.dispose();
+  }
+});

@@ -81,7 +81,7 @@ export const SECRET_STDIN_OPTION: Option = {
 /** The options of the commands that start a runner. */
 export const EXECUTOR_OPTIONS: Options = {
   executor: {
-    help: "run sessions of this executor: executors/NAME/ with one program ao-*-exec, or profiles/NAME.json",
+    help: "run sessions of this executor: executors/NAME/ with one program ao-*-exec, profiles/NAME.json, or an included program such as claude-code",
     value: "NAME",
     short: "x",
     excludes: ["executor-path"],

@@ -7,7 +7,7 @@
 
 import { VERSION } from "@holdfast/core";
 import { compositeTracer, limitProcessMemory, type Agent } from "@holdfast/runtime";
-import { RunnerExecutors } from "../executors/runner-executors.ts";
+import { RunnerExecutors } from "../run/runner/runner-executors.ts";
 import { graceOf, refuse } from "../frame/arguments.ts";
 import { STOP_EXIT, type Arguments, type Io } from "../frame/command.ts";
 import { coordinatorToken } from "../place/coordinator-access.ts";

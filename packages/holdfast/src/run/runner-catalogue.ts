@@ -1,6 +1,6 @@
 // `catalogueOf`: the option of a runner by which it offers the agent files at its coordinator.
 
-import { PROVIDER_KEYS } from "@holdfast/agents";
+import { PROVIDER_KEYS, type AgentRecord } from "@holdfast/agents";
 import { Redactor, type WantedSecrets } from "@holdfast/system";
 import type { RunnerOptions } from "@holdfast/runner";
 import type { AgentSearch } from "../agents/agent-places.ts";
@@ -11,12 +11,17 @@ import type { FoundPolicy } from "../settings/runner-policy-file.ts";
 
 const MESSAGE_CHARS = 300;
 
-/** The agents that the runner makes of the agent files at its coordinator, where its policy allows some. */
+/**
+ * The agents that the runner makes of the agent files at its coordinator, where its policy allows some.
+ *
+ * @param offered called with the records of the current versions, after each change of the catalogue.
+ */
 export async function catalogueOf(
   { agentFiles, ...policy }: FoundPolicy["policy"],
   search: AgentSearch,
   secrets: Iterable<string>,
   io: Io,
+  offered: (current: readonly AgentRecord[]) => void,
 ): Promise<Pick<RunnerOptions, "catalogueAgents">> {
   if (agentFiles === undefined) return {};
   const { pushedAgents } = await import("../agents/pushed/pushed-agents.ts");
@@ -30,6 +35,7 @@ export async function catalogueOf(
       places: agentPlaces(search, { project: search.cwd }),
       make: (record, places, version) =>
         thisMachine(search).agentOfRecord(record, places, { ...settings, version }),
+      offered,
       dataFolder: dataFolder(io),
       policy: { ...policy, agentFiles },
       refused: (what, reason) =>

@@ -19,7 +19,7 @@ import { MAX_RUNS, startRunner, type Runner, type RunnerEvent, type RunnerOption
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 import type { AgentSearch } from "../agents/agent-places.ts";
-import { checkRunnerExecutor, listRunnerExecutors, RunnerExecutors } from "../executors/runner-executors.ts";
+import { checkRunnerExecutor, listRunnerExecutors, RunnerExecutors } from "./runner/runner-executors.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
 import { checkedUrl, checkToken, URL_DEFAULT } from "../place/coordinator-access.ts";
 import { readBounded } from "../settings/config.ts";
@@ -287,6 +287,7 @@ export async function runnerOptions(
       { cwd: workspace, env: io.env, servesOthers, mode, ...demanded },
       secrets.values(),
       io,
+      (current) => executors.noteOffered(current),
     )),
     ...(name === undefined ? {} : { name }),
     ...(token === undefined ? {} : { token }),
@@ -335,7 +336,7 @@ export async function loadCode(
     imported?.();
   }
   const isAlone = files.size + tasks.length === 0 && policy.agentFiles === undefined;
-  const executor = executors.agents({ workspace, executorsFolder }, isAlone, policy);
+  const executor = await executors.agents({ workspace, executorsFolder }, isAlone, policy, search);
   return { agents: [...files.keys(), ...executor], tasks, files };
 }
 

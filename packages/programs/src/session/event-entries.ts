@@ -38,7 +38,7 @@ interface EntryContext {
 const CUT_OFF_RESULT = "This call was cut off. Whether it took effect is unknown. There is no result.";
 
 export class EventEntries {
-  /** Reports that were received. */
+  /** Reports of this turn that were received. */
   count = 0;
   /** The model of the session, as the agent names it. */
   model: string | undefined;
@@ -54,13 +54,16 @@ export class EventEntries {
   /** The calls of the model that were reported, as the program's own record names them. */
   readonly recordIds: string[] = [];
   readonly #ctx: EntryContext;
+  readonly #turn: number;
   readonly #open = new Map<string, OpenCall>();
   readonly #on: EventTakers;
   /** The calls whose results the agent has reported, and the names of their tools. */
   readonly #results: { readonly id: string; readonly name: string }[] = [];
 
-  constructor(ctx: EntryContext, on: EventTakers) {
+  /** @param turn the number of the turn. Reports of an earlier one that come late are entries, and are not counted. */
+  constructor(ctx: EntryContext, turn: number, on: EventTakers) {
     this.#ctx = ctx;
+    this.#turn = turn;
     this.#on = on;
   }
 
@@ -79,8 +82,8 @@ export class EventEntries {
 
   take(report: StoredReport | undefined): void {
     if (report === undefined) return;
-    this.count++;
-    const { events, isCharged } = report;
+    const { events, isCharged, turn } = report;
+    if (turn === this.#turn) this.count++;
     for (const event of events)
       this.#takeEvent(event.type === "usage" ? { ...event, usage: { ...event.usage, isCharged } } : event);
   }

@@ -4,7 +4,8 @@
 //       chooses the id itself names it in `session_started`, and the caller gives it to `resume`.
 //   external-agent-protocol-2. `start`, `sendMessage` and `resume` begin one turn of the agent with one prompt. The turn ends exactly once: `ended`
 //       settles, after every event of the turn was given to the subscriber. How it ended is a value.
-//   external-agent-protocol-3. When `ended` has settled, no process of the agent is left.
+//   external-agent-protocol-3. When `ended` has settled, no process of the agent is left, except one that its adapter keeps for the next turn of the
+//       session. It is ended when no turn comes, and by `endLost` of another process of ours.
 //   external-agent-protocol-4. A session that the agent does not know ends the turn with `unknown_session`. No other session is opened in its place.
 //   external-agent-protocol-5. A request for a permission is answered at most once. An answer to any other request changes nothing.
 //   external-agent-protocol-6. Messages that the adapter does not know are ignored, because agents change faster than adapters.
@@ -21,6 +22,7 @@
 // `externalAgentConformance` has the tests of these clauses.
 
 import type { TokenUsage } from "@holdfast/core";
+import type { TaskContext } from "@holdfast/runtime";
 import type { ProcessEnd } from "@holdfast/system";
 
 import type { JsonSchema } from "@holdfast/agents";
@@ -50,6 +52,20 @@ export interface ExternalAgentCapabilities {
   readonly profileFields?: readonly ("settings" | "mcpServers" | keyof ChosenProgram)[];
   /** How a person signs in: what to do, beginning with a verb. */
   readonly signIn?: string;
+  /** Whether a resume is checked against a restore receipt. Absent means that it is. */
+  readonly receipts?: "none";
+}
+
+/** A request to an agent that takes more than a text. */
+export interface AgentRequest {
+  /** For people, and for the prompt of a turn: the prompt, or the parameters as JSON. */
+  readonly text: string;
+  /** All fields of the request. Absent for a text alone. */
+  readonly parameters?: Fields;
+  /** The folder of the session, as an absolute path. Counts in the first request. */
+  readonly folder?: string;
+  /** More fields, which each turn of the session gets. Counts in the first request. */
+  readonly sessionFields?: Fields;
 }
 
 /** All that must be the same again when the session is resumed. Recorded before a process is started (external-agent-protocol-1). */
@@ -69,6 +85,8 @@ export interface ExternalIntent {
   readonly sandbox?: string;
   /** The additions of a profile. Absent without one. */
   readonly profile?: IntendedProfile;
+  /** As `AgentRequest` has them. */
+  readonly sessionFields?: Fields;
 }
 
 /** The program that a profile of the user chooses, and what it gets of the user's environment and files. */
@@ -109,6 +127,16 @@ export interface ExternalTurn {
   /** The id that the agent gave to its session; `null` before it did. */
   readonly boundId: string | null;
   readonly prompt: string;
+  /** The fields of the request, for an agent that takes more than a text. Its prompt is the one above. */
+  readonly parameters?: Fields;
+  /** The task that carries out the turn: its session, the values of its secrets, and the rows of the session and of those below it. */
+  readonly task: Pick<TaskContext, "sessionId" | "taskId" | "secret" | "readSession">;
+  /**
+   * Settles when every event so far is stored in the session, for a program that waits for that.
+   *
+   * @throws HoldfastError when one cannot be stored.
+   */
+  readonly stored: () => Promise<void>;
   /** Marks every process of the turn, so that a later process of ours finds what a killed one has left. */
   readonly tag: string;
   /** The tools of the session, for agents that can be given tools. Its token is replaced in all that the agent writes. */
@@ -131,7 +159,7 @@ export interface Author {
 
 /** A report of a program while it carries out a turn. */
 export type ExternalEvent =
-  | { readonly type: "session_started"; readonly model: string; readonly boundId: string | null }
+  | { readonly type: "session_started"; readonly model?: string; readonly boundId: string | null }
   /** Provisional text of the agent itself. A `text` event follows with all of it. */
   | { readonly type: "text_delta"; readonly text: string }
   | ({ readonly type: "text"; readonly text: string } & Author)
@@ -242,7 +270,12 @@ export interface RuledCall {
 
 /** How a turn ended. */
 export type ExternalEnd =
-  | { readonly type: "answered"; readonly text: string }
+  | {
+      readonly type: "answered";
+      readonly text: string;
+      /** The answer as a value of JSON. Absent for a text alone. */
+      readonly data?: unknown;
+    }
   /** The agent reports an error, such as a refused key. */
   | {
       readonly type: "error";
@@ -303,6 +336,15 @@ export interface ExternalAgentProtocol {
   readonly name: string;
   /** The names of the variables whose values are keys of its program. */
   readonly keys?: readonly string[];
+  /** The names of secrets without which no session of it starts. Its program gets their values. */
+  readonly secrets?: readonly string[];
+  /**
+   * Reads a request of an agent that takes more than a text: the input of a session, or a later request. Pure.
+   *
+   * @returns `undefined` for a value that is no request.
+   * @throws HoldfastError `invalid_input` for a wrong field.
+   */
+  readRequest?(value: unknown): AgentRequest | undefined;
   /** @param chosen of a profile that the adapter takes (`profileFields`), here and below. */
   capabilities(chosen?: ChosenProgram): ExternalAgentCapabilities;
   /** @throws HoldfastError when the program is missing or too old. */

@@ -15,13 +15,14 @@
 //   external-agent-7. A limit of the agent's account, or a missing sign-in, pauses the session and is never the end of its work.
 
 import type { StandardSchemaV1 } from "@holdfast/core";
-import { defineAgent, type Agent, type TaskContext } from "@holdfast/runtime";
+import { defineAgent, type Agent, type TaskContext, type TurnResult } from "@holdfast/runtime";
 import { z } from "zod";
 
 import type { ExternalAgentProtocol, ExternalIntent } from "./external-agent-protocol.ts";
 import type { AgentProfile, AgentRecord, ProjectRules } from "@holdfast/agents";
 import { FIRST_STATE, type ExternalState } from "./external-state.ts";
 import { ExternalAgentTurn, type ExternalParts } from "./external-turn.ts";
+import type { ProgramAnswer } from "./intent/next-request.ts";
 import { limitTask } from "./limits/limit-task.ts";
 import { countTask } from "./limits/recorded-usage.ts";
 import { summaryTask } from "./receipt/lost-session.ts";
@@ -29,7 +30,7 @@ import { Workspaces } from "./receipt/read-workspace.ts";
 import { SessionFiles } from "./receipt/session-files.ts";
 import { takeProfile } from "./intent/session-profile.ts";
 import { turnTask, type LiveTurns } from "./turn-task.ts";
-import type { DeleteSession } from "./way-back/started-sessions.ts";
+import type { DeleteSession, StartableAgents } from "./way-back/started-sessions.ts";
 
 /** Options of `externalAgent`. */
 export interface ExternalAgentOptions {
@@ -42,8 +43,11 @@ export interface ExternalAgentOptions {
   readonly place?: (task: TaskContext, workspace: AgentRecord["workspace"]) => Promise<string>;
   /** The rules that the user keeps for the project. Without them an answer for a project counts for its session. */
   readonly projectRules?: ProjectRules;
-  /** The agents that its sessions may start as children, by tools of the session. Without it they start no others. */
-  readonly agents?: readonly Agent[];
+  /**
+   * The agents that its sessions may start as children, by tools of the session. "any": every agent, by its name, also those of other
+   * processes. Without it they start no others.
+   */
+  readonly agents?: StartableAgents;
   /** Whether a session may start only those of `agents` that its profile names. */
   readonly startsByProfile?: boolean;
   /**
@@ -65,6 +69,14 @@ export interface ExternalAgentOptions {
   readonly sandbox?: string;
   /** The permission modes that a session may ask for; the first is the default. */
   readonly permissionModes: readonly [string, ...string[]];
+  /**
+   * How long a session waits for its next request, before it ends with its last answer. Milliseconds. With 0 it ends with its first
+   * answer, and so does a session whose parent waits for its end. Without it the input decides whether a session is a conversation.
+   * Such a conversation waits without a limit.
+   */
+  readonly conversationTtlMs?: number;
+  /** The output of a session. Without it the text of its answer. */
+  readonly output?: (answer: ProgramAnswer) => unknown;
 }
 
 const INPUT_TEXT =
@@ -73,26 +85,28 @@ const KEEP_ALIVE_MS_MAX = 24 * 3_600_000;
 const MODEL = /^[A-Za-z0-9][\w.:/@[\]-]{0,199}$/;
 
 /** Makes an agent of an adapter. Each of its turns is carried out by the adapter's program. */
-export function externalAgent(
+export function externalAgent<Output = string>(
   protocol: ExternalAgentProtocol,
   options: ExternalAgentOptions,
-): Agent<unknown, string> {
+): Agent<unknown, Output> {
   const { place, agents = [], profileKeys = [] } = options;
   const parts = partsOf(protocol, options);
-  return defineAgent<unknown, string, ExternalState>({
+  return defineAgent<unknown, Output, ExternalState>({
     name: protocol.name,
     description:
       place === undefined ? `Sessions of ${protocol.name}.` : `Sessions of ${protocol.name}. ${INPUT_TEXT}`,
-    input: inputOf(protocol, options),
-    agents,
+    ...(protocol.readRequest === undefined ? { input: inputOf(protocol, options) } : {}),
+    ...(agents === "any" ? {} : { agents }),
     tasks: [parts.task, parts.countTask, summaryTask, limitTask],
+    ...(protocol.secrets === undefined ? {} : { secrets: protocol.secrets }),
     optionalSecrets: [...new Set([...(protocol.keys ?? []), ...profileKeys])].map((name) => ({
       anyOf: [name],
       isAsked: false, // Its program may have a sign-in of its own.
     })),
     state: { version: 1, initial: () => FIRST_STATE },
     limitsTurns: true,
-    turn: (ctx, state) => new ExternalAgentTurn(ctx, state, parts).take(),
+    turn: (ctx, state) =>
+      new ExternalAgentTurn(ctx, state, parts).take() as Promise<TurnResult<ExternalState, Output>>,
   });
 }
 
@@ -124,8 +138,10 @@ function inputOf(
 function partsOf(protocol: ExternalAgentProtocol, options: ExternalAgentOptions): ExternalParts {
   const { agents = [], startsByProfile = false, deleteSession, mirrors, permissionModes, profile } = options;
   const live: LiveTurns = new Map();
-  const startable = ({ profile: taken }: ExternalIntent): readonly Agent[] =>
-    startsByProfile ? agents.filter(({ name }) => taken?.agents?.includes(name) === true) : agents;
+  const startable = ({ profile: taken }: ExternalIntent): StartableAgents =>
+    startsByProfile && agents !== "any"
+      ? agents.filter(({ name }) => taken?.agents?.includes(name) === true)
+      : agents;
   const deletesSessions = ({ profile: taken }: ExternalIntent): boolean =>
     deleteSession !== undefined && (!startsByProfile || taken?.deletesSessions === true);
   const task = turnTask({
@@ -153,10 +169,12 @@ function partsOf(protocol: ExternalAgentProtocol, options: ExternalAgentOptions)
     startable,
     deleteSession,
     deletesSessions,
+    conversationTtlMs: options.conversationTtlMs,
+    output: options.output ?? (({ text }) => text),
     takeProfile:
       profile &&
       ((name) => {
-        const names = agents.map((agent) => agent.name);
+        const names = agents === "any" ? [] : agents.map((agent) => agent.name);
         return takeProfile(profile(name), protocol, permissionModes, mirrors, names);
       }),
   };

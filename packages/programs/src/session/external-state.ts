@@ -3,6 +3,7 @@
 import type { PermissionRule } from "@holdfast/agents";
 import type { Grant } from "./questions/permission-questions.ts";
 import type { ExternalIntent } from "./external-agent-protocol.ts";
+import type { Fields } from "./fields.ts";
 import type { DoneCall } from "./way-back/way-back-calls.ts";
 import type { StartedSession } from "./way-back/started-sessions.ts";
 import type { RestoreReceipt } from "./receipt/restore-receipt.ts";
@@ -16,6 +17,10 @@ export interface ExternalState {
   readonly request: string;
   /** The prompt of the next turn: the request, or the request to continue. */
   readonly prompt: string;
+  /** The fields of the present request. Absent for a text. */
+  readonly parameters?: Fields;
+  /** The number of turns that have begun. */
+  readonly turns: number;
   /**
    * The parts of prompts to continue that the program may not have read, because no result of a call has followed. A program that is killed may
    * not have stored its prompt.
@@ -37,6 +42,8 @@ export interface ExternalState {
   readonly model: string | null;
   readonly usage: ExternalUsage;
   readonly answer: string;
+  /** The last answer as a value of JSON. Absent for a text alone. */
+  readonly data?: unknown;
   /** The id that the agent gave to its session, where it chooses the id. */
   readonly boundId: string | null;
   /** The rules of the project when the session started, and those that people gave with their answers since. */
@@ -80,6 +87,7 @@ export const FIRST_STATE: ExternalState = {
   owner: "",
   request: "",
   prompt: "",
+  turns: 0,
   unread: [],
   mode: "start",
   isWaiting: false,

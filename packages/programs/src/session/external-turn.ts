@@ -2,7 +2,7 @@
 // request. The rules are in `external-agent.ts`.
 
 import { CancelledError, HoldfastError, UncertainEffectError } from "@holdfast/core";
-import type { Agent, AgentContext, TurnResult } from "@holdfast/runtime";
+import type { AgentContext, TurnResult } from "@holdfast/runtime";
 
 import { EventEntries } from "./event-entries.ts";
 import type { ExternalEnd, ExternalIntent } from "./external-agent-protocol.ts";
@@ -31,12 +31,13 @@ import {
   SUSPENDED,
   unreadText,
 } from "./turn-texts.ts";
-import { FOLLOW_UP, INTERRUPT, Messages, News, nextRequest, queuedMessage, STEER } from "./turn-messages.ts";
-import { requestText } from "@holdfast/agents";
+import { FOLLOW_UP, INTERRUPT, Messages, News, STEER } from "./turn-messages.ts";
+import { awaitRequest, type ProgramAnswer, type RequestParts } from "./intent/next-request.ts";
 import { readInput } from "./intent/turn-input.ts";
 import { endCancelled } from "./stopping/cancelled-session.ts";
 import { lateText, WayBackCalls } from "./way-back/way-back-calls.ts";
-import type { DeleteSession } from "./way-back/started-sessions.ts";
+import { isCalledBack } from "./way-back/callbacks.ts";
+import type { DeleteSession, StartableAgents } from "./way-back/started-sessions.ts";
 import { isQuestion } from "./way-back/way-back-tools.ts";
 import { afterCutOff, type RestoreReceipt } from "./receipt/restore-receipt.ts";
 import type { OwnRights } from "./intent/own-intent.ts";
@@ -44,11 +45,11 @@ import { prepareSession, type PreparedParts } from "./intent/prepare-session.ts"
 import { REPORT_SIGNAL, type StoredReport } from "./turn-reports.ts";
 import type { turnTask, TurnOutput } from "./turn-task.ts";
 
-export interface ExternalParts extends QuestionParts, PreparedParts {
+export interface ExternalParts extends QuestionParts, PreparedParts, RequestParts {
   readonly task: ReturnType<typeof turnTask>;
   readonly countTask: ReturnType<typeof countTask>;
   /** The agents that a session may start. */
-  readonly startable: (intent: ExternalIntent) => readonly Agent[];
+  readonly startable: (intent: ExternalIntent) => StartableAgents;
   readonly deleteSession: DeleteSession | undefined;
   readonly deletesSessions: (intent: ExternalIntent) => boolean;
 }
@@ -56,7 +57,7 @@ export interface ExternalParts extends QuestionParts, PreparedParts {
 /** Turns in a row that may be cut off. */
 const CUT_OFFS_MAX = 5;
 type Context = AgentContext<unknown, ExternalState>;
-type Turn = TurnResult<ExternalState, string>;
+type Turn = TurnResult<ExternalState, unknown>;
 type NotedState = ExternalState & Required<Pick<ExternalState, "queued">>;
 
 /** The parts of one run of the program. */
@@ -105,14 +106,17 @@ export class ExternalAgentTurn {
         got: `a fork of session ${owner}`,
         fix: "start a new session, and describe in its prompt what was done",
       });
-    if (isWaiting) return this.#awaitRequest();
+    if (isWaiting) return awaitRequest(this.#ctx, this.#state, this.#parts);
     return this.#work(intent);
   }
 
   /** external-agent-1. */
   async #prepare(): Promise<Turn> {
-    const { intent, input, rules } = await prepareSession(this.#ctx, this.#parts);
+    const { intent, input, parameters, rules } = await prepareSession(this.#ctx, this.#parts);
     this.#ctx.appendEntry({ role: "user", content: input.text });
+    const { conversationTtlMs: ttlMs } = this.#parts;
+    // A parent that waits for the end of its child takes the first answer.
+    const isLasting = ttlMs !== undefined && ttlMs > 0 && (this.#ctx.parentNotice ?? "events") === "events";
     return {
       state: {
         ...this.#state,
@@ -120,7 +124,8 @@ export class ExternalAgentTurn {
         owner: this.#ctx.sessionId,
         request: input.text,
         prompt: input.text,
-        isConversation: input.conversation === true,
+        ...(parameters && { parameters }),
+        isConversation: input.conversation === true || isLasting,
         rules,
         keepAliveMs: input.keepAliveMs ?? this.#state.keepAliveMs,
         resumeAtReset: input.resumeAtReset === true,
@@ -128,20 +133,12 @@ export class ExternalAgentTurn {
     };
   }
 
-  async #awaitRequest(): Promise<Turn> {
-    const [kept, ...queued] = this.#state.queued ?? [];
-    const content = kept === undefined ? await nextRequest(this.#ctx) : queuedMessage(kept);
-    const text = requestText(content);
-    while (this.#ctx.hasSignal(INTERRUPT)) this.#ctx.takeSignal(INTERRUPT); // They were for the turn before.
-    this.#ctx.appendEntry({ role: "user", content });
-    const state = { ...this.#state, queued, isWaiting: false, request: text, prompt: text };
-    return { state: { ...state, unread: [], doneCalls: [] } };
-  }
-
   /** One run of the program, with everything that it reports. */
   async #work(intent: ExternalIntent): Promise<Turn> {
     const ctx = this.#ctx;
-    const { mode, prompt, keepAliveMs, boundId, receipt, restores = false, queued = [] } = this.#state;
+    const { mode, prompt, parameters, keepAliveMs, boundId, receipt, restores = false } = this.#state;
+    const { queued = [] } = this.#state;
+    const turn = this.#state.turns + 1;
     const { tokens, costMicroUsd } = ctx.remainingBudget();
     const restarts = this.#parts.protocol.capabilities().steer === "restart";
     const limits = { tokensLeft: tokens ?? null, costMicroUsdLeft: costMicroUsd ?? null };
@@ -155,7 +152,7 @@ export class ExternalAgentTurn {
       { live, agents, deleteSession, sandbox: intent.sandbox },
       { done, started },
     );
-    const entries = new EventEntries(ctx, {
+    const entries = new EventEntries(ctx, turn, {
       permission: (event) => questions.take(event),
       call: (event) => calls.take(event),
       followUp: (text) => {
@@ -172,6 +169,8 @@ export class ExternalAgentTurn {
         boundId,
         mode: mode === "resume" && this.#state.isInOrder === true ? "sendMessage" : mode,
         prompt,
+        ...(parameters && { parameters }),
+        turn,
         keepAliveMs,
         ...limits,
         ...(mode === "resume" && receipt ? { receipt } : {}),
@@ -181,12 +180,8 @@ export class ExternalAgentTurn {
         (output) => ({ output }),
         (error: unknown) => ({ error }),
       );
-    const news = new News(
-      ctx,
-      this.#state.isConversation
-        ? [REPORT_SIGNAL, STEER, INTERRUPT, FOLLOW_UP]
-        : [REPORT_SIGNAL, STEER, FOLLOW_UP],
-    );
+    const interrupts = this.#state.isConversation ? [INTERRUPT] : [];
+    const news = new News(ctx, [REPORT_SIGNAL, STEER, ...interrupts, FOLLOW_UP]);
     for (;;) {
       const first = await Promise.race([ended, news.next()]);
       if (typeof first === "string") {
@@ -229,7 +224,7 @@ export class ExternalAgentTurn {
     const { name } = this.#parts.protocol;
     switch (end.type) {
       case "answered":
-        return this.#answer(end.text, work);
+        return this.#answer(end, work);
       case "unknown_session":
         return this.#startAfresh(intent);
       case "aborted":
@@ -247,7 +242,9 @@ export class ExternalAgentTurn {
       case "broken":
         throw this.#failed(`${name} does not keep to its protocol: ${end.message}`);
       case "error":
-        if (this.#state.isConversation) return this.#wait(work, `(The turn failed: ${end.message})`);
+        // A session with a time to live is a run of its program, which has failed.
+        if (this.#state.isConversation && this.#parts.conversationTtlMs === undefined)
+          return this.#wait(work, `(The turn failed: ${end.message})`);
         throw this.#failed(`${name} reports an error: ${end.message}`);
     }
   }
@@ -259,7 +256,7 @@ export class ExternalAgentTurn {
     throw this.#failed(`${this.#parts.protocol.name} was cut off in ${cutOffs} turns in a row: ${message}`);
   }
 
-  async #answer(text: string, work: Work): Promise<Turn> {
+  async #answer({ text, data }: ProgramAnswer, work: Work): Promise<Turn> {
     const { entries, calls } = work;
     const sent = await work.messages.undelivered();
     // The agent has not waited for these answers.
@@ -268,8 +265,11 @@ export class ExternalAgentTurn {
     entries.closeCalls("The turn ended without a result of this call.");
     if (entries.lastText !== text && text !== "")
       this.#ctx.appendEntry({ role: "assistant", content: { text, toolCalls: [] } });
+    const { data: _earlier, ...noted } = this.#noted(work);
+    const given = data === undefined ? {} : { data };
     const state = {
-      ...this.#noted(work),
+      ...noted,
+      ...given,
       mode: "resume",
       isInOrder: true,
       cutOffs: 0,
@@ -281,15 +281,17 @@ export class ExternalAgentTurn {
       answer: text,
     } as const;
     const isCounted = this.#parts.protocol.capabilities(work.intent.profile).usage !== "none";
-    this.#ctx.reportProgress({ answer: text, usage: usageForPeople(state.usage, isCounted) });
+    this.#ctx.reportProgress({ answer: text, ...given, usage: usageForPeople(state.usage, isCounted) });
     if (undelivered.length + late.length > 0) {
       const prompt = [...late.map(lateText), ...undelivered].join("\n\n");
       if (late.length > 0) this.#ctx.appendEntry({ role: "user", content: prompt });
       return { state: { ...state, request: prompt, prompt } };
     }
-    return state.isConversation || state.queued.length > 0
+    const isActive =
+      state.isConversation || state.queued.length > 0 || isCalledBack(this.#ctx, state.started);
+    return isActive
       ? { state: { ...state, isWaiting: true } }
-      : { done: text };
+      : { done: this.#parts.output({ text, ...given }) };
   }
 
   /** Ends a turn of a conversation without an answer. */
@@ -405,6 +407,7 @@ export class ExternalAgentTurn {
     const countedTo = counted === undefined ? (receipt === undefined ? last : undefined) : counted.bytes;
     return {
       ...before,
+      turns: before.turns + 1,
       ...(countedTo === undefined ? {} : { countedBytes: countedTo }),
       request: messages.request ?? request,
       queued: messages.followUps,

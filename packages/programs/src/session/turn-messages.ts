@@ -1,9 +1,8 @@
 // The signals that concern a turn of an external agent (`News`), and the messages of people to the program at work (`Messages`).
 
-import { NEXT_INPUT } from "@holdfast/core";
 import type { AgentContext } from "@holdfast/runtime";
 
-import { type DeliveredMessage, FEEDBACK_SIGNALS, feedbackText, isQueued } from "@holdfast/agents";
+import type { DeliveredMessage } from "@holdfast/agents";
 import { readInput } from "./intent/turn-input.ts";
 import type { LiveTurns, MessageReceipt } from "./turn-task.ts";
 
@@ -151,22 +150,6 @@ export class Messages {
     await Promise.all(this.#offers);
     return steered.filter(({ receipt }) => receipt !== "injected").map(({ text }) => text);
   }
-}
-
-/** The next request of a conversation: a person's, or feedback on its work (feedback-1). */
-export async function nextRequest(
-  ctx: Pick<AgentContext, "waitForSignal" | "signalReady" | "takeSignal" | "select">,
-): Promise<string | DeliveredMessage> {
-  const { key, value } = await ctx.select({
-    [NEXT_INPUT]: ctx.waitForSignal(NEXT_INPUT),
-    ...Object.fromEntries([...FEEDBACK_SIGNALS, FOLLOW_UP].map((name) => [name, ctx.signalReady(name)])),
-  });
-  if (key === NEXT_INPUT) {
-    const { text } = readInput(value);
-    return isQueued(value) ? queuedMessage(text) : text;
-  }
-  const payload = ctx.takeSignal(key);
-  return key === FOLLOW_UP ? readInput(payload).text : feedbackText(key, payload);
 }
 
 /** A request that has waited for the answer to another one. */

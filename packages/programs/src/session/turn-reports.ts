@@ -15,6 +15,8 @@ export const REPORT_SIGNAL = "external_agent.report";
 /** The payload of a signal. */
 export interface StoredReport {
   readonly events: readonly RecordedEvent[];
+  /** The number of the turn. */
+  readonly turn: number;
   /** The usage among the events was charged with the signal. */
   readonly isCharged: true;
 }
@@ -28,11 +30,13 @@ const REPORT_CHARS = 256 * 1024;
 
 interface TurnEventsOptions {
   readonly task: TaskContext;
+  /** The number of the turn. */
+  readonly turn: number;
   readonly fence: BudgetFence;
   /** The id of the agent's session, if an earlier turn has learned it. */
   readonly boundId: string | null;
-  /** The turn at work, which sees each event before it is recorded. */
-  readonly live: { note(event: ExternalEvent | SessionCallEvent): void };
+  /** Gives each event to the turn at work before it is recorded. */
+  readonly note: (event: ExternalEvent | SessionCallEvent) => void;
   /** Ends the turn: an event cannot be recorded. */
   readonly onError: () => void;
 }
@@ -43,15 +47,15 @@ export class TurnEvents {
   isCounted = false;
   readonly #task: TaskContext;
   readonly #fence: BudgetFence;
-  readonly #live: TurnEventsOptions["live"];
+  readonly #note: TurnEventsOptions["note"];
   readonly #reports: Reports;
 
-  constructor({ task, fence, boundId, live, onError }: TurnEventsOptions) {
+  constructor({ task, turn, fence, boundId, note, onError }: TurnEventsOptions) {
     this.#task = task;
     this.#fence = fence;
     this.boundId = boundId;
-    this.#live = live;
-    this.#reports = new Reports(task, fence, onError);
+    this.#note = note;
+    this.#reports = new Reports(task, turn, fence, onError);
   }
 
   addNotice(text: string): void {
@@ -60,7 +64,7 @@ export class TurnEvents {
 
   addCall(call: PendingCall): void {
     const event = { type: "session_call", ...call } as const;
-    this.#live.note(event);
+    this.#note(event);
     this.#reports.add(event);
   }
 
@@ -68,7 +72,7 @@ export class TurnEvents {
     const bounded = boundedEvent(given); // turn-task-8.
     if (typeof bounded === "string") return this.#reports.refuse(bounded);
     const event = bounded.type === "usage" ? { ...bounded, usage: priced(bounded.usage) } : bounded;
-    this.#live.note(event);
+    this.#note(event);
     if (event.type === "session_started") this.boundId = event.boundId ?? this.boundId;
     if (event.type === "text_delta") return this.#task.streamToken(event.text);
     if (event.type === "usage") {
@@ -77,6 +81,11 @@ export class TurnEvents {
       this.#fence.use(event.usage);
     }
     this.#reports.add(event);
+  }
+
+  /** Settles when every event so far is stored. @throws what prevented one. */
+  stored(): Promise<void> {
+    return this.#reports.stored();
   }
 
   /** @returns the number of reports. @throws what prevented one. */
@@ -88,6 +97,7 @@ export class TurnEvents {
 /** turn-task-2. Stores events in their order, several in one signal while the storage is busy. */
 class Reports {
   readonly #task: TaskContext;
+  readonly #turn: number;
   readonly #fence: BudgetFence;
   readonly #onError: () => void;
   #pending: RecordedEvent[] = [];
@@ -96,8 +106,9 @@ class Reports {
   #storing: Promise<void> | undefined;
   #error: Error | undefined;
 
-  constructor(task: TaskContext, fence: BudgetFence, onError: () => void) {
+  constructor(task: TaskContext, turn: number, fence: BudgetFence, onError: () => void) {
     this.#task = task;
+    this.#turn = turn;
     this.#fence = fence;
     this.#onError = onError;
   }
@@ -124,10 +135,15 @@ class Reports {
     this.#fail(new HoldfastError("external_agent_failed", reason));
   }
 
-  /** @returns the number of reports. @throws what prevented one. */
-  async end(): Promise<number> {
+  /** @throws what prevented a report. */
+  async stored(): Promise<void> {
     while (this.#storing !== undefined) await this.#storing;
     if (this.#error !== undefined) throw this.#error;
+  }
+
+  /** @returns the number of reports. @throws what prevented one. */
+  async end(): Promise<number> {
+    await this.stored();
     return this.#stored;
   }
 
@@ -137,7 +153,7 @@ class Reports {
       const events = this.#next();
       const dedupKey = `${this.#task.taskId}/${this.#task.attempt}/${this.#stored}`;
       try {
-        const report: StoredReport = { events, isCharged: true };
+        const report: StoredReport = { events, turn: this.#turn, isCharged: true };
         const spends = events.flatMap((event) => (event.type === "usage" ? event.usage : []));
         const unspent = await this.#task.signalSession(REPORT_SIGNAL, report, { dedupKey, spends });
         this.#stored++;

@@ -27,9 +27,11 @@ import type {
   ExternalEnd,
   ExternalEvent,
   ExternalIntent,
+  ExternalTurn,
   PermissionAnswer,
 } from "./external-agent-protocol.ts";
 import { boundedEnd } from "./bounded-events.ts";
+import type { Fields } from "./fields.ts";
 import { PendingCalls, type SessionCallEvent } from "./way-back/pending-calls.ts";
 import { openWayBack, type CallResult, type WayBack } from "./way-back/way-back.ts";
 import { isQuestion, wayBackTools } from "./way-back/way-back-tools.ts";
@@ -52,6 +54,10 @@ export interface TurnRequest {
   /** The member of the port that begins the turn. */
   readonly mode: "start" | "sendMessage" | "resume";
   readonly prompt: string;
+  /** The fields of the request, for an agent that takes more than a text. */
+  readonly parameters?: Fields;
+  /** The number of the turn, from 1. */
+  readonly turn: number;
   readonly keepAliveMs: number;
   /** The rest of the budget; `null` without a limit. */
   readonly tokensLeft: number | null;
@@ -177,6 +183,7 @@ export function turnTask(place: TurnPlace) {
     name: `${protocol.name}:turn`,
     description: `One turn of ${protocol.name}.`,
     effect: "once", // turn-task-1.
+    ...(protocol.secrets === undefined ? {} : { secrets: protocol.secrets }),
     cost: (request) => turnCost(protocol, request),
     run: (request, task) => carryOut(place, request, task),
     endLost: (request) => protocol.endLost(tagOf((request as TurnRequest).intent)),
@@ -198,13 +205,17 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
   if (losses.length > 0) return outputOfLosses(losses, checked, own);
   const limits = new TurnLimits(request, task);
   const parts = await openParts(place, taken, task, limits);
+  const { fence, abort: onError } = limits;
+  const { turn, boundId } = request;
+  const note = (event: ExternalEvent | SessionCallEvent): void => live.note(event);
+  const events = new TurnEvents({ task, turn, fence, boundId, note, onError });
+  const stored = (): Promise<void> => events.stored();
   // Between the start of the agent and the first look at its events nothing is awaited.
-  const agent = await startAgent(place.protocol, { ...taken, prompt: checked.prompt }, parts);
+  const started = startAgent(place.protocol, { ...taken, prompt: checked.prompt }, parts, { task, stored });
+  const agent = await started;
   const live = new LiveTurn(agent, request.keepAliveMs, parts.calls);
   place.live.set(task.sessionId, live);
   limits.agent = agent;
-  const { fence, abort: onError } = limits;
-  const events = new TurnEvents({ task, fence, boundId: request.boundId, live, onError });
   if (checked.notice !== undefined) events.addNotice(checked.notice);
   const watch = watchTurn(task, limits, place.silenceMs);
   try {
@@ -316,15 +327,18 @@ async function openParts(
 
 function startAgent(
   protocol: ExternalAgentProtocol,
-  { intent, boundId, mode, prompt, costMicroUsdLeft }: TurnRequest,
+  { intent, boundId, mode, prompt, parameters, costMicroUsdLeft }: TurnRequest,
   { wayBack, enclose, gateway, lines, close }: TurnParts,
+  own: Pick<ExternalTurn, "task" | "stored">,
 ): Promise<ExternalAgent> {
   const turn = {
     intent,
     boundId,
     prompt,
+    ...own,
     tag: tagOf(intent),
     wayBack,
+    ...(parameters === undefined ? {} : { parameters }),
     ...(costMicroUsdLeft === null ? {} : { costMicroUsdMax: costMicroUsdLeft }),
     ...(lines && { onLine: (line: string) => lines.add(line) }),
     ...(enclose && { enclose }),
@@ -388,6 +402,7 @@ async function awaitEnd(
   // turn-task-12.
   if (!events.isCounted && limit === undefined && !CUT_OFF_ENDS.includes(end.type))
     task.reportUsage(UNKNOWN_USAGE);
+  if (place.protocol.capabilities(intent.profile).receipts === "none") return output;
   const receipt = await takeReceipt(place, { intent, boundId: events.boundId }, last ?? null);
   return { ...output, receipt };
 }

@@ -15,6 +15,7 @@ import type {
   ExternalIntent,
   ExternalTurn,
 } from "../session/external-agent-protocol.ts";
+import { turnAlone } from "../session/program/turn-alone.ts";
 import { countRecorded, type CountedCalls } from "../session/limits/recorded-usage.ts";
 import { openWayBack } from "../session/way-back/way-back.ts";
 import type { SessionCall } from "../session/way-back/way-back-tools.ts";
@@ -89,7 +90,13 @@ export function externalAgentConformance({ make, prompts, faults, unfit = {} }: 
     rmSync(base, { recursive: true, force: true });
   });
 
-  const turn = (prompt: string): ExternalTurn => ({ intent, boundId, prompt, tag });
+  const turn = (prompt: string): ExternalTurn => ({
+    ...turnAlone(intent.agentSessionId),
+    intent,
+    boundId,
+    prompt,
+    tag,
+  });
   const start = (prompt: string): Promise<ExternalAgent> => protocol.start(turn(prompt));
   const resume = (prompt: string): Promise<ExternalAgent> => protocol.resume(turn(prompt));
   const sendMessage = (prompt: string): Promise<ExternalAgent> => protocol.sendMessage(turn(prompt));

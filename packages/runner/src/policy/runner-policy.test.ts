@@ -2,14 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { ofCampaign } from "@holdfast/testkit/campaign";
-import { openWorld, type World } from "../testing/executor-world.ts";
-import {
-  checkRunnerPolicy,
-  requireFolder,
-  RUNNER_POLICY_SCHEMA,
-  type RunnerPolicy,
-} from "./runner-policy.ts";
+import { checkRunnerPolicy, requireFolder, RUNNER_POLICY_SCHEMA } from "./runner-policy.ts";
 
 test("docs/runner-policy.schema.json is what the code checks a policy by", () => {
   const file = new URL("../../../../docs/runner-policy.schema.json", import.meta.url);
@@ -92,48 +85,5 @@ describe("a folder", () => {
       }
     };
     expect(allowed()).toBe(expected);
-  });
-});
-
-describe("a run that demands what the policy forbids is refused at the runner", () => {
-  let world: World;
-  beforeEach(async () => void (world = await openWorld()));
-  afterEach(() => world.close());
-
-  async function ended(policy: RunnerPolicy, input: unknown = "go", body = SHOW): Promise<unknown> {
-    const { runtime, agent } = world.open(await world.node(body), { policy });
-    const settled = await (await runtime.start(agent, input)).settled();
-    return settled.status === "completed" ? settled.output : settled;
-  }
-  const SHOW =
-    'await event("result", { result_data: { proxy: process.env.HTTPS_PROXY ?? null, cwd: process.cwd() } });';
-  const denied = (message: string) =>
-    expect.objectContaining({
-      status: "failed",
-      error: expect.objectContaining({
-        cause: expect.objectContaining({ code: "policy_denied", message: expect.stringContaining(message) }),
-      }),
-    });
-
-  test("an executor that is not allowed is refused before there is a session", ofCampaign, async () => {
-    await expect(ended({ executors: ["other"] })).rejects.toThrow("does not allow the executor tried");
-    expect(await ended({})).toMatchObject({ result_data: { cwd: world.folder } });
-  });
-
-  test("a project folder outside of the roots is not used", ofCampaign, async () => {
-    const root = join(world.folder, "root");
-    mkdirSync(root);
-    const outside = { prompt: "go", project_dir: world.folder };
-    expect(await ended({ roots: [root] }, outside)).toEqual(denied("does not allow this folder"));
-    expect(await ended({ roots: [root] })).toEqual(denied("does not allow this folder"));
-    const inside = { prompt: "go", project_dir: root };
-    expect(await ended({ roots: [root] }, inside)).toMatchObject({ result_data: { cwd: root } });
-  });
-
-  test("an executor has a proxy only where the policy allows a host", ofCampaign, async () => {
-    expect(await ended({})).toMatchObject({ result_data: { proxy: null } });
-    expect(await ended({ network: { allow: ["example.org"] } })).toMatchObject({
-      result_data: { proxy: expect.stringMatching(/^http:\/\/run:\[secret\]@127/) },
-    });
   });
 });

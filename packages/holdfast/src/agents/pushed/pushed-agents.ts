@@ -33,6 +33,8 @@ export interface PushedAgentsOptions {
   readonly places: AgentPlaces;
   /** Makes the agent of a version. */
   readonly make: (record: AgentRecord, places: AgentPlaces, version: string) => Promise<FileAgent>;
+  /** Called with the records of the current versions that are offered, after each change of the catalogue. */
+  readonly offered?: (current: readonly AgentRecord[]) => void;
   /** The folder of the user's data, where contents are kept. */
   readonly dataFolder: string;
   readonly policy: Pick<RunnerPolicy, "allowScripts" | "approvedScripts"> & {
@@ -89,6 +91,7 @@ export function pushedAgents(options: PushedAgentsOptions): CatalogueAgents {
     for (const { what, reason } of await syncContents(wanted, { items, content }, pushed))
       refused(what, reason);
     const agents: Agent[] = [];
+    const current: AgentRecord[] = [];
     const refusals: RefusedAgent[] = [];
     const announce = ({ name }: Item, reason: string) =>
       refusals.push({ name, problem: options.announced(reason) });
@@ -103,8 +106,11 @@ export function pushedAgents(options: PushedAgentsOptions): CatalogueAgents {
       } else {
         made.set(key, result); // pushed-agents-4.
         agents.push(result);
+        const record = records.get(key);
+        if (hash === item.current && record !== undefined && !("reason" in record)) current.push(record);
       }
     }
+    options.offered?.(current);
     return { agents, refused: refusals };
   };
 }

@@ -9,6 +9,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import type { ExternalEnd, ExternalEvent, ExternalTurn } from "../../session/external-agent-protocol.ts";
+import { turnAlone } from "../../session/program/turn-alone.ts";
 import { harnessAgent } from "./harness-agent.ts";
 
 const FAKE = fileURLToPath(new URL("../../testing/fake-harness.mjs", import.meta.url));
@@ -29,6 +30,7 @@ const agent = (module: string) =>
 async function turnOf(module: string, prompt: string, agentSessionId: string): Promise<ExternalTurn> {
   const intent = { ...(await agent(module).find()), agentSessionId, folder: home, model: null };
   return {
+    ...turnAlone(agentSessionId),
     intent: { ...intent, permissionMode: "default" },
     boundId: null,
     prompt,

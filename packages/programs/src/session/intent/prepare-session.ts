@@ -1,12 +1,14 @@
 // The preparation of a session of an external agent (`prepareSession`): its program, its folder, and all that its turns keep (external-agent-1).
 
-import { realpathSync } from "node:fs";
-import type { RetryPolicy } from "@holdfast/core";
+import { realpathSync, statSync } from "node:fs";
+import { isAbsolute } from "node:path";
+import { HoldfastError, type RetryPolicy } from "@holdfast/core";
 import type { AgentContext, TaskContext } from "@holdfast/runtime";
 
 import type { AgentRecord, PermissionRule, ProjectRules } from "@holdfast/agents";
 import { openEnclosure } from "../enclosure/enclosure.ts";
-import type { ExternalAgentProtocol, ExternalIntent } from "../external-agent-protocol.ts";
+import type { AgentRequest, ExternalAgentProtocol, ExternalIntent } from "../external-agent-protocol.ts";
+import type { Fields } from "../fields.ts";
 import { readInput, type TurnInput } from "./turn-input.ts";
 import type { TakenProfile } from "./session-profile.ts";
 
@@ -40,10 +42,12 @@ export async function prepareSession(
 ): Promise<{
   readonly intent: ExternalIntent;
   readonly input: TurnInput;
+  readonly parameters?: Fields;
   readonly rules: readonly PermissionRule[];
 }> {
   const { protocol, folder, permissionMode, projectRules, place, takeProfile: take } = parts;
-  const input = readInput(ctx.input);
+  const asked = readFirstRequest(protocol, ctx.input);
+  const input = asked === undefined ? readInput(ctx.input) : { text: asked.text };
   const { sandbox = parts.sandbox } = input;
   const {
     rules,
@@ -53,10 +57,11 @@ export async function prepareSession(
   } = await ctx.run(
     "prepare",
     async (task) => {
+      const own = asked?.folder === undefined ? undefined : requireFolder(asked.folder);
       const chosen = input.profile === undefined ? undefined : take?.(input.profile);
       const program = await protocol.find(chosen?.intended);
       const { workspace = input.worktree === true ? "worktree" : "shared" } = input;
-      const root = realpathSync((await place?.(task, workspace)) ?? folder);
+      const root = own ?? realpathSync((await place?.(task, workspace)) ?? folder);
       await openEnclosure(protocol, { ...program, sandbox, folder: root, profile: chosen?.intended });
       const access = protocol.keyAccess?.(chosen?.intended);
       return {
@@ -76,6 +81,30 @@ export async function prepareSession(
     model: input.model ?? taken?.model ?? parts.model ?? null,
     permissionMode: input.permissionMode ?? taken?.permissionMode ?? permissionMode,
     ...(taken === undefined ? {} : { profile: taken.intended }),
+    ...(asked?.sessionFields === undefined ? {} : { sessionFields: asked.sessionFields }),
   };
-  return { intent, input, rules: [...(taken?.rules ?? []), ...rules] };
+  const { parameters } = asked ?? {};
+  return { intent, input, ...(parameters && { parameters }), rules: [...(taken?.rules ?? []), ...rules] };
+}
+
+/** The real path of the folder that a session asks for. @throws HoldfastError `file_not_found` */
+export function requireFolder(folder: string): string {
+  if (isAbsolute(folder) && statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true)
+    return realpathSync(folder);
+  throw new HoldfastError("file_not_found", "the session's project_dir is no folder of this machine", {
+    at: "/project_dir",
+    got: folder,
+    expected: "the absolute path of an existing folder",
+  });
+}
+
+/** The first request to an agent that takes more than a text; `undefined` for any other agent. @throws HoldfastError `invalid_input` */
+function readFirstRequest(protocol: ExternalAgentProtocol, input: unknown): AgentRequest | undefined {
+  if (protocol.readRequest === undefined) return undefined;
+  const request = protocol.readRequest(input);
+  if (request !== undefined) return request;
+  throw new HoldfastError("invalid_input", "the session has no prompt", {
+    expected: '{ "prompt": "…" }, { "parameters": { … } } or a text',
+    fix: 'start it with --input \'{"prompt": "…"}\'',
+  });
 }

@@ -5,19 +5,40 @@
 //       until a turn has taken it, so that no result of the turn before stands for its own.
 //   started-sessions-3. Only ended ones are deleted, and only where the host of the agent gives the means.
 //   started-sessions-4. A session in a sandbox starts others in the same one alone.
+//   started-sessions-5. A second start with the same key is answered with the session of the first, in later turns as well.
 
-import { decodeJson, HoldfastError, NEXT_INPUT, type ChildHandle, type Session } from "@holdfast/core";
-import { local, type Agent, type AgentContext, type TaskContext } from "@holdfast/runtime";
+import {
+  decodeJson,
+  HoldfastError,
+  LIMITS,
+  NEXT_INPUT,
+  type ChildHandle,
+  type Session,
+} from "@holdfast/core";
+import type { SessionToolInput } from "@holdfast/proto/session-tools";
+import { local, remote, type Agent, type AgentContext, type TaskContext } from "@holdfast/runtime";
 
 import { requestText } from "@holdfast/agents";
+import { fieldsOf, isFields } from "../fields.ts";
 import type { CallResult } from "./way-back.ts";
 
 export interface StartedSession {
   readonly sessionId: string;
   readonly agent: string;
   readonly isConversation: boolean;
+  /** Its end is told in a turn of its own, and is still to come. */
+  readonly callsBack?: true;
+  /** The key of the call that has started it. */
+  readonly key?: string;
   /** The length of its journal at the last prompt to it. Absent before one. */
   readonly promptedAt?: number;
+}
+
+/** A start that may be made. An agent of another process has only its name. */
+interface AskedStart {
+  readonly agent: Agent | string;
+  readonly input: unknown;
+  readonly isConversation: boolean;
 }
 
 /** Deletes an ended session with all below it. @returns whether it is deleted. */
@@ -38,16 +59,23 @@ interface Looked {
   readonly length: number;
 }
 
-const STARTED_MAX = 100;
+/** As many as a session may have children. */
+const STARTED_MAX = LIMITS.children;
+/** The errors of a start that are answers for the agent. */
+const REFUSALS: readonly string[] = ["child_failed", "invalid_input", "limit_exceeded"];
+const ENDLESS = "A conversation does not end by itself, so it does not call back. Use async_poll.";
 const RESULT_CHARS = 50_000;
 /** A conversation reports its answer before it waits for the next request. */
 const LOOK_MS = 200;
 const LOOKS = 10;
 const ENDS: readonly string[] = ["completed", "failed", "cancelled", "timed_out"];
 
+/** The agents that a session may start: these, or every one by its name. */
+export type StartableAgents = readonly Agent[] | "any";
+
 export interface StartedParts {
   /** The agents that may be started. */
-  readonly agents: readonly Agent[];
+  readonly agents: StartableAgents;
   readonly deleteSession: DeleteSession | undefined;
   /** The sandbox of the session; `undefined` without one. */
   readonly sandbox: string | undefined;
@@ -55,7 +83,7 @@ export interface StartedParts {
 
 export class StartedSessions {
   readonly #ctx: Context;
-  readonly #agents: readonly Agent[];
+  readonly #agents: StartableAgents;
   readonly #delete: DeleteSession | undefined;
   readonly #sandbox: string | undefined;
   /** The next event of each session, which several calls may wait for. */
@@ -75,33 +103,73 @@ export class StartedSessions {
     return this.#started;
   }
 
+  /** The agents that may be started. */
+  agents(): CallResult {
+    if (this.#agents === "any")
+      return failed("The agents are not listed here. Start one by the name that you were given.");
+    return done(JSON.stringify(this.#agents.map(({ name, description }) => ({ name, description }))));
+  }
+
   /** A child of the session, with its share of the budget. */
-  async start(name: string, input: Readonly<Record<string, unknown>>, mode: string): Promise<CallResult> {
-    const agent = this.#agents.find((one) => one.name === name);
-    if (agent === undefined) return failed(`There is no agent "${name}" that you may start.`);
-    if (this.#started.length >= STARTED_MAX)
-      return failed(`You have started ${STARTED_MAX} sessions, which is the most.`);
-    // started-sessions-4.
-    const sandbox = this.#sandbox;
-    const asked = input["sandbox"];
-    if (sandbox !== undefined && asked !== undefined && asked !== sandbox)
-      return failed(`You work in the sandbox "${sandbox}", and so do the sessions that you start.`);
-    const isConversation = input["conversation"] === true;
+  async start(call: SessionToolInput<"start_agent_session">): Promise<CallResult> {
+    const { mode, idempotency_key: key } = call;
+    const known = this.#started.find((one) => key !== undefined && one.key === key);
+    if (known !== undefined) return running(known.sessionId); // started-sessions-5.
+    const asked = this.#asked(call);
+    if (typeof asked === "string") return failed(asked);
+    const { agent, input, isConversation } = asked;
+    const callsBack = mode === "async_callback";
+    const notify = callsBack ? "callback" : isConversation ? "events" : "end";
+    const patience = call.timeout_seconds === undefined ? {} : { timeoutMs: call.timeout_seconds * 1_000 };
     try {
-      const given = sandbox === undefined ? input : { ...input, sandbox };
-      const child = this.#ctx.spawnAgent(local(agent), given);
+      const target = typeof agent === "string" ? remote(agent) : local(agent);
+      const child = this.#ctx.spawnAgent(target, input, { notify, ...patience });
       const { sessionId } = child;
-      this.#started = [...this.#started, { sessionId, agent: name, isConversation }];
-      if (mode === "async_poll") return shown({ session_id: sessionId, status: "running" });
+      const started: StartedSession = {
+        sessionId,
+        agent: target.name,
+        isConversation,
+        ...(callsBack ? { callsBack } : {}),
+        ...(key === undefined ? {} : { key }),
+      };
+      this.#started = [...this.#started, started];
+      if (mode !== "sync") return running(sessionId);
       if (isConversation) return await this.#turn(child);
       return done(textOf(await this.#ctx.waitForChild(child)));
     } catch (error) {
-      if (!HoldfastError.is(error) || !["child_failed", "invalid_input"].includes(error.code)) throw error;
+      if (!HoldfastError.is(error) || !REFUSALS.includes(error.code)) throw error;
       return failed((error.cause as Error | undefined)?.message ?? error.message);
     }
   }
 
-  async resume(id: string, parameters: unknown, mode: string): Promise<CallResult> {
+  /** The start that a call asks for, or the reason of its refusal. */
+  #asked(call: SessionToolInput<"start_agent_session">): AskedStart | string {
+    const { parameters, input = parameters, mode } = call;
+    const agents = this.#agents;
+    if (input === undefined || (parameters !== undefined && call.input !== undefined))
+      return "Give either `parameters` or `input`.";
+    if (call.project_dir !== undefined)
+      return "Leave `project_dir` out: an agent that you start works where its machine lets it.";
+    const name = call.agent_name ?? (agents.length === 1 && agents !== "any" ? agents[0]!.name : undefined);
+    if (name === undefined) return "Name the agent in `agent_name`. list_agent_blueprints lists them.";
+    const agent = agents === "any" ? name : agents.find((one) => one.name === name);
+    if (agent === undefined) return `There is no agent "${name}" that you may start.`;
+    if (this.#started.length >= STARTED_MAX)
+      return `You have started ${STARTED_MAX} sessions, which is the most.`;
+    const isConversation = fieldsOf(input)["conversation"] === true;
+    if (isConversation && mode === "async_callback") return ENDLESS;
+    // started-sessions-4.
+    const sandbox = this.#sandbox;
+    if (sandbox === undefined) return { agent, input, isConversation };
+    const { sandbox: wanted = sandbox } = fieldsOf(input);
+    if (!isFields(input) || wanted !== sandbox)
+      return `You work in the sandbox "${sandbox}", and so do the sessions that you start.`;
+    return { agent, input: { ...input, sandbox }, isConversation };
+  }
+
+  async resume(call: SessionToolInput<"resume_agent_session">): Promise<CallResult> {
+    const { session_id: id, parameters, mode } = call;
+    if (mode === "async_callback") return failed(ENDLESS);
     const known = this.#find(id);
     if (known === undefined) return unknown(id);
     const { status, detail, length } = await this.#look(id);
@@ -117,7 +185,7 @@ export class StartedSessions {
     const child = this.#ctx.child(id);
     this.#ctx.signalChild(child, NEXT_INPUT, requestText(parameters));
     this.#started = this.#started.map((one) => (one.sessionId === id ? { ...one, promptedAt: length } : one));
-    if (mode === "async_poll") return shown({ session_id: id, status: "running" });
+    if (mode === "async_poll") return running(id);
     return this.#turn(child);
   }
 
@@ -232,6 +300,10 @@ function resultOf(id: string, { status, result, isError = false }: Looked): Call
 
 function unknown(id: string): CallResult {
   return failed(`You have started no session ${id}. list_agent_sessions lists yours.`);
+}
+
+function running(id: string): CallResult {
+  return shown({ session_id: id, status: "running" });
 }
 
 function textOf(answer: unknown): string {

@@ -7,7 +7,7 @@
 //   way-back-calls-4. An equal question that is still open is not asked a second time.
 
 import { HoldfastError } from "@holdfast/core";
-import type { Agent, AgentContext } from "@holdfast/runtime";
+import type { AgentContext } from "@holdfast/runtime";
 
 import type { LiveTurns } from "../turn-task.ts";
 import type { SessionCallEvent } from "./pending-calls.ts";
@@ -67,7 +67,6 @@ export class WayBackCalls {
   done: readonly DoneCall[];
   readonly #ctx: Context;
   readonly #live: LiveTurns;
-  readonly #agents: readonly Agent[];
   readonly #sessions: StartedSessions;
   readonly #made: Made[] = [];
   readonly #open = new Map<string, Promise<CallResult>>();
@@ -75,7 +74,6 @@ export class WayBackCalls {
   constructor(ctx: Context, { live, ...parts }: CallParts, { done, started }: EarlierCalls) {
     this.#ctx = ctx;
     this.#live = live;
-    this.#agents = parts.agents;
     this.#sessions = new StartedSessions(ctx, parts, started);
     this.done = done;
   }
@@ -165,13 +163,13 @@ export class WayBackCalls {
         return approval ? this.#askApproval(question, details) : this.#ask(question, details);
       }
       case "list_agent_blueprints":
-        return done(JSON.stringify(this.#agents.map(({ name, description }) => ({ name, description }))));
+        return this.#sessions.agents();
       case "start_agent_session":
-        return this.#sessions.start(call.input.agent_name, call.input.parameters, call.input.mode);
+        return this.#sessions.start(call.input);
       case "list_agent_sessions":
         return this.#sessions.list();
       case "resume_agent_session":
-        return this.#sessions.resume(call.input.session_id, call.input.parameters, call.input.mode);
+        return this.#sessions.resume(call.input);
       case "get_agent_session_status":
         return this.#sessions.status(call.input.session_id);
       case "get_agent_session_result":

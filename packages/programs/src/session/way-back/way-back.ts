@@ -125,7 +125,7 @@ function serve(socket: Socket, { token, tools, call }: Pick<WayBack, "token" | "
     const controller = new AbortController();
     waiting.set(id, controller);
     const own: WayBack["call"] = (tool, input) => call(tool, input, controller.signal);
-    void answer(message, { tools, call: own }).then((answered) => {
+    void answerMessage(message, { tools, call: own }).then((answered) => {
       waiting.delete(id);
       if (!controller.signal.aborted) send({ id, ...answered });
     });
@@ -148,7 +148,8 @@ function isToken(given: string, token: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-async function answer(
+/** The answer of our server to a message of MCP. */
+export async function answerMessage(
   { method, params }: Fields,
   { tools, call }: Pick<WayBack, "tools" | "call">,
 ): Promise<Fields> {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 
-import { openWorld, type World } from "../testing/executor-world.ts";
+import { openWorld, type World } from "../../testing/executor-world.ts";
 import { checkExecutor } from "./conformance.ts";
 import { DEFAULT_EXECUTOR, findExecutor, type ExecutorProfile } from "./profile.ts";
 

@@ -1,23 +1,30 @@
 // The executors of `holdfast runner`: the one that it offers as an agent (`RunnerExecutors`), the list of all, and the check
 // of one.
 
+import { findAgent, type AgentRecord } from "@holdfast/agents";
 import {
+  blueprintOf,
   checkExecutor,
   DEFAULT_EXECUTOR,
+  Executor,
   executorAgent,
   executorAt,
-  ExecutorHost,
   findExecutor,
+  hasExecutor,
+  isBuiltIn,
   listExecutors,
   type CheckedClause,
-  type RunnerPolicy,
   type ExecutorProfile,
-} from "@holdfast/runner";
+} from "@holdfast/programs";
+import { isIncluded, type IncludedName } from "@holdfast/programs/included-programs";
+import { executorPolicy, requireExecutor, requireFolder, type RunnerPolicy } from "@holdfast/runner";
 import type { Agent } from "@holdfast/runtime";
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import type { Arguments, Io } from "../frame/command.ts";
-import { count, plainLine } from "../frame/plain-text.ts";
+import { agentPlaces, type AgentSearch } from "../../agents/agent-places.ts";
+import { loadExternalAgent } from "../../agents/external-agents.ts";
+import type { Arguments, Io } from "../../frame/command.ts";
+import { count, plainLine } from "../../frame/plain-text.ts";
 
 /** The folder of the project, and the one whose `executors` and `profiles` count. */
 interface ExecutorFolders {
@@ -30,11 +37,18 @@ const LINE_CHARS = 200;
 export class RunnerExecutors {
   readonly #args: Arguments;
   readonly #io: Io;
-  #host: ExecutorHost | undefined;
+  /** The records of the coordinator's agent files that the policy allows, by name. */
+  #offered: ReadonlyMap<string, AgentRecord> = new Map();
+  #executor: Executor | undefined;
 
   constructor(args: Arguments, io: Io) {
     this.#args = args;
     this.#io = io;
+  }
+
+  /** The agent files of the coordinator that the runner offers now, for the blueprints of executors. */
+  noteOffered(records: readonly AgentRecord[]): void {
+    this.#offered = new Map(records.map((record) => [record.name, record]));
   }
 
   /**
@@ -42,27 +56,42 @@ export class RunnerExecutors {
    *
    * @throws HoldfastError when there is no such executor, its profile is wrong, or the policy does not allow it.
    */
-  agents(folders: ExecutorFolders, isAlone: boolean, policy: RunnerPolicy): readonly Agent[] {
+  async agents(
+    folders: ExecutorFolders,
+    isAlone: boolean,
+    policy: RunnerPolicy,
+    search: AgentSearch,
+  ): Promise<readonly Agent[]> {
     const { workspace, executorsFolder } = folders;
     const profile =
       this.#chosen(folders) ?? (isAlone ? findExecutor(executorsFolder, DEFAULT_EXECUTOR) : undefined);
     if (profile === undefined) return [];
-    this.#host = new ExecutorHost({
+    if (typeof profile === "string") {
+      requireExecutor(policy, profile);
+      requireFolder(policy, workspace);
+      return [await loadExternalAgent(profile, { ...search, cwd: workspace }, false)];
+    }
+    this.#executor = new Executor({
+      profile,
       environment: this.#io.env,
       projectDir: workspace,
-      policy,
+      policy: executorPolicy(policy, workspace, (command) => isBuiltIn({ command })),
+      blueprint: (name) =>
+        blueprintOf(this.#offered.get(name) ?? findAgent(name, agentPlaces({ ...search, cwd: workspace }))),
       onTurn: ({ sessionId, agent, mode }) => this.#logTurn(sessionId, agent, mode),
     });
-    return [executorAgent(profile, this.#host)];
+    return [executorAgent(this.#executor)];
   }
 
   async close(): Promise<void> {
-    await this.#host?.close();
+    await this.#executor?.close();
   }
 
-  #chosen({ workspace, executorsFolder }: ExecutorFolders): ExecutorProfile | undefined {
+  /** The profile of the chosen executor, or the name of the included program that has its name. */
+  #chosen({ workspace, executorsFolder }: ExecutorFolders): ExecutorProfile | IncludedName | undefined {
     const { cwd, env } = this.#io;
     const name = this.#args.text("executor");
+    if (name !== undefined && isIncluded(name) && !hasExecutor(executorsFolder, name)) return name;
     if (name !== undefined) return findExecutor(executorsFolder, name);
     const path = this.#args.text("executor-path");
     if (path !== undefined) return executorAt(resolve(cwd, path));

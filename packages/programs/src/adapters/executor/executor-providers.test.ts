@@ -5,7 +5,7 @@ import { CanaryScan, startScriptedModelServer, turns, type ScriptedModelServer }
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 
-import { openWorld, type World } from "../testing/executor-world.ts";
+import { openWorld, type World } from "../../testing/executor-world.ts";
 
 const scan = new CanaryScan();
 let world: World;

@@ -1,7 +1,8 @@
 // `childRoutes`: the routes of the run gateway by which an executor starts sessions below its own, and reads them.
 //
-//   child-routes-1. A start is a request to the session's agent, which creates the child in the commit that also
-//       remembers it. The answer comes after that commit. Everything that is wrong is refused before the request is stored.
+//   child-routes-1. A start is a call of the session's tool `start_agent_session`. The session creates the child in the
+//       commit that also remembers it, and the answer comes after that commit. Everything that is wrong is refused before
+//       the call is stored.
 //   child-routes-2. An executor reads its own session and its children, and no other session.
 //   child-routes-3. A `sync` start is answered when the child has ended, or refused with the child's id when that takes too
 //       long. The child continues then.
@@ -16,42 +17,48 @@ import {
   type Session,
   type SessionStatus,
 } from "@holdfast/core";
+import type { SessionToolInput } from "@holdfast/proto/session-tools";
 import type { GatewayAnswer, GatewayCall, GatewayHandler, GatewayRoutes } from "@holdfast/runtime/gateway";
-import { errorText, resultOf } from "./callback-text.ts";
-import { wrongField, type ReportTarget, type TurnReports } from "./turn-reports.ts";
+import { setTimeout as delay } from "node:timers/promises";
+
+import { errorText, resultOf } from "../../session/way-back/callback-text.ts";
+import { wrongField, type ServedTurn } from "./report-routes.ts";
 
 const MODES = ["sync", "async_poll", "async_callback"] as const;
 type Mode = (typeof MODES)[number];
 
 /** child-routes-3. Seconds. */
 const SYNC_WAIT_MAX = 600;
+/** How often a child is looked at that is waited for: at first, and at most. */
+const LOOK_MS = { first: 20, max: 1_000 } as const;
 /** A year, in seconds. */
 const TIMEOUT_MAX = 31_536_000;
 const TEXT_CHARS = 200;
 
 type Body = GatewayCall["body"];
 
+type StartCall = SessionToolInput<"start_agent_session">;
+
 interface Start {
-  readonly agent: string;
-  readonly input: unknown;
   readonly mode: Mode;
-  readonly idempotencyKey: string | undefined;
-  readonly timeoutMs: number | undefined;
   readonly waitMs: number;
+  readonly call: StartCall;
 }
 
-export function childRoutes(target: () => Pick<ReportTarget, "reports" | "executor">): GatewayRoutes {
+type Task = ServedTurn["turn"]["task"];
+
+export function childRoutes(served: () => ServedTurn): GatewayRoutes {
   const read =
     (of: (child: Session, own: boolean) => Record<string, unknown>): GatewayHandler =>
     async ({ sessionId, params: { id = "" } }) => ({
-      body: of(await readSession(target().reports, id), id === sessionId),
+      body: of(await readSession(served().turn.task, id), id === sessionId),
     });
   return {
-    "POST /runs": async (call) => startChild(target(), call),
+    "POST /runs": async (call) => startChild(served(), call),
     "GET /runs/{id}": read((child, own) => runOf(child, own)),
     "GET /sessions/{id}": read((child, own) => ({ session: sessionOf(child, own) })),
     "GET /sessions/{id}/status": async ({ sessionId, params: { id = "" } }) => {
-      const found = id === sessionId ? undefined : await findSession(target().reports, id);
+      const found = id === sessionId ? undefined : await findSession(served().turn.task, id);
       if (id === sessionId) return { body: { status: "running" } };
       return { body: { status: found === undefined ? "not_existent" : STATUS[found.status].session } };
     },
@@ -60,21 +67,17 @@ export function childRoutes(target: () => Pick<ReportTarget, "reports" | "execut
 }
 
 async function startChild(
-  { reports, executor }: Pick<ReportTarget, "reports" | "executor">,
+  served: ServedTurn,
   { sessionId, body, signal }: GatewayCall,
 ): Promise<GatewayAnswer> {
-  const start = readStart(body, sessionId, executor);
-  refuseParent(await reports.readSession());
-  const { waitMs, ...asked } = start;
-  const { mode } = asked;
-  const childId = await reports.ask({ type: "start_child", ...asked }, signal);
+  const { mode, waitMs, call } = readStart(body, sessionId, served.executor);
+  const { task } = served.turn;
+  refuseParent(await Promise.race([task.readSession(), served.over]));
+  const childId = await start(served, call, signal);
   const started = { run_id: childId, session_id: childId };
   if (mode !== "sync") return { status: 201, body: { ...started, status: "pending" } };
-  const late = AbortSignal.timeout(waitMs);
-  try {
-    await reports.ask({ type: "await_child", childId }, AbortSignal.any([signal, late]));
-  } catch (error) {
-    if (!late.aborted) throw error;
+  const child = await Promise.race([untilEnded(task, childId, waitMs, signal), served.over]);
+  if (child === undefined)
     throw new HoldfastError(
       "request_timeout",
       `session ${childId} has not ended within ${waitMs / 1_000} seconds`,
@@ -84,11 +87,38 @@ async function startChild(
         fix: `ask GET /sessions/${childId}/status later, or start it with execution_mode "async_callback"; it continues`,
       },
     );
-  }
-  const child = await readSession(reports, childId);
   const { status } = STATUS[child.status];
   const ended = child.status === "completed" ? resultOfEnded(child) : { error: whyEnded(child) };
   return { status: 201, body: { ...started, status, ...ended } };
+}
+
+/** child-routes-1. @returns the id of the child. */
+async function start({ turn, over }: ServedTurn, call: StartCall, signal: AbortSignal): Promise<string> {
+  const { wayBack } = turn;
+  if (wayBack === undefined)
+    throw new HoldfastError("not_implemented", "no session is here that could start a child", {
+      fix: "start the executor by a session",
+    });
+  const { text, isError } = await Promise.race([wayBack.call("start_agent_session", call, signal), over]);
+  if (isError) throw new HoldfastError("invalid_input", text);
+  return (JSON.parse(text) as { readonly session_id: string }).session_id;
+}
+
+/** child-routes-3. @returns the child; `undefined` when it has not ended in time. */
+async function untilEnded(
+  task: Task,
+  childId: string,
+  waitMs: number,
+  signal: AbortSignal,
+): Promise<Session | undefined> {
+  const endsAt = performance.now() + waitMs;
+  for (let pauseMs: number = LOOK_MS.first; ; pauseMs = Math.min(2 * pauseMs, LOOK_MS.max)) {
+    const child = await readSession(task, childId);
+    if (isEnded(child.status)) return child;
+    const leftMs = endsAt - performance.now();
+    if (leftMs <= 0) return undefined;
+    await delay(Math.min(pauseMs, leftMs), undefined, { signal });
+  }
 }
 
 /** child-routes-1. The request of the orchestrator's clients. @throws HoldfastError */
@@ -112,13 +142,19 @@ function readStart(body: Body, sessionId: string, executor: string): Start {
         name,
         "no such field: the parent's agent decides where its children run, and names them",
       );
+  const mode = readMode(body);
+  const key = readKey(body);
+  const timeout = readSeconds(body, "timeout_seconds", TIMEOUT_MAX);
   return {
-    agent: readAgent(body) ?? executor,
-    input: readChildInput(body),
-    mode: readMode(body),
-    idempotencyKey: readText(body, "idempotency_key"),
-    timeoutMs: readSeconds(body, "timeout_seconds", TIMEOUT_MAX),
-    waitMs: readSeconds(body, "wait_seconds", SYNC_WAIT_MAX) ?? SYNC_WAIT_MAX * 1_000,
+    mode,
+    waitMs: (readSeconds(body, "wait_seconds", SYNC_WAIT_MAX) ?? SYNC_WAIT_MAX) * 1_000,
+    call: {
+      agent_name: readAgent(body) ?? executor,
+      input: readChildInput(body),
+      mode: mode === "async_callback" ? mode : "async_poll",
+      ...(key === undefined ? {} : { idempotency_key: key }),
+      ...(timeout === undefined ? {} : { timeout_seconds: timeout }),
+    },
   };
 }
 
@@ -160,12 +196,16 @@ function readChildInput(body: Body): unknown {
   };
 }
 
-/** Milliseconds. */
+function readKey(body: Body): string | undefined {
+  const key = readText(body, "idempotency_key");
+  if (key === undefined || /^[\x21-\x7e]+$/.test(key)) return key;
+  throw wrongField("idempotency_key", "a text of 1 to 200 visible ASCII characters", key);
+}
+
 function readSeconds(body: Body, name: string, max: number): number | undefined {
   const value = body[name];
   if (!isGiven(value)) return undefined;
-  if (typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= max)
-    return value * 1_000;
+  if (typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= max) return value;
   throw wrongField(name, `a whole number from 1 to ${max}`, value);
 }
 
@@ -213,18 +253,18 @@ const STATUS: { readonly [status in SessionStatus]: { readonly session: string; 
   };
 
 /** child-routes-2. A child that handed over is read in its successor. */
-async function findSession(reports: TurnReports, id: string): Promise<Session | undefined> {
+async function findSession(task: Task, id: string): Promise<Session | undefined> {
   const seen = new Set<string>();
-  let found = await reports.readSession(id);
+  let found = await task.readSession(id);
   while (found?.handedOffTo !== undefined && !seen.has(found.sessionId)) {
     seen.add(found.sessionId);
-    found = await reports.readSession(found.handedOffTo);
+    found = await task.readSession(found.handedOffTo);
   }
   return found;
 }
 
-async function readSession(reports: TurnReports, id: string): Promise<Session> {
-  const found = await findSession(reports, id);
+async function readSession(task: Task, id: string): Promise<Session> {
+  const found = await findSession(task, id);
   if (found !== undefined) return found;
   throw new HoldfastError("session_not_found", `there is no session ${shortText(id)} below this one`, {
     expected: "the id of a session that this one has started",

@@ -1,12 +1,12 @@
-// The reports of turns that do not complete: each report that was acknowledged is an entry of its session
-// (executor-agent-2, executor-agent-5). Real programs, processes and gateways over a runtime in memory.
+// The reports of turns that do not complete: each report that was acknowledged is an entry of its session (report-routes-1).
+// Real programs, processes and gateways over a runtime in memory.
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
-import { openWorld, type World } from "../testing/executor-world.ts";
+import { openWorld, type World } from "../../testing/executor-world.ts";
 
 let world: World;
 beforeEach(async () => {
@@ -54,7 +54,9 @@ test("a turn that fails has its reports as entries", async () => {
       process.exit(3);`),
   );
   const handle = await runtime.start(agent, "work");
-  await expect(handle.result()).rejects.toThrow("executor tried: out of luck (Process exited with code 3)");
+  await expect(handle.result()).rejects.toThrow(
+    "tried reports an error: out of luck (Process exited with code 3)",
+  );
   expect(await textsOf(handle.sessionId)).toHaveLength(21);
 });
 
@@ -76,5 +78,8 @@ test.each(["", "after a graceful cancel"])(
 /** The texts of the session's entries. */
 async function textsOf(sessionId: string): Promise<readonly unknown[]> {
   const entries = await world.storage.reader.entries(sessionId, 0, 1_000);
-  return entries.map(({ content }) => JSON.parse(content) as unknown);
+  return entries.map(({ content }) => {
+    const value = JSON.parse(content) as { readonly text?: string } | string;
+    return typeof value === "string" ? value : value.text;
+  });
 }

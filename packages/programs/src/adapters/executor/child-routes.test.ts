@@ -4,8 +4,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 import { defineAgent } from "@holdfast/runtime";
-import { openWorld, type World } from "../testing/executor-world.ts";
-import { Orchestration, worker, type Answered } from "../testing/orchestration.ts";
+import { openWorld, type World } from "../../testing/executor-world.ts";
+import { Orchestration, worker, type Answered } from "../../testing/orchestration.ts";
 
 let world: World;
 let desk: Orchestration;

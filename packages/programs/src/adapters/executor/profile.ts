@@ -48,7 +48,7 @@ export const DEFAULT_EXECUTOR = "test-executor";
 /** A conversation that no one continues ends after a day. */
 const CONVERSATION_TTL_SECONDS = 86_400;
 /** Beside the sources, or beside the built code of the published package. */
-const BUILT_IN = ["../../included-executors", "../included-executors"]
+const BUILT_IN = ["../../../included-executors", "../included-executors"]
   .map((path) => fileURLToPath(new URL(path, import.meta.url)))
   .find((path) => existsSync(path))!;
 const NAME = /^[A-Za-z0-9][\w.-]{0,99}$/;
@@ -76,6 +76,11 @@ export function findExecutor(root: string, name: string): ExecutorProfile {
   throw unknown(root, name);
 }
 
+/** Whether the folder has an executor or a profile of this name. */
+export function hasExecutor(root: string, name: string): boolean {
+  return existsSync(join(root, "profiles", `${name}.json`)) || isFolder(join(root, "executors", name));
+}
+
 /** The profile of a program by its path. @throws HoldfastError `file_not_found`, or `config_invalid` if it is no program. */
 export function executorAt(path: string, name = nameOf(path)): ExecutorProfile {
   if (!existsSync(path) || isFolder(path))
@@ -99,7 +104,7 @@ export function secretsOf({ secrets, providers }: ExecutorProfile): readonly str
 }
 
 /** Whether the program of a profile is one that comes with Holdfast, and so a part of this process's own code. */
-export function isBuiltIn({ command }: ExecutorProfile): boolean {
+export function isBuiltIn({ command }: Pick<ExecutorProfile, "command">): boolean {
   const [program, path = "", ...more] = command;
   return program === process.execPath && path.startsWith(BUILT_IN) && more.length === 0;
 }
@@ -243,9 +248,7 @@ function unknown(root: string, name: string): HoldfastError {
   return new NotFoundError("not_found", `there is no executor ${JSON.stringify(name)}`, {
     at: join(root, "executors"),
     expected: `one of ${known.join(", ") || "the executors that --executor-list names"}`,
-    fix:
-      "see --executor-list, or name a program with --executor-path. External agents such as Claude Code are no executors: " +
-      '`holdfast run claude-code "…"` starts one',
+    fix: "see --executor-list, or name a program with --executor-path",
   });
 }
 

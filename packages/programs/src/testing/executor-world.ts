@@ -6,9 +6,8 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { executorAgent } from "../executors/executor-agent.ts";
-import { ExecutorHost, type ExecutorHostOptions } from "../executors/executor-host.ts";
-import type { ExecutorProfile } from "../executors/profile.ts";
+import { Executor, executorAgent, type ExecutorOptions } from "../adapters/executor/executor.ts";
+import type { ExecutorProfile } from "../adapters/executor/profile.ts";
 
 /** The beginning of a program for Node: reads the invocation `inv` and reports with `call(method, path, body)`. */
 const PREAMBLE = `
@@ -35,7 +34,7 @@ export interface World {
   /** @param others agents that sessions of the executor may start. */
   open(
     profile: ExecutorProfile,
-    options?: Partial<ExecutorHostOptions>,
+    options?: Partial<ExecutorOptions>,
     others?: readonly (Agent | ExecutorProfile)[],
   ): Opened;
   /** The ids of the processes that work in the folder, as far as /proc tells them. */
@@ -46,13 +45,13 @@ export interface World {
 export interface Opened {
   readonly runtime: Runtime;
   readonly agent: Agent;
-  readonly host: ExecutorHost;
+  readonly executor: Executor;
 }
 
 export async function openWorld(): Promise<World> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "executors-")));
   const storage = new MemoryStorage();
-  const opened: Opened[] = [];
+  const opened: { readonly runtime: Runtime; readonly executors: readonly Executor[] }[] = [];
   let programs = 0;
   const write = async (text: string, changes: Partial<ExecutorProfile>): Promise<ExecutorProfile> => {
     const path = join(folder, `program-${programs++}.mjs`);
@@ -77,26 +76,31 @@ export async function openWorld(): Promise<World> {
     node: (body, changes = {}) =>
       write(PREAMBLE + (changes.lifecycle === "persistent" ? "" : ONE_SHOT) + body, changes),
     open: (profile, options = {}, others = []) => {
-      const host = new ExecutorHost({
-        environment: process.env,
-        projectDir: folder,
-        stopStepMs: 500,
-        ...options,
-      });
-      const agent = executorAgent(profile, host) as Agent;
-      const more = others.map((other) =>
-        "command" in other ? (executorAgent(other, host) as Agent) : other,
-      );
-      const runtime = createRuntime({ storage, agents: [agent, ...more], development: false, warmMs: 10 });
-      const each = { runtime, agent, host };
-      opened.push(each);
-      return each;
+      const made = (of: ExecutorProfile): Executor =>
+        new Executor({
+          profile: of,
+          environment: process.env,
+          projectDir: folder,
+          stopStepMs: 500,
+          ...options,
+        });
+      const executor = made(profile);
+      const agent = executorAgent(executor) as Agent;
+      const more = others.map((other) => ("command" in other ? made(other) : other));
+      const agents = [
+        agent,
+        ...more.map((other) => (other instanceof Executor ? (executorAgent(other) as Agent) : other)),
+      ];
+      const runtime = createRuntime({ storage, agents, development: false, warmMs: 10 });
+      const executors = [executor, ...more.filter((other) => other instanceof Executor)];
+      opened.push({ runtime, executors });
+      return { runtime, agent, executor };
     },
     processes: () => processesIn(folder),
     close: async () => {
-      for (const { runtime, host } of opened) {
+      for (const { runtime, executors } of opened) {
         await runtime.close();
-        await host.close();
+        for (const executor of executors) await executor.close();
       }
       await rm(folder, { recursive: true, force: true });
     },

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { openWorld, type World } from "../testing/executor-world.ts";
+import { openWorld, type World } from "../../testing/executor-world.ts";
 
 const WAIT = { timeout: 30_000, interval: 20 };
 /** Counted runs; the even ones fail, and the odd ones are cancelled. */
@@ -29,7 +29,7 @@ test.runIf(process.platform === "linux")(
       case "$input" in *stay-*) name=\${input#*stay-}; : > "ready-\${name%%.*}"; exec sleep 1000;; esac
       exit 3`;
     const others = childrenOf(process.pid).length; // Tests that ran before in this worker may have left one for later tests.
-    const { runtime, agent, host } = world.open(await world.shell(script));
+    const { runtime, agent, executor } = world.open(await world.shell(script));
     const run = async (name: string): Promise<void> => {
       const isCancelled = Number(name) % 2 === 1;
       const handle = await runtime.start(agent, isCancelled ? `stay-${name}.` : "end");
@@ -51,7 +51,7 @@ test.runIf(process.platform === "linux")(
     const before = await heldAtRest();
     await runs(RUNS);
     expect(await heldAtRest()).toEqual(before);
-    await host.close();
+    await executor.close();
     await runtime.close();
   },
 );

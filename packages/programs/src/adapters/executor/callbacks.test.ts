@@ -6,8 +6,8 @@ import { releaseClaim } from "@holdfast/testkit/test-runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 
-import { openWorld, type World } from "../testing/executor-world.ts";
-import { Orchestration, PARENT, WORK, worker } from "../testing/orchestration.ts";
+import { openWorld, type World } from "../../testing/executor-world.ts";
+import { Orchestration, PARENT, WORK, worker } from "../../testing/orchestration.ts";
 
 let world: World;
 let desk: Orchestration;
@@ -210,14 +210,14 @@ describe("a crash", () => {
       const childId = (await desk.answers())[0]!.body["session_id"]!;
       await desk.becomes(childId, "completed");
       vanishRuntime(first.runtime);
-      await first.host.close();
+      await first.executor.close();
       await releaseClaim(world.storage, desk.id);
       desk.endWork();
       const second = await desk.open();
       await second.runtime.recover();
       await second.runtime.handle(desk.id).result();
       const [, cutOff, callback, ...more] = await desk.prompts();
-      expect(cutOff).toMatch(/^Your previous run was cut off/);
+      expect(cutOff).toMatch(/^Your previous turn was cut off/);
       expect(callback).toContain("\n\nearly\n");
       expect([more, await desk.taken(), (await world.storage.reader.session(desk.id))?.children]).toEqual([
         [],
@@ -242,14 +242,14 @@ describe("a crash", () => {
       desk.keepBusy();
       await desk.written("prompt");
       vanishRuntime(first.runtime);
-      await first.host.close();
+      await first.executor.close();
       await releaseClaim(world.storage, desk.id);
       desk.endWork();
       const second = await desk.open();
       await second.runtime.recover();
       await second.runtime.handle(desk.id).result();
       const all = await desk.prompts();
-      expect(all[2]).toMatch(/^Your previous run was cut off.*<agent-callback session=.*\n\nmine\n/s);
+      expect(all[2]).toMatch(/^Your previous turn was cut off.*<agent-callback session=.*\n\nmine\n/s);
       expect([all.length, await desk.taken()]).toEqual([3, 1]);
     },
   );
@@ -270,7 +270,7 @@ describe("a crash", () => {
       await first.runtime.start(first.agent, "go", { sessionId: desk.id });
       await desk.written("answers");
       vanishRuntime(first.runtime);
-      await first.host.close();
+      await first.executor.close();
       await releaseClaim(world.storage, desk.id);
       const [child] = await world.storage.reader.sessions({ parent: desk.id, limit: 9 });
       await releaseClaim(world.storage, child!.sessionId);

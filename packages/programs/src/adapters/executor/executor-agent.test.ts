@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { isCampaign, ofCampaign, sampled } from "@holdfast/testkit/campaign";
 
-import { openWorld, type World } from "../testing/executor-world.ts";
+import { openWorld, type World } from "../../testing/executor-world.ts";
 import { findExecutor } from "./profile.ts";
 
 let world: World;
@@ -32,6 +32,7 @@ describe("the executor that comes with Holdfast", () => {
     expect(entries).toEqual([
       ["user", 'say hello\nresult {"n":1}\necho this'],
       ["assistant", "hello"],
+      ["assistant", "echo this"],
     ]);
   });
 
@@ -39,7 +40,7 @@ describe("the executor that comes with Holdfast", () => {
     const { runtime, agent } = world.open(profile());
     const handle = await runtime.start(agent, { prompt: "fail out of luck" });
     await expect(handle.result()).rejects.toThrow(
-      "executor test-executor: out of luck (Process exited with code 1)",
+      "test-executor reports an error: out of luck (Process exited with code 1)",
     );
   });
 
@@ -49,8 +50,8 @@ describe("the executor that comes with Holdfast", () => {
   });
 
   test("the executor is invoked with the newest schema that it names", async () => {
-    const { host } = world.open(profile());
-    expect(await host.versionOf(profile())).toBe("2.2");
+    const { executor } = world.open(profile());
+    expect(await executor.version()).toBe("2.2");
   });
 });
 
@@ -94,6 +95,7 @@ describe("the invocation", () => {
         schema_version: "2.0",
         mode: "start",
         session_id: handle.sessionId,
+        project_dir: world.folder,
         prompt: '<inputs>\n{\n  "depth": 2\n}\n</inputs>\n\nwork',
       });
     },
@@ -158,7 +160,6 @@ describe("a program that misbehaves fails its turn with the exact cause", () => 
     sampled([
       ["ends without a result", "exit 0", "ended its turn without a result"],
       ["prints garbage", "head -c 100000 /dev/urandom", "ended its turn without a result"],
-      ["prints half a message", `printf '{"type":"resu'`, "ended its turn without a result"],
       ["fails with an error", "echo 'please login' >&2; exit 1", "please login (Process exited with code 1)"],
       ["fails with output", "echo 'no luck'; exit 3", "(stdout) no luck (Process exited with code 3)"],
       ["fails without a word", "exit 7", "Process exited with code 7"],
@@ -234,6 +235,19 @@ describe("a program that misbehaves fails its turn with the exact cause", () => 
   });
 });
 
+test.each([
+  [
+    "what it writes",
+    "echo; echo 'All tests pass.'; echo 'Nothing is left.'",
+    "All tests pass.\nNothing is left.",
+  ],
+  ["half a message", `printf '{"type":"resu'`, '{"type":"resu'],
+])("a program that knows nothing of reports answers by its output: %s", async (_what, script, text) => {
+  const { runtime, agent } = world.open(await world.shell(`test "$1" = --schema && exit 1\n${script}`));
+  const handle = await runtime.start(agent, "work");
+  expect(await handle.result()).toEqual({ result_text: text, result_data: null });
+});
+
 describe("a report", () => {
   test("a wrong report is refused by its field, and the executor may continue", ofCampaign, async () => {
     const { runtime, agent } = world.open(
@@ -283,7 +297,7 @@ describe("a report", () => {
     const { entries } = await conversation(handle.sessionId);
     expect(
       entries
-        .slice(1)
+        .slice(1, -1)
         .map(([, text]) => Number(text))
         .toSorted((a, b) => a - b),
     ).toEqual([...Array(50).keys()]);
@@ -343,7 +357,7 @@ describe("a conversation", () => {
       const result = (await second.runtime.handle(sessionId).result()) as { result_text: string };
       expect(result).toMatchObject({ result_data: "own-7" });
       expect(result.result_text).toMatch(
-        /^Your previous run was cut off.*The request was:\n\ndelete the file$/s,
+        /^Your previous turn was cut off.*The request was:\n\ndelete the file$/s,
       );
       expect(world.processes()).toEqual([]);
     },
@@ -355,12 +369,16 @@ test.runIf(process.platform === "linux")(
   "a process that a killed runner left for a session is ended before the next one starts",
   ofCampaign,
   async () => {
-    const profile = await world.node('await event("result", { result_text: "done" });');
+    const profile = await world.node('await event("result", { result_text: process.env.HOLDFAST_TAG });', {
+      conversationTtlMs: 60_000,
+    });
     const { runtime, agent } = world.open(profile);
-    const sessionId = "ses_left";
-    const left = spawn("sleep", ["1000"], { env: { ...process.env, HOLDFAST_TAG: `executor:${sessionId}` } });
+    const handle = await runtime.start(agent, "work");
+    await waits(handle.sessionId);
+    const tag = await progress(handle.sessionId);
+    const left = spawn("sleep", ["1000"], { env: { ...process.env, HOLDFAST_TAG: tag } });
     const gone = once(left, "exit");
-    await (await runtime.start(agent, "work", { sessionId })).result();
+    await handle.signal(NEXT_INPUT, "more");
     expect(await gone).toEqual([null, "SIGTERM"]);
   },
 );
@@ -384,14 +402,14 @@ describe("a persistent executor", () => {
     ofCampaign,
     async () => {
       const profile = await world.node(LOOP, { lifecycle: "persistent", conversationTtlMs: 60_000 });
-      const { runtime, agent, host } = world.open(profile);
+      const { runtime, agent, executor } = world.open(profile);
       const handle = await runtime.start(agent, "one");
       await waits(handle.sessionId);
       const [mode, pid] = (await progress(handle.sessionId))!.split(" ");
       expect(mode).toBe("start");
       await handle.signal(NEXT_INPUT, "two");
       await vi.waitUntil(async () => (await progress(handle.sessionId)) === `start ${pid} two`, WAIT);
-      await host.close();
+      await executor.close();
       expect(existsSync(join(world.folder, "shut-down"))).toBe(true);
       expect(world.processes()).toEqual([]);
     },
@@ -430,9 +448,9 @@ describe("a persistent executor", () => {
       lifecycle: "persistent",
       timeoutMs: text.includes("2000") ? 2_000 : 60_000,
     });
-    const { runtime, agent, host } = world.open(profile);
+    const { runtime, agent, executor } = world.open(profile);
     await expect((await runtime.start(agent, "work")).result()).rejects.toThrow(text);
-    await host.close();
+    await executor.close();
     expect(world.processes()).toEqual([]);
   });
 });
@@ -441,16 +459,17 @@ async function conversation(
   sessionId: string,
 ): Promise<{ entries: readonly (readonly [string, unknown])[] }> {
   const entries = await world.storage.reader.entries(sessionId, 0, 1_000);
-  return { entries: entries.map(({ role, content }) => [role, JSON.parse(content)] as const) };
+  const said = entries.map(({ role, content }) => [role, JSON.parse(content)] as const);
+  return { entries: said.map(([role, content]) => [role, content.text ?? content] as const) };
 }
 
 async function waits(sessionId: string): Promise<void> {
   await vi.waitUntil(async () => (await progress(sessionId)) !== undefined, WAIT);
 }
 
-/** The result text of the last turn that ended. */
+/** The answer of the last turn that ended. */
 async function progress(sessionId: string): Promise<string | undefined> {
   const session = await world.storage.reader.session(sessionId);
-  const value = JSON.parse(session?.progress ?? "{}") as { readonly result_text?: string };
-  return value.result_text;
+  const value = JSON.parse(session?.progress ?? "{}") as { readonly answer?: string };
+  return value.answer;
 }

@@ -11,15 +11,17 @@
 //   executor-conformance-8  A persistent one takes a second turn in the same process.
 //   executor-conformance-9  A persistent one ends at `shutdown` and at the end of its input, with exit code 0.
 
-import type { TaskContext } from "@holdfast/runtime";
 import { describeProcessEnd, ProcessSupervisor, scrubEnvironment, type Environment } from "@holdfast/system";
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { ExecutorProcess, SHUTDOWN, type ProcessOptions } from "./executor-process.ts";
-import { invocationOf, newestVersionIn, type TurnRequest } from "./invocation.ts";
+import type { ExternalEnd, ExternalTurn } from "../../session/external-agent-protocol.ts";
+import { turnAlone } from "../../session/program/turn-alone.ts";
+import { SHUTDOWN } from "./executor-process.ts";
+import type { ExecutorTurn } from "./executor-turn.ts";
+import { Executor } from "./executor.ts";
+import { invocationOf, newestVersionIn, type SchemaVersion } from "./invocation.ts";
 import type { ExecutorProfile } from "./profile.ts";
-import { AgentAnswers, type StoredReport } from "./turn-reports.ts";
 
 /** One clause of the protocol of executors, and whether a program fulfils it. */
 export interface CheckedClause {
@@ -60,8 +62,7 @@ export async function checkExecutor(
   profile: ExecutorProfile,
   options: CheckOptions,
 ): Promise<readonly CheckedClause[]> {
-  const supervisor = new ProcessSupervisor({ environment: options.environment, namespaces: "if_available" });
-  const check = new Check(profile, options, supervisor);
+  const check = new Check(profile, options);
   const checked: CheckedClause[] = [];
   try {
     for (const [number, what, run] of check.clauses()) {
@@ -70,7 +71,7 @@ export async function checkExecutor(
       options.onClause?.(clause);
     }
   } finally {
-    await supervisor.close("the check is over");
+    await check.close();
   }
   return checked;
 }
@@ -87,17 +88,28 @@ async function outcomeOf(run: () => Promise<void>): Promise<Pick<CheckedClause, 
 class Check {
   readonly #profile: ExecutorProfile;
   readonly #options: CheckOptions;
+  /** For programs that get no gateway. */
   readonly #supervisor: ProcessSupervisor;
   readonly #sessionId = `ses_${randomUUID()}`;
+  #executor: Executor;
   #executorSessionId: string | null = null;
-  #version: ProcessOptions["version"];
+  #version: SchemaVersion;
   #hasStarted = false;
 
-  constructor(profile: ExecutorProfile, options: CheckOptions, supervisor: ProcessSupervisor) {
+  constructor(profile: ExecutorProfile, options: CheckOptions) {
+    this.#version = profile.schemaVersion ?? "2.0";
     this.#profile = { ...profile, timeoutMs: options.turnMs ?? TURN_MS };
     this.#options = options;
-    this.#supervisor = supervisor;
-    this.#version = profile.schemaVersion ?? "2.0";
+    this.#supervisor = new ProcessSupervisor({
+      environment: options.environment,
+      namespaces: "if_available",
+    });
+    this.#executor = this.#executorOf(this.#version);
+  }
+
+  async close(): Promise<void> {
+    await this.#executor.close();
+    await this.#supervisor.close("the check is over");
   }
 
   clauses(): readonly (readonly [number, string, () => Promise<void>])[] {
@@ -123,10 +135,11 @@ class Check {
     if (!/"schema_version"/.test(stdout))
       throw new Error("the output of --schema has no property schema_version");
     this.#version = this.#profile.schemaVersion ?? newestVersionIn(stdout);
+    this.#executor = this.#executorOf(this.#version);
   }
 
   async #start(): Promise<void> {
-    checkResult(await this.#turn(this.#request("start", 1)));
+    await this.#turn("start");
     this.#hasStarted = true;
   }
 
@@ -138,7 +151,7 @@ class Check {
 
   async #resume(): Promise<void> {
     if (!this.#hasStarted) throw new Skipped("the start failed");
-    checkResult(await this.#turn(this.#request("resume", 2)));
+    await this.#turn("resume");
   }
 
   async #refusesInput(): Promise<void> {
@@ -173,22 +186,17 @@ class Check {
 
   async #secondTurn(): Promise<void> {
     this.#onlyPersistent();
-    const first = this.#recorder();
-    const executor = await ExecutorProcess.start(
-      this.#processOptions(),
-      this.#request("start", 1),
-      first.task,
-    );
-    try {
-      await executor.finishTurn(first.task.signal);
-      const second = this.#recorder();
-      const isRead = await executor.nextTurn(this.#request("resume", 2), second.task);
-      if (!isRead) throw new Error("the program ended after its first turn");
-      await executor.finishTurn(second.task.signal);
-      checkResult(second);
-    } finally {
-      await executor.stop("the check is over");
-    }
+    const tag = `check:${randomUUID()}`;
+    answered((await this.#begin("start", tag)).end);
+    const first = this.#executor.takeWarm(tag);
+    if (first === undefined) throw new Error("the program ended after its first turn");
+    this.#executor.keepWarm(tag, first);
+    const { end } = await this.#begin("sendMessage", tag);
+    const second = this.#executor.takeWarm(tag);
+    await second?.stop("the check is over");
+    if (end.type === "answered" && second !== first)
+      throw new Error("the program ended after its first turn");
+    answered(end);
   }
 
   async #shutsDown(): Promise<void> {
@@ -197,22 +205,15 @@ class Check {
       ["shutdown", SHUTDOWN],
       ["the end of its input", ""],
     ] as const) {
-      const recorder = this.#recorder();
-      const executor = await ExecutorProcess.start(
-        this.#processOptions(),
-        this.#request("start", 1),
-        recorder.task,
-      );
-      await executor.finishTurn(recorder.task.signal).catch(() => {});
-      const { end } = await executor.shutDown(message, STOP_MS);
+      const tag = `check:${randomUUID()}`;
+      await this.#begin("start", tag);
+      const process = this.#executor.takeWarm(tag);
+      if (process === undefined) throw new Error(`${what}: the program ended after its first turn`);
+      const { end } = await process.shutDown(message, STOP_MS);
       const isGood =
         end.type === "exit" ? end.exitCode === 0 : end.type === "stopped" && end.means === "request";
       if (!isGood) throw new Error(`${what}: ${describeProcessEnd(end)}`);
     }
-  }
-
-  #recorder(): Recorder {
-    return new Recorder(this.#profile.name, this.#options.environment, this.#sessionId);
   }
 
   #onlyPersistent(): void {
@@ -220,17 +221,23 @@ class Check {
     if (!this.#hasStarted) throw new Skipped("the start failed");
   }
 
-  async #turn(request: TurnRequest): Promise<Recorder> {
-    const recorder = this.#recorder();
-    const executor = await ExecutorProcess.start(this.#processOptions(), request, recorder.task);
-    try {
-      await executor.finishTurn(recorder.task.signal);
-    } finally {
-      await executor.stop("its turn is over");
-    }
-    for (const report of recorder.reports)
-      if (report.type === "bind") this.#executorSessionId = report.executorSessionId;
-    return recorder;
+  /** One turn that must be answered. */
+  async #turn(mode: "start" | "resume"): Promise<void> {
+    const tag = `check:${randomUUID()}`;
+    const { end } = await this.#begin(mode, tag);
+    await this.#executor.takeWarm(tag)?.stop("its turn is over");
+    answered(end);
+  }
+
+  async #begin(
+    member: "start" | "sendMessage" | "resume",
+    tag: string,
+  ): Promise<{ readonly turn: ExecutorTurn; readonly end: ExternalEnd }> {
+    const turn = await this.#executor[member](this.#turnOf(tag));
+    turn.subscribe((event) => {
+      if (event.type === "session_started") this.#executorSessionId = event.boundId;
+    });
+    return { turn, end: await turn.ended };
   }
 
   async #refuses(what: string, input: string): Promise<void> {
@@ -264,66 +271,42 @@ class Check {
     });
   }
 
-  #processOptions(): ProcessOptions {
-    const { environment, projectDir: cwd } = this.#options;
-    const [profile, version, supervisor] = [this.#profile, this.#version, this.#supervisor];
-    const answers = new AgentAnswers(); // No agent answers a request here.
-    return { profile, version, supervisor, environment, answers, cwd, network: { allow: [] } };
+  #executorOf(schemaVersion: SchemaVersion): Executor {
+    const { environment, projectDir } = this.#options;
+    return new Executor({ profile: { ...this.#profile, schemaVersion }, environment, projectDir });
   }
 
-  #request(mode: TurnRequest["mode"], turn: number): TurnRequest {
-    const parameters = { prompt: this.#options.prompt ?? PROMPT };
+  /** Stands in for a turn of a session. */
+  #turnOf(tag: string): ExternalTurn {
+    const { environment, projectDir, prompt = PROMPT } = this.#options;
     return {
-      sessionId: this.#sessionId,
-      turn,
-      mode,
-      parameters,
-      projectDir: this.#options.projectDir,
-      executorSessionId: this.#executorSessionId,
-    };
-  }
-
-  #invocation(version: ProcessOptions["version"]): Readonly<Record<string, unknown>> {
-    return invocationOf(version, this.#request("start", 1), this.#profile.config);
-  }
-}
-
-/** Stands in for the task of a session, and keeps its signals. */
-class Recorder {
-  readonly reports: StoredReport[] = [];
-  readonly task: TaskContext;
-
-  constructor(executor: string, environment: Environment, sessionId: string) {
-    const taskId = `${sessionId}-${randomUUID()}`;
-    this.task = {
-      sessionId,
-      taskId,
-      attempt: 1,
-      overlaps: false,
-      idempotencyKey: taskId,
-      signal: new AbortController().signal,
-      secret: (name) => {
+      intent: {
+        agentSessionId: this.#sessionId,
+        folder: projectDir,
+        program: this.#profile.command[0],
+        version: this.#version,
+        model: null,
+        permissionMode: "default",
+      },
+      boundId: this.#executorSessionId,
+      prompt,
+      parameters: { prompt },
+      tag,
+      ...turnAlone(this.#sessionId, (name) => {
         const value = environment[name];
         if (value !== undefined) return value;
-        throw new Error(`the secret ${name} of executor ${executor} is not in the environment`);
-      },
-      signalSession: async (_name, report) => {
-        this.reports.push(report as StoredReport);
-        return undefined;
-      },
-      readSession: async () => undefined,
-      remainingBudget: async () => undefined,
-      streamToken: () => {},
-      progress: () => {},
-      reportUsage: () => {},
+        throw new Error(`the secret ${name} of executor ${this.#profile.name} is not in the environment`);
+      }),
     };
+  }
+
+  #invocation(version: SchemaVersion): Readonly<Record<string, unknown>> {
+    return invocationOf(version, "start", this.#turnOf("check"), this.#profile.config);
   }
 }
 
-function checkResult({ reports }: Recorder): void {
-  const events = reports.flatMap((report) => (report.type === "event" ? [report.event] : []));
-  const hasResult = events.some(
-    ({ event_type: type, role }) => type === "result" || (type === "message" && role !== "user"),
-  );
-  if (!hasResult) throw new Error('the turn ended without an event "result" and without a message');
+/** @throws Error for a turn that was not answered. */
+function answered(end: ExternalEnd): void {
+  if (end.type === "answered") return;
+  throw new Error("message" in end ? end.message : `the turn ended without an answer (${end.type})`);
 }

@@ -1,0 +1,138 @@
+// `ExecutorTurn`: one turn of an executor, for its session and for the routes of its gateway.
+
+import { stripVTControlCharacters } from "node:util";
+import { HoldfastError } from "@holdfast/core";
+
+import type {
+  Delivery,
+  ExternalAgent,
+  ExternalEnd,
+  ExternalEvent,
+  ExternalTurn,
+  Queueing,
+} from "../../session/external-agent-protocol.ts";
+import { EventQueue } from "../../session/program/agent-process.ts";
+import { TurnFailure, type CompletedTurn, type ExecutorProcess } from "./executor-process.ts";
+import type { ExecutorProfile } from "./profile.ts";
+import type { ReportedResult, ServedTurn } from "./report-routes.ts";
+
+export class ExecutorTurn implements ExternalAgent, ServedTurn {
+  readonly turn: ExternalTurn;
+  readonly executor: string;
+  readonly projectDir: string;
+  readonly over: Promise<never>;
+  executorSessionId: string | null;
+  ended: Promise<ExternalEnd>;
+  readonly #isPersistent: boolean;
+  readonly #events = new EventQueue();
+  readonly #endReports: (error: HoldfastError) => void;
+  #over: HoldfastError | undefined;
+  #process: ExecutorProcess | undefined;
+  #isAborted = false;
+  #result: ReportedResult | undefined;
+  #lastMessage: string | undefined;
+
+  constructor({ name, lifecycle }: ExecutorProfile, turn: ExternalTurn) {
+    this.turn = turn;
+    this.executor = name;
+    this.projectDir = turn.intent.folder;
+    this.executorSessionId = turn.boundId;
+    this.#isPersistent = lifecycle === "persistent";
+    const { promise, reject } = Promise.withResolvers<never>();
+    promise.catch(() => {}); // Nobody may wait for it.
+    this.over = promise;
+    this.#endReports = reject;
+    this.ended = Promise.resolve({ type: "unknown_session" });
+  }
+
+  /** @param keep takes a process that waits for the next turn. */
+  work(process: ExecutorProcess, keep: (process: ExecutorProcess) => void): void {
+    this.#process = process;
+    this.ended = this.#end(process, keep);
+  }
+
+  subscribe(subscriber: (event: ExternalEvent) => void): void {
+    this.#events.subscribe(subscriber);
+  }
+
+  async report(event: ExternalEvent): Promise<void> {
+    if (this.#over !== undefined) throw this.#over;
+    if (event.type === "session_started") this.executorSessionId = event.boundId;
+    if (event.type === "text" && event.text !== "") this.#lastMessage = event.text;
+    this.#events.give(event);
+    await this.turn.stored();
+  }
+
+  takeResult(result: ReportedResult): void {
+    if (this.#over !== undefined) throw this.#over;
+    this.#result = result;
+  }
+
+  steer(): Promise<Delivery> {
+    return Promise.resolve("rejected");
+  }
+
+  followUp(): Promise<Queueing> {
+    return Promise.resolve("rejected");
+  }
+
+  answerPermission(): Promise<boolean> {
+    return Promise.resolve(false);
+  }
+
+  suspend(): Promise<ExternalEnd> {
+    return this.ended;
+  }
+
+  async abort(isUrgent = false): Promise<ExternalEnd> {
+    this.#isAborted = true;
+    await this.#process?.stop("its session was stopped", isUrgent);
+    return this.ended;
+  }
+
+  async #end(process: ExecutorProcess, keep: (process: ExecutorProcess) => void): Promise<ExternalEnd> {
+    try {
+      const completed = await process.finishTurn();
+      const end = this.#answer(completed);
+      if (!this.#isPersistent) return end;
+      if (end.type === "answered") keep(process);
+      else await process.stop("its turn failed");
+      return end;
+    } catch (error) {
+      if (!(error instanceof TurnFailure)) throw error;
+      const { end } = await process.stop("its turn failed");
+      return this.#isAborted ? { type: "aborted", process: end } : { type: "error", message: error.message };
+    } finally {
+      this.#over = new HoldfastError("run_terminal", "no turn of this session is under way", {
+        fix: "report before the turn ends",
+      });
+      this.#endReports(this.#over);
+    }
+  }
+
+  /** executor-4. */
+  #answer({ inline, output = "" }: CompletedTurn): ExternalEnd {
+    const result = inline ?? this.#result;
+    if (result !== undefined) {
+      const { result_text: text, result_data: data } = result;
+      return {
+        type: "answered",
+        text: typeof text === "string" ? text : "",
+        ...(data === undefined || data === null ? {} : { data }),
+      };
+    }
+    const text = this.#lastMessage ?? textIn(output);
+    if (text !== "") return { type: "answered", text };
+    return {
+      type: "error",
+      message:
+        'it ended its turn without a result: it has to report an event { "event_type": "result", "result_text": … }',
+    };
+  }
+}
+
+/** The text in an output, without colours. Empty for an output that is no text: a program may write anything. */
+function textIn(output: string): string {
+  const text = stripVTControlCharacters(output).trim();
+  return /(?!\s)\p{Cc}|\uFFFD/u.test(text) ? "" : text;
+}
