@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { apiReference, REFERENCE } from "./api-reference.ts";
 import { neverNamed, publicNames, READ_BY_USERS, reports, withoutComment } from "./public-api.ts";
 import { parseSource, readTree, type Tree } from "./tidy/tree.ts";
 
@@ -77,6 +78,60 @@ test("the reports are those of the sources; `npm run api-report` writes them", (
   const expected = reports(names);
   expect(written.toSorted()).toEqual([...expected.keys()].toSorted());
   for (const [file, text] of expected) expect(readFileSync(join(root, file), "utf8"), file).toBe(text);
+});
+
+test("the reference is that of the sources; `npm run api-report` writes it", () => {
+  expect(readFileSync(join(root, REFERENCE), "utf8"), "run `npm run api-report`").toBe(
+    apiReference(names, tree),
+  );
+});
+
+const referenceOf = (declared: string): string => {
+  const small = planted({
+    "packages/holdfast/src/index.ts":
+      '// The entry.\n\nexport { it } from "./it.ts";\nexport { type Other } from "./other.ts";',
+    "packages/holdfast/src/it.ts": declared,
+    "packages/holdfast/src/other.ts": "/** Other. */\nexport type Other = 1;",
+  });
+  const page = apiReference(publicNames(small), small);
+  return page.slice(page.indexOf("### it")).split("### Other")[0]!.trim();
+};
+
+const fenced = (code: string): string => `\`\`\`ts\n${code}\n\`\`\``;
+
+test.each([
+  [
+    "a function with its tags, its types and without its body",
+    "/**\n * Does it (K2).\n *\n * @param a the first.\n * @throws UsageError `usage` for others.\n */\nexport function it(a: Other): void { b(); }",
+    [
+      `${fenced("function it(a: Other): void")}\n\nDoes it.\n`,
+      "- `a`: the first.\n- Throws `UsageError` (`usage`) for others.\n",
+      "See [Other](#other).",
+    ],
+  ],
+  [
+    "an interface with a row for each member, and for each member of a member",
+    "/** It. */\nexport interface it {\n  /** A or B. */\n  readonly a?: 1 | 2;\n  readonly b: {\n    /** C. */\n    readonly c: 1;\n  };\n}",
+    [
+      `${fenced("interface it")}\n\nIt.\n`,
+      "| member | meaning |\n|---|---|\n| `a?: 1 \\| 2` | A or B. |\n| `b` |  |\n| `b.c: 1` | C. |",
+    ],
+  ],
+  [
+    "a class without what is private, internal or an implementation",
+    "/** It. */\nexport class it {\n  #a = 1;\n  /** @internal B. */\n  b(): void {}\n  /** C. */\n  c(d: 1): void;\n  c(d: 2): void;\n  c(d: 1 | 2): void {}\n}",
+    [
+      `${fenced("class it")}\n\nIt.\n`,
+      "| member | meaning |\n|---|---|\n| `c(d: 1): void` | C. |\n| `c(d: 2): void` |  |",
+    ],
+  ],
+  [
+    "a list whose items are clauses",
+    "/**\n * It keeps these:\n *\n *   ST1. One thing, on\n *        two lines.\n *   ST2. Another.\n */\nexport type it = 1;",
+    [`${fenced("type it = 1;")}\n\nIt keeps these:\n`, "- One thing, on two lines.\n- Another."],
+  ],
+])("the reference shows %s", (_, declared, expected) => {
+  expect(referenceOf(declared)).toBe(["### it\n", ...expected].join("\n"));
 });
 
 test("the public API has few names, and each of them once", () => {

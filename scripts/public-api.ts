@@ -9,8 +9,8 @@ import { child, nameOf, type Node, type Source, type Tree } from "./tidy/tree.ts
 
 const PACKAGE = "packages/holdfast";
 
-/** Files for users: examples, and documents that are not about the repository itself. */
-export const READ_BY_USERS = /^(README\.md|docs\/[^/]+\.md|examples\/.*\.(ts|md))$/;
+/** Files for users: examples, and documents that are not about the repository itself. The reference has every name. */
+export const READ_BY_USERS = /^(README\.md|docs\/(?!api-reference\.)[^/]+\.md|examples\/.*\.(ts|md))$/;
 
 /** A name that users import. */
 export interface PublicName {
@@ -20,11 +20,13 @@ export interface PublicName {
   readonly isType: boolean;
   /** In one line, without comments and bodies. */
   readonly declaration: string;
+  /** Overloads of a function are several, and so are a type and the type that it is a form of. */
+  readonly declared: readonly Declared[];
   readonly isDocumented: boolean;
 }
 
-/** A declaration. Overloads of a function are several. */
-interface Declared {
+/** A declaration and its source. */
+export interface Declared {
   readonly source: Source;
   readonly node: Node;
 }
@@ -97,7 +99,8 @@ function describe(entry: string, name: string, isType: boolean, declared: readon
     isType: isOnlyType,
     // A class that is exported as a type cannot be made by users.
     declaration: isOnlyType ? declaration.replace(/^((?:abstract )?class )/, "type of $1") : declaration,
-    isDocumented: declared.some(hasDocComment),
+    declared,
+    isDocumented: declared.some((each) => docCommentOf(each) !== undefined),
   };
 }
 
@@ -224,16 +227,27 @@ function declaredExports(source: Source): readonly Pick<Export, "name" | "isType
   return found;
 }
 
-function declarationText({ source, node }: Declared): string {
+/** A declaration in one line, without its comments and bodies. */
+export function declarationText({ source, node }: Declared): string {
   const upTo = (end: Node | undefined): string => plain(source, node.start, end?.start ?? node.end);
   if (node.type === "FunctionDeclaration") return upTo(child(node, "body"));
   if (node.type === "VariableDeclaration") return variableText(source, node);
   if (node.type !== "ClassDeclaration") return upTo(undefined);
   const body = child(node, "body")!;
-  const members = (body["body"] as readonly Node[])
-    .filter(isPublicMember)
-    .map((each) => memberText(source, each));
+  const members = publicMembers(body["body"] as readonly Node[]).map((each) => memberText(source, each));
   return `${upTo(body)} { ${members.join("; ")} }`;
+}
+
+/** The members that users can name. A method with overloads is its overloads, without the implementation. */
+export function publicMembers(members: readonly Node[]): readonly Node[] {
+  const overloaded = new Set(members.filter(isOverload).map((each) => nameOf(child(each, "key"))));
+  return members.filter(
+    (each) => isPublicMember(each) && (isOverload(each) || !overloaded.has(nameOf(child(each, "key")) ?? "")),
+  );
+}
+
+function isOverload(node: Node): boolean {
+  return child(node, "value")?.type === "TSEmptyBodyFunctionExpression";
 }
 
 function isPublicMember(node: Node): boolean {
@@ -241,10 +255,15 @@ function isPublicMember(node: Node): boolean {
   return !isPrivate && node.type !== "StaticBlock";
 }
 
-function memberText(source: Source, node: Node): string {
+/** A member of a class or an interface in one line, without its comments and its body. */
+export function memberText(source: Source, node: Node): string {
   const value = child(node, "value");
-  const end =
-    child(node, "typeAnnotation")?.end ?? (value && child(value, "body"))?.start ?? value?.start ?? node.end;
+  const end = isOverload(node)
+    ? node.end
+    : (child(node, "typeAnnotation")?.end ??
+      (value && child(value, "body"))?.start ??
+      value?.start ??
+      node.end);
   return plain(source, node.start, end).replace(/( =|;)$/, "");
 }
 
@@ -274,12 +293,13 @@ function plain(source: Source, start: number, end: number): string {
   return (text + source.text.slice(at, end)).replaceAll(/\s+/g, " ").trim();
 }
 
-function hasDocComment({ source, node }: Declared): boolean {
-  return source.comments.some(
+/** The text of the doc comment above a declaration or a member of one, as it stands between its marks. */
+export function docCommentOf({ source, node }: Declared): string | undefined {
+  return source.comments.findLast(
     ({ type, value, start, end }) =>
       type === "Block" &&
       value.startsWith("*") &&
       start < node.start &&
       /^\s*(\/\/.*\s+)*(export\s+)?$/.test(source.text.slice(end, node.start)),
-  );
+  )?.value;
 }

@@ -177,7 +177,18 @@ function leadsSomewhere(tree: Tree, file: string, target: string): boolean {
   const to = path === "" ? file : join(dirname(file), path);
   if (anchor === undefined || !to.endsWith(".md")) return existsSync(join(tree.root, to));
   const headings = (tree.read(to) ?? "").matchAll(/^#+ (.+)$/gm);
-  return [...headings].some(([, heading]) => anchorOf(heading!) === anchor);
+  return numberedAnchors([...headings].map(([, heading]) => heading!)).includes(anchor);
+}
+
+/** The anchors of the headings of a document. A repeated anchor has a number, as GitHub gives it. */
+export function numberedAnchors(headings: readonly string[]): readonly string[] {
+  const seen = new Map<string, number>();
+  return headings.map((heading) => {
+    const anchor = anchorOf(heading);
+    const before = seen.get(anchor) ?? 0;
+    seen.set(anchor, before + 1);
+    return before === 0 ? anchor : `${anchor}-${before}`;
+  });
 }
 
 /** The anchor of a heading, as GitHub makes it. */

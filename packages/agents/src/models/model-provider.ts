@@ -77,7 +77,7 @@ export interface ModelToolCall {
 /** Why a reply ended. `length`: it was cut off at `maxOutputTokens`. */
 export type FinishReason = "stop" | "tool_calls" | "length" | "refusal" | "other";
 
-/** Integers. The cost is left out when the price of the model is not known. */
+/** The tokens of a call of a model, as integers. The cost is absent when the price of the model is not known. */
 export interface ModelUsage {
   readonly inputTokens: number;
   readonly outputTokens: number;

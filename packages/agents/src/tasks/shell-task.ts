@@ -14,7 +14,7 @@ import { SCRIPT_BIN, ScriptCalls, type ScriptCall } from "./script-calls.ts";
 import { workspaceField, type WorkspaceSource } from "./workspace-source.ts";
 import { defineWorkspaceTask } from "./workspace-task.ts";
 
-/** For `scheduleTask(shell, input, { retry: REPEATABLE })`. */
+/** The retries of a command that may run again: `ctx.scheduleTask(shell, input, { retry: REPEATABLE })`. */
 export const REPEATABLE: RetryPolicy = { maxAttempts: 100 };
 
 export const shellEnvironment = z.strictObject({

@@ -18,7 +18,10 @@ export interface ErrorDetails {
   readonly cause?: unknown;
 }
 
-/** The only base class. `name` is a field, so that it survives minification and reads well in traces. */
+/**
+ * The base class of all errors of Holdfast. `code` says which error it is. `name` is a field, so that it survives
+ * minification.
+ */
 export class HoldfastError extends Error {
   override name = "HoldfastError";
   readonly code: ErrorCode;
@@ -55,7 +58,7 @@ export class HoldfastError extends Error {
   }
 }
 
-/** The programmer of the caller must change the call. Never worth a retry. */
+/** The call cannot be right, and its author must change it. A repetition never helps. */
 export class UsageError extends HoldfastError {
   override name = "UsageError";
   constructor(message: string, details: ErrorDetails & { readonly code?: ErrorCode } = {}) {
@@ -73,15 +76,15 @@ export class ConflictError extends HoldfastError {
   override name = "ConflictError";
 }
 
-/** The caller waits and retries with back-off. */
+/** The call may succeed later: the caller waits, and repeats the call with back-off. */
 export class UnavailableError extends HoldfastError {
   override name = "UnavailableError";
 }
 
-/** A named limit of `limits.ts` was reached. */
+/** A named limit was reached. */
 export class LimitError extends HoldfastError {
   override name = "LimitError";
-  /** The name in `limits.ts`. */
+  /** The name of the limit, such as `depth`. */
   readonly limit: string;
 
   constructor(limit: string, message: string, details: ErrorDetails = {}) {

@@ -15,8 +15,11 @@ export const EFFECT_CLASSES = ["read", "repeatable", "keyed", "once"] as const;
 export interface RetryPolicy {
   /** The number of all attempts, the first included, over all processes. */
   readonly maxAttempts?: number;
+  /** The delay before the second attempt: 200 by default. */
   readonly initialDelayMs?: number;
+  /** The factor by which the delay grows: 2 by default. */
   readonly factor?: number;
+  /** The longest delay: 30,000 by default. */
   readonly maxDelayMs?: number;
   /** Errors with one of these names or codes are not tried again. */
   readonly nonRetryable?: readonly string[];

@@ -212,6 +212,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     return this.#asks.waits.takeSignals(name, "one")[0]?.payload as T | undefined;
   }
 
+  /** Whether a signal of this name is pending. */
   hasSignal(name: string): boolean {
     checkAwaited(name);
     return this.#asks.hasSignal(name);

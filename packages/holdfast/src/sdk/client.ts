@@ -91,9 +91,14 @@ export type RemoteEvent =
 /** A session that a coordinator holds. */
 export interface RemoteSession<Output = unknown> {
   readonly sessionId: string;
+  /** How the session stands now. */
   status(): Promise<RemoteStatus>;
-  /** Its output, once it has one; waits for that, at most `timeoutMs` if that is said. @throws HoldfastError when it ended otherwise. */
+  /** Its output. Waits for it, at most `timeoutMs` where that is given. @throws HoldfastError when it ended otherwise. */
   result(options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal }): Promise<Output>;
+  /** Send the session a signal. A second one with the same `dedupKey` is not stored. */
+  /** Send the session a signal. A second one with the same `dedupKey` is not stored. */
+  /** Send the session a signal. A second one with the same `dedupKey` is not stored. */
+  /** Send the session a signal. A second one with the same `dedupKey` is not stored. */
   signal(
     name: string,
     payload?: unknown,
@@ -101,6 +106,10 @@ export interface RemoteSession<Output = unknown> {
   ): Promise<"stored" | "duplicate">;
   /** Answer a question: the only open one, or the one of this name. @throws UsageError when several are open and none is named. */
   answer(answer: unknown, options?: { readonly question?: string }): Promise<void>;
+  /** Ask the session to end within `graceMs`, or with `hard` end it. */
+  /** Ask the session to end within `graceMs`, or with `hard` end it. */
+  /** Ask the session to end within `graceMs`, or with `hard` end it. */
+  /** Ask the session to end within `graceMs`, or with `hard` end it. */
   cancel(options?: {
     readonly hard?: boolean;
     readonly graceMs?: number;
@@ -116,7 +125,7 @@ export interface RemoteSession<Output = unknown> {
 /** The client of a coordinator. */
 export interface HoldfastClient {
   readonly sessions: {
-    /** @param agent an agent, or its name. */
+    /** Start a session of an agent, which may be given by its name. */
     start<Input, Output, Given = Input>(
       agent: Agent<Input, Output, Given> | string,
       ...[input, options]: InputArguments<Given, RemoteStartOptions>
@@ -133,7 +142,11 @@ const LONG_POLL_MS = 25_000;
 /** The additional time for its answer. */
 const ANSWER_MS = 5_000;
 
-/** @throws UsageError for options that cannot be right; every method refuses its own so. */
+/**
+ * The client of a coordinator, for programs.
+ *
+ * @throws UsageError for options that cannot be right; every method refuses its own so.
+ */
 export function createClient(settings: ClientOptions): HoldfastClient {
   checkClientOptions(settings);
   const { url, token, insecure, retryMs } = settings;

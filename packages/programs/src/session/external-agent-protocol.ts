@@ -330,7 +330,7 @@ export interface ExternalAgent {
   abort(isUrgent?: boolean): Promise<ExternalEnd>;
 }
 
-/** The port for external agents: each adapter begins the turns of one program. The clauses are above. */
+/** The port for external agents: each adapter begins the turns of one program. */
 export interface ExternalAgentProtocol {
   /** The name of the adapter, which is the name of its agent. */
   readonly name: string;

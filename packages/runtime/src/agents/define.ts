@@ -98,7 +98,10 @@ export interface TaskSignalOptions {
   readonly spends?: readonly TokenUsage[];
 }
 
-/** `Given` is what callers pass: with an input schema, what the schema accepts. `Input` is what it makes of that. */
+/**
+ * A task, as `defineTask` takes it. `Given` is what callers pass: with an input schema, what the schema accepts.
+ * `Input` is what it makes of that.
+ */
 export interface TaskDefinition<Input = unknown, Output = unknown, Given = Input> extends TaskType<
   Given,
   Output
@@ -150,7 +153,7 @@ export class NonRetryableError extends Error {
   override name = "NonRetryableError";
 }
 
-/** Define a task: a unit of work outside replay. At least once, its outcome recorded once. */
+/** Define a task: a unit of work outside replay. It runs at least once, and its outcome is recorded once. */
 export function defineTask<Input, Output, Given = Input>(
   definition: TaskDefinition<Input, Output, Given>,
 ): TaskDefinition<Input, Output, Given> {
@@ -250,8 +253,10 @@ export type TurnResult<State, Output, Patch = StatePatch<State>> =
 
 const AGENT = Symbol.for("holdfast.agent");
 
-/** An agent as a runtime runs it. Made by `defineAgent` only. */
-/** `Given` is what callers pass: with an input schema, what the schema accepts. `Input` is what it makes of that. */
+/**
+ * An agent as a runtime runs it. Only `defineAgent` makes one. `Given` is what callers pass: with an input schema,
+ * what the schema accepts. `Input` is what it makes of that.
+ */
 export interface Agent<Input = unknown, Output = unknown, Given = Input> {
   readonly [AGENT]: true;
   readonly name: string;

@@ -242,7 +242,9 @@ export interface AnswerOptions {
 export interface CancelOptions {
   /** `hard` ends the session at once; otherwise its agent may clean up for `graceMs`. */
   readonly hard?: boolean;
+  /** How long the agent may clean up: 10,000 milliseconds by default. */
   readonly graceMs?: number;
+  /** A text that the session and its parent receive. */
   readonly reason?: string;
 }
 
@@ -268,9 +270,13 @@ export interface SessionHandle<Output = unknown> {
    * How the session ends in this process, without throwing for a bad end. Keeps the process alive meanwhile.
    */
   settled(options?: ResultOptions): Promise<Settled<Output>>;
+  /** The stored row of the session. */
   session(): Promise<Session>;
+  /** Send the session a signal; answers when it is stored. */
   signal(name: string, payload?: unknown, options?: SignalOptions): Promise<SignalReceipt>;
+  /** Answer a question of `ctx.requestInput`. */
   answer(answer: unknown, options?: AnswerOptions): Promise<SignalReceipt>;
+  /** Ask the session to end, or with `hard` end it. */
   cancel(options?: CancelOptions): Promise<CancelReceipt>;
   pause(): Promise<SessionStatus>;
   unpause(): Promise<SessionStatus>;
@@ -339,10 +345,16 @@ export interface Runtime {
   import(file: AsyncIterable<Uint8Array>, options?: ImportOptions): Promise<SessionHandle>;
   /** Resume every session of known agents that has something to do. Answers their ids. */
   recover(): Promise<readonly string[]>;
+  /** The handle of a session of any process. This call reads nothing. */
   handle(sessionId: string): SessionHandle;
+  /** Send a session a signal; answers when it is stored. */
   signal(sessionId: string, name: string, payload?: unknown, options?: SignalOptions): Promise<SignalReceipt>;
   /** Answer a question of `ctx.requestInput`. The first answer counts; later ones are duplicates. */
   answer(sessionId: string, answer: unknown, options?: AnswerOptions): Promise<SignalReceipt>;
+  /** Ask a session and all sessions below it to end, or with `hard` end them. */
+  /** Ask a session and all sessions below it to end, or with `hard` end them. */
+  /** Ask a session and all sessions below it to end, or with `hard` end them. */
+  /** Ask a session and all sessions below it to end, or with `hard` end them. */
   cancel(sessionId: string, options?: CancelOptions): Promise<CancelReceipt>;
   /** Pause a session: running tasks finish and their outcomes are kept, nothing more starts. Answers its status. */
   pause(sessionId: string): Promise<SessionStatus>;

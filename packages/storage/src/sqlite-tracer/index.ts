@@ -57,7 +57,11 @@ const SCHEMA = `
   PRAGMA application_id = ${APPLICATION_ID};
 `;
 
-/** @throws HoldfastError `config_invalid` when the file cannot be one of traces. */
+/**
+ * A tracer that writes to a SQLite file.
+ *
+ * @throws HoldfastError `config_invalid` when the file cannot be one of traces.
+ */
 export function sqliteTracer(options: SqliteTracerOptions): SqliteTracer {
   return new BufferedTracer(options);
 }

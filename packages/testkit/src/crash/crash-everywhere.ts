@@ -116,9 +116,7 @@ const DRAWS_MAX = 2 ** 24;
 const PLAY_WORLD =
   "Send the signals and answers that the agent waits for in the scenario's `world`, and keep timers short";
 
-/**
- * @returns the report; it is crash-proof when `failures` is empty. Throws only when the undisturbed run does not end.
- */
+/** Runs an agent undisturbed, then with a fault at each point. Throws if the undisturbed run does not end. */
 export async function crashEverywhere<Input, Output, Given = Input>(
   scenario: CrashScenario<Input, Output, Given>,
   subject: CrashSubject = memorySubject,

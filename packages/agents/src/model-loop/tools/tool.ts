@@ -50,7 +50,7 @@ export interface Tool {
   /** The task that the tool schedules, where it is no task of the loop or of a capability. */
   // oxlint-disable-next-line typescript/no-explicit-any -- a task of any input and output.
   readonly task?: TaskDefinition<any, any>;
-  /** @throws HoldfastError `invalid_input` that tells the model what is wrong. */
+  /** Reads the input of a call. @throws HoldfastError `invalid_input`, which tells the model what is wrong. */
   readonly prepare: (input: unknown) => ReadyCall;
 }
 

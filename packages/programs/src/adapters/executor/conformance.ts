@@ -57,7 +57,10 @@ const PREFIX = "executor-conformance-";
 /** A clause that does not apply. */
 class Skipped extends Error {}
 
-/** All clauses, in order. Never rejects: a program that cannot be started fails its clauses. */
+/**
+ * Checks a program against all clauses of the protocol of executors, in their order. Never rejects: a program
+ * that cannot be started fails its clauses.
+ */
 export async function checkExecutor(
   profile: ExecutorProfile,
   options: CheckOptions,
