@@ -109,10 +109,9 @@ export {
   isTrusted,
   isTrustedCode,
   isTrustedContent,
-  trustAgentFile,
   trustContent,
-  trustFolder,
 } from "./agent-files/trust/trusted-folders.ts";
+export { trustAgentFile, trustFolder } from "./agent-files/trust-project.ts";
 export { webCapability } from "./capabilities/web-capability.ts";
 export { mcpCapability } from "./capabilities/mcp-capability.ts";
 export { variablesOfServers, withMcpServers } from "./capabilities/session-servers.ts";

@@ -7,7 +7,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AgentPlaces } from "./agent-places.ts";
 import { findAgent, listAgents } from "./find-agent.ts";
 import { readInstructions } from "./instructions.ts";
-import { distrustFolder, trustFolder } from "./trust/trusted-folders.ts";
+import { trustFolder } from "./trust-project.ts";
+import { distrustFolder } from "./trust/trusted-folders.ts";
 
 let folder: string;
 let places: AgentPlaces;

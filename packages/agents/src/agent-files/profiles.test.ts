@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 
 import type { AgentPlaces } from "./agent-places.ts";
 import { findProfile, findUsableProfile, readProfiles } from "./profiles.ts";
-import { trustFolder } from "./trust/trusted-folders.ts";
+import { trustFolder } from "./trust-project.ts";
 
 let base: string;
 let places: AgentPlaces;

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AgentPlaces } from "./agent-places.ts";
 import { readMcpFiles } from "./servers/mcp-files.ts";
 import { approveSkills, findSkills } from "./skills.ts";
-import { trustFolder } from "./trust/trusted-folders.ts";
+import { trustFolder } from "./trust-project.ts";
 
 let folder: string;
 let places: AgentPlaces;

@@ -18,7 +18,7 @@ import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 
 import type { AgentPlaces } from "../agent-files/agent-places.ts";
 import type { AgentRecord, McpServer } from "../agent-files/agent-record.ts";
-import { trustFolder } from "../agent-files/trust/trusted-folders.ts";
+import { trustFolder } from "../agent-files/trust-project.ts";
 import { writeEnvironment } from "../environments/environment-file.ts";
 import { McpServers } from "../mcp/mcp-servers.ts";
 import { ModelLoop } from "../model-loop/model-loop.ts";

@@ -18,7 +18,7 @@ import { McpServers } from "../../mcp/mcp-servers.ts";
 import type { AgentPlaces } from "../agent-places.ts";
 import { readMcpFiles } from "../servers/mcp-files.ts";
 import { approveSkills, findSkills } from "../skills.ts";
-import { trustFolder } from "../trust/trusted-folders.ts";
+import { trustFolder } from "../trust-project.ts";
 import { findPlugins } from "./plugins.ts";
 
 const SCHEMA = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json";

@@ -1,5 +1,5 @@
-// `contentsToTrust`: the hashes of the files of a project that give rights. They have hooks, MCP servers, settings or agents, or are code that
-// these name.
+// `filesToTrust`: the hashes of the files of a project that give rights. They have hooks, MCP servers or settings. Also the hash of one agent
+// file (`rightsToTrust`), and the names of all hashes.
 //
 //   trusted-contents-1. Only the fields that Holdfast reads count: other programs keep their own settings in the same files, and change them.
 //   trusted-contents-2. A file without any of these fields starts nothing and needs no hash.
@@ -8,10 +8,9 @@
 
 import { join, relative, sep } from "node:path";
 
-import { findAgentFiles, namesIn } from "../agent-places.ts";
+import { namesIn } from "../agent-places.ts";
 import type { AgentRecord } from "../agent-record.ts";
 import { FileProblem, jsoncObject, readText } from "../format/front-matter.ts";
-import { loadAgentFile } from "../load-agent-file.ts";
 import { rightsOf } from "./granted-rights.ts";
 import type { ProtectedPath } from "@holdfast/workspace";
 import { codeOf, hashOfCode } from "./named-code.ts";
@@ -44,25 +43,16 @@ const FILES: readonly (readonly [path: ProtectedPath, fields: readonly string[] 
   ["capabilities/*/capability.mcp.json", null],
 ];
 
-/** The hashes of a project by the paths of the files. @param tasks files of code that agents of the user name in this project. */
-export function contentsToTrust(
+/** The hashes of the files of a project that its tools and settings have, by their paths. */
+export function filesToTrust(
   project: string,
-  tasks: readonly string[] = [],
-): Readonly<Record<string, string>> {
-  const agents = findAgentFiles({ project, home: undefined, env: {}, trustFile: "" })
-    .filter(({ dialect }) => dialect !== "folder")
-    .map((found) => loadAgentFile(found));
-  const found = [
+): readonly (readonly [path: string, hash: string | undefined])[] {
+  return [
     ...FILES.flatMap(([path]) => expanded(project, path)).map(
       (path) => [path, contentToTrust(project, path)] as const,
     ),
     ...RULES.map(([path]) => [rulesKey(path), rulesToTrust(project, path)] as const),
-    ...agents.map(({ path, record }) => [pathIn(project, path), rightsToTrust(record, project)] as const),
-    ...[...agents.flatMap(({ record }) => record?.tasks ?? []), ...tasks].map(
-      (path) => [codeKey(path), hashOfCode(project, [path])] as const,
-    ),
   ];
-  return Object.fromEntries(found.flatMap(([path, hash]) => (hash === undefined ? [] : [[path, hash]])));
 }
 
 /** The hash of a file that is there. @returns `undefined` for a file that starts nothing. */

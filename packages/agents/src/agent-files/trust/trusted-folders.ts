@@ -1,4 +1,5 @@
-// The folders whose agent files the user trusts, in a file of the user's data folder, never in a project.
+// The folders whose agent files the user trusts, in a file of the user's data folder, never in a project. `trustFolder` (`trust-project.ts`)
+// adds one.
 //
 //   trusted-folders-1. A folder is trusted by its real path. A project in a folder below it needs trust of its own.
 //   trusted-folders-2. Everything that gives rights or is code is trusted with its content (`trusted-contents.ts`). A file that is new or has changed
@@ -10,15 +11,12 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-import { foundAt, isUserFile, realPath, type AgentPlaces } from "../agent-places.ts";
+import { isUserFile, realPath, type AgentPlaces } from "../agent-places.ts";
 import { readTrust, writeTrust } from "./trust-file.ts";
 import type { AgentRecord } from "../agent-record.ts";
-import { loadAgentFile } from "../load-agent-file.ts";
 import { hashOfCode } from "./named-code.ts";
 import {
-  codeIn,
   codeKey,
-  contentsToTrust,
   contentToTrust,
   pathIn,
   rightsToTrust,
@@ -65,12 +63,8 @@ export function trustContent(trustFile: string, folder: string, path: string): v
   trustHash(trustFile, folder, path, contentToTrust(folder, path));
 }
 
-/** As `trustContent`, for what an agent file gives. @throws HoldfastError `config_invalid` */
-export function trustAgentFile(trustFile: string, folder: string, path: string): void {
-  trustHash(trustFile, folder, path, rightsToTrust(loadAgentFile(foundAt(path)).record, folder));
-}
-
-function trustHash(trustFile: string, folder: string, path: string, hash: string | undefined): void {
+/** Keeps the hash of one file; `undefined` for a file that starts nothing. @throws HoldfastError `config_invalid` */
+export function trustHash(trustFile: string, folder: string, path: string, hash: string | undefined): void {
   const real = realPath(folder);
   const { folders, contents } = readTrust(trustFile);
   const { [pathIn(folder, path)]: _, ...others } = contents[real] ?? {};
@@ -101,17 +95,6 @@ export function isFileTrusted(
 
 function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
-}
-
-/** Trusts a folder with the present content of its files. @param tasks more code. @returns the real path of the folder. @throws HoldfastError `config_invalid` */
-export function trustFolder(trustFile: string, folder: string, tasks: readonly string[] = []): string {
-  const real = realPath(folder);
-  const { folders, contents } = readTrust(trustFile);
-  writeTrust(trustFile, {
-    folders: [...folders.filter((known) => known !== real), real],
-    contents: { ...contents, [real]: contentsToTrust(folder, [...tasks, ...codeIn(contents[real] ?? {})]) },
-  });
-  return real;
 }
 
 /** @returns whether it was trusted. @throws HoldfastError `config_invalid` */
