@@ -13,7 +13,7 @@ import type { AgentHook } from "../agent-files/agent-record.ts";
 import { FieldReport, type FieldVerdict } from "../agent-files/format/field-report.ts";
 import { FileProblem, readJson } from "../agent-files/format/front-matter.ts";
 import { claudeHooks } from "../agent-files/format/hooks/claude-hooks.ts";
-import { MANAGED_SETTINGS, userClaudeSettings } from "../agent-files/outside/claude-rules.ts";
+import { MANAGED_SETTINGS, userClaudeSettings } from "../agent-files/outside/settings-file.ts";
 import type { ProjectPath } from "../agent-files/trust/project-inputs.ts";
 import { isTrusted, isTrustedContent } from "../agent-files/trust/trusted-folders.ts";
 

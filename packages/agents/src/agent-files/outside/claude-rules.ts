@@ -17,14 +17,7 @@ import { ignored, mapped, refused } from "../format/fields.ts";
 import { CLAUDE_TOOLS } from "../format/tool-names.ts";
 import { ruleTools } from "../format/tool-rules.ts";
 import type { ProjectPath } from "../trust/project-inputs.ts";
-import { readSettings, type SettingsFile } from "./settings-file.ts";
-
-/** The settings of the machine's administrator, which no other file overrules. */
-export const MANAGED_SETTINGS: readonly string[] = [
-  "/etc/claude-code/managed-settings.json",
-  "/Library/Application Support/ClaudeCode/managed-settings.json",
-  "C:\\Program Files\\ClaudeCode\\managed-settings.json",
-];
+import { MANAGED_SETTINGS, readSettings, userClaudeSettings, type SettingsFile } from "./settings-file.ts";
 
 const PROJECT: readonly ProjectPath[] = [".claude/settings.json", ".claude/settings.local.json"];
 
@@ -39,12 +32,6 @@ export function claudeSettings({ project, home, env }: AgentPlaces): readonly Se
       .flatMap((path) => readSettings(path, "project")),
     ...(own === undefined ? [] : readSettings(own, "user")),
   ];
-}
-
-/** @returns nothing for a user without a home folder. */
-export function userClaudeSettings(home: string | undefined, env: AgentPlaces["env"]): string | undefined {
-  const folder = env["CLAUDE_CONFIG_DIR"] || (home === undefined ? undefined : join(home, ".claude"));
-  return folder === undefined ? undefined : join(folder, "settings.json");
 }
 
 const texts = z.array(z.string()).default([]);

@@ -1,10 +1,11 @@
-// `readSettings`: a file of settings of another tool that has rules for its agents.
+// `readSettings`: a file of settings of another tool that has rules for its agents. Also the places of those of Claude Code.
 //
 //   settings-file-1. A file that is there and cannot be read refuses the agents of its tool, because nobody knows what it forbids.
 
 import { existsSync } from "node:fs";
-import { basename } from "node:path";
+import { basename, join } from "node:path";
 
+import type { AgentPlaces } from "../agent-places.ts";
 import { FileProblem, jsoncObject, readText } from "../format/front-matter.ts";
 
 /** The person or the project that a file of settings belongs to. The computer's administrator owns `managed` files. */
@@ -32,4 +33,17 @@ export function readSettings(
     const text = error instanceof FileProblem ? error.message : `it cannot be read: ${error.message}`;
     return [{ path, owner, values: {}, problem: text }];
   }
+}
+
+/** The settings of the machine's administrator, which no other file overrules. */
+export const MANAGED_SETTINGS: readonly string[] = [
+  "/etc/claude-code/managed-settings.json",
+  "/Library/Application Support/ClaudeCode/managed-settings.json",
+  "C:\\Program Files\\ClaudeCode\\managed-settings.json",
+];
+
+/** @returns nothing for a user without a home folder. */
+export function userClaudeSettings(home: string | undefined, env: AgentPlaces["env"]): string | undefined {
+  const folder = env["CLAUDE_CONFIG_DIR"] || (home === undefined ? undefined : join(home, ".claude"));
+  return folder === undefined ? undefined : join(folder, "settings.json");
 }
