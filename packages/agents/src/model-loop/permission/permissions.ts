@@ -37,15 +37,18 @@ import {
   normalizePath,
   type PathMask,
 } from "@holdfast/workspace";
-import type { Tool } from "../tools/tool.ts";
 import { lineReadings, type LineReadings, type ReadCommand } from "./commands/command-readings.ts";
 import { changesFolder, comparePaths, pathRules } from "./commands/command-paths.ts";
 import { commandPatternOf, compareCommand, exactCommand, type Comparison } from "./commands/command-rules.ts";
 import type { WordValue } from "./commands/shell-line.ts";
 
 /** The parts of a tool that a decision needs. */
-export interface PermissionTool extends Pick<Tool, "isReading" | "subjectKind"> {
+export interface PermissionTool {
   readonly offered: { readonly name: string };
+  /** The tool changes nothing. Calls of such tools are allowed by default. */
+  readonly isReading: boolean;
+  /** How a pattern of a permission rule is compared with the subject. */
+  readonly subjectKind: "command" | "path" | "text";
   /** The sandbox keeps the paths that rules of the agent deny from the commands of the tool (`maskOf`). */
   readonly isMasked?: boolean;
 }
