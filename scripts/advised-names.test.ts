@@ -6,7 +6,7 @@ import { ownSandboxes } from "@holdfast/workspace";
 import { ERROR_TABLE, LIMITS } from "@holdfast/core";
 import { createRuntime, MemoryStorage } from "@holdfast/runtime";
 import { expect, test } from "vitest";
-import { PROJECT_FILES, VARIABLES } from "../packages/agents/src/agent-files/trust/project-inputs.ts";
+import { PROJECT_FILES, VARIABLES } from "../packages/agents/src/places/project-inputs.ts";
 import { METHODS } from "../packages/coordinator/src/api/contract.ts";
 import { COMMANDS } from "../packages/holdfast/src/commands/index.ts";
 import { COMMON_OPTIONS } from "../packages/holdfast/src/frame/command.ts";
@@ -148,22 +148,12 @@ async function knownNames(): Promise<Known> {
       context: membersOf(speaking, "AgentContext"),
       runtime: new Set(runtimeMembers),
       profile: new Set([
-        ...constants("packages/agents/src/agent-files/profiles.ts", "PROFILE"),
-        ...constants(
-          "packages/agents/src/agent-files/profile-programs.ts",
-          "CHOICE_FIELDS",
-          "PROGRAM_FIELDS",
-        ),
+        ...constants("packages/agents/src/files/profiles.ts", "PROFILE"),
+        ...constants("packages/agents/src/files/profile-programs.ts", "CHOICE_FIELDS", "PROGRAM_FIELDS"),
       ]),
       script: new Set(constants("packages/agents/src/scripts/script-manifest.ts", "fields")),
       server: new Set(
-        constants(
-          "packages/agents/src/agent-files/format/mcp-servers.ts",
-          "stdio",
-          "http",
-          "docker",
-          "reference",
-        ),
+        constants("packages/agents/src/format/mcp-servers.ts", "stdio", "http", "docker", "reference"),
       ),
     },
     functions: new Map([

@@ -228,7 +228,7 @@ const CAMPAIGNS: readonly Campaign[] = [
     "packages/agents/src/model-loop/compaction/compaction.test.ts",
   ]),
   ofTests("mcp", "MCP servers that others wrote, over standard input and HTTP", [
-    "packages/agents/src/capabilities/mcp-others.test.ts",
+    "packages/agents/src/servers/mcp-others.test.ts",
   ]),
   ofTests(
     "sandboxes",

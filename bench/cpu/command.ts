@@ -71,7 +71,8 @@ export async function runCpu(args: readonly string[]): Promise<number> {
 
 /** Sources such as those of 7af0b5c do not. Their other workloads have the API of today. */
 function hasAgentFiles(tree: string): boolean {
-  return existsSync(join(tree, "packages", "agents", "src", "agent-files"));
+  const rooms = ["agent-files", "files"]; // The name of the folder before and today.
+  return rooms.some((room) => existsSync(join(tree, "packages", "agents", "src", room)));
 }
 
 interface CpuOptions {

@@ -2,7 +2,7 @@
 
 import { child, nameOf, type Node, type Source, type Tree, type Violation } from "./tree.ts";
 
-const TABLE = "packages/agents/src/agent-files/trust/project-inputs.ts";
+const TABLE = "packages/agents/src/places/project-inputs.ts";
 /** The packages whose code runs on the machine of a user. */
 const READING =
   /^packages\/(agents|coordinator|core|holdfast|machine|programs|runner|runtime|storage|system|workspace)\/src\//;

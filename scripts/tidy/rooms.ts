@@ -181,38 +181,43 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
     },
     {
       models: "the port for models, its adapter over the AI SDK, prices, the durable task that asks a model",
-      "agent-files/agent-record.ts": "the record of an agent without code, into which every format is read",
+      record: "the record of an agent without code, into which every format is read, and the names in it",
     },
     {
-      "agent-files/format":
-        "the parts of all formats: front matter, tables of fields, verdicts, patterns of tools",
+      format: "the parts of all formats: front matter, tables of fields, verdicts, patterns of tools",
       mcp: "connections to MCP servers, and what a session keeps of them",
-      web: "pages of the public web, as text",
       tasks: "durable tasks over a workspace",
     },
     {
-      "model-loop": "the agent that is made of a record: turns, tools, permissions",
-      "agent-files/dialects": "one source for each tool: its fields, and what they mean in an agent record",
-      skills: "the skills that a user has approved",
       contents: "folders of skills and scripts as stored contents, with their versions",
-      environments: "named sets of variables of the user, for commands of agents",
     },
     {
-      "agent-files":
-        "finding and loading agent files and profiles; files of other tools, plugins, rights that were given",
+      places: "where files are read in a project and for its user, each with the trust that it needs",
     },
     {
-      "agent-files/servers": "files with MCP servers, of a project and of the user",
+      permissions: "whether a call of a tool runs, is asked for, or is refused; the rules that people keep",
     },
     {
-      scripts: "scripts of the user: finding, checking and running them",
-      "hook-files": "the hooks that a project or a user configured",
+      trust: "the folders and contents that a user trusts, the rights of a file, and what endangers them",
+      "model-loop": "the agent that is made of a record: turns, tools, running of hooks",
     },
     {
-      capabilities: "what an agent gets beside its instructions: skills, scripts, MCP servers, the web",
+      environments: "named sets of variables of the user, and what a session gets of them",
+      scripts: "scripts of the user: finding, checking and running them, as tools and as agents",
+      web: "pages of the public web, as text for a model",
     },
     {
-      procedural: "the agent that is made of a script, without a model",
+      hooks: "the hooks of agent files and of settings, with their trust and the versions of their scripts",
+    },
+    {
+      "files/dialects": "one source for each tool: its fields, and what they mean in an agent record",
+    },
+    {
+      files: "agent files, profiles, plugins and instructions: finding, loading, writing and importing them",
+    },
+    {
+      servers: "the MCP servers that files name, and what a session gets of them",
+      skills: "skills: reading and approving their files, and what a session gets of them",
     },
   ],
   programs: [

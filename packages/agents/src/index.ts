@@ -57,7 +57,7 @@ export {
   type McpServer,
   type PermissionDecision,
   type PermissionRule,
-} from "./agent-files/agent-record.ts";
+} from "./record/agent-record.ts";
 export { ContentStore } from "./contents/content-store.ts";
 export { PushedContents, type PushedItem } from "./contents/pushed-contents.ts";
 export {
@@ -67,18 +67,18 @@ export {
   type ProjectPath,
   type Variable,
   type VariableKind,
-} from "./agent-files/trust/project-inputs.ts";
-export { freeShellProblem, decidePlaces } from "./model-loop/permission/permissions.ts";
-export { READING_TOOLS, withinRights } from "./agent-files/trust/rights.ts";
-export { agentFileText } from "./agent-files/agent-file-text.ts";
-export { subAgentRecords } from "./agent-files/sub-agents.ts";
+} from "./places/project-inputs.ts";
+export { freeShellProblem, decidePlaces } from "./permissions/permissions.ts";
+export { READING_TOOLS, withinRights } from "./trust/rights.ts";
+export { agentFileText } from "./files/agent-file-text.ts";
+export { subAgentRecords } from "./record/sub-agents.ts";
 export {
   findAgentFiles,
   foundAt,
   type AgentPlaces,
   type DialectName,
   type FoundFile,
-} from "./agent-files/agent-places.ts";
+} from "./places/agent-places.ts";
 export {
   agentNamed,
   findAgent,
@@ -86,39 +86,34 @@ export {
   usableRecord,
   type AgentStatus,
   type ListedAgent,
-} from "./agent-files/find-agent.ts";
-export { importedAgents } from "./agent-files/imports/import-files.ts";
-export { OutsideRules } from "./agent-files/outside/outside-rules.ts";
-export { loadAgentFile, type AgentFile, type AgentFileProblem } from "./agent-files/load-agent-file.ts";
-export { type FieldVerdict, type Verdict } from "./agent-files/format/field-report.ts";
-export { nameProblem, ofTool } from "./agent-files/dialects/dialect.ts";
+} from "./files/find-agent.ts";
+export { importedAgents } from "./files/imports/import-files.ts";
+export { OutsideRules } from "./files/settings/outside-rules.ts";
+export { loadAgentFile, type AgentFile, type AgentFileProblem } from "./files/load-agent-file.ts";
+export { type FieldVerdict, type Verdict } from "./format/field-report.ts";
+export { nameProblem, ofTool } from "./files/dialects/dialect.ts";
 export {
   addProjectRule,
   readProjectRules,
   removeProjectRules,
   type KeptRule,
-} from "./agent-files/trust/project-rules.ts";
-export {
-  ruleText,
-  type ProjectRules,
-  askPermission,
-  subjectsOf,
-} from "./model-loop/permission/ask-permission.ts";
+} from "./permissions/project-rules.ts";
+export { ruleText, type ProjectRules, askPermission, subjectsOf } from "./permissions/ask-permission.ts";
 export {
   distrustFolder,
   isTrusted,
   isTrustedCode,
   isTrustedContent,
   trustContent,
-} from "./agent-files/trust/trusted-folders.ts";
-export { trustAgentFile, trustFolder } from "./agent-files/trust-project.ts";
-export { webCapability } from "./capabilities/web-capability.ts";
-export { mcpCapability } from "./capabilities/mcp-capability.ts";
-export { variablesOfServers, withMcpServers } from "./capabilities/session-servers.ts";
+} from "./trust/trusted-folders.ts";
+export { trustAgentFile, trustFolder } from "./files/trust-project.ts";
+export { webCapability } from "./web/web-capability.ts";
+export { mcpCapability } from "./servers/mcp-capability.ts";
+export { variablesOfServers, withMcpServers } from "./servers/session-servers.ts";
 export { McpServers } from "./mcp/mcp-servers.ts";
 export { variablesOfServer } from "./mcp/server-texts.ts";
-export { unmetDemands } from "./agent-files/format/demands.ts";
-export { lethalTrifecta, type LethalTrifecta } from "./agent-files/trust/lethal-trifecta.ts";
+export { unmetDemands } from "./record/demands.ts";
+export { lethalTrifecta, type LethalTrifecta } from "./trust/lethal-trifecta.ts";
 export { fillPlaceholders } from "./mcp/placeholders.ts";
 export { signInKey, type SignInStore } from "./mcp/sign-in/sign-in-record.ts";
 export {
@@ -128,11 +123,11 @@ export {
   readProfiles,
   type NamedProfile,
   type ProfileFile,
-} from "./agent-files/profiles.ts";
-export { mcpPlace, readMcpFiles, type McpFile, type McpPlace } from "./agent-files/servers/mcp-files.ts";
-export { addMcpServer, checkServerName, removeMcpServer } from "./agent-files/servers/mcp-registry.ts";
-export { describeServer, type DescribedServer } from "./capabilities/describe-server.ts";
-export { findPlugins, type Plugin } from "./agent-files/plugins/plugins.ts";
+} from "./files/profiles.ts";
+export { mcpPlace, readMcpFiles, type McpFile, type McpPlace } from "./servers/mcp-files.ts";
+export { addMcpServer, checkServerName, removeMcpServer } from "./servers/mcp-registry.ts";
+export { describeServer, type DescribedServer } from "./servers/describe-server.ts";
+export { findPlugins, type Plugin } from "./files/plugins.ts";
 export { compareContents } from "./contents/compare-contents.ts";
 export { findHiddenText } from "./contents/hidden-text.ts";
 export {
@@ -144,7 +139,7 @@ export {
   tagSkill,
   versionsOfSkill,
   type Skill,
-} from "./agent-files/skills.ts";
+} from "./skills/find-skills.ts";
 export { readFolderContent, type FolderContent } from "./contents/folder-content.ts";
 export {
   contentOfVersion,
@@ -157,7 +152,7 @@ export {
   type Script,
 } from "./scripts/find-scripts.ts";
 export { hashOfVersion, isTag, versionsText, type ContentVersions } from "./contents/content-versions.ts";
-export { splitReference } from "./agent-files/dialects/content-references.ts";
+export { splitReference } from "./record/content-references.ts";
 export { isScriptName, MANIFEST, type ScriptManifest } from "./scripts/script-manifest.ts";
 export { parametersOf, usageOf } from "./scripts/script-parameters.ts";
 export { checkCall, runScript } from "./scripts/run-script.ts";
@@ -179,34 +174,34 @@ export {
   type GivenEnvironment,
   type SessionEnvironment,
 } from "./environments/session-environment.ts";
-export { siblingsCapability } from "./capabilities/siblings-capability.ts";
-export { environmentCapability } from "./capabilities/environment-capability.ts";
+export { siblingsCapability } from "./model-loop/tools/siblings-capability.ts";
+export { environmentCapability } from "./environments/environment-capability.ts";
 export {
   skillsCapability,
   skillsOf,
   withSkillTool,
   type SkillsCapabilityOptions,
-} from "./capabilities/skills-capability.ts";
-export { proceduralAgent, type ProceduralAgentOptions } from "./procedural/procedural-agent.ts";
+} from "./skills/skills-capability.ts";
+export { proceduralAgent, type ProceduralAgentOptions } from "./scripts/procedural-agent.ts";
 export {
   scriptCalls,
   scriptsCapability,
   scriptsOf,
   withScriptTools,
   type ScriptsCapabilityOptions,
-} from "./capabilities/scripts-capability.ts";
-export { hookAgentsOf, hookScripts, withHooks } from "./capabilities/session-hooks.ts";
-export { readHookFiles, type HookFile } from "./hook-files/claude-settings.ts";
-export { readInstructions, type Instructions } from "./agent-files/instructions.ts";
+} from "./scripts/scripts-capability.ts";
+export { hookAgentsOf, hookScripts, withHooks } from "./hooks/session-hooks.ts";
+export { readHookFiles, type HookFile } from "./hooks/claude-settings.ts";
+export { readInstructions, type Instructions } from "./files/instructions.ts";
 export {
   instructionsCapability,
   readProjectInstructions,
   type ProjectInstructions,
-} from "./capabilities/instructions-capability.ts";
-export { ruledPath } from "./model-loop/permission/ruled-path.ts";
-export { CLAUDE_TOOLS } from "./agent-files/format/tool-names.ts";
+} from "./files/instructions-capability.ts";
+export { ruledPath } from "./permissions/ruled-path.ts";
+export { CLAUDE_TOOLS } from "./record/tool-names.ts";
 export { requestText, isQueued, type DeliveredMessage } from "./model-loop/request-text.ts";
-export { jsoncObject } from "./agent-files/format/front-matter.ts";
+export { jsoncObject } from "./format/front-matter.ts";
 export { type McpConnection } from "./mcp/client/connection.ts";
 export { MCP_LIMITS } from "./mcp/limits.ts";
 export { resultText } from "./mcp/result-text.ts";

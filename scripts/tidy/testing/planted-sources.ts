@@ -3,7 +3,7 @@
 import { classOf, functionOf, type Planted } from "./planted.ts";
 
 const INPUTS = {
-  "packages/agents/src/agent-files/trust/project-inputs.ts":
+  "packages/agents/src/places/project-inputs.ts":
     'export const PROJECT_FILES = { ".known": {} } as const satisfies object;\nexport const VARIABLES = { HOME: "folder" } as const;\n',
 };
 

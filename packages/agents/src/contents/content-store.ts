@@ -8,7 +8,7 @@ import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { makePrivateFolder } from "@holdfast/system";
 
-import { FileProblem } from "../agent-files/format/front-matter.ts";
+import { FileProblem } from "../format/front-matter.ts";
 import { readFolderContent, type FolderContent } from "./folder-content.ts";
 
 export class ContentStore {

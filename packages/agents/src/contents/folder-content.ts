@@ -12,7 +12,7 @@ import { join } from "node:path";
 
 import { contentText, isPortableName } from "@holdfast/core";
 
-import { FileProblem } from "../agent-files/format/front-matter.ts";
+import { FileProblem } from "../format/front-matter.ts";
 
 export interface ContentFile {
   /** From the folder, with `/`. */

@@ -11,7 +11,7 @@
 
 import { didYouMean, HoldfastError, UsageError } from "@holdfast/core";
 
-import type { AgentRecord } from "../agent-files/agent-record.ts";
+import type { AgentRecord } from "../record/agent-record.ts";
 import {
   BASE_ENVIRONMENT,
   checkKey,

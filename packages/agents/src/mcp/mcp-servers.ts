@@ -10,7 +10,7 @@
 import { createHash } from "node:crypto";
 import { endTagged, ProcessSupervisor, Redactor } from "@holdfast/system";
 
-import type { McpServer } from "../agent-files/agent-record.ts";
+import type { McpServer } from "../record/agent-record.ts";
 import { hostEnvironment } from "@holdfast/workspace";
 import { redactedError, ServerFailedError } from "./call-errors.ts";
 import type { McpConnection } from "./client/connection.ts";

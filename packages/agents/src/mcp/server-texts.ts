@@ -1,7 +1,7 @@
 // `serverTexts`: the texts of an MCP server's settings that may have placeholders, the variables and fields of the input that these name,
 // and their problems.
 
-import type { AgentRecord, McpReference, McpServer } from "../agent-files/agent-record.ts";
+import type { AgentRecord, McpReference, McpServer } from "../record/agent-record.ts";
 import { paramsIn, placeholderProblem, variablesIn, type InputFields } from "./placeholders.ts";
 
 /** A text of the settings, with its place in them, such as `headers.Authorization`. */

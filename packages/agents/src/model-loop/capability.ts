@@ -9,7 +9,7 @@
 import { HoldfastError, type Json } from "@holdfast/core";
 import type { TaskContext, TaskDefinition } from "@holdfast/runtime";
 
-import type { AgentRecord } from "../agent-files/agent-record.ts";
+import type { AgentRecord } from "../record/agent-record.ts";
 import type { CapabilityFacts } from "./model-state.ts";
 import type { Tool } from "./tools/tool.ts";
 import type { WorkspaceFacts } from "./workspace-facts.ts";

@@ -18,9 +18,9 @@ import {
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { isCampaign } from "@holdfast/testkit/campaign";
 
-import type { AgentRecord } from "../agent-files/agent-record.ts";
-import { mcpCapability } from "../capabilities/mcp-capability.ts";
-import { scriptsCapability } from "../capabilities/scripts-capability.ts";
+import type { AgentRecord } from "../record/agent-record.ts";
+import { mcpCapability } from "../servers/mcp-capability.ts";
+import { scriptsCapability } from "../scripts/scripts-capability.ts";
 import { McpServers } from "../mcp/mcp-servers.ts";
 import { findScripts, pushScript } from "../scripts/find-scripts.ts";
 import { workspacesByRoot } from "../tasks/workspace-source.ts";

@@ -21,7 +21,7 @@ import { crashEverywhere } from "@holdfast/testkit";
 import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
-import type { AgentRecord } from "../agent-files/agent-record.ts";
+import type { AgentRecord } from "../record/agent-record.ts";
 import { workspacesByRoot } from "../tasks/workspace-source.ts";
 import { RECORD } from "../testing/agent-record.ts";
 import { fakeModel, type Play, type Say } from "../testing/fake-model.ts";

@@ -3,7 +3,7 @@
 import { schemaProblemText, type StandardSchemaV1 } from "@holdfast/core";
 import type { ErrorObject, ValidateFunction } from "ajv/dist/2020.js";
 
-import type { JsonSchema } from "../agent-files/agent-record.ts";
+import type { JsonSchema } from "../record/agent-record.ts";
 import { ajv } from "../lazy-packages.ts";
 
 const compiled = new WeakMap<JsonSchema, ValidateFunction>();

@@ -6,7 +6,7 @@ import { decodeJson, HoldfastError, type AgentTracer } from "@holdfast/core";
 import { createRuntime, MemoryStorage, type Runtime, type SessionHandle } from "@holdfast/runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
-import type { AgentRecord } from "../agent-files/agent-record.ts";
+import type { AgentRecord } from "../record/agent-record.ts";
 import type { ToolContent } from "../models/model-provider.ts";
 import { RECORD } from "../testing/agent-record.ts";
 import { fakeModel, type FakeModel, type Say } from "../testing/fake-model.ts";

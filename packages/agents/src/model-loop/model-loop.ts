@@ -16,7 +16,7 @@ import { defineAgent, type Agent, type TaskContext, type TaskDefinition } from "
 import { type OptionalSecrets } from "@holdfast/system";
 import { z } from "zod";
 
-import type { AgentRecord } from "../agent-files/agent-record.ts";
+import type { AgentRecord } from "../record/agent-record.ts";
 import { modelTask, type ModelSource } from "../models/model-task.ts";
 import { defineWorkspaceTasks, type WorkspaceTasks } from "../tasks/workspace-tasks.ts";
 import { type FileSnapshot, masksPaths } from "@holdfast/workspace";
@@ -29,12 +29,12 @@ import { standardSchema } from "./json-schema.ts";
 import { delegate, delegateFacts, finishChildTask, type FinishChild } from "./tools/delegate.ts";
 import { askUser, proposePlan, todo } from "./tools/loop-tools.ts";
 import { hookTask, type HookScripts } from "./hooks/hook-task.ts";
-import type { ProjectRules } from "./permission/ask-permission.ts";
+import type { ProjectRules } from "../permissions/ask-permission.ts";
 import { FIRST_STATE, type ModelState, type SessionFiles } from "./model-state.ts";
 import { ModelTurn } from "./turn/model-turn.ts";
 import type { KeepFiles, LoopParts, OpenedFork, Prepared } from "./turn/turn-draft.ts";
 import type { Tool } from "./tools/tool.ts";
-import { maskOf } from "./permission/permissions.ts";
+import { maskOf } from "../permissions/permissions.ts";
 import { readWorkspaceFacts } from "./workspace-facts.ts";
 import { workspaceTools } from "./tools/workspace-tools.ts";
 

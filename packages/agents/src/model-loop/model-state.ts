@@ -2,7 +2,7 @@
 
 import type { Json } from "@holdfast/core";
 
-import type { AgentRecord, PermissionRule } from "../agent-files/agent-record.ts";
+import type { AgentRecord, PermissionRule } from "../record/agent-record.ts";
 import type { FileSnapshot } from "@holdfast/workspace";
 import {
   NO_BOUNDARY,

@@ -2,7 +2,7 @@
 //
 // The prompt does not change during a session, because providers charge less for text that is repeated unchanged.
 
-import type { AgentRecord } from "../agent-files/agent-record.ts";
+import type { AgentRecord } from "../record/agent-record.ts";
 import { SUBMIT_OUTPUT } from "./tools/loop-tools.ts";
 import type { WorkspaceFacts } from "./workspace-facts.ts";
 

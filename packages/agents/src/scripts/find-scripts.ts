@@ -10,10 +10,10 @@ import { existsSync, readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 
-import { realPath, requireInside, type AgentPlaces } from "../agent-files/agent-places.ts";
-import { FileProblem } from "../agent-files/format/front-matter.ts";
-import type { ProjectPath } from "../agent-files/trust/project-inputs.ts";
-import { isTrusted } from "../agent-files/trust/trusted-folders.ts";
+import { realPath, requireInside, type AgentPlaces } from "../places/agent-places.ts";
+import { FileProblem } from "../format/front-matter.ts";
+import type { ProjectPath } from "../places/project-inputs.ts";
+import { isTrusted } from "../trust/trusted-folders.ts";
 import { ContentStore } from "../contents/content-store.ts";
 import { readFolderContent, type FolderContent } from "../contents/folder-content.ts";
 import { readManifest, type ScriptManifest } from "./script-manifest.ts";

@@ -12,10 +12,10 @@ import {
 } from "@holdfast/core";
 import { z } from "zod";
 
-import type { JsonSchema } from "../agent-files/agent-record.ts";
-import { demandsOf, demandsValue, type Demands } from "../agent-files/format/demands.ts";
-import { FileProblem } from "../agent-files/format/front-matter.ts";
-import { checkJsonSchema } from "../agent-files/format/schema-check.ts";
+import type { JsonSchema } from "../record/agent-record.ts";
+import { demandsOf, demandsValue, type Demands } from "../record/demands.ts";
+import { FileProblem } from "../format/front-matter.ts";
+import { checkJsonSchema } from "../format/schema-check.ts";
 import type { FolderContent } from "../contents/folder-content.ts";
 
 export interface ScriptManifest {

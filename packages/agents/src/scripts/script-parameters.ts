@@ -3,7 +3,7 @@
 //   script-parameters-1. A nested value is one flag whose value is JSON. A switch (a boolean) has no value.
 //   script-parameters-2. The flags stand in the order of the schema, so that equal arguments make equal command lines.
 
-import type { JsonSchema } from "../agent-files/agent-record.ts";
+import type { JsonSchema } from "../record/agent-record.ts";
 
 export interface Parameter {
   readonly name: string;

@@ -19,7 +19,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 
-import type { AgentPlaces } from "../agent-files/agent-places.ts";
+import type { AgentPlaces } from "../places/agent-places.ts";
 import { type Execution, Sandboxes } from "@holdfast/workspace";
 import { contentOfVersion, findScripts, pushScript, rollbackScript, type Script } from "./find-scripts.ts";
 import { checkCall, runScript } from "./run-script.ts";

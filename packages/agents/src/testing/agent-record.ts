@@ -1,7 +1,7 @@
 // The agent record that tests of the model loop change (`RECORD`): an agent with all built-in tools and no restriction.
 
-import type { AgentRecord } from "../agent-files/agent-record.ts";
-import { newDraft } from "../agent-files/format/agent-draft.ts";
+import type { AgentRecord } from "../record/agent-record.ts";
+import { newDraft } from "../format/agent-draft.ts";
 
 export const RECORD: AgentRecord = {
   ...newDraft("helper", "You help."),

@@ -287,7 +287,7 @@ test("an agent with private data, texts of strangers and a way out is warned of 
 
 test("agents import writes each agent of a file of another tool, with a report on every field, all of them or none", async () => {
   cpSync(
-    fileURLToPath(new URL("../../../agents/src/agent-files/fixtures/docker/agent.yaml", import.meta.url)),
+    fileURLToPath(new URL("../../../agents/src/files/fixtures/docker/agent.yaml", import.meta.url)),
     project.path("team.yaml"),
   );
   const call = (...args: readonly string[]) => project.finish(["agents", ...args], { stdin: "" });

@@ -168,7 +168,7 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>>
   ],
   C27: [BAD_INPUT, "its first 100 bytes zeroed"],
   C29: [COMMANDS, 'LANG: "C", NO_COLOR: "1", COLUMNS: "20"'],
-  F11: ["packages/agents/src/capabilities/mcp-http.test.ts", "a placeholder of Holdfast's own token"],
+  F11: ["packages/agents/src/servers/mcp-http.test.ts", "a placeholder of Holdfast's own token"],
   S01: [SCRIPTS, 'script_file: "../good/main.sh"'],
   S03: [SCRIPTS, "an empty script_file"],
   S05: [SCRIPTS, "a link in the folder"],

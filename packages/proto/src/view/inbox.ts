@@ -2,7 +2,7 @@
 
 import type { QuestionView } from "./question.ts";
 
-/** The most characters of a call in the prompt of its permission (`agents/model-loop/permission/ask-permission.ts`). */
+/** The most characters of a call in the prompt of its permission (`agents/permissions/ask-permission.ts`). */
 const PROMPT_CHARS = 200;
 
 export interface InboxItem {

@@ -6,7 +6,7 @@
 import { HoldfastError } from "@holdfast/core";
 import { makePrivateFolder, scrubEnvironment, type ProcessSupervisor, type Redactor } from "@holdfast/system";
 
-import type { McpServer } from "../../agent-files/agent-record.ts";
+import type { McpServer } from "../../record/agent-record.ts";
 import { hostEnvironment } from "@holdfast/workspace";
 import { fillPlaceholders, type PlaceholderValues } from "../placeholders.ts";
 import { serverTokens, type ServerTokensOptions } from "../sign-in/server-tokens.ts";

@@ -7,7 +7,7 @@ import { crashEverywhere } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
 
-import type { AgentRecord } from "../../agent-files/agent-record.ts";
+import type { AgentRecord } from "../../record/agent-record.ts";
 import type { ModelRequest } from "../../models/model-provider.ts";
 import { RECORD } from "../../testing/agent-record.ts";
 import { fakeModel, type FakeModel, type Say } from "../../testing/fake-model.ts";

@@ -13,7 +13,7 @@
 
 import { HoldfastError } from "@holdfast/core";
 
-import type { AgentRecord } from "../../agent-files/agent-record.ts";
+import type { AgentRecord } from "../../record/agent-record.ts";
 import type { Tool } from "../tools/tool.ts";
 import { askModel } from "../turn/model-call.ts";
 import type { Turn, TurnDraft } from "../turn/turn-draft.ts";

@@ -5,7 +5,7 @@
 
 import { positionId } from "@holdfast/core";
 
-import type { AgentRecord } from "../../agent-files/agent-record.ts";
+import type { AgentRecord } from "../../record/agent-record.ts";
 import { EVENT_ROLE, type ModelToolCall, type ToolContent } from "../../models/model-provider.ts";
 import { RESULT_CHARS_MAX } from "../tools/tool.ts";
 import type { TurnDraft } from "../turn/turn-draft.ts";

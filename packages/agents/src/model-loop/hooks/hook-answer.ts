@@ -6,7 +6,7 @@
 
 import { parseDocument } from "yaml";
 import { z } from "zod";
-import type { AgentHook } from "../../agent-files/agent-record.ts";
+import type { AgentHook } from "../../record/agent-record.ts";
 
 /** The end of a hook's program. */
 export interface HookEnd {

@@ -5,7 +5,7 @@
 
 import { defineTask } from "@holdfast/runtime";
 
-import type { AgentHook } from "../../agent-files/agent-record.ts";
+import type { AgentHook } from "../../record/agent-record.ts";
 import { describeEnd } from "../../tasks/shell-task.ts";
 import { type ExecuteOptions, type Execution, type Workspace } from "@holdfast/workspace";
 import { pickWorkspace, type WorkspaceSource } from "../../tasks/workspace-source.ts";

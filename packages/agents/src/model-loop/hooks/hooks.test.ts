@@ -15,12 +15,12 @@ import type { AgentTracer } from "@holdfast/core";
 import { createRuntime, defineAgent, MemoryStorage, type Runtime } from "@holdfast/runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
-import { agentFileText } from "../../agent-files/agent-file-text.ts";
-import { foundAt } from "../../agent-files/agent-places.ts";
-import type { AgentHook, AgentRecord } from "../../agent-files/agent-record.ts";
-import { FieldReport } from "../../agent-files/format/field-report.ts";
-import { claudeHooks } from "../../agent-files/format/hooks/claude-hooks.ts";
-import { loadAgentFile } from "../../agent-files/load-agent-file.ts";
+import { agentFileText } from "../../files/agent-file-text.ts";
+import { foundAt } from "../../places/agent-places.ts";
+import type { AgentHook, AgentRecord } from "../../record/agent-record.ts";
+import { FieldReport } from "../../format/field-report.ts";
+import { claudeHooks } from "../../hooks/claude-hooks.ts";
+import { loadAgentFile } from "../../files/load-agent-file.ts";
 import { workspacesByRoot } from "../../tasks/workspace-source.ts";
 import { RECORD } from "../../testing/agent-record.ts";
 import { fakeModel, type Play } from "../../testing/fake-model.ts";

@@ -7,11 +7,11 @@
 import { HoldfastError, type Json } from "@holdfast/core";
 import { local } from "@holdfast/runtime";
 
-import type { AgentHook, AgentRecord, HookPoint } from "../../agent-files/agent-record.ts";
-import { claudeNames } from "../../agent-files/format/tool-names.ts";
-import { matchesName } from "../../agent-files/format/tool-names.ts";
-import { subjectsOf } from "../permission/ask-permission.ts";
-import { decide, toolsLike, type PermissionTool } from "../permission/permissions.ts";
+import type { AgentHook, AgentRecord, HookPoint } from "../../record/agent-record.ts";
+import { claudeNames } from "../../record/tool-names.ts";
+import { matchesName } from "../../record/tool-names.ts";
+import { subjectsOf } from "../../permissions/ask-permission.ts";
+import { decide, toolsLike, type PermissionTool } from "../../permissions/permissions.ts";
 import type { TurnDraft } from "../turn/turn-draft.ts";
 import { addressOf } from "../workspace-facts.ts";
 import { failed, readAnswer, readOutput, type HookAnswer } from "./hook-answer.ts";

@@ -2,9 +2,9 @@
 //
 //   declared-effect-1. The author's word counts more than the tool's own, and more than what a model says of one call.
 
-import { matchesName } from "../../agent-files/format/tool-names.ts";
+import { matchesName } from "../../record/tool-names.ts";
 import type { EffectClass, TaskOptions } from "@holdfast/core";
-import type { AgentRecord } from "../../agent-files/agent-record.ts";
+import type { AgentRecord } from "../../record/agent-record.ts";
 import type { ToolContext } from "./tool.ts";
 
 /** How often a call that may be repeated is tried, lost attempts counted. */

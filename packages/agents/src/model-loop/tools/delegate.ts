@@ -10,7 +10,7 @@ import { HoldfastError, type Budget, type Json } from "@holdfast/core";
 import { defineTask, local, type Agent, type TaskDefinition } from "@holdfast/runtime";
 import { z } from "zod";
 
-import type { AgentRecord, JsonSchema } from "../../agent-files/agent-record.ts";
+import type { AgentRecord, JsonSchema } from "../../record/agent-record.ts";
 import type { CapabilityFacts } from "../model-state.ts";
 import { SiblingMessages } from "./sibling-messages.ts";
 import { cutText, defineTool, type Tool, type ToolContext } from "./tool.ts";

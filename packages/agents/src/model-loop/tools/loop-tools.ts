@@ -3,7 +3,7 @@
 import { HoldfastError, type Json } from "@holdfast/core";
 import { z } from "zod";
 
-import type { JsonSchema } from "../../agent-files/agent-record.ts";
+import type { JsonSchema } from "../../record/agent-record.ts";
 import type { ModelTool } from "../../models/model-provider.ts";
 import { findProblems } from "../json-schema.ts";
 import { defineTool, type Tool } from "./tool.ts";

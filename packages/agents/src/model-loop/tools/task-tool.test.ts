@@ -6,7 +6,7 @@ import { createRuntime, defineTask, MemoryStorage, type Runtime } from "@holdfas
 import { afterEach, expect, test } from "vitest";
 import { z } from "zod";
 
-import type { AgentRecord } from "../../agent-files/agent-record.ts";
+import type { AgentRecord } from "../../record/agent-record.ts";
 import type { ToolContent } from "../../models/model-provider.ts";
 import { RECORD } from "../../testing/agent-record.ts";
 import { fakeModel, type FakeModel, type Say } from "../../testing/fake-model.ts";

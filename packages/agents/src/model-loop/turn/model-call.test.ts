@@ -5,7 +5,7 @@ import { HoldfastError, PauseError } from "@holdfast/core";
 import { createRuntime, MemoryStorage, type Runtime } from "@holdfast/runtime";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
-import type { AgentRecord } from "../../agent-files/agent-record.ts";
+import type { AgentRecord } from "../../record/agent-record.ts";
 import type { ModelProvider } from "../../models/model-provider.ts";
 import { workspacesByRoot } from "../../tasks/workspace-source.ts";
 import { RECORD } from "../../testing/agent-record.ts";

@@ -2,7 +2,7 @@
 
 import { HoldfastError } from "@holdfast/core";
 
-import type { AgentRecord } from "../../agent-files/agent-record.ts";
+import type { AgentRecord } from "../../record/agent-record.ts";
 import type { ModelReply } from "../../models/model-provider.ts";
 import type { ModelTaskInput } from "../../models/model-task.ts";
 import type { Tool } from "../tools/tool.ts";

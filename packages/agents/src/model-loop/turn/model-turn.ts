@@ -2,7 +2,7 @@
 
 import { HoldfastError, NEXT_INPUT, type Json } from "@holdfast/core";
 
-import type { AgentRecord } from "../../agent-files/agent-record.ts";
+import type { AgentRecord } from "../../record/agent-record.ts";
 import type { AssistantContent, ModelReply, ToolContent } from "../../models/model-provider.ts";
 import { offersOf } from "../capability.ts";
 import { Compaction } from "../compaction/compaction.ts";

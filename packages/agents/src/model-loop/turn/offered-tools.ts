@@ -1,9 +1,9 @@
 // The tools that a turn offers to the model. Pure.
 
-import type { AgentRecord } from "../../agent-files/agent-record.ts";
+import type { AgentRecord } from "../../record/agent-record.ts";
 import { READ_RESULT } from "../compaction/read-result.ts";
 import { submitOutput } from "../tools/loop-tools.ts";
-import { matchesName } from "../../agent-files/format/tool-names.ts";
+import { matchesName } from "../../record/tool-names.ts";
 import type { Tool } from "../tools/tool.ts";
 import { withCondition } from "./tool-conditions.ts";
 

@@ -5,15 +5,15 @@
 
 import { HoldfastError, type Json } from "@holdfast/core";
 
-import type { AgentRecord } from "../../agent-files/agent-record.ts";
+import type { AgentRecord } from "../../record/agent-record.ts";
 import type { ModelToolCall } from "../../models/model-provider.ts";
 import { keepResult } from "../compaction/keep-result.ts";
 import { Hooks } from "../hooks/hooks.ts";
 import { declaredEffect, withDeclaredEffect } from "../tools/declared-effect.ts";
 import { noteCall } from "../loop-guard.ts";
-import { askPermission } from "../permission/ask-permission.ts";
-import { hiddenPaths } from "../permission/permissions.ts";
-import { ruledPath } from "../permission/ruled-path.ts";
+import { askPermission } from "../../permissions/ask-permission.ts";
+import { hiddenPaths } from "../../permissions/permissions.ts";
+import { ruledPath } from "../../permissions/ruled-path.ts";
 import type { CapabilityFacts } from "../model-state.ts";
 import { HIDDEN_PATHS, PATH_MASK, type ReadyCall, type Tool, type ToolOutcome } from "../tools/tool.ts";
 import { addressOf } from "../workspace-facts.ts";

@@ -4,7 +4,7 @@
 //       same during the session, so that the provider's prompt cache stays valid.
 //   tool-conditions-2. The result that fulfils a condition says that the tool can be called now.
 
-import type { AgentRecord } from "../../agent-files/agent-record.ts";
+import type { AgentRecord } from "../../record/agent-record.ts";
 import type { Tool } from "../tools/tool.ts";
 
 type Conditions = Pick<AgentRecord, "when">;

@@ -6,7 +6,7 @@
 import { HoldfastError, type Json, type RetryPolicy } from "@holdfast/core";
 import type { AgentContext, TaskContext, TurnResult } from "@holdfast/runtime";
 
-import type { AgentRecord, PermissionRule } from "../../agent-files/agent-record.ts";
+import type { AgentRecord, PermissionRule } from "../../record/agent-record.ts";
 import type { ModelToolCall } from "../../models/model-provider.ts";
 import type { modelTask } from "../../models/model-task.ts";
 import { entryTokens } from "../../models/request-size.ts";
@@ -16,7 +16,7 @@ import type { hookTask } from "../hooks/hook-task.ts";
 import type { FileSnapshot } from "@holdfast/workspace";
 import { FRESH_GUARD } from "../loop-guard.ts";
 import type { CapabilityFacts, ModelState, SessionFiles } from "../model-state.ts";
-import type { ProjectRules } from "../permission/ask-permission.ts";
+import type { ProjectRules } from "../../permissions/ask-permission.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { WorkspaceFacts } from "../workspace-facts.ts";
 

@@ -7,7 +7,7 @@
 
 import { HoldfastError } from "@holdfast/core";
 
-import type { AgentRecord } from "../../agent-files/agent-record.ts";
+import type { AgentRecord } from "../../record/agent-record.ts";
 import type { SessionFiles } from "../model-state.ts";
 import { PREPARE_RETRY, type TurnDraft } from "./turn-draft.ts";
 

@@ -1,0 +1,91 @@
+// `OutsideRules`: the rules of a tool that stand outside of its agent files, from every place where the tool looks for them.
+//
+//   outside-rules-1. They restrict every agent that is read from a folder of the tool. They allow only where the user's own files say so, or the
+//       files of a project that the user trusts.
+//   outside-rules-2. Rules that cannot be kept refuse the agent's file, and a verdict says why.
+
+import { relative } from "node:path";
+
+import type { AgentPlaces, PlacedDialect } from "../../places/agent-places.ts";
+import type { AgentDraft } from "../../format/agent-draft.ts";
+import type { FieldReport } from "../../format/field-report.ts";
+import { areTrustedRules, isTrusted } from "../../trust/trusted-folders.ts";
+import { claudeRules, claudeSettings, type RuledField } from "./claude-rules.ts";
+import { otherRules } from "./other-rules.ts";
+import { opencodeRules, opencodeSettings } from "./opencode-rules.ts";
+import type { SettingsFile } from "../../places/settings-file.ts";
+
+/** The settings are read once. A change of them counts for the next one of these. */
+export class OutsideRules {
+  readonly #places: AgentPlaces;
+  readonly #files = new Map<PlacedDialect, readonly SettingsFile[]>();
+  readonly #believed = new Map<string, boolean>();
+
+  constructor(places: AgentPlaces) {
+    this.#places = places;
+  }
+
+  /**
+   * Adds the rules to an agent before its own fields are read.
+   *
+   * @param values the fields of the agent's file.
+   * @returns the fields that are still to be read.
+   */
+  apply(
+    dialect: PlacedDialect,
+    values: Readonly<Record<string, unknown>>,
+    draft: AgentDraft,
+    report: FieldReport,
+  ): Readonly<Record<string, unknown>> {
+    if (dialect !== "opencode") return values;
+    const files = this.#filesOf("opencode", opencodeSettings);
+    const { fields, left } = opencodeRules(files, values, draft, this.#isBelieved);
+    this.#report(fields, report);
+    return left;
+  }
+
+  /** Adds the rules to an agent whose own fields are read. */
+  restrict(
+    dialect: PlacedDialect,
+    values: Readonly<Record<string, unknown>>,
+    draft: AgentDraft,
+    report: FieldReport,
+  ): void {
+    if (dialect === "claude") {
+      const options = { places: this.#places, isBelieved: this.#isBelieved };
+      this.#report(claudeRules(this.#filesOf("claude", claudeSettings), draft, options), report);
+    } else if (dialect === "codex" || dialect === "gemini" || dialect === "copilot") {
+      this.#report(otherRules(dialect, this.#places, values, draft), report);
+    }
+  }
+
+  #filesOf(
+    dialect: PlacedDialect,
+    read: (places: AgentPlaces) => readonly SettingsFile[],
+  ): readonly SettingsFile[] {
+    const known = this.#files.get(dialect) ?? read(this.#places);
+    this.#files.set(dialect, known);
+    return known;
+  }
+
+  /** outside-rules-1. Whether what a file allows counts: a project's file has the content that the user trusts. */
+  readonly #isBelieved = ({ path, owner }: SettingsFile): boolean => {
+    const { trustFile, project, trustsProject = false } = this.#places;
+    const known = this.#believed.get(path);
+    if (known !== undefined) return known;
+    const isOwn = owner !== "project" || trustsProject;
+    const isBelieved = isOwn || (isTrusted(trustFile, project) && areTrustedRules(trustFile, project, path));
+    this.#believed.set(path, isBelieved);
+    return isBelieved;
+  };
+
+  #report(fields: readonly RuledField[], report: FieldReport): void {
+    for (const { file, field, ruling } of fields)
+      report.add([`${this.#shown(file.path)}: ${field}`], ...ruling);
+  }
+
+  #shown(path: string): string {
+    const inside = relative(this.#places.project, path);
+    return inside.startsWith("..") ? path : inside;
+  }
+}

@@ -1,0 +1,186 @@
+// The folders with agent files of a project and of a user and the files in them (`findAgentFiles`).
+
+import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname, extname, join, resolve, sep } from "node:path";
+import type { PushedContents } from "../contents/pushed-contents.ts";
+import type { AgentSource } from "../record/agent-record.ts";
+import { FileProblem } from "../format/front-matter.ts";
+import type { ProjectPath } from "./project-inputs.ts";
+
+/** A format whose files are read where they are. */
+export type PlacedDialect = "holdfast" | "claude" | "opencode" | "codex" | "gemini" | "copilot" | "folder";
+/** `docker`, `managed` and `opencode-config` are formats of files that are imported. */
+export type DialectName = PlacedDialect | "docker" | "managed" | "opencode-config";
+
+/** Where agent files are looked for. */
+export interface AgentPlaces {
+  /** The folder of the project. */
+  readonly project: string;
+  /** The home folder of the user; `undefined` for none. */
+  readonly home: string | undefined;
+  /** The environment, for the folders that other tools take from it. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The file with the folders that the user trusts. */
+  readonly trustFile: string;
+  /** Loads the files of the project although the user has not trusted it. */
+  readonly trustsProject?: boolean;
+  /** The sessions belong to several people, as those of a coordinator's runner. No answer becomes a rule of the project then. */
+  readonly servesOthers?: boolean;
+  /** The labels of the runner that looks for agents; absent in a process that is no runner. */
+  readonly labels?: Readonly<Record<string, string>>;
+  /** The names of external agents, which have no file. */
+  readonly externalAgents?: () => readonly string[];
+  /** The names of the secrets that the user has stored, whose values a server can be given. */
+  readonly storedSecrets?: readonly string[];
+  /** Skills and scripts of the coordinator, for agents that come from it. */
+  readonly pushed?: Readonly<Record<"skills" | "scripts", PushedContents>>;
+}
+
+/** A file that may be an agent. */
+export interface FoundFile {
+  /** The file, or the folder of the folder form. */
+  readonly path: string;
+  readonly dialect: PlacedDialect;
+  readonly scope: AgentSource["scope"];
+  /** The folder that the file must be in when links are followed; `null` where the user alone decides. */
+  readonly within: string | null;
+}
+
+/** The most files of one folder, and the most folders below each other. */
+const FILES_MAX = 1_000;
+const DEPTH_MAX = 5;
+
+interface AgentFolder {
+  readonly path: string;
+  readonly dialect: PlacedDialect;
+}
+
+/** Folders of a project, from its folder. */
+const PROJECT_FOLDERS: readonly (readonly [folder: ProjectPath, dialect: PlacedDialect])[] = [
+  [".holdfast/agents", "holdfast"],
+  [".claude/agents", "claude"],
+  [".opencode/agents", "opencode"],
+  [".opencode/agent", "opencode"],
+  [".codex/agents", "codex"],
+  [".gemini/agents", "gemini"],
+  [".github/agents", "copilot"],
+  ["agents", "folder"],
+];
+
+/** All files of the project and the user, those of the project first. */
+export function findAgentFiles({ project, home, env }: AgentPlaces): readonly FoundFile[] {
+  const root = realPath(project);
+  const isHome = home !== undefined && realPath(home) === root;
+  const own = PROJECT_FOLDERS.map(([path, dialect]) => ({ path: join(project, path), dialect }));
+  return [
+    ...(isHome ? [] : own.flatMap((folder) => filesOf(folder, "project", root))),
+    ...userFolders(home, env).flatMap((folder) => filesOf(folder, "user", null)),
+  ];
+}
+
+/** Whether a file is one of the user's own, which needs no trust. @param path its real path. */
+export function isUserFile({ home, env }: Pick<AgentPlaces, "home" | "env">, path: string): boolean {
+  return userFolders(home, env).some((folder) => path.startsWith(`${realPath(folder.path)}${sep}`));
+}
+
+function userFolders(home: string | undefined, env: AgentPlaces["env"]): readonly AgentFolder[] {
+  if (home === undefined) return [];
+  const set = (name: string): string | undefined => (env[name] === "" ? undefined : env[name]);
+  const config = set("XDG_CONFIG_HOME") ?? join(home, ".config");
+  return [
+    { path: join(home, ".holdfast", "agents"), dialect: "holdfast" },
+    { path: join(set("CLAUDE_CONFIG_DIR") ?? join(home, ".claude"), "agents"), dialect: "claude" },
+    { path: join(config, "opencode", "agents"), dialect: "opencode" },
+    { path: join(config, "opencode", "agent"), dialect: "opencode" },
+    { path: join(set("CODEX_HOME") ?? join(home, ".codex"), "agents"), dialect: "codex" },
+    { path: join(home, ".gemini", "agents"), dialect: "gemini" },
+    { path: join(home, ".copilot", "agents"), dialect: "copilot" },
+  ];
+}
+
+/** A path that somebody named, as a file of the dialect that its place or its ending says. */
+export function foundAt(path: string): FoundFile {
+  const at = resolve(path);
+  const isFolder = existsSync(at) && statSync(at).isDirectory();
+  const file = basename(at) === "agent.json" ? dirname(at) : at;
+  const dialect = isFolder || file !== at ? "folder" : dialectOf(at);
+  return { path: file, dialect, scope: "path", within: null };
+}
+
+function dialectOf(path: string): PlacedDialect {
+  if (path.endsWith(".agent.md")) return "copilot";
+  if (extname(path) === ".toml") return "codex";
+  const steps = `${dirname(path)}${sep}`;
+  const known = PROJECT_FOLDERS.find(
+    ([folder, dialect]) =>
+      dialect !== "folder" && steps.includes(`${sep}${folder.replaceAll("/", sep)}${sep}`),
+  );
+  return known?.[1] ?? "holdfast";
+}
+
+function filesOf(
+  { path, dialect }: AgentFolder,
+  scope: FoundFile["scope"],
+  within: string | null,
+): readonly FoundFile[] {
+  const paths = dialect === "folder" ? foldersIn(path) : filesIn(path, dialect === "codex" ? ".toml" : ".md");
+  return paths.slice(0, FILES_MAX).map((found) => ({ path: found, dialect, scope, within }));
+}
+
+/** Files with this ending, also in folders below; links to folders are not followed. */
+function filesIn(folder: string, ending: string, depth = 1): readonly string[] {
+  const entries = readFolder(folder);
+  const files = entries
+    .filter((entry) => !entry.isDirectory() && entry.name.endsWith(ending))
+    .map(({ name }) => join(folder, name));
+  if (depth === DEPTH_MAX) return files;
+  const below = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith("."));
+  return [...files, ...below.flatMap(({ name }) => filesIn(join(folder, name), ending, depth + 1))];
+}
+
+function foldersIn(folder: string): readonly string[] {
+  return readFolder(folder)
+    .filter((entry) => entry.isDirectory() && existsSync(join(folder, entry.name, "agent.json")))
+    .map(({ name }) => join(folder, name));
+}
+
+/** The names in a folder in their order; none for a folder that cannot be read. */
+export function namesIn(folder: string): readonly string[] {
+  return readFolder(folder).map(({ name }) => name);
+}
+
+function readFolder(path: string) {
+  try {
+    return readdirSync(path, { withFileTypes: true }).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  } catch {
+    return [];
+  }
+}
+
+/**
+ * A file must lie inside the folder that it came from when links are followed: a link could bring in a file of anybody.
+ *
+ * @param within the real path of the folder; without it the user alone decides.
+ * @throws FileProblem
+ */
+export function requireInside(
+  path: string,
+  within: string | null | undefined,
+  { what = "file", outer = "project" } = {},
+): void {
+  const real = realPath(path);
+  if (within === null || within === undefined || real.startsWith(`${within}${sep}`)) return;
+  throw new FileProblem(
+    `the ${what} is a link that leads out of the ${outer}, to ${real}`,
+    `put the ${what} itself into the ${outer}`,
+  );
+}
+
+/** The path without links; of a path that is not there, the path itself. */
+export function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return resolve(path);
+  }
+}

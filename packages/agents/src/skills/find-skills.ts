@@ -1,0 +1,338 @@
+// `findSkills`: the skills of a project and its user, from `.agents/skills`, `.claude/skills` and their plugins.
+//
+//   find-skills-1. A skill of the project goes before one of the user, and `.agents` before `.claude` before plugins. The others are hidden by it.
+//   find-skills-2. Skills of a project that the user does not trust are listed, and not read.
+//   find-skills-3. A skill of a project is loaded only with the content that the user has approved. `trustsProject` approves all of them.
+//   find-skills-4. Each content that the user approves is a version, which an agent file may name (`NAME@TAG`, `NAME@HASH`).
+//   find-skills-5. A skill of a coordinator is there only for an agent that names it. It hides no other skill.
+
+import { existsSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { HoldfastError } from "@holdfast/core";
+import { z } from "zod";
+import { namesIn, realPath, requireInside, type AgentPlaces } from "../places/agent-places.ts";
+import { DISPLAY_ONLY, unused } from "../files/dialects/dialect.ts";
+import { newDraft } from "../format/agent-draft.ts";
+import { FieldReport, type FieldVerdict } from "../format/field-report.ts";
+import { field, HONOURED, ignored, readFields, refused, type FieldTable } from "../format/fields.ts";
+import { FileProblem, readFrontMatter, readText } from "../format/front-matter.ts";
+import type { ProjectPath } from "../places/project-inputs.ts";
+import { readApprovedSkills, writeApprovedSkills } from "./approved-skills.ts";
+import { ContentStore } from "../contents/content-store.ts";
+import {
+  hashOfVersion,
+  VersionsFile,
+  versionsText,
+  type ContentVersions,
+} from "../contents/content-versions.ts";
+import { readFolderContent, type FolderContent } from "../contents/folder-content.ts";
+import { findPlugins, skillsOfPlugin, type Plugin } from "../files/plugins.ts";
+import { isTrusted } from "../trust/trusted-folders.ts";
+
+export interface Skill {
+  readonly name: string;
+  readonly description: string;
+  /** The path of its `SKILL.md`. */
+  readonly path: string;
+  readonly scope: "project" | "user" | "coordinator";
+  /**
+   * `hidden` for a skill whose name another one has that goes before it, `unapproved` for a content that the user has not approved.
+   * `inactive` and `denied` are for one of a coordinator (pushed-contents-2).
+   */
+  readonly status: "loaded" | "refused" | "untrusted" | "unapproved" | "hidden" | "inactive" | "denied";
+  /** The version of the skill: the hash of the content of its folder. `null` when it was not read. */
+  readonly hash: string | null;
+  readonly verdicts: readonly FieldVerdict[];
+  /** The reason why the file as a whole cannot be used. */
+  readonly problem: string | null;
+}
+
+export const SKILL_FILE = "SKILL.md";
+
+const FOLDERS: readonly ProjectPath[] = [".agents/skills", ".claude/skills"];
+const SKILLS_MAX = 500;
+
+const TABLE: FieldTable = {
+  restricting: ["disable-model-invocation", "name", "description"],
+  owner: "of a skill",
+  rules: {
+    name: field(
+      z.string().describe("the name of the skill, which is the name of its folder"),
+      (value, draft) => {
+        if (!/^[a-z0-9]+(-[a-z0-9]+)*$/.test(value) || value.length > 64)
+          return refused("a skill's name has up to 64 small letters, digits and single hyphens between them");
+        return value === draft.name
+          ? HONOURED
+          : refused(`the folder of the skill is ${draft.name}; give both one name`);
+      },
+    ),
+    description: field(
+      z.string().min(1).max(1_024).describe("what the skill does and when to use it"),
+      (value, draft) => {
+        draft.description = value.trim();
+        return HONOURED;
+      },
+    ),
+    license: field(z.string().describe("the name of a license, or of its file"), () =>
+      ignored("it is for people"),
+    ),
+    compatibility: field(
+      z.string().min(1).max(500).describe("what the skill needs, in up to 500 characters"),
+      () => ignored("it is for people"),
+    ),
+    metadata: field(
+      z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).describe("texts by name"),
+      () => ignored("it is for other programs"),
+    ),
+    "allowed-tools": field(
+      z.union([z.string(), z.array(z.string())]).describe("names of tools with spaces between them"),
+      () => ignored("a skill gives no rights: the agent's own tools and approvals hold"),
+    ),
+    "argument-hint": unused(DISPLAY_ONLY),
+    "user-invocable": unused(DISPLAY_ONLY),
+    "disable-model-invocation": field(z.boolean(), (value) =>
+      value ? refused("only a person may use the skill, and a session has the model read it") : HONOURED,
+    ),
+    model: unused("the agent's model reads it"),
+    version: unused("the version is the hash of its content"),
+    hooks: field(z.unknown(), () =>
+      ignored("Holdfast does not run hooks of a skill; write them under holdfast.hooks of an agent file"),
+    ),
+  },
+};
+
+/** @throws HoldfastError `config_invalid` when the file of trusted folders or of approved skills cannot be used. */
+export function findSkills(places: AgentPlaces): readonly Skill[] {
+  return [...skillsOfMachine(places), ...pushedSkills(places)];
+}
+
+/** find-skills-5. */
+function pushedSkills({ pushed }: AgentPlaces): readonly Skill[] {
+  return (pushed?.skills.items ?? []).map(({ name, path, status }) => {
+    const skill = readSkill(join(path, SKILL_FILE), {
+      name,
+      scope: "coordinator",
+      isRead: true,
+      within: null,
+    });
+    return skill.status === "loaded" ? { ...skill, status } : skill;
+  });
+}
+
+function skillsOfMachine(places: AgentPlaces): readonly Skill[] {
+  const { project, home, trustFile, trustsProject = false } = places;
+  const isRead = trustsProject || isTrusted(trustFile, project);
+  const isHome = home !== undefined && realPath(home) === realPath(project);
+  const plugins = findPlugins(places);
+  const ofPlugins = (scope: Plugin["scope"]): readonly string[] =>
+    plugins
+      .filter((plugin) => plugin.scope === scope)
+      .flatMap((plugin) => skillsOfPlugin(plugin, SKILL_FILE));
+  const ofProject = isHome
+    ? []
+    : [...skillFilesIn(project), ...ofPlugins("project")].map((path) =>
+        readSkill(path, { name: nameAt(path), scope: "project", isRead, within: realPath(project) }),
+      );
+  const ofUser =
+    home === undefined
+      ? []
+      : [...skillFilesIn(home), ...ofPlugins("user")].map((path) =>
+          readSkill(path, { name: nameAt(path), scope: "user", isRead: true, within: null }),
+        );
+  const known = new Set<string>();
+  const all = [...ofProject, ...ofUser].map((skill): Skill => {
+    if (skill.status !== "loaded") return skill;
+    if (known.has(skill.name)) return { ...skill, status: "hidden" };
+    known.add(skill.name);
+    return skill;
+  });
+  if (trustsProject || !all.some(isOfProject)) return all;
+  // find-skills-3.
+  const approved = readApprovedSkills(approvalsFile(places), realPath(project));
+  return all.map((skill) =>
+    isOfProject(skill) && approved[skill.name] !== skill.hash ? { ...skill, status: "unapproved" } : skill,
+  );
+}
+
+function isOfProject({ scope, status }: Skill): boolean {
+  return scope === "project" && status === "loaded";
+}
+
+/**
+ * Approves the content that skills of the project have now. The project must be trusted.
+ *
+ * @param names the skills; all skills of the project without it.
+ * @returns the approved skills. @throws HoldfastError `config_invalid`
+ */
+export function approveSkills(
+  places: AgentPlaces,
+  names?: readonly string[],
+  now = Date.now(),
+): readonly Skill[] {
+  const project = realPath(places.project);
+  const skills = findSkills({ ...places, trustsProject: true }).filter(isOfProject);
+  const chosen = skills.filter(({ name }) => names === undefined || names.includes(name));
+  const before = readApprovedSkills(approvalsFile(places), project);
+  // The approval of a skill that is gone ends with it.
+  const kept = skills.flatMap(({ name }) =>
+    before[name] === undefined ? [] : [[name, before[name]] as const],
+  );
+  const added = chosen.flatMap(({ name, hash }) => (hash === null ? [] : [[name, hash] as const]));
+  const store = contentsOfSkills(places);
+  for (const skill of chosen) {
+    const content = contentOfSkill(skill);
+    if (content !== undefined) store.keep(content);
+  }
+  writeApprovedSkills(approvalsFile(places), project, Object.fromEntries([...kept, ...added]));
+  for (const [name, hash] of added) versionsFile(places).add(project, name, { hash, at: now }); // find-skills-4.
+  return chosen;
+}
+
+/** The versions of a skill of this machine. @throws HoldfastError `config_invalid` */
+export function versionsOfSkill(skill: Pick<Skill, "name" | "scope">, places: AgentPlaces): ContentVersions {
+  return versionsFile(places).read(ownerOf(skill, places), skill.name);
+}
+
+/**
+ * Puts a tag on a version of a skill of this machine.
+ *
+ * @param version a tag or the beginning of a hash; without it the present content, which is a version then.
+ * @returns its hash. @throws HoldfastError `file_not_found` for an unknown version, `agent_invalid` for a content that is not usable.
+ */
+export function tagSkill(
+  skill: Skill,
+  {
+    tag,
+    version,
+    now,
+  }: { readonly tag: string; readonly version?: string | undefined; readonly now: number },
+  places: AgentPlaces,
+): string {
+  const file = versionsFile(places);
+  const owner = ownerOf(skill, places);
+  const hash = version === undefined ? keptHash(skill, places) : versionHash(skill, version, places);
+  if (version === undefined && file.read(owner, skill.name).current !== hash)
+    file.add(owner, skill.name, { hash, at: now });
+  file.tag(owner, skill.name, tag, hash);
+  return hash;
+}
+
+function keptHash(skill: Skill, places: AgentPlaces): string {
+  const content = skill.status === "loaded" ? contentOfSkill(skill) : undefined;
+  if (content === undefined)
+    throw new HoldfastError("agent_invalid", `the present content of the skill ${skill.name} is not usable`, {
+      at: skill.path,
+      fix: `approve it (\`holdfast skill approve ${skill.name}\`), or name an earlier version`,
+    });
+  contentsOfSkills(places).keep(content);
+  return content.hash;
+}
+
+/** The version of a skill that an agent file names. @throws HoldfastError `agent_invalid`, `file_not_found` */
+export function skillInVersion(skill: Skill, version: string, places: AgentPlaces): Skill {
+  const { name, scope } = skill;
+  const hash = versionHash(skill, version, places);
+  const store = contentsOfSkills(places);
+  if (store.read(hash) === undefined)
+    throw new HoldfastError(
+      "file_not_found",
+      `the content of the version ${name}@${version} is damaged or gone`,
+      {
+        fix: "name another version, or approve the same content again",
+      },
+    );
+  const path = join(store.folderOf(hash), SKILL_FILE);
+  return readSkill(path, { name, scope, isRead: true, within: null });
+}
+
+function versionHash(skill: Skill, version: string, places: AgentPlaces): string {
+  const versions = versionsOfSkill(skill, places);
+  const hash = hashOfVersion(versions, version);
+  if (hash !== undefined) return hash;
+  throw new HoldfastError(
+    "file_not_found",
+    `the skill ${skill.name} has no version ${version.slice(0, 64)}`,
+    {
+      at: skill.path,
+      expected: versionsText(versions) || "a version: approve the skill, or give its present content a tag",
+      fix: `name one of these; \`holdfast skill history ${skill.name}\` shows them`,
+    },
+  );
+}
+
+/** Versions of a project belong to its real path. */
+function ownerOf({ scope }: Pick<Skill, "scope">, { project }: AgentPlaces): string {
+  return scope === "project" ? realPath(project) : "user";
+}
+
+function versionsFile({ trustFile }: AgentPlaces): VersionsFile {
+  return new VersionsFile(join(dirname(trustFile), "skill-versions.json"), "skills");
+}
+
+/** The content of a skill of the project that the user approved last, if it is still kept. @throws HoldfastError `config_invalid` */
+export function approvedContent(places: AgentPlaces, name: string): FolderContent | undefined {
+  const hash = readApprovedSkills(approvalsFile(places), realPath(places.project))[name];
+  return hash === undefined ? undefined : contentsOfSkills(places).read(hash);
+}
+
+/** The contents of skills by their hash: those that the user has approved, and those that sessions began with. */
+export function contentsOfSkills({ trustFile }: AgentPlaces): ContentStore {
+  return new ContentStore(join(dirname(trustFile), "skills"));
+}
+
+function approvalsFile({ trustFile }: AgentPlaces): string {
+  return join(dirname(trustFile), "approved-skills.json");
+}
+
+/** The content of a skill that was found, if it still is the one that was found. @throws FileProblem */
+export function contentOfSkill({ path, hash }: Skill): FolderContent | undefined {
+  const content = readFolderContent(dirname(path));
+  return content.hash === hash ? content : undefined;
+}
+
+function skillFilesIn(root: string): readonly string[] {
+  const files = FOLDERS.flatMap((folder) =>
+    namesIn(join(root, folder)).map((name) => join(root, folder, name, SKILL_FILE)),
+  );
+  return files.filter((path) => existsSync(path)).slice(0, SKILLS_MAX);
+}
+
+function nameAt(path: string): string {
+  return basename(dirname(path));
+}
+
+/**
+ * Reads the content of a skill as one of this name, wherever it lies.
+ *
+ * @param path its `SKILL.md`
+ */
+export function readSkill(
+  path: string,
+  {
+    name,
+    scope,
+    isRead,
+    within,
+  }: Pick<Skill, "name" | "scope"> & { readonly isRead: boolean; readonly within: string | null },
+): Skill {
+  const draft = newDraft(name, "");
+  const skill = { name: draft.name, description: "", path, scope, hash: null, verdicts: [], problem: null };
+  if (!isRead) return { ...skill, status: "untrusted" };
+  try {
+    requireInside(path, within, { what: "skill" });
+    const parsed = readFrontMatter(readText(path));
+    const report = new FieldReport(parsed.lineOf);
+    readFields(parsed.values, TABLE, draft, report);
+    if (!Object.hasOwn(parsed.values, "name"))
+      report.add(["name"], "refused", `it is missing: write \`name: ${draft.name}\``);
+    if (draft.description === "")
+      report.add(["description"], "refused", "it is missing: say what the skill does and when to use it");
+    const { verdicts } = report;
+    const found = { ...skill, description: draft.description, verdicts };
+    if (verdicts.some(({ verdict }) => verdict === "refused")) return { ...found, status: "refused" };
+    return { ...found, status: "loaded", hash: readFolderContent(dirname(path)).hash };
+  } catch (error) {
+    if (!(error instanceof FileProblem)) throw error;
+    return { ...skill, status: "refused", problem: error.message };
+  }
+}

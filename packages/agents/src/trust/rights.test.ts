@@ -1,0 +1,116 @@
+// The rights of an agent file that comes from a coordinator: what the policy of a machine gives, and nothing more.
+
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { AgentRecord } from "../record/agent-record.ts";
+import { loadAgentFile } from "../files/load-agent-file.ts";
+import { READING_TOOLS, withinRights } from "./rights.ts";
+
+let folder: string;
+beforeAll(() => (folder = mkdtempSync(join(tmpdir(), "holdfast-rights-"))));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function record(fields: string): AgentRecord {
+  const path = join(folder, "a.md");
+  writeFileSync(path, `---\nname: a\ndescription: d\n${fields}---\np\n`);
+  const read = loadAgentFile({ path, dialect: "holdfast", scope: "path", within: null });
+  if (read.record === null) throw new Error(JSON.stringify([read.problem, read.verdicts]));
+  return read.record;
+}
+const tools = (fields: string, given: readonly string[] = READING_TOOLS) => {
+  const result = withinRights(record(fields), given);
+  return "record" in result ? result.record.tools : result.refused;
+};
+
+test("a file that names no tools gets those that are given", () => {
+  expect(tools("")).toEqual([
+    "read_file",
+    "list_files",
+    "search",
+    "git_diff",
+    "todo",
+    "ask_user",
+    "read_skill",
+  ]);
+  expect(tools("", ["shell", "read_file"])).toEqual(["read_file", "shell"]);
+  expect(tools("", [])).toEqual([]);
+});
+
+test("a file gets the tools that it names when all of them are given", () => {
+  expect(tools("tools: Read, Bash\n", ["read_file", "shell", "search"])).toEqual(["read_file", "shell"]);
+  expect(tools("tools: mcp__docs__read\n", ["mcp__docs__*"])).toEqual(["mcp__docs__read"]);
+});
+
+test("a file gets the skills that it names, and none of the machine when it names none", () => {
+  const skillsOf = (fields: string) => {
+    const result = withinRights(record(fields), READING_TOOLS);
+    return "record" in result ? result.record.skills : result.refused;
+  };
+  expect(skillsOf("tools: Read\n")).toEqual([]);
+  expect(skillsOf("skills: [house-style]\n")).toEqual(["house-style"]);
+});
+
+test("the sandbox of the machine counts where the file would have none", () => {
+  const sandboxOf = (name: string) => {
+    const result = withinRights(record(`tools: Read\nholdfast: { sandbox: ${name} }\n`), READING_TOOLS);
+    return "record" in result ? result.record.sandbox : result.refused;
+  };
+  expect([sandboxOf("filesystem"), sandboxOf("bubblewrap")]).toEqual([null, "bubblewrap"]);
+});
+
+describe("a file is refused", () => {
+  test.each<[what: string, fields: string, reason: RegExp]>([
+    ["for a tool", "tools: Read, Bash\n", /does not give the tool shell/],
+    ["for a pattern of tools", "tools: mcp__docs__*\n", /does not give the tool mcp__docs__\*/],
+    [
+      "for an agent inside of it, whose tools are narrowed by those of the file alone",
+      "holdfast: { subAgents: { b: { description: d, prompt: p, tools: Bash } } }\n",
+      /cannot have agents inside of the file \(b\)/,
+    ],
+    [
+      "for tasks, which are code of the project",
+      "holdfast: { tasks: [tasks.ts] }\n",
+      /cannot have tasks of a project \(tasks\.ts\)/,
+    ],
+    ["for a hook", "holdfast: { hooks: { before_tool: [{ command: 'true' }] } }\n", /cannot have hooks/],
+    [
+      "for a server that is a program",
+      "mcpServers: [{ docs: { command: sh, args: [-c, 'true'] } }]\n",
+      /settings of an MCP server of its own \(docs\)/,
+    ],
+    [
+      "for a server at an address",
+      "mcpServers: [{ docs: { type: http, url: 'https://example.org/mcp' } }]\n",
+      /settings of an MCP server of its own \(docs\)/,
+    ],
+    ["for a server of the machine", "mcpServers: [docs]\n", /does not give the tools mcp__docs__\*/],
+    ["for a secret", "holdfast: { secrets: [PASSWORD] }\n", /cannot have secrets \(PASSWORD\)/],
+    ["for an environment", "holdfast: { environment: [staging] }\n", /cannot have environments \(staging\)/],
+    ["for a variable", "holdfast: { variables: [TOKEN] }\n", /variables of environments \(TOKEN\)/],
+    ["for an agent that it starts", "holdfast: { agents: [other] }\n", /agents that it starts \(other\)/],
+    ["for a script", "holdfast: { scripts: [count] }\n", /does not give the tool script__count/],
+    ["for a version of a skill", "skills: [pdf@stable]\n", /cannot name a version \(pdf@stable\)/],
+    [
+      "for a sandbox that takes files from the machine",
+      "holdfast: { sandbox: daytona }\n",
+      /cannot have the sandbox daytona/,
+    ],
+  ])("%s", (_what, fields, reason) => {
+    expect(tools(fields)).toMatch(reason);
+  });
+
+  test("for a server of the machine that gets the name of another one", () => {
+    const fields = "tools: mcp__given__*\nmcpServers: [{ given: prod }]\n";
+    const given = ["mcp__given__*"];
+    expect(tools(fields, given)).toMatch(/cannot give an MCP server of the machine another name \(given\)/);
+    expect(tools("tools: mcp__given__*\nmcpServers: [given]\n", given)).toEqual(given);
+  });
+
+  test("for skills, where the policy does not give the tool that reads them", () => {
+    const fields = "tools: Read\nskills: [house-style]\n";
+    expect(tools(fields, ["read_file"])).toMatch(/does not give the tool read_skill, which skills need/);
+    expect(tools(fields, ["read_file", "read_skill"])).toEqual(["read_file"]);
+  });
+});

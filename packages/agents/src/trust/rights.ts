@@ -1,0 +1,147 @@
+// `withinRights`: compares the agent file of a coordinator with the policy of the runner, which the owner of the machine writes. It returns the
+// completed record, or why the record is refused.
+//
+//   rights-1. A record that asks for more is refused. A record without `tools` gets the tools of Holdfast that the policy gives. A record that names no
+//       skills gets none, because the skills of the machine's user are for the user's own agents.
+//   rights-2. A file brings no program, code, secret or variable with it: hooks, servers with a command or an address, tasks of a
+//       project, environments. It may name scripts and MCP servers of the machine whose tools the policy gives. Agents that it defines or starts are
+//       refused, as their tools would be compared with the file and not with the policy.
+//   rights-3. Each field of a record has a rule. A new field without one does not compile.
+
+import type { AgentRecord } from "../record/agent-record.ts";
+import { splitReference } from "../record/content-references.ts";
+import { TOOLS } from "../record/tool-names.ts";
+
+/** Tools that change nothing and reach nothing outside of the workspace. */
+export const READING_TOOLS: readonly string[] = [
+  "read_file",
+  "list_files",
+  "search",
+  "git_diff",
+  "todo",
+  "ask_user",
+  "read_skill",
+];
+
+const SKILL_TOOL = "read_skill";
+
+/** @param tools the tools that are given; `*` at the end of a name stands for any text. @returns the record, or why it is refused. */
+export function withinRights(
+  record: AgentRecord,
+  tools: readonly string[],
+): { readonly record: AgentRecord } | { readonly refused: string } {
+  const given: Given = (tool) => tools.some((one) => covers(one, tool));
+  const wanted: AgentRecord = { ...record, tools: record.tools ?? TOOLS.filter(given) };
+  for (const rule of Object.values<Rule>(RULES)) {
+    const refused = rule(wanted, given);
+    if (refused !== undefined) return { refused };
+  }
+  // The sandbox of this machine counts, where the file would have none.
+  return {
+    record: {
+      ...wanted,
+      skills: record.skills ?? [], // rights-1.
+      sandbox: record.sandbox === "filesystem" ? null : record.sandbox,
+    },
+  };
+}
+
+type Given = (tool: string) => boolean;
+/** Why a record has more rights in this field than a machine gives, if so. */
+type Rule = (record: AgentRecord, given: Given) => string | undefined;
+
+/** The field gives no right: it describes the agent, restricts it, or changes only the work of the tools that it has. */
+const noRight: Rule = () => undefined;
+
+/** rights-2: the field holds programs, values or agents, which are never given. */
+const never =
+  (what: string, namesOf: (record: AgentRecord) => readonly string[]): Rule =>
+  (record) => {
+    const names = namesOf(record);
+    if (names.length === 0) return undefined;
+    return `a file from a coordinator cannot have ${what} (${names.join(", ")}) on this runner`;
+  };
+
+/** Sandboxes that keep the files of a session on this machine. */
+const SANDBOXES_HERE = ["filesystem", "virtual", "bubblewrap", "bwrap", "seatbelt", "docker", "podman"];
+
+/** rights-3. */
+const RULES = {
+  name: noRight,
+  description: noRight,
+  prompt: noRight,
+  model: noRight,
+  fallbackModels: noRight,
+  resumeAtReset: noRight,
+  tools: ({ tools }, given) => {
+    const more = tools?.find((tool) => !given(tool));
+    return more === undefined ? undefined : notGiven(`the tool ${more}`);
+  },
+  deniedTools: noRight,
+  permissions: noRight, // They concern tools that the policy gives.
+  effects: noRight,
+  turnsMax: noRight,
+  planFirst: noRight,
+  agents: never("agents that it starts", ({ agents }) => agents),
+  subAgents: never("agents inside of the file", ({ subAgents }) => Object.keys(subAgents)),
+  relaysMessages: noRight,
+  skills: ({ skills }, given) =>
+    (skills ?? []).length === 0 || given(SKILL_TOOL)
+      ? versionNamed(skills ?? [])
+      : notGiven(`the tool ${SKILL_TOOL}, which skills need`),
+  script: ({ script }, given) =>
+    script === undefined || given(`script__${script}`)
+      ? undefined
+      : notGiven(`the tool script__${script}, which the agent itself is`),
+  scripts: ({ scripts }, given) => {
+    const script = scripts.find((name) => !given(`script__${splitReference(name).name}`));
+    return script === undefined ? versionNamed(scripts) : notGiven(`the tool script__${script}`);
+  },
+  tasks: never("tasks of a project", ({ tasks }) => tasks),
+  when: noRight,
+  hooks: never("hooks", ({ hooks }) => hooks.map(({ point }) => point)),
+  mcpServers: ({ mcpServers }, given) => {
+    const own = Object.entries(mcpServers).find(([, server]) => typeof server !== "string");
+    if (own !== undefined)
+      return `a file from a coordinator cannot have settings of an MCP server of its own (${own[0]}) on this runner`;
+    // A tool is named by the server's name in the file, and the machine knows a server by the name that it gave to it.
+    const renamed = Object.entries(mcpServers).find(([name, server]) => server !== name);
+    if (renamed !== undefined)
+      return `a file from a coordinator cannot give an MCP server of the machine another name (${renamed[0]})`;
+    const server = Object.keys(mcpServers).find((name) => !given(`mcp__${name}__*`));
+    return server === undefined ? undefined : notGiven(`the tools mcp__${server}__*`);
+  },
+  workspace: noRight,
+  sandbox: ({ sandbox }) =>
+    sandbox === null || SANDBOXES_HERE.includes(sandbox)
+      ? undefined
+      : `a file from a coordinator cannot have the sandbox ${sandbox}, which takes files from this machine`,
+  environments: never("environments", ({ environments }) => environments),
+  variables: never("variables of environments", ({ variables }) => variables),
+  secrets: never("secrets", ({ secrets }) => secrets),
+  inputSchema: noRight,
+  outputSchema: noRight,
+  isConversation: noRight,
+  budget: noRight,
+  ttlMs: noRight,
+  tags: noRight,
+  labels: noRight,
+  source: noRight,
+} satisfies Record<keyof AgentRecord, Rule>;
+
+/** The versions of a coordinator are chosen there, and its tags are not those of this machine. */
+function versionNamed(references: readonly string[]): string | undefined {
+  const named = references.find((one) => splitReference(one).version !== undefined);
+  if (named === undefined) return undefined;
+  return `a file from a coordinator cannot name a version (${named}): sessions get the one that is current there`;
+}
+
+function notGiven(what: string): string {
+  return `the policy of this runner does not give ${what}`;
+}
+
+/** Whether each tool that the second name stands for is one that the first stands for. */
+function covers(given: string, wanted: string): boolean {
+  if (!given.endsWith("*")) return given === wanted;
+  return wanted.startsWith(given.slice(0, -1));
+}
