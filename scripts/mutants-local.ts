@@ -2,7 +2,7 @@
 
 const SECRETS = "packages/holdfast/src/behaviour/secrets.test.ts";
 const STACK_OPTIONS = "packages/holdfast/src/behaviour/local-stack-options.test.ts";
-const STACK_LOG = "packages/holdfast/src/stack-log/stack-log.test.ts";
+const STACK_LOG = "packages/holdfast/src/stack/stack-log.test.ts";
 
 const TRIALS = "packages/runtime/src/claims/trials.test.ts";
 

@@ -8,7 +8,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
     "holdfast/src/ask/send-signal.ts",
     "holdfast/src/chat/chat-talk.ts",
     "holdfast/src/ipc/ipc-host.ts",
-    "holdfast/src/local/supervisor.ts",
+    "holdfast/src/stack/supervisor.ts",
     "holdfast/src/secrets/sign-in-store.ts",
     "runner/src/queued-tasks.ts",
     "runner/src/registration.ts",
@@ -25,7 +25,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
     "coordinator/src/services/storage-service.ts",
     "holdfast/src/commands/logs.ts",
     "holdfast/src/run/drive/drive.ts",
-    "holdfast/src/stack-log/log-reader.ts",
+    "holdfast/src/stack/log-reader.ts",
   ],
   "it belongs to one session, which is released with an error that does not pass": [
     "runtime/src/session/cancel-watch.ts",
@@ -36,7 +36,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
   "it asks nobody, so it cannot fail": [
     "coordinator/src/store/all-changes.ts",
     "coordinator/src/store/notices.ts",
-    "holdfast/src/local/keeper.ts",
+    "holdfast/src/stack/keeper.ts",
     "holdfast/src/run/runner-run.ts",
     "runtime/src/loop/timers.ts",
     "runtime/src/node/process-memory.ts",

@@ -289,7 +289,6 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
     {
       tracing: "OpenTelemetry, and the tracer that a user asked for",
       settings: "configuration files and their schemas",
-      supervised: "a process of the local stack: its link to the supervisor, the files that it imports",
     },
     {
       place: "where sessions are: project, configuration, owner of the database, coordinator",
@@ -297,7 +296,6 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
     },
     {
       secrets: "values of the secrets that loaded agents declare, from their places or from a person",
-      "stack-log": "the merged log of the local stack: writing, rotation, reading",
       environments: "changes of environments, and what a run gets of them",
       outside: "calls of programs and servers of this machine that end in time",
     },
@@ -306,6 +304,7 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
     },
     {
       view: "how sessions are shown",
+      stack: "the local stack: its supervisor, its merged log, and in `process` what its two processes share",
       scripts: "calls and changes of scripts",
     },
     {
@@ -325,7 +324,6 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
       screens: "screens of a terminal that are drawn again and answered by keys",
     },
     {
-      local: "the local stack: the supervisor and its two processes",
       ipc: "a runner that a program holds by its standard input and output",
       transfer: "the configuration as one file: what is here, what would change, changing it",
       "mcp-server": "the tools of the orchestrator over standard input and output",

@@ -117,10 +117,10 @@ function checkOptions(args: Arguments, action: string, allowed: Options): void {
 }
 
 async function runAction(action: string, args: Arguments, io: Io): Promise<number> {
-  if (action === "start") return (await import("../local/start-stack.ts")).startStack(args, io);
+  if (action === "start") return (await import("../stack/start-stack.ts")).startStack(args, io);
   const { checkModeVariables } = await import("../place/mode.ts");
   checkModeVariables(io);
-  const control = await import("../local/control-stack.ts");
+  const control = await import("../stack/control-stack.ts");
   switch (action) {
     case "stop":
       return control.stopStack(io);

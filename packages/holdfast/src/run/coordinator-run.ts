@@ -28,7 +28,7 @@ import { openCoordinatorStorage } from "../place/coordinator-storage.ts";
 import { findFleetMode } from "../place/mode.ts";
 import { stopper } from "../typing/stopper.ts";
 import { plainLine } from "../frame/plain-text.ts";
-import { supervisorLink, type SupervisorLink } from "../supervised/supervisor-link.ts";
+import { supervisorLink, type SupervisorLink } from "../stack/process/supervisor-link.ts";
 
 const PORT = 8765;
 const ANY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);

@@ -37,9 +37,9 @@ import { loadAgents, loadTasks } from "./load-agent.ts";
 import { logEvent, logTrace } from "./runner/runner-log.ts";
 import { IDLE_MS, TrialRunners } from "./runner/trial-runners.ts";
 import { configFiles, findProject, findTraces } from "../place/project.ts";
-import { watchImports } from "../supervised/imported-files.ts";
-import { KILL_AFTER_MS } from "../supervised/stack-child.ts";
-import { supervisorLink, type SupervisorLink } from "../supervised/supervisor-link.ts";
+import { watchImports } from "../stack/process/imported-files.ts";
+import { KILL_AFTER_MS } from "../stack/process/stack-child.ts";
+import { supervisorLink, type SupervisorLink } from "../stack/process/supervisor-link.ts";
 import { wantedTracer } from "../tracing/wanted-tracer.ts";
 
 /** A coordinator's longest lease is a day, its longest poll half a minute. */

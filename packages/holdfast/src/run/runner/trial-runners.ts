@@ -13,7 +13,7 @@ import type { WantedTrial } from "@holdfast/runner";
 import { endExecution, EXECUTION_MARKER, namesOfSecrets } from "@holdfast/system";
 import type { Io } from "../../frame/command.ts";
 import { plainLine } from "../../frame/plain-text.ts";
-import { StackChild } from "../../supervised/stack-child.ts";
+import { StackChild } from "../../stack/process/stack-child.ts";
 
 /** trial-runners-3. */
 const TRIALS_MAX = 4;

@@ -13,8 +13,8 @@ import {
   type StackState,
 } from "../place/local-stack.ts";
 import { duration } from "../frame/plain-text.ts";
-import { endOfLog, followLog, lastLines } from "../stack-log/log-reader.ts";
-import type { LogLine } from "../stack-log/stack-log.ts";
+import { endOfLog, followLog, lastLines } from "./log-reader.ts";
+import type { LogLine } from "./stack-log.ts";
 import { statusLines } from "./stack-text.ts";
 
 /** Longer than the supervisor takes after the grace to end everything by force. */

@@ -14,7 +14,7 @@
 import { toError } from "@holdfast/core";
 import type { ProcessState } from "../place/local-stack.ts";
 import { RestartPolicy } from "./restart-policy.ts";
-import type { StackChild } from "../supervised/stack-child.ts";
+import type { StackChild } from "./process/stack-child.ts";
 
 /** keeper-5. */
 const OLD_MAX = 4;

@@ -18,13 +18,13 @@ import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { HoldfastError, toError, toHoldfastError } from "@holdfast/core";
 import { endExecution, EXECUTION_MARKER, processIdentity, withHandedKeys } from "@holdfast/system";
-import type { Report } from "../supervised/supervisor-link.ts";
+import type { Report } from "./process/supervisor-link.ts";
 import type { StackPaths, StackState } from "../place/local-stack.ts";
 import { FileWatch } from "./changed-files.ts";
 import { Keeper } from "./keeper.ts";
 import { StackAdmin } from "./stack-admin.ts";
-import { KILL_AFTER_MS, StackChild } from "../supervised/stack-child.ts";
-import type { StackLog } from "../stack-log/stack-log.ts";
+import { KILL_AFTER_MS, StackChild } from "./process/stack-child.ts";
+import type { StackLog } from "./stack-log.ts";
 import type { StackSecrets } from "./stack-secrets.ts";
 import { StateFile, type StateChange } from "./state-file.ts";
 

@@ -31,7 +31,7 @@ import { findProject } from "../place/project.ts";
 import { answerTo, StackSecrets, supplyByLauncher, type SecretsQuestion } from "./stack-secrets.ts";
 import { reportStack } from "./stack-text.ts";
 import { suppliedFor } from "../secrets/agent-secrets.ts";
-import { StackLog } from "../stack-log/stack-log.ts";
+import { StackLog } from "./stack-log.ts";
 import { Supervisor, type StackPlan } from "./supervisor.ts";
 
 const PORT = 8765;
