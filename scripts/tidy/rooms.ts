@@ -296,20 +296,18 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
     },
     {
       secrets: "values of the secrets that loaded agents declare, from their places or from a person",
-      environments: "changes of environments, and what a run gets of them",
       outside: "calls of programs and servers of this machine that end in time",
     },
     {
-      agents: "agent files and skills: their list, check, trust, and new ones",
+      agents: "agent files and MCP servers: their list, check, trust, and new ones",
     },
     {
       view: "how sessions are shown",
+      library: "skills, scripts and variables: their lists, changes and versions, here and at a coordinator",
       stack: "the local stack: its supervisor, its merged log, and in `process` what its two processes share",
-      scripts: "calls and changes of scripts",
     },
     {
       typing: "questions and signals at a terminal, and how a person stops a run",
-      catalogue: "the catalogue of a coordinator: pushing, listing and choosing versions",
     },
     {
       run: "running an agent until its session ends or parks",

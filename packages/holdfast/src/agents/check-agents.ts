@@ -30,7 +30,7 @@ import { count } from "../frame/plain-text.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
 import { agentWarnings, type WarningsOf } from "./checks/agent-warnings.ts";
 import { hookWarnings } from "./checks/hook-programs.ts";
-import { hiddenTextIn } from "./skills/content-notes.ts";
+import { hiddenTextIn } from "./content-notes.ts";
 
 /** @returns the exit code: 3 when a file is refused. */
 export async function checkAgents(namesOrPaths: readonly string[], io: Io): Promise<number> {

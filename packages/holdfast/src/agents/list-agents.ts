@@ -25,7 +25,7 @@ import { count, cutTo, plainLine, table } from "../frame/plain-text.ts";
 import { readConfig } from "../settings/config.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
 import { trifectaText } from "./checks/agent-warnings.ts";
-import { hiddenTextIn, noteHiddenText } from "./skills/content-notes.ts";
+import { hiddenTextIn, noteHiddenText } from "./content-notes.ts";
 import { installedAgentsFolder } from "@holdfast/machine/external-agent-names";
 import { doublesOf } from "@holdfast/machine/programs";
 

@@ -1,5 +1,5 @@
 import { refuse, refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../frame/arguments.ts";
-import { catalogueAction, isCatalogueAction } from "../catalogue/catalogue-actions.ts";
+import { catalogueAction, isCatalogueAction } from "../library/catalogue-actions.ts";
 import type { Command } from "../frame/command.ts";
 
 /** The options of each action. */
@@ -78,7 +78,7 @@ export const agents: Command = {
       case "list":
         takeNothing(rest, agents.usage);
         if (args.has("pushed"))
-          return (await import("../catalogue/catalogue-calls.ts")).listPushed("agent", args, io);
+          return (await import("../library/catalogue-calls.ts")).listPushed("agent", args, io);
         return (await import("../agents/list-agents.ts")).showAgents(args, io);
       case "show":
         return (await import("../view/show-agent.ts")).showAgent(
@@ -108,7 +108,7 @@ export const agents: Command = {
         if (rest.length > 1) throw refuse(`"${rest[1]}" is one argument too many`, agents.usage);
         return (await import("../agents/list-agents.ts")).trustProject(rest[0], args, io);
       case "push":
-        return (await import("../catalogue/push-contents.ts")).pushAgents(rest, args, io);
+        return (await import("../library/push-contents.ts")).pushAgents(rest, args, io);
       case "install": {
         const name = takeOnly(rest, "the name", agents.usage);
         return (await import("../agents/registry/install-agent.ts")).installAgent(name, args, io);

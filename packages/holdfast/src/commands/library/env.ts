@@ -33,7 +33,7 @@ export const env: Command = {
           fix: "run the command on that machine, without --url",
         },
       );
-    const calls = await import("../../environments/change-environments.ts");
+    const calls = await import("../../library/change-environments.ts");
     if (action !== "set") calls.refuseSetOptions(args, action, env.usage);
     switch (action) {
       case "set":

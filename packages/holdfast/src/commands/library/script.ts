@@ -1,4 +1,4 @@
-import { catalogueAction, isCatalogueAction, takeUpTo } from "../../catalogue/catalogue-actions.ts";
+import { catalogueAction, isCatalogueAction, takeUpTo } from "../../library/catalogue-actions.ts";
 import { refuse, refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../../frame/arguments.ts";
 import type { Arguments, Command, Io } from "../../frame/command.ts";
 
@@ -55,18 +55,18 @@ export const script: Command = {
       });
     switch (action) {
       case "new":
-        return (await import("../../scripts/change-scripts.ts")).newScript(
+        return (await import("../../library/change-scripts.ts")).newScript(
           takeOnly(rest, "the name", script.usage),
           args.has("user"),
           io,
         );
       case "push":
-        return (await import("../../scripts/change-scripts.ts")).push(rest, io);
+        return (await import("../../library/change-scripts.ts")).push(rest, io);
       case "list":
         takeNothing(rest, script.usage);
-        return (await import("../../scripts/show-scripts.ts")).listScripts(io);
+        return (await import("../../library/show-scripts.ts")).listScripts(io);
       case "show":
-        return (await import("../../scripts/show-scripts.ts")).showScript(
+        return (await import("../../library/show-scripts.ts")).showScript(
           takeOnly(rest, "the name", script.usage),
           io,
         );
@@ -74,20 +74,20 @@ export const script: Command = {
         const [name, given, extra] = rest;
         if (extra !== undefined) throw refuse(`"${extra}" is one argument too many`, script.usage);
         takeOnly(rest.slice(0, 1), "the name", script.usage);
-        return (await import("../../scripts/call-script.ts")).callScript(name ?? "", given, io);
+        return (await import("../../library/call-script.ts")).callScript(name ?? "", given, io);
       }
       case "history":
-        return (await import("../../scripts/show-scripts.ts")).showVersions(
+        return (await import("../../library/show-scripts.ts")).showVersions(
           takeOnly(rest, "the name", script.usage),
           io,
         );
       case "rollback": {
         const [name, version] = takeUpTo(rest, 1, 2, script.usage);
-        return (await import("../../scripts/change-scripts.ts")).rollback(name, version, io);
+        return (await import("../../library/change-scripts.ts")).rollback(name, version, io);
       }
       case "tag": {
         const [name, tag = "", version] = takeUpTo(rest, 2, 3, script.usage);
-        return (await import("../../scripts/change-scripts.ts")).tagVersion(name, tag, version, io);
+        return (await import("../../library/change-scripts.ts")).tagVersion(name, tag, version, io);
       }
       default:
         throw refuseAction("script", action, Object.keys(OPTIONS_OF), script.usage);
@@ -102,10 +102,10 @@ async function atCoordinator(
   io: Io,
 ): Promise<number> {
   if (isCatalogueAction(action)) return catalogueAction(["script", script.usage], action, rest, args, io);
-  const calls = await import("../../catalogue/catalogue-calls.ts");
+  const calls = await import("../../library/catalogue-calls.ts");
   switch (action) {
     case "push":
-      return (await import("../../catalogue/push-contents.ts")).pushScripts(rest, args, io);
+      return (await import("../../library/push-contents.ts")).pushScripts(rest, args, io);
     case "list":
       takeNothing(rest, script.usage);
       return calls.listPushed("script", args, io);

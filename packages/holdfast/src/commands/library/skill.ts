@@ -1,4 +1,4 @@
-import { catalogueAction, isCatalogueAction, takeUpTo } from "../../catalogue/catalogue-actions.ts";
+import { catalogueAction, isCatalogueAction, takeUpTo } from "../../library/catalogue-actions.ts";
 import { refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../../frame/arguments.ts";
 import type { Command } from "../../frame/command.ts";
 
@@ -45,35 +45,35 @@ export const skill: Command = {
     const isHere = (action === "history" || action === "tag") && !args.has("pushed") && !args.has("url");
     if (isCatalogueAction(action) && !isHere)
       return catalogueAction(["skill", skill.usage], action, rest, args, io);
-    const calls = (): Promise<typeof import("../../catalogue/catalogue-calls.ts")> =>
-      import("../../catalogue/catalogue-calls.ts");
+    const calls = (): Promise<typeof import("../../library/catalogue-calls.ts")> =>
+      import("../../library/catalogue-calls.ts");
     switch (action) {
       case "list":
         takeNothing(rest, skill.usage);
         if (args.has("pushed")) return (await calls()).listPushed("skill", args, io);
-        return (await import("../../agents/skills/show-skills.ts")).listSkills(io);
+        return (await import("../../library/show-skills.ts")).listSkills(io);
       case "show":
         if (args.has("pushed")) {
           const name = takeOnly(rest, "the name", skill.usage);
           return (await calls()).showPushed("skill", name, "SKILL.md", args, io);
         }
-        return (await import("../../agents/skills/show-skills.ts")).showSkill(
+        return (await import("../../library/show-skills.ts")).showSkill(
           takeOnly(rest, "the name", skill.usage),
           io,
         );
       case "approve":
-        return (await import("../../agents/skills/show-skills.ts")).approve(rest, io);
+        return (await import("../../library/show-skills.ts")).approve(rest, io);
       case "history":
-        return (await import("../../agents/skills/show-skills.ts")).showSkillVersions(
+        return (await import("../../library/show-skills.ts")).showSkillVersions(
           takeOnly(rest, "the name", skill.usage),
           io,
         );
       case "tag": {
         const [name, tag = "", version] = takeUpTo(rest, 2, 3, skill.usage);
-        return (await import("../../agents/skills/show-skills.ts")).tagVersion(name, tag, version, io);
+        return (await import("../../library/show-skills.ts")).tagVersion(name, tag, version, io);
       }
       case "push":
-        return (await import("../../catalogue/push-contents.ts")).pushSkills(rest, args, io);
+        return (await import("../../library/push-contents.ts")).pushSkills(rest, args, io);
       default:
         throw refuseAction("skill", action, Object.keys(OPTIONS_OF), skill.usage);
     }

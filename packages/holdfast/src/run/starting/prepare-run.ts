@@ -98,7 +98,7 @@ function takePathAndText(args: Arguments, usage: string): readonly [path: string
 
 async function environmentOf(args: Arguments, usage: string): Promise<GivenEnvironment | undefined> {
   if (!args.has("env") && !args.has("env-ref")) return undefined;
-  return (await import("../../environments/given-environment.ts")).givenEnvironment(args, usage);
+  return (await import("../../library/given-environment.ts")).givenEnvironment(args, usage);
 }
 
 /** The input is checked before anything is written. The schema's result is recorded. */

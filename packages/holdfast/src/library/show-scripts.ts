@@ -12,7 +12,7 @@ import { didYouMean, NotFoundError } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
 import { count, cutTo, plain, plainLine, table } from "../frame/plain-text.ts";
 import { agentPlaces, shownPath } from "../agents/agent-places.ts";
-import { HASH_CHARS, showVersionsOf } from "../agents/skills/content-versions.ts";
+import { HASH_CHARS, showVersionsOf } from "./content-versions.ts";
 
 export function listScripts(io: Io): number {
   const scripts = findScripts(agentPlaces(io));

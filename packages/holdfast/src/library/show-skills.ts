@@ -14,11 +14,11 @@ import {
   type Skill,
 } from "@holdfast/agents";
 import { didYouMean, HoldfastError, NotFoundError } from "@holdfast/core";
-import type { Io } from "../../frame/command.ts";
-import { count, cutTo, plain, plainLine, table } from "../../frame/plain-text.ts";
-import { agentPlaces, shownPath } from "../agent-places.ts";
-import { otherText } from "../check-agents.ts";
-import { changesText, hiddenTextLines, noteHiddenText } from "./content-notes.ts";
+import type { Io } from "../frame/command.ts";
+import { count, cutTo, plain, plainLine, table } from "../frame/plain-text.ts";
+import { agentPlaces, shownPath } from "../agents/agent-places.ts";
+import { otherText } from "../agents/check-agents.ts";
+import { changesText, hiddenTextLines, noteHiddenText } from "../agents/content-notes.ts";
 import { checkTag, HASH_CHARS, showTag, showVersionsOf } from "./content-versions.ts";
 
 export function listSkills(io: Io): number {

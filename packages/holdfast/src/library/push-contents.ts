@@ -15,9 +15,9 @@ import {
 } from "@holdfast/agents";
 import { HoldfastError, UsageError } from "@holdfast/core";
 import { agentPlaces } from "../agents/agent-places.ts";
-import { findSkill } from "../agents/skills/show-skills.ts";
+import { findSkill } from "./show-skills.ts";
 import type { Arguments, Io } from "../frame/command.ts";
-import { pickScript } from "../scripts/show-scripts.ts";
+import { pickScript } from "./show-scripts.ts";
 import { pushContents, type PushedContent } from "./catalogue-calls.ts";
 
 /** Pushes agent files by their names or paths. */

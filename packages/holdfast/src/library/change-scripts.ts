@@ -21,10 +21,10 @@ import { HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
 import { plainLine } from "../frame/plain-text.ts";
 import { agentPlaces, shownPath } from "../agents/agent-places.ts";
-import { changesText, noteHiddenText } from "../agents/skills/content-notes.ts";
+import { changesText, noteHiddenText } from "../agents/content-notes.ts";
 import { requireInProject } from "../place/project.ts";
 import { showToGit } from "../settings/git-ignore.ts";
-import { checkTag, HASH_CHARS, showTag } from "../agents/skills/content-versions.ts";
+import { checkTag, HASH_CHARS, showTag } from "./content-versions.ts";
 import { pickScript } from "./show-scripts.ts";
 
 export function newScript(name: string, isUsers: boolean, io: Io): number {

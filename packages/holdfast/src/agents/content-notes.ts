@@ -3,8 +3,8 @@
 import { isUtf8 } from "node:buffer";
 import { readFileSync, statSync } from "node:fs";
 import { compareContents, findHiddenText, type FolderContent } from "@holdfast/agents";
-import type { Io } from "../../frame/command.ts";
-import { plainLine } from "../../frame/plain-text.ts";
+import type { Io } from "../frame/command.ts";
+import { plainLine } from "../frame/plain-text.ts";
 
 const WARNINGS_MAX = 5;
 const CHANGES_MAX = 20;
