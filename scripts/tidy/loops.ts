@@ -5,7 +5,7 @@ import { child, nameOf, type Node, type Source, type Tree, type Violation } from
 /** Loops that `repeat` of core does not fit, by the reason. */
 const REASONS: Readonly<Record<string, readonly string[]>> = {
   "it tries one thing until that succeeds or is refused, and its caller gets the error": [
-    "holdfast/src/ask/send-signal.ts",
+    "holdfast/src/sessions/send-signal.ts",
     "holdfast/src/chat/chat-talk.ts",
     "holdfast/src/ipc/ipc-host.ts",
     "holdfast/src/stack/supervisor.ts",

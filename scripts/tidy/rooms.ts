@@ -291,8 +291,8 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
       settings: "configuration files and their schemas",
     },
     {
-      place: "where sessions are: project, configuration, owner of the database, coordinator",
-      principals: "the persons who gave answers on this machine",
+      place:
+        "the places of sessions: a project, a coordinator, the owner of a database, and the persons who give answers",
     },
     {
       secrets: "values of the secrets that loaded agents declare, from their places or from a person",
@@ -307,14 +307,11 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
       stack: "the local stack: its supervisor, its merged log, and in `process` what its two processes share",
     },
     {
-      typing: "questions and signals at a terminal, and how a person stops a run",
+      run: "running an agent until its session ends or parks; in `typing` what a person types meanwhile",
     },
     {
-      run: "running an agent until its session ends or parks",
-      inbox: "the questions of all sessions, from every place",
-    },
-    {
-      ask: "requests to sessions that run elsewhere",
+      sessions:
+        "requests to sessions that run elsewhere, the questions of all of them, and calls of an admin",
       doctor: "checks of the whole installation",
       chat: "a conversation with a session at a terminal",
     },
@@ -324,7 +321,6 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
     {
       ipc: "a runner that a program holds by its standard input and output",
       transfer: "the configuration as one file: what is here, what would change, changing it",
-      "mcp-server": "the tools of the orchestrator over standard input and output",
     },
     {
       "commands/people": "commands with which a person talks to sessions",

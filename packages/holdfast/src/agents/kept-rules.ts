@@ -7,7 +7,7 @@ import { principalOf } from "@holdfast/proto/view";
 import type { Io } from "../frame/command.ts";
 import { plainLine, table } from "../frame/plain-text.ts";
 import { rulesFile } from "@holdfast/machine";
-import { userOfMachine } from "../principals/answer-principals.ts";
+import { userOfMachine } from "../place/answer-principals.ts";
 import { agentPlaces } from "./agent-places.ts";
 import { loopStateOf } from "./workspaces/loop-state.ts";
 

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { Machine, type LoadOptions } from "@holdfast/machine";
 import type { Io } from "../frame/command.ts";
 import { unusedMode, type Mode } from "../place/mode.ts";
-import { userOfMachine } from "../principals/answer-principals.ts";
+import { userOfMachine } from "../place/answer-principals.ts";
 import { signInStore } from "../secrets/sign-in-store.ts";
 import type { AgentSearch } from "./agent-places.ts";
 import { withLocalModel } from "./local-model.ts";

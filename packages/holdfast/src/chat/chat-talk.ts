@@ -25,7 +25,7 @@ import {
 import { viewQuestion } from "@holdfast/proto/view";
 import type { Io, StopSignal } from "../frame/command.ts";
 import type { DriveChat } from "../run/drive/drive.ts";
-import type { SignalTarget } from "../typing/stdin-listener.ts";
+import type { SignalTarget } from "../run/typing/stdin-listener.ts";
 import { askedLines, openQuestions, type QuestionWait, questionLine } from "../view/describe-session.ts";
 import { programOf } from "@holdfast/machine/agent-source";
 import type { JournalEvent } from "../view/journal-events.ts";

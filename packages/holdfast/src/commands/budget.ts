@@ -52,7 +52,7 @@ export const budget: Command = {
     const { parseBudget, parsePer } = await import("../view/budget-text.ts");
     const grant = grantText === undefined ? undefined : parsePer(grantText, "--grant");
     const limits = text === undefined ? undefined : parseBudget(text, "--raise");
-    const { resumeHint, withRequests } = await import("../ask/request-session.ts");
+    const { resumeHint, withRequests } = await import("../sessions/request-session.ts");
     return withRequests(database, id, async ({ session, requests, access }) => {
       const { sessionId } = session;
       const asked = [

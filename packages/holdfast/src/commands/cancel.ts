@@ -25,7 +25,7 @@ export const cancel: Command = {
     const { findDatabase } = await import("../place/project.ts");
     const { withSession } = await import("../place/find-session.ts");
     const { requestsOver } = await import("@holdfast/runtime");
-    const { isIdle } = await import("../ask/send-signal.ts");
+    const { isIdle } = await import("../sessions/send-signal.ts");
     const database = findDatabase(args, io);
     const cancelled = await withSession(database, id, async (session, access) => {
       const { sessionId } = session;

@@ -42,7 +42,7 @@ export const doctor: Command = {
 /** The database that a flag names, alone. @returns the exit code. */
 async function examineNamed(args: Arguments, io: Io): Promise<number> {
   const { findLocalDatabase } = await import("../place/project.ts");
-  const { examine, examinePostgres, examinationText } = await import("../ask/examination.ts");
+  const { examine, examinePostgres, examinationText } = await import("../doctor/examination.ts");
   const { readStorageUrl } = await import("../place/coordinator-storage.ts");
   const named = args.text("storage");
   const storage = named === undefined ? undefined : readStorageUrl(named, io);
@@ -73,7 +73,7 @@ async function examineAll(args: Arguments, io: Io): Promise<number> {
   const { findLocalDatabase } = await import("../place/project.ts");
   const { checkLines, joined, problemOf } = await import("../doctor/check.ts");
   const { examineInstallation } = await import("../doctor/installation.ts");
-  const { examine, examinationText } = await import("../ask/examination.ts");
+  const { examine, examinationText } = await import("../doctor/examination.ts");
   let database: ReturnType<typeof findLocalDatabase> | undefined;
   try {
     database = findLocalDatabase(args, io);

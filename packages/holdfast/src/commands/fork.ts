@@ -51,7 +51,7 @@ export const fork: Command = {
     const { findPlace, withReaderOf, withSession } = await import("../place/find-session.ts");
     const to = args.text("agent");
     if (to !== undefined) {
-      const { handOver } = await import("../ask/hand-over.ts");
+      const { handOver } = await import("../sessions/hand-over.ts");
       const wish = { id, to, request: input.input, sessionId: wanted.sessionId };
       return handOver(wish, await findPlace(findDatabase(args, io), args, io), args, io);
     }

@@ -30,10 +30,10 @@ export const logs: Command = {
     const { cancelledLine, eventLine, endLine } = await import("../view/event-line.ts");
     const { localTime } = await import("../frame/plain-text.ts");
     const { resultOf } = await import("../view/session-end.ts");
-    const { showRawLines } = await import("../ask/show-raw-lines.ts");
+    const { showRawLines } = await import("../sessions/show-raw-lines.ts");
     const { watchElsewhere } = await import("../view/moved-session.ts");
     const { noteUnstored } = await import("../view/describe-session.ts");
-    const { AnswerPrincipals } = await import("../principals/answer-principals.ts");
+    const { AnswerPrincipals } = await import("../place/answer-principals.ts");
     const database = findDatabase(args, io);
     return withReaderOfMeant(database, args, logs.usage, async (found, reader) => {
       noteUnstored(found, io);

@@ -18,7 +18,7 @@ export const pause: Command = {
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", pause.usage);
     const { findDatabase } = await import("../place/project.ts");
-    const { withRequests } = await import("../ask/request-session.ts");
+    const { withRequests } = await import("../sessions/request-session.ts");
     return withRequests(findDatabase(args, io), id, async ({ session, requests }) => {
       const { sessionId } = session;
       const status = isEnded(session.status) ? session.status : await requests.pause(sessionId);

@@ -17,7 +17,7 @@ export const pull: Command = {
 
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", pull.usage);
-    const { moveBetween } = await import("../ask/move-between.ts");
+    const { moveBetween } = await import("../sessions/move-between.ts");
     return moveBetween("pull", id, args, io);
   },
 };

@@ -19,7 +19,7 @@ export const push: Command = {
 
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", push.usage);
-    const { moveBetween } = await import("../ask/move-between.ts");
+    const { moveBetween } = await import("../sessions/move-between.ts");
     return moveBetween("push", id, args, io);
   },
 };

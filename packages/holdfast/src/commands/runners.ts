@@ -30,13 +30,13 @@ export const runners: Command = {
     switch (action) {
       case "list":
         takeNothing(rest, runners.usage);
-        return (await import("../ask/runner-calls.ts")).listRunners(args, io);
+        return (await import("../sessions/runner-calls.ts")).listRunners(args, io);
       case "show":
-        return (await import("../ask/runner-calls.ts")).showRunner(id(), args, io);
+        return (await import("../sessions/runner-calls.ts")).showRunner(id(), args, io);
       case "drain":
-        return (await import("../ask/runner-calls.ts")).drainRunner(id(), args, io);
+        return (await import("../sessions/runner-calls.ts")).drainRunner(id(), args, io);
       case "delete":
-        return (await import("../ask/runner-calls.ts")).deleteRunner(id(), args, io);
+        return (await import("../sessions/runner-calls.ts")).deleteRunner(id(), args, io);
       default:
         throw refuseAction("runners", action, ["list", "show", "drain", "delete"], runners.usage);
     }

@@ -62,19 +62,19 @@ export const schedule: Command = {
     refuseForeignOptions(schedule, OPTIONS_OF, args);
     switch (action) {
       case "add":
-        return (await import("../ask/schedule-changes.ts")).addSchedule(rest, args, io, schedule.usage);
+        return (await import("../sessions/schedule-changes.ts")).addSchedule(rest, args, io, schedule.usage);
       case "list":
         takeNothing(rest, schedule.usage);
         return list(args, io);
       case "remove":
-        return (await import("../ask/schedule-changes.ts")).removeSchedule(
+        return (await import("../sessions/schedule-changes.ts")).removeSchedule(
           takeOnly(rest, "the schedule's id", schedule.usage),
           args,
           io,
         );
       case "pause":
       case "unpause":
-        return (await import("../ask/schedule-changes.ts")).pauseSchedule(
+        return (await import("../sessions/schedule-changes.ts")).pauseSchedule(
           takeOnly(rest, "the schedule's id", schedule.usage),
           action === "pause",
           args,

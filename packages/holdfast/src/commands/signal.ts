@@ -41,7 +41,7 @@ export const signal: Command = {
     const { readPayload } = await import("../frame/input.ts");
     const payload =
       text === undefined ? undefined : await readPayload(text, io, `payload of signal "${name}"`);
-    const { sendSignal } = await import("../ask/send-signal.ts");
+    const { sendSignal } = await import("../sessions/send-signal.ts");
     const dedupKey = args.text("key");
     return sendSignal(args, io, {
       id,

@@ -43,16 +43,16 @@ export const token: Command = {
     refuseForeignOptions(action, args);
     switch (action) {
       case "create":
-        return (await import("../ask/token-calls.ts")).createToken(
+        return (await import("../sessions/token-calls.ts")).createToken(
           takeOnly(rest, "the name", token.usage),
           args,
           io,
         );
       case "list":
         takeNothing(rest, token.usage);
-        return (await import("../ask/token-calls.ts")).listTokens(args, io);
+        return (await import("../sessions/token-calls.ts")).listTokens(args, io);
       case "revoke":
-        return (await import("../ask/token-calls.ts")).revokeToken(
+        return (await import("../sessions/token-calls.ts")).revokeToken(
           takeOnly(rest, "the token's id", token.usage),
           args,
           io,

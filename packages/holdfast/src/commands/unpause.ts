@@ -15,7 +15,7 @@ export const unpause: Command = {
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", unpause.usage);
     const { findDatabase } = await import("../place/project.ts");
-    const { resumeHint, withRequests } = await import("../ask/request-session.ts");
+    const { resumeHint, withRequests } = await import("../sessions/request-session.ts");
     const database = findDatabase(args, io);
     return withRequests(database, id, async ({ session, requests, access }) => {
       const { sessionId } = session;

@@ -12,7 +12,7 @@ import type { CoordinatorAccess } from "../place/coordinator-access.ts";
 import { withRemoteStorage } from "../place/find-session.ts";
 import { keepRunner, stoppable } from "../run/runner-run.ts";
 import { logEvent } from "../run/runner/runner-log.ts";
-import type { StoppableWork } from "../typing/stopper.ts";
+import type { StoppableWork } from "../run/typing/stopper.ts";
 import { createClient, type HoldfastClient } from "../sdk/client.ts";
 import type { IpcEnd, IpcPlace, IpcPlaceHost } from "./ipc-place.ts";
 

@@ -8,10 +8,10 @@ import { ConflictError, encodeJson, HoldfastError, validate, type AgentTracer } 
 import type { Agent, Runtime } from "@holdfast/runtime";
 import type { SecretSource } from "@holdfast/system";
 import type { Io } from "../frame/command.ts";
-import { recordingAnswers } from "../principals/answer-principals.ts";
+import { recordingAnswers } from "../place/answer-principals.ts";
 import { withOwnStorage } from "../place/own-database.ts";
 import type { Database } from "../place/project.ts";
-import type { StoppableWork } from "../typing/stopper.ts";
+import type { StoppableWork } from "../run/typing/stopper.ts";
 import { everyAgent } from "../agents/agent-tree.ts";
 import { keepRuntime } from "../run/keep-runtime.ts";
 import type { RunnerCode } from "../run/runner-run.ts";

@@ -13,7 +13,7 @@ import { STOP_EXIT, type Arguments, type Io } from "../frame/command.ts";
 import { coordinatorToken } from "../place/coordinator-access.ts";
 import { findMode } from "../place/mode.ts";
 import { findLocalDatabase, findStrictBounds, findTraces } from "../place/project.ts";
-import { StoppableWork, stopper } from "../typing/stopper.ts";
+import { StoppableWork, stopper } from "../run/typing/stopper.ts";
 import { loadCode, runnerOptions, workspaceOf } from "../run/runner-run.ts";
 import { secretsFor } from "../secrets/agent-secrets.ts";
 import { readRunnerPolicy } from "../settings/runner-policy-file.ts";

@@ -26,7 +26,7 @@ import { URL_DEFAULT } from "../place/coordinator-access.ts";
 import { readCoordinatorFile, readPem, type CoordinatorFile } from "../settings/coordinator-config.ts";
 import { openCoordinatorStorage } from "../place/coordinator-storage.ts";
 import { findFleetMode } from "../place/mode.ts";
-import { stopper } from "../typing/stopper.ts";
+import { stopper } from "./typing/stopper.ts";
 import { plainLine } from "../frame/plain-text.ts";
 import { supervisorLink, type SupervisorLink } from "../stack/process/supervisor-link.ts";
 

@@ -6,7 +6,7 @@
 import { repeat } from "@holdfast/core";
 import { createRuntime, systemClock, Watchdog, type Runtime, type RuntimeOptions } from "@holdfast/runtime";
 import { leaseOf, suspectsFile, type Database } from "../place/project.ts";
-import { isDebugged, type StoppableWork } from "../typing/stopper.ts";
+import { isDebugged, type StoppableWork } from "./typing/stopper.ts";
 
 /** How often it is looked for sessions that another process left behind. */
 const RECOVER_MS = 5_000;

@@ -26,7 +26,7 @@ import { readBounded } from "../settings/config.ts";
 import { readRunnerPolicy, type FoundPolicy, policyPath } from "../settings/runner-policy-file.ts";
 import { dataFolder } from "@holdfast/system";
 import { findFleetMode, findMode, findStage, type Mode } from "../place/mode.ts";
-import { isDebugged, StoppableWork, stopper, type Stoppable } from "../typing/stopper.ts";
+import { isDebugged, StoppableWork, stopper, type Stoppable } from "./typing/stopper.ts";
 import { checkTrusted, isFolder } from "../frame/given-file.ts";
 import { readAll } from "../frame/input.ts";
 import { allLabels, readLabels } from "../frame/labels.ts";

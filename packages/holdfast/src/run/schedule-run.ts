@@ -20,7 +20,7 @@ import {
 import { compositeTracer, limitProcessMemory, type Agent, type Firing } from "@holdfast/runtime";
 import { graceOf } from "../frame/arguments.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
-import { StoppableWork, stopper } from "../typing/stopper.ts";
+import { StoppableWork, stopper } from "./typing/stopper.ts";
 import { keepRuntime } from "./keep-runtime.ts";
 import { loadAgent } from "./load-agent.ts";
 import { withOwnStorage } from "../place/own-database.ts";

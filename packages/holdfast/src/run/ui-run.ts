@@ -15,7 +15,7 @@ import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/co
 import { noteStack } from "../place/find-session.ts";
 import { findDatabase } from "../place/project.ts";
 import { projectStorage } from "../place/project-storage.ts";
-import { stopper } from "../typing/stopper.ts";
+import { stopper } from "./typing/stopper.ts";
 
 const MESSAGE_CHARS = 500;
 

@@ -7,7 +7,7 @@ import { stripVTControlCharacters } from "node:util";
 import type { InboxItem } from "@holdfast/proto/view";
 import type { Look } from "../frame/command.ts";
 import { duration, plainLine } from "../frame/plain-text.ts";
-import { inboxLines } from "../inbox/inbox-text.ts";
+import { inboxLines } from "../sessions/inbox-text.ts";
 
 export interface InboxState {
   readonly items: readonly InboxItem[];

@@ -7,7 +7,7 @@
 
 import { HoldfastError } from "@holdfast/core";
 import type { InboxItem } from "@holdfast/proto/view";
-import { answerQuestion } from "../ask/answer-question.ts";
+import { answerQuestion } from "../sessions/answer-question.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { errorText, shownError } from "../frame/command-error.ts";
 import { plainLine } from "../frame/plain-text.ts";

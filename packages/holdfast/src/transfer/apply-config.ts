@@ -19,7 +19,7 @@ import {
 } from "@holdfast/core";
 import { createPrivate, makePrivateFolder, replacePrivate } from "@holdfast/system";
 import { readCron } from "@holdfast/runtime";
-import { refuseOtherFile } from "../ask/schedule-changes.ts";
+import { refuseOtherFile } from "../sessions/schedule-changes.ts";
 import { unwritable } from "../frame/new-file.ts";
 import { withStorage } from "../place/find-session.ts";
 import { makeProjectFolder } from "../place/project.ts";

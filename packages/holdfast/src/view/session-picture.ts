@@ -6,7 +6,7 @@ import type { Io } from "../frame/command.ts";
 import { callbackJson, kinJson, readBelow, ReceivedCallbacks, walk, type KinNode } from "./session-tree.ts";
 import { continuesWith, describeWaits, type DescribedWait } from "./describe-session.ts";
 import { JournalTail, type JournalEvent } from "./journal-events.ts";
-import { AnswerPrincipals } from "../principals/answer-principals.ts";
+import { AnswerPrincipals } from "../place/answer-principals.ts";
 import { findOwner } from "../place/owner.ts";
 import type { Database } from "../place/project.ts";
 import { pauseAdvice, type PauseAdvice } from "./pause-advice.ts";

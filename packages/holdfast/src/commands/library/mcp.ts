@@ -71,7 +71,7 @@ export const mcp: Command = {
     switch (action) {
       case "serve":
         takeNothing(rest, mcp.usage);
-        return (await import("../../mcp-server/serve-mcp.ts")).serveMcp(args, io);
+        return (await import("./serve-mcp.ts")).serveMcp(args, io);
       case "list":
         takeNothing(rest, mcp.usage);
         return calls.listServers(args, io);

@@ -27,7 +27,7 @@ export const answer: Command = {
       throw refuse(`"${extra}" is one argument too many`, answer.usage, {
         fix: "put the JSON in single quotes",
       });
-    const { answerQuestion, questionIn } = await import("../../ask/answer-question.ts");
+    const { answerQuestion, questionIn } = await import("../../sessions/answer-question.ts");
     const question = questionIn(given, answer.usage);
     const { readJson } = await import("../../frame/input.ts");
     const payload = readJson(text, "the answer", "JSON");

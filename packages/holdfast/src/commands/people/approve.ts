@@ -44,7 +44,7 @@ export const approve: Command = {
   ],
 
   async run(args, io) {
-    const { answerQuestion, questionIn } = await import("../../ask/answer-question.ts");
+    const { answerQuestion, questionIn } = await import("../../sessions/answer-question.ts");
     const [id, number] = args.has("last") ? [await newestAsking(args, io)] : targetIn(args);
     const question = questionIn(number, approve.usage);
     const reason = args.text("reason");

@@ -58,8 +58,8 @@ interface Page {
 }
 
 async function readPage(readers: Readers, limit: number, args: Arguments, io: Io): Promise<Page> {
-  const { InboxSources } = await import("../../inbox/inbox-sources.ts");
-  const { itemsOf } = await import("../../inbox/read-inbox.ts");
+  const { InboxSources } = await import("../../sessions/inbox-sources.ts");
+  const { itemsOf } = await import("../../sessions/read-inbox.ts");
   const { inInboxOrder } = await import("@holdfast/proto/view");
   const places = readers.map((one) => ({ ...one, place: one }));
   const sources = new InboxSources(places, { cursor: args.text("after"), now: Date.now() });
@@ -88,7 +88,7 @@ async function showPage(
   places: readonly Database[],
   io: Io,
 ): Promise<void> {
-  const { inboxLines } = await import("../../inbox/inbox-text.ts");
+  const { inboxLines } = await import("../../sessions/inbox-text.ts");
   if (items.length === 0)
     return io.note(`nothing waits for a person in ${places.map(({ path }) => path).join(" and ")}`);
   io.show([], inboxLines(items, io.results, Date.now()).join("\n"));

@@ -48,7 +48,7 @@ export const rules: Command = {
         },
       );
     if (session === undefined) return revokeRules(args.has("all") ? "all" : rest, io);
-    const { sendSignal } = await import("../../ask/send-signal.ts");
+    const { sendSignal } = await import("../../sessions/send-signal.ts");
     return sendSignal(args, io, {
       id: session,
       choose: () => ({

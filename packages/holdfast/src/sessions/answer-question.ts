@@ -12,7 +12,7 @@ import {
   questionLine,
 } from "../view/describe-session.ts";
 import { questionNumber, unnamedAnswer } from "@holdfast/proto/view";
-import { questionRecords } from "../inbox/read-inbox.ts";
+import { questionRecords } from "./read-inbox.ts";
 import { JournalTail } from "../view/journal-events.ts";
 import { plainLine } from "../frame/plain-text.ts";
 import { sendSignal, type PendingSignals } from "./send-signal.ts";

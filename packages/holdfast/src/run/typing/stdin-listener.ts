@@ -13,10 +13,10 @@ import {
   type SignalReceipt,
 } from "@holdfast/core";
 import type { Runtime } from "@holdfast/runtime";
-import type { Io } from "../frame/command.ts";
-import { openQuestions, questionLine } from "../view/describe-session.ts";
+import type { Io } from "../../frame/command.ts";
+import { openQuestions, questionLine } from "../../view/describe-session.ts";
 import { stdinSignals, type LineMeaning } from "@holdfast/runtime";
-import { questionOf, readTypedLine } from "../view/typed-answer.ts";
+import { questionOf, readTypedLine } from "../../view/typed-answer.ts";
 import type { ShownQuestion, ShownQuestions } from "./shown-questions.ts";
 
 const TEXT_CHARS = 200;

@@ -18,9 +18,9 @@ import { RunnerService, SessionService } from "@holdfast/proto";
 import { CoordinatorConnection } from "@holdfast/storage/remote";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 
-import { STOP_EXIT, type Arguments, type Io } from "../frame/command.ts";
-import { findCoordinator } from "../place/coordinator-access.ts";
-import { stopper } from "../typing/stopper.ts";
+import { STOP_EXIT, type Arguments, type Io } from "../../frame/command.ts";
+import { findCoordinator } from "../../place/coordinator-access.ts";
+import { stopper } from "../../run/typing/stopper.ts";
 
 /** @returns the exit code. */
 export async function serveMcp(args: Arguments, io: Io): Promise<number> {

@@ -19,7 +19,7 @@ import { requestsOver, type SessionRequests } from "@holdfast/runtime";
 import { programOf } from "@holdfast/machine/agent-source";
 import type { Arguments, Io } from "../frame/command.ts";
 import { withSession, type Access } from "../place/find-session.ts";
-import { recordingAnswers } from "../principals/answer-principals.ts";
+import { recordingAnswers } from "../place/answer-principals.ts";
 import { findDatabase } from "../place/project.ts";
 import { randomU32 } from "../frame/random.ts";
 

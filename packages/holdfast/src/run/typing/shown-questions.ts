@@ -4,10 +4,10 @@
 //   shown-questions-2. When the last one has ended, the one before it is shown again before a line answers it.
 
 import { answerSignalName, type Session } from "@holdfast/core";
-import type { Io } from "../frame/command.ts";
-import { openQuestions, type QuestionWait, questionLine } from "../view/describe-session.ts";
-import type { LiveView } from "../view/live-view.ts";
-import { howToAnswer } from "../view/typed-answer.ts";
+import type { Io } from "../../frame/command.ts";
+import { openQuestions, type QuestionWait, questionLine } from "../../view/describe-session.ts";
+import type { LiveView } from "../../view/live-view.ts";
+import { howToAnswer } from "../../view/typed-answer.ts";
 
 const TEXT_CHARS = 200;
 

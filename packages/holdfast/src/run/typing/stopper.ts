@@ -5,8 +5,8 @@
 
 import { STOP_GRACE_MS } from "@holdfast/core";
 import type { Runtime } from "@holdfast/runtime";
-import type { Io, StopSignal } from "../frame/command.ts";
-import { count, duration } from "../frame/plain-text.ts";
+import type { Io, StopSignal } from "../../frame/command.ts";
+import { count, duration } from "../../frame/plain-text.ts";
 
 /** A runtime, or what stops as one. */
 export type Stoppable = Pick<Runtime, "running" | "close">;
