@@ -158,6 +158,7 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
     },
     {
       files: "files that only their user reads and writes",
+      "bounded-calls.ts": "calls of programs and servers that end in time",
     },
   ],
   workspace: [
@@ -296,7 +297,6 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
     },
     {
       secrets: "values of the secrets that loaded agents declare, from their places or from a person",
-      outside: "calls of programs and servers of this machine that end in time",
     },
     {
       agents: "agent files and MCP servers: their list, check, trust, and new ones",

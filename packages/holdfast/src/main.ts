@@ -103,7 +103,7 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
     url: args.text("url"),
   });
   // Every program that is started from here on is found by this variable.
-  const { withoutProject } = await import("./outside/program-path.ts");
+  const { withoutProject } = await import("./place/program-path.ts");
   process.env["PATH"] = withoutProject(process.env["PATH"] ?? "", io);
   return command.run(args, io);
 }

@@ -2,6 +2,7 @@
 // the variables of these programs, and keep keys out of them.
 
 export { addressKind } from "./address-kind.ts";
+export { type Answer, askForJson, type ProgramEnd, tryProgram } from "./bounded-calls.ts";
 export {
   createPrivate,
   isWritableByOthers,

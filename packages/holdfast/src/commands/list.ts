@@ -167,7 +167,7 @@ function isOnRun({ status }: Session): boolean {
 /** Whether a process has the database: then it may be running any of these. */
 async function isOwned(sessions: readonly Session[], database: Database): Promise<boolean> {
   if (!sessions.some((session) => isOnRun(session) || isLost(session))) return true;
-  const { findOwner } = await import("../place/owner.ts");
+  const { findOwner } = await import("../place/project-storage.ts");
   return database.coordinator !== undefined || (await findOwner(database)) !== undefined;
 }
 

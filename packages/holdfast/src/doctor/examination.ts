@@ -6,7 +6,7 @@ import type { SqliteFileReader, VerifyReport } from "@holdfast/storage/sqlite";
 import type { Io, Look } from "../frame/command.ts";
 import { isAuthorsFault, describeWaits, statusText } from "../view/describe-session.ts";
 import { newestFirst } from "../place/find-session.ts";
-import { findOwner } from "../place/owner.ts";
+import { findOwner } from "../place/project-storage.ts";
 import { pauseAdvice } from "../view/pause-advice.ts";
 import { count, plainLine, table } from "../frame/plain-text.ts";
 import type { Database } from "../place/project.ts";

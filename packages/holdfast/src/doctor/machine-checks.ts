@@ -4,16 +4,14 @@ import { existsSync, mkdtempSync, rmdirSync } from "node:fs";
 import { stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ERROR_TABLE, VERSION } from "@holdfast/core";
-import { findNamespaceSupport } from "@holdfast/system";
+import { dataFolder, findNamespaceSupport, tryProgram, type ProgramEnd } from "@holdfast/system";
 import { assertSqliteVersion } from "@holdfast/storage/sqlite";
 import type { Arguments, Io } from "../frame/command.ts";
 import { plainLine } from "../frame/plain-text.ts";
-import { dataFolder } from "@holdfast/system";
 import { findMode } from "../place/mode.ts";
 import { configFiles, findProject } from "../place/project.ts";
 import { readConfig } from "../settings/config.ts";
 import { readRunnerPolicy, policyPath } from "../settings/runner-policy-file.ts";
-import { tryProgram, type ProgramEnd } from "../outside/bounded-calls.ts";
 import type { Finding } from "./check.ts";
 
 const PROGRAM_MS = 3_000;
@@ -138,7 +136,7 @@ const REASON_CHARS = 60;
 
 /** A program that is there may still not work: it is run once. */
 async function trySandbox({ name, program, args, version }: Sandbox) {
-  const end: ProgramEnd = await tryProgram(program, args, PROGRAM_MS);
+  const end: ProgramEnd = await tryProgram(program, args, { ms: PROGRAM_MS, env: process.env });
   if (end.status === "missing") return { works: false, text: name };
   if (end.status === "failed")
     return { works: false, text: `${name} (installed, but: ${plainLine(end.reason, REASON_CHARS)})` };

@@ -4,11 +4,11 @@
 //   model-checks-2. A key is sent only to its provider's server, in a header. It is in no finding.
 
 import { isLoopback } from "@holdfast/storage/coordinator-url";
+import { askForJson, type Answer } from "@holdfast/system";
 import type { Io } from "../frame/command.ts";
 import { count, plainLine } from "../frame/plain-text.ts";
-import { askForJson, type Answer } from "../outside/bounded-calls.ts";
 import { listed, type Finding } from "./check.ts";
-import { askOllama } from "../outside/ollama.ts";
+import { askOllama } from "../agents/local-model.ts";
 import type { SecretsFound } from "./secret-checks.ts";
 
 const LOCAL_MS = 1_000;

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { connect } from "node:net";
 import { userInfo } from "node:os";
-import { tryProgram } from "../outside/bounded-calls.ts";
+import { tryProgram } from "@holdfast/system";
 
 const CONNECT_MS = 1_000;
 const LSOF_MS = 3_000;
@@ -72,7 +72,7 @@ function pidWithSocket(socket: string): number | undefined {
 
 async function ownerByLsof(port: number): Promise<Owner | undefined> {
   const args = ["-nP", `-iTCP:${port}`, "-sTCP:LISTEN", "-Fpc"];
-  const listed = await tryProgram("lsof", args, LSOF_MS);
+  const listed = await tryProgram("lsof", args, { ms: LSOF_MS, env: process.env });
   const [, pid, , name] = (listed.status === "done" && /^p(\d+)\n(.*\n)*?c(.*)$/m.exec(listed.output)) || [];
   return pid === undefined ? undefined : { pid: Number(pid), process: `process ${pid} (${name})` };
 }

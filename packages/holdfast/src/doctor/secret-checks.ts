@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { openKeychain, SecretPlaces, type Keychain, type SecretPlace } from "@holdfast/runner/secrets";
 import type { Io } from "../frame/command.ts";
 import { count } from "../frame/plain-text.ts";
-import { dataFolder } from "@holdfast/system";
-import { tryProgram } from "../outside/bounded-calls.ts";
+import { tryProgram, dataFolder } from "@holdfast/system";
 import { problemOf, type Finding } from "./check.ts";
 
 const KEYCHAIN_MS = 3_000;
@@ -54,7 +53,7 @@ async function isKeychainAnswering(): Promise<boolean | "late"> {
   const program = `const { openKeychain } = await import(${JSON.stringify(import.meta.resolve("@holdfast/runner/secrets"))});
 process.exit((await openKeychain()) === undefined ? 1 : 0);`;
   const args = ["--no-warnings", "--input-type=module", "-e", program];
-  const end = await tryProgram(process.execPath, args, KEYCHAIN_MS);
+  const end = await tryProgram(process.execPath, args, { ms: KEYCHAIN_MS, env: process.env });
   if (end.status === "done") return true;
   return end.status === "failed" && end.isLate ? "late" : false;
 }

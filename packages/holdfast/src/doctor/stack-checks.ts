@@ -4,14 +4,13 @@
 //       process may listen on the default port.
 
 import { ERROR_TABLE, VERSION } from "@holdfast/core";
-import { isRunning } from "@holdfast/system";
+import { askForJson, isRunning } from "@holdfast/system";
 import type { Arguments, Io } from "../frame/command.ts";
 import { count, duration, plainLine } from "../frame/plain-text.ts";
 import { adminTokenFile, readToken } from "../place/admin-token.ts";
 import { coordinatorToken, namedCoordinator, URL_DEFAULT } from "../place/coordinator-access.ts";
 import { dataFolder } from "@holdfast/system";
 import { findRunningStack, readStackState, stackPaths } from "../place/local-stack.ts";
-import { askForJson } from "../outside/bounded-calls.ts";
 import { listed, problemOf, type Finding } from "./check.ts";
 import { portOwner } from "./port-owner.ts";
 

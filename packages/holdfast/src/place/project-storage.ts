@@ -1,4 +1,5 @@
-// `projectStorage`: the database of a project for a process that stays long and owns nothing, such as `holdfast ui`.
+// `projectStorage`: the database of a project for a process that stays long and owns nothing, such as `holdfast ui`. `findOwner`: the process that
+// owns a database.
 //
 //   project-storage-1. Every read opens the file and closes it, so another process may own the database, move it or replace it at any
 //       time. A database that does not exist is empty.
@@ -14,6 +15,8 @@ import type { Database } from "./project.ts";
 
 /** How often the files are looked at (project-storage-4). */
 const LOOK_MS = 40;
+/** A busy owner answers late; then we say nothing rather than wait. */
+const PATIENCE_MS = 300;
 
 export function projectStorage(database: Database): AgentStorage {
   const read =
@@ -78,3 +81,29 @@ function stateOfFiles(path: string): string {
 }
 
 const COARSE_MS = 20;
+
+/** The pid of the process that owns it; `undefined` when nobody does, or nobody answers soon. */
+export async function findOwner({
+  path,
+  coordinator,
+}: Pick<Database, "path" | "coordinator">): Promise<number | undefined> {
+  if (coordinator !== undefined) return undefined;
+  const { connectSqliteStorage } = await import("@holdfast/storage/sqlite");
+  const connecting = connectSqliteStorage({ path });
+  const timer = Promise.withResolvers<undefined>();
+  const timeout = setTimeout(timer.resolve, PATIENCE_MS, undefined);
+  try {
+    const storage = await Promise.race([connecting, timer.promise]);
+    if (storage === undefined) {
+      void connecting.then((late) => late?.close()).catch(() => {});
+      return undefined;
+    }
+    await storage.close();
+    const owner: unknown = "owner" in storage ? storage.owner : undefined;
+    return typeof owner === "object" && owner !== null && "pid" in owner ? Number(owner.pid) : undefined;
+  } catch {
+    return undefined;
+  } finally {
+    clearTimeout(timeout);
+  }
+}

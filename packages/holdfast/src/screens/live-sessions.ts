@@ -14,7 +14,7 @@ import {
 import type { Look } from "../frame/command.ts";
 import { count, duration, fittedTable, plainLine } from "../frame/plain-text.ts";
 import type { Readers } from "./all-readers.ts";
-import { findOwner } from "../place/owner.ts";
+import { findOwner } from "../place/project-storage.ts";
 import type { Database } from "../place/project.ts";
 import { moment, paintStatus } from "../view/describe-session.ts";
 import type { CostReader } from "../view/session-cost.ts";

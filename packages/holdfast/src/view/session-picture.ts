@@ -7,7 +7,7 @@ import { callbackJson, kinJson, readBelow, ReceivedCallbacks, walk, type KinNode
 import { continuesWith, describeWaits, type DescribedWait } from "./describe-session.ts";
 import { JournalTail, type JournalEvent } from "./journal-events.ts";
 import { AnswerPrincipals } from "../place/answer-principals.ts";
-import { findOwner } from "../place/owner.ts";
+import { findOwner } from "../place/project-storage.ts";
 import type { Database } from "../place/project.ts";
 import { pauseAdvice, type PauseAdvice } from "./pause-advice.ts";
 import { watchElsewhere } from "./moved-session.ts";

@@ -1,7 +1,7 @@
 // Calls of programs and servers that end in time, whatever the other side does (`tryProgram`, `askForJson`).
 
 import { execFile } from "node:child_process";
-import { withoutKeys } from "@holdfast/system";
+import { withoutKeys } from "./secrets/handed-keys.ts";
 
 const OUTPUT_BYTES_MAX = 64 * 1024;
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
@@ -12,10 +12,14 @@ export type ProgramEnd =
   /** The first line that it wrote to standard error, or how it ended. */
   | { readonly status: "failed"; readonly reason: string; readonly isLate: boolean };
 
-/** Runs a program of the PATH to its end, or kills it. Never rejects. */
-export function tryProgram(file: string, args: readonly string[], ms: number): Promise<ProgramEnd> {
+/** Runs a program of the PATH to its end, or kills it. Keys are not in its variables. Never rejects. */
+export function tryProgram(
+  file: string,
+  args: readonly string[],
+  { ms, env: given }: { readonly ms: number; readonly env: NodeJS.ProcessEnv },
+): Promise<ProgramEnd> {
   return new Promise((resolve) => {
-    const env = withoutKeys(process.env);
+    const env = withoutKeys(given);
     const options = { timeout: ms, killSignal: "SIGKILL", maxBuffer: OUTPUT_BYTES_MAX, env } as const;
     const child = execFile(file, args, options, (error, stdout, stderr) => {
       if (error === null) return resolve({ status: "done", output: stdout.trim() });

@@ -7,7 +7,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { delimiter, dirname, isAbsolute, join, sep } from "node:path";
 import type { Io } from "../frame/command.ts";
-import { findProject } from "../place/project.ts";
+import { findProject } from "./project.ts";
 
 export function withoutProject(path: string, io: Pick<Io, "cwd" | "env">): string {
   const project = real(findProject(io));
