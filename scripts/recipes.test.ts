@@ -103,6 +103,16 @@ describe("a sandbox", () => {
 
   test("each sandbox has a row in docs/sandboxes.md", () => expect(undocumented(names, read)).toEqual([]));
 
+  const MASKS = "packages/workspace/src/sandboxes/path-mask.test.ts";
+  const unproved = (sandboxes: readonly string[]): readonly string[] =>
+    sandboxes.filter((name) => !read(MASKS).includes(`"${name}"`));
+
+  test("each sandbox that masks paths has a test of its masks", () => {
+    const masking = ownSandboxes().filter(({ masksPaths }) => masksPaths === true);
+    expect(unproved(masking.map(({ name }) => name))).toEqual([]);
+    expect(unproved(["docker", "jail"])).toEqual(["jail"]);
+  });
+
   test("a sandbox without a row is found", () => {
     expect(undocumented([...names, "jail"], read)).toEqual(["jail"]);
     const without = planted("docs/sandboxes.md", (text) => text.replace("| `seatbelt` |", "| a sandbox |"));

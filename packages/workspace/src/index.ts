@@ -13,8 +13,9 @@ export {
   type SandboxCheck,
   type SandboxOptions,
   type SandboxPlace,
+  type SandboxProgram,
 } from "./sandboxes/sandbox-backend.ts";
-export { ownSandboxes, Sandboxes, type OwnSandboxesOptions } from "./sandboxes/sandboxes.ts";
+export { ownSandbox, ownSandboxes, Sandboxes, type OwnSandboxesOptions } from "./sandboxes/sandboxes.ts";
 export { seatbeltProfile } from "./sandboxes/seatbelt/seatbelt-profile.ts";
 export { SEATBELT, seatbeltSandbox } from "./sandboxes/seatbelt/seatbelt-sandbox.ts";
 export { checkedOutBranch } from "./git/checked-out-branch.ts";
@@ -34,7 +35,7 @@ export {
   normalizePath,
   pathFilter,
 } from "./workspace/paths/path-globs.ts";
-export { masksPaths, type PathMask } from "./workspace/paths/path-mask.ts";
+export { type PathMask } from "./workspace/paths/path-mask.ts";
 export { executableAt, pathOutside, programOnPath } from "./workspace/program-on-path.ts";
 export { type WorkspaceLimits } from "./workspace/limits.ts";
 export {

@@ -19,7 +19,7 @@ import { z } from "zod";
 import type { AgentRecord } from "../record/agent-record.ts";
 import { modelTask, type ModelSource } from "../models/model-task.ts";
 import { defineWorkspaceTasks, type WorkspaceTasks } from "../tasks/workspace-tasks.ts";
-import { type FileSnapshot, masksPaths } from "@holdfast/workspace";
+import { type FileSnapshot, ownSandbox } from "@holdfast/workspace";
 import { pickWorkspace, type WorkspaceSource } from "../tasks/workspace-source.ts";
 import { contextLimit, conversationTail, earlierResult } from "./compaction/boundary-tasks.ts";
 import { windowOf } from "./compaction/context-size.ts";
@@ -255,7 +255,7 @@ export class ModelLoop {
     const { address, worktree, files } = (await place?.(agent, task, begin, input)) ?? { address: root };
     const opened = await pickWorkspace(source, address);
     const found = await readWorkspaceFacts(opened, address, task.signal);
-    const mask = masksPaths(opened.sandbox) ? maskOf(agent.permissions) : undefined;
+    const mask = ownSandbox(opened.sandbox)?.masksPaths === true ? maskOf(agent.permissions) : undefined;
     return {
       workspace: {
         ...found,

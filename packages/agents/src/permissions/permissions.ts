@@ -32,9 +32,9 @@ import {
   globMatcher,
   globProblem,
   isOutside,
-  masksPaths,
   normalizeGlob,
   normalizePath,
+  ownSandbox,
   type PathMask,
 } from "@holdfast/workspace";
 import { lineReadings, type LineReadings, type ReadCommand } from "./commands/command-readings.ts";
@@ -183,7 +183,7 @@ export function freelyBroken({ tools, deniedTools, permissions }: ShellAgent): P
 /** permissions-11. @returns why an agent is refused in a sandbox. */
 export function freeShellProblem(agent: ShellAgent, sandbox: string): string | undefined {
   const denial = freelyBroken(agent);
-  if (denial === undefined || masksPaths(sandbox)) return undefined;
+  if (denial === undefined || ownSandbox(sandbox)?.masksPaths === true) return undefined;
   return `its rules forbid ${denial.tool}(${denial.pattern}) and allow every command, which could do the same in the sandbox ${sandbox}; choose a sandbox that keeps the path from commands (virtual, bubblewrap or docker), name the commands that run, such as Bash(npm test:*), or let commands ask`;
 }
 

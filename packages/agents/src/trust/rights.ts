@@ -8,6 +8,7 @@
 //       refused, as their tools would be compared with the file and not with the policy.
 //   rights-3. Each field of a record has a rule. A new field without one does not compile.
 
+import { ownSandbox } from "@holdfast/workspace";
 import type { AgentRecord } from "../record/agent-record.ts";
 import { splitReference } from "../record/content-references.ts";
 import { TOOLS } from "../record/tool-names.ts";
@@ -62,9 +63,6 @@ const never =
     return `a file from a coordinator cannot have ${what} (${names.join(", ")}) on this runner`;
   };
 
-/** Sandboxes that keep the files of a session on this machine. */
-const SANDBOXES_HERE = ["filesystem", "virtual", "bubblewrap", "bwrap", "seatbelt", "docker", "podman"];
-
 /** rights-3. */
 const RULES = {
   name: noRight,
@@ -113,7 +111,7 @@ const RULES = {
   },
   workspace: noRight,
   sandbox: ({ sandbox }) =>
-    sandbox === null || SANDBOXES_HERE.includes(sandbox)
+    sandbox === null || ownSandbox(sandbox)?.keepsFilesHere === true
       ? undefined
       : `a file from a coordinator cannot have the sandbox ${sandbox}, which takes files from this machine`,
   environments: never("environments", ({ environments }) => environments),

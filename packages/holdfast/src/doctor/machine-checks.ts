@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { ERROR_TABLE, VERSION } from "@holdfast/core";
 import { dataFolder, findNamespaceSupport, tryProgram, type ProgramEnd } from "@holdfast/system";
 import { assertSqliteVersion } from "@holdfast/storage/sqlite";
+import { ownSandboxes, type SandboxProgram } from "@holdfast/workspace";
 import type { Arguments, Io } from "../frame/command.ts";
 import { plainLine } from "../frame/plain-text.ts";
 import { findMode } from "../place/mode.ts";
@@ -103,39 +104,15 @@ export async function checkSandbox(): Promise<Finding> {
   };
 }
 
-interface Sandbox {
-  readonly name: string;
-  readonly program: string;
-  readonly args: readonly string[];
-  /** The version in its output. */
-  readonly version: RegExp;
-}
-
-const ENGINE = ["version", "--format", "{{.Server.Version}}"];
-const CANARY = ["--ro-bind", "/", "/", "--unshare-all", "--die-with-parent", "true"];
-const SANDBOXES: readonly Sandbox[] =
-  process.platform === "darwin"
-    ? [
-        {
-          name: "Seatbelt",
-          program: "/usr/bin/sandbox-exec",
-          args: ["-p", "(version 1)(allow default)", "/usr/bin/true"],
-          version: /^$/,
-        },
-        { name: "docker", program: "docker", args: ENGINE, version: /^\S+$/ },
-        { name: "podman", program: "podman", args: ENGINE, version: /^\S+$/ },
-      ]
-    : [
-        { name: "bubblewrap", program: "bwrap", args: CANARY, version: /^$/ },
-        { name: "docker", program: "docker", args: ENGINE, version: /^\S+$/ },
-        { name: "podman", program: "podman", args: ENGINE, version: /^\S+$/ },
-      ];
+const SANDBOXES: readonly SandboxProgram[] = ownSandboxes()
+  .flatMap(({ programs = [] }) => programs)
+  .filter(({ only }) => only === undefined || (only === "macos") === (process.platform === "darwin"));
 
 /** Clients of engines that do not run answer with a paragraph. */
 const REASON_CHARS = 60;
 
 /** A program that is there may still not work: it is run once. */
-async function trySandbox({ name, program, args, version }: Sandbox) {
+async function trySandbox({ name, program, args, version }: SandboxProgram) {
   const end: ProgramEnd = await tryProgram(program, args, { ms: PROGRAM_MS, env: process.env });
   if (end.status === "missing") return { works: false, text: name };
   if (end.status === "failed")

@@ -74,6 +74,7 @@ export {
   type SandboxCheck,
   type SandboxOptions,
   type SandboxPlace,
+  type SandboxProgram,
   type SearchMatch,
   type SearchQuery,
   type SearchResult,

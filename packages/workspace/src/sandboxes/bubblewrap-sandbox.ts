@@ -13,8 +13,14 @@ import { bubblewrapCommands } from "./bubblewrap-commands.ts";
 import { runCanaries, type TrialLimits } from "./sandbox-canaries.ts";
 import type { SandboxBackend, SandboxCheck, SandboxOptions } from "./sandbox-backend.ts";
 
+const TRIAL = ["--ro-bind", "/", "/", "--unshare-all", "--die-with-parent", "true"];
+
 export const bubblewrapSandbox: SandboxBackend = {
   name: "bubblewrap",
+  aliases: ["bwrap"],
+  masksPaths: true,
+  keepsFilesHere: true,
+  programs: [{ name: "bubblewrap", program: "bwrap", args: TRIAL, version: /^$/, only: "not_macos" }],
   capabilities: ISOLATED_CAPABILITIES,
 
   async check(): Promise<SandboxCheck> {

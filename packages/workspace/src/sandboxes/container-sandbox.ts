@@ -24,8 +24,14 @@ const ENGINE_VARIABLES =
   /^(PATH|HOME|TMPDIR|XDG_.+|DOCKER_.+|CONTAINER_.+|CONTAINERS_.+|DBUS_SESSION_BUS_ADDRESS)$/;
 const CALL_MS = 60_000;
 
+const TRIAL = ["version", "--format", "{{.Server.Version}}"];
+
 export const containerSandbox: SandboxBackend = {
   name: "docker",
+  aliases: ["podman"],
+  masksPaths: true,
+  keepsFilesHere: true,
+  programs: ENGINES.map((name) => ({ name, program: name, args: TRIAL, version: /^\S+$/ })),
   capabilities: CONTAINER_CAPABILITIES,
 
   async check(): Promise<SandboxCheck> {

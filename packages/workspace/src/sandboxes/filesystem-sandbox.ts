@@ -10,6 +10,7 @@ export const FILESYSTEM = "filesystem";
 export function filesystemSandbox(hasNamespaces: boolean): SandboxBackend {
   return {
     name: FILESYSTEM,
+    keepsFilesHere: true,
     capabilities: hostCommands().capabilities,
     check: () => Promise.resolve({ status: "ready", found: "this machine; commands are not isolated" }),
     open: ({ root }, options) =>

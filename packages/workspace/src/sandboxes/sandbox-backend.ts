@@ -22,8 +22,20 @@ export type SandboxCheck =
   | { readonly status: "ready"; readonly found: string }
   | { readonly status: "unavailable"; readonly reason: string; readonly fix: string };
 
+/** A program that a sandbox needs, with a call that shows whether the program works. */
+export interface SandboxProgram {
+  /** The name for people. */
+  readonly name: string;
+  readonly program: string;
+  readonly args: readonly string[];
+  /** The version in the output of the call. */
+  readonly version: RegExp;
+  /** Machines on which the sandbox can run; all of them by default. */
+  readonly only?: "macos" | "not_macos";
+}
+
 /**
- * Makes sandboxes of one kind.
+ * Makes sandboxes of one kind. A fact about the kind that is left out is the more careful one.
  *
  *   sandbox-backend-1. `check` answers with a reason and a fix where the machine cannot run it. It makes nothing that stays.
  *   sandbox-backend-2. `open` finds the sandbox of a place, or makes it. A second call, also of another process, finds the same files.
@@ -41,6 +53,14 @@ export type SandboxCheck =
  */
 export interface SandboxBackend {
   readonly name: string;
+  /** Other names of the sandbox, as people and other tools write them. */
+  readonly aliases?: readonly string[];
+  /** The sandbox keeps a `PathMask` from commands. Without it, a rule that denies a path refuses an agent with a free shell. */
+  readonly masksPaths?: boolean;
+  /** The files of a session stay on this machine. Without it, no agent file of a coordinator can name the sandbox. */
+  readonly keepsFilesHere?: boolean;
+  /** The programs that the sandbox needs, for `holdfast doctor`. */
+  readonly programs?: readonly SandboxProgram[];
   readonly capabilities: WorkspaceCapabilities;
   check(): Promise<SandboxCheck>;
   open(place: SandboxPlace, options: SandboxOptions): Promise<Workspace>;

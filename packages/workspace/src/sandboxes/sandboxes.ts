@@ -22,8 +22,6 @@ import { remoteSandboxes, type SandboxKeys } from "./remote/remote-sandbox.ts";
 import { seatbeltSandbox } from "./seatbelt/seatbelt-sandbox.ts";
 import { virtualSandbox } from "./virtual-sandbox.ts";
 
-/** Other names of the same sandbox, as people and other tools write them. */
-const ALIASES: Readonly<Record<string, string>> = { bwrap: "bubblewrap", podman: "docker" };
 /** Open workspaces of one process. A workspace that was forgotten is opened again. */
 const OPEN_MAX = 1_000;
 
@@ -51,6 +49,15 @@ export function ownSandboxes({
     containerSandbox,
     ...remoteSandboxes(keys),
   ];
+}
+
+/** The backend of Holdfast that has this name, or this other name. */
+export function ownSandbox(name: string): SandboxBackend | undefined {
+  return ownSandboxes().find(isNamed(name));
+}
+
+function isNamed(wanted: string): (backend: SandboxBackend) => boolean {
+  return ({ name, aliases = [] }) => name === wanted || aliases.includes(wanted);
 }
 
 /** The sandboxes of this process by their names. `open` finds the workspace of an address. */
@@ -134,8 +141,7 @@ export class Sandboxes {
   }
 
   #find(name: string): SandboxBackend {
-    const wanted = ALIASES[name] ?? name;
-    const backend = this.#backends.find((candidate) => candidate.name === wanted);
+    const backend = this.#backends.find(isNamed(name));
     if (backend !== undefined) return backend;
     throw new HoldfastError("agent_invalid", `there is no sandbox "${name}"${didYouMean(name, this.names)}`, {
       got: name,

@@ -24,6 +24,8 @@ import { threadFile, VIRTUAL_CAPABILITIES, VirtualCommands } from "./virtual-com
 export function virtualSandbox(testedFile?: string): SandboxBackend {
   return {
     name: "virtual",
+    masksPaths: true,
+    keepsFilesHere: true,
     capabilities: VIRTUAL_CAPABILITIES,
 
     async check(): Promise<SandboxCheck> {

@@ -38,7 +38,14 @@ import type {
 } from "../external-agent-protocol.ts";
 import { seatbelted, type EnclosedPlaces } from "./seatbelt-enclosure.ts";
 
-const SANDBOXES = [bubblewrapSandbox, seatbeltSandbox];
+/** The sandboxes that can hold a whole program, and how each of them starts it. */
+const ENCLOSURES: readonly (readonly [
+  SandboxBackend,
+  (enclosed: EnclosedPlaces, places: GuardedPlaces) => Enclose,
+])[] = [
+  [bubblewrapSandbox, bubblewrapped],
+  [seatbeltSandbox, seatbelted],
+];
 /** The sandboxes that were tried in this process, by commands that attempt to break out. */
 const checked = new Map<string, ReturnType<SandboxBackend["check"]>>();
 
@@ -55,8 +62,8 @@ export async function openEnclosure(
 ): Promise<Enclose | undefined> {
   const { sandbox, folder, program, profile } = intent;
   if (sandbox === undefined) return undefined;
-  const backend = SANDBOXES.find(({ name }) => name === sandbox);
-  if (backend === undefined)
+  const found = ENCLOSURES.find(([{ name }]) => name === sandbox);
+  if (found === undefined)
     throw new HoldfastError(
       "invalid_input",
       `the program of ${protocol.name} cannot run in the sandbox "${sandbox}"`,
@@ -65,6 +72,7 @@ export async function openEnclosure(
         fix: 'give `--sandbox bubblewrap`, or `"sandbox": "bubblewrap"` in the input (`seatbelt` on macOS), or leave it out',
       },
     );
+  const [backend, enclose] = found;
   const own = protocol.ownFolders?.(profile);
   if (own === undefined)
     throw new HoldfastError(
@@ -97,8 +105,7 @@ export async function openEnclosure(
     ...(profile?.mcpFile ? [profile.mcpFile] : []),
     ...repositoryOf(places.git),
   ];
-  const enclosed = { folder, written: own.written, readable };
-  return backend === bubblewrapSandbox ? bubblewrapped(enclosed, places) : seatbelted(enclosed);
+  return enclose({ folder, written: own.written, readable }, places);
 }
 
 /** enclosure-6. */

@@ -30,8 +30,12 @@ const CAPABILITIES: WorkspaceCapabilities = {
   limits: ["time", "output", "file_size"],
 };
 
+const TRIAL = ["-p", "(version 1)(allow default)", "/usr/bin/true"];
+
 export const seatbeltSandbox: SandboxBackend = {
   name: "seatbelt",
+  keepsFilesHere: true,
+  programs: [{ name: "Seatbelt", program: SEATBELT, args: TRIAL, version: /^$/, only: "macos" }],
   capabilities: CAPABILITIES,
 
   async check(): Promise<SandboxCheck> {

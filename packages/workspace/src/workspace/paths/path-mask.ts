@@ -13,13 +13,6 @@ export interface PathMask {
   readonly unwritable: readonly string[];
 }
 
-/** The sandboxes that keep a mask, and their other names. */
-const MASKING = ["virtual", "bubblewrap", "bwrap", "docker", "podman"];
-
-export function masksPaths(sandbox: string): boolean {
-  return MASKING.includes(sandbox);
-}
-
 export interface MaskFilter {
   /** Whether a path from the root is kept from reading, as it is or by a folder above it. */
   readonly isUnreadable: (path: string) => boolean;
