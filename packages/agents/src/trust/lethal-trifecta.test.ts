@@ -1,5 +1,6 @@
 // Private data, texts of strangers and a way out that asks nobody: which agents have all three.
 
+import { ownSandboxes } from "@holdfast/workspace";
 import { describe, expect, test } from "vitest";
 import { RECORD } from "../testing/agent-record.ts";
 import type { AgentRecord, PermissionRule } from "../record/agent-record.ts";
@@ -56,4 +57,18 @@ test.each<readonly [what: string, change: Partial<AgentRecord>]>([
   ],
 ])("an agent that %s has not all three", (_what, change) => {
   expect(lethalTrifecta({ ...RECORD, ...change })).toBeUndefined();
+});
+
+const ISOLATED = ownSandboxes().filter(({ capabilities }) => capabilities.network === "none");
+
+test.each(ISOLATED.flatMap(({ name, aliases = [] }) => [name, ...aliases]))(
+  "commands in the sandbox %s are no way out, because it has no network",
+  (sandbox) => {
+    expect(lethalTrifecta({ ...RECORD, sandbox, permissions: [allow("shell")] })).toBeUndefined();
+  },
+);
+
+test.each(["filesystem", "unknown"])("commands in the sandbox %s are a way out", (sandbox) => {
+  const found = lethalTrifecta({ ...RECORD, sandbox, permissions: [allow("shell")] });
+  expect(found?.waysOut).toEqual(["shell"]);
 });

@@ -6,6 +6,7 @@
 //
 // Leaky: scripts, tasks and hooks of the user are taken as what the user wants them to do.
 
+import { ownSandbox } from "@holdfast/workspace";
 import { decide, type PermissionTool } from "../permissions/permissions.ts";
 import type { AgentRecord } from "../record/agent-record.ts";
 import { matchesName } from "../record/tool-names.ts";
@@ -24,9 +25,6 @@ type Agent = Pick<
 >;
 
 const READING = ["read_file", "search", "shell", "git_diff"] as const;
-
-/** Sandboxes whose commands reach no network. */
-const WITHOUT_NETWORK = ["bubblewrap", "bwrap", "docker", "podman", "virtual"];
 
 /** Commands that send data to others, or run any program that does. */
 const SENDING =
@@ -51,7 +49,7 @@ export function lethalTrifecta(agent: Agent): LethalTrifecta | undefined {
 }
 
 function commandsOut({ permissions, sandbox }: Agent): readonly string[] {
-  if (sandbox !== null && WITHOUT_NETWORK.includes(sandbox)) return [];
+  if (sandbox !== null && ownSandbox(sandbox)?.capabilities.network === "none") return [];
   const shell: PermissionTool = { isReading: false, subjectKind: "command", offered: { name: "shell" } };
   const runs = (command: string): boolean => decide(permissions, shell, command).decision === "allow";
   const free = SENDING.filter((command) => runs(`${command} x`));
