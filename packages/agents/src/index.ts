@@ -128,7 +128,7 @@ export { mcpPlace, readMcpFiles, type McpFile, type McpPlace } from "./servers/m
 export { addMcpServer, checkServerName, removeMcpServer } from "./servers/mcp-registry.ts";
 export { describeServer, type DescribedServer } from "./servers/describe-server.ts";
 export { findPlugins, type Plugin } from "./files/plugins.ts";
-export { compareContents } from "./contents/compare-contents.ts";
+export { compareContents } from "./contents/folder-content.ts";
 export { findHiddenText } from "./contents/hidden-text.ts";
 export {
   approvedContent,
@@ -174,7 +174,7 @@ export {
   type GivenEnvironment,
   type SessionEnvironment,
 } from "./environments/session-environment.ts";
-export { siblingsCapability } from "./model-loop/tools/siblings-capability.ts";
+export { siblingsCapability } from "./model-loop/tools/sibling-messages.ts";
 export { environmentCapability } from "./environments/environment-capability.ts";
 export {
   skillsCapability,

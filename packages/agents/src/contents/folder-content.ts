@@ -9,9 +9,7 @@
 import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, type Dirent } from "node:fs";
 import { join } from "node:path";
-
 import { contentText, isPortableName } from "@holdfast/core";
-
 import { FileProblem } from "../format/front-matter.ts";
 
 export interface ContentFile {
@@ -139,4 +137,25 @@ function tooMuch(message: string): FileProblem {
 
 function unreadable(error: unknown): FileProblem {
   return new FileProblem(`it cannot be read: ${(error as Error).message}`, "check its permissions");
+}
+
+interface ChangedFile {
+  readonly path: string;
+  readonly change: "new" | "changed" | "gone";
+}
+
+/** The files in which two contents of a skill or a script differ. */
+export function compareContents(before: FolderContent, after: FolderContent): readonly ChangedFile[] {
+  const old = new Map(before.files.map((file) => [file.path, file]));
+  const changed = after.files.flatMap((file): ChangedFile[] => {
+    const known = old.get(file.path);
+    old.delete(file.path);
+    if (known === undefined) return [{ path: file.path, change: "new" }];
+    return isSame(known, file) ? [] : [{ path: file.path, change: "changed" }];
+  });
+  return [...changed, ...[...old.keys()].map((path) => ({ path, change: "gone" as const }))];
+}
+
+function isSame(one: ContentFile, other: ContentFile): boolean {
+  return one.isExecutable === other.isExecutable && one.bytes.equals(other.bytes);
 }

@@ -5,7 +5,7 @@ import { afterEach, expect, test } from "vitest";
 
 import { FETCH_LIMITS, fetchPage, hostOf, PUBLIC_NETWORK, type Network } from "./fetch-page.ts";
 import { pageText } from "./page-text.ts";
-import { toMarkdown } from "./to-markdown.ts";
+import { toMarkdown } from "./page-text.ts";
 
 let server: Server | undefined;
 let port = 0;

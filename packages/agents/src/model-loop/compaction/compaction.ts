@@ -12,12 +12,10 @@
 //   compaction-6. Results leave room for the request of a summary. A larger result is cut, and its whole text can be read again.
 
 import { HoldfastError } from "@holdfast/core";
-
 import type { AgentRecord } from "../../record/agent-record.ts";
 import type { Tool } from "../tools/tool.ts";
 import { askModel } from "../turn/model-call.ts";
 import type { Turn, TurnDraft } from "../turn/turn-draft.ts";
-import { boundaryText, SUMMARY_REQUEST } from "./boundary-text.ts";
 import { contextLimit, conversationTail } from "./boundary-tasks.ts";
 import {
   contextTokens,
@@ -28,6 +26,8 @@ import {
   tailBytes,
 } from "./context-size.ts";
 import { joinWork } from "./earlier-work.ts";
+import type { ModelState } from "../model-state.ts";
+import type { EarlierWork } from "./boundary-state.ts";
 
 const FRUITLESS_MAX = 2;
 const FREED_PART_MIN = 0.25;
@@ -126,4 +126,39 @@ function isTooLong(error: unknown): boolean {
   if (!HoldfastError.is(error) || error.code !== "task_failed") return false;
   const { cause } = error;
   return HoldfastError.is(cause) && cause.code === "invalid_input" && TOO_LONG.test(cause.message);
+}
+
+const SUMMARY_REQUEST = [
+  "(The conversation is about to become longer than you can read. Write a summary of it for yourself: it replaces all but the newest messages.",
+  "Use these headings, and leave out what does not matter any more: Goal, Decided, Done, Open, Facts, Files. Name paths, commands, numbers and error texts",
+  "exactly. Say what is done, so that it is not done again. Answer with the summary alone, and call no tool.)",
+].join("\n");
+
+const NO_SUMMARY = "(There is no summary: the conversation could not be read by the model any more.)";
+
+/** The first message after the boundary. Its parts beside the summary come from the state of the session. */
+function boundaryText(
+  { request, plan, todos }: Pick<ModelState, "request" | "plan" | "todos">,
+  summary: string | undefined,
+  { files, calls }: EarlierWork,
+): string {
+  const steps = todos.map(({ text, status }) => `- [${status}] ${text}`).join("\n");
+  const results = calls
+    .map(({ id, name, about, chars }) => `- ${id}: ${[name, about].join(" ").trim()}, ${chars} characters`)
+    .join("\n");
+  return [
+    section("The request", request),
+    section("The plan, which a person has approved", plan ?? ""),
+    section("Your list of steps", steps),
+    section("Your summary of the conversation until here", summary ?? NO_SUMMARY),
+    section("Files that you have written", files.map((file) => `- ${file}`).join("\n")),
+    section("Earlier results that read_result can read again, by call_id", results),
+    "The newest messages follow. Continue the work.",
+  ]
+    .filter((part) => part !== "")
+    .join("\n\n");
+}
+
+function section(title: string, text: string): string {
+  return text.trim() === "" ? "" : `# ${title}\n\n${text}`;
 }

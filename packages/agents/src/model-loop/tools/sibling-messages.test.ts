@@ -7,7 +7,7 @@ import { createRuntime, MemoryStorage, type Runtime } from "@holdfast/runtime";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import type { AgentRecord } from "../../record/agent-record.ts";
-import { siblingsCapability } from "./siblings-capability.ts";
+import { siblingsCapability } from "./sibling-messages.ts";
 import type { ModelRequest } from "../../models/model-provider.ts";
 import { workspacesByRoot } from "../../tasks/workspace-source.ts";
 import { RECORD } from "../../testing/agent-record.ts";

@@ -1,4 +1,5 @@
-// `SiblingMessages`: messages between the children of one turn, which the session of their parent passes on.
+// `SiblingMessages`: messages between the children of one turn, which the session of their parent passes on. `siblingsCapability` gives the
+// children the tool for them, `message_agent`, where their parent allows it.
 //
 //   child ─ signal "message" ─► parent ─ signal "steer" ─► the other child, before its next model call
 //
@@ -7,9 +8,9 @@
 
 import type { ChildHandle } from "@holdfast/core";
 import { z } from "zod";
-
 import { defineTool, type Tool, type ToolContext } from "./tool.ts";
 import { STEER } from "../turn/turn-draft.ts";
+import type { Capability } from "../capability.ts";
 
 /** The signal of a child that has a message for another child. */
 const MESSAGE = "message";
@@ -61,7 +62,7 @@ function pass(ctx: ToolContext, sender: AtWork, atWork: ReadonlySet<AtWork>, pay
 }
 
 /** @param names the agents that may be at work beside this one. */
-export function messageAgent(names: readonly string[]): Tool {
+function messageAgent(names: readonly string[]): Tool {
   return defineTool({
     name: "message_agent",
     description:
@@ -78,4 +79,19 @@ export function messageAgent(names: readonly string[]): Tool {
       return isSent ? "Sent." : "There is nobody who could pass it on.";
     },
   });
+}
+
+const sharedSchema = z.object({ siblings: z.array(z.string()).min(1) });
+
+export function siblingsCapability(): Capability<string[]> {
+  return {
+    name: "siblings",
+    prepare: async (_session, task) => {
+      const row = await task.readSession();
+      if (row?.shared?.kind !== "custom") return null;
+      const shared = sharedSchema.safeParse(JSON.parse(row.shared.value));
+      return shared.success ? shared.data.siblings : null;
+    },
+    offer: (names) => ({ tools: [messageAgent(names)] }),
+  };
 }

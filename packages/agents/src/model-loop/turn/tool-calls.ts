@@ -17,7 +17,7 @@ import { ruledPath } from "../../permissions/ruled-path.ts";
 import type { CapabilityFacts } from "../model-state.ts";
 import { HIDDEN_PATHS, PATH_MASK, type ReadyCall, type Tool, type ToolOutcome } from "../tools/tool.ts";
 import { addressOf } from "../workspace-facts.ts";
-import { noteSuccess, whyNotYet } from "./tool-conditions.ts";
+import { noteSuccess, whyNotYet } from "./offered-tools.ts";
 import { LOOP_LIMITS, STEER, type TurnDraft } from "./turn-draft.ts";
 import type { TurnFiles } from "./turn-files.ts";
 
