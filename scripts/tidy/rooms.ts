@@ -115,7 +115,6 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
     {
       "journal-parts.ts": "an imported journal as rows",
       "verify-report.ts": "the findings of a full check of a database",
-      "node-timers.ts": "timers for loops of a storage",
       "sqlite-tracer": "a tracer that writes to a SQLite file",
       remote: "the storage of a coordinator, over HTTP",
     },

@@ -1,8 +1,15 @@
 // `MemoryLedger`: schedules, documents and the audit of a storage in memory.
 
 import { hash } from "node:crypto";
-import type { AuditRow, LedgerPort, Schedule, StorageReader, StoredDocument } from "@holdfast/core";
-import { MemorySchedules } from "./memory-schedules.ts";
+import {
+  type AuditRow,
+  type LedgerPort,
+  type Schedule,
+  type StorageReader,
+  type StoredDocument,
+  type Queued,
+  WakeQueue,
+} from "@holdfast/core";
 
 export class MemoryLedger implements LedgerPort {
   readonly schedules = new MemorySchedules();
@@ -55,4 +62,50 @@ export class MemoryLedger implements LedgerPort {
   appendAudit(row: AuditRow): void {
     this.audit.push(row);
   }
+}
+
+interface Placed extends Queued {
+  readonly schedule: Schedule;
+}
+
+/** Schedules by id and by when they fire next. The cost of a search depends only on how many are due. */
+class MemorySchedules {
+  readonly #byId = new Map<string, Placed>();
+  readonly #byTime = new WakeQueue<Placed>();
+
+  get(scheduleId: string): Schedule | undefined {
+    return this.#byId.get(scheduleId)?.schedule;
+  }
+
+  put(schedule: Schedule): void {
+    this.remove(schedule.scheduleId);
+    const placed: Placed = { schedule, queuedFor: Infinity, queueIndex: -1 };
+    this.#byId.set(schedule.scheduleId, placed);
+    this.#byTime.set(placed, schedule.nextAt);
+  }
+
+  remove(scheduleId: string): void {
+    const placed = this.#byId.get(scheduleId);
+    if (placed === undefined) return;
+    this.#byId.delete(scheduleId);
+    this.#byTime.set(placed, Infinity);
+  }
+
+  /** All schedules, in the order in which they fire next. */
+  all(): Schedule[] {
+    return Array.from(this.#byId.values(), ({ schedule }) => schedule).sort(byNextAt);
+  }
+
+  /**
+   * The schedules to fire by `now`, the earliest first, and the next time after that; `Infinity` when there is
+   * none.
+   */
+  due(now: number): { readonly schedules: readonly Schedule[]; readonly nextAt: number } {
+    const { items, nextAt } = this.#byTime.upTo(now);
+    return { schedules: items.map(({ schedule }) => schedule).sort(byNextAt), nextAt };
+  }
+}
+
+function byNextAt(a: Schedule, b: Schedule): number {
+  return a.nextAt - b.nextAt || (a.scheduleId < b.scheduleId ? -1 : 1);
 }

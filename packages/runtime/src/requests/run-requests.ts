@@ -23,6 +23,9 @@ import {
   type ScheduledAction,
   toHoldfastError,
   UsageError,
+  ConflictError,
+  type ImportSession,
+  type Session,
 } from "@holdfast/core";
 import { checkBounds, deadlineOf } from "../agents/bounds.ts";
 import { inputOf } from "../agents/agent-input.ts";
@@ -40,7 +43,6 @@ import { tooLarge } from "../session/session-claim.ts";
 import type { Claims } from "../claims/claims.ts";
 import type { Trials } from "../claims/trials.ts";
 import type { LiveSessions } from "../sessions/live-sessions.ts";
-import { refuseOtherFork } from "./fork-requests.ts";
 import { exportLines, readSessionFile, storeImported } from "./session-file.ts";
 import { payloadText, unexpected, type SessionRequestsHost } from "./session-requests.ts";
 
@@ -257,4 +259,22 @@ export class RunRequests {
     this.refuseIfClosed(); // A schema may have taken its time.
     return text;
   }
+}
+
+/**
+ * Accept the stored session if it is the fork that was asked for: the first answer was lost, or the caller asked before.
+ *
+ * @throws ConflictError `session_exists` when the session is another one.
+ */
+function refuseOtherFork(
+  stored: Session,
+  { sessionId, session: { fork, input } }: Pick<ImportSession, "sessionId" | "session">,
+): void {
+  const isSame = stored.fork?.at === fork?.at && stored.fork?.origins[0] === fork?.origins[0];
+  if (isSame && stored.input === input) return;
+  throw new ConflictError(
+    "session_exists",
+    `there is a session ${sessionId} already, and it is not this fork`,
+    { fix: "choose another id" },
+  );
 }

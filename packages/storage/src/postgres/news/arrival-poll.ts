@@ -15,8 +15,7 @@
 //   arrival-poll-6. Followers of all sessions are notified when any transaction of the database server has ended
 //       since the last look. The notice names no session, and there may be one too many.
 
-import { type Arrival, type Followers, isActive, repeat, type Repetition } from "@holdfast/core";
-import { nodeTimers } from "../../node-timers.ts";
+import { type Arrival, type Followers, isActive, repeat, type Repetition, type Clock } from "@holdfast/core";
 import type { Database, Statement } from "../database/database.ts";
 import type { Head, Heads } from "../tables/heads.ts";
 import type { Peers } from "../tables/peers.ts";
@@ -261,3 +260,12 @@ export class ArrivalPoll {
     return arrivals;
   }
 }
+
+/** The timers of a Node process, because a storage is given no clock. */
+const nodeTimers: Pick<Clock, "setTimer"> = {
+  setTimer(callback, ms, isIdle = false) {
+    const timer = setTimeout(callback, ms);
+    if (isIdle) timer.unref();
+    return () => clearTimeout(timer);
+  },
+};
