@@ -150,10 +150,12 @@ export {
   rollbackScript,
   tagScript,
   type Script,
+  usableScript,
 } from "./scripts/find-scripts.ts";
 export { hashOfVersion, isTag, versionsText, type ContentVersions } from "./contents/content-versions.ts";
 export { splitReference } from "./record/content-references.ts";
 export { isScriptName, MANIFEST, type ScriptManifest } from "./scripts/script-manifest.ts";
+export { writeNewScript } from "./scripts/new-script.ts";
 export { parametersOf, usageOf } from "./scripts/script-parameters.ts";
 export { checkCall, runScript } from "./scripts/run-script.ts";
 export {

@@ -223,3 +223,30 @@ function versionsFile({ trustFile }: AgentPlaces): VersionsFile {
 function ownerOf(scope: Script["scope"], { project }: AgentPlaces): string {
   return scope === "project" ? realPath(project) : "user";
 }
+
+/** The version of a script that a call runs. @throws HoldfastError `policy_denied` or `agent_invalid` for one that cannot be used. */
+export function usableScript(
+  { name, status, current, manifest, path, problem }: Script,
+  places: AgentPlaces,
+) {
+  const content = current === null ? undefined : contentOfVersion(current, places);
+  if (status === "loaded" && manifest !== null && content !== undefined) return { manifest, content };
+  if (status === "untrusted")
+    throw new HoldfastError("policy_denied", "you have not trusted this project", {
+      at: path,
+      fix: "read the script, and then run `holdfast agents trust`",
+    });
+  throw new HoldfastError(
+    "agent_invalid",
+    status === "unpushed"
+      ? `the script ${name} has not been pushed`
+      : `the script ${name} is refused${problem === null ? "" : `: ${problem}`}`,
+    {
+      at: path,
+      fix:
+        status === "unpushed"
+          ? `read it, and then run \`holdfast script push ${name}\``
+          : "correct it, and push it",
+    },
+  );
+}

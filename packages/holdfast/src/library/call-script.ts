@@ -1,16 +1,7 @@
 // `holdfast script run`: one call of a script in the current folder, for a person.
 
-import {
-  type AgentPlaces,
-  checkCall,
-  contentOfVersion,
-  describeEnd,
-  findScripts,
-  runScript,
-  type Script,
-} from "@holdfast/agents";
+import { checkCall, describeEnd, findScripts, runScript, usableScript } from "@holdfast/agents";
 import { openWorkspace } from "@holdfast/workspace";
-import { HoldfastError } from "@holdfast/core";
 import { STOP_EXIT, type Io, type StopSignal } from "../frame/command.ts";
 import { readInput } from "../frame/input.ts";
 import { plain } from "../frame/plain-text.ts";
@@ -24,7 +15,7 @@ const ENDED = 1;
 export async function callScript(name: string, given: string | undefined, io: Io): Promise<number> {
   const places = agentPlaces(io);
   const script = pickScript(name, findScripts(places));
-  const { manifest, content } = usable(script, places);
+  const { manifest, content } = usableScript(script, places);
   const args = checkCall(manifest, given === undefined ? {} : await readInput(given, io));
   const note = noteOf(script);
   if (note !== undefined) io.note(`${io.notes.symbols.warn} ${name}: ${note}`);
@@ -49,27 +40,4 @@ export async function callScript(name: string, given: string | undefined, io: Io
     release();
     await workspace.dispose();
   }
-}
-
-function usable({ name, status, current, manifest, path, problem }: Script, places: AgentPlaces) {
-  const content = current === null ? undefined : contentOfVersion(current, places);
-  if (status === "loaded" && manifest !== null && content !== undefined) return { manifest, content };
-  if (status === "untrusted")
-    throw new HoldfastError("policy_denied", "you have not trusted this project", {
-      at: path,
-      fix: "read the script, and then run `holdfast agents trust`",
-    });
-  throw new HoldfastError(
-    "agent_invalid",
-    status === "unpushed"
-      ? `the script ${name} has not been pushed`
-      : `the script ${name} is refused${problem === null ? "" : `: ${problem}`}`,
-    {
-      at: path,
-      fix:
-        status === "unpushed"
-          ? `read it, and then run \`holdfast script push ${name}\``
-          : "correct it, and push it",
-    },
-  );
 }

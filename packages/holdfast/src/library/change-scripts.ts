@@ -1,6 +1,6 @@
 // `holdfast script new`, `push`, `rollback` and `tag` on this machine.
 
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import {
   contentOfVersion,
@@ -8,15 +8,14 @@ import {
   hashOfVersion,
   isScriptName,
   isTrusted,
-  MANIFEST,
   pushScript,
   rollbackScript,
   tagScript,
   versionsText,
+  writeNewScript,
   type AgentPlaces,
   type Script,
 } from "@holdfast/agents";
-import { makePrivateFolder } from "@holdfast/system";
 import { HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
 import { plainLine } from "../frame/plain-text.ts";
@@ -46,39 +45,12 @@ export function newScript(name: string, isUsers: boolean, io: Io): number {
       at: path,
       fix: "choose another name, or edit that script",
     });
-  makePrivateFolder(path);
+  writeNewScript(path, name);
   if (!isUsers) showToGit("scripts", join(project, ".holdfast"));
-  writeFileSync(join(path, MANIFEST), `${JSON.stringify(manifestOf(name), null, 2)}\n`, { flag: "wx" });
-  writeFileSync(join(path, `${name}.sh`), TEMPLATE, { flag: "wx", mode: 0o755 });
   io.show({ name, path }, `wrote ${shownPath(path, io)}`);
   io.note(`next: edit it, then \`${io.call(`script push ${name}`)}\``);
   return 0;
 }
-
-function manifestOf(name: string): object {
-  return {
-    name,
-    description: "Say in one sentence what the script does and when to use it.",
-    script_file: `${name}.sh`,
-    parameters_schema: {
-      type: "object",
-      properties: { file: { type: "string", description: "The file to read" } },
-      required: ["file"],
-    },
-    effect: "read",
-    timeout: "1m",
-  };
-}
-
-const TEMPLATE = `#!/bin/sh
-# Runs in the folder of the agent. SCRIPT_DIR is the folder of this file.
-while [ $# -gt 0 ]; do
-  case "$1" in
-    --file) file="$2"; shift 2 ;;
-  esac
-done
-wc -w < "$file"
-`;
 
 export function push(names: readonly string[], io: Io): number {
   const places = agentPlaces(io);

@@ -1,13 +1,12 @@
 // `givenEnvironment`: the environments and variables that a call names by `--env-ref NAME` and `--env KEY=VALUE`.
 
-import { join } from "node:path";
 import { checkKey, environmentsBeside, type GivenEnvironment } from "@holdfast/agents";
 import { refuse } from "../frame/arguments.ts";
 import type { Arguments, Io } from "../frame/command.ts";
-import { dataFolder } from "@holdfast/system";
+import { trustFileOf } from "../place/project.ts";
 
 export function environmentsFile(io: Pick<Io, "env" | "cwd">): string {
-  return environmentsBeside(join(dataFolder(io), "trusted-folders.json"));
+  return environmentsBeside(trustFileOf(io));
 }
 
 /** @returns `undefined` when the call has neither. @throws UsageError */
