@@ -41,7 +41,7 @@ export interface Chat {
 /** @returns the exit code. */
 export async function startChat(chat: Chat, args: Arguments, io: Io): Promise<number> {
   const { path, text, wanted } = chat;
-  const grace = await graceOf(args);
+  const grace = graceOf(args);
   const given = findDatabase(args, io);
   const database = wanted === undefined ? given : await placeOfExact(given, wanted);
   const found = wanted === undefined ? undefined : await sessionOf(wanted, database, path === undefined);
@@ -148,7 +148,7 @@ async function continueChat(
       database,
       begin: (runtime) => (agent === undefined ? Promise.resolve(undefined) : runtime.resume(sessionId)),
       ...(secrets === undefined ? {} : { runtime: { secrets } }),
-      ...(await graceOf(args)),
+      ...graceOf(args),
       ...common(talk),
     },
     io,

@@ -1,5 +1,5 @@
 import { HoldfastError, isEnded, type Session } from "@holdfast/core";
-import { graceOf } from "../frame/arguments.ts";
+import type { Runtime } from "@holdfast/runtime";
 import { GRACE_OPTION, SECRET_STDIN_OPTION, TRACE_OPTION, type Command, type Io } from "../frame/command.ts";
 
 export const resume: Command = {
@@ -37,33 +37,16 @@ export const resume: Command = {
       return showEndedBefore(session, io);
     }
     const { sessionId } = session;
-    const { followInStack } = await import("../run/stack-run.ts");
-    const followed = await followInStack(session, database, args, io);
-    if (followed !== undefined) return followed;
+    const { isRunByStack } = await import("../run/starting/start-plan.ts");
+    const { follow } = await import("../run/starting/start.ts");
+    if (!args.has("agent") && isRunByStack(session, database)) return follow(sessionId, database, args, io);
     if (args.has("last") && session.status === "paused" && session.pauseReason === "poison")
       throw refusePoison(session, io); // A loop of restarts must not try it again and again.
     const agent = await agentOf(session, database, args, io);
-    const { secretsFor } = await import("../secrets/agent-secrets.ts");
-    const secrets = await secretsFor({ agents: [agent] }, args, io);
     const acceptDrift = args.has("accept-drift");
-    const { findTraces } = await import("../place/project.ts");
-    const { wantedTracer } = await import("../tracing/wanted-tracer.ts");
-    const tracer = await wantedTracer(findTraces(args, io), io);
-    const { drive } = await import("../run/drive/drive.ts");
-    return drive(
-      {
-        agent,
-        sessionId,
-        database,
-        begin: (runtime) => runtime.resume(sessionId, { acceptDrift }),
-        tracer,
-        parks: args.has("park"),
-        ...(await graceOf(args)),
-        runtime: { secrets },
-        readsStdin: !args.has("secret-stdin"),
-      },
-      io,
-    );
+    const { driveCall } = await import("../run/drive/drive-call.ts");
+    const begin = (runtime: Runtime) => runtime.resume(sessionId, { acceptDrift });
+    return driveCall({ agent, sessionId, database, begin }, args, io);
   },
 };
 

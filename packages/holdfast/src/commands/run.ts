@@ -1,6 +1,16 @@
-import { GRACE_OPTION, SECRET_STDIN_OPTION, TRACE_OPTION, type Command } from "../frame/command.ts";
-import { START_OPTIONS } from "../run/loading/external-input.ts";
-import { readCall } from "../run/starting/run-call.ts";
+import { takeNothing, takeOnly } from "../frame/arguments.ts";
+import {
+  GRACE_OPTION,
+  SECRET_STDIN_OPTION,
+  TRACE_OPTION,
+  type Arguments,
+  type Command,
+} from "../frame/command.ts";
+import { findDatabase } from "../place/project.ts";
+import { findStarted } from "../run/starting/found-session.ts";
+import { loadStarted, readCall } from "../run/starting/prepare-start.ts";
+import { start } from "../run/starting/start.ts";
+import { planStart, type StartFacts } from "../run/starting/start-plan.ts";
 
 export const run: Command = {
   name: "run",
@@ -66,7 +76,28 @@ export const run: Command = {
       repeats: true,
       excludes: ["agent", "continue"],
     },
-    ...START_OPTIONS,
+    "resume-at-reset": {
+      help: "for agent files and external agents: when a usage limit pauses the session, it continues by itself at the reset",
+      excludes: ["agent", "continue"],
+    },
+    profile: {
+      help: "for external agents: a profile of ~/.holdfast/profiles, or of .holdfast/profiles of the project",
+      value: "NAME",
+      excludes: ["agent", "continue"],
+    },
+    worktree: {
+      help: "for agent files and external agents: work in a git worktree of its own (`holdfast diff ID`, `holdfast merge ID`)",
+      excludes: ["agent", "continue"],
+    },
+    sandbox: {
+      help: "for agent files and external agents: the sandbox that it works in (`holdfast doctor` lists them)",
+      value: "NAME",
+      excludes: ["agent", "continue"],
+    },
+    conversation: {
+      help: "for agent files and external agents: after its answer the session waits for the next request, and the command prints the session's id and ends",
+      excludes: ["agent", "continue", "ephemeral"],
+    },
     local: { help: "run it in this process, also when the local stack runs", excludes: ["agent"] },
   },
   examples: [
@@ -97,15 +128,27 @@ export const run: Command = {
   ],
 
   async run(args, io) {
-    const call = await readCall(args, run.usage, io);
-    const { name, wanted, options } = call;
-    if (name !== undefined) {
-      const { runByName } = await import("../run/run-by-name.ts");
-      return runByName({ name, wanted, options }, args, io);
-    }
-    const { prepareRun } = await import("../run/starting/prepare-run.ts");
-    const prepared = await prepareRun(call, io);
-    const { runAtPlace } = await import("../run/starting/run-place.ts");
-    return runAtPlace(prepared, io);
+    const { usage } = run;
+    const [path, text] = takePathAndText(args, usage);
+    const call = await readCall(args, { usage, text }, io);
+    const given = args.has("ephemeral") ? undefined : findDatabase(args, io);
+    const plan = (facts: Pick<StartFacts, "loaded" | "found" | "database">) =>
+      start(planStart(args, { ...call, ...facts }), args, io);
+    if (path === undefined) return plan({ loaded: undefined, found: null, database: given });
+    const loaded = await loadStarted(path, args, call, io);
+    if (given === undefined) return plan({ loaded, found: null, database: undefined });
+    return plan({ loaded, ...(await findStarted(given, call.wanted, loaded, args, io)) });
   },
 };
+
+/** The file or name of the agent, and a text as its input; nothing where runners have the agent. */
+function takePathAndText(
+  args: Arguments,
+  usage: string,
+): readonly [path: string | undefined, text: string | undefined] {
+  if (args.has("agent")) takeNothing(args.positionals, usage);
+  if (args.has("agent")) return [undefined, undefined];
+  const [path, text, ...rest] = args.positionals;
+  if (text !== undefined && rest.length === 0) return [path ?? "", text];
+  return [takeOnly(args.positionals, "the agent's file, or --agent NAME", usage), undefined];
+}

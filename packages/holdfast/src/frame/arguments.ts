@@ -150,7 +150,7 @@ function findOption(
 }
 
 /** The value of `--grace`, for the commands that run sessions. */
-export async function graceOf(args: Arguments): Promise<{ readonly graceMs?: number }> {
+export function graceOf(args: Arguments): { readonly graceMs?: number } {
   const grace = args.text("grace");
   if (grace === undefined) return {};
   return { graceMs: parseDuration(grace, "--grace") };

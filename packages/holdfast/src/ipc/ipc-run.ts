@@ -43,7 +43,7 @@ export async function runIpc(args: Arguments, io: Io, usage: string): Promise<nu
     stop: () => ended.resolve({ reason: "stopped" }),
     note: (line) => io.note(line),
   });
-  const work = new StoppableWork(io, (await graceOf(args)).graceMs);
+  const work = new StoppableWork(io, graceOf(args).graceMs);
   const release = io.onStop(
     stopper(io, AFTER, (signal) => ended.resolve({ reason: "signal", signal }), work),
   );

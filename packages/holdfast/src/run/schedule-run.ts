@@ -36,7 +36,7 @@ export async function runSchedules(args: Arguments, io: Io): Promise<number> {
   limitProcessMemory();
   const database = findDatabase(args, io);
   const tracer = await wantedTracer(findTraces(args, io), io);
-  const work = new StoppableWork(io, (await graceOf(args)).graceMs);
+  const work = new StoppableWork(io, graceOf(args).graceMs);
   const stopped = Promise.withResolvers<StopSignal>();
   const after = "its sessions continue when it is started again";
   const release = io.onStop(stopper(io, after, (signal) => stopped.resolve(signal), work));

@@ -23,7 +23,7 @@ import { readInput, readJson } from "../frame/input.ts";
 import { loadAgent } from "../run/load-agent.ts";
 import { plainLine, zonedTime } from "../frame/plain-text.ts";
 import { findDatabase, findStrictBounds, placesOf, type Database } from "../place/project.ts";
-import { hasLoaded } from "../run/stack-run.ts";
+import { hasLoaded } from "../run/starting/start-plan.ts";
 import { scheduleJson, whatItDoes } from "../view/schedule-text.ts";
 
 /** @param rest what follows `add`. @returns the exit code. */
@@ -141,7 +141,7 @@ async function addStart(path: string, timing: Timing, args: Arguments, io: Io): 
   await refuseWrong(request, findStrictBounds(args, io).value);
   const database = findDatabase(args, io);
   const { stack } = database;
-  const place = stack !== undefined && hasLoaded(stack, agent, file) ? stack : database; // schedule-changes-1.
+  const place = stack !== undefined && hasLoaded(stack, { agent, source }) ? stack : database; // schedule-changes-1.
   if (place === stack) noteStack(stack, io);
   else if (stack !== undefined)
     io.note(io.notes.paint.dim("the local stack has not loaded this agent: the schedule is the project's"));

@@ -94,7 +94,7 @@ async function planOf(args: Arguments, io: Io): Promise<StackPlan> {
   const env = Object.fromEntries(
     Object.entries(io.env).filter(([name]) => !FOREIGN_VARIABLES.includes(name)),
   );
-  const { graceMs = STOP_GRACE_MS } = await graceOf(args);
+  const { graceMs = STOP_GRACE_MS } = graceOf(args);
   return {
     program: [process.execPath, ...process.execArgv, process.argv[1]!],
     env: {

@@ -66,7 +66,7 @@ export interface DriveOptions {
   readonly begin: (runtime: Runtime) => Promise<SessionHandle | undefined>;
   /** Whether it is started with a budget. */
   readonly isBudgeted?: boolean;
-  readonly runtime?: Pick<RuntimeOptions, "strictBounds" | "secrets">;
+  readonly runtime?: Pick<RuntimeOptions, "secrets">;
   /** Leave when it waits, or only when it has answered. */
   readonly parks: boolean | "answered";
   /** How long running steps may take to end when somebody stops the command. */

@@ -1,59 +1,46 @@
-// The session that a call of `run` continues, and the database with it (`findStarted`, `findPlaceOf`).
+// `findStarted`: the session that a call of `run` continues, and the database with it.
 
+import { existsSync } from "node:fs";
 import { ConflictError, isEnded, type Session } from "@holdfast/core";
-import type { Agent } from "@holdfast/runtime";
+import { agentSourceText } from "@holdfast/machine/agent-source";
 import type { Arguments, Io } from "../../frame/command.ts";
+import {
+  findUnfinished,
+  isOfAgent,
+  noteStack,
+  placeOfExact,
+  placeOfNewest,
+  withReader,
+} from "../../place/find-session.ts";
 import type { Database } from "../../place/project.ts";
+import type { LoadedAgent } from "../load-agent.ts";
 
-interface Sought {
-  readonly args: Arguments;
-  readonly io: Io;
-  readonly agent: Agent;
-  readonly file: string;
-  readonly wanted: string | undefined;
-}
-
-/** Where the session is that this call continues; the given database when there is none. */
-export async function findPlaceOf(
-  database: Database,
-  { args, io, agent, file, wanted }: Sought,
-): Promise<Database> {
-  const { stack } = database;
-  if (stack === undefined || (wanted === undefined && !args.has("continue"))) return database;
-  const { isOfAgent, noteStack, placeOfExact, placeOfNewest } = await import("../../place/find-session.ts");
-  const place =
-    wanted === undefined
-      ? await placeOfNewest(database, (one) => !isEnded(one.status) && isOfAgent(one, agent.name, file))
-      : await placeOfExact(database, wanted);
-  if (place === stack) noteStack(stack, io);
-  return place;
-}
-
-/** The session that this call continues, if there is one. */
+/** The session and its place; the given database where no session is continued. */
 export async function findStarted(
-  database: Database,
-  { args, io, agent, file, wanted }: Sought,
-): Promise<Session | undefined> {
-  if (wanted === undefined && !args.has("continue")) return undefined;
-  const { findUnfinished, isOfAgent, withReader } = await import("../../place/find-session.ts");
-  const { existsSync } = await import("node:fs");
-  if (database.coordinator === undefined && !existsSync(database.path)) return undefined;
-  return withReader(database, async (reader) => {
-    if (wanted === undefined) {
-      const session =
-        reader && (await findUnfinished(reader, (candidate) => isOfAgent(candidate, agent.name, file)));
-      if (session === undefined)
-        io.note(io.notes.paint.dim("no unfinished session of this agent: starting one"));
-      return session;
-    }
-    const session = await reader?.session(wanted);
-    if (session !== undefined && session.agent.name !== agent.name) {
-      throw new ConflictError("session_exists", `session ${wanted} belongs to another agent`, {
-        got: `agent "${agent.name}" of ${file}`,
-        expected: `agent "${session.agent.name}"${session.agent.file === undefined ? "" : ` of ${session.agent.file}`}`,
-        fix: "choose another id",
-      });
-    }
-    return session;
-  });
+  given: Database,
+  wanted: string | undefined,
+  { agent, source }: LoadedAgent,
+  args: Arguments,
+  io: Io,
+): Promise<{ readonly database: Database; readonly found: Session | null }> {
+  if (wanted === undefined && !args.has("continue")) return { database: given, found: null };
+  const file = agentSourceText(source);
+  const isOwn = (session: Session): boolean => isOfAgent(session, agent.name, file);
+  const database = await (wanted === undefined
+    ? placeOfNewest(given, (one) => !isEnded(one.status) && isOwn(one))
+    : placeOfExact(given, wanted));
+  if (database !== given) noteStack(database, io);
+  if (database.coordinator === undefined && !existsSync(database.path)) return { database, found: null };
+  const session = await withReader(database, async (reader) =>
+    wanted === undefined ? reader && findUnfinished(reader, isOwn) : reader?.session(wanted),
+  );
+  if (session === undefined && wanted === undefined)
+    io.note(io.notes.paint.dim("no unfinished session of this agent: starting one"));
+  if (session !== undefined && session.agent.name !== agent.name)
+    throw new ConflictError("session_exists", `session ${wanted} belongs to another agent`, {
+      got: `agent "${agent.name}" of ${file}`,
+      expected: `agent "${session.agent.name}"${session.agent.file === undefined ? "" : ` of ${session.agent.file}`}`,
+      fix: "choose another id",
+    });
+  return { database, found: session ?? null };
 }

@@ -1,0 +1,27 @@
+// `driveCall`: `drive` with the secrets of the agent and with the traces, the grace and the parking that a command asks for.
+
+import { graceOf } from "../../frame/arguments.ts";
+import type { Arguments, Io } from "../../frame/command.ts";
+import { findTraces } from "../../place/project.ts";
+import { secretsFor } from "../../secrets/agent-secrets.ts";
+import { wantedTracer } from "../../tracing/wanted-tracer.ts";
+import { drive, type DriveOptions } from "./drive.ts";
+import { parksOf } from "./parks.ts";
+
+export interface DriveCall extends Pick<
+  DriveOptions,
+  "agent" | "sessionId" | "database" | "begin" | "isBudgeted" | "chat"
+> {
+  /** The secrets of the agent, if they were asked for already. */
+  readonly secrets?: ReadonlyMap<string, string> | undefined;
+}
+
+/** @returns the exit code. */
+export async function driveCall({ secrets, ...driven }: DriveCall, args: Arguments, io: Io): Promise<number> {
+  const { agent } = driven;
+  const isHere = agent !== undefined;
+  const runtime = isHere ? { secrets: secrets ?? (await secretsFor({ agents: [agent] }, args, io)) } : {};
+  const tracer = isHere ? await wantedTracer(findTraces(args, io), io) : undefined;
+  const readsStdin = args.text("input") !== "-" && !args.has("secret-stdin");
+  return drive({ ...driven, runtime, tracer, parks: parksOf(args), ...graceOf(args), readsStdin }, io);
+}

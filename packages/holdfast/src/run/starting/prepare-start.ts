@@ -1,0 +1,81 @@
+// `readCall`, `loadStarted`: what a command that starts a session reads before the start is planned. The command line is
+// checked before a file of the user is loaded.
+
+import { isSessionId, mintId, UsageError } from "@holdfast/core";
+import type { Arguments, Io } from "../../frame/command.ts";
+import { readInput } from "../../frame/input.ts";
+import { randomU32 } from "../../frame/random.ts";
+import { findStrictBounds } from "../../place/project.ts";
+import { refuseSecondStdin } from "../../secrets/agent-secrets.ts";
+import { loadAgent, type LoadedAgent } from "../load-agent.ts";
+import { profileIn, wishOf, type StartFacts } from "./start-plan.ts";
+import { refuseStart, type RefusalFacts } from "./start-refusals.ts";
+
+/** The facts of a start that the command line has. */
+export type StartCall = Pick<StartFacts, "usage" | "text" | "wish" | "input" | "sessionId" | "isStrict"> & {
+  /** The id that the user chose. */
+  readonly wanted: string | undefined;
+};
+
+/**
+ * @param text the input, as an argument of the command.
+ * @throws UsageError
+ */
+export async function readCall(
+  args: Arguments,
+  { usage, text }: Pick<RefusalFacts, "usage" | "text">,
+  io: Io,
+): Promise<StartCall> {
+  refuseStart({ args, usage, text });
+  const wanted = sessionIdOf(args);
+  const wish = wishOf(args, usage, io.env);
+  const isStrict = findStrictBounds(args, io).value;
+  const given = args.text("input");
+  refuseSecondStdin(args, given === "-" ? "--input -" : undefined);
+  const input = given === undefined ? text : await readInput(given, io);
+  const sessionId = wanted ?? mintId("ses", Date.now(), randomU32);
+  return { usage, text, wish, isStrict, input, sessionId, wanted };
+}
+
+/** The id of `--session`. @throws UsageError */
+function sessionIdOf(args: Arguments): string | undefined {
+  const wanted = args.text("session");
+  if (wanted === undefined || isSessionId(wanted)) return wanted;
+  throw new UsageError(`"${wanted}" cannot be the id of a session`, {
+    at: "--session",
+    expected: "1 to 100 letters, digits, dots, dashes and underscores, starting with a letter or a digit",
+  });
+}
+
+/** The agent that a call names, and what a person should know of it. @throws HoldfastError as `loadAgent`. */
+export async function loadStarted(
+  path: string,
+  args: Arguments,
+  { input, usage, text }: Pick<StartCall, "input" | "usage" | "text">,
+  io: Io,
+): Promise<LoadedAgent> {
+  const sandbox = args.text("sandbox");
+  const loaded = await loadAgent(path, {
+    cwd: io.cwd,
+    env: io.env,
+    given: await environmentOf(args, usage),
+    resumesAtReset: args.has("resume-at-reset"),
+    overrides: {
+      ...(args.has("worktree") ? { workspace: "worktree" } : {}),
+      ...(sandbox === undefined ? {} : { sandbox }),
+    },
+    profile: args.text("profile") ?? profileIn(input),
+    onSlow: () => io.note(`${path} is still being loaded`),
+  });
+  refuseStart({ args, usage, text, loaded });
+  const { record, notes = [] } = loaded;
+  for (const note of notes) io.note(`${io.notes.symbols.warn} ${note}`);
+  if (record !== undefined)
+    (await import("../../agents/workspaces/isolation-note.ts")).noteIsolation(record, io);
+  return loaded;
+}
+
+async function environmentOf(args: Arguments, usage: string) {
+  if (!args.has("env") && !args.has("env-ref")) return undefined;
+  return (await import("../../library/given-environment.ts")).givenEnvironment(args, usage);
+}

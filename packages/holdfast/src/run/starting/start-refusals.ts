@@ -1,0 +1,147 @@
+// `refuseStart`: the combinations that a command refuses to start, each with its text. They combine the options of a
+// call with its agent, the session that it continues, and the place where the session would run.
+
+import { UsageError, type Session } from "@holdfast/core";
+import type { AgentRecord } from "@holdfast/agents";
+import type { AgentSource } from "@holdfast/machine/agent-source";
+import type { Agent } from "@holdfast/runtime";
+import { refuse } from "../../frame/arguments.ts";
+import type { Arguments } from "../../frame/command.ts";
+import { quoted } from "../../frame/plain-text.ts";
+
+/** The facts of a call, as far as they are known. A fact that is not known yet refuses nothing. */
+export interface RefusalFacts {
+  readonly args: Pick<Arguments, "has">;
+  readonly usage: string;
+  /** The input as a text of the command line. */
+  readonly text?: string | undefined;
+  readonly loaded?:
+    | {
+        readonly agent: Pick<Agent, "name" | "input">;
+        readonly source: AgentSource;
+        /** The agent file. */
+        readonly record?: Pick<AgentRecord, "inputSchema" | "isConversation"> | undefined;
+      }
+    | undefined;
+  /** The session that exists already; `null` where none does. */
+  readonly found?: Pick<Session, "sessionId"> | null;
+  /** Whether the local stack would start the session. */
+  readonly isOfStack?: boolean;
+}
+
+/** The options that choose something for the whole life of a session. */
+const AT_START = ["resume-at-reset", "profile", "worktree", "sandbox", "conversation"];
+
+/** In the order in which the facts become known. */
+const REFUSALS: readonly ((facts: RefusalFacts) => UsageError | undefined)[] = [
+  ({ args, usage }) =>
+    args.has("demand") && !args.has("agent")
+      ? refuse("--demand is for sessions that runners run", usage, {
+          fix: "give --agent NAME in place of the file; this process ignores demands for the sessions that it runs",
+        })
+      : undefined,
+  ({ args, usage, text }) =>
+    text !== undefined && args.has("input")
+      ? refuse("a text and --input exclude each other", usage, { got: quoted(text), fix: "give one of them" })
+      : undefined,
+  ({ args, loaded }) =>
+    args.has("profile") && loaded !== undefined && loaded.source.kind !== "program"
+      ? new UsageError(`--profile is for external agents, and "${loaded.agent.name}" is none`, {
+          at: "--profile",
+          expected: "an external agent, such as claude-code or codex",
+          fix: "give the fields of the profile in the agent file",
+        })
+      : undefined,
+  (facts) => (facts.args.has("conversation") ? refusalOfConversation(facts) : undefined),
+  ({ usage, text, loaded }) =>
+    text !== undefined && loaded?.source.kind === "code" && loaded.agent.input === undefined
+      ? refuse(`"${text}" is one argument too many`, usage, {
+          got: `a text for agent "${loaded.agent.name}", which has no input schema`,
+          fix: "give the input by --input",
+        })
+      : undefined,
+  ({ args, text, found }) => {
+    // Without an input there is nothing that the choices are compared with.
+    const isCompared = text !== undefined || args.has("input");
+    const names = AT_START.filter((name) => args.has(name)).map((name) => `--${name}`);
+    if (found === undefined || found === null || isCompared || names.length === 0) return undefined;
+    const given = names.join(" and ");
+    return new UsageError(`session ${found.sessionId} exists already, and keeps the choices of its start`, {
+      at: given,
+      expected: "these options at the start of a session alone",
+      fix: `leave ${given} out, or start another session`,
+    });
+  },
+  (facts) =>
+    facts.found !== undefined && optionsOfFiles(facts) !== "" ? refusalOfFileOptions(facts) : undefined,
+  (facts) => {
+    const options = optionsOfFiles(facts);
+    return facts.isOfStack === true && options !== "" && !resumesInStack(facts)
+      ? refuse(
+          `the local stack would run this session, and does not get ${options} of this call`,
+          facts.usage,
+          {
+            fix: "give --local, or set the variables (`holdfast env set`) and the fields of the agent file",
+          },
+        )
+      : undefined;
+  },
+];
+
+/** @throws UsageError for the first combination that is refused. */
+export function refuseStart(facts: RefusalFacts): void {
+  for (const refusalOf of REFUSALS) {
+    const refusal = refusalOf(facts);
+    if (refusal !== undefined) throw refusal;
+  }
+}
+
+/** Whether the stack gets `--resume-at-reset` as a field of the input, which an input schema may not know. */
+export function resumesInStack(facts: RefusalFacts): boolean {
+  return optionsOfFiles(facts) === "--resume-at-reset" && facts.loaded?.record?.inputSchema === null;
+}
+
+/** The names of options that say something about an agent file. */
+function optionsOfFiles({ args, loaded }: RefusalFacts): string {
+  const forFiles = ["resume-at-reset", "worktree", "sandbox"].filter((name) => args.has(name));
+  return [
+    ...(args.has("env") || args.has("env-ref") ? ["--env", "--env-ref"] : []),
+    ...(loaded?.source.kind === "program" ? [] : forFiles.map((name) => `--${name}`)),
+  ].join(" and ");
+}
+
+function refusalOfFileOptions(facts: RefusalFacts): UsageError | undefined {
+  const { usage, loaded, found } = facts;
+  const options = optionsOfFiles(facts);
+  if (loaded?.source.kind === "program")
+    return refuse(`${options}: for agent files, and this is an external agent`, usage, {
+      fix: "name the variables of your environment that its program gets in a profile (`variables`, `keys`), and give --profile",
+    });
+  if (loaded?.record === undefined)
+    return refuse(`${options}: for agent files, and this agent is code`, usage, {
+      fix: "leave it out; an agent of code declares `secrets`, and has its own input",
+    });
+  if (found === null) return undefined;
+  return refuse("the session exists already, and keeps the variables and the agent of its start", usage, {
+    fix: `leave ${options} out, or start another session`,
+  });
+}
+
+function refusalOfConversation({ loaded }: RefusalFacts): UsageError | undefined {
+  if (loaded === undefined || loaded.source.kind === "program") return undefined;
+  const { agent, record } = loaded;
+  if (record?.isConversation === true || record?.inputSchema === null) return undefined;
+  const at = "--conversation";
+  const expected = "an agent file without an input schema, or an external agent";
+  return record === undefined
+    ? new UsageError(`--conversation is for agent files and external agents, and "${agent.name}" is code`, {
+        at,
+        expected,
+        fix: "leave it out; an agent of code waits itself: ctx.waitForSignal(…)",
+      })
+    : new UsageError(`agent "${agent.name}" takes another input than a text, and so no next request`, {
+        at,
+        expected,
+        fix: "leave it out, or set `holdfast.conversation` in the agent file",
+      });
+}
