@@ -312,6 +312,22 @@ test.each([
   expect(JSON.parse((await run(["list", "--json"])).stdout)).toHaveLength(1);
 });
 
+test("a chat heeds strict bounds and traces of the configuration, as other starts do", SLOW, async () => {
+  const configure = (config: object): void =>
+    writeFileSync(project.path(".holdfast/config.json"), JSON.stringify(config));
+  configure({ strictBounds: true });
+  const refused = await run(["chat", AGENT_FILE, "hi"]);
+  expect(refused.code).toBe(2);
+  expect(refused.stderr).toContain("may take turns for ever");
+  expect((await run(["chat", AGENT_FILE, "hi", "--budget", "9turns"])).stdout).toContain("answer 1");
+  mkdirSync(project.path("home/.config/holdfast"), { recursive: true });
+  configure({});
+  const user = project.path("home/.config/holdfast/config.json");
+  writeFileSync(user, JSON.stringify({ trace: `file:${project.path("trace.ndjson")}` }));
+  expect((await run(["chat", AGENT_FILE, "hi", "--session", "traced"])).stdout).toContain("answer 1");
+  expect(readFileSync(project.path("trace.ndjson"), "utf8")).toContain('"traced"');
+});
+
 test("a chat without a line leaves no session", SLOW, async () => {
   const { code, stdout, stderr } = await run(["chat", AGENT_FILE], "\n/unknown\n");
   expect({ code, stdout }).toEqual({ code: 0, stdout: "" });

@@ -63,6 +63,36 @@ export default defineAgent({ name: "long", run: async (ctx) => {
   expect(prompt).not.toContain("part 0 ");
 });
 
+test("the agent that goes on has the limits of its file, or those of the call", async () => {
+  const server = await startScriptedModelServer({ script: () => ({ text: "Done." }) });
+  try {
+    const env = { HOLDFAST_SCRIPTED_MODEL_URL: server.url };
+    const start = (...args: string[]) => project.startHere(args, env).finished;
+    writeFileSync(project.path("done.ts"), "export default async () => 1;\n");
+    const limits = "holdfast:\n  budget: { turns: 3 }\n";
+    writeFileSync(project.path("fixer.md"), `---\nname: fixer\ndescription: Fixes.\n${limits}---\nFix.\n`);
+    expect((await start("run", "done.ts", "--session", "s")).code).toBe(0);
+    const forked = await start("fork", "s", "--agent", "fixer.md", "--session", "f");
+    expect(forked.code, forked.stderr).toBe(0);
+    const limitsOf = async (id: string) =>
+      (await project.json<{ accounts: { limits: object[] }[] }>("budget", id)).accounts[0]?.limits;
+    expect(await limitsOf("f")).toMatchObject([{ limit: "maxTurns", max: 3 }]);
+    const bounded = await start("fork", "s", "--agent", "fixer.md", "--session", "g", "--budget", "5turns");
+    expect(bounded.code, bounded.stderr).toBe(0);
+    expect(await limitsOf("g")).toMatchObject([{ limit: "maxTurns", max: 5 }]);
+  } finally {
+    await server.close();
+  }
+});
+
+test("an option for the other agent is refused without one", async () => {
+  for (const option of [["--worktree"], ["--profile", "p"], ["--budget", "1usd"], ["--ttl", "1m"]]) {
+    const { code, stderr } = await run("fork", "s", ...option);
+    expect(code).toBe(2);
+    expect(stderr).toContain(`${option[0]}: for a hand-over to another agent`);
+  }
+});
+
 test("a fork goes to another agent as a whole: a point of the journal is refused", async () => {
   const { code, stderr } = await run("fork", "s", "--agent", "codex", "--at", "1");
   expect(code).toBe(2);

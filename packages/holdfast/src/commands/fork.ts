@@ -1,5 +1,4 @@
-import { isSessionId } from "@holdfast/core";
-import type { ForkOptions } from "@holdfast/runtime";
+import type { ForkOptions, Runtime } from "@holdfast/runtime";
 import { refuse, takeOnly } from "../frame/arguments.ts";
 import type { Arguments, Command } from "../frame/command.ts";
 
@@ -7,7 +6,7 @@ export const fork: Command = {
   name: "fork",
   summary: "Make a session that begins as another one did, up to a point, and then continues independently",
   usage:
-    "fork ID [--at N] [--input JSON|@file|-] [--tasks rerun|cancel] [--session NEW] [--run | --agent AGENT [--worktree] [--profile NAME]]",
+    "fork ID [--at N] [--input JSON|@file|-] [--tasks rerun|cancel] [--session NEW] [--run | --agent AGENT [--worktree] [--profile NAME] [--budget LIMITS] [--ttl TIME]]",
   description:
     "Use a fork to continue after a failure, or to try something else from a point of a session. State, journal and conversation up " +
     "to the point are copied; signals, children and spend are not. The other session does not change, whether or not it has ended. " +
@@ -33,6 +32,14 @@ export const fork: Command = {
       help: "with --agent, for external agents: a profile of ~/.holdfast/profiles, or of .holdfast/profiles of the project",
       value: "NAME",
     },
+    budget: {
+      help: "with --agent: what the new session may spend, in units of usd, tokens, steps, turns (default: as its agent file says)",
+      value: "LIMITS",
+    },
+    ttl: {
+      help: "with --agent: cancel the new session this long after its start, such as 10m",
+      value: "TIME",
+    },
   },
   examples: [
     ["fork ses_019a --run", "after a failure: continue from the last checkpoint"],
@@ -43,31 +50,26 @@ export const fork: Command = {
 
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", fork.usage);
-    const wanted = wantedOf(args);
-    const { readInput } = await import("../frame/input.ts");
-    const given = args.text("input");
-    const input = given === undefined ? {} : { input: await readInput(given, io) };
+    const point = pointOf(args);
+    const { readCall } = await import("../run/starting/prepare-start.ts");
+    const call = await readCall(args, { command: "fork", usage: fork.usage }, io);
+    const wanted = {
+      ...point,
+      ...(args.has("input") ? { input: call.input } : {}),
+      ...(call.wanted === undefined ? {} : { sessionId: call.wanted }),
+    };
     const { findDatabase } = await import("../place/project.ts");
     const { findPlace, withReaderOf, withSession } = await import("../place/find-session.ts");
-    const to = args.text("agent");
-    if (to !== undefined) {
+    const database = await findPlace(findDatabase(args, io), args, io);
+    if (args.has("agent")) {
       const { handOver } = await import("../sessions/hand-over.ts");
-      const wish = { id, to, request: input.input, sessionId: wanted.sessionId };
-      return handOver(wish, await findPlace(findDatabase(args, io), args, io), args, io);
+      return handOver(id, call, database, args, io);
     }
-    const ofHandOver = ["worktree", "profile"]
-      .filter((option) => args.has(option))
-      .map((name) => `--${name}`);
-    if (ofHandOver.length > 0)
-      throw refuse(`${ofHandOver.join(" and ")}: for a hand-over to another agent`, fork.usage, {
-        fix: "name the agent with --agent; a fork keeps the agent and the workspace of its session",
-      });
     const { agentOf } = await import("../run/recorded-agent.ts");
     const { createRuntime } = await import("@holdfast/runtime");
-    const database = await findPlace(findDatabase(args, io), args, io);
     const origin = await withReaderOf(database, id, (session) => Promise.resolve(session));
     // Before anything is written: the agent says what its input may be.
-    const isNeeded = args.has("run") || (given !== undefined && origin.agent.file !== undefined);
+    const isNeeded = args.has("run") || (args.has("input") && origin.agent.file !== undefined);
     const agent = isNeeded ? await agentOf(origin, database, args, io) : undefined;
 
     const { secretsFor } = await import("../secrets/agent-secrets.ts");
@@ -76,7 +78,7 @@ export const fork: Command = {
       const agents = agent === undefined ? [] : [agent];
       const runtime = createRuntime({ storage, agents, adopt: false, development: false });
       try {
-        const handle = await runtime.fork(origin.sessionId, { ...wanted, ...input, run: false });
+        const handle = await runtime.fork(origin.sessionId, { ...wanted, run: false });
         const session = await handle.session();
         const { forkFilesText } = await import("../agents/workspaces/fork-files.ts");
         const files = await forkFilesText(storage.reader, session);
@@ -91,20 +93,9 @@ export const fork: Command = {
     io.note(`${sessionId} ${what} from ${origin.sessionId} at ${from?.at ?? 0}`);
     if (made.files !== undefined) io.note(made.files);
     if (agent !== undefined && args.has("run")) {
-      const { drive } = await import("../run/drive/drive.ts");
-      return drive(
-        {
-          agent,
-          sessionId,
-          database,
-          begin: (runtime) => runtime.resume(sessionId),
-          runtime: { secrets },
-          tracer: undefined,
-          parks: false,
-          readsStdin: given !== "-",
-        },
-        io,
-      );
+      const { driveCall } = await import("../run/drive/drive-call.ts");
+      const begin = (runtime: Runtime) => runtime.resume(sessionId);
+      return driveCall({ agent, sessionId, database, begin, secrets }, args, io);
     }
     const resume = io.call(`resume ${sessionId}`);
     io.result(
@@ -116,23 +107,16 @@ export const fork: Command = {
   },
 };
 
-/** The options of the fork, checked as far as possible without the session. */
-function wantedOf(args: Arguments): ForkOptions {
+/** The point of the fork, checked as far as possible without the session. */
+function pointOf(args: Arguments): Pick<ForkOptions, "at" | "tasks"> {
   const at = args.text("at");
   if (at !== undefined && !/^\d{1,15}$/.test(at))
     throw refuse("--at is not a position", fork.usage, { got: at, expected: "--at 0, 1, 2, ..." });
   const tasks = args.text("tasks");
   if (tasks !== undefined && tasks !== "rerun" && tasks !== "cancel")
     throw refuse("--tasks is neither rerun nor cancel", fork.usage, { got: tasks });
-  const sessionId = args.text("session");
-  if (sessionId !== undefined && !isSessionId(sessionId)) {
-    throw refuse(`"${sessionId}" cannot be the id of a session`, fork.usage, {
-      expected: "1 to 100 letters, digits, dots, dashes and underscores, starting with a letter or a digit",
-    });
-  }
   return {
     ...(at === undefined ? {} : { at: Number(at) }),
     ...(tasks === undefined ? {} : { tasks }),
-    ...(sessionId === undefined ? {} : { sessionId }),
   };
 }

@@ -1,5 +1,5 @@
-import { isEnded, isSessionId } from "@holdfast/core";
-import { refuse, takeOnly } from "../frame/arguments.ts";
+import { isEnded } from "@holdfast/core";
+import { sessionIdOf, takeOnly } from "../frame/arguments.ts";
 import type { Command } from "../frame/command.ts";
 
 export const importSession: Command = {
@@ -22,12 +22,7 @@ export const importSession: Command = {
 
   async run(args, io) {
     const file = takeOnly(args.positionals, "the file", importSession.usage);
-    const wanted = args.text("session");
-    if (wanted !== undefined && !isSessionId(wanted)) {
-      throw refuse(`"${wanted}" cannot be the id of a session`, importSession.usage, {
-        expected: "1 to 100 letters, digits, dots, dashes and underscores, starting with a letter or a digit",
-      });
-    }
+    const wanted = sessionIdOf(args);
     const { resolve } = await import("node:path");
     const { findDatabase } = await import("../place/project.ts");
     const { withStorage } = await import("../place/find-session.ts");

@@ -130,7 +130,7 @@ export const run: Command = {
   async run(args, io) {
     const { usage } = run;
     const [path, text] = takePathAndText(args, usage);
-    const call = await readCall(args, { usage, text }, io);
+    const call = await readCall(args, { command: "run", usage, text }, io);
     const given = args.has("ephemeral") ? undefined : findDatabase(args, io);
     const plan = (facts: Pick<StartFacts, "loaded" | "found" | "database">) =>
       start(planStart(args, { ...call, ...facts }), args, io);

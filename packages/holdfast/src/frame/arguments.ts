@@ -1,6 +1,6 @@
 // A command line, checked against the options of its command. Every refusal names what it refuses.
 
-import { didYouMean, parseDuration, UsageError } from "@holdfast/core";
+import { didYouMean, isSessionId, parseDuration, UsageError } from "@holdfast/core";
 import type { Arguments, Command, Option, Options } from "./command.ts";
 
 /** A coordinator's token, alone or after an equals sign. */
@@ -154,4 +154,14 @@ export function graceOf(args: Arguments): { readonly graceMs?: number } {
   const grace = args.text("grace");
   if (grace === undefined) return {};
   return { graceMs: parseDuration(grace, "--grace") };
+}
+
+/** The id of `--session`. @throws UsageError */
+export function sessionIdOf(args: Arguments): string | undefined {
+  const wanted = args.text("session");
+  if (wanted === undefined || isSessionId(wanted)) return wanted;
+  throw new UsageError(`"${wanted}" cannot be the id of a session`, {
+    at: "--session",
+    expected: "1 to 100 letters, digits, dots, dashes and underscores, starting with a letter or a digit",
+  });
 }

@@ -4,63 +4,32 @@
 //   hand-over-2. The other session does not change. Programs that keep a conversation of their own are not asked for it.
 
 import { existsSync } from "node:fs";
-import { recordText } from "@holdfast/programs";
-import { decodeJson, isEnded, mintId, validate, type Session } from "@holdfast/core";
-
-import { agentPlaces } from "../agents/agent-places.ts";
-import { agentSourceText } from "@holdfast/machine/agent-source";
+import { decodeJson, isEnded, type Session } from "@holdfast/core";
 import { worktreesOf } from "@holdfast/machine/session-folder";
-import { noteSharedFolder } from "../agents/workspaces/shared-folder.ts";
-import { noteUncommitted } from "../agents/workspaces/uncommitted-work.ts";
+import { recordText } from "@holdfast/programs";
+import { agentPlaces } from "../agents/agent-places.ts";
 import type { Arguments, Io } from "../frame/command.ts";
-import { randomU32 } from "../frame/random.ts";
 import { withReaderOf } from "../place/find-session.ts";
 import type { Database } from "../place/project.ts";
-import { secretsFor } from "../secrets/agent-secrets.ts";
-import { drive } from "../run/drive/drive.ts";
-import { loadAgent } from "../run/load-agent.ts";
-import {
-  externalOptions,
-  refuseProfile,
-  refuseWorktree,
-  withOptions,
-  overridesOf,
-} from "../run/loading/external-input.ts";
+import { loadStarted, type StartCall } from "../run/starting/prepare-start.ts";
+import { planStart } from "../run/starting/start-plan.ts";
+import { start } from "../run/starting/start.ts";
 
 const ENTRIES_MAX = 1_000;
 
-export interface HandOver {
-  /** The id of the session whose conversation is handed over, or its beginning. */
-  readonly id: string;
-  /** The agent that goes on, as `run` reads it. */
-  readonly to: string;
-  /** The request; to go on when absent. */
-  readonly request: unknown;
-  /** An id for the new session. */
-  readonly sessionId: string | undefined;
-}
-
-/** @returns the exit code. */
+/**
+ * Starts a session of the agent that `--agent` names.
+ *
+ * @param id of the session whose conversation is handed over, or its beginning. @returns the exit code.
+ */
 export async function handOver(
-  { id, to, request, sessionId: wanted }: HandOver,
+  id: string,
+  call: StartCall,
   database: Database,
   args: Arguments,
   io: Io,
 ): Promise<number> {
-  const inWorktree = args.has("worktree");
-  const {
-    agent,
-    source,
-    record: agentRecord,
-  } = await loadAgent(to, {
-    cwd: io.cwd,
-    env: io.env,
-    overrides: overridesOf(args),
-    profile: args.text("profile"),
-  });
-  const isExternal = source.kind === "program";
-  if (args.has("profile") && !isExternal) refuseProfile(agent.name);
-  if (inWorktree && !isExternal && agentRecord === undefined) refuseWorktree(agent.name);
+  const loaded = await loadStarted(args.text("agent") ?? "", args, call, io);
   const { origin, record } = await withReaderOf(database, id, async (session, reader) => {
     const from = Math.max(0, session.entryCount - ENTRIES_MAX);
     const entries = await reader.entries(session.sessionId, from, ENTRIES_MAX);
@@ -69,30 +38,11 @@ export async function handOver(
   });
   if (!isEnded(origin.status))
     io.note(`${origin.sessionId} has not ended, and both sessions may work in the same files`);
-  const prompt = promptOf({ origin, record, request, branch: await branchOf(origin, io) });
-  const input = isExternal ? withOptions(prompt, externalOptions(args)) : prompt;
-  await validate(agent.input, input, `input of agent "${agent.name}"`, "invalid_input");
-  const sessionId = wanted ?? mintId("ses", Date.now(), randomU32);
-  const named = origin.sessionId;
-  if (isExternal ? inWorktree : agentRecord?.workspace === "worktree") await noteUncommitted(io);
-  else await noteSharedFolder({ sessionId, agent, source, record: agentRecord, place: database, named }, io);
-  io.note(`${sessionId} goes on with the conversation of ${origin.sessionId}`);
-  return drive(
-    {
-      agent,
-      sessionId,
-      database,
-      begin: async (runtime) => {
-        const handle = await runtime.start(agent, input, { sessionId, file: agentSourceText(source) });
-        return handle.created ? handle : runtime.resume(sessionId);
-      },
-      runtime: { secrets: await secretsFor({ agents: [agent] }, args, io) },
-      tracer: undefined,
-      parks: false,
-      readsStdin: true,
-    },
-    io,
-  );
+  const input = promptOf({ origin, record, request: call.input, branch: await branchOf(origin, io) });
+  const facts = { ...call, input, loaded, found: null, database, continues: origin.sessionId };
+  const plan = planStart(args, facts);
+  io.note(`${call.sessionId} goes on with the conversation of ${origin.sessionId}`);
+  return start(plan, args, io);
 }
 
 /** hand-over-1. */

@@ -1,4 +1,3 @@
-import { isSessionId, UsageError } from "@holdfast/core";
 import { refuse } from "../../frame/arguments.ts";
 import { GRACE_OPTION, type Command } from "../../frame/command.ts";
 
@@ -45,22 +44,15 @@ export const chat: Command = {
   ],
 
   async run(args, io) {
-    const wanted = args.text("session");
-    if (wanted !== undefined && !isSessionId(wanted))
-      throw new UsageError(`"${wanted}" cannot be the id of a session`, {
-        at: "--session",
-        expected: "1 to 100 letters, digits, dots, dashes and underscores, starting with a letter or a digit",
-      });
-    const [path, text, extra] = args.positionals;
-    if (path === undefined && wanted === undefined)
+    const [path, , extra] = args.positionals;
+    if (path === undefined && !args.has("session"))
       throw refuse("the agent is missing", chat.usage, {
         expected: "the name or the path of an agent file, or --session ID",
         fix: "run `holdfast agents list` to see all agents",
       });
     if (extra !== undefined)
       throw refuse(`"${extra}" is one argument too many`, chat.usage, { fix: "put the text in quotes" });
-    const limits = args.has("budget") ? (await import("../../view/budget-text.ts")).readLimits(args) : {};
     const { startChat } = await import("../../chat/start-chat.ts");
-    return startChat({ path, text, wanted, limits }, args, io);
+    return startChat(args, io, chat.usage);
   },
 };

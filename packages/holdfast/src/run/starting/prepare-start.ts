@@ -1,7 +1,8 @@
 // `readCall`, `loadStarted`: what a command that starts a session reads before the start is planned. The command line is
 // checked before a file of the user is loaded.
 
-import { isSessionId, mintId, UsageError } from "@holdfast/core";
+import { mintId } from "@holdfast/core";
+import { graceOf, sessionIdOf } from "../../frame/arguments.ts";
 import type { Arguments, Io } from "../../frame/command.ts";
 import { readInput } from "../../frame/input.ts";
 import { randomU32 } from "../../frame/random.ts";
@@ -12,7 +13,10 @@ import { profileIn, wishOf, type StartFacts } from "./start-plan.ts";
 import { refuseStart, type RefusalFacts } from "./start-refusals.ts";
 
 /** The facts of a start that the command line has. */
-export type StartCall = Pick<StartFacts, "usage" | "text" | "wish" | "input" | "sessionId" | "isStrict"> & {
+export type StartCall = Pick<
+  StartFacts,
+  "command" | "usage" | "text" | "wish" | "input" | "sessionId" | "isStrict"
+> & {
   /** The id that the user chose. */
   readonly wanted: string | undefined;
 };
@@ -23,10 +27,11 @@ export type StartCall = Pick<StartFacts, "usage" | "text" | "wish" | "input" | "
  */
 export async function readCall(
   args: Arguments,
-  { usage, text }: Pick<RefusalFacts, "usage" | "text">,
+  { command, usage, text }: Pick<RefusalFacts, "command" | "usage" | "text">,
   io: Io,
 ): Promise<StartCall> {
-  refuseStart({ args, usage, text });
+  refuseStart({ command, args, usage, text });
+  graceOf(args); // A wrong duration is refused before anything is loaded.
   const wanted = sessionIdOf(args);
   const wish = wishOf(args, usage, io.env);
   const isStrict = findStrictBounds(args, io).value;
@@ -34,31 +39,21 @@ export async function readCall(
   refuseSecondStdin(args, given === "-" ? "--input -" : undefined);
   const input = given === undefined ? text : await readInput(given, io);
   const sessionId = wanted ?? mintId("ses", Date.now(), randomU32);
-  return { usage, text, wish, isStrict, input, sessionId, wanted };
-}
-
-/** The id of `--session`. @throws UsageError */
-function sessionIdOf(args: Arguments): string | undefined {
-  const wanted = args.text("session");
-  if (wanted === undefined || isSessionId(wanted)) return wanted;
-  throw new UsageError(`"${wanted}" cannot be the id of a session`, {
-    at: "--session",
-    expected: "1 to 100 letters, digits, dots, dashes and underscores, starting with a letter or a digit",
-  });
+  return { command, usage, text, wish, isStrict, input, sessionId, wanted };
 }
 
 /** The agent that a call names, and what a person should know of it. @throws HoldfastError as `loadAgent`. */
 export async function loadStarted(
   path: string,
   args: Arguments,
-  { input, usage, text }: Pick<StartCall, "input" | "usage" | "text">,
+  { input, ...facts }: Pick<StartFacts, "command" | "usage" | "text" | "input" | "insteadOfChat">,
   io: Io,
 ): Promise<LoadedAgent> {
   const sandbox = args.text("sandbox");
   const loaded = await loadAgent(path, {
     cwd: io.cwd,
     env: io.env,
-    given: await environmentOf(args, usage),
+    given: await environmentOf(args, facts.usage),
     resumesAtReset: args.has("resume-at-reset"),
     overrides: {
       ...(args.has("worktree") ? { workspace: "worktree" } : {}),
@@ -67,7 +62,7 @@ export async function loadStarted(
     profile: args.text("profile") ?? profileIn(input),
     onSlow: () => io.note(`${path} is still being loaded`),
   });
-  refuseStart({ args, usage, text, loaded });
+  refuseStart({ ...facts, args, loaded });
   const { record, notes = [] } = loaded;
   for (const note of notes) io.note(`${io.notes.symbols.warn} ${note}`);
   if (record !== undefined)

@@ -56,6 +56,7 @@ function planned(
 ): StartPlan {
   const args = argumentsOf(options);
   return planStart(args, {
+    command: "run",
     usage: "run",
     wish: wishOf(args, "run", env),
     loaded: code,
@@ -82,12 +83,17 @@ describe("a session runs", () => {
     ["here beside a stack without its agent", "here", project.path, planned({}, { database: besideOther })],
     ["here with --local", "here", project.path, planned({ local: true }, { database: besideStack })],
     ["here with --trace", "here", project.path, planned({ trace: "stdout" }, { database: besideStack })],
-    ["here as a chat", "here", project.path, planned({}, { database: besideStack, isTalk: true })],
+    [
+      "here as a chat",
+      "here",
+      project.path,
+      planned({}, { loaded: fileOf(), database: besideStack, command: "chat" }),
+    ],
     [
       "here in the place of the session whose conversation it goes on with",
       "here",
       project.path,
-      planned({}, { database: besideStack, continues: "o" }),
+      planned({}, { database: besideStack, command: "fork" }),
     ],
     [
       "at the coordinator whose runners have its agent",
@@ -134,7 +140,7 @@ describe("a session runs", () => {
       planned({}),
       planned({}, { database: besideStack }),
       planned({ local: true }, { database: besideOther }),
-      planned({}, { database: besideOther, isTalk: true }),
+      planned({}, { loaded: fileOf(), database: besideOther, command: "chat" }),
       planned({}, { database: besideOther, found: session("working") }),
     ])
       expect(plan.isMissedByStack).toBe(false);
@@ -161,7 +167,7 @@ describe("a start has", () => {
     [
       "no time to live as a chat",
       { budget: { maxTurns: 3 } },
-      planned({}, { loaded: fileOf(), input: "hi", isTalk: true }),
+      planned({}, { loaded: fileOf(), input: "hi", command: "chat" }),
     ],
     [
       "no time to live with --conversation",

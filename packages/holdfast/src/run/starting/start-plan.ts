@@ -34,9 +34,7 @@ export interface StartFacts extends Omit<RefusalFacts, "args" | "isOfStack"> {
   readonly found: Session | null;
   /** A session that nothing bounds is refused. */
   readonly isStrict: boolean;
-  /** The session is talked with: it runs here, where its answers stream, and waits for its next request. */
-  readonly isTalk?: boolean;
-  /** The session whose conversation the new one goes on with. Both have the same place. */
+  /** The session whose conversation the new one goes on with (`fork --agent`). */
   readonly continues?: string;
 }
 
@@ -119,7 +117,7 @@ export function planStart(args: Arguments, facts: StartFacts): StartPlan {
     place,
     loaded,
     found,
-    hasInput: text !== undefined || args.has("input"),
+    hasInput: text !== undefined || args.has("input") || continues !== undefined,
     folder: folderOf(loaded, input),
     continues,
     isMissedByStack: place.type === "here" && found === null && stackOf(args, facts) !== undefined,
@@ -166,10 +164,10 @@ export function profileIn(input: unknown): string | undefined {
 function inputOf(
   plain: unknown,
   args: Arguments,
-  { loaded, isTalk = false }: Pick<StartFacts, "loaded" | "isTalk">,
+  { loaded, command }: Pick<StartFacts, "loaded" | "command">,
 ): unknown {
   if (loaded === undefined) return plain;
-  const conversation = isTalk || args.has("conversation") ? { conversation: true } : {};
+  const conversation = command === "chat" || args.has("conversation") ? { conversation: true } : {};
   if (loaded.source.kind !== "program")
     return loaded.record?.isConversation === true ? plain : withFields(plain, conversation);
   return withFields(plain, {
@@ -199,10 +197,11 @@ function placeOf(args: Arguments, facts: StartFacts): StartPlace {
 /** The local stack, if it may run a new session of this call. */
 function stackOf(
   args: Arguments,
-  { database, isTalk, continues }: Pick<StartFacts, "database" | "isTalk" | "continues">,
+  { command, database }: Pick<StartFacts, "command" | "database">,
 ): StackDatabase | undefined {
+  // A chat steers what streams in this process, and a hand-over stays where its conversation is.
+  const isHere = command === "chat" || command === "fork";
   // Only this process can honour these options.
-  const isHere = isTalk === true || continues !== undefined;
   return isHere || ["local", "ephemeral", "trace"].some((option) => args.has(option))
     ? undefined
     : database?.stack;

@@ -15,7 +15,7 @@ const external = { loaded: { agent: takesText, source: { kind: "program", name: 
 const found = { sessionId: "s" };
 
 function facts(options: readonly string[], more: Partial<RefusalFacts> = {}): RefusalFacts {
-  return { args: { has: (name) => options.includes(name) }, usage: "run", ...more };
+  return { args: { has: (name) => options.includes(name) }, command: "run", usage: "run", ...more };
 }
 
 function refusal(of: RefusalFacts): string | undefined {
@@ -58,6 +58,31 @@ describe("a combination is refused", () => {
       '--profile is for external agents, and "text" is none',
     ],
     [
+      "options of the other agent for a fork that keeps its agent",
+      facts(["worktree", "profile", "budget", "ttl"], { command: "fork" }),
+      "--worktree and --profile and --budget and --ttl: for a hand-over to another agent",
+    ],
+    [
+      "a hand-over to code in a worktree",
+      facts(["agent", "worktree"], { command: "fork", ...ofCode, found: null }),
+      "--worktree: for agent files, and this agent is code",
+    ],
+    [
+      "a chat with code",
+      facts([], { command: "chat", text: "hello", ...ofCode }),
+      '"code" is an agent of code, and a chat needs an agent file',
+    ],
+    [
+      "a chat with an agent file that has an input schema",
+      facts([], { command: "chat", ...schema }),
+      'agent "text" takes another input than a text',
+    ],
+    [
+      "a choice of the start for a chat that exists",
+      facts(["sandbox"], { command: "chat", text: "hello", found }),
+      "the conversation exists already, and keeps the agent of its start",
+    ],
+    [
       "a next request for code",
       facts(["conversation"], ofCode),
       '--conversation is for agent files and external agents, and "code" is code',
@@ -94,6 +119,9 @@ describe("a combination is allowed", () => {
     ],
     ["a next request for an agent file without an input schema", facts(["conversation"], file)],
     ["a profile for an external agent", facts(["profile"], external)],
+    ["a hand-over in a worktree", facts(["agent", "worktree"], { command: "fork", ...file, found: null })],
+    ["a chat with an external agent", facts(["profile"], { command: "chat", ...external, found: null })],
+    ["a chat that exists", facts([], { command: "chat", text: "hello", found })],
     ["an option whose agent is not known yet", facts(["worktree"])],
   ])("%s", (_promise, of) => {
     expect(refusal(of)).toBeUndefined();

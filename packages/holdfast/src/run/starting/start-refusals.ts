@@ -11,8 +11,11 @@ import { quoted } from "../../frame/plain-text.ts";
 
 /** The facts of a call, as far as they are known. A fact that is not known yet refuses nothing. */
 export interface RefusalFacts {
+  readonly command: "run" | "chat" | "fork" | "schedule";
   readonly args: Pick<Arguments, "has">;
   readonly usage: string;
+  /** For the advice of `chat`: the command that runs its agent without a conversation. */
+  readonly insteadOfChat?: string;
   /** The input as a text of the command line. */
   readonly text?: string | undefined;
   readonly loaded?:
@@ -31,9 +34,19 @@ export interface RefusalFacts {
 
 /** The options that choose something for the whole life of a session. */
 const AT_START = ["resume-at-reset", "profile", "worktree", "sandbox", "conversation"];
+/** The options of `fork` for the agent that goes on. */
+const OF_HAND_OVER = ["worktree", "profile", "budget", "ttl"];
 
 /** In the order in which the facts become known. */
 const REFUSALS: readonly ((facts: RefusalFacts) => UsageError | undefined)[] = [
+  ({ command, args, usage }) => {
+    const given = OF_HAND_OVER.filter((name) => args.has(name)).map((name) => `--${name}`);
+    return command === "fork" && !args.has("agent") && given.length > 0
+      ? refuse(`${given.join(" and ")}: for a hand-over to another agent`, usage, {
+          fix: "name the agent with --agent; a fork keeps the agent and the workspace of its session",
+        })
+      : undefined;
+  },
   ({ args, usage }) =>
     args.has("demand") && !args.has("agent")
       ? refuse("--demand is for sessions that runners run", usage, {
@@ -52,6 +65,7 @@ const REFUSALS: readonly ((facts: RefusalFacts) => UsageError | undefined)[] = [
           fix: "give the fields of the profile in the agent file",
         })
       : undefined,
+  (facts) => (facts.command === "chat" ? refusalOfChat(facts) : undefined),
   (facts) => (facts.args.has("conversation") ? refusalOfConversation(facts) : undefined),
   ({ usage, text, loaded }) =>
     text !== undefined && loaded?.source.kind === "code" && loaded.agent.input === undefined
@@ -125,6 +139,34 @@ function refusalOfFileOptions(facts: RefusalFacts): UsageError | undefined {
   return refuse("the session exists already, and keeps the variables and the agent of its start", usage, {
     fix: `leave ${options} out, or start another session`,
   });
+}
+
+/** A chat needs an agent that takes a text and waits for the next one. */
+function refusalOfChat({ args, loaded, found, insteadOfChat = "" }: RefusalFacts): UsageError | undefined {
+  const at = AT_START.filter((name) => args.has(name)).map((name) => `--${name}`);
+  if (found !== undefined && found !== null && at.length > 0)
+    return new UsageError("the conversation exists already, and keeps the agent of its start", {
+      at: at.join(", "),
+      expected: "a new conversation",
+      fix: `leave ${at.join(", ")} out, or start another conversation`,
+    });
+  if (loaded?.source.kind === "code")
+    return new UsageError(`"${loaded.agent.name}" is an agent of code, and a chat needs an agent file`, {
+      at: loaded.source.path,
+      expected: "an agent file; `holdfast agents list` shows all",
+      fix: `run it: ${insteadOfChat}`,
+    });
+  if (
+    loaded?.source.kind === "file" &&
+    loaded.record?.isConversation === false &&
+    loaded.record.inputSchema !== null
+  )
+    return new UsageError(`agent "${loaded.agent.name}" takes another input than a text`, {
+      at: loaded.source.path,
+      expected: "an agent without an input schema",
+      fix: `run it with its input: ${insteadOfChat} --input '{…}'`,
+    });
+  return undefined;
 }
 
 function refusalOfConversation({ loaded }: RefusalFacts): UsageError | undefined {
