@@ -117,6 +117,23 @@ describe("holdfast schedule", () => {
     });
   });
 
+  test("a session of an agent file gets the limits of the file, or those of its schedule", async () => {
+    const limits = "holdfast:\n  budget: { turns: 3 }\n  ttl: 10m\n";
+    writeFileSync(project.path("night.md"), `---\nname: night\ndescription: Works.\n${limits}---\nWork.\n`);
+    const env = { HOLDFAST_SCRIPTED_MODEL_URL: "http://127.0.0.1:1" };
+    const add = (...options: string[]) =>
+      project.finish(["schedule", "add", "0 3 * * *", "--run", "night.md", "--input", '"go"', ...options], {
+        env,
+      });
+    const { code, stderr } = await add("--id", "a");
+    expect(code, stderr).toBe(0);
+    expect((await add("--id", "b", "--budget", "5turns")).code).toBe(0);
+    expect(await project.json("schedule", "list")).toMatchObject([
+      { scheduleId: "a", start: { budget: { maxTurns: 3, ttlMs: 600_000 } } },
+      { scheduleId: "b", start: { budget: { maxTurns: 5, ttlMs: 600_000 } } },
+    ]);
+  });
+
   test.each([
     [["61 * * * *", "--run", "echo.ts"], 2, "minute: 61"],
     [["* * * * *", "--run", "echo.ts", "--tz", "Mars"], 2, "at: timeZone"],

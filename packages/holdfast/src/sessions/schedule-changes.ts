@@ -2,7 +2,8 @@
 // person who adds it, and not when it fires.
 //
 //   schedule-changes-1. A schedule that starts an agent is stored where `holdfast run` would start the agent. That is the local stack when
-//       the stack has loaded the agent, and else the project's database.
+//       the stack has loaded the agent, and else the project's database. A schedule stores a start that a runtime makes later, so it shares
+//       the plan with `run` and starts nothing here.
 
 import { ConflictError, HoldfastError, isEnded, type AgentStorage, type Schedule } from "@holdfast/core";
 import {
@@ -11,19 +12,16 @@ import {
   MemoryStorage,
   readCron,
   type Runtime,
-  type RuntimeOptions,
   type ScheduleRequest,
 } from "@holdfast/runtime";
-import { agentSourceText } from "@holdfast/machine/agent-source";
 import { refuse } from "../frame/arguments.ts";
-import { readLimits } from "../view/budget-text.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { noteStack, withReader, withSession, withStorage } from "../place/find-session.ts";
-import { readInput, readJson } from "../frame/input.ts";
-import { loadAgent } from "../run/load-agent.ts";
+import { readJson } from "../frame/input.ts";
 import { plainLine, zonedTime } from "../frame/plain-text.ts";
-import { findDatabase, findStrictBounds, placesOf, type Database } from "../place/project.ts";
-import { hasLoaded } from "../run/starting/start-plan.ts";
+import { findDatabase, placesOf, type Database } from "../place/project.ts";
+import { loadStarted, readCall } from "../run/starting/prepare-start.ts";
+import { planStart } from "../run/starting/start-plan.ts";
 import { scheduleJson, whatItDoes } from "../view/schedule-text.ts";
 
 /** @param rest what follows `add`. @returns the exit code. */
@@ -50,7 +48,7 @@ export async function addSchedule(
     timeZone: args.text("tz") ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
   };
   readCron(timing.cron, timing.timeZone); // The cron line was typed first, so it is checked first.
-  if (file !== undefined) return addStart(file, timing, args, io);
+  if (file !== undefined) return addStart(file, timing, args, io, usage);
   if (sessionId === undefined) throw refuse("--run FILE or --signal ID is missing", usage);
   if (name === undefined) throw refuse("the signal's name is missing", usage);
   return addSignal({ sessionId, name, payload }, timing, args, io);
@@ -63,7 +61,7 @@ export async function removeSchedule(scheduleId: string, args: Arguments, io: Io
   const wasRemoved =
     place !== undefined &&
     (await withStorage(place.database, ({ storage }) =>
-      withRuntime({ storage }, (runtime) => runtime.unschedule(scheduleId)),
+      withRuntime(storage, (runtime) => runtime.unschedule(scheduleId)),
     ));
   if (!wasRemoved) throw noSchedule(scheduleId, database, io);
   io.result({ scheduleId, status: "removed" }, "");
@@ -125,25 +123,27 @@ function noSchedule(scheduleId: string, database: Database, io: Io): HoldfastErr
 
 type Timing = Pick<ScheduleRequest, "id" | "cron" | "timeZone">;
 
-async function addStart(path: string, timing: Timing, args: Arguments, io: Io): Promise<number> {
-  const given = args.text("input");
-  const input = given === undefined ? undefined : await readInput(given, io);
-  const { agent, source } = await loadAgent(path, {
-    cwd: io.cwd,
-    env: io.env,
-    onSlow: () => io.note(`${path} is still loading`),
-  });
-  const file = agentSourceText(source);
-  const { budget, timeoutMs: ttlMs } = readLimits(args);
+async function addStart(
+  path: string,
+  timing: Timing,
+  args: Arguments,
+  io: Io,
+  usage: string,
+): Promise<number> {
+  const call = await readCall(args, { command: "schedule", usage }, io);
+  const loaded = await loadStarted(path, args, call, io);
+  const { agent } = loaded;
+  const database = findDatabase(args, io);
+  const plan = planStart(args, { ...call, loaded, found: null, database });
+  const { file = "", input, options } = plan.start;
+  const { budget, timeoutMs: ttlMs } = options;
   const limits = ttlMs === undefined ? budget : { ...budget, ttlMs };
   const within = limits === undefined ? {} : { budget: limits };
   const request: ScheduleRequest = { ...timing, start: { agent, input, file, ...within } };
-  await refuseWrong(request, findStrictBounds(args, io).value);
-  const database = findDatabase(args, io);
-  const { stack } = database;
-  const place = stack !== undefined && hasLoaded(stack, { agent, source }) ? stack : database; // schedule-changes-1.
-  if (place === stack) noteStack(stack, io);
-  else if (stack !== undefined)
+  await refuseWrong(request);
+  const place = plan.place.type === "runners" ? plan.place.database : database; // schedule-changes-1.
+  if (place !== database) noteStack(place, io);
+  if (plan.isMissedByStack)
     io.note(io.notes.paint.dim("the local stack has not loaded this agent: the schedule is the project's"));
   return withStorage(place, async ({ storage }) => {
     refuseOtherFile(await storage.reader.schedules(), { agent, file, id: timing.id });
@@ -182,20 +182,16 @@ async function addSignal(
 }
 
 /** On a storage that is thrown away, so that what is wrong leaves no database behind. */
-async function refuseWrong(request: ScheduleRequest, strictBounds = false): Promise<void> {
-  const storage = new MemoryStorage();
-  await withRuntime({ storage, strictBounds }, (runtime) => runtime.schedule(request));
+async function refuseWrong(request: ScheduleRequest): Promise<void> {
+  await put(new MemoryStorage(), request);
 }
 
 function put(storage: AgentStorage, request: ScheduleRequest): Promise<Schedule> {
-  return withRuntime({ storage }, (runtime) => runtime.schedule(request));
+  return withRuntime(storage, (runtime) => runtime.schedule(request));
 }
 
-async function withRuntime<T>(
-  options: Pick<RuntimeOptions, "storage" | "strictBounds">,
-  work: (runtime: Runtime) => Promise<T>,
-): Promise<T> {
-  const runtime = createRuntime({ ...options, adopt: false, development: false });
+async function withRuntime<T>(storage: AgentStorage, work: (runtime: Runtime) => Promise<T>): Promise<T> {
+  const runtime = createRuntime({ storage, adopt: false, development: false });
   try {
     return await work(runtime);
   } finally {

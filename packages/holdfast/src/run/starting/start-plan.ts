@@ -132,7 +132,7 @@ export function isRunByStack({ status, agent }: Session, database: Database | un
 }
 
 /** Whether the stack's runner offers the agent of this source. */
-export function hasLoaded(
+function hasLoaded(
   { files, agents }: StackDatabase,
   { agent, source }: Pick<LoadedAgent, "agent" | "source">,
 ): boolean {
