@@ -1,9 +1,11 @@
 // Entries and forms of external agents, by the real command. The program is a fake that speaks the protocol of the real one.
 
+import { writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { ExternalProject } from "../testing/external-project.ts";
 import type { Finished } from "../testing/holdfast-process.ts";
+import { IpcTestHost } from "../testing/ipc-host.ts";
 
 let project: ExternalProject;
 beforeEach(() => void (project = new ExternalProject()));
@@ -62,4 +64,23 @@ test("a person refuses a form with `approve --no`", ofCampaign, async () => {
   expect((await run("approve", "s", "--no", "--reason", "you decide")).code).toBe(0);
   expect((await running.finished).code).toBe(0);
   expect(project.answers()[0]).toContain("The reason: you decide");
+});
+
+test("a session that a held runner starts has the source of its agent and the limits of its file", async () => {
+  const limits = "holdfast:\n  budget: { turns: 3 }\n";
+  writeFileSync(project.path("file.md"), `---\nname: file\ndescription: Works.\n${limits}---\nWork.\n`);
+  const args = ["runner", "--ipc", "--agents", "claude-code", "file.md"];
+  const env = { ...project.environment(), HOLDFAST_SCRIPTED_MODEL_URL: "http://127.0.0.1:1" };
+  const host = new IpcTestHost(project.start(args, { env }));
+  await host.meet();
+  const started = { sessionId: "s", agent: "claude-code", input: "hello" };
+  expect(await host.ask("start", started)).toEqual({ sessionId: "s" });
+  await host.ask("start", { sessionId: "f", agent: "file", input: "hello" });
+  await host.ask("stop");
+  await host.process.finished;
+  const agentOf = async (id: string) => (await project.json<{ agent: object }>("show", id)).agent;
+  expect(await agentOf("s")).toMatchObject({ file: "external:claude-code" });
+  expect(await agentOf("f")).toMatchObject({ file: project.path("file.md") });
+  const { accounts } = await project.json<{ accounts: object[] }>("budget", "f");
+  expect(accounts).toMatchObject([{ limits: [{ limit: "maxTurns", max: 3 }] }]);
 });

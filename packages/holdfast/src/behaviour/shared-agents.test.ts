@@ -56,7 +56,7 @@ describe("an agent has one definition", () => {
     const options = { cwd: project.path("."), env: project.variables, onSlow: () => {} };
     const files = ["shared", "left", "lead"].map((name) => `.claude/agents/${name}.md`);
     const agents: Agent[] = [];
-    for (const file of files) agents.push(...(await loadAgents(file, options)));
+    for (const file of files) agents.push(...(await loadAgents(file, options)).map((one) => one.agent));
     const runtime = createRuntime({ storage: new MemoryStorage(), agents });
     await runtime.close();
     expect(agents.map(({ name }) => name)).toEqual(["shared", "left", "lead"]);

@@ -12,9 +12,11 @@ import type { CoordinatorAccess } from "../place/coordinator-access.ts";
 import { withRemoteStorage } from "../place/find-session.ts";
 import { keepRunner, stoppable } from "../run/runner-run.ts";
 import { logEvent } from "../run/runner/runner-log.ts";
+import { startOf } from "../run/starting/start-plan.ts";
+import { startAt } from "../run/starting/start.ts";
 import type { StoppableWork } from "../run/typing/stopper.ts";
 import { createClient, type HoldfastClient } from "../sdk/client.ts";
-import type { IpcEnd, IpcPlace, IpcPlaceHost } from "./ipc-place.ts";
+import { wishOf, type IpcEnd, type IpcPlace, type IpcPlaceHost } from "./ipc-place.ts";
 
 /** How often it is looked in addition to what the coordinator reports. */
 const LOOK_MS = 2_000;
@@ -43,13 +45,9 @@ export async function runOverCoordinator(
         reader: storage.reader,
         requests: requestsOver(storage),
         closed: closed.signal,
-        async start({ agent, input, budget, timeoutMs, persistence }, sessionId) {
-          await client.sessions.start(agent, input, {
-            sessionId,
-            ...(budget === undefined ? {} : { budget }),
-            ...(timeoutMs === undefined ? {} : { timeoutMs }),
-            ...(persistence === undefined ? {} : { persistence }),
-          });
+        async start(request, sessionId) {
+          const start = startOf(undefined, request.input, sessionId, wishOf(request));
+          await startAt(start, { type: "runners", client, name: request.agent });
         },
         watch: (sessionId, onNews) => watch(client, storage.reader, sessionId, onNews),
       };

@@ -14,9 +14,12 @@ import type { Database } from "../place/project.ts";
 import type { StoppableWork } from "../run/typing/stopper.ts";
 import { everyAgent } from "../agents/agent-tree.ts";
 import { keepRuntime } from "../run/keep-runtime.ts";
+import type { LoadedAgent } from "../run/load-agent.ts";
 import type { RunnerCode } from "../run/runner-run.ts";
+import { startOf } from "../run/starting/start-plan.ts";
+import { startAt } from "../run/starting/start.ts";
 import type { RequestOf } from "./ipc-messages.ts";
-import type { IpcEnd, IpcPlace, IpcPlaceHost } from "./ipc-place.ts";
+import { wishOf, type IpcEnd, type IpcPlace, type IpcPlaceHost } from "./ipc-place.ts";
 
 /** How often it is looked whether another process has committed, because nothing tells. */
 const LOOK_MS = 250;
@@ -87,16 +90,10 @@ function databasePlace({ runtime, code, news, ...place }: PlaceParts): IpcPlace 
       return runtime.live;
     },
     async start(request, sessionId) {
-      const { agent, file } = agentNamed(request.agent, code);
+      const { agent, loaded } = agentNamed(request.agent, code);
       await refuseOther(request, sessionId, agent, place.reader);
-      const { budget, timeoutMs, persistence } = request;
-      await runtime.start(agent, request.input, {
-        sessionId,
-        ...(file === undefined ? {} : { file }),
-        ...(budget === undefined ? {} : { budget }),
-        ...(timeoutMs === undefined ? {} : { timeoutMs }),
-        ...(persistence === undefined ? {} : { persistence }),
-      });
+      const start = startOf(loaded, request.input, sessionId, wishOf(request));
+      await startAt(start, { type: "runtime", runtime, agent });
     },
     watch(sessionId, onNews) {
       const timer = setInterval(onNews, LOOK_MS);
@@ -110,9 +107,17 @@ function databasePlace({ runtime, code, news, ...place }: PlaceParts): IpcPlace 
 }
 
 /** @throws HoldfastError `agent_not_found`. */
-function agentNamed(name: string, { agents, files }: RunnerCode): { agent: Agent; file: string | undefined } {
+function agentNamed(
+  name: string,
+  { agents, loaded }: RunnerCode,
+): { readonly agent: Agent; readonly loaded: Pick<LoadedAgent, "source" | "record"> | undefined } {
   for (const top of agents)
-    for (const agent of everyAgent(top)) if (agent.name === name) return { agent, file: files.get(top) };
+    for (const agent of everyAgent(top)) {
+      if (agent.name !== name) continue;
+      const found = loaded.find((one) => one.agent === top);
+      // A child comes with the file of its parent, and its own limits are not known here.
+      return { agent, loaded: agent === top || found === undefined ? found : { source: found.source } };
+    }
   throw new HoldfastError("agent_not_found", `the runner has no agent "${name.slice(0, 100)}"`, {
     at: "/agent",
     expected: agents.map((agent) => agent.name).join(", "),

@@ -5,6 +5,8 @@
 import type { AgentTracer, SessionStatus, StorageReader } from "@holdfast/core";
 import type { SessionRequests } from "@holdfast/runtime";
 import type { StopSignal } from "../frame/command.ts";
+import { definedOf } from "../frame/command-error.ts";
+import type { StartWish } from "../run/starting/start-plan.ts";
 import type { RequestOf } from "./ipc-messages.ts";
 
 export interface IpcPlace {
@@ -28,6 +30,11 @@ export interface IpcPlace {
   readonly closed: AbortSignal;
   /** Sessions that this process drives. */
   readonly live: number;
+}
+
+/** The wishes of a host for a session. */
+export function wishOf({ budget, timeoutMs, persistence }: RequestOf<"start">): StartWish {
+  return definedOf({ budget, timeoutMs, persistence });
 }
 
 /** Why a runner ends. */

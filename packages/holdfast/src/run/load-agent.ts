@@ -131,17 +131,19 @@ async function asFileAgent(
 }
 
 /** All agents that a file exports. @throws HoldfastError as `loadAgent`. */
-export async function loadAgents(path: string, options: LoadOptions): Promise<readonly Agent[]> {
+export async function loadAgents(path: string, options: LoadOptions): Promise<readonly LoadedAgent[]> {
   const { cwd, onSlow } = options;
-  if (externalAgentName(path, options) !== undefined) return [(await loadAgent(path, options)).agent];
+  if (externalAgentName(path, options) !== undefined) return [await loadAgent(path, options)];
   const fileAgent = await asFileAgent(path, options);
-  if (fileAgent !== undefined) return [fileAgent.agent];
+  if (fileAgent !== undefined)
+    return [{ ...fileAgent, source: { kind: "file", path: fileAgent.record.source.path } }];
   const file = resolve(cwd, path);
   refuseFolder(file);
   const exported = await load(file, path, onSlow);
   const agents = new Set(Object.values(exported).filter((value) => isAgent(value)));
   // A file that has only a default export may export a function, which becomes an agent.
-  return agents.size > 0 ? [...agents] : [pick(exported, file, undefined)];
+  const all = agents.size > 0 ? [...agents] : [pick(exported, file, undefined)];
+  return all.map((agent) => ({ agent, source: { kind: "code", path: file } }));
 }
 
 /** All tasks that a file exports. @throws HoldfastError as `loadAgent`. */

@@ -33,7 +33,7 @@ import { allLabels, readLabels } from "../frame/labels.ts";
 import { refuseSecondStdin, suppliedFor } from "../secrets/agent-secrets.ts";
 import { holdSecrets } from "../secrets/held-secrets.ts";
 import { catalogueOf, withModelKeys } from "./runner-catalogue.ts";
-import { loadAgents, loadTasks } from "./load-agent.ts";
+import { loadAgents, loadTasks, type LoadedAgent } from "./load-agent.ts";
 import { logEvent, logTrace } from "./runner/runner-log.ts";
 import { IDLE_MS, TrialRunners } from "./runner/trial-runners.ts";
 import { configFiles, findProject, findTraces } from "../place/project.ts";
@@ -303,8 +303,8 @@ export async function runnerOptions(
 export interface RunnerCode {
   readonly agents: readonly Agent[];
   readonly tasks: readonly TaskDefinition[];
-  /** The files of the agents that came from one. */
-  readonly files: ReadonlyMap<Agent, string>;
+  /** The agents that came from a file or by a name, each as it was loaded. */
+  readonly loaded: readonly LoadedAgent[];
 }
 
 /**
@@ -326,18 +326,17 @@ export async function loadCode(
   const { cwd, env } = io;
   const mode = findMode(args, io, true).value;
   const search = { cwd, env, mode, ...served, onSlow: () => io.note("a file is still loading") };
-  const files = new Map<Agent, string>();
+  const loaded: LoadedAgent[] = [];
   const tasks: TaskDefinition[] = [];
   try {
-    for (const path of args.texts("agents"))
-      for (const agent of await loadAgents(path, search)) files.set(agent, resolve(cwd, path));
+    for (const path of args.texts("agents")) loaded.push(...(await loadAgents(path, search)));
     for (const file of args.texts("tasks")) tasks.push(...(await loadTasks(file, search)));
   } finally {
     imported?.();
   }
-  const isAlone = files.size + tasks.length === 0 && policy.agentFiles === undefined;
+  const isAlone = loaded.length + tasks.length === 0 && policy.agentFiles === undefined;
   const executor = await executors.agents({ workspace, executorsFolder }, isAlone, policy, search);
-  return { agents: [...files.keys(), ...executor], tasks, files };
+  return { agents: [...new Set(loaded.map(({ agent }) => agent)), ...executor], tasks, loaded };
 }
 
 /** @throws UsageError that names the flag or the variable. */

@@ -105,15 +105,13 @@ export function planStart(args: Arguments, facts: StartFacts): StartPlan {
   const asked = inputOf(facts.input, args, facts);
   const input =
     isOfStack && resumesInStack(refusalFacts) ? withFields(asked, { resumeAtReset: true }) : asked;
-  const options = { ...limitsOf(loaded?.record, input), ...facts.wish };
+  const planned = startOf(loaded, input, found?.sessionId ?? facts.sessionId, facts.wish);
   // The form of an agent is known where it runs: there a bound is asked of any.
   const bounded =
     place.type === "runners" ? { name: place.name, turns: true, limitsTurns: false } : loaded?.agent;
-  if (isStrict && found === null && bounded !== undefined) checkBounds(bounded, options, true);
-  const file = loaded === undefined ? {} : { file: agentSourceText(loaded.source) };
-  const sessionId = found?.sessionId ?? facts.sessionId;
+  if (isStrict && found === null && bounded !== undefined) checkBounds(bounded, planned.options, true);
   return {
-    start: { ...file, input, sessionId, options },
+    start: planned,
     place,
     loaded,
     found,
@@ -122,6 +120,17 @@ export function planStart(args: Arguments, facts: StartFacts): StartPlan {
     continues,
     isMissedByStack: place.type === "here" && found === null && stackOf(args, facts) !== undefined,
   };
+}
+
+/** A start of an agent, with the limits of its file. The limits of a caller go before. */
+export function startOf(
+  loaded: Pick<LoadedAgent, "source" | "record"> | undefined,
+  input: unknown,
+  sessionId: string,
+  wish: StartWish,
+): SessionStart {
+  const file = loaded === undefined ? {} : { file: agentSourceText(loaded.source) };
+  return { ...file, input, sessionId, options: { ...limitsOf(loaded?.record, input), ...wish } };
 }
 
 /** Whether the local stack runs this session already. A paused session is resumed by the process that asks for it. */
@@ -139,7 +148,6 @@ function hasLoaded(
   return files.includes(agentSourceText(source)) && agents.includes(agent.name);
 }
 
-/** The limits that an agent file sets. The limits of a call go before. */
 function limitsOf(
   record: Pick<AgentRecord, "budget" | "ttlMs" | "isConversation"> | undefined,
   input: unknown,

@@ -1,4 +1,5 @@
 // `start`: carries out a plan. The session runs in this process, or runners have it and this process follows.
+// `startAt` is the start alone. A held runner uses it, because its host follows the session in its own way.
 
 import { encodeJson, ConflictError, HoldfastError, validate } from "@holdfast/core";
 import type { Agent, Runtime, SessionHandle } from "@holdfast/runtime";
@@ -61,7 +62,7 @@ export async function start(
 }
 
 /** Starts a session, or finds the same one under its id. @returns its handle, where it runs in this process. */
-async function startAt(
+export async function startAt(
   { input, sessionId, file, options }: SessionStart,
   starter: Starter,
 ): Promise<SessionHandle | undefined> {
