@@ -29,6 +29,7 @@ import { headerName } from "./tidy/headers.ts";
 import { importDirection, noImportCycles, noTestLibraries, packageMap } from "./tidy/imports.ts";
 import { inputsHaveRows } from "./tidy/inputs.ts";
 import { labelUnique } from "./tidy/labels.ts";
+import { lateImports } from "./tidy/late-imports.ts";
 import { loopsAreRepeats } from "./tidy/loops.ts";
 import { plainWords, plainWordsOffences } from "./tidy/plain-words.ts";
 import { roomDirection } from "./tidy/room-direction.ts";
@@ -64,6 +65,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   "git-call": gitHasOptions,
   input: inputsHaveRows,
   "own-loop": loopsAreRepeats,
+  "late-import": lateImports,
   skip: skipsHaveReasons,
   todo: noUnlinkedTodo,
   "plain-words": plainWords,

@@ -83,16 +83,13 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
     return 0;
   }
   if (word === "--help" || word === "-h" || (word === "help" && rest[0] === undefined)) {
-    const load = (name: string): Promise<Command> => COMMANDS[name]!();
-    const groups = GROUPS.map(
-      async ([subject, names]) => [subject, await Promise.all(names.map(load))] as const,
-    );
-    terminal.print(overview(await Promise.all(groups)));
+    terminal.print(overview(GROUPS));
     return 0;
   }
-  const command = await findCommand(word === "help" ? rest[0]! : word);
+  const name = word === "help" ? rest[0]! : word;
+  const command = await findCommand(name);
   if (word === "help" || asksForHelp(rest)) {
-    terminal.print(commandHelp(command));
+    terminal.print(commandHelp(command, summaryOf(name)));
     return 0;
   }
   const args = parseArguments(rest, { ...COMMON_OPTIONS, ...command.options }, command.usage);
@@ -106,6 +103,10 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
   const { withoutProject } = await import("./place/program-path.ts");
   process.env["PATH"] = withoutProject(process.env["PATH"] ?? "", io);
   return command.run(args, io);
+}
+
+function summaryOf(name: string): string {
+  return GROUPS.map(([, summaries]) => summaries[name]).find((summary) => summary !== undefined) ?? "";
 }
 
 async function findCommand(name: string): Promise<Command> {

@@ -114,9 +114,9 @@ export const inDocuments: readonly Planted[] = [
   {
     rule: "command-help",
     promise: "a command without an example",
-    wrong: { "packages/holdfast/src/commands/run.ts": 'export const run = { name: "run", summary: "Run" };' },
+    wrong: { "packages/holdfast/src/commands/run.ts": 'export const run = { name: "run", usage: "run" };' },
     right: {
-      "packages/holdfast/src/commands/run.ts": 'export const run = { summary: "Run", examples: ["run a"] };',
+      "packages/holdfast/src/commands/run.ts": 'export const run = { usage: "run", examples: ["run a"] };',
     },
   },
   // Put together here, so that this file itself holds no such path.

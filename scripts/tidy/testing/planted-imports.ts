@@ -132,4 +132,21 @@ export const inImports: readonly Planted[] = [
     wrong: { "packages/testkit/src/fake.ts": 'import { expect } from "vitest";' },
     right: { "packages/testkit/src/storage-conformance.ts": 'import { expect } from "vitest";' },
   },
+  {
+    rule: "late-import",
+    promise: "an import inside of a function of the command that has no reason",
+    wrong: {
+      "packages/holdfast/src/commands/a.ts": 'export const a = async () => (await import("../view/b.ts")).b;',
+    },
+    right: {
+      "packages/holdfast/src/commands/a.ts":
+        'import { b } from "../view/b.ts";\nexport const a = async () => [b, await import("../sdk/client.ts")];',
+    },
+  },
+  {
+    rule: "late-import",
+    promise: "a reason for an import that no function makes",
+    wrong: { "packages/holdfast/src/commands/index.ts": "export const COMMANDS = {};" },
+    at: "scripts/tidy/late-imports.ts",
+  },
 ];

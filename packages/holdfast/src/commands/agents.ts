@@ -1,6 +1,11 @@
 import { refuse, refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../frame/arguments.ts";
 import { catalogueAction, isCatalogueAction } from "../library/catalogue-actions.ts";
 import type { Command } from "../frame/command.ts";
+import { checkAgents } from "../agents/check-agents.ts";
+import { importAgent, newAgent } from "../agents/new-agent.ts";
+
+const listing = () => import("../agents/list-agents.ts");
+const registry = () => import("../agents/registry/install-agent.ts");
 
 /** The options of each action. */
 const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
@@ -22,7 +27,6 @@ const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
 
 export const agents: Command = {
   name: "agents",
-  summary: "List, check and write agent files",
   usage:
     "agents list [--trust | --pushed] [--tag TAG,...] | agents show NAME|PATH [--trust] | agents check [NAME|PATH...] | agents new NAME [--user] | agents import FILE [--user] | agents trust [PATH] [--remove] | agents trust --sessions [--yes] | " +
     "agents push NAME|PATH... [--tag TAG] | agents history NAME | agents rollback NAME [VERSION|TAG] | agents tag NAME TAG [VERSION] | agents " +
@@ -79,7 +83,7 @@ export const agents: Command = {
         takeNothing(rest, agents.usage);
         if (args.has("pushed"))
           return (await import("../library/catalogue-calls.ts")).listPushed("agent", args, io);
-        return (await import("../agents/list-agents.ts")).showAgents(args, io);
+        return (await listing()).showAgents(args, io);
       case "show":
         return (await import("../view/show-agent.ts")).showAgent(
           takeOnly(rest, "the name", agents.usage),
@@ -87,35 +91,27 @@ export const agents: Command = {
           io,
         );
       case "check":
-        return (await import("../agents/check-agents.ts")).checkAgents(rest, io);
+        return checkAgents(rest, io);
       case "new":
-        return (await import("../agents/new-agent.ts")).newAgent(
-          takeOnly(rest, "the name", agents.usage),
-          args.has("user"),
-          io,
-        );
+        return newAgent(takeOnly(rest, "the name", agents.usage), args.has("user"), io);
       case "import":
-        return (await import("../agents/new-agent.ts")).importAgent(
-          takeOnly(rest, "the file", agents.usage),
-          args.has("user"),
-          io,
-        );
+        return importAgent(takeOnly(rest, "the file", agents.usage), args.has("user"), io);
       case "trust":
         if (args.has("sessions")) {
           takeNothing(rest, agents.usage);
           return (await import("../run/loading/trust-sessions.ts")).trustSessions(args, io);
         }
         if (rest.length > 1) throw refuse(`"${rest[1]}" is one argument too many`, agents.usage);
-        return (await import("../agents/list-agents.ts")).trustProject(rest[0], args, io);
+        return (await listing()).trustProject(rest[0], args, io);
       case "push":
         return (await import("../library/push-contents.ts")).pushAgents(rest, args, io);
       case "install": {
         const name = takeOnly(rest, "the name", agents.usage);
-        return (await import("../agents/registry/install-agent.ts")).installAgent(name, args, io);
+        return (await registry()).installAgent(name, args, io);
       }
       case "uninstall": {
         const name = takeOnly(rest, "the name", agents.usage);
-        return (await import("../agents/registry/install-agent.ts")).uninstallAgent(name, io);
+        return (await registry()).uninstallAgent(name, io);
       }
       default:
         throw refuseAction("agents", action, Object.keys(OPTIONS_OF), agents.usage);

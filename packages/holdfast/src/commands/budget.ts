@@ -8,14 +8,26 @@ import {
   type SessionStatus,
   type StorageReader,
 } from "@holdfast/core";
-import type { Cost } from "@holdfast/proto/view";
+import { addCosts, type Cost, NO_COST, raisedLimit, uncountedText } from "@holdfast/proto/view";
 import { takeOnly } from "../frame/arguments.ts";
 import type { Command, Io } from "../frame/command.ts";
 import { quoted } from "../frame/plain-text.ts";
+import { findDatabase } from "../place/project.ts";
+import { withReaderOf } from "../place/find-session.ts";
+import {
+  accountLines,
+  amountText,
+  limitUses,
+  parseBudget,
+  parsePer,
+  writtenLimit,
+} from "../view/budget-text.ts";
+import { isBeyondWindow } from "../view/pause-advice.ts";
+import { readBelow, walk } from "../view/session-tree.ts";
+import { CostReader } from "../view/session-cost.ts";
 
 export const budget: Command = {
   name: "budget",
-  summary: "Show or raise what a session and all sessions below it may spend",
   usage: "budget ID [--raise 5.00usd,200000tokens,50steps,0.50usd/day] [--grant PER] [--release-lost]",
   description:
     "A budget belongs to a session and pays for its whole tree. The command shows every budget that pays for this session, the nearest " +
@@ -40,16 +52,13 @@ export const budget: Command = {
 
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", budget.usage);
-    const { findDatabase } = await import("../place/project.ts");
     const database = findDatabase(args, io);
     const text = args.text("raise");
     const grantText = args.text("grant");
     const releases = args.has("release-lost");
     if (text === undefined && grantText === undefined && !releases) {
-      const { withReaderOf } = await import("../place/find-session.ts");
       return withReaderOf(database, id, async (session, reader) => report(session, reader, io));
     }
-    const { parseBudget, parsePer } = await import("../view/budget-text.ts");
     const grant = grantText === undefined ? undefined : parsePer(grantText, "--grant");
     const limits = text === undefined ? undefined : parseBudget(text, "--raise");
     const { resumeHint, withRequests } = await import("../sessions/request-session.ts");
@@ -61,8 +70,8 @@ export const budget: Command = {
         releases ? "--release-lost" : [],
       ];
       checkOwnBudget(session, asked.flat().join(" "), io);
-      if (limits !== undefined) await checkRaise(session.account!, limits);
-      if (grant !== undefined && limits === undefined) await checkGrant(session, grant, io);
+      if (limits !== undefined) checkRaise(session.account!, limits);
+      if (grant !== undefined && limits === undefined) checkGrant(session, grant, io);
       let status: SessionStatus = session.status;
       if (releases) status = await requests.releaseLost(sessionId);
       if (grant !== undefined) status = await requests.grantWindow(sessionId, grant);
@@ -71,7 +80,7 @@ export const budget: Command = {
       const resume = isEnded(status) ? undefined : await resumeHint(access, now, io);
       await report(now, access.storage.reader, io, resume);
       if (limits !== undefined) io.note(`the budget of session ${sessionId} is raised`);
-      if (grant !== undefined) io.note(await grantedText(now, grant));
+      if (grant !== undefined) io.note(grantedText(now, grant));
       if (releases) io.note(releasedText(session, now));
       if (isEnded(status))
         io.note(
@@ -102,8 +111,7 @@ function checkOwnBudget({ sessionId, account, payers }: Session, options: string
   });
 }
 
-async function checkRaise(account: Account, limits: Budget): Promise<void> {
-  const { amountText, limitUses } = await import("../view/budget-text.ts");
+function checkRaise(account: Account, limits: Budget): void {
   for (const { limit, per, title, max } of limitUses(account, Date.now())) {
     const window = limits.windows?.find((one) => one.per === per);
     const raised = (per === "lifetime" ? limits : window)?.[limit];
@@ -118,11 +126,8 @@ async function checkRaise(account: Account, limits: Budget): Promise<void> {
 }
 
 /** A grant cannot help a session whose next call needs more than a whole window. */
-async function checkGrant({ sessionId, exhausted }: Session, per: Per, io: Io): Promise<void> {
-  const { isBeyondWindow } = await import("../view/pause-advice.ts");
-  const { raisedLimit } = await import("@holdfast/proto/view");
+function checkGrant({ sessionId, exhausted }: Session, per: Per, io: Io): void {
   if (exhausted?.payer !== sessionId || exhausted.per !== per || !isBeyondWindow(exhausted)) return;
-  const { amountText, writtenLimit } = await import("../view/budget-text.ts");
   const { limit, max, asked = 0 } = exhausted;
   throw new UsageError(
     `a ${per} has ${amountText(limit, max)}, and the next call may need ${amountText(limit, asked)}`,
@@ -134,8 +139,7 @@ async function checkGrant({ sessionId, exhausted }: Session, per: Per, io: Io): 
 }
 
 /** The rest of a window after a grant, for people. Reservations of running tasks stay. */
-async function grantedText({ sessionId, account }: Session, per: Per): Promise<string> {
-  const { amountText, limitUses } = await import("../view/budget-text.ts");
+function grantedText({ sessionId, account }: Session, per: Per): string {
   const uses = account === undefined ? [] : limitUses(account, Date.now());
   const left = uses
     .filter((use) => use.per === per)
@@ -145,7 +149,6 @@ async function grantedText({ sessionId, account }: Session, per: Per): Promise<s
 
 /** The accounts that pay for a session. */
 async function report(session: Session, reader: StorageReader, io: Io, resume?: string): Promise<number> {
-  const { accountLines, limitUses } = await import("../view/budget-text.ts");
   const accounts = [];
   const lines: string[] = [];
   const losers: string[] = [];
@@ -180,9 +183,6 @@ async function report(session: Session, reader: StorageReader, io: Io, resume?: 
 
 /** Says how much of coding agents nobody has counted. */
 async function uncountedBelow(session: Session, reader: StorageReader): Promise<string | undefined> {
-  const { addCosts, NO_COST, uncountedText } = await import("@holdfast/proto/view");
-  const { readBelow, walk } = await import("../view/session-tree.ts");
-  const { CostReader } = await import("../view/session-cost.ts");
   const tree = [{ session }, ...walk(await readBelow(reader, session))];
   const unpriced = tree.filter((one) => (one.session.cost?.unpriced ?? 0) > 0);
   const costs = await new CostReader().costs(unpriced.map((one) => ({ session: one.session, reader })));

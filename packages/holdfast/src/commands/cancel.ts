@@ -1,10 +1,14 @@
 import { isEnded } from "@holdfast/core";
 import { takeOnly } from "../frame/arguments.ts";
 import type { Command } from "../frame/command.ts";
+import { findDatabase } from "../place/project.ts";
+import { withSession } from "../place/find-session.ts";
+import { requestsOver } from "@holdfast/runtime";
+import { isIdle } from "../sessions/send-signal.ts";
+import { cleanUp } from "../run/clean-up.ts";
 
 export const cancel: Command = {
   name: "cancel",
-  summary: "End a session and all below it, whether or not they are running",
   usage: "cancel ID [--hard] [--reason TEXT]",
   description:
     "The agent is notified and may clean up for ten seconds; after a cancel it cannot complete any more. With --hard the session " +
@@ -22,10 +26,6 @@ export const cancel: Command = {
     const id = takeOnly(args.positionals, "the session's id", cancel.usage);
     const hard = args.has("hard");
     const reason = args.text("reason");
-    const { findDatabase } = await import("../place/project.ts");
-    const { withSession } = await import("../place/find-session.ts");
-    const { requestsOver } = await import("@holdfast/runtime");
-    const { isIdle } = await import("../sessions/send-signal.ts");
     const database = findDatabase(args, io);
     const cancelled = await withSession(database, id, async (session, access) => {
       const { sessionId } = session;
@@ -40,7 +40,6 @@ export const cancel: Command = {
     });
     const { session, receipt } = cancelled;
     const { sessionId } = session;
-    const { cleanUp } = await import("../run/clean-up.ts");
     const isCleanedUp = cancelled.isIdle && (await cleanUp(session, database, args, io));
     const status = isCleanedUp ? "cancelled" : cancelled.status;
     const resume = cancelled.isIdle && !isCleanedUp ? io.call(`resume ${sessionId}`) : undefined;

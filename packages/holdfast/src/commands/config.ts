@@ -1,6 +1,11 @@
 import { didYouMean, HoldfastError } from "@holdfast/core";
 import { refuse, refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../frame/arguments.ts";
 import type { Arguments, Command, Io } from "../frame/command.ts";
+import { plainLine, table } from "../frame/plain-text.ts";
+import { CONFIG_KEYS } from "../settings/config.ts";
+import { findDatabase, findStrictBounds, findTraces } from "../place/project.ts";
+import { findCommandNamespace, findSandbox, findSandboxRoot } from "../agents/sandbox-settings.ts";
+import { findMode } from "../place/mode.ts";
 
 const TEXT_MAX = 4_096;
 
@@ -22,7 +27,6 @@ interface Setting {
 
 export const config: Command = {
   name: "config",
-  summary: "Show what is configured and where, and move it between machines",
   usage:
     "config get KEY [--origin] | config list | config export [-o FILE] | config import FILE|- [--yes | --dry-run]",
   description:
@@ -59,8 +63,7 @@ export const config: Command = {
       }
       case "list": {
         takeNothing(rest, config.usage);
-        const { plainLine, table } = await import("../frame/plain-text.ts");
-        const settings = await Promise.all((await allKeys()).map((key) => listed(key, args, io)));
+        const settings = await Promise.all(allKeys().map((key) => listed(key, args, io)));
         const rows = settings.map((setting) =>
           [setting.key, String(setting.value), whence(setting)].map((cell) => plainLine(cell, TEXT_MAX)),
         );
@@ -69,10 +72,10 @@ export const config: Command = {
       }
       case "export":
         takeNothing(rest, config.usage);
-        return (await import("../transfer/move-config.ts")).exportConfig(args, io, config.usage);
+        return (await transfer()).exportConfig(args, io, config.usage);
       case "import": {
         const file = takeOnly(rest, "the file", config.usage);
-        return (await import("../transfer/move-config.ts")).importConfig(file, args, io, config.usage);
+        return (await transfer()).importConfig(file, args, io, config.usage);
       }
       default:
         throw refuseAction("config", what, Object.keys(OPTIONS_OF), config.usage);
@@ -80,9 +83,10 @@ export const config: Command = {
   },
 };
 
+const transfer = () => import("../transfer/move-config.ts");
+
 /** The settings of files, and those that only the environment sets. */
-async function allKeys(): Promise<readonly string[]> {
-  const { CONFIG_KEYS } = await import("../settings/config.ts");
+function allKeys(): readonly string[] {
   return [...CONFIG_KEYS, "sandbox", "sandboxRoot"];
 }
 
@@ -100,37 +104,30 @@ async function listed(key: string, args: Arguments, io: Io): Promise<Setting> {
 async function find(key: string, args: Arguments, io: Io): Promise<Setting> {
   switch (key) {
     case "db": {
-      const { findDatabase } = await import("../place/project.ts");
       const { path, origin, from } = findDatabase(args, io);
       return { key, value: path, origin, ...(from === undefined ? {} : { from }) };
     }
     case "trace": {
-      const { findTraces } = await import("../place/project.ts");
       const { targets, origin, from } = findTraces(args, io);
       return { key, value: targets.join(", "), origin, ...(from === undefined ? {} : { from }) };
     }
     case "strictBounds": {
-      const { findStrictBounds } = await import("../place/project.ts");
       return { key, ...findStrictBounds(args, io) };
     }
     case "commandNamespace": {
-      const { findCommandNamespace } = await import("../agents/sandbox-settings.ts");
       return { key, ...findCommandNamespace(io) };
     }
     case "sandbox": {
-      const { findSandbox } = await import("../agents/sandbox-settings.ts");
       return { key, ...findSandbox(io) };
     }
     case "sandboxRoot": {
-      const { findSandboxRoot } = await import("../agents/sandbox-settings.ts");
       return { key, ...findSandboxRoot(io) };
     }
     case "mode": {
-      const { findMode } = await import("../place/mode.ts");
       return { key, ...findMode(args, io, false) };
     }
     default: {
-      const keys = await allKeys();
+      const keys = allKeys();
       throw refuse(`there is no setting "${key}"${didYouMean(key, keys)}`, config.usage, {
         got: key,
         fix: `one of ${keys.join(", ")}`,

@@ -1,9 +1,9 @@
 import { refuse, takeNothing } from "../frame/arguments.ts";
 import { MODE_OPTION, SUPERVISED_OPTION, type Command } from "../frame/command.ts";
+import { runCoordinator } from "../run/coordinator-run.ts";
 
 export const coordinator: Command = {
   name: "coordinator",
-  summary: "Hold sessions for a fleet of runners",
   usage: "coordinator [--host HOST] [--port PORT] [--storage URL] [--config FILE] [--insecure]",
   description:
     "Clients start, signal and watch sessions over its API (gRPC, Connect, REST and server-sent events on one port); `holdfast runner` " +
@@ -37,6 +37,6 @@ export const coordinator: Command = {
         got: "--db",
         fix: "--storage sqlite:PATH",
       });
-    return (await import("../run/coordinator-run.ts")).runCoordinator(args, io);
+    return runCoordinator(args, io);
   },
 };

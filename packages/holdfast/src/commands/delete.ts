@@ -1,10 +1,12 @@
 import { ConflictError, HoldfastError, type ChangeResult } from "@holdfast/core";
 import { takeOnly } from "../frame/arguments.ts";
 import type { Command, Io } from "../frame/command.ts";
+import { findDatabase } from "../place/project.ts";
+import { withSession } from "../place/find-session.ts";
+import { dropFileSnapshots, idsBelow } from "../agents/workspaces/deleted-sessions.ts";
 
 export const deleteSession: Command = {
   name: "delete",
-  summary: "Delete a session that has ended, permanently",
   usage: "delete ID [--subtree]",
   description:
     "The session's journal, conversation, output and signals are removed from the database; `holdfast export` saves them to a file. " +
@@ -20,9 +22,6 @@ export const deleteSession: Command = {
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", deleteSession.usage);
     const subtree = args.has("subtree") ? "delete" : "refuse";
-    const { findDatabase } = await import("../place/project.ts");
-    const { withSession } = await import("../place/find-session.ts");
-    const { dropFileSnapshots, idsBelow } = await import("../agents/workspaces/deleted-sessions.ts");
     return withSession(findDatabase(args, io), id, async ({ sessionId }, { storage }) => {
       const below = subtree === "delete" ? await idsBelow(storage.reader, sessionId) : [];
       const [result] = await storage.commit([{ type: "delete_session", sessionId, subtree }], Date.now());

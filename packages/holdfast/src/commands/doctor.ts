@@ -1,10 +1,15 @@
 import { existsSync } from "node:fs";
 import { refuse, takeNothing } from "../frame/arguments.ts";
 import type { Arguments, Command, Io } from "../frame/command.ts";
+import { findLocalDatabase } from "../place/project.ts";
+import { examinationText, examine, examinePostgres } from "../doctor/examination.ts";
+import { readStorageUrl } from "../place/coordinator-storage.ts";
+import { NotFoundError } from "@holdfast/core";
+import { checkLines, joined, problemOf } from "../doctor/check.ts";
+import { examineInstallation } from "../doctor/installation.ts";
 
 export const doctor: Command = {
   name: "doctor",
-  summary: "Check this installation and the database, and list what is unfinished",
   usage: "doctor [--online] | doctor --db PATH | doctor --storage URL",
   description:
     "Checks versions, settings, disks, sandboxes, secrets, models, agents, programs of external agents, the local stack, its port, the coordinator that HOLDFAST_URL " +
@@ -41,9 +46,6 @@ export const doctor: Command = {
 
 /** The database that a flag names, alone. @returns the exit code. */
 async function examineNamed(args: Arguments, io: Io): Promise<number> {
-  const { findLocalDatabase } = await import("../place/project.ts");
-  const { examine, examinePostgres, examinationText } = await import("../doctor/examination.ts");
-  const { readStorageUrl } = await import("../place/coordinator-storage.ts");
   const named = args.text("storage");
   const storage = named === undefined ? undefined : readStorageUrl(named, io);
   if (storage?.type === "memory")
@@ -56,7 +58,6 @@ async function examineNamed(args: Arguments, io: Io): Promise<number> {
     storage?.type === "sqlite"
       ? { ...findLocalDatabase(args, io), path: storage.path, origin: "flag" as const, from: "--storage" }
       : findLocalDatabase(args, io);
-  const { NotFoundError } = await import("@holdfast/core");
   if (storage?.type !== "postgres" && !existsSync(database.path))
     throw new NotFoundError("file_not_found", `there is no database at ${database.path}`, {
       at: database.path,
@@ -70,10 +71,6 @@ async function examineNamed(args: Arguments, io: Io): Promise<number> {
 
 /** The installation, and the project's database if the settings say where it is. @returns the exit code. */
 async function examineAll(args: Arguments, io: Io): Promise<number> {
-  const { findLocalDatabase } = await import("../place/project.ts");
-  const { checkLines, joined, problemOf } = await import("../doctor/check.ts");
-  const { examineInstallation } = await import("../doctor/installation.ts");
-  const { examine, examinationText } = await import("../doctor/examination.ts");
   let database: ReturnType<typeof findLocalDatabase> | undefined;
   try {
     database = findLocalDatabase(args, io);

@@ -1,9 +1,13 @@
 import { refuse, takeOnly } from "../frame/arguments.ts";
 import type { Command } from "../frame/command.ts";
+import { resolve } from "node:path";
+import { findDatabase } from "../place/project.ts";
+import { withReaderOf } from "../place/find-session.ts";
+import { exportLines } from "@holdfast/runtime";
+import { writeNewFile } from "../frame/new-file.ts";
 
 export const exportSession: Command = {
   name: "export",
-  summary: "Write one session to a file: its journal, its conversation and the signals it has not read",
   usage: "export ID [--tree] [-o FILE]",
   description:
     "The file is lines of JSON, and its last line is a checksum. Only this user may read it, and it appears under its name when it is " +
@@ -37,11 +41,6 @@ export const exportSession: Command = {
           fix: "leave --json or -o - out; the session is already written as lines of JSON",
         },
       );
-    const { resolve } = await import("node:path");
-    const { findDatabase } = await import("../place/project.ts");
-    const { withReaderOf } = await import("../place/find-session.ts");
-    const { exportLines } = await import("@holdfast/runtime");
-    const { writeNewFile } = await import("../frame/new-file.ts");
     return withReaderOf(findDatabase(args, io), id, async ({ sessionId, children }, reader) => {
       const lines = exportLines(reader, sessionId, { tree: args.has("tree") });
       if (isToStdout) await io.stream(lines);

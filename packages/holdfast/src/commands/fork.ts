@@ -1,10 +1,15 @@
-import type { ForkOptions, Runtime } from "@holdfast/runtime";
+import { createRuntime, type ForkOptions, type Runtime } from "@holdfast/runtime";
 import { refuse, takeOnly } from "../frame/arguments.ts";
 import type { Arguments, Command } from "../frame/command.ts";
+import { readCall } from "../run/starting/prepare-start.ts";
+import { findDatabase } from "../place/project.ts";
+import { findPlace, withReaderOf, withSession } from "../place/find-session.ts";
+import { agentOf } from "../run/recorded-agent.ts";
+import { secretsFor } from "../secrets/agent-secrets.ts";
+import { forkFilesText } from "../agents/workspaces/fork-files.ts";
 
 export const fork: Command = {
   name: "fork",
-  summary: "Make a session that begins as another one did, up to a point, and then continues independently",
   usage:
     "fork ID [--at N] [--input JSON|@file|-] [--tasks rerun|cancel] [--session NEW] [--run | --agent AGENT [--worktree] [--profile NAME] [--budget LIMITS] [--ttl TIME]]",
   description:
@@ -51,28 +56,22 @@ export const fork: Command = {
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", fork.usage);
     const point = pointOf(args);
-    const { readCall } = await import("../run/starting/prepare-start.ts");
     const call = await readCall(args, { command: "fork", usage: fork.usage }, io);
     const wanted = {
       ...point,
       ...(args.has("input") ? { input: call.input } : {}),
       ...(call.wanted === undefined ? {} : { sessionId: call.wanted }),
     };
-    const { findDatabase } = await import("../place/project.ts");
-    const { findPlace, withReaderOf, withSession } = await import("../place/find-session.ts");
     const database = await findPlace(findDatabase(args, io), args, io);
     if (args.has("agent")) {
       const { handOver } = await import("../sessions/hand-over.ts");
       return handOver(id, call, database, args, io);
     }
-    const { agentOf } = await import("../run/recorded-agent.ts");
-    const { createRuntime } = await import("@holdfast/runtime");
     const origin = await withReaderOf(database, id, (session) => Promise.resolve(session));
     // Before anything is written: the agent says what its input may be.
     const isNeeded = args.has("run") || (args.has("input") && origin.agent.file !== undefined);
     const agent = isNeeded ? await agentOf(origin, database, args, io) : undefined;
 
-    const { secretsFor } = await import("../secrets/agent-secrets.ts");
     const secrets = await secretsFor({ agents: agent === undefined ? [] : [agent] }, args, io);
     const made = await withSession(database, origin.sessionId, async (_session, { storage }) => {
       const agents = agent === undefined ? [] : [agent];
@@ -80,7 +79,6 @@ export const fork: Command = {
       try {
         const handle = await runtime.fork(origin.sessionId, { ...wanted, run: false });
         const session = await handle.session();
-        const { forkFilesText } = await import("../agents/workspaces/fork-files.ts");
         const files = await forkFilesText(storage.reader, session);
         return { session, isNew: handle.created, files };
       } finally {

@@ -1,10 +1,14 @@
 import { isEnded } from "@holdfast/core";
 import { sessionIdOf, takeOnly } from "../frame/arguments.ts";
 import type { Command } from "../frame/command.ts";
+import { resolve } from "node:path";
+import { findDatabase } from "../place/project.ts";
+import { withStorage } from "../place/find-session.ts";
+import { openFile } from "../frame/new-file.ts";
+import { createRuntime } from "@holdfast/runtime";
 
 export const importSession: Command = {
   name: "import",
-  summary: "Import a session that was written to a file, with the sessions below it if they are in the file",
   usage: "import FILE|- [--session NEW]",
   description:
     "The sessions are as they were when they were written, with their unread signals, and continue when they are resumed. All are " +
@@ -23,11 +27,6 @@ export const importSession: Command = {
   async run(args, io) {
     const file = takeOnly(args.positionals, "the file", importSession.usage);
     const wanted = sessionIdOf(args);
-    const { resolve } = await import("node:path");
-    const { findDatabase } = await import("../place/project.ts");
-    const { withStorage } = await import("../place/find-session.ts");
-    const { openFile } = await import("../frame/new-file.ts");
-    const { createRuntime } = await import("@holdfast/runtime");
     const chunks = file === "-" ? bytesOf(io.stdin) : await openFile(resolve(io.cwd, file));
     return withStorage(findDatabase(args, io), async ({ storage }) => {
       const runtime = createRuntime({ storage, adopt: false, development: false });

@@ -7,16 +7,24 @@ import {
   type SessionStatus,
   type StorageReader,
 } from "@holdfast/core";
-import type { Cost } from "@holdfast/proto/view";
+import { type Cost, costText } from "@holdfast/proto/view";
 import { refuse, takeNothing } from "../frame/arguments.ts";
 import type { Arguments, Command, Io } from "../frame/command.ts";
-import type { Database } from "../place/project.ts";
+import { type Database, findDatabase, placesOf } from "../place/project.ts";
+import { newestFirst, placeLine, START_STACK, withReader } from "../place/find-session.ts";
+import { sessionJson } from "../view/session-json.ts";
+import { programOf } from "@holdfast/machine/agent-source";
+import { CostReader } from "../view/session-cost.ts";
+import { describeWaits, statusText } from "../view/describe-session.ts";
+import { duration, fittedTable, plainLine } from "../frame/plain-text.ts";
+import { asTrees, cancelText, walk } from "../view/session-tree.ts";
+import { pauseAdvice } from "../view/pause-advice.ts";
+import { findOwner } from "../place/project-storage.ts";
 
 const LIMIT = 50;
 
 export const list: Command = {
   name: "list",
-  summary: "List the sessions of this project, the newest first, children under their parents",
   usage: "list [--status STATUS | --unfinished] [--limit N]",
   options: {
     status: { help: `only sessions that are ${SESSION_STATUSES.join(", ")}`, value: "STATUS" },
@@ -34,8 +42,6 @@ export const list: Command = {
     takeNothing(args.positionals, list.usage);
     const status = readStatus(args);
     const limit = readLimit(args);
-    const { findDatabase, placesOf } = await import("../place/project.ts");
-    const { placeLine, START_STACK, withReader } = await import("../place/find-session.ts");
     const database = findDatabase(args, io);
     const { stack } = database;
     const places = placesOf(database);
@@ -52,7 +58,6 @@ export const list: Command = {
         });
       }),
     );
-    const { sessionJson } = await import("../view/session-json.ts");
     if (io.isJson) {
       const json = found.flatMap(({ place, sessions }) =>
         sessions.slice(0, limit).map((session) => ({
@@ -79,7 +84,6 @@ export const list: Command = {
 };
 
 async function firstUnfinished(reader: StorageReader, limit: number): Promise<Session[]> {
-  const { newestFirst } = await import("../place/find-session.ts");
   const found: Session[] = [];
   for await (const session of newestFirst(reader)) {
     if (!isEnded(session.status)) found.push(session);
@@ -96,12 +100,10 @@ async function costsAtWork(
   sessions: readonly Session[],
   reader: StorageReader,
 ): Promise<ReadonlyMap<string, Cost | undefined>> {
-  const { programOf } = await import("@holdfast/machine/agent-source");
   const working = sessions.filter(
     ({ status, agent }) => !isEnded(status) && programOf(agent.file) !== undefined,
   );
   if (working.length === 0) return new Map();
-  const { CostReader } = await import("../view/session-cost.ts");
   const costs = await new CostReader().costs(working.map((session) => ({ session, reader })));
   return new Map(working.map(({ sessionId }, at) => [sessionId, costs[at]]));
 }
@@ -113,13 +115,8 @@ async function linesOf(
   io: Io,
 ): Promise<string> {
   if (sessions.length === 0) return "";
-  const { describeWaits, statusText } = await import("../view/describe-session.ts");
-  const { duration, fittedTable, plainLine } = await import("../frame/plain-text.ts");
   const now = Date.now();
   const hasOwner = await isOwned(sessions, database);
-  const { asTrees, cancelText, walk } = await import("../view/session-tree.ts");
-  const { pauseAdvice } = await import("../view/pause-advice.ts");
-  const { costText } = await import("@holdfast/proto/view");
   const isElsewhere = database.coordinator !== undefined;
   const costOf = (session: Session): string => {
     const cost = costs.get(session.sessionId) ?? session.cost;
@@ -167,7 +164,6 @@ function isOnRun({ status }: Session): boolean {
 /** Whether a process has the database: then it may be running any of these. */
 async function isOwned(sessions: readonly Session[], database: Database): Promise<boolean> {
   if (!sessions.some((session) => isOnRun(session) || isLost(session))) return true;
-  const { findOwner } = await import("../place/project-storage.ts");
   return database.coordinator !== undefined || (await findOwner(database)) !== undefined;
 }
 

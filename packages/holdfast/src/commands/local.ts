@@ -8,6 +8,9 @@ import {
   type Io,
   type Options,
 } from "../frame/command.ts";
+import { checkModeVariables } from "../place/mode.ts";
+import { startStack } from "../stack/start-stack.ts";
+import { restartStack, showStack, showStackLogs, stopStack } from "../stack/control-stack.ts";
 
 const START_OPTIONS: Options = {
   agents: {
@@ -51,7 +54,6 @@ const ACTIONS: Readonly<Record<string, Options>> = {
 
 export const local: Command = {
   name: "local",
-  summary: "Run the whole system on this machine: a coordinator and a runner",
   usage:
     "local start --agents FILE... [-x NAME | -e PATH] [--policy FILE] [--port PORT] [--project DIR] [--grace TIME] [--foreground] | local stop | local status | local restart | " +
     "local logs [-f] [-n N] [-c NAME]",
@@ -83,7 +85,6 @@ export const local: Command = {
 
 export const up: Command = {
   name: "up",
-  summary: "Start the local stack, as `local start`",
   usage:
     "up --agents FILE... [-x NAME | -e PATH] [--policy FILE] [--port PORT] [--project DIR] [--grace TIME] [--foreground]",
   options: START_OPTIONS,
@@ -96,7 +97,6 @@ export const up: Command = {
 
 export const down: Command = {
   name: "down",
-  summary: "Stop the local stack, as `local stop`",
   usage: "down",
   options: {},
   examples: [["down", "as `holdfast local stop`"]],
@@ -117,18 +117,16 @@ function checkOptions(args: Arguments, action: string, allowed: Options): void {
 }
 
 async function runAction(action: string, args: Arguments, io: Io): Promise<number> {
-  if (action === "start") return (await import("../stack/start-stack.ts")).startStack(args, io);
-  const { checkModeVariables } = await import("../place/mode.ts");
+  if (action === "start") return startStack(args, io);
   checkModeVariables(io);
-  const control = await import("../stack/control-stack.ts");
   switch (action) {
     case "stop":
-      return control.stopStack(io);
+      return stopStack(io);
     case "status":
-      return control.showStack(io);
+      return showStack(io);
     case "restart":
-      return control.restartStack(io);
+      return restartStack(io);
     default:
-      return control.showStackLogs(args, io);
+      return showStackLogs(args, io);
   }
 }

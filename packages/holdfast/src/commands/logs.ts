@@ -1,12 +1,20 @@
 import { HoldfastError, isEnded } from "@holdfast/core";
 import type { Command } from "../frame/command.ts";
+import { findDatabase } from "../place/project.ts";
+import { withReaderOfMeant } from "../place/find-session.ts";
+import { JournalTail } from "../view/journal-events.ts";
+import { cancelledLine, endLine, eventLine } from "../view/event-line.ts";
+import { localTime } from "../frame/plain-text.ts";
+import { resultOf } from "../view/session-end.ts";
+import { watchElsewhere } from "../view/moved-session.ts";
+import { noteUnstored } from "../view/describe-session.ts";
+import { AnswerPrincipals } from "../place/answer-principals.ts";
 
 const POLL_MS = 200;
 const AWAY_MS = 1_000;
 
 export const logs: Command = {
   name: "logs",
-  summary: "Show everything that a session did, from its journal",
   usage: "logs ID|--last [--follow|--raw]",
   description:
     "Every line is numbered by its position in the journal, which never changes. With --json each event is one line of JSON, and " +
@@ -24,21 +32,14 @@ export const logs: Command = {
   ],
 
   async run(args, io) {
-    const { findDatabase } = await import("../place/project.ts");
-    const { withReaderOfMeant } = await import("../place/find-session.ts");
-    const { JournalTail } = await import("../view/journal-events.ts");
-    const { cancelledLine, eventLine, endLine } = await import("../view/event-line.ts");
-    const { localTime } = await import("../frame/plain-text.ts");
-    const { resultOf } = await import("../view/session-end.ts");
-    const { showRawLines } = await import("../sessions/show-raw-lines.ts");
-    const { watchElsewhere } = await import("../view/moved-session.ts");
-    const { noteUnstored } = await import("../view/describe-session.ts");
-    const { AnswerPrincipals } = await import("../place/answer-principals.ts");
     const database = findDatabase(args, io);
     return withReaderOfMeant(database, args, logs.usage, async (found, reader) => {
       noteUnstored(found, io);
       const { sessionId } = found;
-      if (args.has("raw")) return showRawLines(reader, sessionId, args.has("follow"), io);
+      if (args.has("raw")) {
+        const { showRawLines } = await import("../sessions/show-raw-lines.ts");
+        return showRawLines(reader, sessionId, args.has("follow"), io);
+      }
       // A coordinator's audit is for its admins.
       const principals = database.coordinator === undefined ? new AnswerPrincipals(reader) : undefined;
       const principalOf = principals && ((signalId: string) => principals.of(signalId));

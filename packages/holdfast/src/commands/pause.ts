@@ -1,10 +1,11 @@
 import { ConflictError, isEnded } from "@holdfast/core";
 import { takeOnly } from "../frame/arguments.ts";
 import type { Command } from "../frame/command.ts";
+import { findDatabase } from "../place/project.ts";
+import { withRequests } from "../sessions/request-session.ts";
 
 export const pause: Command = {
   name: "pause",
-  summary: "Pause a session until somebody unpauses it",
   usage: "pause ID",
   description:
     "The session's running tasks finish, their outcomes are kept, and nothing new begins. Its children continue. Deadlines and a " +
@@ -17,8 +18,6 @@ export const pause: Command = {
 
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", pause.usage);
-    const { findDatabase } = await import("../place/project.ts");
-    const { withRequests } = await import("../sessions/request-session.ts");
     return withRequests(findDatabase(args, io), id, async ({ session, requests }) => {
       const { sessionId } = session;
       const status = isEnded(session.status) ? session.status : await requests.pause(sessionId);

@@ -1,9 +1,9 @@
 import { takeOnly } from "../frame/arguments.ts";
 import { OTHER_END_OPTION, type Command } from "../frame/command.ts";
+import { moveBetween } from "../sessions/move-between.ts";
 
 export const pull: Command = {
   name: "pull",
-  summary: "Move a session from a coordinator to the database here",
   usage: "pull ID [--url URL] [--db PATH]",
   description:
     "The counterpart of `holdfast push`; it also moves sessions that were started at the coordinator. A runner that holds the session " +
@@ -17,7 +17,6 @@ export const pull: Command = {
 
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", pull.usage);
-    const { moveBetween } = await import("../sessions/move-between.ts");
     return moveBetween("pull", id, args, io);
   },
 };

@@ -1,9 +1,9 @@
 import { takeOnly } from "../frame/arguments.ts";
 import { OTHER_END_OPTION, type Command } from "../frame/command.ts";
+import { moveBetween } from "../sessions/move-between.ts";
 
 export const push: Command = {
   name: "push",
-  summary: "Move a session from the database here to a coordinator",
   usage: "push ID [--url URL] [--db PATH]",
   description:
     "The session continues there, on a runner that has its agent. The move freezes the session: nothing changes it here any more, " +
@@ -19,7 +19,6 @@ export const push: Command = {
 
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", push.usage);
-    const { moveBetween } = await import("../sessions/move-between.ts");
     return moveBetween("push", id, args, io);
   },
 };

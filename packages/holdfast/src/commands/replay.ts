@@ -10,15 +10,18 @@ import {
   type Session,
   type StorageReader,
 } from "@holdfast/core";
-import type { ReplayStand, ReplayStep } from "@holdfast/runtime";
+import { ownerOfTurn, replaySession, type ReplayStand, type ReplayStep } from "@holdfast/runtime";
 import { refuse } from "../frame/arguments.ts";
 import type { Arguments, Command, Io } from "../frame/command.ts";
 import { entryText, roleText } from "../view/event-line.ts";
 import { plainLine } from "../frame/plain-text.ts";
+import { findDatabase } from "../place/project.ts";
+import { agentOf, sessionOf } from "../run/recorded-agent.ts";
+import { findPlace, withReaderOf } from "../place/find-session.ts";
+import { noteUnstored } from "../view/describe-session.ts";
 
 export const replay: Command = {
   name: "replay",
-  summary: "Step through a recorded turn again, without effects",
   usage: "replay ID|--last [--turn T] [--at N] [--agent FILE] [--accept-drift]",
   description:
     "Delivers the recorded outcomes to the agent's code, one at a time, and shows what the code asks for. No task is started, nothing " +
@@ -38,11 +41,6 @@ export const replay: Command = {
   ],
 
   async run(args, io) {
-    const { findDatabase } = await import("../place/project.ts");
-    const { agentOf, sessionOf } = await import("../run/recorded-agent.ts");
-    const { findPlace, withReaderOf } = await import("../place/find-session.ts");
-    const { noteUnstored } = await import("../view/describe-session.ts");
-    const { ownerOfTurn, replaySession } = await import("@holdfast/runtime");
     const turn = wholeNumber(args, "turn");
     const at = wholeNumber(args, "at");
     const database = await findPlace(findDatabase(args, io), args, io, ({ status }) => !isEnded(status));

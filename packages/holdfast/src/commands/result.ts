@@ -1,9 +1,13 @@
 import { HoldfastError, isEnded } from "@holdfast/core";
 import type { Command } from "../frame/command.ts";
+import { findDatabase } from "../place/project.ts";
+import { withReaderOfMeant } from "../place/find-session.ts";
+import { showEnd } from "../view/session-end.ts";
+import { movedAway } from "../view/moved-session.ts";
+import { statusText } from "../view/describe-session.ts";
 
 export const result: Command = {
   name: "result",
-  summary: "Show the output of a session that has ended",
   usage: "result ID|--last",
   description:
     "A text is written as it is, everything else as JSON. The exit code is 0 when the session completed, 1 when it failed, and 6 when " +
@@ -15,19 +19,14 @@ export const result: Command = {
   ],
 
   async run(args, io) {
-    const { findDatabase } = await import("../place/project.ts");
-    const { withReaderOfMeant } = await import("../place/find-session.ts");
     const session = await withReaderOfMeant(findDatabase(args, io), args, result.usage, (found) =>
       Promise.resolve(found),
     );
     if (isEnded(session.status)) {
-      const { showEnd } = await import("../view/session-end.ts");
       return showEnd(session, io);
     }
-    const { movedAway } = await import("../view/moved-session.ts");
     const moved = movedAway(session, io);
     if (moved !== undefined) throw moved;
-    const { statusText } = await import("../view/describe-session.ts");
     throw new HoldfastError(
       "session_not_ended",
       `session ${session.sessionId} has no result yet: it is ${statusText(session)}`,

@@ -1,10 +1,16 @@
 import { HoldfastError, isEnded, type Session } from "@holdfast/core";
 import type { Runtime } from "@holdfast/runtime";
 import { GRACE_OPTION, SECRET_STDIN_OPTION, TRACE_OPTION, type Command, type Io } from "../frame/command.ts";
+import { findDatabase } from "../place/project.ts";
+import { findPlace } from "../place/find-session.ts";
+import { agentOf, sessionOf } from "../run/recorded-agent.ts";
+import { showEndedBefore } from "../view/session-end.ts";
+import { isRunByStack } from "../run/starting/start-plan.ts";
+import { follow } from "../run/starting/start.ts";
+import { driveCall } from "../run/drive/drive-call.ts";
 
 export const resume: Command = {
   name: "resume",
-  summary: "Continue a session that no process is running",
   usage: "resume ID|--last [--agent FILE] [--accept-drift] [--trace WHERE] [--park]",
   description:
     "Loads the session's agent from the file it was started from and continues from the last commit. Recorded work " +
@@ -27,24 +33,17 @@ export const resume: Command = {
   ],
 
   async run(args, io) {
-    const { findDatabase } = await import("../place/project.ts");
-    const { findPlace } = await import("../place/find-session.ts");
-    const { agentOf, sessionOf } = await import("../run/recorded-agent.ts");
     const database = await findPlace(findDatabase(args, io), args, io, ({ status }) => !isEnded(status));
     const session = await sessionOf(args, database, resume.usage);
     if (isEnded(session.status)) {
-      const { showEndedBefore } = await import("../view/session-end.ts");
       return showEndedBefore(session, io);
     }
     const { sessionId } = session;
-    const { isRunByStack } = await import("../run/starting/start-plan.ts");
-    const { follow } = await import("../run/starting/start.ts");
     if (!args.has("agent") && isRunByStack(session, database)) return follow(sessionId, database, args, io);
     if (args.has("last") && session.status === "paused" && session.pauseReason === "poison")
       throw refusePoison(session, io); // A loop of restarts must not try it again and again.
     const agent = await agentOf(session, database, args, io);
     const acceptDrift = args.has("accept-drift");
-    const { driveCall } = await import("../run/drive/drive-call.ts");
     const begin = (runtime: Runtime) => runtime.resume(sessionId, { acceptDrift });
     return driveCall({ agent, sessionId, database, begin }, args, io);
   },

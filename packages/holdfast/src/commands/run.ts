@@ -14,7 +14,6 @@ import { planStart, type StartFacts } from "../run/starting/start-plan.ts";
 
 export const run: Command = {
   name: "run",
-  summary: "Run an agent until its session ends",
   usage:
     "run FILE|AGENT [TEXT]|--agent NAME [--input JSON|@file|-] [--session ID] [--budget LIMITS] [--ttl TIME] [--strict-bounds] [--persistence full|minimal] [--ephemeral] [--trace WHERE] [--park] [--continue] [--demand NAME=VALUE...] [--env KEY=VALUE...] [--env-ref NAME...] [--resume-at-reset] [--worktree] [--sandbox NAME] [--profile NAME] [--conversation]",
   description:

@@ -9,10 +9,10 @@ import {
   TRACE_OPTION,
   type Command,
 } from "../frame/command.ts";
+import { runRunner } from "../run/runner-run.ts";
 
 export const runner: Command = {
   name: "runner",
-  summary: "Run sessions of this machine for a coordinator",
   usage:
     "runner [-c URL] [-p DIR] [--name NAME] [--agents FILE...] [--tasks FILE...] [-x NAME | -e PATH] [--label NAME=VALUE...] [--max-runs N] [-v] | runner --ipc [--db PATH | -c URL] --agents FILE...",
   description:
@@ -106,6 +106,6 @@ export const runner: Command = {
         got: "--db",
         fix: "leave it out; with --ipc a runner needs no coordinator",
       });
-    return (await import("../run/runner-run.ts")).runRunner(args, io);
+    return runRunner(args, io);
   },
 };

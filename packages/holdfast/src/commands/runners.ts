@@ -1,9 +1,9 @@
 import { refuseAction, takeNothing, takeOnly } from "../frame/arguments.ts";
 import type { Command } from "../frame/command.ts";
+import { deleteRunner, drainRunner, listRunners, showRunner } from "../sessions/runner-calls.ts";
 
 export const runners: Command = {
   name: "runners",
-  summary: "Show, drain and delete the runners of a coordinator",
   usage: "runners list | runners show RUNNER | runners drain RUNNER | runners delete RUNNER",
   description:
     "RUNNER is a runner's id, or its name if no other runner has the same name (`holdfast runner --name NAME`, or its host's name). " +
@@ -30,13 +30,13 @@ export const runners: Command = {
     switch (action) {
       case "list":
         takeNothing(rest, runners.usage);
-        return (await import("../sessions/runner-calls.ts")).listRunners(args, io);
+        return listRunners(args, io);
       case "show":
-        return (await import("../sessions/runner-calls.ts")).showRunner(id(), args, io);
+        return showRunner(id(), args, io);
       case "drain":
-        return (await import("../sessions/runner-calls.ts")).drainRunner(id(), args, io);
+        return drainRunner(id(), args, io);
       case "delete":
-        return (await import("../sessions/runner-calls.ts")).deleteRunner(id(), args, io);
+        return deleteRunner(id(), args, io);
       default:
         throw refuseAction("runners", action, ["list", "show", "drain", "delete"], runners.usage);
     }

@@ -1,11 +1,11 @@
 import { refuse, takeNothing } from "../frame/arguments.ts";
 import type { Arguments, Command } from "../frame/command.ts";
+import { listRuns, showRun } from "../view/run-list.ts";
 
 const STATUSES = ["queued", "claimed", "ended"];
 
 export const runs: Command = {
   name: "runs",
-  summary: "Show the runs of a coordinator: queued, claimed and ended",
   usage:
     "runs [RUN [--wait]] [--status queued|claimed|ended] [--session ID] [--agent NAME] [--runner RUNNER] [--owner USER] [--limit N]",
   description:
@@ -37,13 +37,13 @@ export const runs: Command = {
   async run(args, io) {
     const [runId, ...more] = args.positionals;
     takeNothing(more, runs.usage);
-    if (runId !== undefined) return (await import("../view/run-list.ts")).showRun(runId, args, io);
+    if (runId !== undefined) return showRun(runId, args, io);
     if (args.has("wait"))
       throw refuse("--wait waits for one run", runs.usage, { expected: "the id of a run" });
     const status = args.text("status");
     if (status !== undefined && !STATUSES.includes(status))
       throw refuse(`"${status}" is no status of a run`, runs.usage, { expected: STATUSES.join(", ") });
-    return (await import("../view/run-list.ts")).listRuns(readLimit(args), args, io);
+    return listRuns(readLimit(args), args, io);
   },
 };
 

@@ -1,9 +1,11 @@
 import { refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../frame/arguments.ts";
 import { GRACE_OPTION, TRACE_OPTION, type Arguments, type Command, type Io } from "../frame/command.ts";
+import { findDatabase, placesOf } from "../place/project.ts";
+import { placeLine, withReader } from "../place/find-session.ts";
+import { scheduleJson, scheduleTable } from "../view/schedule-text.ts";
 
 export const schedule: Command = {
   name: "schedule",
-  summary: "Start sessions, or send signals, at recurring times",
   usage:
     "schedule add CRON (--run FILE [--input JSON|@file|-] [--budget LIMITS] [--ttl TIME] [--strict-bounds] | --signal ID NAME [JSON]) [--tz ZONE] [--id ID] | " +
     "schedule list | schedule pause ID | schedule unpause ID | schedule remove ID | schedule run [--grace TIME]",
@@ -62,19 +64,19 @@ export const schedule: Command = {
     refuseForeignOptions(schedule, OPTIONS_OF, args);
     switch (action) {
       case "add":
-        return (await import("../sessions/schedule-changes.ts")).addSchedule(rest, args, io, schedule.usage);
+        return (await changes()).addSchedule(rest, args, io, schedule.usage);
       case "list":
         takeNothing(rest, schedule.usage);
         return list(args, io);
       case "remove":
-        return (await import("../sessions/schedule-changes.ts")).removeSchedule(
+        return (await changes()).removeSchedule(
           takeOnly(rest, "the schedule's id", schedule.usage),
           args,
           io,
         );
       case "pause":
       case "unpause":
-        return (await import("../sessions/schedule-changes.ts")).pauseSchedule(
+        return (await changes()).pauseSchedule(
           takeOnly(rest, "the schedule's id", schedule.usage),
           action === "pause",
           args,
@@ -94,6 +96,8 @@ export const schedule: Command = {
   },
 };
 
+const changes = () => import("../sessions/schedule-changes.ts");
+
 const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
   add: ["run", "input", "budget", "ttl", "strict-bounds", "signal", "tz", "id"],
   list: [],
@@ -104,9 +108,6 @@ const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
 };
 
 async function list(args: Arguments, io: Io): Promise<number> {
-  const { findDatabase, placesOf } = await import("../place/project.ts");
-  const { placeLine, withReader } = await import("../place/find-session.ts");
-  const { scheduleJson, scheduleTable } = await import("../view/schedule-text.ts");
   const places = placesOf(findDatabase(args, io));
   const isSeveral = places.length > 1;
   const found = await Promise.all(

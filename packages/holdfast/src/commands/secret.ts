@@ -1,10 +1,18 @@
 import { refuse, refuseAction, takeNothing, takeOnly } from "../frame/arguments.ts";
 import { CommandError } from "../frame/command-error.ts";
 import type { Arguments, Command, Io } from "../frame/command.ts";
+import {
+  askFor,
+  canAsk,
+  checkSecretName,
+  namedSecrets,
+  openSecretPlaces,
+  readSecretFromStdin,
+} from "../secrets/supplied-secrets.ts";
+import { localTime, table } from "../frame/plain-text.ts";
 
 export const secret: Command = {
   name: "secret",
-  summary: "Store, list and delete the secrets of this user",
   usage: "secret set NAME [--to keychain|file] | secret list | secret delete NAME",
   description:
     "Agents and tasks declare the secrets that they need by name. A value comes from the first of these that has it: --secret-stdin, the " +
@@ -45,8 +53,6 @@ export const secret: Command = {
 };
 
 async function setSecret(positionals: readonly string[], args: Arguments, io: Io): Promise<number> {
-  const { askFor, canAsk, checkSecretName, openSecretPlaces, readSecretFromStdin } =
-    await import("../secrets/supplied-secrets.ts");
   // The value is not repeated in the error. It may stand in the place of the name, too.
   if (positionals.length > 1 || positionals[0]?.includes("=") === true)
     throw new CommandError("secret_arg", "a value is not given as an argument: others can see it", {
@@ -68,8 +74,6 @@ async function setSecret(positionals: readonly string[], args: Arguments, io: Io
 }
 
 async function listSecrets(io: Io): Promise<number> {
-  const { namedSecrets } = await import("../secrets/supplied-secrets.ts");
-  const { localTime, table } = await import("../frame/plain-text.ts");
   const found = await namedSecrets(io);
   const rows = found.map(({ name, place, used, supplier, usedAt }) => [
     name,
@@ -87,7 +91,6 @@ async function listSecrets(io: Io): Promise<number> {
 }
 
 async function deleteSecret(name: string, io: Io): Promise<number> {
-  const { checkSecretName, openSecretPlaces } = await import("../secrets/supplied-secrets.ts");
   checkSecretName(name);
   const from = (await openSecretPlaces(io)).delete(name);
   if (from.length === 0)

@@ -1,11 +1,13 @@
 import { refuse } from "../frame/arguments.ts";
 import type { Arguments, Command } from "../frame/command.ts";
 import { CommandError } from "../frame/command-error.ts";
-import type { TaskPicture } from "../view/session-picture.ts";
+import { pictureJson, readPicture, type TaskPicture } from "../view/session-picture.ts";
+import { findDatabase } from "../place/project.ts";
+import { findPlace, withReaderOfMeant } from "../place/find-session.ts";
+import { pictureText, taskText } from "../view/picture-text.ts";
 
 export const show: Command = {
   name: "show",
-  summary: "Show a session's status, and the command that answers what it waits for",
   usage: "show ID|--last [--task NUMBER]",
   options: {
     last: { help: "the newest session" },
@@ -19,10 +21,6 @@ export const show: Command = {
 
   async run(args, io) {
     const task = readTaskNumber(args);
-    const { findDatabase } = await import("../place/project.ts");
-    const { findPlace, withReaderOfMeant } = await import("../place/find-session.ts");
-    const { readPicture, pictureJson } = await import("../view/session-picture.ts");
-    const { pictureText, taskText } = await import("../view/picture-text.ts");
     const database = await findPlace(findDatabase(args, io), args, io);
     return withReaderOfMeant(database, args, show.usage, async ({ sessionId }, reader) => {
       const picture = await readPicture(reader, sessionId, database, io);

@@ -1,9 +1,11 @@
 import { refuse } from "../frame/arguments.ts";
 import type { Command } from "../frame/command.ts";
+import { isSignalName } from "../view/typed-answer.ts";
+import { readPayload } from "../frame/input.ts";
+import { sendSignal } from "../sessions/send-signal.ts";
 
 export const signal: Command = {
   name: "signal",
-  summary: "Send a signal to a session, whether or not it is running",
   usage: "signal ID NAME [JSON|@file|-]",
   description:
     "The command returns when the signal is stored. The signal is consumed once, by the commit that uses it. A session that is running " +
@@ -30,7 +32,6 @@ export const signal: Command = {
       throw refuse(`"${extra}" is one argument too many`, signal.usage, {
         fix: "put the JSON in single quotes",
       });
-    const { isSignalName } = await import("../view/typed-answer.ts");
     if (!isSignalName(name)) {
       throw refuse(`"${name}" cannot be the name of a signal`, signal.usage, {
         fix: name.startsWith("answer:")
@@ -38,10 +39,8 @@ export const signal: Command = {
           : "use letters, digits, spaces and . _ : / @ + -",
       });
     }
-    const { readPayload } = await import("../frame/input.ts");
     const payload =
       text === undefined ? undefined : await readPayload(text, io, `payload of signal "${name}"`);
-    const { sendSignal } = await import("../sessions/send-signal.ts");
     const dedupKey = args.text("key");
     return sendSignal(args, io, {
       id,

@@ -1,9 +1,9 @@
 import { refuse, refuseAction, takeNothing, takeOnly } from "../frame/arguments.ts";
 import type { Arguments, Command } from "../frame/command.ts";
+import { createToken, listTokens, revokeToken } from "../sessions/token-calls.ts";
 
 export const token: Command = {
   name: "token",
-  summary: "Make, list and revoke the tokens of a coordinator",
   usage:
     "token create NAME [--kind user|admin|registration] [--owner USER] [--ttl DURATION] [-o FILE] | token list | token revoke ID",
   description:
@@ -43,20 +43,12 @@ export const token: Command = {
     refuseForeignOptions(action, args);
     switch (action) {
       case "create":
-        return (await import("../sessions/token-calls.ts")).createToken(
-          takeOnly(rest, "the name", token.usage),
-          args,
-          io,
-        );
+        return createToken(takeOnly(rest, "the name", token.usage), args, io);
       case "list":
         takeNothing(rest, token.usage);
-        return (await import("../sessions/token-calls.ts")).listTokens(args, io);
+        return listTokens(args, io);
       case "revoke":
-        return (await import("../sessions/token-calls.ts")).revokeToken(
-          takeOnly(rest, "the token's id", token.usage),
-          args,
-          io,
-        );
+        return revokeToken(takeOnly(rest, "the token's id", token.usage), args, io);
       default:
         throw refuseAction("token", action, ["create", "list", "revoke"], token.usage);
     }

@@ -1,9 +1,13 @@
 import { takeOnly } from "../frame/arguments.ts";
 import type { Command } from "../frame/command.ts";
+import { findDatabase } from "../place/project.ts";
+import { withReaderOf } from "../place/find-session.ts";
+import { readTimeline, timelineJson } from "../view/session-timeline.ts";
+import { timelineText } from "../view/timeline-text.ts";
+import { noteUnstored } from "../view/describe-session.ts";
 
 export const trace: Command = {
   name: "trace",
-  summary: "Show where a session's time and money went, from its journal",
   usage: "trace ID",
   description:
     "A timeline: each turn with its tasks, attempts and waits, their durations, and the tokens and cost that tasks reported. Below the " +
@@ -17,11 +21,6 @@ export const trace: Command = {
 
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", trace.usage);
-    const { findDatabase } = await import("../place/project.ts");
-    const { withReaderOf } = await import("../place/find-session.ts");
-    const { readTimeline, timelineJson } = await import("../view/session-timeline.ts");
-    const { timelineText } = await import("../view/timeline-text.ts");
-    const { noteUnstored } = await import("../view/describe-session.ts");
     return withReaderOf(findDatabase(args, io), id, async (session, reader) => {
       noteUnstored(session, io);
       const { sessionId } = session;

@@ -1,9 +1,9 @@
 import { takeNothing } from "../frame/arguments.ts";
 import type { Command } from "../frame/command.ts";
+import { runUi } from "../run/ui-run.ts";
 
 export const ui: Command = {
   name: "ui",
-  summary: "Serve a page for the browser: sessions, and everything that waits for you",
   usage: "ui [--port PORT]",
   description:
     "Serves a page on this machine over the database of the project, until Ctrl-C. The page shows what other processes do as it happens, " +
@@ -20,6 +20,6 @@ export const ui: Command = {
 
   async run(args, io) {
     takeNothing(args.positionals, ui.usage);
-    return (await import("../run/ui-run.ts")).runUi(args, io);
+    return runUi(args, io);
   },
 };

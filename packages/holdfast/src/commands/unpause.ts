@@ -1,10 +1,11 @@
 import { ConflictError, isEnded } from "@holdfast/core";
 import { takeOnly } from "../frame/arguments.ts";
 import type { Command } from "../frame/command.ts";
+import { findDatabase } from "../place/project.ts";
+import { resumeHint, withRequests } from "../sessions/request-session.ts";
 
 export const unpause: Command = {
   name: "unpause",
-  summary: "Continue a paused session",
   usage: "unpause ID",
   description:
     "The process that runs the session's tree resumes it; at a coordinator, any matching runner does. If there is none, the command " +
@@ -14,8 +15,6 @@ export const unpause: Command = {
 
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", unpause.usage);
-    const { findDatabase } = await import("../place/project.ts");
-    const { resumeHint, withRequests } = await import("../sessions/request-session.ts");
     const database = findDatabase(args, io);
     return withRequests(database, id, async ({ session, requests, access }) => {
       const { sessionId } = session;

@@ -6,11 +6,9 @@ import type { OwnKeys } from "@holdfast/system";
 
 export interface Command {
   readonly name: string;
-  /** One line for the list of commands. */
-  readonly summary: string;
   /** The command line after `holdfast`. */
   readonly usage: string;
-  /** A paragraph for the command's own help, where the summary is not enough. */
+  /** A paragraph for the command's own help, where its line in the list of commands is not enough. */
   readonly description?: string;
   readonly options: Options;
   /** Command lines after `holdfast`, each with its effect. */

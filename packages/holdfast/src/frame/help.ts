@@ -28,18 +28,22 @@ export const EXIT_CODES: Readonly<Record<number, string>> = {
   143: "stopped: asked to end",
 };
 
-/** @param groups the commands by subject. */
+/** @param groups the commands by subject, each with its summary. */
 export function overview(
-  groups: readonly (readonly [subject: string, commands: readonly Command[]])[],
+  groups: readonly (readonly [subject: string, summaries: Readonly<Record<string, string>>])[],
 ): string {
   // One table, so that the summaries of all groups stand in one column.
-  const lines = table(groups.flatMap(([, commands]) => commands.map(({ name, summary }) => [name, summary])));
+  const lines = table(groups.flatMap(([, summaries]) => Object.entries(summaries)));
   return [
     "Holdfast runs AI agents that must not lose their work.",
     "",
     USAGE,
     "",
-    ...groups.flatMap(([subject, commands]) => [subject, ...indented(lines.splice(0, commands.length)), ""]),
+    ...groups.flatMap(([subject, summaries]) => [
+      subject,
+      ...indented(lines.splice(0, Object.keys(summaries).length)),
+      "",
+    ]),
     "Options of every command",
     ...indented(optionLines(COMMON_OPTIONS)),
     "",
@@ -60,7 +64,7 @@ export function overview(
   ].join("\n");
 }
 
-export function commandHelp({ usage, summary, description, options, examples }: Command): string {
+export function commandHelp({ usage, description, options, examples }: Command, summary: string): string {
   const own = optionLines(options);
   const common = Object.fromEntries(
     Object.entries(COMMON_OPTIONS).filter(([name]) => !Object.hasOwn(options, name)),

@@ -20,6 +20,7 @@ import { startOf } from "../run/starting/start-plan.ts";
 import { startAt } from "../run/starting/start.ts";
 import type { RequestOf } from "./ipc-messages.ts";
 import { wishOf, type IpcEnd, type IpcPlace, type IpcPlaceHost } from "./ipc-place.ts";
+import { modelPrices } from "@holdfast/agents/prices";
 
 /** How often it is looked whether another process has committed, because nothing tells. */
 const LOOK_MS = 250;
@@ -37,7 +38,6 @@ export interface DatabaseRunner {
 
 export async function runOverDatabase(runner: DatabaseRunner, io: Io): Promise<IpcEnd> {
   const { database, code, secrets, strictBounds, work, tracer, host, until } = runner;
-  const { modelPrices } = await import("@holdfast/agents/prices");
   const prices = modelPrices();
   return withOwnStorage(database, io, ({ storage }) => {
     const closed = new AbortController();

@@ -18,6 +18,7 @@ import { asAsked, type CoordinatorAccess } from "./coordinator-access.ts";
 import { localTime, plainLine } from "../frame/plain-text.ts";
 import { makeProjectFolder, type Database } from "./project.ts";
 
+const sqlite = () => import("@holdfast/storage/sqlite");
 const PAGE_SESSIONS = 500;
 const MATCHES_SHOWN = 5;
 /** Sessions of a coordinator are found by name only: where a session lives must not depend on which processes run. */
@@ -40,7 +41,7 @@ export async function withStorage<T>(
   create = true,
 ): Promise<T> {
   if (database.coordinator !== undefined) return withRemoteStorage(database.coordinator, work);
-  const { withSqliteStorage } = await import("@holdfast/storage/sqlite");
+  const { withSqliteStorage } = await sqlite();
   if (create) makeProjectFolder(database);
   const mark = database.own?.mark;
   return withSqliteStorage({ path: database.path, create, ...(mark === undefined ? {} : { mark }) }, work);
@@ -74,7 +75,7 @@ export async function withSession<T>(
     return withRemoteStorage(database.coordinator, async (access) =>
       work(await findSession(access.storage.reader, id, database), access),
     );
-  const { withSqliteStorage } = await import("@holdfast/storage/sqlite");
+  const { withSqliteStorage } = await sqlite();
   try {
     return await withSqliteStorage({ path: database.path, create: false }, async (access) =>
       work(await findSession(access.storage.reader, id, database), access),
@@ -94,7 +95,7 @@ export async function withReader<T>(
 ): Promise<T> {
   if (database.coordinator !== undefined)
     return withRemoteStorage(database.coordinator, ({ storage }) => work(storage.reader));
-  const { connectSqliteStorage, openSqliteReader } = await import("@holdfast/storage/sqlite");
+  const { connectSqliteStorage, openSqliteReader } = await sqlite();
   let reader: SqliteFileReader | undefined;
   try {
     reader = openSqliteReader({ path: database.path });

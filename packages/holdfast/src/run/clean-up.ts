@@ -9,6 +9,7 @@ import { withStorage } from "../place/find-session.ts";
 import { leaseOf, type Database } from "../place/project.ts";
 import { programOf } from "@holdfast/machine/agent-source";
 import { agentOf } from "./recorded-agent.ts";
+import { createRuntime } from "@holdfast/runtime";
 
 /** @returns whether the session has come to its end here. */
 export async function cleanUp(
@@ -20,7 +21,6 @@ export async function cleanUp(
   if (programOf(session.agent.file) === undefined) return false;
   try {
     const agent = await agentOf(session, database, args, io);
-    const { createRuntime } = await import("@holdfast/runtime");
     return await withStorage(database, async ({ role, storage }) => {
       if (role !== "owner") return false;
       const runtime = createRuntime({ storage, agents: [agent], adopt: false, ...leaseOf(database) });

@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 import { HoldfastError, NotFoundError } from "@holdfast/core";
 import { lookAtPath } from "../frame/given-file.ts";
 import type { Io } from "../frame/command.ts";
-import type { AgentSearch } from "../agents/agent-places.ts";
+import { agentPlaces, type AgentSearch } from "../agents/agent-places.ts";
 import { CODE_ENDINGS, programOf, type AgentSource } from "@holdfast/machine/agent-source";
 import { externalAgentName } from "@holdfast/machine/external-agent-names";
 import type { FileAgent, LoadOptions as LoadOptionsOfFile } from "@holdfast/machine";
@@ -120,7 +120,6 @@ async function asFileAgent(
 ): Promise<FileAgent | undefined> {
   if (!namesAgentFile(path, io.cwd)) return undefined;
   const { thisMachine, userSettings } = await import("../agents/this-machine.ts");
-  const { agentPlaces } = await import("../agents/agent-places.ts");
   const { notes, ...settings } = userSettings(io, io.mode);
   const found = await thisMachine(io).agent(path, agentPlaces(io), io.cwd, {
     ...options,

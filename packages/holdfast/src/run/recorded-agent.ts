@@ -14,6 +14,7 @@ import { loadAgent, loadTasks, type LoadedAgent } from "./load-agent.ts";
 import { recordedRecord } from "./loading/recorded-record.ts";
 import { requireOwnDatabase } from "../place/own-database.ts";
 import type { Database } from "../place/project.ts";
+import { agentPlaces } from "../agents/agent-places.ts";
 
 /** The session of the id that is given, or with `--last` the newest that has not ended. */
 export async function sessionOf(args: Arguments, database: Database, usage: string): Promise<Session> {
@@ -82,7 +83,6 @@ function isGone(file: string | undefined): boolean {
 /** The agent of an agent file that is gone, as its session has recorded it. */
 async function loadedFrom(record: AgentRecord, io: Io): Promise<LoadedAgent> {
   const { thisMachine, userSettings } = await import("../agents/this-machine.ts");
-  const { agentPlaces } = await import("../agents/agent-places.ts");
   const { notes, ...settings } = userSettings(io);
   const found = await thisMachine(io).agentOfRecord(record, agentPlaces(io), {
     ...settings,

@@ -3,7 +3,7 @@
 import { PROVIDER_KEYS, type AgentRecord } from "@holdfast/agents";
 import { Redactor, type WantedSecrets } from "@holdfast/system";
 import type { RunnerOptions } from "@holdfast/runner";
-import type { AgentSearch } from "../agents/agent-places.ts";
+import { agentPlaces, type AgentSearch } from "../agents/agent-places.ts";
 import type { Io } from "../frame/command.ts";
 import { plainLine } from "../frame/plain-text.ts";
 import { dataFolder } from "@holdfast/system";
@@ -27,7 +27,6 @@ export async function catalogueOf(
   const { pushedAgents } = await import("../agents/pushed/pushed-agents.ts");
   const redactor = new Redactor(secrets);
   const home = io.env["HOME"] ?? "";
-  const { agentPlaces } = await import("../agents/agent-places.ts");
   const { thisMachine, userSettings } = await import("../agents/this-machine.ts");
   const { notes: _notes, ...settings } = userSettings(search, search.mode);
   return {

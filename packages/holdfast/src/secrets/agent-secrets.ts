@@ -5,6 +5,7 @@ import { UsageError } from "@holdfast/core";
 import { keyVariables, replaceWithoutKeys, type WantedSecrets, wantedSecretsOf } from "@holdfast/system";
 import { type Agent, type TaskDefinition } from "@holdfast/runtime";
 import type { Arguments, Io } from "../frame/command.ts";
+import { holdSecrets } from "./held-secrets.ts";
 
 export interface Loaded {
   readonly agents: readonly Agent[];
@@ -33,7 +34,7 @@ export async function suppliedFor(
   const { required, optional } = wanted;
   hideKeys([...required, ...optional.flatMap(({ anyOf }) => anyOf)], args, io);
   const keys = keyVariables(io.env).flatMap((name) => io.env[name] ?? []);
-  if (keys.length > 0) (await import("./held-secrets.ts")).holdSecrets(keys, io);
+  if (keys.length > 0) holdSecrets(keys, io);
   if (required.length + optional.length === 0 && !args.has("secret-stdin")) return new Map();
   return (await import("./supplied-secrets.ts")).suppliedSecrets(wanted, args, io);
 }

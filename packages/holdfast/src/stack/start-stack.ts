@@ -33,6 +33,7 @@ import { reportStack } from "./stack-text.ts";
 import { suppliedFor } from "../secrets/agent-secrets.ts";
 import { StackLog } from "./stack-log.ts";
 import { Supervisor, type StackPlan } from "./supervisor.ts";
+import { agentPlaces } from "../agents/agent-places.ts";
 
 const PORT = 8765;
 const LOCK_WATCH_MS = 250;
@@ -120,7 +121,6 @@ async function findStackAgents(project: string, io: Io): Promise<readonly string
   const last = readStackState(stackPaths(io));
   const former = last?.project === project ? last.agents.filter((file) => existsSync(file)) : [];
   const { listAgents } = await import("@holdfast/agents");
-  const { agentPlaces } = await import("../agents/agent-places.ts");
   const found = listAgents(agentPlaces(io, { project })).flatMap(({ status, record }) =>
     status === "loaded" && record !== null ? [record.source.path] : [],
   );

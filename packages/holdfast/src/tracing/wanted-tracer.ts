@@ -9,6 +9,8 @@ import { isAbsolute, resolve } from "node:path";
 import { HoldfastError, traceJson, type AgentTracer } from "@holdfast/core";
 import { compositeTracer, fileTracer, stdoutTracer } from "@holdfast/runtime";
 import type { Io } from "../frame/command.ts";
+import { otlpTracer } from "./otlp-tracer.ts";
+import { sqliteTracer } from "@holdfast/storage/sqlite-tracer";
 
 export interface WantedTraces {
   readonly targets: readonly string[];
@@ -37,13 +39,11 @@ async function tracerOf(target: string, folder: string, io: Io): Promise<AgentTr
   const path = where === undefined || where === "" || isAbsolute(where) ? where : resolve(folder, where);
   if (kind === "stdout" && where === undefined) return linesTo(io);
   if (kind === "otlp" && where !== "") {
-    const { otlpTracer } = await import("./otlp-tracer.ts");
     return otlpTracer({ onProblem, ...(where === undefined ? {} : { url: where }) });
   }
   if (path !== undefined && path !== "") {
     if (kind === "file") return fileTracer({ path, onProblem });
     if (kind === "sqlite") {
-      const { sqliteTracer } = await import("@holdfast/storage/sqlite-tracer");
       return sqliteTracer({ path, onProblem });
     }
   }

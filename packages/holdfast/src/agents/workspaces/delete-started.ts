@@ -3,12 +3,12 @@
 import { HoldfastError } from "@holdfast/core";
 import { parseArguments } from "../../frame/arguments.ts";
 import type { Io } from "../../frame/command.ts";
+import { findDatabase } from "../../place/project.ts";
+import { withSession } from "../../place/find-session.ts";
+import { dropFileSnapshots, idsBelow } from "./deleted-sessions.ts";
 
 /** @returns whether it is deleted: not where this process finds no such session, or may not delete it. */
 export async function deleteStarted(id: string, io: Pick<Io, "cwd" | "env">): Promise<boolean> {
-  const { findDatabase } = await import("../../place/project.ts");
-  const { withSession } = await import("../../place/find-session.ts");
-  const { dropFileSnapshots, idsBelow } = await import("./deleted-sessions.ts");
   try {
     const database = findDatabase(parseArguments([], {}, ""), io);
     return await withSession(database, id, async ({ sessionId }, { storage }) => {

@@ -1,9 +1,15 @@
 import { refuse, refuseAction, takeNothing, takeOnly } from "../../frame/arguments.ts";
 import type { Command } from "../../frame/command.ts";
+import {
+  deleteKeys,
+  listAll,
+  refuseSetOptions,
+  setKeys,
+  showOne,
+} from "../../library/change-environments.ts";
 
 export const env: Command = {
   name: "env",
-  summary: "Set, list, show and delete environments for agents",
   usage:
     "env set NAME KEY=VALUE... | env set NAME KEY... --secret|--required | env list | env show NAME | env delete NAME [KEY...]",
   description:
@@ -33,18 +39,17 @@ export const env: Command = {
           fix: "run the command on that machine, without --url",
         },
       );
-    const calls = await import("../../library/change-environments.ts");
-    if (action !== "set") calls.refuseSetOptions(args, action, env.usage);
+    if (action !== "set") refuseSetOptions(args, action, env.usage);
     switch (action) {
       case "set":
-        return calls.setKeys(rest, args, io, env.usage);
+        return setKeys(rest, args, io, env.usage);
       case "list":
         takeNothing(rest, env.usage);
-        return calls.listAll(io);
+        return listAll(io);
       case "show":
-        return calls.showOne(takeOnly(rest, "the name", env.usage), io);
+        return showOne(takeOnly(rest, "the name", env.usage), io);
       case "delete":
-        return calls.deleteKeys(rest, io, env.usage);
+        return deleteKeys(rest, io, env.usage);
       default:
         throw refuseAction("env", action, ["set", "list", "show", "delete"], env.usage);
     }

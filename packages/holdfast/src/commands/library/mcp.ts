@@ -1,5 +1,7 @@
 import { refuse, refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../../frame/arguments.ts";
 import type { Command } from "../../frame/command.ts";
+import { login, logout } from "../../agents/mcp/mcp-sign-in.ts";
+import { addServer, listServers, removeServer, showServer } from "../../agents/mcp/show-mcp-servers.ts";
 
 /** The options of each action. */
 const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
@@ -14,7 +16,6 @@ const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
 
 export const mcp: Command = {
   name: "mcp",
-  summary: "Serve sessions to MCP clients, and manage the MCP servers of agents",
   usage:
     "mcp [serve] [--url URL] [--parent SESSION] [--demand NAME=VALUE...] [--tag A,B] [--agent-tools] [--allow-delete] | mcp list [--check] | mcp show NAME [--check] | mcp add NAME [--user] [--env N=V] -- COMMAND [ARGS...] | mcp add NAME --url URL [--user] [--header N=V] | mcp remove NAME [--user] | mcp login NAME [--no-browser] [--client-id ID] | mcp logout NAME",
   description:
@@ -67,34 +68,26 @@ export const mcp: Command = {
   async run(args, io) {
     const [action = "serve", ...rest] = args.positionals;
     refuseForeignOptions(mcp, OPTIONS_OF, args);
-    const calls = await import("../../agents/mcp/show-mcp-servers.ts");
     switch (action) {
       case "serve":
         takeNothing(rest, mcp.usage);
         return (await import("./serve-mcp.ts")).serveMcp(args, io);
       case "list":
         takeNothing(rest, mcp.usage);
-        return calls.listServers(args, io);
+        return listServers(args, io);
       case "show":
-        return calls.showServer(takeOnly(rest, "the name", mcp.usage), args, io);
+        return showServer(takeOnly(rest, "the name", mcp.usage), args, io);
       case "add": {
         const [name, ...command] = rest;
         if (name === undefined) throw refuse("the name is missing", mcp.usage);
-        return calls.addServer(name, command, args, io, mcp.usage);
+        return addServer(name, command, args, io, mcp.usage);
       }
       case "remove":
-        return calls.removeServer(takeOnly(rest, "the name", mcp.usage), args, io);
+        return removeServer(takeOnly(rest, "the name", mcp.usage), args, io);
       case "login":
-        return (await import("../../agents/mcp/mcp-sign-in.ts")).login(
-          takeOnly(rest, "the name", mcp.usage),
-          args,
-          io,
-        );
+        return login(takeOnly(rest, "the name", mcp.usage), args, io);
       case "logout":
-        return (await import("../../agents/mcp/mcp-sign-in.ts")).logout(
-          takeOnly(rest, "the name", mcp.usage),
-          io,
-        );
+        return logout(takeOnly(rest, "the name", mcp.usage), io);
       default:
         throw refuseAction("mcp", action, Object.keys(OPTIONS_OF), mcp.usage);
     }

@@ -1,9 +1,9 @@
 import { takeNothing } from "../../frame/arguments.ts";
 import type { Command } from "../../frame/command.ts";
+import { showModels } from "../../doctor/show-models.ts";
 
 export const models: Command = {
   name: "models",
-  summary: "List models with their prices, and the providers that can be reached",
   usage: "models [--online]",
   description:
     "An agent file names a model by provider/model or by an alias of this table (docs/models.md). Prices are of the table that comes with " +
@@ -19,6 +19,6 @@ export const models: Command = {
 
   async run(args, io) {
     takeNothing(args.positionals, models.usage);
-    return (await import("../../doctor/show-models.ts")).showModels(args, io);
+    return showModels(args, io);
   },
 };

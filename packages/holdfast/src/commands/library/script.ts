@@ -1,6 +1,9 @@
 import { catalogueAction, isCatalogueAction, takeUpTo } from "../../library/catalogue-actions.ts";
 import { refuse, refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../../frame/arguments.ts";
 import type { Arguments, Command, Io } from "../../frame/command.ts";
+import { newScript, push, rollback, tagVersion } from "../../library/change-scripts.ts";
+import { listScripts, showScript, showVersions } from "../../library/show-scripts.ts";
+import { callScript } from "../../library/call-script.ts";
 
 /** The options of each action. */
 const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
@@ -19,7 +22,6 @@ const COORDINATORS_OWN = ["activate", "deactivate"];
 
 export const script: Command = {
   name: "script",
-  summary: "Write, push, run and roll back scripts for agents",
   usage:
     "script new NAME [--user] | script push [NAME...] | script list | script show NAME | script run NAME [ARGUMENTS] | script history NAME | script rollback NAME [VERSION|TAG] | " +
     "script tag NAME TAG [VERSION] | script push NAME... --catalogue [--tag TAG] | script list|show|history|rollback|tag … --catalogue | script activate NAME | script deactivate NAME",
@@ -55,39 +57,29 @@ export const script: Command = {
       });
     switch (action) {
       case "new":
-        return (await import("../../library/change-scripts.ts")).newScript(
-          takeOnly(rest, "the name", script.usage),
-          args.has("user"),
-          io,
-        );
+        return newScript(takeOnly(rest, "the name", script.usage), args.has("user"), io);
       case "push":
-        return (await import("../../library/change-scripts.ts")).push(rest, io);
+        return push(rest, io);
       case "list":
         takeNothing(rest, script.usage);
-        return (await import("../../library/show-scripts.ts")).listScripts(io);
+        return listScripts(io);
       case "show":
-        return (await import("../../library/show-scripts.ts")).showScript(
-          takeOnly(rest, "the name", script.usage),
-          io,
-        );
+        return showScript(takeOnly(rest, "the name", script.usage), io);
       case "run": {
         const [name, given, extra] = rest;
         if (extra !== undefined) throw refuse(`"${extra}" is one argument too many`, script.usage);
         takeOnly(rest.slice(0, 1), "the name", script.usage);
-        return (await import("../../library/call-script.ts")).callScript(name ?? "", given, io);
+        return callScript(name ?? "", given, io);
       }
       case "history":
-        return (await import("../../library/show-scripts.ts")).showVersions(
-          takeOnly(rest, "the name", script.usage),
-          io,
-        );
+        return showVersions(takeOnly(rest, "the name", script.usage), io);
       case "rollback": {
         const [name, version] = takeUpTo(rest, 1, 2, script.usage);
-        return (await import("../../library/change-scripts.ts")).rollback(name, version, io);
+        return rollback(name, version, io);
       }
       case "tag": {
         const [name, tag = "", version] = takeUpTo(rest, 2, 3, script.usage);
-        return (await import("../../library/change-scripts.ts")).tagVersion(name, tag, version, io);
+        return tagVersion(name, tag, version, io);
       }
       default:
         throw refuseAction("script", action, Object.keys(OPTIONS_OF), script.usage);

@@ -1,6 +1,13 @@
 import { catalogueAction, isCatalogueAction, takeUpTo } from "../../library/catalogue-actions.ts";
 import { refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../../frame/arguments.ts";
 import type { Command } from "../../frame/command.ts";
+import {
+  approve,
+  listSkills,
+  showSkill,
+  showSkillVersions,
+  tagVersion,
+} from "../../library/show-skills.ts";
 
 /** The options of each action. */
 const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
@@ -17,7 +24,6 @@ const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
 
 export const skill: Command = {
   name: "skill",
-  summary: "List, show, approve, tag and push skills",
   usage:
     "skill list [--pushed] | skill show NAME [--pushed] | skill approve [NAME...] | skill history NAME [--pushed] | skill tag NAME TAG [VERSION] [--pushed] | " +
     "skill push NAME... [--tag TAG] | skill rollback NAME [VERSION|TAG] | skill activate NAME | skill deactivate NAME",
@@ -51,26 +57,20 @@ export const skill: Command = {
       case "list":
         takeNothing(rest, skill.usage);
         if (args.has("pushed")) return (await calls()).listPushed("skill", args, io);
-        return (await import("../../library/show-skills.ts")).listSkills(io);
+        return listSkills(io);
       case "show":
         if (args.has("pushed")) {
           const name = takeOnly(rest, "the name", skill.usage);
           return (await calls()).showPushed("skill", name, "SKILL.md", args, io);
         }
-        return (await import("../../library/show-skills.ts")).showSkill(
-          takeOnly(rest, "the name", skill.usage),
-          io,
-        );
+        return showSkill(takeOnly(rest, "the name", skill.usage), io);
       case "approve":
-        return (await import("../../library/show-skills.ts")).approve(rest, io);
+        return approve(rest, io);
       case "history":
-        return (await import("../../library/show-skills.ts")).showSkillVersions(
-          takeOnly(rest, "the name", skill.usage),
-          io,
-        );
+        return showSkillVersions(takeOnly(rest, "the name", skill.usage), io);
       case "tag": {
         const [name, tag = "", version] = takeUpTo(rest, 2, 3, skill.usage);
-        return (await import("../../library/show-skills.ts")).tagVersion(name, tag, version, io);
+        return tagVersion(name, tag, version, io);
       }
       case "push":
         return (await import("../../library/push-contents.ts")).pushSkills(rest, args, io);

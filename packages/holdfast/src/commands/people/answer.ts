@@ -1,9 +1,10 @@
 import { refuse } from "../../frame/arguments.ts";
 import type { Command } from "../../frame/command.ts";
+import { answerQuestion, questionIn } from "../../sessions/answer-question.ts";
+import { readJson } from "../../frame/input.ts";
 
 export const answer: Command = {
   name: "answer",
-  summary: "Answer a session's open question with any JSON",
   usage: "answer ID [QUESTION] JSON",
   description:
     "QUESTION is the number in the command that `holdfast inbox` shows. It may be left out while the session has one open question. A question that asks " +
@@ -27,9 +28,7 @@ export const answer: Command = {
       throw refuse(`"${extra}" is one argument too many`, answer.usage, {
         fix: "put the JSON in single quotes",
       });
-    const { answerQuestion, questionIn } = await import("../../sessions/answer-question.ts");
     const question = questionIn(given, answer.usage);
-    const { readJson } = await import("../../frame/input.ts");
     const payload = readJson(text, "the answer", "JSON");
     return answerQuestion(args, io, {
       id,

@@ -1,10 +1,13 @@
 import { NotFoundError, type Approval, type Remember } from "@holdfast/core";
 import { refuse, takeOnly } from "../../frame/arguments.ts";
 import type { Arguments, Command, Io } from "../../frame/command.ts";
+import { answerQuestion, questionIn } from "../../sessions/answer-question.ts";
+import { readJson } from "../../frame/input.ts";
+import { findDatabase } from "../../place/project.ts";
+import { withReader } from "../../place/find-session.ts";
 
 export const approve: Command = {
   name: "approve",
-  summary: "Answer a session's open question with yes, or with no",
   usage:
     "approve (ID [QUESTION] | --last) [--no] [--reason TEXT] [--for session|project [--pattern PATTERN]] [--input JSON]",
   description:
@@ -44,7 +47,6 @@ export const approve: Command = {
   ],
 
   async run(args, io) {
-    const { answerQuestion, questionIn } = await import("../../sessions/answer-question.ts");
     const [id, number] = args.has("last") ? [await newestAsking(args, io)] : targetIn(args);
     const question = questionIn(number, approve.usage);
     const reason = args.text("reason");
@@ -54,7 +56,7 @@ export const approve: Command = {
       approved: !args.has("no"),
       ...(reason === undefined ? {} : { reason }),
       ...(remember === undefined ? {} : { remember }),
-      ...(given === undefined ? {} : { input: await inputIn(given) }),
+      ...(given === undefined ? {} : { input: inputIn(given) }),
     };
     return answerQuestion(args, io, {
       id,
@@ -90,8 +92,7 @@ function rememberIn(args: Arguments): Remember | undefined {
 
 const NAMES_NOTHING = /^\s*(\.\/+)*\s*$|^\s*:\*$/;
 
-async function inputIn(given: string): Promise<Readonly<Record<string, unknown>>> {
-  const { readJson } = await import("../../frame/input.ts");
+function inputIn(given: string): Readonly<Record<string, unknown>> {
   const input = readJson(given, "the input of the call", "JSON");
   if (typeof input === "object" && input !== null && !Array.isArray(input))
     return input as Readonly<Record<string, unknown>>;
@@ -115,8 +116,6 @@ function targetIn({ positionals }: Arguments): readonly [id: string, question?: 
 async function newestAsking(args: Arguments, io: Io): Promise<string> {
   if (args.positionals.length > 0)
     throw refuse("an id and --last exclude each other", approve.usage, { fix: "give one of them" });
-  const { findDatabase } = await import("../../place/project.ts");
-  const { withReader } = await import("../../place/find-session.ts");
   const database = findDatabase(args, io);
   const [newest] = await withReader(
     database,

@@ -1,9 +1,9 @@
 import { refuse } from "../../frame/arguments.ts";
 import { GRACE_OPTION, type Command } from "../../frame/command.ts";
+import { startChat } from "../../chat/start-chat.ts";
 
 export const chat: Command = {
   name: "chat",
-  summary: "Talk with the agent of an agent file, or with an external agent",
   usage:
     "chat (AGENT [TEXT] | --session ID) [--session ID] [--budget LIMITS] [--resume-at-reset] [--worktree] [--profile NAME]",
   description:
@@ -52,7 +52,6 @@ export const chat: Command = {
       });
     if (extra !== undefined)
       throw refuse(`"${extra}" is one argument too many`, chat.usage, { fix: "put the text in quotes" });
-    const { startChat } = await import("../../chat/start-chat.ts");
     return startChat(args, io, chat.usage);
   },
 };

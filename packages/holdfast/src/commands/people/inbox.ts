@@ -1,16 +1,19 @@
 import { HoldfastError } from "@holdfast/core";
-import type { InboxItem } from "@holdfast/proto/view";
+import { type InboxItem, inInboxOrder } from "@holdfast/proto/view";
 import { refuse, takeNothing } from "../../frame/arguments.ts";
 import type { Arguments, Command, Io } from "../../frame/command.ts";
-import type { Readers } from "../../screens/all-readers.ts";
-import type { Database } from "../../place/project.ts";
+import { placesOf, type Readers, withReaders } from "../../screens/all-readers.ts";
+import { type Database, findDatabase } from "../../place/project.ts";
+import { isAtTerminal } from "../../screens/terminal-screen.ts";
+import { InboxSources } from "../../sessions/inbox-sources.ts";
+import { itemsOf } from "../../sessions/read-inbox.ts";
+import { inboxLines } from "../../sessions/inbox-text.ts";
 
 const LIMIT = 50;
 const LIMIT_MAX = 10_000;
 
 export const inbox: Command = {
   name: "inbox",
-  summary: "List everything that waits for a person: questions, approvals, pauses, uncertain effects",
   usage: "inbox [--limit N] [--after TEXT]",
   description:
     "Shows for each the exact command or question in full, the folder, the agents from the root of the tree down, the age, and the " +
@@ -29,10 +32,7 @@ export const inbox: Command = {
   async run(args, io) {
     takeNothing(args.positionals, inbox.usage);
     const limit = readLimit(args);
-    const { findDatabase } = await import("../../place/project.ts");
-    const { placesOf, withReaders } = await import("../../screens/all-readers.ts");
     const places = placesOf(findDatabase(args, io));
-    const { isAtTerminal } = await import("../../screens/terminal-screen.ts");
     return withReaders(places, async (readers) => {
       if (isAtTerminal(io)) {
         const { answerInbox } = await import("../../screens/inbox-screen.ts");
@@ -45,7 +45,7 @@ export const inbox: Command = {
       }
       const { items, next } = await readPage(readers, limit, args, io);
       if (io.isJson) io.result({ items, ...(next === undefined ? {} : { next }) }, "");
-      else await showPage(items, next, places, io);
+      else showPage(items, next, places, io);
       return 0;
     });
   },
@@ -58,9 +58,6 @@ interface Page {
 }
 
 async function readPage(readers: Readers, limit: number, args: Arguments, io: Io): Promise<Page> {
-  const { InboxSources } = await import("../../sessions/inbox-sources.ts");
-  const { itemsOf } = await import("../../sessions/read-inbox.ts");
-  const { inInboxOrder } = await import("@holdfast/proto/view");
   const places = readers.map((one) => ({ ...one, place: one }));
   const sources = new InboxSources(places, { cursor: args.text("after"), now: Date.now() });
   const items: InboxItem[] = [];
@@ -82,13 +79,12 @@ async function readPage(readers: Readers, limit: number, args: Arguments, io: Io
   return { items: inInboxOrder(items), next };
 }
 
-async function showPage(
+function showPage(
   items: readonly InboxItem[],
   next: string | undefined,
   places: readonly Database[],
   io: Io,
-): Promise<void> {
-  const { inboxLines } = await import("../../sessions/inbox-text.ts");
+): void {
   if (items.length === 0)
     return io.note(`nothing waits for a person in ${places.map(({ path }) => path).join(" and ")}`);
   io.show([], inboxLines(items, io.results, Date.now()).join("\n"));

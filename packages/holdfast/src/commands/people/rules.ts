@@ -1,9 +1,11 @@
 import { refuse, refuseAction, refuseForeignOptions, takeNothing } from "../../frame/arguments.ts";
 import type { Command } from "../../frame/command.ts";
+import { listRules, listSessionRules, revokeRules } from "../../agents/kept-rules.ts";
+import { findDatabase } from "../../place/project.ts";
+import { withReaderOf } from "../../place/find-session.ts";
 
 export const rules: Command = {
   name: "rules",
-  summary: "List and revoke the permission rules that you gave by answers",
   usage: "rules list [--session ID] | rules revoke (NUMBER... | --all) | rules revoke --session ID",
   description:
     "`holdfast approve ID --for project` keeps an answer as a rule of the current project, in your data folder and never in the project. A " +
@@ -23,13 +25,10 @@ export const rules: Command = {
   async run(args, io) {
     const [action, ...rest] = args.positionals;
     refuseForeignOptions(rules, { list: ["session"], revoke: ["all", "session"] }, args);
-    const { listRules, listSessionRules, revokeRules } = await import("../../agents/kept-rules.ts");
     if (action === "list") {
       takeNothing(rest, rules.usage);
       const id = args.text("session");
       if (id === undefined) return listRules(io);
-      const { findDatabase } = await import("../../place/project.ts");
-      const { withReaderOf } = await import("../../place/find-session.ts");
       const database = findDatabase(args, io);
       const isElsewhere = database.coordinator !== undefined;
       return withReaderOf(database, id, (session, reader) =>

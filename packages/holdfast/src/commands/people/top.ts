@@ -1,6 +1,11 @@
 import { refuse, takeNothing } from "../../frame/arguments.ts";
 import type { Arguments, Command, Io } from "../../frame/command.ts";
-import type { Readers } from "../../screens/all-readers.ts";
+import { placesOf, type Readers, withReaders } from "../../screens/all-readers.ts";
+import { findDatabase } from "../../place/project.ts";
+import { CostReader } from "../../view/session-cost.ts";
+import { liveJson, type LivePage, liveSummary, readLive, topLines } from "../../screens/live-sessions.ts";
+import { isAtTerminal, withScreen } from "../../screens/terminal-screen.ts";
+import { HoldfastError } from "@holdfast/core";
 
 const LIMIT = 50;
 const LIMIT_MAX = 1_000;
@@ -11,7 +16,6 @@ const REST_MS = 100;
 
 export const top: Command = {
   name: "top",
-  summary: "Show the live sessions: what each waits for and why, and what it costs",
   usage: "top [--limit N]",
   description:
     "On a terminal the list follows the changes of the place, until q. Elsewhere, and with --json, the command shows the list once and ends. " +
@@ -27,38 +31,24 @@ export const top: Command = {
   async run(args, io) {
     takeNothing(args.positionals, top.usage);
     const limit = readLimit(args);
-    const { findDatabase } = await import("../../place/project.ts");
-    const { placesOf, withReaders } = await import("../../screens/all-readers.ts");
-    const { CostReader } = await import("../../view/session-cost.ts");
-    const { readLive } = await import("../../screens/live-sessions.ts");
-    const { isAtTerminal } = await import("../../screens/terminal-screen.ts");
     const places = placesOf(findDatabase(args, io));
     const where = places.map(({ path }) => path).join(" and ");
     const costs = new CostReader();
     return withReaders(places, async (readers) => {
       if (isAtTerminal(io)) return watch(readers, limit, where, io);
-      await showOnce(await readLive(readers, limit, costs, Date.now()), where, io);
+      showOnce(await readLive(readers, limit, costs, Date.now()), where, io);
       return 0;
     });
   },
 };
 
-async function showOnce(
-  page: import("../../screens/live-sessions.ts").LivePage,
-  where: string,
-  io: Io,
-): Promise<void> {
-  const { liveJson, liveSummary, topLines } = await import("../../screens/live-sessions.ts");
+function showOnce(page: LivePage, where: string, io: Io): void {
   if (!io.isJson) io.note(`${liveSummary(page)} in ${where}`);
   io.show(liveJson(page), topLines(page, io.results, Date.now()).join("\n"));
 }
 
 /** Draws until q. A place that is away for a while stays on the screen as it was. */
 async function watch(readers: Readers, limit: number, where: string, io: Io): Promise<number> {
-  const { CostReader } = await import("../../view/session-cost.ts");
-  const { liveSummary, readLive, topLines } = await import("../../screens/live-sessions.ts");
-  const { withScreen } = await import("../../screens/terminal-screen.ts");
-  const { HoldfastError } = await import("@holdfast/core");
   const { paint, symbols } = io.results;
   const costs = new CostReader();
   const { followPlaces } = await import("../../screens/place-changes.ts");

@@ -1,9 +1,9 @@
 import { takeOnly } from "../../frame/arguments.ts";
 import type { Command } from "../../frame/command.ts";
+import { showDiff } from "../../agents/workspaces/project-worktrees.ts";
 
 export const diff: Command = {
   name: "diff",
-  summary: "Show what a session has changed in its worktree",
   usage: "diff ID [--stat]",
   description:
     "Shows the difference between the commit that the worktree began with and its files as they are: also what is not committed, and new " +
@@ -16,7 +16,6 @@ export const diff: Command = {
 
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", diff.usage);
-    const { showDiff } = await import("../../agents/workspaces/project-worktrees.ts");
     return showDiff(id, args, io);
   },
 };

@@ -1,9 +1,9 @@
 import { takeOnly } from "../../frame/arguments.ts";
 import type { Command } from "../../frame/command.ts";
+import { mergeWork } from "../../agents/workspaces/project-worktrees.ts";
 
 export const merge: Command = {
   name: "merge",
-  summary: "Merge the branch of a session's worktree into the current branch",
   usage: "merge ID [--commit]",
   description:
     "Refuses when this project or the worktree has changes that are not committed. A conflict is found before anything changes: the project " +
@@ -16,7 +16,6 @@ export const merge: Command = {
 
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", merge.usage);
-    const { mergeWork } = await import("../../agents/workspaces/project-worktrees.ts");
     return mergeWork(id, args, io);
   },
 };

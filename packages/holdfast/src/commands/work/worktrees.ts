@@ -1,9 +1,9 @@
 import { refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../../frame/arguments.ts";
 import type { Command } from "../../frame/command.ts";
+import { listWorktrees, removeWorktree } from "../../agents/workspaces/project-worktrees.ts";
 
 export const worktrees: Command = {
   name: "worktrees",
-  summary: "List and remove the git worktrees of sessions",
   usage: "worktrees list [--all] | worktrees remove ID [--rescue]",
   description:
     "A session of an agent file with `holdfast.workspace: worktree` works in a git worktree of its own (docs/workspaces.md). The list shows for each " +
@@ -23,13 +23,12 @@ export const worktrees: Command = {
   async run(args, io) {
     const [action, ...rest] = args.positionals;
     refuseForeignOptions(worktrees, { list: ["all"], remove: ["rescue"] }, args);
-    const calls = await import("../../agents/workspaces/project-worktrees.ts");
     switch (action) {
       case "list":
         takeNothing(rest, worktrees.usage);
-        return calls.listWorktrees(args, io);
+        return listWorktrees(args, io);
       case "remove":
-        return calls.removeWorktree(takeOnly(rest, "the session's id", worktrees.usage), args, io);
+        return removeWorktree(takeOnly(rest, "the session's id", worktrees.usage), args, io);
       default:
         throw refuseAction("worktrees", action, ["list", "remove"], worktrees.usage);
     }

@@ -55,6 +55,7 @@ import { findPausedBelow, type PausedBelow } from "../../view/stuck-tree.ts";
 import { declaresCost } from "../../agents/agent-tree.ts";
 import { reportOutcome, type Outcome } from "./report-outcome.ts";
 import { isQuiescent, treeCleansUp } from "./tree-rest.ts";
+import { modelPrices } from "@holdfast/agents/prices";
 
 export interface DriveOptions {
   /** Without one it is run elsewhere, and followed from here (drive-3). */
@@ -93,6 +94,7 @@ export interface DriveChat extends SessionInput {
 /** Reads what a person types, and sends it to the session while that is there. */
 type SessionInput = Pick<StdinListener, "attach" | "detach" | "close">;
 
+const runList = () => import("../../view/run-list.ts");
 const NAME_CHARS = 100;
 /** How often it is looked whether the session waits, because nothing tells. */
 const LOOK_MS = 250;
@@ -246,7 +248,7 @@ class StorageRun {
   /** Where it runs, as far as that can be told, or why nobody takes it. Never rejects. */
   async #sayElsewhere(): Promise<void> {
     const { io, options } = this.#parts;
-    const { sayUntaken } = await import("../../view/run-list.ts");
+    const { sayUntaken } = await runList();
     const run = await sayUntaken(options.database?.coordinator, options.sessionId, io);
     const who = run?.runnerName ?? run?.holder;
     const isSaid = run?.blockedUntil !== undefined;
@@ -279,7 +281,7 @@ class StorageRun {
     const { agent, isBudgeted } = this.#parts.options;
     const isPaid = isBudgeted === true || (before?.payers.length ?? 0) > 0;
     if (agent === undefined || (!isPaid && !declaresCost(agent))) return undefined;
-    return (await import("@holdfast/agents/prices")).modelPrices();
+    return modelPrices();
   }
 
   #makeRuntime(watchdog: Watchdog | undefined, prices: Prices | undefined): Runtime {
@@ -369,7 +371,7 @@ class StorageRun {
     const { io, options } = this.#parts;
     const coordinator = options.database?.coordinator;
     if (coordinator === undefined || options.agent === undefined) return NEVER;
-    const { readRunOf } = await import("../../view/run-list.ts");
+    const { readRunOf } = await runList();
     for (;;) {
       await delay(TAKE_MS, undefined, { ref: false });
       if (signal.aborted) return NEVER;

@@ -11,6 +11,7 @@ import { refuseSecondStdin } from "../../secrets/agent-secrets.ts";
 import { loadAgent, type LoadedAgent } from "../load-agent.ts";
 import { profileIn, wishOf, type StartFacts } from "./start-plan.ts";
 import { refuseStart, type RefusalFacts } from "./start-refusals.ts";
+import { noteIsolation } from "../../agents/workspaces/isolation-note.ts";
 
 /** The facts of a start that the command line has. */
 export type StartCall = Pick<
@@ -65,8 +66,7 @@ export async function loadStarted(
   refuseStart({ ...facts, args, loaded });
   const { record, notes = [] } = loaded;
   for (const note of notes) io.note(`${io.notes.symbols.warn} ${note}`);
-  if (record !== undefined)
-    (await import("../../agents/workspaces/isolation-note.ts")).noteIsolation(record, io);
+  if (record !== undefined) noteIsolation(record, io);
   return loaded;
 }
 
