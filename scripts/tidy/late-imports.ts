@@ -1,5 +1,6 @@
-// The imports of the command that wait for the branch that needs them. `commands/index.ts` already loads each command
-// alone, so any other import inside of a function has a reason here. Without one, it only hides a dependency.
+// The imports of the command that wait for the branch that needs them. `commands/index.ts` already loads each
+// command alone, so any other import inside of a function has a reason here. Without one, it only hides a
+// dependency.
 
 import { posix } from "node:path";
 import { child, type Source, type Tree, type Violation } from "./tree.ts";
@@ -13,8 +14,8 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
   "its driver is an optional package": ["@holdfast/storage/postgres", "place/coordinator-storage.ts"],
   "the client of a coordinator costs as much time as all of a short command": [
     "@holdfast/storage/remote",
-    "catalogue/catalogue-calls.ts",
-    "catalogue/push-contents.ts",
+    "library/catalogue-calls.ts",
+    "library/push-contents.ts",
     "run/drive/follow-session.ts",
     "screens/blocked-sessions.ts",
     "screens/place-changes.ts",
@@ -24,13 +25,13 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
   "agents of code need no model and no agent file": [
     "@holdfast/agents",
     "agents/this-machine.ts",
-    "environments/given-environment.ts",
+    "library/given-environment.ts",
   ],
   "the adapters of external agents are for those agents alone": [
     "agents/list-agents.ts",
     "agents/registry/install-agent.ts",
-    "ask/hand-over.ts",
-    "ask/show-raw-lines.ts",
+    "sessions/hand-over.ts",
+    "sessions/show-raw-lines.ts",
     "run/loading/load-external.ts",
     "view/show-agent.ts",
   ],
@@ -45,9 +46,9 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
     "secrets/supplied-secrets.ts",
   ],
   "one action of a command that mostly reads drives sessions or changes them": [
-    "ask/request-session.ts",
-    "ask/schedule-changes.ts",
-    "ask/send-signal.ts",
+    "sessions/request-session.ts",
+    "sessions/schedule-changes.ts",
+    "sessions/send-signal.ts",
     "run/drive/drive-call.ts",
     "run/loading/trust-sessions.ts",
     "run/schedule-run.ts",
@@ -56,7 +57,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
   "the schemas and servers of one action take longer than the other actions": [
     "agents/pushed/pushed-agents.ts",
     "ipc/ipc-run.ts",
-    "mcp-server/serve-mcp.ts",
+    "commands/library/serve-mcp.ts",
     "transfer/move-config.ts",
   ],
   "the page asks for it later, if at all": ["agents/check-agents.ts", "agents/mcp/show-mcp-servers.ts"],
@@ -64,7 +65,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
     "@holdfast/runtime",
     "run/from-code/agent-file-run.ts",
   ],
-  "`--version` and the help load no settings": ["outside/program-path.ts"],
+  "`--version` and the help load no settings": ["place/program-path.ts"],
 };
 const LATE: ReadonlySet<string> = new Set(Object.values(REASONS).flat());
 

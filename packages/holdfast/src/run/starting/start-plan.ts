@@ -1,5 +1,5 @@
-// `planStart`: what a command starts, and where that runs. It is pure: it reads and writes nothing, and takes what
-// others have read as facts. `start` carries the plan out.
+// `planStart`: what a command starts, and where that runs. It is pure: it reads and writes nothing. It takes
+// facts that others have read, and `start` carries the plan out.
 //
 //   it has ended                                   nowhere: its end is shown
 //   it exists, and the local stack runs its agent  in the stack, and this process follows
