@@ -174,8 +174,14 @@ export class Asks {
   /** An integer in [0, 2^32), the same on every replay. */
   probeRandom(): number {
     this.#parts.turn.guard();
-    this.#random ??= sessionRandom(this.sessionId, this.#seed, this.#parts.options.baseId);
+    this.#random ??= this.#ownRandom();
     return this.#random();
+  }
+
+  /** A fork and a copy under another id replay the numbers of their origin. After the point of a fork its seed is another one. */
+  #ownRandom(): () => number {
+    const { sessionId, origins = [], baseId } = this.#parts.options;
+    return sessionRandom(origins.at(-1) ?? sessionId, this.#seed, baseId);
   }
 
   /** For `ctx.conversation()`. */
