@@ -24,6 +24,7 @@ import { PI } from "./adapters/pi/pi-agent.ts";
 
 /** Options of `external`. */
 export interface ExternalOptions {
+  /** The name of an included agent. */
   readonly agent: IncludedName;
   /** Where its sessions work. */
   readonly folder: string;

@@ -89,6 +89,7 @@ export interface TaskQueue {
 
 /** Options of `queuedTasks`. */
 export interface QueuedTasksOptions {
+  /** The queue, such as `coordinatorQueue(connection)`. */
   readonly queue: TaskQueue;
   /**
    * The tasks that may be queued. A definition brings its policy, worst case and guards, which apply in the

@@ -23,6 +23,7 @@ export interface RunnerOptions extends Omit<ConnectionOptions, "token"> {
   readonly workspace: string;
   /** The name that people see. It distinguishes runners of one project on one machine. */
   readonly name?: string;
+  /** The agents whose sessions this runner runs. */
   // oxlint-disable-next-line typescript/no-explicit-any -- a list of agents of any input and output has no other type.
   readonly agents?: readonly Agent<any, any>[];
   /** Tasks that this runner also performs for sessions of other runners. */
@@ -56,6 +57,7 @@ export interface RunnerOptions extends Omit<ConnectionOptions, "token"> {
   readonly begin?: Promise<void>;
   /** Called with each event. Must not throw. */
   readonly log?: (event: RunnerEvent) => void;
+  /** An observer of all sessions of this runner. */
   readonly tracer?: AgentTracer;
   readonly watchdog?: Watchdog;
   readonly clock?: Clock;
@@ -78,6 +80,7 @@ export interface Runner {
    * are lost at once. Never rejects.
    */
   trialEnded(runnerId: string): Promise<void>;
+  /** The state of the runner now. */
   health(): Health;
   /**
    * Newer code has replaced this runner's code (runner-6). Resolves when the coordinator knows it, or when the runner

@@ -20,6 +20,7 @@ import type { RecordedRequest, RequestHeaders } from "./scripted-model/wire.ts";
 
 /** Options of `startScriptedModelServer`. */
 export interface ScriptedModelServerOptions {
+  /** The function that gives the replies. */
   readonly script: ModelScript;
   /** A free port by default. */
   readonly port?: number;
@@ -27,6 +28,7 @@ export interface ScriptedModelServerOptions {
   readonly apiKeys?: readonly string[];
   /** Models that exist. Without it every name is one, and the list of models shows `scripted-model`. */
   readonly models?: readonly string[];
+  /** The requests that go wrong. */
   readonly faults?: ModelFaultPlan;
   /** Pause between the events of a stream, for people to watch. */
   readonly chunkDelayMs?: number;

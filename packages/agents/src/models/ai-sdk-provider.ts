@@ -41,6 +41,7 @@ export interface ModelTimeouts {
   readonly firstOutputMs: number;
   /** From one thing it says to the next. */
   readonly silenceMs: number;
+  /** From the request to the end of the reply. */
   readonly totalMs: number;
 }
 
@@ -58,6 +59,7 @@ export interface AiSdkProviderOptions {
   readonly load: (secret: (name: string) => string) => Promise<LanguageModelV4>;
   readonly description: string;
   readonly isScripted?: boolean;
+  /** Where the prices of the model are found. */
   readonly prices?: PriceList;
   readonly keyVariable?: string;
   /** Names of declared secrets that `load` reads. */

@@ -18,6 +18,7 @@ export interface ModelRequest {
   readonly system: string;
   /** Entries of roles `user`, `assistant` and `tool`, and of EVENT_ROLE; their contents are the types below. */
   readonly messages: readonly Pick<ConversationEntry, "role" | "content">[];
+  /** The tools that are offered to the model. */
   readonly tools: readonly ModelTool[];
   readonly maxOutputTokens?: number;
 }
@@ -91,6 +92,7 @@ export interface ModelReply {
   readonly text: string;
   readonly thoughts?: readonly ModelThought[];
   readonly toolCalls: readonly ModelToolCall[];
+  /** Why the reply ended. */
   readonly finishReason: FinishReason;
   readonly usage: ModelUsage;
   /** `provider/model`. */

@@ -141,6 +141,7 @@ export class Person {
 export interface RunnerOptions {
   readonly owner?: string;
   readonly labels?: Readonly<Record<string, string>>;
+  /** The agents whose sessions this runner runs. */
   readonly agents?: readonly string[];
   /** The schemas of the agents' inputs, by name. */
   readonly schemas?: Readonly<Record<string, object>>;

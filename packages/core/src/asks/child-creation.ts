@@ -27,6 +27,7 @@ import type { SessionRelations } from "./session-relations.ts";
 /** An agent and its place: this machine, or any that has it. Without a coordinator: this process. */
 export interface AgentMode<Input = unknown, Output = unknown> {
   readonly type: "local" | "remote";
+  /** The name of the agent. */
   readonly name: string;
   /** The version of an agent that may be unknown here. */
   readonly version?: string;

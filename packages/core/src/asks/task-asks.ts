@@ -31,6 +31,7 @@ export interface TaskOptions {
   readonly timeoutMs?: number;
   /** The time for the whole task, over all attempts and restarts. The task then fails with `task_timeout`. */
   readonly deadlineMs?: number;
+  /** How often and when the task is tried again. */
   readonly retry?: RetryPolicy;
   /** The effect of the task on the outside world; that of its definition by default. */
   readonly effect?: EffectClass;

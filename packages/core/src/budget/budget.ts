@@ -18,6 +18,7 @@ import { book, emptied, freeAt, spentIn, type Ledgers, type Per } from "./window
 
 /** Limits of amounts. They are integers above zero. An absent limit is no limit. */
 export interface AmountLimits {
+  /** The tokens of all calls of models. */
   readonly maxTokens?: number;
   /** Millionths of a US dollar. */
   readonly maxCostMicroUsd?: number;

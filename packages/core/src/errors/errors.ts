@@ -24,6 +24,7 @@ export interface ErrorDetails {
  */
 export class HoldfastError extends Error {
   override name = "HoldfastError";
+  /** The stable code, by which programs tell errors apart. */
   readonly code: ErrorCode;
   // Declared only, so that unknown details are absent: Node shows every field of an uncaught error.
   declare readonly at?: string | undefined;

@@ -3,6 +3,7 @@
 /** A yes or no with a reason, as `holdfast approve` gives it. */
 export interface Approval {
   readonly approved: boolean;
+  /** Why, in the words of the person. */
   readonly reason?: string;
   /** Absent for an answer that counts once. Only questions about permissions can keep an answer as a rule. */
   readonly remember?: Remember;

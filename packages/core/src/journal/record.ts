@@ -458,6 +458,7 @@ export interface TokenUsage {
   readonly outputTokens: number;
   readonly cacheReadTokens?: number;
   readonly cacheWriteTokens?: number;
+  /** Millionths of a US dollar. Without it the cost is computed from prices. */
   readonly costMicroUsd?: number;
   /** It was charged, and shown, with signals of the task before its end. */
   readonly isCharged?: true;

@@ -20,6 +20,7 @@ import type { StandardSchemaV1 } from "../standard-schema.ts";
 export interface EntryInput {
   /** `user`, `assistant`, `tool`, `system`, or a role of your own. */
   readonly role: string;
+  /** The content, as JSON. */
   readonly content: unknown;
   /**
    * The entry that this entry answers; the last appended entry by default. `null` begins a new conversation.

@@ -15,8 +15,11 @@ export type SignalSink = (signal: IncomingSignal) => Promise<SignalReceipt>;
 
 /** A signal as it arrives from a source. */
 export interface IncomingSignal {
+  /** The session that receives the signal. */
   readonly sessionId: string;
+  /** The name by which the agent waits for it. */
   readonly name: string;
+  /** The value that the agent gets, as JSON. */
   readonly payload?: unknown;
   /** A second signal with the same key is not stored. */
   readonly dedupKey?: string;

@@ -17,11 +17,13 @@ export interface Schedule {
   readonly cron: string;
   /** IANA name. */
   readonly timeZone: string;
+  /** The start or the signal that it makes each time. */
   readonly action: ScheduledAction;
   /** The next time at which it fires; `NEVER` while it is paused. */
   readonly nextAt: number;
   /** Whether it is paused. A put with `false` ends the pause, and a put without the field keeps it. */
   readonly isPaused?: boolean;
+  /** The last time at which it fired. */
   readonly lastAt?: number;
   /** The signal that it sent last. It sends no signal while this one is unread. */
   readonly unread?: string;

@@ -134,7 +134,7 @@ export type Wait =
 export interface AgentRef {
   readonly name: string;
   readonly version: string;
-  /** Where the agent was loaded from, as `@holdfast/machine/agent-source` writes it. Absent for an agent that a program of the user has made. */
+  /** Where the agent was loaded from, as a text of Holdfast. Absent for an agent that a program of the user has made. */
   readonly file?: string;
   /**
    * W3C trace context in which the session was started. A process that continues the session continues the
@@ -316,11 +316,13 @@ export interface Session {
   readonly agent: AgentRef;
   readonly input: JsonText | undefined;
   readonly status: SessionStatus;
+  /** Why the session is paused. */
   readonly pauseReason?: PauseReason;
   /** The limit that `budget_exceeded` is about. */
   readonly exhausted?: Exhausted;
   /** The usage limit that `quota` is about. */
   readonly quota?: QuotaWait;
+  /** The waits on which the session is blocked. */
   readonly waits: readonly Wait[];
   /** The time at which the session wakes up even if nothing arrives. */
   readonly wakeAt?: number;
@@ -328,15 +330,20 @@ export interface Session {
   readonly nextSeq: number;
   /** `seq` of the last checkpoint's record. */
   readonly checkpointSeq?: number;
+  /** The number of entries in its conversation. */
   readonly entryCount: number;
+  /** The number of its checkpoints. */
   readonly turn: number;
   /** How many signals and cancel requests have ever arrived (S2). */
   readonly inbox: number;
+  /** The seed of its random numbers. */
   readonly seed: number;
   readonly flags: number;
   readonly format: number;
   readonly cancel?: CancelRequest;
+  /** The output of a completed session; of a cancelled one a partial output. */
   readonly output?: JsonText;
+  /** The error with which the session ended. */
   readonly error?: RecordedError;
   readonly parent?: ParentRef;
   /** The parent that an imported session had, and that was not imported with it (detachment-2). */
@@ -348,6 +355,7 @@ export interface Session {
   /** The successor. It notifies the parent in this session's place. */
   readonly handedOffTo?: string;
   readonly shared?: SharedContext;
+  /** Its owner, its priority, and what it demands of a runner. */
   readonly placement?: Placement;
   /** Set when the session moves to another storage, or has moved (MV1). */
   readonly move?: Move;

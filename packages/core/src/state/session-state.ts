@@ -62,6 +62,7 @@ export interface StateDefinition<State = unknown, Input = unknown, Given = Reduc
   readonly version: number;
   /** The state before the first checkpoint. */
   readonly initial: (input: Input) => State;
+  /** The schema of the whole state. A state that does not match is `invalid_state`. */
   readonly schema?: StandardSchemaV1<unknown, State>;
   /** `replace` for fields that are not named. */
   readonly reducers?: Given;

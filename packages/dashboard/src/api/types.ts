@@ -26,12 +26,16 @@ export interface Session {
   readonly agent: string;
   readonly agentVersion: string;
   readonly status: Status;
+  /** Why the session is paused. */
   readonly pauseReason?: string;
   readonly owner?: string;
   readonly demands?: Readonly<Record<string, string>>;
   readonly input?: unknown;
+  /** The output of a completed session; of a cancelled one a partial output. */
   readonly output?: unknown;
+  /** The error with which the session ended. */
   readonly error?: PlainError;
+  /** The waits on which the session is blocked. */
   readonly waits: readonly Wait[];
   readonly account?: {
     readonly limits?: {
@@ -54,8 +58,10 @@ export interface Session {
   readonly depth: number;
   readonly children: number;
   readonly handedOffTo?: string;
+  /** The number of its checkpoints. */
   readonly turn: number;
   readonly nextSeq: number;
+  /** The number of entries in its conversation. */
   readonly entryCount: number;
   readonly progress?: unknown;
   readonly blocked?: string;
@@ -187,6 +193,7 @@ export interface Schedule {
   /** Absent while it is paused. */
   readonly nextAt?: number;
   readonly isPaused?: boolean;
+  /** The last time at which it fired. */
   readonly lastAt?: number;
   readonly owner?: string;
 }

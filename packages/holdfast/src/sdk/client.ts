@@ -38,6 +38,7 @@ import { onlyQuestionName } from "./only-question.ts";
 export interface ClientOptions {
   /** The URL of the coordinator, such as `http://127.0.0.1:8765`. */
   readonly url: string;
+  /** The token of a user, or of the admin. */
   readonly token: string;
   /** Send the token over plain HTTP to another machine, too. */
   readonly insecure?: boolean;
@@ -51,13 +52,17 @@ export interface RemoteStartOptions {
   readonly sessionId?: string;
   /** Asked again under it, at any time and from anywhere, it is the same session. */
   readonly idempotencyKey?: string;
+  /** A version of the agent, or a tag of it in the catalogue; the current one by default. */
   readonly version?: string;
   /** Labels that a runner must have, with these values. */
   readonly demands?: Readonly<Record<string, string>>;
   /** The higher the sooner. */
   readonly priority?: number;
+  /** Limits of the session and of all sessions below it. */
   readonly budget?: Budget;
+  /** The session is cancelled this long after it was started. */
   readonly timeoutMs?: number;
+  /** How much of the session survives the process of its runner: everything by default. */
   readonly persistence?: "full" | "minimal";
   /** The session that is notified of its end, as of a child's. */
   readonly callback?: { readonly parentSessionId: string };
@@ -69,7 +74,9 @@ export interface RemoteStartOptions {
 export interface RemoteStatus {
   readonly sessionId: string;
   readonly agent: string;
+  /** The status of the session, such as `working`. */
   readonly status: string;
+  /** Why the session is paused. */
   readonly pauseReason?: string;
   /** When a paused session continues without a person, as a window of its budget has rolled on. Epoch milliseconds. */
   readonly resumesAt?: number;

@@ -106,10 +106,13 @@ export interface TaskDefinition<Input = unknown, Output = unknown, Given = Input
   Given,
   Output
 > {
+  /** The name, which is recorded with each task. */
   readonly name: string;
+  /** A text for people and models. */
   readonly description?: string;
   /** Checked where the task runs; a mismatch fails it without another attempt. */
   readonly input?: StandardSchemaV1<Given, Input>;
+  /** Checked where the task runs; a mismatch fails it without another attempt. */
   readonly output?: StandardSchemaV1<unknown, Output>;
   /** Without one: up to 3 attempts for errors, and as many as it takes for attempts lost with their process. */
   readonly retry?: RetryPolicy;
@@ -135,6 +138,7 @@ export interface TaskDefinition<Input = unknown, Output = unknown, Given = Input
    * aborted, or times out, is terminated after half the grace of a cancel, if its code has not ended before.
    */
   readonly inThread?: string;
+  /** Does the work. It is called once for each attempt. */
   readonly run: (input: Input, task: TaskContext) => Output | Promise<Output>;
   /**
    * End the work of a lost attempt that is not retried, because its process ended while it ran. The agent gets
@@ -210,6 +214,7 @@ export interface RunAgent<
   readonly state?: StateDefinition<State, Input, FieldReducers>;
   /** Refused in this form: only the turn form makes checkpoints automatically (decision 17). */
   readonly checkpoint?: undefined;
+  /** Returns the output of the session. */
   readonly run: (
     ctx: AgentContext<Input, State, StatePatch<State, FieldReducers>>,
     input: Input,
@@ -238,6 +243,7 @@ export interface TurnAgent<
    * without a warning that nothing limits them. Where bounds are strict they need one nevertheless.
    */
   readonly limitsTurns?: boolean;
+  /** Returns the next state, a change of the state, or the output. */
   readonly turn: (
     ctx: AgentContext<Input, State, StatePatch<State, FieldReducers>>,
     state: State,
@@ -259,14 +265,18 @@ const AGENT = Symbol.for("holdfast.agent");
  */
 export interface Agent<Input = unknown, Output = unknown, Given = Input> {
   readonly [AGENT]: true;
+  /** The name by which sessions, children and schedules find the agent. */
   readonly name: string;
+  /** Recorded with each session. */
   readonly version: string;
   readonly description: string | undefined;
   readonly tags: readonly string[];
   readonly input: StandardSchemaV1<Given, Input> | undefined;
   readonly output: StandardSchemaV1<unknown, Output> | undefined;
   readonly tasks: readonly TaskDefinition[];
+  /** The agents that it starts as children or hands over to. */
   readonly agents: readonly Agent[];
+  /** The tasks that answer `ctx.requestFromParent` of its children, by name. */
   readonly handlers: { readonly [request: string]: TaskDefinition };
   readonly secrets: readonly string[];
   readonly optionalSecrets: readonly OptionalSecrets[];

@@ -29,6 +29,7 @@ import type { Watchdog } from "../isolation/watchdog.ts";
 
 /** Options of `createRuntime`. */
 export interface RuntimeOptions {
+  /** Where sessions are stored. The runtime does not close it. */
   readonly storage: AgentStorage;
   /** Agents whose sessions this process may run, besides those given to `start`. */
   // oxlint-disable-next-line typescript/no-explicit-any -- a list of agents of any input and output has no other type.
@@ -47,17 +48,22 @@ export interface RuntimeOptions {
    * runtime.
    */
   readonly queue?: TaskExecutor;
+  /** Sources of signals, which are open as long as the runtime is. */
   readonly signals?: readonly SignalSource[];
   /**
    * Values of the secrets that agents and tasks declare, such as a map from their names. Environment variables
    * by default. Not used by an executor of your own in `tasks`.
    */
   readonly secrets?: SecretSource;
+  /** An observer of all sessions of this runtime. */
   readonly tracer?: AgentTracer;
+  /** The clock of this machine by default; a test gives its own. */
   readonly clock?: Clock;
+  /** The random numbers of this machine by default; a test gives its own. */
   readonly random?: Random;
   /** Turns of the event loop, for simulation: `setImmediate` otherwise. */
   readonly immediate?: Immediate;
+  /** Limits that take the place of the defaults, by name. */
   readonly limits?: Partial<Limits>;
   /**
    * Refuse to start an agent in the turn form without a time or budget limit, as nothing else ends it.
@@ -140,6 +146,7 @@ export interface Firing {
   readonly type: "start" | "signal";
   /** The first of its times that had not fired. */
   readonly dueAt: number;
+  /** The next time at which the schedule fires. */
   readonly nextAt: number;
 }
 
@@ -278,10 +285,15 @@ export interface SessionHandle<Output = unknown> {
   answer(answer: unknown, options?: AnswerOptions): Promise<SignalReceipt>;
   /** Ask the session to end, or with `hard` end it. */
   cancel(options?: CancelOptions): Promise<CancelReceipt>;
+  /** Pause the session; running tasks finish. Answers its status. */
   pause(): Promise<SessionStatus>;
+  /** Resume the paused session. Answers its status. */
   unpause(): Promise<SessionStatus>;
+  /** Replace limits of its budget, as `runtime.setBudget` does. */
   setBudget(limits: Budget): Promise<SessionStatus>;
+  /** Grant its budget one more window, as `runtime.grantWindow` does. */
   grantWindow(per: Per): Promise<SessionStatus>;
+  /** Release what its budget was charged for lost attempts, as `runtime.releaseLost` does. */
   releaseLost(): Promise<SessionStatus>;
 }
 

@@ -15,6 +15,7 @@ import { traceJson, type AgentTracer, type TraceTextOptions } from "@holdfast/co
 
 /** Options of `fileTracer`. */
 export interface FileTracerOptions extends TraceTextOptions {
+  /** The file, which is made where it is missing. */
   readonly path: string;
   /** A file of this size becomes `path.1`, and a new one is begun. */
   readonly bytesMax?: number;

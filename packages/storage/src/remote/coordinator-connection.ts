@@ -48,11 +48,13 @@ const PING_TIMEOUT_MS = 5_000;
 export interface ConnectionOptions {
   /** The coordinator's URL: `http://127.0.0.1:8765`. */
   readonly url: string;
+  /** The token of a runner or of a user. */
   readonly token: string;
   /** HTTP/2 by default. */
   readonly httpVersion?: "1.1" | "2";
   /** Send the token over plain HTTP to another machine, too. */
   readonly insecure?: boolean;
+  /** How long a call may take that has no limit of its own. */
   readonly timeoutMs?: number;
   /** This machine's clocks; the process's own by default. */
   readonly clock?: Pick<Clock, "now" | "monotonic">;

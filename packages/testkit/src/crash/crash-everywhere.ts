@@ -66,6 +66,7 @@ export const memorySubject: CrashSubject = { name: "memory", open: async () => n
 
 /** A run, as seen by the code that plays the outside world. */
 export interface CrashWorld {
+  /** The runtime of this life of the process. */
   readonly runtime: Runtime;
   readonly sessionId: string;
   readonly storage: Pick<AgentStorage, "reader">;
@@ -82,6 +83,7 @@ type SessionRow = AgentStorage["reader"]["session"];
 export interface CrashScenario<Input = unknown, Output = unknown, Given = Input> {
   readonly name: string;
   readonly agent: Agent<Input, Output, Given>;
+  /** The input of the session. */
   readonly input?: NoInfer<Given>;
   readonly options?: Pick<StartOptions, "budget" | "persistence" | "timeoutMs">;
   /** Its world reads the journal and signals sessions of its own making: only over storage that has one, and not over a source. */

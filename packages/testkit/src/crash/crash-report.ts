@@ -31,9 +31,12 @@ export interface CrashReport {
   readonly storage: string;
   readonly commits: number;
   readonly attempts: number;
+  /** How often the scenario was run. */
   readonly runs: number;
   /** The points that were played. */
   readonly points: readonly CrashPoint[];
+  /** How the undisturbed run ended. */
   readonly outcome: unknown;
+  /** The differences between a run with a fault and the undisturbed run. */
   readonly failures: readonly CrashFailure[];
 }

@@ -22,9 +22,11 @@ export type StopReason = "end_turn" | "tool_use" | "max_tokens" | "refusal";
 
 /** The answer of the model. All parts are optional; an empty reply is a model that has nothing to say. */
 export interface Reply {
+  /** The text of the reply. */
   readonly text?: string;
   /** Calls made in parallel. A tool the request did not offer may be called too: real models do it. */
   readonly toolCalls?: readonly ReplyToolCall[];
+  /** Why the reply ends; by default what fits its parts. */
   readonly stopReason?: StopReason;
   /** Thinking, shown before the text. The OpenAI chat wire carries it as `reasoning_content`. */
   readonly reasoning?: string;

@@ -19,6 +19,7 @@ export interface ExecuteOptions {
   readonly cwd?: string;
   /** Added to the workspace's environment. */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** How long the command may run. */
   readonly timeoutMs?: number;
   /** Folders of the workspace with programs, by their paths from its root. They stand behind all others on the PATH. */
   readonly pathFolders?: readonly string[];
@@ -26,6 +27,7 @@ export interface ExecuteOptions {
   readonly input?: string;
   /** Output kept, both streams together. */
   readonly outputBytes?: number;
+  /** Ends the command and everything that it started. */
   readonly signal?: AbortSignal;
   /** Called with output as it comes. Must not throw. */
   readonly onOutput?: (stream: "stdout" | "stderr", text: string) => void;
@@ -49,6 +51,7 @@ export type ExecutionEnd =
 export interface Execution {
   /** As a person would type it. */
   readonly command: string;
+  /** How the command ended. */
   readonly end: ExecutionEnd;
   readonly stdout: string;
   readonly stderr: string;

@@ -11,6 +11,7 @@ import type { WorkspaceLimits } from "./limits.ts";
 
 /** A search in the files of a workspace. */
 export interface SearchQuery {
+  /** The text or the regular expression that is looked for. */
   readonly pattern: string;
   /** The pattern is a JavaScript regular expression; otherwise it is the text itself. */
   readonly isRegex?: boolean;
@@ -33,6 +34,7 @@ export interface SearchMatch {
 /** The matches of a search, and whether they are all. */
 export interface SearchResult {
   readonly matches: readonly SearchMatch[];
+  /** The number of files that were read. */
   readonly filesSearched: number;
   /** The reason why there may be more matches, for people; `undefined` when the list is complete. */
   readonly incomplete?: string;

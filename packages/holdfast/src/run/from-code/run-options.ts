@@ -7,6 +7,7 @@ import type { Environment } from "@holdfast/system";
 export interface AgentQuestion {
   /** The session that asks: that of the agent, or of an agent below it. */
   readonly sessionId: string;
+  /** The question, as a text for people. */
   readonly prompt: string;
   /** The number of the question in its session. */
   readonly id: number;

@@ -28,6 +28,7 @@ import { A2aClient, TaskUnknownError, type A2aTask } from "./a2a-client.ts";
 
 /** Options of `a2aAgent`. */
 export interface A2aAgentOptions {
+  /** The name of the agent that is made. */
   readonly name: string;
   /** The address of the agent, below which `/.well-known/agent-card.json` lies. */
   readonly url: string;

@@ -16,6 +16,7 @@ import { CustomDialogue } from "./custom-dialogue.ts";
 
 /** Options of `customAgent`. */
 export interface CustomAgentOptions {
+  /** The name of the agent that is made. */
   readonly name: string;
   readonly protocol: "acp" | "lines";
   /** The program and its arguments; no shell reads them. A program with a slash is taken from `folder`. */
@@ -30,6 +31,7 @@ export interface CustomAgentOptions {
   readonly folders?: OwnFolders;
   /** The environment of this process by default. */
   readonly environment?: Environment;
+  /** The folder from which a program with a slash is taken. */
   readonly folder: string;
   readonly stopLimits?: StopLimits;
 }

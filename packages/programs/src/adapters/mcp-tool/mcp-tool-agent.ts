@@ -32,6 +32,7 @@ import { askSession, RemoteTurn, type RemoteTalk } from "../remote/remote-turn.t
 
 /** Options of `mcpToolAgent`. */
 export interface McpToolAgentOptions {
+  /** The name of the agent that is made. */
   readonly name: string;
   /** The program of the server and its arguments; no shell reads them. */
   readonly command: readonly [string, ...string[]];
