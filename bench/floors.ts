@@ -1,11 +1,11 @@
 // `Floor` is the cost of the same durability without Holdfast: one row per step, without kernel, replay, claims or checks.
 //
-//   floors-1. All rows of one turn of the event loop are one group, and a row is kept when its group is.
-//   floors-2. SQLite: WAL, `synchronous=FULL`, one transaction per group, prepared statements. A row has the session's
-//       public id. The table has only the index that finds the rows of a session.
-//   floors-3. Memory: a push onto an array per step.
-//   floors-4. PostgreSQL: one prepared INSERT of all rows of a group, with its columns as arrays. One connection writes
-//       one group at a time. The table is as SQLite's.
+//   - All rows of one turn of the event loop are one group, and a row is kept when its group is.
+//   - SQLite: WAL, `synchronous=FULL`, one transaction per group, prepared statements. A row has the
+//     session's public id. The table has only the index that finds the rows of a session.
+//   - Memory: a push onto an array per step.
+//   - PostgreSQL: one prepared INSERT of all rows of a group, with its columns as arrays. One connection
+//     writes one group at a time. The table is as SQLite's.
 
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";

@@ -1,9 +1,10 @@
 // `unknownNames`: the names in the texts of the sources that nothing has. A person who follows an advice types them.
 //
-//   advised-names-1. Each kind of name has one table that defines it. Options stand in the commands, fields in the schema of their file, and
-//       pages in `docs`. A name that stands in no table is reported with its place and its text.
-//   advised-names-2. The words around a name choose its table where they say it ("`maxTurns` in the agent's file"). A name without such
-//       words may stand in any table of names in code.
+//   - Each kind of name has one table that defines it. Options stand in the commands, fields in the schema of
+//     their file, and pages in `docs`. A name that stands in no table is reported with its place and its
+//     text.
+//   - The words around a name choose its table where they say it ("`maxTurns` in the agent's file"). A name
+//     without such words may stand in any table of names in code.
 
 import { takesArguments, wordsOf } from "./advised-commands.ts";
 import { printedTexts, speakingSources } from "./printed-texts.ts";
@@ -54,7 +55,7 @@ export interface UnknownName {
 
 type Finder = (text: string, known: Known) => Iterable<string>;
 
-/** By kind, the names in a text that its table does not have (advised-names-1). */
+/** By kind, the names in a text that its table does not have. */
 const FINDERS: Readonly<Record<string, Finder>> = {
   option: (text, { options }) =>
     unlessIn(options, matches(ownParts(text), /(?<![\w-])--([a-z][a-z-]*)(?![\w-]|…)/g)),
@@ -142,7 +143,7 @@ function* unknownCommands(text: string, { commands }: Known): Iterable<string> {
   }
 }
 
-/** Words after a name in backticks that say what has it (advised-names-2). */
+/** Words after a name in backticks that say what has it. */
 const OWNERS: readonly (readonly [RegExp, Owner])[] = [
   [/^ (?:in|of|from|out of) (?:a copy of )?(?:the|an|its) agent(?:'s| |$|[;,.:])/, "agent file"],
   [/^ in its file\b/, "agent file"],

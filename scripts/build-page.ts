@@ -1,9 +1,9 @@
 // `npm run page`: builds the page into `packages/coordinator/built-page`, where a coordinator and `holdfast ui` find it. The set-up of a
 // checkout, the tests and `npm run pack` do it, too.
 //
-//   build-page-1. It builds only when a source has changed: the folder holds a key of the sources that it was made of. The time of
-//       the key says when that was looked at last, for the set-up, which only compares times.
-//   build-page-2. The folder appears whole. It is built beside its place and then moved.
+//   - It builds only when a source has changed: the folder holds a key of the sources that it was made of.
+//     The time of the key says when that was looked at last, for the set-up, which only compares times.
+//   - The folder appears whole. It is built beside its place and then moved.
 
 import { createHash } from "node:crypto";
 import {
@@ -29,7 +29,7 @@ const KEY = "key";
 /** Makes the page if its sources have changed since the last time. Vitest calls it before the tests. */
 export default async function buildPage(): Promise<void> {
   const key = keyOfSources();
-  if (keyOfPage() === key) return utimesSync(join(folder, KEY), new Date(), new Date()); // build-page-1.
+  if (keyOfPage() === key) return utimesSync(join(folder, KEY), new Date(), new Date());
   const [{ build }, { default: tailwind }] = await Promise.all([import("vite"), import("@tailwindcss/vite")]);
   mkdirSync(cache, { recursive: true });
   const made = mkdtempSync(join(cache, "page-"));

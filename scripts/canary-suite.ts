@@ -1,9 +1,10 @@
 // Runs before each file of tests (`setupFiles` of vitest), and plants a secret whose appearance anywhere fails the file (X15).
 //
-//   canary-suite-1. The secret is in the environment of the test process, and so in that of everything which it starts with its
-//       environment. A runtime or supervisor in a test gives its agents, executors, hooks and servers only what they may have.
-//   canary-suite-2. The search covers what `canary-watch.ts` sees, and the arguments of all processes after the last test of the
-//       file. `holdfast-process.ts` does the same for each project, with a secret of its own.
+//   - The secret is in the environment of the test process, and so in that of everything which it starts with
+//     its environment. A runtime or supervisor in a test gives its agents, executors, hooks and servers only
+//     what they may have.
+//   - The search covers what `canary-watch.ts` sees, and the arguments of all processes after the last test
+//     of the file. `holdfast-process.ts` does the same for each project, with a secret of its own.
 
 import { randomBytes } from "node:crypto";
 import { afterAll } from "vitest";

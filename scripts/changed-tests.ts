@@ -1,10 +1,10 @@
 // Which tests a change can affect: `choose` answers the files of tests that reach a changed file, nearest first, up to a time.
 //
-//   changed-tests-1. A source reaches what it imports. An import of named values through an `index.ts` reaches the sources of these values
-//       alone, because through whole packages nearly every test reaches every source.
-//   changed-tests-2. A relative path in a text counts as an import: tests start programs by their paths.
-//   changed-tests-3. The chosen tests are the changed ones, and then the nearest others while their last times add up to less than
-//       `BUDGET_MS`. The shortest of equally near tests come first.
+//   - A source reaches what it imports. An import of named values through an `index.ts` reaches the sources
+//     of these values alone, because through whole packages nearly every test reaches every source.
+//   - A relative path in a text counts as an import: tests start programs by their paths.
+//   - The chosen tests are the changed ones, and then the nearest others while their last times add up to
+//     less than `BUDGET_MS`. The shortest of equally near tests come first.
 
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
@@ -130,7 +130,7 @@ function importersIn(tree: Tree): ReadonlyMap<string, readonly Importer[]> {
           importers.get(at.file)!.push({ by, isThrough: next !== undefined });
         }
       }
-      // changed-tests-2, and every import that takes a source whole.
+      // A relative path in a text, and every import that takes a source whole.
       const file = node.type === "Literal" && !named.has(node) ? targetOf(source, node) : undefined;
       if (file !== undefined) importers.get(file)!.push({ by, isThrough: false });
     });

@@ -2,12 +2,12 @@
 //
 // A command that is loaded from its 300 sources takes twice the processor time to start.
 //
-//   installed-command-1. Each run of the tests bundles the sources as they are. The folder's name is a hash of its content, so
-//       no test starts an older bundle. Node's compile cache stays useful for files that did not change.
-//   installed-command-2. Sources that cannot be bundled are no reason to stop tests that start no command. Other tests then start
-//       the command from its sources, and report the same problem.
-//   installed-command-3. A planted mutant is in the sources that Node loads, so its tests start the command from sources. A
-//       watching vitest does the same, because it sets up once only.
+//   - Each run of the tests bundles the sources as they are. The folder's name is a hash of its content, so
+//     no test starts an older bundle. Node's compile cache stays useful for files that did not change.
+//   - Sources that cannot be bundled are no reason to stop tests that start no command. Other tests then
+//     start the command from its sources, and report the same problem.
+//   - A planted mutant is in the sources that Node loads, so its tests start the command from sources. A
+//     watching vitest does the same, because it sets up once only.
 
 import { createHash } from "node:crypto";
 import {
@@ -43,13 +43,13 @@ export default async function setup(project: TestProject): Promise<void> {
   process.env["NODE_COMPILE_CACHE"] ??= join(cache, "compiled");
   delete process.env[VARIABLE];
   const isPlanted = process.env["HOLDFAST_MUTANT"] !== undefined;
-  if (isPlanted || project.config.watch) return; // installed-command-3.
+  if (isPlanted || project.config.watch) return; // A planted mutant is in the sources that Node loads.
   try {
     process.env[VARIABLE] = await installCommand();
   } catch (error) {
     console.error(
       `The tests start the command from its sources, because these were not bundled: ${String(error)}`,
-    ); // installed-command-2.
+    ); // Other tests start the command from its sources, and report the same problem.
   }
 }
 

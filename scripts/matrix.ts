@@ -2,8 +2,8 @@
 //
 // `-- 22.22.3 26` runs it on these instead: a version, or the beginning of one for the newest of its kind.
 //
-//   matrix-1. The end is one line per version, with the exact version and the sum that `npm test` ends with.
-//   matrix-2. A version that cannot be fetched, or whose run ends without its sum, has failed.
+//   - The end is one line per version, with the exact version and the sum that `npm test` ends with.
+//   - A version that cannot be fetched, or whose run ends without its sum, has failed.
 
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -50,7 +50,7 @@ async function testOn(wanted: string): Promise<Outcome> {
   const startedAt = performance.now();
   const { code, lastLine } = await run(join(home, "bin"));
   const minutes = ((performance.now() - startedAt) / 60_000).toFixed(1);
-  const isFine = code === 0 && /^\d+ passed, 0 failed/.test(lastLine); // matrix-2.
+  const isFine = code === 0 && /^\d+ passed, 0 failed/.test(lastLine);
   return { isFine, line: `Node ${version}: ${lastLine} (${minutes} min)` };
 }
 

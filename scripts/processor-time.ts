@@ -1,8 +1,8 @@
 // The processor time of test files: `treeMs` measures it, and `keepTimes` and `knownTimes` keep it beside the times of vitest.
 //
-//   processor-time-1. The time of a process tree is that of the process, of its children that have ended, and of its descendants that
-//       still run.
-//   processor-time-2. A run of some files replaces the times of these files alone.
+//   - The time of a process tree is that of the process, of its children that have ended, and of its
+//     descendants that still run.
+//   - A run of some files replaces the times of these files alone.
 //
 // Leaky: a process that outlives its parent belongs to no tree, so its time is missing. Linux alone says what running children
 // have used; elsewhere the time is that of the worker of the tests.
@@ -74,7 +74,6 @@ export function knownTimes(root: string): ReadonlyMap<string, number> {
   return new Map(Object.entries(known));
 }
 
-/** processor-time-2. */
 export function keepTimes(root: string, times: ReadonlyMap<string, number>): void {
   const path = pathIn(root);
   mkdirSync(dirname(path), { recursive: true });

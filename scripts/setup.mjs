@@ -4,11 +4,12 @@
 // `.tools`, and the workspace's packages come from `npm ci`. The page for the browser is built, so that `holdfast ui` has it.
 // When all is there this costs a few milliseconds.
 //
-//   setup-1. Everything said here goes to stderr: with `--json`, stdout belongs to the command.
-//   setup-2. A step counts as done only after it is: Node appears by a rename, and the stamp over `node_modules` is
-//       written last. A step that was killed halfway is done again.
-//   setup-3. One setup at a time per checkout; the others wait, because two `npm ci` delete each other's files.
-//   setup-4. The page is built when it is missing or older than its sources. Without it the command runs all the same.
+//   - Everything said here goes to stderr: with `--json`, stdout belongs to the command.
+//   - A step counts as done only after it is: Node appears by a rename, and the stamp over `node_modules` is
+//     written last. A step that was killed halfway is done again.
+//   - One setup at a time per checkout; the others wait, because two `npm ci` delete each other's files.
+//   - The page is built when it is missing or older than its sources. Without it the command runs all the
+//     same.
 //
 // An old Node reads this file, so: plain JavaScript, nothing newer than Node 18, no dependencies.
 
@@ -82,14 +83,13 @@ function install() {
       fix: "see npm's message above (network? disk? rights?) and run the same again",
     });
   }
-  writeFileSync(stamp, wanted); // setup-2.
+  writeFileSync(stamp, wanted); // Last, so that a step that was killed halfway is done again.
 }
 
 function isInstalled() {
   return existsSync(stamp) && readFileSync(stamp, "utf8") === lockHash();
 }
 
-/** setup-4. */
 function isPageOld() {
   const built = join(root, "packages", "coordinator", "built-page", "key");
   if (!existsSync(built)) return true;
@@ -127,7 +127,7 @@ function lockHash() {
     .digest("hex");
 }
 
-/** setup-3. A lock whose owner is gone is taken over. */
+/** A lock whose owner is gone is taken over. */
 async function lock() {
   mkdirSync(tools, { recursive: true });
   for (let tries = 0; ; tries++) {

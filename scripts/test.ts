@@ -7,19 +7,21 @@
 //                              first line of the output says what is left out.
 //   -- --expensive             runs nothing: the test files with the most processor time, as they were last measured in this checkout
 //
-//   test-1. The last line is `N passed, N failed`, and `, N skipped` when there are any. A check counts as one test.
-//   test-2. Nothing is skipped silently: each skipped test is named. The reason is that of `skip("…")`, in the name, or
-//       in the comment on its line or above it.
-//   test-3. A test that could not run has failed: a file that does not load, an error nobody caught, no test at all.
-//   test-4. The run ends. A test that never yields cannot be timed out from inside its worker. When nothing has finished
-//       for STALL_MS, the tests that were running are named and have failed.
-//   test-5. The checks run one after another, beside the tests: many tests wait for the programs that they started.
-//   test-6. Each file's processor time is kept. A run names the files that took more than BUDGET_MS.
-//   test-7. A run of all files leaves out the tests with the tag `campaign`, and says how many they are. `npm run campaign -- tests`
-//       plays them.
-//   test-8. Everything that failed is named once more in the lines before the last one.
-//   test-9. The check of speed runs when nothing else does any more, since it measures processor time. Where it cannot run, as in a
-//       shallow clone, it is skipped by name.
+//   - The last line is `N passed, N failed`, and `, N skipped` when there are any. A check counts as one
+//     test.
+//   - Nothing is skipped silently: each skipped test is named. The reason is that of `skip("…")`, in the
+//     name, or in the comment on its line or above it.
+//   - A test that could not run has failed: a file that does not load, an error nobody caught, no test at
+//     all.
+//   - The run ends. A test that never yields cannot be timed out from inside its worker. When nothing has
+//     finished for STALL_MS, the tests that were running are named and have failed.
+//   - The checks run one after another, beside the tests: many tests wait for the programs that they started.
+//   - Each file's processor time is kept. A run names the files that took more than BUDGET_MS.
+//   - A run of all files leaves out the tests with the tag `campaign`, and says how many they are. `npm run
+//     campaign -- tests` plays them.
+//   - Everything that failed is named once more in the lines before the last one.
+//   - The check of speed runs when nothing else does any more, since it measures processor time. Where it
+//     cannot run, as in a shallow clone, it is skipped by name.
 
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { subscribe } from "node:diagnostics_channel";
@@ -36,7 +38,7 @@ interface Counts {
   passed: number;
   failed: number;
   skipped: number;
-  /** test-8. A line for each failure that has a name. */
+  /** A line for each failure that has a name. */
   readonly failures: string[];
 }
 
@@ -51,7 +53,6 @@ const CHECKS: readonly Check[] = [
   ["tidy", "node", "scripts/tidy.ts"],
 ];
 
-/** test-9. */
 const SPEED: Check = ["speed", "node", "bench/main.ts", "cpu", "--check"];
 /** The exit code of a check that cannot run here. */
 const EXIT_SKIPPED = 77;
@@ -66,7 +67,7 @@ const STALL_MS = 5 * 60_000;
 /** A test file has this processor time, with the processes that it starts. CONTRIBUTING.md says what belongs to a campaign instead. */
 const BUDGET_MS = 5_000;
 const EXPENSIVE_FILES = 40;
-/** test-7; declared in `vitest.config.ts`. */
+/** The tag of tests that a run of all files leaves out; declared in `vitest.config.ts`. */
 const CAMPAIGN_TAG = "campaign";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -86,7 +87,7 @@ if (args.includes("--expensive")) {
 if (args.length === 0) {
   installPrograms();
   await Promise.all([runChecks(CHECKS, counts), runTests([`--tags-filter=!${CAMPAIGN_TAG}`], counts)]);
-  await runChecks([SPEED], counts); // test-9.
+  await runChecks([SPEED], counts); // Last, because it measures processor time.
 } else if (args.includes("--changed")) {
   const { tests, checks } = forChange();
   const rest = args.filter((arg) => arg !== "--changed");
@@ -94,7 +95,7 @@ if (args.length === 0) {
   await Promise.all([runChecks(checks, counts), run]);
 } else await runTests(args, counts);
 const { passed, failed, skipped, failures } = counts;
-for (const failure of failures) console.log(`FAILED: ${failure}`); // test-8.
+for (const failure of failures) console.log(`FAILED: ${failure}`);
 console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
 // Not `exitCode`: what a test left open must not keep the run from ending.
 process.exit(failed > 0 ? 1 : 0);
@@ -157,20 +158,20 @@ async function runTests(cliArgs: readonly string[], sum: Counts): Promise<void> 
   const vitest = await createVitest({ ...options, watch: false, reporters });
   const run = vitest.start(filter).catch((error: unknown) => {
     console.log(error); // also when no file matches
-    sum.failed++; // test-3.
+    sum.failed++;
   });
   const isStalled = await Promise.race([run, watch.stalled]);
 
   for (const testModule of vitest.state.getTestModules()) addModule(testModule, sum);
-  reportLeftOut(vitest.state.getTestModules()); // test-7.
-  reportTimes(timesOf(vitest.state.getTestModules())); // test-6.
+  reportLeftOut(vitest.state.getTestModules());
+  reportTimes(timesOf(vitest.state.getTestModules()));
   for (const error of vitest.state.getUnhandledErrors()) {
-    sum.failed++; // test-3.
+    sum.failed++;
     sum.failures.push(`an error that nobody caught: ${firstLine((error as Error).message)}`);
   }
   if (sum.passed + sum.failed + sum.skipped === 0) {
     console.log("no test matches");
-    sum.failed++; // test-3.
+    sum.failed++;
   }
   if (isStalled !== true) await vitest.close(); // which waits for the workers
 }
@@ -184,7 +185,6 @@ function timesOf(modules: readonly TestModule[]): ReadonlyMap<string, number> {
   return times;
 }
 
-/** test-6. */
 function reportTimes(times: ReadonlyMap<string, number>): void {
   keepTimes(root, times);
   const tooMuch = mostExpensive(times).filter(([, ms]) => ms > BUDGET_MS);
@@ -212,7 +212,7 @@ function inSeconds(ms: number): string {
   return (ms / 1_000).toFixed(1);
 }
 
-/** test-4. Knows what is running, and when something last finished. */
+/** Knows what is running, and when something last finished. */
 function stallWatch(): { readonly reporter: Reporter; readonly stalled: Promise<true> } {
   const running = new Set<TestModule>();
   const workers: ChildProcess[] = [];
@@ -244,15 +244,15 @@ function addModule(testModule: TestModule, sum: Counts): void {
     sum.failed++;
     sum.failures.push(`${file}: ${name}: ${firstLine(why)}`);
   };
-  if (testModule.state() === "queued") fail("all tests", "their turn never came"); // test-3.
+  if (testModule.state() === "queued") fail("all tests", "their turn never came");
   for (const test of testModule.children.allTests()) {
-    if (isLeftOut(test)) continue; // test-7.
+    if (isLeftOut(test)) continue;
     const { state, errors } = test.result();
-    if (state === "pending") fail(test.fullName, "the run ended before it did"); // test-3.
+    if (state === "pending") fail(test.fullName, "the run ended before it did");
     else if (state === "failed") fail(test.fullName, errors[0]?.message ?? "no message");
     else sum[state]++;
     if (state !== "skipped" || isFilteredOut(test)) continue;
-    console.log(`skipped: ${file}: ${test.fullName}: ${skipReason(test)}`); // test-2.
+    console.log(`skipped: ${file}: ${test.fullName}: ${skipReason(test)}`);
   }
   // Errors that belong to no test: the file did not load, or a hook around its tests failed.
   const suites = [testModule, ...testModule.children.allSuites()];
@@ -272,12 +272,10 @@ function isFilteredOut(test: TestCase): boolean {
   return pattern !== undefined && !pattern.test(test.fullName.replaceAll(" > ", " "));
 }
 
-/** test-7. */
 function isLeftOut({ project, options }: TestCase): boolean {
   return project.config.tagsFilter !== undefined && (options.tags ?? []).includes(CAMPAIGN_TAG);
 }
 
-/** test-7. */
 function reportLeftOut(modules: readonly TestModule[]): void {
   const leftOut = modules.map((testModule) => [...testModule.children.allTests()].filter(isLeftOut).length);
   const count = leftOut.reduce((sum, tests) => sum + tests, 0);

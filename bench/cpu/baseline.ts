@@ -1,10 +1,10 @@
 // The sources beside which the CPU time is measured: those of a commit, in a folder of their own with an install of their own.
 //
 //   baseline-1. A package of ours is never shared with this checkout: its packages would then be measured twice.
-//   baseline-2. Packages of others are links to those of this checkout where both package-lock.json name the same. Otherwise npm
-//       installs those of the commit.
-//   baseline-3. A folder is whole or absent: it is filled under another name and renamed.
-//   baseline-4. Nothing is written to the repository. A worktree would stay in its list after the folder is gone.
+//   - Packages of others are links to those of this checkout where both package-lock.json name the same.
+//     Otherwise npm installs those of the commit.
+//   - A folder is whole or absent: it is filled under another name and renamed.
+//   - Nothing is written to the repository. A worktree would stay in its list after the folder is gone.
 //
 // The folder is not in `node_modules`, since Node strips no types there.
 
@@ -58,7 +58,7 @@ export function treeOf(name: string, root = ROOT, trees = TREES): string {
   try {
     unpack(commit, root, incoming);
     install(root, incoming);
-    renameSync(incoming, tree); // baseline-3.
+    renameSync(incoming, tree); // A folder is whole or absent.
   } catch (thrown) {
     rmSync(incoming, { recursive: true, force: true });
     // Another run may have made it meanwhile.
@@ -123,7 +123,7 @@ function install(root: string, tree: string): void {
   }
 }
 
-/** baseline-2. Whether every package that the sources of `wanted` use is in `installed`, in the same version. */
+/** Whether every package that the sources of `wanted` use is in `installed`, in the same version. */
 function isSame(installed: Lock, wanted: Lock): boolean {
   return Object.entries(wanted.packages).every(([path, { version, dev, link }]) => {
     const isUsed = path.includes("node_modules/") && dev !== true && link !== true;

@@ -1,9 +1,11 @@
 // Labels of promises, clauses and rules: `K2`, `ST7`, `claiming-2`.
 //
-//   labels-1. A bare label (letters and a number) is a promise of docs/internals/promises.md or a clause of a port, and nothing else.
-//   labels-2. A rule of one source has the source's name as its prefix. Where two sources have that name, the name of a
-//             folder above the source stands before it: `postgres-rows-1`.
-//   labels-3. Each label is defined once, and each citation has a definition.
+//   - A bare label (letters and a number) is a promise of docs/internals/promises.md or a clause of a port, and
+//     nothing else.
+//   - A rule of one source has a label only where another file cites it. Other rules are sentences of a list.
+//   - Such a label has the source's name as its prefix. Where two sources have that name, the name of a folder
+//     above the source stands before it: `postgres-rows-1`.
+//   - Each label is defined once, and each citation has a definition.
 //
 // The header of a source may restate a promise under its bare label when the promise names the source.
 
@@ -55,7 +57,8 @@ export function labelUnique(tree: Tree): readonly Violation[] {
   const known = new Set([...shared, ...prefixed].map(({ label }) => label));
   const bareIn = new Set(bare.map(({ label, file }) => `${label} ${file}`));
   const prefixes = new Set(prefixed.map(({ label }) => prefixOf(label)));
-  const unresolved = citationsIn(tree, prefixes).filter(
+  const citations = citationsIn(tree, prefixes);
+  const unresolved = citations.filter(
     ({ label, file }) =>
       !known.has(label) && !bareIn.has(`${label} ${file}`) && !bareIn.has(`${label} ${testedBy(file)}`),
   );
@@ -67,6 +70,9 @@ export function labelUnique(tree: Tree): readonly Violation[] {
     ...prefixed
       .filter(({ label, file }) => !isPrefix(prefixOf(label), file))
       .map((found) => offence(found, `${found.label} has not the name of its source as prefix`)),
+    ...prefixed
+      .filter(({ label, file }) => !citations.some((each) => each.label === label && each.file !== file))
+      .map((found) => offence(found, `no other file cites ${found.label}: write the rule without a label`)),
     ...unresolved.map((found) => offence(found, `${found.label} is defined nowhere`)),
   ];
 }
@@ -98,7 +104,10 @@ function citationsIn(tree: Tree, prefixes: ReadonlySet<string>): Definition[] {
     ),
     ...namesIn(source).flatMap(({ name, line }) => {
       const labels = /^(?:[A-Za-z0-9-]+(?:, )?)+(?=: |$)/.exec(name)?.[0] ?? "";
-      return labelsIn(`${labels}:`, source.file).map((label) => at(source.file, line, label, name));
+      const behind = name.match(/\([a-z0-9, -]+\)/g) ?? [];
+      return labelsIn(`${labels}: ${behind.join(" ")}`, source.file).map((label) =>
+        at(source.file, line, label, name),
+      );
     }),
   ]);
   const inDocuments = tree.files

@@ -4,13 +4,12 @@
 //                                         │                       │ arrivals, commits
 //                                         └─► dispatcher ◄────────┘
 //
-//   coordinator-1. A coordinator keeps nothing durable of its own. Claims, runners, tokens and audit rows are
-//       in storage. Several coordinators may share a storage that allows it, and a coordinator that ends
-//       loses nothing.
-//   coordinator-2. A coordinator decides nothing about a session's meaning. The rules of core do, in
-//       storage's transactions.
-//   coordinator-3. When it closes, a coordinator answers waiting requests and accepts no more. It leaves
-//       claims as they are, and their runners continue.
+//   - A coordinator keeps nothing durable of its own. Claims, runners, tokens and audit rows are in storage.
+//     Several coordinators may share a storage that allows it, and a coordinator that ends loses nothing.
+//   - A coordinator decides nothing about a session's meaning. The rules of core do, in storage's
+//     transactions.
+//   - When it closes, a coordinator answers waiting requests and accepts no more. It leaves claims as they
+//     are, and their runners continue.
 
 import {
   type AgentStorage,
@@ -201,7 +200,7 @@ class FleetCoordinator implements Coordinator {
     this.#time.close();
     this.#firing.close();
     this.#sweeps.close();
-    // Both at once: runners whose polls end must not poll again over the same connections (coordinator-3).
+    // Both at once: runners whose polls end must not poll again over the same connections.
     const ended = this.#listeners.splice(0).map((listener) => listener.close());
     await this.#host.dispatcher.close();
     await Promise.all(ended);

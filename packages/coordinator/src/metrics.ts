@@ -1,8 +1,8 @@
 // `Metrics` are the counters and gauges that an operator's Prometheus reads.
 //
-//   metrics-1. A scrape costs little however many sessions there are. Unfinished sessions are counted up to
-//       `COUNTED_MAX` per status, at most every `COUNT_MS`.
-//   metrics-2. No label contains text that a user chose: no agent, no owner, no session.
+//   - A scrape costs little however many sessions there are. Unfinished sessions are counted up to
+//     `COUNTED_MAX` per status, at most every `COUNT_MS`.
+//   - No label contains text that a user chose: no agent, no owner, no session.
 //
 // This class knows names and not their meaning.
 
@@ -113,7 +113,6 @@ export class Metrics {
     ].join("\n");
   }
 
-  /** metrics-1. */
   async #count({ storage, clock }: MetricsHost): Promise<readonly string[]> {
     const now = clock.monotonic();
     if (this.#counted !== undefined && now - this.#counted.at < COUNT_MS) return this.#counted.lines;
@@ -136,7 +135,7 @@ function counts(by: ReadonlyMap<string, number>): readonly string[] {
   return [...by].map(([key, count]) => `${key} ${count}`);
 }
 
-/** Label values are words of ours, which need no escaping (metrics-2). */
+/** Label values are words of ours, which need no escaping. */
 function labels(values: Readonly<Record<string, string>>): string {
   return `{${Object.entries(values)
     .map(([name, value]) => `${name}="${value}"`)

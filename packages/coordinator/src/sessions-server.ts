@@ -1,9 +1,9 @@
 // `serveSessions`: the API of the sessions of a storage that other processes drive, for the page of `holdfast ui`.
 //
-//   sessions-server-1. It dispatches nothing, fires no schedule, claims nothing and ends no session. It answers reads, and commits the
-//       changes that a person asks for.
-//   sessions-server-2. It starts no session, because no process here would run it. It stores a fork, as `holdfast fork` does, and the fork
-//       runs when a person resumes it.
+//   - It dispatches nothing, fires no schedule, claims nothing and ends no session. It answers reads, and
+//     commits the changes that a person asks for.
+//   - It starts no session, because no process here would run it. It stores a fork, as `holdfast fork` does,
+//     and the fork runs when a person resumes it.
 
 import { type AgentStorage, type Clock, type Random, SteadyClock } from "@holdfast/core";
 import * as contract from "@holdfast/proto";
@@ -39,7 +39,7 @@ export interface SessionsServer {
   close(): Promise<void>;
 }
 
-/** Nobody claims here (sessions-server-1). */
+/** Nobody claims here. */
 const LEASE_MS = 15_000;
 
 export function serveSessions(options: SessionsServerOptions): SessionsServer {
@@ -59,7 +59,8 @@ export function serveSessions(options: SessionsServerOptions): SessionsServer {
   });
   const api = serveApi({
     services: [
-      methodsOf(contract.SessionService, new SessionService(host), ["start", "import"]), // sessions-server-2.
+      // It starts no session, because no process here would run it.
+      methodsOf(contract.SessionService, new SessionService(host), ["start", "import"]),
       methodsOf(contract.ScheduleService, new ScheduleService(host, options.readCron), ["put"]),
       methodsOf(contract.AuditService, new AuditService(host)),
     ],

@@ -1,18 +1,17 @@
 #!/usr/bin/env node
 // The `holdfast` command: finds a Node that can run us, then runs `main`.
 //
-//   holdfast-1. Under an older Node the launcher starts the fetched Node with the same arguments and stdio.
-//       Process signals and the exit code pass through unchanged.
-//   holdfast-2. Neither half outlives the other. The agent ends with a launcher that is killed with -9.
-//       Otherwise the agent would keep running unseen and hold its database, and `resume` would find the
-//       session claimed.
-//   holdfast-3. One press of Ctrl-C is one SIGINT. The terminal sends SIGINT to the whole process group, and
-//       npx and the launcher forward theirs. Without care `holdfast` would see two or three, and "stop
-//       cleanly" would become "stop at once".
-//   holdfast-4. Compiled code is kept in a folder that only this user may write. Code that another user planted
-//       there would run as this user.
-//   holdfast-5. A process whose environment has keys replaces itself before it does anything else, and the next one has
-//       them in its memory alone. The commands of agents read the environments of other processes.
+//   - Under an older Node the launcher starts the fetched Node with the same arguments and stdio. Process
+//     signals and the exit code pass through unchanged.
+//   - Neither half outlives the other. The agent ends with a launcher that is killed with -9. Otherwise the
+//     agent would keep running unseen and hold its database, and `resume` would find the session claimed.
+//   - One press of Ctrl-C is one SIGINT. The terminal sends SIGINT to the whole process group, and npx and
+//     the launcher forward theirs. Without care `holdfast` would see two or three, and "stop cleanly" would
+//     become "stop at once".
+//   - Compiled code is kept in a folder that only this user may write. Code that another user planted there
+//     would run as this user.
+//   - A process whose environment has keys replaces itself before it does anything else, and the next one has
+//     them in its memory alone. The commands of agents read the environments of other processes.
 //
 // An old Node reads this file first, so: plain JavaScript, nothing newer than Node 18.
 
@@ -55,11 +54,13 @@ async function runUnderFetchedNode() {
 async function run() {
   if (process.env[LAUNCHED] !== undefined) {
     delete process.env[LAUNCHED]; // or a program that the agent starts would believe it was launched
-    process.on("disconnect", () => process.kill(process.pid, "SIGKILL")); // holdfast-2.
+    // The agent would keep running unseen, and hold its database.
+    process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
     process.channel?.unref();
   }
   const { replaceWithoutKeys } = await import("@holdfast/system/handed-keys");
-  const keys = replaceWithoutKeys(); // holdfast-5.
+  // The commands of agents can read the environment that a process was started with.
+  const keys = replaceWithoutKeys();
   mergeRepeatedInterrupts();
   silenceKnownWarnings();
   cacheCompiledCode();
@@ -73,8 +74,8 @@ async function run() {
 }
 
 /**
- * holdfast-4. Without a cache, or where it cannot be kept, the command only starts more slowly. Node's own default is
- * a folder below /tmp, which another user may have made.
+ * Without a cache, or where it cannot be kept, the command only starts more slowly. Node's own default is a
+ * folder below /tmp, which another user may have made.
  */
 function cacheCompiledCode() {
   if (process.env["NODE_COMPILE_CACHE"] !== undefined) return; // Node has a cache already.
@@ -93,7 +94,7 @@ function cacheCompiledCode() {
   }
 }
 
-/** holdfast-3. Leaky: it replaces `process.emit`, because a listener cannot keep a signal from the other listeners. */
+/** Leaky: it replaces `process.emit`, because a listener cannot keep a signal from the other listeners. */
 function mergeRepeatedInterrupts() {
   const emit = process.emit;
   let lastAt = -Infinity;

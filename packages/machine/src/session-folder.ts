@@ -1,8 +1,11 @@
 // `sessionFolder`: the folder that a session of an agent file works in. It is the shared one, a git worktree, or an empty folder.
 //
-//   session-folder-1. A child whose file says `shared` works in the folder of the session that started it, whatever that one is.
-//   session-folder-2. The folder is found by the ids of the session and of those above it, so that any process finds the same one.
-//   session-folder-3. A folder of one session alone is kept as file snapshots, and a fork of the session begins with one of them.
+//   - A child whose file says `shared` works in the folder of the session that started it, whatever that one
+//     is.
+//   - The folder is found by the ids of the session and of those above it, so that any process finds the same
+//     one.
+//   - A folder of one session alone is kept as file snapshots, and a fork of the session begins with one of
+//     them.
 
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -59,7 +62,7 @@ export async function sessionFolder(
   }
 }
 
-/** Keeps the files of a session's own folder as they are (session-folder-3). */
+/** Keeps the files of a session's own folder as they are. */
 export async function keepSessionFiles(
   { workspace }: Pick<AgentRecord, "workspace">,
   root: string,
@@ -114,7 +117,6 @@ function idsAbove(session: string, depth: number): readonly string[] {
   return ids;
 }
 
-/** session-folder-1. */
 async function folderAbove(
   above: readonly string[],
   root: string,

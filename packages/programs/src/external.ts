@@ -1,6 +1,6 @@
 // `external`: one of the external agents that Holdfast knows, as a child of an agent in code.
 //
-//   external-1. The result is an agent, which the parent declares in `agents`, and the mode of `ctx.spawnAgent`.
+// The result is an agent, which the parent declares in `agents`, and the mode of `ctx.spawnAgent`.
 
 import { UsageError, type AgentMode } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";

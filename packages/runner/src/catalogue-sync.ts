@@ -1,7 +1,9 @@
 // `keepCatalogue` keeps the agents of a runner as the catalogue of its coordinator says, as far as the runner's owner allows.
 //
-//   catalogue-sync-1. A content is used only if its files have the hash that the catalogue names, and paths that lead nowhere else.
-//   catalogue-sync-2. A catalogue that cannot be read changes nothing. The runner keeps the agents that it has, and reads again.
+//   - A content is used only if its files have the hash that the catalogue names, and paths that lead nowhere
+//     else.
+//   - A catalogue that cannot be read changes nothing. The runner keeps the agents that it has, and reads
+//     again.
 
 import { createHash } from "node:crypto";
 import {
@@ -27,7 +29,7 @@ interface CatalogueFile {
 
 export interface Catalogue {
   readonly items: readonly CatalogueItem[];
-  /** The files of a version, or the problem of a content that is not what the catalogue says (catalogue-sync-1). */
+  /** The files of a version, or the problem of a content that is not what the catalogue says. */
   content(
     item: CatalogueItem,
     hash: string,
@@ -70,7 +72,7 @@ export async function keepCatalogue(host: CatalogueHost): Promise<void> {
   signal.addEventListener("abort", looks.close, { once: true });
 }
 
-/** catalogue-sync-2. @returns the revision that is offered now. */
+/** @returns the revision that is offered now. */
 async function readCatalogue({ connection, agentsOf, offer }: CatalogueHost, known: string): Promise<string> {
   try {
     const { items, revision } = await connection.ask(() => connection.client(CatalogueService).list({}));
@@ -83,7 +85,6 @@ async function readCatalogue({ connection, agentsOf, offer }: CatalogueHost, kno
   }
 }
 
-/** catalogue-sync-1. */
 async function contentOf(
   connection: CoordinatorConnection,
   { kind, name }: CatalogueItem,

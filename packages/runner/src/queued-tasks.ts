@@ -2,21 +2,20 @@
 // built-in agent `task:{kind}`. A coordinator dispatches that session to a runner that has the handler.
 // Claims, leases, losses, results and cancellation are those of sessions.
 //
-//   queued-tasks-1. The id of an attempt's session is derived from the task's id and the attempt's number.
-//       Starting the attempt again therefore finds the same session, also from a new process.
-//   queued-tasks-2. The attempt's session is removed once its outcome is committed, or once the task is not
-//       wanted any more. Until then, a process that resumes the asking session can read the outcome.
-//   queued-tasks-3. A coordinator that cannot be reached costs time, but no attempt.
-//   queued-tasks-4. When this process ends, its attempts continue for the process that resumes their
-//       sessions. An aborted attempt is cancelled.
-//   queued-tasks-5. An attempt is started under the claim of the session that asks for it, and only once
-//       under that claim. A delayed start request therefore has no effect after another process claimed the
-//       session, or after the outcome was committed. If an attempt is abandoned before its start request was
-//       answered, the request is sent again before the cancel. Only an attempt that certainly exists cannot
-//       be created by a late request.
-//   queued-tasks-6. A session that keeps no journal starts over with the same task ids. An attempt with the
-//       same request is found again. An attempt that an earlier life started with another request is
-//       cancelled and removed.
+//   - The id of an attempt's session is derived from the task's id and the attempt's number. Starting the
+//     attempt again therefore finds the same session, also from a new process.
+//   - The attempt's session is removed once its outcome is committed, or once the task is not wanted any
+//     more. Until then, a process that resumes the asking session can read the outcome.
+//   - A coordinator that cannot be reached costs time, but no attempt.
+//   - When this process ends, its attempts continue for the process that resumes their sessions. An aborted
+//     attempt is cancelled.
+//   - An attempt is started under the claim of the session that asks for it, and only once under that claim.
+//     A delayed start request therefore has no effect after another process claimed the session, or after the
+//     outcome was committed. If an attempt is abandoned before its start request was answered, the request is
+//     sent again before the cancel. Only an attempt that certainly exists cannot be created by a late
+//     request.
+//   - A session that keeps no journal starts over with the same task ids. An attempt with the same request is
+//     found again. An attempt that an earlier life started with another request is cancelled and removed.
 //
 // Leaky: if a session lives in its user's own storage, a coordinator knows none of its claims. A start
 // request that hangs until the attempt was removed, or was lost and made again, starts the attempt once more.
@@ -61,7 +60,7 @@ export interface QueuedTask {
   readonly taskId: string;
   readonly kind: string;
   readonly input: JsonText;
-  /** The token of the claim under which the session asks (queued-tasks-5). */
+  /** The token of the claim under which the session asks. */
   readonly claimToken: number | undefined;
   readonly traceparent: string | undefined;
 }
@@ -107,7 +106,6 @@ export function queuedTasks(options: QueuedTasksOptions): TaskExecutor {
   return new QueuedTasks(options);
 }
 
-/** queued-tasks-1. */
 function queuedSessionId(taskId: string, attempt: number): string {
   const hex = createHash("sha256").update(`${taskId}\n${attempt}`).digest("hex");
   return `ses_${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
@@ -171,7 +169,6 @@ class QueuedTasks implements TaskExecutor {
     }
   }
 
-  /** queued-tasks-4. */
   async withdraw(lost: Parameters<NonNullable<TaskExecutor["withdraw"]>>[0]): Promise<void> {
     if (!(await this.isRunning(lost))) return;
     const { signal } = this.#closed;
@@ -182,16 +179,14 @@ class QueuedTasks implements TaskExecutor {
     await this.#persist(() => this.#queue.remove(id), signal).catch(() => {});
   }
 
-  /** queued-tasks-4. Requests under way are finished, but not repeated. */
+  /** Requests under way are finished, but not repeated. */
   async close(): Promise<void> {
     for (const attempt of this.#running) attempt.leave();
     this.#closed.abort();
     await Promise.allSettled(this.#ending);
   }
 
-  /**
-   * queued-tasks-3. @throws HoldfastError when waiting cannot help, or any error once `signal` is aborted.
-   */
+  /** @throws HoldfastError when waiting cannot help, or any error once `signal` is aborted. */
   async #persist<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
     for (let failures = 0; ; failures++) {
       try {
@@ -231,10 +226,7 @@ class QueuedAttempt implements RunningAttempt {
   readonly #host: AttemptHost;
   readonly #sessionId: string;
   readonly #controller = new AbortController();
-  /**
-   * The attempt whose start request was sent and not answered: it may exist already or later
-   * (queued-tasks-5).
-   */
+  /** The attempt whose start request was sent and not answered: it may exist already or later. */
   #asked: QueuedTask | undefined;
   #isMade = false;
   #isOver = false;
@@ -264,7 +256,6 @@ class QueuedAttempt implements RunningAttempt {
     if (!isGone) this.#dropRequested();
   }
 
-  /** queued-tasks-4. */
   abort(_reason: string): void {
     if (this.#isOver) return;
     this.leave();
@@ -277,8 +268,8 @@ class QueuedAttempt implements RunningAttempt {
   }
 
   /**
-   * queued-tasks-5. A refused attempt may have been created by an earlier request. An attempt that cannot be
-   * cancelled has ended.
+   * A refused attempt may have been created by an earlier request. An attempt that cannot be cancelled has
+   * ended.
    */
   async #drop(asked: QueuedTask): Promise<void> {
     const { queue, persist } = this.#host;
@@ -294,7 +285,6 @@ class QueuedAttempt implements RunningAttempt {
     queueMicrotask(() => this.#end({ status: "aborted" }));
   }
 
-  /** queued-tasks-2. */
   recorded(): void {
     const { queue, persist, tidy } = this.#host;
     tidy(() => persist(() => queue.remove(this.#sessionId)));
@@ -324,7 +314,7 @@ class QueuedAttempt implements RunningAttempt {
       await start();
     } catch (error) {
       if (!HoldfastError.is(error) || error.code !== "session_exists") throw error;
-      await persist(() => queue.cancel(asked.sessionId), signal).catch(() => {}); // queued-tasks-6. It may have ended.
+      await persist(() => queue.cancel(asked.sessionId), signal).catch(() => {}); // It may have ended.
       await persist(() => queue.remove(asked.sessionId), signal);
       await start();
     }

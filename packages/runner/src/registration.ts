@@ -1,12 +1,10 @@
 // `register` makes this process a runner, or the same runner again after a restart.
 //
-//   registration-1. A registration token admits one process. The runner's own token, which it brings, is
-//       stored before anything else happens. If the answer is lost, the same process gets the same token
-//       again.
-//   registration-2. Registration waits without limit for a coordinator that cannot be reached. A refusal ends
-//       it.
-//   registration-3. When registration is given up, it does not wait for a pending answer, unless that answer
-//       may bring the runner's own token (registration-1).
+//   - A registration token admits one process. The runner's own token, which it brings, is stored before
+//     anything else happens. If the answer is lost, the same process gets the same token again.
+//   - Registration waits without limit for a coordinator that cannot be reached. A refusal ends it.
+//   - When registration is given up, it does not wait for a pending answer, unless that answer may bring the
+//     runner's own token.
 //   registration-4. The error `duplicate_runner` says that another process is this runner. Registration
 //       retries while that may be a dead predecessor, and then gives up. The retries start over after a
 //       coordinator was away, because it renews the claims of dead runners when it returns.
@@ -101,7 +99,7 @@ export interface Registered {
 
 /**
  * The name of a process from its start to its end: 256 random bits, because a runner's token is derived from
- * it (registration-1).
+ * it.
  */
 export function nameProcess(random: Random): string {
   return Array.from({ length: 8 }, () => random.u32().toString(16).padStart(8, "0")).join("");
@@ -135,7 +133,8 @@ async function registerOnce(options: RegistrationOptions): Promise<Registered> {
   const own = tokens.read();
   if (own === undefined) return registerWith(options, required(token));
   try {
-    return await registerWith(options, own, { signal: options.signal }); // registration-3.
+    // The pending answer may bring the runner's own token.
+    return await registerWith(options, own, { signal: options.signal });
   } catch (thrown) {
     const error = toHoldfastError(thrown);
     // The runner of the stored token was deleted: another registration token makes a new runner.
@@ -175,7 +174,7 @@ async function registerWith(
     connection.ask(() => connection.client(RunnerService).register(request, call)),
   );
   const own = answer.token ?? token;
-  tokens.write(own); // registration-1.
+  tokens.write(own); // Before anything else: if it is lost, the registration token is used up.
   connection.useToken(own);
   const leaseMs = Number(answer.leaseMs);
   const { renewMs: askedMs = Number(answer.renewMs), pollTimeoutMs = Number(answer.pollTimeoutMs) } = options;

@@ -4,20 +4,21 @@
 //              ─► draining: nothing new is taken, what only waits is let go of, what is at work may finish (runner-5)
 //              ─► over: the rest is handed back, and the runner deregisters
 //
-//   runner-1. A runner continues while the coordinator is away. It ends only when it is stopped, drained, or
-//       refused for good.
-//   runner-2. A runner never holds more than `maxRuns` sessions (O6). It releases sessions that only wait
-//       when it needs room for others.
-//   runner-3. A claim whose release does not reach the coordinator ends with its lease.
-//   runner-4. The coordinator's clock decides the time. This machine's clock only measures what has passed
-//       since its last answer (S3).
+//   - A runner continues while the coordinator is away. It ends only when it is stopped, drained, or refused
+//     for good.
+//   - A runner never holds more than `maxRuns` sessions (O6). It releases sessions that only wait when it
+//     needs room for others.
+//   - A claim whose release does not reach the coordinator ends with its lease.
+//   - The coordinator's clock decides the time. This machine's clock only measures what has passed since its
+//     last answer (S3).
 //   runner-5. A runner that the coordinator drains finishes its running work without a time limit. A runner
 //       that is stopped, also while it drains, begins nothing more, and gives running tasks its grace.
 //   runner-6. A runner whose code was replaced says so with each poll. Once the coordinator has answered such a
 //       poll, the runner releases sessions for the newer code: at a checkpoint, or when they only wait. It
 //       takes back the sessions that diverge there, and drains when no session of its code is left.
-//   runner-7. Agents of the catalogue are offered beside the runner's own. A change of them is another registration, which announces
-//       their schemas and the agents that the runner refuses. Sessions of an earlier version stay held.
+//   - Agents of the catalogue are offered beside the runner's own. A change of them is another registration,
+//     which announces their schemas and the agents that the runner refuses. Sessions of an earlier version
+//     stay held.
 //   runner-8. A session that was lost repeatedly with its runner is tried in a process of its own. It is a runner for
 //       trials, which the owner of this runner starts. Its death takes no other session with it.
 
@@ -78,7 +79,8 @@ export async function startRunner(options: RunnerOptions): Promise<Runner> {
     clock: machineClock,
     token: options.token ?? "",
   });
-  const clock: Clock = { ...machineClock, now: () => connection.time.now() }; // runner-4.
+  // The coordinator's clock decides the time.
+  const clock: Clock = { ...machineClock, now: () => connection.time.now() };
   const identity = { url: connection.url, project: workspace, name };
   const tokens = stateFolder === undefined ? tokenInMemory() : new TokenFile(stateFolder, identity);
   const signal = options.signal ?? new AbortController().signal;
@@ -124,7 +126,7 @@ export async function startRunner(options: RunnerOptions): Promise<Runner> {
 
 interface Parts {
   readonly options: RunnerOptions;
-  /** The present offers of the runner (runner-7). */
+  /** The present offers of the runner. */
   offers: Offers;
   /** Makes further agents known to the runtime. */
   readonly known: { know(agent: Agent): void };
@@ -259,7 +261,6 @@ class CoordinatedRunner implements Runner {
 
   // ---- polling -----------------------------------------------------------------------------------------------------
 
-  /** runner-2. */
   #free(): number {
     if (this.#stopping !== undefined) return 0;
     const { maxRuns } = this.#parts.offers;
@@ -308,7 +309,7 @@ class CoordinatedRunner implements Runner {
     );
   }
 
-  /** runner-7. A runner that is ending does not register again, because that would end the drain. */
+  /** A runner that is ending does not register again, because that would end the drain. */
   async #offerAlso({ agents: more, refused }: CatalogueOffers): Promise<void> {
     const { options, registerAgain, known } = this.#parts;
     if (this.#stopping !== undefined) return;
@@ -382,7 +383,7 @@ class CoordinatedRunner implements Runner {
     this.#giveUp.abort();
     await this.#loop.stop();
     await this.#runtime.close();
-    // If the coordinator cannot be reached, it removes this runner after a while (runner-3).
+    // If the coordinator cannot be reached, it removes this runner after a while.
     const { runnerId } = this;
     const leaving = { runnerId, process: this.#parts.process };
     if (error === undefined)

@@ -1,12 +1,11 @@
 // `taskAgent` makes the built-in agent `task:{kind}`: one attempt of a queued task, as a session of its own
 // (K10b).
 //
-//   task-agent-1. The session ends as `completed` whatever the attempt's outcome. A failure is its output, so
-//       that the asking session decides by its own policy whether to try again.
+//   - The session ends as `completed` whatever the attempt's outcome. A failure is its output, so that the
+//     asking session decides by its own policy whether to try again.
 //   task-agent-2. An attempt that is lost with its runner is repeated by this session. If the task limits its
 //       attempts, or its effect happens once, the loss is a failure.
-//   task-agent-3. The handler sees the task it belongs to and that task's idempotency key, not this
-//       session's.
+//   - The handler sees the task it belongs to and that task's idempotency key, not this session's.
 //   task-agent-4. The handler does not begin after the task's deadline, even if no process is left to cancel
 //       this session.
 
@@ -96,13 +95,14 @@ export function taskAgent(task: TaskDefinition): Agent {
       } catch (error) {
         if (!HoldfastError.is(error) || error.code !== "task_failed") throw error; // The session was cancelled.
         const isTooLate = ctx.now() >= deadlineAt && !UncertainEffectError.is(error);
-        return isTooLate ? TOO_LATE : endedOtherwise(error); // task-agent-1.
+        // A failure is an output: the asking session decides whether to try again.
+        return isTooLate ? TOO_LATE : endedOtherwise(error);
       }
     },
   });
 }
 
-/** task-agent-1. An error of the handler becomes the attempt's outcome. */
+/** An error of the handler becomes the attempt's outcome. */
 async function perform(
   task: TaskDefinition,
   queued: QueuedInput,
@@ -139,7 +139,6 @@ const TOO_LATE = {
   retryable: false,
 } as const satisfies QueuedOutput;
 
-/** task-agent-3. */
 class AskedContext implements TaskContext {
   readonly sessionId: string;
   readonly taskId: string;

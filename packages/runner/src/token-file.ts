@@ -1,10 +1,8 @@
 // `TokenFile` keeps a runner's own token, so that it is the same runner after a restart. There is one file
 // for each coordinator, project and name.
 //
-//   token-file-1. Only this user can read the file (0600, in a folder of 0700). Each write replaces it
-//       atomically.
-//   token-file-2. Only one process at a time is this runner. The error for a second process names the first
-//       one.
+//   - Only this user can read the file (0600, in a folder of 0700). Each write replaces it atomically.
+//   - Only one process at a time is this runner. The error for a second process names the first one.
 
 import { HoldfastError, UsageError } from "@holdfast/core";
 import { createPrivate, makePrivateFolder, replacePrivate } from "@holdfast/system";
@@ -64,7 +62,6 @@ export class TokenFile implements TokenStore {
     });
   }
 
-  /** token-file-1. */
   write(token: string): void {
     try {
       replacePrivate(this.path, `${JSON.stringify({ ...this.#identity, token })}\n`);
@@ -79,7 +76,7 @@ export class TokenFile implements TokenStore {
     if (this.#holder().life === THIS_PROCESS) rmSync(this.#lockPath, { force: true });
   }
 
-  /** token-file-2. A killed process leaves its lock file behind; a later process takes the lock over. */
+  /** A killed process leaves its lock file behind; a later process takes the lock over. */
   #lock(): void {
     for (let attempt = 0; ; attempt++) {
       try {

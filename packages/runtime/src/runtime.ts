@@ -1,6 +1,6 @@
 // `LocalRuntime`: a process that runs sessions, as its users call it. `runtime-parts.ts` makes and closes its parts.
 //
-//   runtime-1. `start`, `signal` and `cancel` answer after what they asked for is durable.
+// `start`, `signal` and `cancel` answer after what they asked for is durable.
 //
 // `live-sessions.ts` drives the sessions; `due-sessions.ts` runs and releases them by time (due-sessions-3).
 

@@ -6,7 +6,7 @@
 // Then each session is judged by its program.
 //
 //   simulation-1. Everything is decided by the seed: the same seed gives the same log, to the byte.
-//   simulation-2. The first violation ends it.
+//   - The first violation ends it.
 
 import { type AgentStorage, decodeJson, type Session, storageWith } from "@holdfast/core";
 import { MemoryStorage } from "@holdfast/runtime";

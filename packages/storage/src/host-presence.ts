@@ -1,18 +1,16 @@
 // Presence: whether another process of this host is gone, proven by a Unix socket that dies with the process.
 //
-//   host-presence-1. Only one thing proves a death: the socket's own file, in this very kernel, refuses a
-//       connection. A process that is stopped or busy still accepts connections, because its kernel does so
-//       in its name.
-//   host-presence-2. A missing file proves nothing: it may be in another container, or a cleaner removed it.
-//       Another file at its path proves nothing either, so the mark names device and inode. The mark names
-//       the kernel too, because a network file system or a copied disk shows the same file to another kernel,
-//       where nobody listens.
-//   host-presence-3. A mark is published only once its owner listens. A clean close removes the file.
-//   host-presence-4. macOS refuses a connection also when a queue is full, so there the process id must be
-//       unused as well. It has no separate id spaces.
-//   host-presence-5. On Linux each start looks at some sockets of the folder. A socket that refuses is noted
-//       by an access time of zero, and removed by a start a minute later. Until then peers use it as their
-//       proof.
+//   - Only one thing proves a death: the socket's own file, in this very kernel, refuses a connection. A
+//     process that is stopped or busy still accepts connections, because its kernel does so in its name.
+//   - A missing file proves nothing: it may be in another container, or a cleaner removed it. Another file at
+//     its path proves nothing either, so the mark names device and inode. The mark names the kernel too,
+//     because a network file system or a copied disk shows the same file to another kernel, where nobody
+//     listens.
+//   - A mark is published only once its owner listens. A clean close removes the file.
+//   - macOS refuses a connection also when a queue is full, so there the process id must be unused as well.
+//     It has no separate id spaces.
+//   - On Linux each start looks at some sockets of the folder. A socket that refuses is noted by an access
+//     time of zero, and removed by a start a minute later. Until then peers use it as their proof.
 
 import { spawnSync } from "node:child_process";
 import { lstatSync, lutimesSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -26,7 +24,7 @@ export interface PresenceMark {
   /** Names this start of the host's kernel. */
   readonly boot: string;
   readonly socket: string;
-  /** Device and inode of the socket's file (host-presence-2). */
+  /** Device and inode of the socket's file. */
   readonly file: string;
   readonly pid: number;
 }
@@ -104,9 +102,9 @@ const PROOF_MS = 60_000;
 /** How many sockets one start looks at. */
 const SOCKETS_LOOKED_AT = 64;
 
-/** Remove sockets that killed processes have left in the runtime folder (host-presence-5). */
+/** Remove sockets that killed processes have left in the runtime folder. */
 export async function removeDeadSockets(folder: string, now = Date.now()): Promise<void> {
-  if (process.platform !== "linux") return; // host-presence-4. A name does not say the process id.
+  if (process.platform !== "linux") return; // A name does not say the process id.
   const names = readdirSync(folder);
   const first = Math.floor(Math.random() * names.length); // Live sockets at the front hide no others.
   const looked = [...names.slice(first), ...names.slice(0, first)].slice(0, SOCKETS_LOOKED_AT);
@@ -144,7 +142,6 @@ export function readMark(text: string): PresenceMark | undefined {
   }
 }
 
-/** host-presence-1, host-presence-4. */
 function isRefusal(error: Error, mark: PresenceMark): boolean {
   // The file is checked once more, as its name may belong to another file by now.
   // mutant: any-error-proves-death

@@ -1,8 +1,8 @@
 // VerifyReport: the findings of a full check of a database, of any kind, during the check and afterwards.
 //
-//   verify-report-1. A check never stops at the first problem, and never throws for one: the report is for a
-//       person who must decide.
-//   verify-report-2. Memory is bounded: problems are counted beyond `PROBLEMS_MAX`.
+//   - A check never stops at the first problem, and never throws for one: the report is for a person who must
+//     decide.
+//   - Memory is bounded: problems are counted beyond `PROBLEMS_MAX`.
 
 import { HoldfastError, toError } from "@holdfast/core";
 

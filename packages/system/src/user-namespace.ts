@@ -1,10 +1,10 @@
 // A user namespace for one command (`findUserNamespace`). The kernel then refuses the command the environment, the descriptors and the
 // memory of every process outside, also of the same user.
 //
-//   user-namespace-1. One trial decides, because what a machine allows cannot be read anywhere. The trial reads the environment of this
-//       process, and has to fail.
-//   user-namespace-2. The command has the same user. For root all users stay what they are, so that root can install packages. For
-//       another user `sudo` does not work inside.
+//   - One trial decides, because what a machine allows cannot be read anywhere. The trial reads the
+//     environment of this process, and has to fail.
+//   - The command has the same user. For root all users stay what they are, so that root can install
+//     packages. For another user `sudo` does not work inside.
 
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -24,7 +24,6 @@ export async function findUserNamespace(): Promise<readonly [string, ...string[]
   return undefined;
 }
 
-/** user-namespace-2. */
 function maps(): readonly (readonly string[])[] {
   const own = ["--map-current-user"];
   if (process.getuid?.() !== 0) return [own];

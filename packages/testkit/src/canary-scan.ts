@@ -1,9 +1,8 @@
 // `CanaryScan` searches everything that a test has made for a secret that must be nowhere. That includes files and
 // database pages, output, answers and events, and the arguments and environments of processes.
 //
-//   canary-scan-1. The secret is found in every encoding that `secret-forms.ts` knows, in bytes as they are.
-//   canary-scan-2. A process is looked at while it lives: `watch` looks at all descendants of a process again and
-//       again.
+//   - The secret is found in every encoding that `secret-forms.ts` knows, in bytes as they are.
+//   - A process is looked at while it lives: `watch` looks at all descendants of a process again and again.
 //
 // Leaky: the environment and the arguments of a process that lives for less than a look are not seen.
 
@@ -76,7 +75,7 @@ export class CanaryScan {
     }
   }
 
-  /** canary-scan-2. Answers the function that ends it. */
+  /** Answers the function that ends it. */
   watch(root: number = process.pid): () => void {
     const timer = setInterval(() => this.searchProcesses(root), LOOK_MS);
     return () => clearInterval(timer);

@@ -2,7 +2,7 @@
 //
 //   canary-watch-1. A folder below the machine's folder for temporary files is searched before this process removes it. It may hold
 //       databases, logs, audit rows, crash reports and core files.
-//   canary-watch-2. Everything that `canary-received.ts` sees is searched.
+//   - Everything that `canary-received.ts` sees is searched.
 //
 // Leaky: a folder that another process removes is not seen.
 

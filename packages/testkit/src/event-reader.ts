@@ -1,8 +1,8 @@
 // A reader of a session's events over server-sent events, that can be cut off at any moment and continue where it was.
 //
-//   event-reader-1. Only whole events count: an event that was cut in the middle is dropped.
-//   event-reader-2. Each event has the number that follows the one before, also over connections; any other event is an
-//       error at once.
+//   - Only whole events count: an event that was cut in the middle is dropped.
+//   - Each event has the number that follows the one before, also over connections; any other event is an
+//     error at once.
 //
 // It reads the bytes of a socket directly, so that a test can also stop reading.
 
@@ -90,7 +90,7 @@ export class EventReader {
     this.#request?.destroy();
   }
 
-  /** @returns what is not a whole event yet (event-reader-1). */
+  /** @returns what is not a whole event yet. */
   #take(text: string): string {
     const events = text.split("\n\n");
     for (const event of events.slice(0, -1)) {
@@ -99,7 +99,7 @@ export class EventReader {
       if (id === undefined) continue;
       const expected = this.records.length;
       if (Number(id) !== expected)
-        throw new Error(`${this.#options.sessionId}: event ${id} came where ${expected} was to come`); // event-reader-2.
+        throw new Error(`${this.#options.sessionId}: event ${id} came where ${expected} was to come`);
       const parsed = JSON.parse(record!) as { readonly record: unknown };
       this.records.push(JSON.stringify(parsed.record));
       this.#options.onRecord?.(expected);

@@ -1,13 +1,14 @@
 // A storage that fails on purpose: any adapter, with faults planned by `commit` call.
 //
-//   faulty-storage-1. A fault hits one call and is over, or kills: from then on this wrapper is a dead process. Calls in
-//       flight and later calls never settle, and no listener is notified. The storage inside stays alive,
-//       as a file would.
-//   faulty-storage-2. Calls are counted from 1 in their order. Failed calls count, too, so that a run can be
-//       repeated with a crash at each call.
-//   faulty-storage-3. A dead process is reported as such (`died`) after its writes in flight have reached the storage inside or failed. A claim
-//       that the storage grants later would belong to nobody, and the next life would wait for its lease to run out.
-//   faulty-storage-4. Without a plan it is the storage inside: it passes the same conformance suite.
+//   - A fault hits one call and is over, or kills: from then on this wrapper is a dead process. Calls in
+//     flight and later calls never settle, and no listener is notified. The storage inside stays alive, as a
+//     file would.
+//   - Calls are counted from 1 in their order. Failed calls count, too, so that a run can be repeated with a
+//     crash at each call.
+//   - A dead process is reported as such (`died`) after its writes in flight have reached the storage inside
+//     or failed. A claim that the storage grants later would belong to nobody, and the next life would wait
+//     for its lease to run out.
+//   - Without a plan it is the storage inside: it passes the same conformance suite.
 
 import {
   type AgentStorage,
@@ -64,7 +65,7 @@ export function faultyStorage(storage: AgentStorage, plan: FaultPlan = {}): Faul
   const { promise: died, resolve: reportDeath } = Promise.withResolvers<void>();
   let isDead = false;
 
-  /** faulty-storage-1. Passes on what the storage answers, unless by then nobody is there to hear it. */
+  /** Passes on what the storage answers, unless by then nobody is there to hear it. */
   async function whileAlive<T>(ask: () => Promise<T>): Promise<T> {
     if (isDead) return never();
     try {
@@ -81,7 +82,7 @@ export function faultyStorage(storage: AgentStorage, plan: FaultPlan = {}): Faul
     try {
       await lastAct();
     } finally {
-      await Promise.allSettled(inFlight); // faulty-storage-3.
+      await Promise.allSettled(inFlight); // A claim that is granted later would belong to nobody.
       reportDeath();
     }
     return never();

@@ -1,8 +1,10 @@
 // `GRANTING_PLACES`: the places of a project whose files give rights, such as a hook, a server to start, or a rule that allows a call.
 //
-//   granting-places-1. The readers of such files take their paths from the table in `project-inputs.ts`, whose rows have the type `ProtectedPath`.
-//       File tools and sandboxes keep agents from all places here, so a new format cannot be forgotten. Places that only instruct are not here.
-//   granting-places-2. A place is a path from the folder of the project. A place counts below any folder, because that folder may be a project, too.
+//   - The readers of such files take their paths from the table in `project-inputs.ts`, whose rows have the
+//     type `ProtectedPath`. File tools and sandboxes keep agents from all places here, so a new format cannot
+//     be forgotten. Places that only instruct are not here.
+//   - A place is a path from the folder of the project. A place counts below any folder, because that folder
+//     may be a project, too.
 //   granting-places-3. `*` stands for one name. Names are compared without case, as macOS and Windows do.
 
 /** Folders with the approved files that Holdfast writes into a workspace. */
@@ -43,7 +45,7 @@ export const PROTECTED_PLACES: readonly string[] = [".git", ...GRANTING_PLACES];
 
 type Folder = (typeof GRANTING_FOLDERS)[number];
 type File = (typeof GRANTING_FILES)[number];
-/** A path that agents cannot write (granting-places-1). Holdfast's own folder is out of their reach anyway. */
+/** A path that agents cannot write. Holdfast's own folder is out of their reach anyway. */
 export type ProtectedPath =
   | ".holdfast"
   | `.holdfast/${string}`

@@ -158,6 +158,16 @@ export const inWords: readonly Planted[] = [
     right: {
       "packages/storage/src/sqlite/tables/rows.ts": "//   sqlite-rows-1. A rule.",
       "packages/storage/src/postgres/tables/rows.ts": "//   postgres-rows-1. A rule.",
+      "packages/storage/src/rows.test.ts": 'test("sqlite-rows-1, postgres-rows-1: a rule holds", f);',
+    },
+  },
+  {
+    rule: "label-unique",
+    promise: "a rule has a label that no other file cites",
+    wrong: { "packages/core/src/a.ts": "// Header.\n//\n//   a-1. A rule.\n\nf(); // a-1." },
+    right: {
+      "packages/core/src/a.ts": "// Header.\n//\n//   a-1. A rule.\n//   - Another rule.\n\nf(); // a-1.",
+      "packages/core/src/b.test.ts": 'test("a rule holds for %j (a-1)", f);',
     },
   },
   {

@@ -1,7 +1,7 @@
 // `ContentStore`: contents of skills or scripts by their hash, in the user's data folder. A session reads the content of its start there.
 //
-//   content-store-1. A content is written beside its place and renamed, so that it is there as a whole or not at all.
-//   content-store-2. A content is hashed again when it is read. A damaged content is removed, and counts as missing.
+//   - A content is written beside its place and renamed, so that it is there as a whole or not at all.
+//   - A content is hashed again when it is read. A damaged content is removed, and counts as missing.
 
 import { randomBytes } from "node:crypto";
 import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -23,7 +23,7 @@ export class ContentStore {
   keep(content: FolderContent): void {
     const place = this.folderOf(content.hash);
     if (existsSync(place)) return;
-    // content-store-1.
+    // Renamed at the end, so that the content is there as a whole or not at all.
     const beside = join(this.#folder, `.new-${randomBytes(8).toString("hex")}`);
     try {
       for (const { path, bytes, isExecutable } of content.files) {
@@ -48,7 +48,7 @@ export class ContentStore {
     } catch (error) {
       if (!(error instanceof FileProblem)) throw error;
     }
-    rmSync(place, { recursive: true, force: true }); // content-store-2.
+    rmSync(place, { recursive: true, force: true }); // A damaged content counts as missing.
     return undefined;
   }
 

@@ -1,7 +1,8 @@
 // `VersionsFile`: the versions of scripts or skills that the user has pushed or approved. The file lies in the user's data folder, never in a project.
 //
-//   content-versions-1. The file names versions by the hashes of their contents. A version that is added again moves to the end.
-//   content-versions-2. A tag names one version. It stays there until the user moves it.
+//   - The file names versions by the hashes of their contents. A version that is added again moves to the
+//     end.
+//   - A tag names one version. It stays there until the user moves it.
 
 import { dirname } from "node:path";
 import { makePrivateFolder, readUserFile, replacePrivate } from "@holdfast/system";
@@ -55,7 +56,7 @@ export class VersionsFile {
     return found === undefined ? NO_VERSIONS : { ...found, tags: found.tags ?? {} };
   }
 
-  /** Adds a version, which is the current one then. content-versions-1. @throws HoldfastError `config_invalid` */
+  /** Adds a version, which is the current one then. @throws HoldfastError `config_invalid` */
   add(owner: string, name: string, added: ContentVersion): void {
     const known = this.read(owner, name);
     const others = known.versions.filter((version) => version.hash !== added.hash);

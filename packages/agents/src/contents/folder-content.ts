@@ -1,10 +1,10 @@
 // `readFolderContent`: the files of the folder of a skill or a script, and the hash that names this content.
 //
-//   folder-content-1. The hash covers the path, the bytes and the executable bit of every file that is not left out
-//       (`LEFT_OUT`), and nothing else. It is the version.
-//   folder-content-2. A folder with a link or a file that is no regular file is refused. A name that another operating system does
-//       not allow is refused, too, and so are two paths that differ only in case.
-//   folder-content-3. Number, size and depth of the files are limited.
+//   - The hash covers the path, the bytes and the executable bit of every file that is not left out
+//     (`LEFT_OUT`), and nothing else. It is the version.
+//   - A folder with a link or a file that is no regular file is refused. A name that another operating system
+//     does not allow is refused, too, and so are two paths that differ only in case.
+//   - Number, size and depth of the files are limited.
 
 import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, type Dirent } from "node:fs";
@@ -45,7 +45,6 @@ export function readFolderContent(folder: string): FolderContent {
   return { hash: hashOf(files), files };
 }
 
-/** folder-content-1. */
 function hashOf(files: readonly ContentFile[]): string {
   const hashed = files.map(({ path, bytes, isExecutable }) => ({
     path,
@@ -74,7 +73,6 @@ function filesBelow(
     const file = readContentFile(join(folder, entry.name), path);
     total.files++;
     total.bytes += file.bytes.length;
-    // folder-content-3.
     if (total.files > CONTENT_LIMITS.files) throw tooMuch(`it has more than ${CONTENT_LIMITS.files} files`);
     if (total.bytes > CONTENT_LIMITS.bytes)
       throw tooMuch(`its files have more than ${CONTENT_LIMITS.bytes} bytes`);
@@ -111,7 +109,6 @@ function readContentFile(at: string, path: string): ContentFile {
   }
 }
 
-/** folder-content-2. */
 function refuseName(name: string, path: string): void {
   if (isPortableName(name)) return;
   throw new FileProblem(

@@ -1,6 +1,7 @@
 // `PushedContents`: the skills or the scripts of a coordinator that a machine holds for agents which come from there.
 //
-//   pushed-contents-1. A content is read only where the policy of the machine takes it, also for a session that began with it elsewhere.
+//   - A content is read only where the policy of the machine takes it, also for a session that began with it
+//     elsewhere.
 //   pushed-contents-2. An item that is inactive, or that the policy does not take, keeps its name and its status for errors.
 
 import { join } from "node:path";
@@ -52,7 +53,6 @@ export class PushedContents {
     return this.#takes(hash);
   }
 
-  /** pushed-contents-1. */
   content(hash: string): FolderContent | undefined {
     return this.#takes(hash) ? this.#store.read(hash) : undefined;
   }

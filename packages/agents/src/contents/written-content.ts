@@ -2,10 +2,10 @@
 //
 //   written-content-1. A file that differs is written again, and anything else in the folder is removed. A script would load a file such as
 //       `json.py` beside it in the place of a library.
-//   written-content-2. Programs look for settings and libraries in the folders above as well. Only contents stay in those of them that are Holdfast's. A
-//       `package.json` there hides the one of the project.
-//   written-content-3. leaky: a program that looks further, as Node does for `node_modules`, finds what the project has. A command without a
-//       sandbox can change the folder while a script runs.
+//   - Programs look for settings and libraries in the folders above as well. Only contents stay in those of
+//     them that are Holdfast's. A `package.json` there hides the one of the project.
+//   - leaky: a program that looks further, as Node does for `node_modules`, finds what the project has. A
+//     command without a sandbox can change the folder while a script runs.
 
 import { HoldfastError } from "@holdfast/core";
 
@@ -42,7 +42,7 @@ export async function writeContent(
     if (isFolder ? entered.has(path) : kept.has(path)) return "keep";
     const above = path.slice(0, path.lastIndexOf("/") + 1);
     const isBeside = `${folder}/`.startsWith(above) && above !== `${folder}/`;
-    return isBeside && CONTENT_NAME.test(path.slice(above.length)) ? "leave" : "remove"; // written-content-2.
+    return isBeside && CONTENT_NAME.test(path.slice(above.length)) ? "leave" : "remove";
   });
   for (const file of MARKS) await writeMissing(workspace, base, file);
   for (const { path, ...file } of files)

@@ -1,7 +1,7 @@
 // `environmentCapability`: the variables of a session, as a line in the system prompt. The shell gets their values. Also `ownValues`, those of
 // its MCP servers.
 //
-//   environment-capability-1. A session keeps the values of its start, and of secrets their names. No value is in a prompt.
+// A session keeps the values of its start, and of secrets their names. No value is in a prompt.
 
 import type { TaskContext } from "@holdfast/runtime";
 

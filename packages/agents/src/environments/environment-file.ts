@@ -1,7 +1,7 @@
 // The environments of this user, in a private file of the data folder (`readEnvironments`).
 //
-//   environment-file-1. A secret has no value in the file: the key names a secret, whose value is where secrets are kept.
-//   environment-file-2. A change writes the whole file or nothing. A file that other users may write is refused.
+//   - A secret has no value in the file: the key names a secret, whose value is where secrets are kept.
+//   - A change writes the whole file or nothing. A file that other users may write is refused.
 
 import { readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,13 +1,14 @@
 // `sessionEnvironment`, `serverEnvironment`: the variables of a session, merged from environments, and which of them its commands and its
 // MCP servers get.
 //
-//   session-environment-1. The base environment, then the named ones in their order, then the values of the call: the last value of a key counts.
-//       They are always merged, also when only one of them is there.
-//   session-environment-2. A key that is required stays required. Without a value the session is refused, and the error names all such keys.
-//   session-environment-3. The result has only the keys that the agent declares, and of secrets their names alone. A value of a secret is
-//       looked up when a process is started.
-//   session-environment-4. A server gets the keys that its settings name by placeholders. It needs no declaration in `variables`, which are
-//       those of commands, and no command gets a key for a server's sake.
+//   - The base environment, then the named ones in their order, then the values of the call: the last value
+//     of a key counts. They are always merged, also when only one of them is there.
+//   - A key that is required stays required. Without a value the session is refused, and the error names all
+//     such keys.
+//   - The result has only the keys that the agent declares, and of secrets their names alone. A value of a
+//     secret is looked up when a process is started.
+//   - A server gets the keys that its settings name by placeholders. It needs no declaration in `variables`,
+//     which are those of commands, and no command gets a key for a server's sake.
 
 import { didYouMean, HoldfastError, UsageError } from "@holdfast/core";
 
@@ -61,11 +62,11 @@ export function sessionEnvironment(
   const declared = variables.filter((key) => !hasValue(merged.get(key) ?? {}));
   const missing = [...new Set([...required, ...declared])];
   if (missing.length > 0) throw missingKeys(missing, agent, source.path, names);
-  return chosenKeys(merged, variables); // session-environment-3.
+  return chosenKeys(merged, variables);
 }
 
 /**
- * The variables that the settings of an MCP server name (session-environment-4). A key that no environment has is not among them.
+ * The variables that the settings of an MCP server name. A key that no environment has is not among them.
  *
  * @param variables the names in the server's placeholders.
  * @throws as `sessionEnvironment` does, but for keys without a value.
@@ -105,7 +106,6 @@ interface Merged {
   readonly names: readonly string[];
 }
 
-/** session-environment-1. */
 function mergeEnvironments(
   { name: agent, environments: named, secrets, source }: EnvironmentOf,
   environments: Environments,
@@ -150,7 +150,7 @@ function chosenKeys(merged: Merged["merged"], keys: readonly string[]): SessionE
   };
 }
 
-/** session-environment-2. A key that says only that it is required leaves the value before as it is. */
+/** A key that says only that it is required leaves the value before as it is. */
 function over(before: EnvironmentKey = {}, next: EnvironmentKey): EnvironmentKey {
   const required = before.required === true || next.required === true;
   if (next.secret === true) return { secret: true, required };

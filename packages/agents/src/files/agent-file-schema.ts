@@ -1,6 +1,6 @@
 // `agentFileSchema`: the JSON Schema of the front matter of an agent file, for editors.
 //
-//   agent-file-schema-1. It is made of the schemas that files are read by. `docs/agent-file.schema.json` is its copy.
+// It is made of the schemas that files are read by. `docs/agent-file.schema.json` is its copy.
 
 import { z } from "zod";
 import { holdfast } from "./dialects/claude.ts";

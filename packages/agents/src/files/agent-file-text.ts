@@ -1,7 +1,7 @@
 // `agentFileText`: an agent record as a file in Holdfast's own form.
 //
-//   agent-file-text-1. The file permits no more than the record. Patterns are mapped again when it is read, which only narrows what
-//       is allowed.
+// The file permits no more than the record. Patterns are mapped again when it is read, which only narrows
+// what is allowed.
 
 import type { AmountLimits, Budget } from "@holdfast/core";
 import { stringify } from "yaml";

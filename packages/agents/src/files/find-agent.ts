@@ -1,12 +1,13 @@
 // Lists the agents of a project and its user, and finds one by its name or path (`listAgents`, `findAgent`).
 //
-//   find-agent-1. A name means one file: one of the project before one of the user, and then by its tool in the order of `PROJECT_FOLDERS`.
-//       `TOOL:NAME` means the file of a tool, for commands and in `agents` of a file. Two files of one tool and scope with one name are an error that names both. A file that is
-//       refused takes no name.
-//   find-agent-2. A file of a project that the user does not trust is listed, and not read.
-//   find-agent-3. Agents that may start each other without end are not loaded.
-//   find-agent-4. An agent file with other rights than the user has trusted is listed, and has no record (trusted-folders-2). A folder agent that
-//       is new or has changed is not even read.
+//   - A name means one file: one of the project before one of the user, and then by its tool in the order of
+//     `PROJECT_FOLDERS`. `TOOL:NAME` means the file of a tool, for commands and in `agents` of a file. Two
+//     files of one tool and scope with one name are an error that names both. A file that is refused takes no
+//     name.
+//   - A file of a project that the user does not trust is listed, and not read.
+//   - Agents that may start each other without end are not loaded.
+//   - An agent file with other rights than the user has trusted is listed, and has no record
+//     (trusted-folders-2). A folder agent that is new or has changed is not even read.
 
 import { existsSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
@@ -38,7 +39,7 @@ export type AgentStatus =
   | "unapproved"
   /** Another file of its tool and scope has its name. */
   | "doubled"
-  /** A file that goes before it has its name (find-agent-1). */
+  /** A file that goes before it has its name. */
   | "hidden";
 
 export interface ListedAgent extends AgentFile {
@@ -74,7 +75,7 @@ export function listAgents(places: AgentPlaces): readonly ListedAgent[] {
     const doubles = named.filter(
       ({ scope, dialect, path }) => scope === file.scope && dialect === file.dialect && path !== file.path,
     );
-    const [first = file] = named; // find-agent-1: files are found in this order.
+    const [first = file] = named; // Files are found in this order.
     if (doubles.length > 0) return { ...file, status: "doubled", others: doubles.map(({ path }) => path) };
     if (first !== file) return { ...file, status: "hidden", others: [first.path] };
     return { ...file, status: "loaded", others: [] };
@@ -85,7 +86,6 @@ export function listAgents(places: AgentPlaces): readonly ListedAgent[] {
 
 type UnnamedAgent = Omit<ListedAgent, "qualifiedName">;
 
-/** find-agent-4. */
 function isApproved({ path, dialect }: Pick<AgentFile, "path" | "dialect">, places: AgentPlaces): boolean {
   const { project, trustFile, trustsProject = false } = places;
   if (dialect !== "folder" || trustsProject) return true;
@@ -142,7 +142,7 @@ export function findAgent(
   return usableRecord(first) ?? refuse(first);
 }
 
-/** The file that a name means (find-agent-1), also one that cannot be used. */
+/** The file that a name means, also one that cannot be used. */
 export function agentNamed<Listed extends UnnamedAgent>(
   wanted: string,
   listed: readonly Listed[],
@@ -250,7 +250,7 @@ function refuse(file: AgentFile & Partial<Pick<ListedAgent, "status" | "others">
   );
 }
 
-/** find-agent-3. An external agent has no file. An agent of code may have a name that no file has. */
+/** An external agent has no file. An agent of code may have a name that no file has. */
 function withoutCycles(
   listed: readonly UnnamedAgent[],
   { externalAgents }: Pick<AgentPlaces, "externalAgents">,

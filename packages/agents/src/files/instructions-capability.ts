@@ -1,8 +1,9 @@
 // `instructionsCapability`: the `AGENTS.md` files of a trusted project, as a part of the system prompt of a session.
 //
-//   instructions-capability-1. A session keeps the text of its start. The files of a project that the user does not trust are not read.
-//   instructions-capability-2. Files in folders below the workspace are named and not read. The model reads the one of a folder before it
-//       works there, and that one goes before those above it.
+//   - A session keeps the text of its start. The files of a project that the user does not trust are not
+//     read.
+//   - Files in folders below the workspace are named and not read. The model reads the one of a folder before
+//     it works there, and that one goes before those above it.
 
 import { sep } from "node:path";
 
@@ -41,7 +42,6 @@ export function readProjectInstructions(
   if (at !== root && !at.startsWith(`${root}${sep}`)) return { text: "", files: [], leftOut: [], nested: [] };
   const found = readInstructions(at, root);
   if (trustsProject || isTrusted(trustFile, project)) return { ...found, nested: findNestedInstructions(at) };
-  // instructions-capability-1.
   const reason = "you have not trusted this project: read the file, and then run `holdfast agents trust`";
   const leftOut = found.files.map((path) => ({ path, reason }));
   return { text: "", files: [], leftOut: [...found.leftOut, ...leftOut], nested: [] };
@@ -59,7 +59,6 @@ export function instructionsCapability(places: AgentPlaces): Capability<Instruct
   };
 }
 
-/** instructions-capability-2. */
 function promptPart({ text, nested }: InstructionFacts): string {
   const below =
     nested.length === 0

@@ -1,9 +1,10 @@
 // `readInstructions`: the text of the `AGENTS.md` files that hold for a folder. `findNestedInstructions`: those below it.
 //
-//   instructions-1. The files from the root down to the folder hold, and a nearer file goes before one that is further away. It
-//       stands last in the text, and the furthest files are left out first when the text would be too long.
-//   instructions-2. A file outside the root is not read, also not through a link.
-//   instructions-3. The search below a folder is bounded, and follows no link.
+//   - The files from the root down to the folder hold, and a nearer file goes before one that is further
+//     away. It stands last in the text, and the furthest files are left out first when the text would be too
+//     long.
+//   - A file outside the root is not read, also not through a link.
+//   - The search below a folder is bounded, and follows no link.
 
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
@@ -65,7 +66,7 @@ function candidates(folder: string, root: string): readonly string[] {
   return folders.map((at) => join(at, INSTRUCTIONS_FILE)).filter((path) => existsSync(path));
 }
 
-/** The paths of the files in folders below this one, from it (instructions-3). The nearest come first. */
+/** The paths of the files in folders below this one, from it. The nearest come first. */
 export function findNestedInstructions(folder: string): readonly string[] {
   const found: string[] = [];
   let ahead: readonly string[] = foldersIn(folder);

@@ -1,9 +1,9 @@
 // Reads one agent file of any dialect into an agent record, with a verdict on each of its fields (`loadAgentFile`).
 //
-//   load-agent-file-1. A file with a problem or a refused field has no record. Nothing here throws for a wrong file, so that one broken
-//       file never breaks a list.
-//   load-agent-file-2. A file of a project is a problem if its real path is outside of the project, or if other users may write it. The same
-//       holds for each file of an agent's folder.
+//   - A file with a problem or a refused field has no record. Nothing here throws for a wrong file, so that
+//     one broken file never breaks a list.
+//   - A file of a project is a problem if its real path is outside of the project, or if other users may
+//     write it. The same holds for each file of an agent's folder.
 
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, statSync } from "node:fs";
@@ -209,7 +209,7 @@ function checkPlaces(found: FoundFile): void {
   for (const path of filesOfFolder(found.path)) if (existsSync(path)) checkPlace({ ...found, path });
 }
 
-/** load-agent-file-2. @throws FileProblem */
+/** @throws FileProblem */
 function checkPlace({ path, within, scope }: FoundFile): void {
   requireInside(path, within);
   const real = realPath(path);

@@ -1,10 +1,11 @@
 // `findPlugins`: the Agent Plugins of a project and its user, from `.agents/plugins`. A plugin has skills and MCP servers. The format is
 // version 1.0.0 of agent-plugins.org.
 //
-//   plugins-1. A plugin whose `plugin.json` is wrong is refused as a whole. Unknown fields of it are ignored, as the specification says.
-//   plugins-2. Plugins of a project that the user does not trust are listed, and not read.
-//   plugins-3. A plugin of a project lies inside the project, also when links are followed.
-//   plugins-4. A plugin of the project goes before one of the user with its name, which is hidden.
+//   - A plugin whose `plugin.json` is wrong is refused as a whole. Unknown fields of it are ignored, as the
+//     specification says.
+//   - Plugins of a project that the user does not trust are listed, and not read.
+//   - A plugin of a project lies inside the project, also when links are followed.
+//   - A plugin of the project goes before one of the user with its name, which is hidden.
 
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -87,7 +88,8 @@ export function findPlugins({
     ...ofUser.map((path) => readPlugin(path, "user", undefined)),
   ].map((plugin) => {
     if (plugin.status !== "loaded") return plugin;
-    if (known.has(plugin.name)) return { ...plugin, status: "hidden" }; // plugins-4.
+    // A plugin of the project goes before one of the user with its name.
+    if (known.has(plugin.name)) return { ...plugin, status: "hidden" };
     known.add(plugin.name);
     return plugin;
   });
@@ -109,7 +111,6 @@ function manifestsIn(root: string): readonly string[] {
     .slice(0, PLUGINS_MAX);
 }
 
-/** plugins-2. */
 function untrusted(path: string): Plugin {
   return { ...unread(path, "project"), status: "untrusted" };
 }
@@ -123,7 +124,7 @@ function unread(path: string, scope: Plugin["scope"]): Omit<Plugin, "status"> {
 function readPlugin(path: string, scope: Plugin["scope"], within: string | undefined): Plugin {
   const plugin = unread(path, scope);
   try {
-    requireInside(path, within, { what: "plugin" }); // plugins-3.
+    requireInside(path, within, { what: "plugin" });
     const values = readJson(path);
     const draft = newDraft(plugin.name, "");
     const report = new FieldReport();
@@ -133,7 +134,6 @@ function readPlugin(path: string, scope: Plugin["scope"], within: string | undef
     if (!Object.hasOwn(values, "name"))
       report.add(["name"], "refused", "it is missing: give the plugin a name");
     const { verdicts } = report;
-    // plugins-1.
     const status = verdicts.some(({ verdict }) => verdict === "refused") ? "refused" : "loaded";
     return { ...plugin, name: draft.name, description: draft.description, verdicts, status };
   } catch (error) {

@@ -1,6 +1,6 @@
 // The part of a profile that makes it an agent of its own (`ProfileProgram`): a remote agent, a tool, a program, or a harness.
 //
-//   profile-programs-1. A profile has at most one of them, and then no field that belongs to the program of another agent.
+// A profile has at most one of them, and then no field that belongs to the program of another agent.
 
 import { join } from "node:path";
 import { z } from "zod";
@@ -84,7 +84,7 @@ export function atHome<Fields extends WithFolders>(fields: Fields, home: string)
   return { ...fields, folders: { written: named.written.map(whole), read: named.read.map(whole) } };
 }
 
-/** profile-programs-1. The fields that stand beside them. */
+/** The fields that stand beside them. */
 const BESIDE = ["description", "agents", "deletesSessions", ...Object.keys(PROGRAM_FIELDS)];
 /** The programs that get the tools by which an agent starts others. */
 const STARTING = ["custom", "harness"];
@@ -94,7 +94,7 @@ export function isProgram(fields: object): boolean {
   return programsOf(fields).length > 0;
 }
 
-/** profile-programs-1. @returns why a field cannot stand in a profile that is an agent of its own. */
+/** @returns why a field cannot stand in a profile that is an agent of its own. */
 export function whyNotBeside(field: string, fields: Readonly<Record<string, unknown>>): string | undefined {
   if (!isProgram(fields)) {
     if (field === "program" && fields["agent"] === undefined)

@@ -1,10 +1,11 @@
 // Profiles of external agents (`readProfiles`, `findProfile`): named files with a model, a permission mode, rules, settings and MCP servers.
 // A profile with `a2a`, `mcp`, `custom` or `harness` is an agent of its own (`findUsableProfile`).
 //
-//   profiles-1. A profile of a project counts only where the user trusts the project, and can only restrict. The fields that permit
-//       something or start a program are refused in it.
-//   profiles-2. A profile of the user counts before one of the project with the same name.
-//   profiles-3. A field that is not known, or that has another form, refuses the whole file. A profile is never used in part.
+//   - A profile of a project counts only where the user trusts the project, and can only restrict. The fields
+//     that permit something or start a program are refused in it.
+//   - A profile of the user counts before one of the project with the same name.
+//   - A field that is not known, or that has another form, refuses the whole file. A profile is never used in
+//     part.
 
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -44,7 +45,6 @@ export interface ProfileFile {
 
 const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 const RULE = /^([\w*-]+)(?:\(([^]+)\))?$/;
-/** profiles-1. */
 const OF_THE_USER = [
   "allowedTools",
   "settings",
@@ -102,7 +102,7 @@ export function findProfile(name: string, places: AgentPlaces): NamedProfile {
 
 /** The profile of this name, also one that is an agent of its own. @throws HoldfastError as `findProfile` */
 export function findUsableProfile(name: string, places: AgentPlaces): NamedProfile {
-  const found = readProfiles(places).find((file) => file.name === name); // profiles-2.
+  const found = readProfiles(places).find((file) => file.name === name); // Profiles of the user come first.
   if (found === undefined)
     throw new NotFoundError("file_not_found", `there is no profile "${name}"`, {
       expected: `a file ${name}.yaml in ~/.holdfast/profiles or in .holdfast/profiles of the project`,
@@ -144,7 +144,6 @@ function readProfile(
   { project, home = "/", trustFile, trustsProject = false }: AgentPlaces,
 ): ProfileFile {
   const file = { path, scope, name, profile: null, problem: null, verdicts: [] } as const;
-  // profiles-1.
   if (scope === "project" && !trustsProject && !isTrusted(trustFile, project))
     return { ...file, status: "untrusted" };
   try {

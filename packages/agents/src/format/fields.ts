@@ -1,8 +1,8 @@
 // `readFields`: reads the fields of an agent file by the table of its dialect, and reports on each of them.
 //
-//   fields-1. Each field of the file gets exactly one verdict or more, also an unknown one.
-//   fields-2. An unknown field that may be a misspelt restriction refuses the file. Without this rule `disalowedTools` would permit
-//       what its author forbids.
+//   - Each field of the file gets exactly one verdict or more, also an unknown one.
+//   - An unknown field that may be a misspelt restriction refuses the file. Without this rule
+//     `disalowedTools` would permit what its author forbids.
 
 import { didYouMean } from "@holdfast/core";
 import type { z } from "zod";
@@ -25,7 +25,7 @@ export interface FieldRule {
 
 export interface FieldTable {
   readonly rules: Readonly<Record<string, FieldRule>>;
-  /** Fields that restrict the agent (fields-2); `all` where any unknown field is refused. */
+  /** Fields that restrict the agent; `all` where any unknown field is refused. */
   readonly restricting: readonly string[] | "all";
   /** The end of the sentence "Holdfast does not know the field", such as "of Claude Code". */
   readonly owner: string;

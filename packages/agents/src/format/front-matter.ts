@@ -1,10 +1,11 @@
 // Reads the text of an agent file: its bytes, the front matter in YAML, and the body (`readFrontMatter`).
 //
-//   front-matter-1. A file is read up to a limit, as UTF-8, without its byte-order mark and with line breaks of one kind.
-//   front-matter-2. Aliases of YAML are refused: a few lines of them can stand for gigabytes.
-//   front-matter-3. A text at the top level may contain ": " without quotes, as in many files of coding agents. Such a line is read as
-//       a text only if YAML cannot read the whole.
-//   front-matter-4. YAML has a limit of its own, far above real files. The reading of many fields takes the square of their number.
+//   - A file is read up to a limit, as UTF-8, without its byte-order mark and with line breaks of one kind.
+//   - Aliases of YAML are refused: a few lines of them can stand for gigabytes.
+//   - A text at the top level may contain ": " without quotes, as in many files of coding agents. Such a line
+//     is read as a text only if YAML cannot read the whole.
+//   - YAML has a limit of its own, far above real files. The reading of many fields takes the square of their
+//     number.
 
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { basename } from "node:path";
@@ -14,7 +15,7 @@ import { LineCounter, isAlias, parseDocument, visit, type Document } from "yaml"
 /** The largest agent file. */
 const AGENT_FILE_BYTES_MAX = 1024 * 1024;
 
-/** The largest front matter, and the largest file that is YAML as a whole (front-matter-4). */
+/** The largest front matter, and the largest file that is YAML as a whole. */
 const YAML_BYTES_MAX = 64 * 1024;
 
 /** A problem with a file as a whole. */
@@ -38,7 +39,7 @@ export interface ParsedFile {
   readonly body: string;
   /** The line of a field in the file, from 1. */
   readonly lineOf: (path: readonly string[]) => number | null;
-  /** Fields that were read as a text although they are not valid YAML (front-matter-3). */
+  /** Fields that were read as a text although they are not valid YAML. */
   readonly repaired: readonly string[];
 }
 
@@ -46,7 +47,7 @@ export interface ParsedFile {
 export function readText(path: string): string {
   const bytes = readBytes(path);
   try {
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes); // front-matter-1. It drops the mark.
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes); // It drops the mark.
     return text.replaceAll("\r\n", "\n");
   } catch {
     throw new FileProblem("the file is not UTF-8", "save it as UTF-8");
@@ -205,7 +206,6 @@ function yamlProblem(
   );
 }
 
-/** front-matter-2. */
 function refuseAliases(document: Document.Parsed, counter: LineCounter, above: number, what: string): void {
   visit(document, {
     Alias: (_key, node) => {
@@ -221,7 +221,7 @@ function refuseAliases(document: Document.Parsed, counter: LineCounter, above: n
   });
 }
 
-/** front-matter-3. Puts the plain texts of top-level fields in quotes where they hold what YAML reads as more than text. */
+/** Puts the plain texts of top-level fields in quotes where they hold what YAML reads as more than text. */
 function quoteTexts(yaml: string, repaired: Set<string>): string {
   return yaml
     .split("\n")

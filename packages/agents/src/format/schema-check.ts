@@ -1,7 +1,8 @@
 // `checkJsonSchema`: why a value is no JSON Schema (2020-12) of bounded size, or `undefined`.
 //
-//   schema-check-1. References to other documents are refused, and so is a schema that leads back to itself without a step into the value.
-//   schema-check-2. Patterns with the common forms of endless backtracking are refused. Leaky: there are other forms.
+//   - References to other documents are refused, and so is a schema that leads back to itself without a step
+//     into the value.
+//   - Patterns with the common forms of endless backtracking are refused. Leaky: there are other forms.
 
 import { ajv } from "../lazy-packages.ts";
 
@@ -33,7 +34,7 @@ function problemOf(schema: Readonly<Record<string, unknown>>): string | undefine
     return `${error?.instancePath || "the schema"}: ${error?.message ?? "is no JSON Schema"}`;
   }
   const validate = checker.compile(schema);
-  for (const sample of SAMPLES) validate(sample); // schema-check-1.
+  for (const sample of SAMPLES) validate(sample);
   return undefined;
 }
 

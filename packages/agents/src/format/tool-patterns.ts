@@ -1,7 +1,9 @@
 // Patterns for calls of tools in other formats, as patterns of permission rules.
 //
-//   tool-patterns-1. A pattern of an `allow` is mapped to patterns that match no more than it does; if there are none, it is dropped.
-//   tool-patterns-2. A pattern of an `ask` or a `deny` is mapped to patterns that match no less; if there are none, to the whole tool.
+//   - A pattern of an `allow` is mapped to patterns that match no more than it does; if there are none, it is
+//     dropped.
+//   - A pattern of an `ask` or a `deny` is mapped to patterns that match no less; if there are none, to the
+//     whole tool.
 //
 // The formats disagree on stars: one crosses the folders of a path in OpenCode and none in a glob. Both rules hold for either meaning.
 
@@ -22,9 +24,11 @@ export function commandPattern(pattern: string, isAllow: boolean): MappedPattern
     // `git diff*` also matches `git difftool`; as a pattern of words it matches less.
     const last = literal.at(-1) ?? "";
     const isTail = wild === literal.length - 1 && !isOpen && /^[^*?]+\*$/.test(last);
-    return isTail ? [`${literal.join(" ").slice(0, -1)}:*`] : []; // tool-patterns-1.
+    // An `allow` must match no more than it did.
+    return isTail ? [`${literal.join(" ").slice(0, -1)}:*`] : [];
   }
-  return wild === 0 ? "whole tool" : [`${literal.slice(0, wild).join(" ")}:*`]; // tool-patterns-2.
+  // An `ask` or a `deny` must match no less than it did.
+  return wild === 0 ? "whole tool" : [`${literal.slice(0, wild).join(" ")}:*`];
 }
 
 /** A pattern for a path below the workspace. */
@@ -45,7 +49,6 @@ export function pathPattern(pattern: string, isAllow: boolean): MappedPattern {
   return coveringPaths(path.replace(/\/$/, ""));
 }
 
-/** tool-patterns-2. */
 function coveringPaths(path: string): MappedPattern {
   const steps = path.split("/");
   const wild = steps.findIndex((step) => /[*?]/.test(step));

@@ -1,10 +1,11 @@
 // Reads the hooks of Claude Code's form: `claudeHooks`.
 //
-//   claude-hooks-1. A hook that may forbid something and that cannot be run as it is written refuses its file. Any other such hook is ignored
-//       with its reason.
-//   claude-hooks-2. A matcher that cannot be mapped exactly is mapped to more tools, so that the hook sees no fewer calls.
-//       A condition (`if`) has the form of a permission rule. Its hook runs for each call that a denial of this form would match or ask for.
-//   claude-hooks-3. Each field of a hook has a verdict, and one that is not known is a problem of its hook.
+//   - A hook that may forbid something and that cannot be run as it is written refuses its file. Any other
+//     such hook is ignored with its reason.
+//   - A matcher that cannot be mapped exactly is mapped to more tools, so that the hook sees no fewer calls.
+//     A condition (`if`) has the form of a permission rule. Its hook runs for each call that a denial of this
+//     form would match or ask for.
+//   - Each field of a hook has a verdict, and one that is not known is a problem of its hook.
 
 import { z } from "zod";
 import type { AgentHook, HookPoint } from "../record/agent-record.ts";
@@ -93,7 +94,6 @@ const claudeGroup = z.strictObject({
 /** A field that counts, one without an effect, and one that the hook cannot be run with. */
 type FieldUse = "honoured" | { readonly ignored: string } | { readonly problem: string };
 
-/** claude-hooks-3. */
 const FIELDS: Readonly<Record<keyof typeof hookShape, (hook: ClaudeHook) => FieldUse>> = {
   type: () => "honoured",
   command: () => "honoured",
@@ -143,7 +143,8 @@ function hooksOfEvent(
   const { problem } = read;
   if (problem !== undefined) {
     const why = `${problem}, and the hook may be there to forbid something`;
-    if (is === "guard") report.add([...path, name], "refused", why); // claude-hooks-1.
+    // A hook that may forbid something refuses its file; any other is ignored.
+    if (is === "guard") report.add([...path, name], "refused", why);
     else report.add([...path, name], "ignored", problem);
     return [];
   }
@@ -198,7 +199,7 @@ function isAsync(member: unknown): boolean {
   return data?.async === true || data?.asyncRewake === true;
 }
 
-/** claude-hooks-3. @returns the problem as a text. */
+/** @returns the problem as a text. */
 function readHook(
   member: unknown,
   ignored: Map<string, string>,
@@ -271,7 +272,7 @@ function lineOf(words: readonly string[]): string {
     .join(" ");
 }
 
-/** claude-hooks-2. @returns the names of the tools, `null` for all, or the problem as a text. */
+/** @returns the names of the tools, `null` for all, or the problem as a text. */
 function toolsOf(matcher: string): readonly string[] | null | string {
   if (matcher === "" || matcher === "*") return null;
   const plain = matcher.split("|").map((name) => name.trim());

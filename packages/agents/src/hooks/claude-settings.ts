@@ -1,9 +1,10 @@
 // `readHookFiles`: the hooks that a project configures for Claude Code, in `.claude/settings.json` and `.claude/settings.local.json`, and those of
 // its user's and the machine's settings.
 //
-//   claude-settings-1. A file of a project that the user does not trust is listed, and not read: a hook is a program to start.
-//       A file is not read, either, whose hooks have changed since then (trusted-folders-2).
-//   claude-settings-2. Fields beside `hooks` are reported. `permissions` count for the agents of Claude Code (`claudeRules`), and others have no effect.
+//   - A file of a project that the user does not trust is listed, and not read: a hook is a program to start.
+//     A file is not read, either, whose hooks have changed since then (trusted-folders-2).
+//   - Fields beside `hooks` are reported. `permissions` count for the agents of Claude Code (`claudeRules`),
+//     and others have no effect.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";

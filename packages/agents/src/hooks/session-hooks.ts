@@ -1,8 +1,9 @@
 // `withHooks`: the record of an agent with the hooks that its sessions run, checked before a session starts.
 //
-//   session-hooks-1. A hook is a program to start. Hooks of a folder that the user has not trusted are off. An agent file with hooks is
-//       refused then, because one of them may be there to forbid something. The settings of a project are not used.
-//   session-hooks-2. A session keeps its hooks, and the versions of their scripts, from its start.
+//   - A hook is a program to start. Hooks of a folder that the user has not trusted are off. An agent file
+//     with hooks is refused then, because one of them may be there to forbid something. The settings of a
+//     project are not used.
+//   - A session keeps its hooks, and the versions of their scripts, from its start.
 
 import { dirname } from "node:path";
 import { HoldfastError } from "@holdfast/core";
@@ -39,7 +40,6 @@ export function hookScripts(places: AgentPlaces): HookScripts {
   };
 }
 
-/** session-hooks-1. */
 function refuseUntrusted({ name, source }: AgentRecord, places: AgentPlaces): void {
   if (source.scope !== "path" || places.trustsProject === true) return;
   if (isFileTrusted(places, source.path)) return;
@@ -63,7 +63,6 @@ function refuseRefused({ name }: AgentRecord, { path, status, problem, verdicts 
   });
 }
 
-/** session-hooks-2. */
 function withVersion(hook: AgentHook, record: AgentRecord, places: AgentPlaces): AgentHook {
   const { run } = hook;
   if (run.type !== "script") return hook;

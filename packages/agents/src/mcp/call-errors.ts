@@ -1,8 +1,11 @@
 // The errors of an MCP server, by what a caller can do about them.
 //
-//   call-errors-1. `CallLostError` means that the call was sent and no answer came, so nobody knows whether it took effect.
-//   call-errors-2. `CallUnsentError` means that the server has not begun with the call: it may be sent again, whatever it does.
-//   call-errors-3. `SignInNeededError` means that the server wants a person to sign in. Some servers say so inside of a result.
+//   - `CallLostError` means that the call was sent and no answer came, so nobody knows whether it took
+//     effect.
+//   - `CallUnsentError` means that the server has not begun with the call: it may be sent again, whatever it
+//     does.
+//   - `SignInNeededError` means that the server wants a person to sign in. Some servers say so inside of a
+//     result.
 
 export class CallLostError extends Error {
   override name = "McpCallLostError";
@@ -42,7 +45,6 @@ export function signInAdvice(server: string): string {
   return `A person must sign in to the MCP server ${server}: \`holdfast mcp login ${server}\`. Do not repeat the call before that.`;
 }
 
-/** call-errors-3. */
 export function saysSignIn(text: string): boolean {
   return text.length < SIGN_IN_CHARS && SIGN_IN.test(text);
 }

@@ -1,11 +1,12 @@
 // `McpServers`: the connections of this process to MCP servers, for each session its own.
 //
-//   mcp-servers-1. A server belongs to one session, so that no session sees the state or the files of another one.
-//   mcp-servers-2. A connection that was lost, or that no call has used for some time, is opened again by the next call.
-//       The same happens in the process that a session was moved to.
-//   mcp-servers-3. A server ends when its session leaves the memory of this process, and with the process. A process that was killed
-//       leaves its servers to the next process with the session, which ends them before it starts one.
-//   mcp-servers-4. A program that failed several times in a short time is not started again for some time.
+//   - A server belongs to one session, so that no session sees the state or the files of another one.
+//   - A connection that was lost, or that no call has used for some time, is opened again by the next call.
+//     The same happens in the process that a session was moved to.
+//   - A server ends when its session leaves the memory of this process, and with the process. A process that
+//     was killed leaves its servers to the next process with the session, which ends them before it starts
+//     one.
+//   - A program that failed several times in a short time is not started again for some time.
 
 import { createHash } from "node:crypto";
 import { endTagged, ProcessSupervisor, Redactor } from "@holdfast/system";
@@ -53,9 +54,9 @@ export interface OpenServer {
 }
 
 interface SessionServers {
-  /** Servers of an earlier process have ended (mcp-servers-3). */
+  /** Servers of an earlier process have ended. */
   readonly cleaned: Promise<void>;
-  /** When a program failed, by its key (mcp-servers-4). */
+  /** When a program failed, by its key. */
   readonly failures: Map<string, number[]>;
 }
 
@@ -105,7 +106,6 @@ export class McpServers {
     }
   }
 
-  /** mcp-servers-3. */
   async leave(sessionId: string, { isWaiting }: { readonly isWaiting: boolean }): Promise<void> {
     if (!isWaiting) this.#sessions.delete(sessionId);
     const own = [...this.#held].filter(
@@ -123,7 +123,7 @@ export class McpServers {
   #hold(wanted: SessionServer): Held {
     const key = keyOf(wanted);
     const known = this.#held.get(key);
-    if (known !== undefined && known.connection?.isClosed !== true) return known; // mcp-servers-2.
+    if (known !== undefined && known.connection?.isClosed !== true) return known;
     const session = this.#sessionOf(wanted.sessionId);
     if (known !== undefined) noteFailure(session, key);
     const redactor = new Redactor();
@@ -210,7 +210,7 @@ function noteFailure({ failures }: SessionServers, key: string): void {
   failures.set(key, [...(failures.get(key) ?? []), performance.now()].slice(-MCP_LIMITS.failures));
 }
 
-/** mcp-servers-4. @throws ServerFailedError */
+/** @throws ServerFailedError */
 function refuseFailing(name: string, { failures }: SessionServers, key: string): void {
   const times = failures.get(key) ?? [];
   const [first = -Infinity] = times;

@@ -3,10 +3,12 @@
 // A person may answer hours later, so a call goes on in steps. A step ends with the result or with a question. The next step gives the
 // answer, and continues the same call as long as this process and the server live.
 //
-//   open-call-1. A step has a limit of time without progress, and all steps one together. The time of a person does not count.
-//   open-call-2. A question that was answered before, in a call that a crash cut off, is answered in the same way at once.
-//   open-call-3. A server that asks more often than the limit ends its call.
-//   open-call-4. A call that no step continues for too long is cancelled.
+//   - A step has a limit of time without progress, and all steps one together. The time of a person does not
+//     count.
+//   - A question that was answered before, in a call that a crash cut off, is answered in the same way at
+//     once.
+//   - A server that asks more often than the limit ends its call.
+//   - A call that no step continues for too long is cancelled.
 
 import { createHash } from "node:crypto";
 import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/client";
@@ -48,7 +50,7 @@ export interface CallRequest {
     signal: AbortSignal,
     onProgress: (progress: unknown) => void,
   ) => Promise<CallToolResult | InputRequiredResult>;
-  /** Answers by `questionHash` (open-call-2). */
+  /** Answers by `questionHash`. */
   readonly known: Readonly<Record<string, ServerAnswer>>;
   readonly callMs: number;
 }
@@ -104,7 +106,7 @@ export class OpenCall {
   /** A question of the server while the call runs. */
   ask(elicitation: Elicitation): Promise<ServerAnswer> {
     if (++this.#count > MCP_LIMITS.questions) {
-      this.end(new CallLostError(`it asked more than ${MCP_LIMITS.questions} questions in one call`)); // open-call-3.
+      this.end(new CallLostError(`it asked more than ${MCP_LIMITS.questions} questions in one call`));
       return Promise.resolve({ action: "cancel" });
     }
     const question = questionOf(String(this.#count), elicitation);
@@ -151,7 +153,7 @@ export class OpenCall {
       this.#onAsked = () => {};
       this.#spentMs += performance.now() - since;
       clearTimeout(this.#timer);
-      if (!this.#isOver) this.#endAfter(MCP_LIMITS.answerMs, "nobody answered its question"); // open-call-4.
+      if (!this.#isOver) this.#endAfter(MCP_LIMITS.answerMs, "nobody answered its question");
     }
   }
 
@@ -161,7 +163,6 @@ export class OpenCall {
     for (const { answer } of this.#asked.splice(0)) answer({ action: "cancel" });
   }
 
-  /** open-call-1. */
   #watch(since: number): void {
     const spent = this.#spentMs + performance.now() - since;
     this.#endAfter(

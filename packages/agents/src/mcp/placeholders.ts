@@ -1,9 +1,10 @@
 // `fillPlaceholders`: puts values into the `${NAME}` of a server's command, environment, address and headers.
 //
-//   placeholders-1. A placeholder without a value is an error that names it and its place. A server never gets the placeholder itself, nor an empty text.
-//   placeholders-2. A value is not filled in again: a `${` inside a value has no meaning.
-//   placeholders-3. A variable of Holdfast itself (`HOLDFAST_TOKEN`) is refused, because some of them are its credentials.
-//   placeholders-4. A placeholder that can never have a value refuses the agent's file (`placeholderProblem`).
+//   - A placeholder without a value is an error that names it and its place. A server never gets the
+//     placeholder itself, nor an empty text.
+//   - A value is not filled in again: a `${` inside a value has no meaning.
+//   - A variable of Holdfast itself (`HOLDFAST_TOKEN`) is refused, because some of them are its credentials.
+//   - A placeholder that can never have a value refuses the agent's file (`placeholderProblem`).
 //
 // `${NAME}`, `${env.NAME}` and `${env:NAME}` are variables. `${NAME:-text}` has a text for when there is no value. `${runtime.session_id}` is
 // the session, `${workspaceFolder}` the folder it works in, and `${params.NAME}` a field of its input.
@@ -93,7 +94,7 @@ function available(fields: InputFields): string {
 
 /**
  * @param at the place of the text, for the error.
- * @throws HoldfastError `config_invalid` (placeholders-1, placeholders-3)
+ * @throws HoldfastError `config_invalid`
  */
 export function fillPlaceholders(text: string, values: PlaceholderValues, at: string): string {
   return text.replaceAll(PLACEHOLDER, (whole, inside: string) => {

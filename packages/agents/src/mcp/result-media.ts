@@ -2,7 +2,7 @@
 //
 // The output of the call's task keeps them, and storage makes blobs of large outputs. Images go on to the model.
 //
-//   result-media-1. All media of a result together have a limit. The text of the result says what was left out.
+// All media of a result together have a limit. The text of the result says what was left out.
 
 import type { CallToolResult } from "@modelcontextprotocol/client";
 
@@ -33,7 +33,7 @@ export function mediaOf(block: Block): Media | undefined {
   }
 }
 
-/** result-media-1. The first ones that fit. */
+/** The first ones that fit. */
 export function resultMedia({ content }: Pick<CallToolResult, "content">): readonly Media[] {
   let left: number = MCP_LIMITS.mediaChars;
   return content.flatMap((block) => {

@@ -3,9 +3,9 @@
 // A server asks for the fields of a form, or that a person opens an address. It asks with a result (`input_required`, MCP 2026-07-28), or by a
 // request of its own while the call runs (2025-11-25).
 //
-//   server-questions-1. The text of a server has limits, and it is shown as the words of the server.
-//   server-questions-2. A content of a form is checked by our own few rules and not by a pattern of the server.
-//   server-questions-3. A server never gets a sample of a model, nor a list of roots: it is told that there is none.
+//   - The text of a server has limits, and it is shown as the words of the server.
+//   - A content of a form is checked by our own few rules and not by a pattern of the server.
+//   - A server never gets a sample of a model, nor a list of roots: it is told that there is none.
 
 import type { InputRequests } from "@modelcontextprotocol/client";
 
@@ -55,7 +55,7 @@ export function questionOf(
   return { key, mode: "form", message: said, schema };
 }
 
-/** @throws ServerFailedError (server-questions-3) */
+/** @throws ServerFailedError */
 export function questionsOf(requests: InputRequests): readonly ServerQuestion[] {
   const entries = Object.entries(requests);
   if (entries.length > MCP_LIMITS.questions)
@@ -134,7 +134,6 @@ export function contentOf(schema: JsonSchema, given: unknown): Readonly<Record<s
   return Object.fromEntries(content);
 }
 
-/** server-questions-2. */
 function problemOf({ type, choices, schema }: Field, value: unknown): string | undefined {
   const bound = (name: string, otherwise: number): number =>
     typeof schema[name] === "number" ? schema[name] : otherwise;

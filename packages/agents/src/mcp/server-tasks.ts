@@ -2,9 +2,9 @@
 //
 // The server answers the call with the id of the task, and we poll the task by that id, from any process.
 //
-//   server-tasks-1. A server may make a task of any call, because we always declare the extension.
-//   server-tasks-2. The SDK refuses such an answer, as it knows two types of results. The answer is therefore changed as it arrives: it
-//       becomes a complete result without content, which has the task among its notes.
+//   - A server may make a task of any call, because we always declare the extension.
+//   - The SDK refuses such an answer, as it knows two types of results. The answer is therefore changed as it
+//     arrives: it becomes a complete result without content, which has the task among its notes.
 
 import type { CallToolResult, JSONRPCMessage } from "@modelcontextprotocol/client";
 import { z } from "zod";
@@ -13,7 +13,7 @@ import { ServerFailedError } from "./call-errors.ts";
 import { MCP_LIMITS } from "./limits.ts";
 
 export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
-/** The note of a changed answer (server-tasks-2). */
+/** The note of a changed answer. */
 const TASK_NOTE = "dev.holdfast/task";
 
 /** A task that a server has begun. */
@@ -35,7 +35,7 @@ const taskShape = z.looseObject({
 
 export type TaskState = z.output<typeof taskShape>;
 
-/** server-tasks-2. Every other message stays as it is. */
+/** Every other message stays as it is. */
 export function withTaskNoted(message: JSONRPCMessage): JSONRPCMessage {
   if (!("result" in message) || message.result["resultType"] !== "task") return message;
   // oxlint-disable-next-line no-underscore-dangle -- the protocol's name.

@@ -1,7 +1,7 @@
 // `readTools`: the tools of an MCP server, as a session keeps them.
 //
-//   server-tools-1. The facts of one server have limits of number and size. A tool that exceeds one is left out by name.
-//   server-tools-2. A hint of the server chooses the effect class. Without a hint a call may happen once only.
+//   - The facts of one server have limits of number and size. A tool that exceeds one is left out by name.
+//   - A hint of the server chooses the effect class. Without a hint a call may happen once only.
 
 import type { EffectClass } from "@holdfast/core";
 import type { Tool } from "@modelcontextprotocol/client";
@@ -50,7 +50,7 @@ export function readTools(
         ? "read"
         : annotations?.idempotentHint === true
           ? "repeatable"
-          : "once"; // server-tools-2.
+          : "once"; // Without a hint a call may happen once only.
     tools.push({
       offered,
       tool: name,
@@ -65,7 +65,6 @@ export function readTools(
   return { tools, leftOut };
 }
 
-/** server-tools-1. */
 function whyLeftOut(offered: string, size: number, chars: number, count: number): string | undefined {
   if (offered.length > NAME_CHARS_MAX) return `its name has more than ${NAME_CHARS_MAX} characters`;
   if (size > MCP_LIMITS.toolSchemaChars) return "its schema is too large";

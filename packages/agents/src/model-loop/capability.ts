@@ -1,10 +1,11 @@
 // The port through which the model loop gets instructions and tools that depend on the session (`Capability`): skills, scripts, MCP
 // servers, instructions of a project.
 //
-//   capability-1. `prepare` runs once, in a task at the start of a session. The facts that it returns are kept in the session's state.
-//       The session thus works with the same facts after any crash, whatever happens to the files.
-//   capability-2. `offer` is pure, because a replay runs it again. Effects of its tools happen in tasks.
-//   capability-3. Two tools of one name refuse the session, and the error names both.
+//   - `prepare` runs once, in a task at the start of a session. The facts that it returns are kept in the
+//     session's state. The session thus works with the same facts after any crash, whatever happens to the
+//     files.
+//   - `offer` is pure, because a replay runs it again. Effects of its tools happen in tasks.
+//   - Two tools of one name refuse the session, and the error names both.
 
 import { HoldfastError, type Json } from "@holdfast/core";
 import type { TaskContext, TaskDefinition } from "@holdfast/runtime";
@@ -95,7 +96,6 @@ export function offersOf(
   });
 }
 
-/** capability-3. */
 function refuseDoubledTools(
   capabilities: readonly AnyCapability[],
   facts: CapabilityFacts,

@@ -1,7 +1,8 @@
 // The model loop is interrupted at commits, and at starts and ends of tasks. Its sessions have calls beside each other, an approval, children,
 // an MCP call and a script. Others have an output that is corrected and a usage limit. `compaction.test.ts` has the context boundaries.
 //
-//   model-loop-crash-1. A call that may be made once is uncertain where a crash cut it off. Nothing else differs from the undisturbed run.
+// A call that may be made once is uncertain where a crash cut it off. Nothing else differs from the
+// undisturbed run.
 //
 // `npm test` plays a sample of the points, and the crash-points campaign plays all of them.
 
@@ -223,7 +224,7 @@ test.each(CASES)(
       { every: EVERY, from: CASES.findIndex((one) => one.name === name) },
     );
     expect(report.outcome).toMatchObject({ status: "completed" });
-    // model-loop-crash-1.
+    // A call that may be made once is uncertain where a crash cut it off.
     const wrong = report.failures.filter(
       ({ got }) => onceEffects === undefined || !JSON.stringify(got).includes(UNCERTAIN),
     );

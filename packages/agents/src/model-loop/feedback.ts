@@ -2,7 +2,8 @@
 // Pure.
 //
 //   feedback-1. A conversation that waits takes feedback as its next request. At work it takes it when it waits again.
-//   feedback-2. Feedback is marked as data, because strangers may have written it. Its text has a limit; the end of an output counts most.
+//   - Feedback is marked as data, because strangers may have written it. Its text has a limit; the end of an
+//     output counts most.
 
 import { requestText } from "./request-text.ts";
 
@@ -12,7 +13,6 @@ export const FEEDBACK_SIGNALS = ["ci", "review"] as const;
 const HEAD_CHARS = 4_000;
 const TAIL_CHARS = 16_000;
 
-/** feedback-2. */
 export function feedbackText(name: string, payload: unknown): string {
   const text = requestText(payload);
   const leftOut = text.length - HEAD_CHARS - TAIL_CHARS;

@@ -5,11 +5,12 @@
 // The agent has the turn form and uses the public SDK alone. A turn is one model call with the tool calls it asks for and their results,
 // and ends with a checkpoint.
 //
-//   model-loop-1. Every model call and every tool call is a durable task. The conversation is kept in entries and handed to the model by reference.
-//   model-loop-2. A session continues with the record and the workspace of its start, whatever happens to the files.
-//   model-loop-3. Nothing is changed without permission: a rule allows the call, or a person answers the question.
-//   model-loop-4. Every call of a tool gets a result. A call that was cut off by a crash gets one that says so.
-//   model-loop-5. A limit that is reached is a question to a person. The session's budget limits the cost.
+//   - Every model call and every tool call is a durable task. The conversation is kept in entries and handed
+//     to the model by reference.
+//   - A session continues with the record and the workspace of its start, whatever happens to the files.
+//   - Nothing is changed without permission: a rule allows the call, or a person answers the question.
+//   - Every call of a tool gets a result. A call that was cut off by a crash gets one that says so.
+//   - A limit that is reached is a question to a person. The session's budget limits the cost.
 
 import type { Json, StandardSchemaV1 } from "@holdfast/core";
 import { defineAgent, type Agent, type TaskContext, type TaskDefinition } from "@holdfast/runtime";
@@ -210,14 +211,13 @@ export class ModelLoop {
       secrets: record.secrets,
       optionalSecrets,
       state: { version: 1, initial: () => FIRST_STATE },
-      limitsTurns: true, // model-loop-5.
+      limitsTurns: true, // A limit that is reached is a question to a person.
       turn: (ctx, state) => new ModelTurn(ctx, state, parts).take(),
     });
     this.#records.set(made, record);
     return made as unknown as Agent<Input, Output>;
   }
 
-  /** model-loop-2. */
   async #prepare(
     agent: AgentRecord,
     tools: readonly Tool[],

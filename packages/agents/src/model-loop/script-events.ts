@@ -1,6 +1,6 @@
 // The events of a script's call as entries of the session: `script_started` and `script_finished`, joined by the id of the tool call.
 //
-//   script-events-1. The start is recorded with the task that runs the script, and so before the script can run.
+// The start is recorded with the task that runs the script, and so before the script can run.
 
 import type { Json } from "@holdfast/core";
 import { EVENT_ROLE } from "../models/model-provider.ts";

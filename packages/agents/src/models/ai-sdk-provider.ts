@@ -3,11 +3,11 @@
 // It calls the language model interface (version 4) of these packages and not `streamText` of the package `ai`. Loops,
 // retries and tools are durable ones of ours, and loading `ai` takes as long as starting Node.
 //
-//   ai-sdk-provider-1. One request. Retries are recorded by the task and survive the process.
-//   ai-sdk-provider-2. Silence ends the attempt. The time-outs begin with the request, so that a server that never answers
-//       cannot hold a call forever.
-//   ai-sdk-provider-3. A reply is complete or an error. An error in the stream, or a stream that ends early,
-//       never counts as a short reply.
+//   - One request. Retries are recorded by the task and survive the process.
+//   - Silence ends the attempt. The time-outs begin with the request, so that a server that never answers
+//     cannot hold a call forever.
+//   - A reply is complete or an error. An error in the stream, or a stream that ends early, never counts as a
+//     short reply.
 //   ai-sdk-provider-4. A reply is bounded: the provider closes the connection to a server that never stops.
 
 import { encodeJson, LimitError, LIMITS, toError } from "@holdfast/core";
@@ -197,7 +197,7 @@ function functionTool({ name, description, inputSchema }: ModelTool): LanguageMo
   };
 }
 
-/** ai-sdk-provider-2. Fires when nothing was heard for too long, and says so. */
+/** Fires when nothing was heard for too long, and says so. */
 class SilenceWatch {
   readonly #controller = new AbortController();
   readonly #timeouts: ModelTimeouts;
@@ -273,7 +273,7 @@ async function* untilAborted<T>(stream: AsyncIterable<T>, ...signals: AbortSigna
   }
 }
 
-/** ai-sdk-provider-3. Puts the parts of a stream together. */
+/** Puts the parts of a stream together. */
 class ReplyCollector {
   readonly #onText: (text: string) => void;
   readonly #knownIds: Set<string>;

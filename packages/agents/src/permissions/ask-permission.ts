@@ -1,12 +1,14 @@
 // `askPermission`: decides whether a tool call may run, and asks a person where no rule decides. An answer can become a rule.
 //
-//   ask-permission-1. A rule that an answer makes names one tool, and the exact main argument of the call or the pattern that the person
-//       gave. The question shows the exact rule before anybody answers.
-//       A pattern that cannot be used becomes no rule, and the session's progress says so.
-//   ask-permission-2. A rule for the project is stored by a task, outside of the project, on the machine where the session runs. If that
-//       fails, the rule counts for the session, and its progress says so.
-//   ask-permission-3. A person may give the call another input where its agent takes one. The call never runs with its own input then.
-//   ask-permission-4. A question that a hook wants is asked for each call, whatever the rules allow, and its answer counts once. A `deny` still refuses.
+//   - A rule that an answer makes names one tool, and the exact main argument of the call or the pattern that
+//     the person gave. The question shows the exact rule before anybody answers. A pattern that cannot be
+//     used becomes no rule, and the session's progress says so.
+//   - A rule for the project is stored by a task, outside of the project, on the machine where the session
+//     runs. If that fails, the rule counts for the session, and its progress says so.
+//   - A person may give the call another input where its agent takes one. The call never runs with its own
+//     input then.
+//   - A question that a hook wants is asked for each call, whatever the rules allow, and its answer counts
+//     once. A `deny` still refuses.
 
 import { toError, type Remember } from "@holdfast/core";
 import type { AgentContext } from "@holdfast/runtime";
@@ -38,7 +40,7 @@ export interface AskedCall {
   /** The rules that people gave, at the time of the call. */
   readonly rules: () => readonly PermissionRule[];
   readonly keep: (rule: PermissionRule) => void;
-  /** A hook wants a person to be asked for this call (ask-permission-4). */
+  /** A hook wants a person to be asked for this call. */
   readonly isAskedByHook?: boolean;
   readonly projectRules: ProjectRules | undefined;
   /** Takes the input that a person gave in place of that of the call. Without it such an answer refuses the call. */
@@ -124,7 +126,6 @@ function exactPatternOf(
   return others.every((other) => exactPattern(tool, other) === exact) ? exact : undefined;
 }
 
-/** ask-permission-2. */
 async function keepForProject(ctx: Context, { add }: ProjectRules, rule: PermissionRule): Promise<void> {
   const problem = await ctx.run("keep_rule", ({ sessionId }) => {
     try {
@@ -138,7 +139,7 @@ async function keepForProject(ctx: Context, { add }: ProjectRules, rule: Permiss
   ctx.reportProgress({ warning: `${ruleText(rule)} is kept for this session alone: ${problem}` });
 }
 
-/** ask-permission-1. @returns nothing for a call that no rule can match. */
+/** @returns nothing for a call that no rule can match. */
 function lastingRule(
   tool: string,
   exact: string | null | undefined,

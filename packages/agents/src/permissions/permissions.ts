@@ -4,8 +4,8 @@
 //       command of it. A redirection to a file, a name that the line does not show, or an error of the parser matches no such rule.
 //   permissions-2. The commands of a line are decided one by one, also those behind wrappers (`timeout`, `env`, `sh -c`), and the strictest
 //       decision counts. Where a line may run what nobody sees, an `ask` or a `deny` with a pattern asks a person.
-//   permissions-3. The rules with a pattern decide before the rules without one. Among these a `deny` that matches wins over an `ask`, which
-//       wins over an `allow`, whatever their order. The pattern `*` matches every call.
+//   - The rules with a pattern decide before the rules without one. Among these a `deny` that matches wins
+//     over an `ask`, which wins over an `allow`, whatever their order. The pattern `*` matches every call.
 //   permissions-4. Without a subject no pattern can be compared. A `deny` or an `ask` with a pattern then asks a person, and an `allow` with a
 //       pattern permits nothing.
 //   permissions-5. The rules of the agent decide first. The rules that people gave by answers decide what these would ask for, and can only
@@ -17,8 +17,9 @@
 //       out of the folder matches no `allow` with a relative pattern.
 //   permissions-9. The results of a tool for whole folders leave out what a rule of the tool forbids or asks for (`hiddenPaths`), with all below. Tools
 //       that show contents also hide what `read_file` may not read.
-//   permissions-10. A `deny` or an `ask` for a path holds for every file tool that does the same. A rule for `read_file` is one for the tools that list,
-//       search, compare and edit, too. A rule for a tool that writes is one for the other.
+//   - A `deny` or an `ask` for a path holds for every file tool that does the same. A rule for `read_file` is
+//     one for the tools that list, search, compare and edit, too. A rule for a tool that writes is one for
+//     the other.
 //   permissions-11. Such a rule also holds for the redirections of a line for a shell and for the files that known commands name. Where a line does not
 //       show the path, it asks, unless the sandbox keeps the path from commands (`maskOf`). An agent with such a `deny` runs commands freely only
 //       in such a sandbox (`freeShellProblem`).
@@ -223,7 +224,6 @@ export function decidePlaces(
   return strictestOf(decisions) ?? decideWithAnswers(own, given, tool, null);
 }
 
-/** permissions-10. */
 const ALIKE: Readonly<Record<string, readonly string[]>> = {
   read_file: ["list_files", "search", "git_diff", "edit_file"],
   edit_file: ["write_file"],
@@ -277,7 +277,7 @@ function decideOne(rules: readonly PermissionRule[], tool: PermissionTool, subje
 
 function decideAmong(matching: readonly PermissionRule[], tool: PermissionTool): Decision {
   const special = matching.filter(({ pattern }) => pattern !== null);
-  // permissions-3.
+  // A rule with a pattern goes before one without, and a `deny` before an `allow`.
   for (const decision of ORDER) {
     const rule = (special.length > 0 ? special : matching).find((one) => one.decision === decision);
     if (rule !== undefined) return { decision, rule };

@@ -1,8 +1,8 @@
 // The permission rules that a user gave for a project by answers, in a file of the user's data folder.
 //
-//   project-rules-1. A project is known by its real path. Its rules never lie in it, so a cloned repository or an agent cannot permit itself
-//       anything.
-//   project-rules-2. Two processes that add a rule at the same moment may keep one of them. The person is then asked again.
+//   - A project is known by its real path. Its rules never lie in it, so a cloned repository or an agent
+//     cannot permit itself anything.
+//   - Two processes that add a rule at the same moment may keep one of them. The person is then asked again.
 
 import { dirname } from "node:path";
 import { makePrivateFolder, readUserFile, replacePrivate } from "@holdfast/system";

@@ -1,12 +1,16 @@
 // `PROJECT_FILES` and `VARIABLES`: everything that Holdfast reads in a project or from its environment, each with the trust that it needs. The
 // settings of `.holdfast/config.json` have their own rows in `setting-trust.ts` of the package holdfast.
 //
-//   project-inputs-1. A cloned repository brings any file. A file that gives a right, or names code, a file outside, a server or a program, counts only
-//       with the trust of its row. A row that counts before trust says why that is harmless.
-//   project-inputs-2. The readers take their paths from the type `ProjectPath`, and `npm run tidy` finds paths and variables without a row. A
-//       path that gives a right is one that agents cannot write (`granting-places.ts`), or it does not compile.
-//   project-inputs-3. A test plants every row in a clone (`planted-inputs.test.ts`). A row without a plant does not compile there.
-//   project-inputs-4. Variables come from the shell of the user. No file of a project sets one, so `.env` has no meaning to Holdfast.
+//   - A cloned repository brings any file. A file that gives a right, or names code, a file outside, a server
+//     or a program, counts only with the trust of its row. A row that counts before trust says why that is
+//     harmless.
+//   - The readers take their paths from the type `ProjectPath`, and `npm run tidy` finds paths and variables
+//     without a row. A path that gives a right is one that agents cannot write (`granting-places.ts`), or it
+//     does not compile.
+//   - A test plants every row in a clone (`planted-inputs.test.ts`). A row without a plant does not compile
+//     there.
+//   - Variables come from the shell of the user. No file of a project sets one, so `.env` has no meaning to
+//     Holdfast.
 //
 // Variables that only the programs of coding agents read stand with these agents (`ExternalAgentCapabilities`).
 
@@ -105,13 +109,13 @@ export const PROJECT_FILES = {
   Partial<Record<ProtectedPath, ProjectFileRow>> & Record<OpenPath, ProjectFileRow>
 >;
 
-/** A path from the folder of a project that is read (project-inputs-2). */
+/** A path from the folder of a project that is read. */
 export type ProjectPath = keyof typeof PROJECT_FILES;
 
 /** The kind of thing that the value of a variable names. */
 export type VariableKind = "program" | "folder" | "file" | "server" | "secret" | "right" | "display";
 
-/** Every variable that Holdfast reads itself, with what its value names. Each comes from the shell of the user (project-inputs-4). */
+/** Every variable that Holdfast reads itself, with what its value names. Each comes from the shell of the user. */
 export const VARIABLES = {
   AGENT_EXECUTOR_PATH: "program",
   AGENT_ORCHESTRATOR_API_URL: "server",

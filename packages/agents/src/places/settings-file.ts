@@ -1,6 +1,7 @@
 // `readSettings`: a file of settings of another tool that has rules for its agents. Also the places of those of Claude Code.
 //
-//   settings-file-1. A file that is there and cannot be read refuses the agents of its tool, because nobody knows what it forbids.
+// A file that is there and cannot be read refuses the agents of its tool, because nobody knows what it
+// forbids.
 
 import { existsSync } from "node:fs";
 import { basename, join } from "node:path";

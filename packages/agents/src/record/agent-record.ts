@@ -1,9 +1,9 @@
 // The internal record of an agent without code (`AgentRecord`). The loader reads every file format into it, and the model
 // loop runs it.
 //
-//   agent-record-1. A record names tools by Holdfast's own names (`read_file`, `shell`, `mcp__SERVER__TOOL`). A format's
-//       names are mapped by its dialect; a name that has no counterpart is reported and is in no record.
-//   agent-record-2. A rule that a dialect cannot map exactly is mapped to one that permits less, or the file is refused.
+//   - A record names tools by Holdfast's own names (`read_file`, `shell`, `mcp__SERVER__TOOL`). A format's
+//     names are mapped by its dialect; a name that has no counterpart is reported and is in no record.
+//   - A rule that a dialect cannot map exactly is mapped to one that permits less, or the file is refused.
 
 import type { Budget, EffectClass, Json } from "@holdfast/core";
 

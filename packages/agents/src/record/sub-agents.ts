@@ -1,8 +1,9 @@
 // `subAgentRecord`: the record of an agent that another agent's file defines.
 //
-//   sub-agents-1. A sub-agent has the tools and the rules of the agent of its file, and can only take away from them.
-//   sub-agents-2. A sub-agent starts no agents, so that no cycle exists.
-//   sub-agents-3. Its name begins with that of its agent and a dot. No agent file has a name with a dot, so the name means one agent.
+//   - A sub-agent has the tools and the rules of the agent of its file, and can only take away from them.
+//   - A sub-agent starts no agents, so that no cycle exists.
+//   - Its name begins with that of its agent and a dot. No agent file has a name with a dot, so the name
+//     means one agent.
 
 import type { AgentRecord, SubAgent } from "./agent-record.ts";
 
@@ -15,17 +16,16 @@ function subAgentRecord(parent: AgentRecord, name: string, given: SubAgent): Age
   const { description, prompt, model, tools, deniedTools, permissions, turnsMax } = given;
   return {
     ...parent,
-    name: `${parent.name}.${name}`, // sub-agents-3.
+    name: `${parent.name}.${name}`, // No agent file has a name with a dot, so the name means one agent.
     description,
     prompt,
     model: model ?? parent.model,
     fallbackModels: model === null ? parent.fallbackModels : [],
-    // sub-agents-1.
     tools: tools ?? parent.tools,
     deniedTools: [...new Set([...parent.deniedTools, ...deniedTools])],
     permissions: [...parent.permissions, ...permissions],
     turnsMax: turnsMax ?? parent.turnsMax,
-    // sub-agents-2.
+    // A sub-agent starts no agents, so no cycle exists.
     agents: [],
     subAgents: {},
     relaysMessages: false,

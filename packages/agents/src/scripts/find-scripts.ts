@@ -1,10 +1,12 @@
 // `findScripts`: the scripts of a project and its user, from `.holdfast/scripts`. `pushScript` keeps a version, which agents then use.
 //
-//   find-scripts-1. An agent uses the current version of a script: the one that was pushed last, or that a rollback chose. A later change
-//       of the folder changes nothing before it is pushed, so each content of a script has been approved by its user.
-//   find-scripts-2. A script of the project goes before one of the user. Scripts of a project that is not trusted are not read.
-//   find-scripts-3. A content is kept before the record of versions names it.
-//   find-scripts-4. A script of a coordinator hides no other script. The policy of the machine decides whether it is used.
+//   - An agent uses the current version of a script: the one that was pushed last, or that a rollback chose.
+//     A later change of the folder changes nothing before it is pushed, so each content of a script has been
+//     approved by its user.
+//   - A script of the project goes before one of the user. Scripts of a project that is not trusted are not
+//     read.
+//   - A content is kept before the record of versions names it.
+//   - A script of a coordinator hides no other script. The policy of the machine decides whether it is used.
 
 import { existsSync, readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -50,7 +52,6 @@ export function findScripts(places: AgentPlaces): readonly Script[] {
   return [...scriptsOfMachine(places), ...pushedScripts(places)];
 }
 
-/** find-scripts-4. */
 function pushedScripts({ pushed }: AgentPlaces): readonly Script[] {
   return (pushed?.scripts.items ?? []).map(({ name, hash, path, status }) => {
     const found = {
@@ -94,7 +95,7 @@ function scriptsOfMachine(places: AgentPlaces): readonly Script[] {
 export function pushScript(script: Script, places: AgentPlaces, now: number): string {
   const { name, scope } = script;
   const { content } = presentContent(script, places);
-  storeOf(places).keep(content); // find-scripts-3.
+  storeOf(places).keep(content); // The content comes before the record of versions that names it.
   versionsFile(places).add(ownerOf(scope, places), name, { hash: content.hash, at: now });
   return content.hash;
 }

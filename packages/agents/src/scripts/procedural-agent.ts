@@ -1,10 +1,11 @@
 // `proceduralAgent`: an agent whose session is one call of a script, and no model.
 //
-//   procedural-agent-1. A session keeps the version of the script and the variables of its start. They are read in its first task.
-//   procedural-agent-2. The parameters of the script are the schema of the input, so a wrong input starts no session.
-//   procedural-agent-3. The call is a durable task with the effect class of the script. A call of a `once` script that a crash cut off is not
-//       repeated: the session fails, and the error says so.
-//   procedural-agent-4. The standard output is the result: as a text, or as JSON that fits the output schema of the agent file.
+//   - A session keeps the version of the script and the variables of its start. They are read in its first
+//     task.
+//   - The parameters of the script are the schema of the input, so a wrong input starts no session.
+//   - The call is a durable task with the effect class of the script. A call of a `once` script that a crash
+//     cut off is not repeated: the session fails, and the error says so.
+//   - The standard output is the result: as a text, or as JSON that fits the output schema of the agent file.
 
 import { HoldfastError, UncertainEffectError, type Json } from "@holdfast/core";
 import { defineAgent, type Agent, type TaskContext } from "@holdfast/runtime";
@@ -48,7 +49,6 @@ export function proceduralAgent(
   const { places, script, calls, environment, workspace, place, version = "1" } = options;
   const { name, script: scriptName, description, tags, outputSchema, secrets } = record;
   const parameters = script?.manifest?.parameters;
-  // procedural-agent-1.
   const prepare = async (task: TaskContext) => {
     const { address } = await place(record, task);
     const { content, manifest } = versionOf(scriptName, script?.current ?? "", places);
@@ -64,7 +64,6 @@ export function proceduralAgent(
     version,
     description,
     tags,
-    // procedural-agent-2.
     ...(parameters === undefined ? {} : { input: standardSchema<unknown>(parameters) }),
     tasks: Object.values(calls),
     secrets,
@@ -94,7 +93,6 @@ export function proceduralAgent(
   });
 }
 
-/** procedural-agent-3. */
 function cutOff(error: unknown, script: string): unknown {
   if (!UncertainEffectError.is(error)) return error;
   return new HoldfastError(
@@ -106,7 +104,7 @@ function cutOff(error: unknown, script: string): unknown {
   );
 }
 
-/** procedural-agent-4. @throws HoldfastError `agent_error`, `invalid_output` */
+/** @throws HoldfastError `agent_error`, `invalid_output` */
 function resultOf(
   { end, stdout, stderr }: CallOutput,
   script: string,

@@ -1,7 +1,7 @@
 // `runScript`: one call of a script in a workspace, by the script's wrapper. `checkCall` looks at the arguments before.
 //
-//   run-script-1. The arguments fit the schema of the script before anything is written or started.
-//   run-script-2. The script's exit code and streams are a result. Time and output are limited by the script's manifest.
+//   - The arguments fit the schema of the script before anything is written or started.
+//   - The script's exit code and streams are a result. Time and output are limited by the script's manifest.
 
 import { HoldfastError } from "@holdfast/core";
 
@@ -18,7 +18,7 @@ const ARGUMENT_BYTES_MAX = 100_000;
 
 export type ScriptArguments = Readonly<Record<string, unknown>>;
 
-/** run-script-1. @throws HoldfastError `invalid_input` with what is wrong and the usage. */
+/** @throws HoldfastError `invalid_input` with what is wrong and the usage. */
 export function checkCall(
   { name, parameters }: Pick<ScriptManifest, "name" | "parameters">,
   given: unknown,
@@ -45,7 +45,6 @@ export function checkCall(
   return args;
 }
 
-/** run-script-2. */
 export async function runScript(
   workspace: Workspace,
   manifest: ScriptManifest,

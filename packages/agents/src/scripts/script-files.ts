@@ -5,8 +5,8 @@
 //   .agent-orchestrator/bin/NAME                  the wrapper of the version that a session used last, for the shell
 //   .agent-orchestrator/calls/                    the notes of the wrappers that the shell runs
 //
-//   script-files-1. Sessions with different versions share a workspace: the files of a version lie below its hash.
-//   script-files-2. The files are compared before each call of the tool (written-content-1).
+//   - Sessions with different versions share a workspace: the files of a version lie below its hash.
+//   - The files are compared before each call of the tool (written-content-1).
 
 import { join } from "node:path";
 

@@ -1,7 +1,7 @@
 // `readManifest`: the fields of a script, from the file `script.json` of its content.
 //
-//   script-manifest-1. A manifest with a field that is unknown or wrong is refused, so that no limit of its author is dropped.
-//   script-manifest-2. The file that runs is one of the script's own files.
+//   - A manifest with a field that is unknown or wrong is refused, so that no limit of its author is dropped.
+//   - The file that runs is one of the script's own files.
 
 import {
   didYouMean,
@@ -110,7 +110,6 @@ function parse({ files }: FolderContent): unknown {
   }
 }
 
-/** script-manifest-1. */
 function fieldProblem(error: z.ZodError): FileProblem {
   const [issue] = error.issues;
   if (issue?.code === "unrecognized_keys") {
@@ -141,7 +140,6 @@ function refuseName(name: string, folder: string): void {
   if (name !== folder) throw problemAt(["name"], `the folder of the script is ${folder}; give both one name`);
 }
 
-/** script-manifest-2. */
 function refuseFile(file: string, { files }: FolderContent): void {
   const paths = files.map(({ path }) => path).filter((path) => path !== MANIFEST);
   if (paths.includes(file)) return;

@@ -1,7 +1,7 @@
 // The parameters of a script as flags of a command line: `parametersOf`, the usage text, and the flags of given arguments. Pure.
 //
-//   script-parameters-1. A nested value is one flag whose value is JSON. A switch (a boolean) has no value.
-//   script-parameters-2. The flags stand in the order of the schema, so that equal arguments make equal command lines.
+//   - A nested value is one flag whose value is JSON. A switch (a boolean) has no value.
+//   - The flags stand in the order of the schema, so that equal arguments make equal command lines.
 
 import type { JsonSchema } from "../record/agent-record.ts";
 
@@ -56,7 +56,6 @@ function choicesOf({ enum: choices }: JsonSchema): readonly string[] | null {
   return Array.isArray(choices) && choices.every((choice) => typeof choice === "string") ? choices : null;
 }
 
-/** script-parameters-1 and 2. */
 export function flagsOf(
   parameters: readonly Parameter[],
   given: Readonly<Record<string, unknown>>,

@@ -1,10 +1,12 @@
 // `scriptWrapper`: the command of a script for the shell of an agent, as a program for any POSIX shell. Pure.
 //
-//   script-wrapper-1. The wrapper checks the call before anything runs. A wrong call ends with code 2, what is wrong, and a right call.
-//       It checks names, missing and doubled parameters, types and choices. The tool of the script checks the whole schema.
-//   script-wrapper-2. No text of a call or a manifest is read as shell code: texts stand in single quotes, and values stay arguments.
-//   script-wrapper-3. The script keeps the folder, the exit code and the streams of the call.
-//   script-wrapper-4. With SCRIPT_EVENTS a line for the start and a line for the end are added to that file.
+//   - The wrapper checks the call before anything runs. A wrong call ends with code 2, what is wrong, and a
+//     right call. It checks names, missing and doubled parameters, types and choices. The tool of the script
+//     checks the whole schema.
+//   - No text of a call or a manifest is read as shell code: texts stand in single quotes, and values stay
+//     arguments.
+//   - The script keeps the folder, the exit code and the streams of the call.
+//   - With SCRIPT_EVENTS a line for the start and a line for the end are added to that file.
 
 import type { ScriptManifest } from "./script-manifest.ts";
 import { exampleCall, parametersOf, usageOf, type Parameter } from "./script-parameters.ts";

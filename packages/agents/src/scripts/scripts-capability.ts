@@ -1,11 +1,12 @@
 // `scriptsCapability`: the scripts of an agent, as tools `script__NAME` and as commands of its shell.
 //
-//   scripts-capability-1. A session keeps the versions of its start. Their contents are read from the store by their hashes.
-//   scripts-capability-2. A call is a durable task with the effect class of its script. A call of a `once` script that a crash cut off is
-//       not repeated.
-//   scripts-capability-3. Arguments are checked before a person is asked and before anything runs. A wrong call names what is wrong and a
-//       right call.
-//   scripts-capability-4. Each call is recorded by two entries with the id of the tool call: `script_started` and `script_finished`.
+//   - A session keeps the versions of its start. Their contents are read from the store by their hashes.
+//   - A call is a durable task with the effect class of its script. A call of a `once` script that a crash
+//     cut off is not repeated.
+//   - Arguments are checked before a person is asked and before anything runs. A wrong call names what is
+//     wrong and a right call.
+//   - Each call is recorded by two entries with the id of the tool call: `script_started` and
+//     `script_finished`.
 
 import { didYouMean, type EffectClass, HoldfastError, type Json } from "@holdfast/core";
 import { defineTask, type TaskDefinition } from "@holdfast/runtime";
@@ -175,7 +176,6 @@ export type ScriptCalls = Readonly<Record<EffectClass, TaskDefinition<CallInput,
 // oxlint-disable-next-line typescript/no-explicit-any -- the type of facts is an interface.
 type ScriptsCapability = Capability<any>;
 
-/** scripts-capability-2. */
 export function scriptCalls({ places, workspace, secrets = [] }: ScriptsCapabilityOptions): ScriptCalls {
   const taskOf = (name: string, effect: EffectClass): TaskDefinition<CallInput, CallOutput> =>
     defineTask<CallInput, CallOutput>({
@@ -247,7 +247,7 @@ export function scriptsCapability(
   };
 }
 
-/** scripts-capability-1. @throws HoldfastError `file_not_found` */
+/** @throws HoldfastError `file_not_found` */
 export function versionOf(name: string, hash: string, places: AgentPlaces) {
   const content = /^[0-9a-f]{64}$/.test(hash) ? contentOfVersion(hash, places) : undefined;
   if (content === undefined)
@@ -272,7 +272,7 @@ function scriptTool({ hash, manifest }: ScriptFact, task: TaskDefinition<CallInp
     isReading: false, // A script is a program, whatever its manifest says of its effect.
     subjectKind: "text",
     prepare: (given) => {
-      const args = checkCall(manifest, given); // scripts-capability-3.
+      const args = checkCall(manifest, given);
       return {
         subject: null,
         schedule: (ctx, workspace, { environment }, call) => {
@@ -291,7 +291,6 @@ function scriptTool({ hash, manifest }: ScriptFact, task: TaskDefinition<CallInp
   };
 }
 
-/** scripts-capability-4. */
 async function callRecorded(
   ctx: ToolContext,
   { call, name: script, hash: version }: CallInput,

@@ -1,16 +1,21 @@
 // `mcpCapability`: tools of MCP servers in sessions of the model loop, as `mcp__SERVER__TOOL`.
 //
-//   mcp-capability-1. A session keeps the servers and the tools of its start. A server that changes its tools later changes no offer.
-//   mcp-capability-2. The annotations of a tool are hints for the effect class alone. They permit nothing: without a rule each call asks.
-//   mcp-capability-3. A call that neither only reads nor may be repeated is sent once. When its answer is lost, the model is told so.
-//       A call that the server has not begun is sent again, like every failed task.
-//       A question of the server during a call ends the task. The answer is the input of the next one, which continues the call. When the
-//       process that held the call has ended, a call that may be repeated begins again with the same answers.
-//   mcp-capability-4. State and journal have the settings of a server as they were written, with placeholders instead of values.
-//   mcp-capability-5. A server may go on with a call as a task, which is polled by a durable timer (`server-task-steps.ts`). A task that its server has
-//       forgotten begins again where the call may be repeated.
-//   mcp-capability-6. A server gets from the session's environments the variables that its placeholders name, and no other server gets them.
-//       State and journal have their values, and of secrets the names. The fields of the input that its placeholders name are values, too.
+//   - A session keeps the servers and the tools of its start. A server that changes its tools later changes
+//     no offer.
+//   - The annotations of a tool are hints for the effect class alone. They permit nothing: without a rule
+//     each call asks.
+//   - A call that neither only reads nor may be repeated is sent once. When its answer is lost, the model is
+//     told so. A call that the server has not begun is sent again, like every failed task. A question of the
+//     server during a call ends the task. The answer is the input of the next one, which continues the call.
+//     When the process that held the call has ended, a call that may be repeated begins again with the same
+//     answers.
+//   - State and journal have the settings of a server as they were written, with placeholders instead of
+//     values.
+//   - A server may go on with a call as a task, which is polled by a durable timer (`server-task-steps.ts`).
+//     A task that its server has forgotten begins again where the call may be repeated.
+//   - A server gets from the session's environments the variables that its placeholders name, and no other
+//     server gets them. State and journal have their values, and of secrets the names. The fields of the
+//     input that its placeholders name are values, too.
 
 import { type EffectClass, HoldfastError, PauseError } from "@holdfast/core";
 import { defineTask, type TaskContext, type TaskDefinition } from "@holdfast/runtime";
@@ -178,7 +183,7 @@ async function callOnce(
     );
   } catch (error) {
     if (error instanceof ServerFailedError) return { text: error.message, isError: true };
-    // mcp-capability-3.
+    // The server may have done it, so the model is told that the answer is lost.
     if (error instanceof CallLostError && effect === "once")
       return { text: `${error.message}. ${UNCERTAIN}`, isError: true };
     throw error;
@@ -192,7 +197,7 @@ function toolOf(
 ): Tool {
   return {
     offered: { name: offered, description, inputSchema },
-    isReading: false, // mcp-capability-2.
+    isReading: false, // The annotations of a tool permit nothing, so each call asks without a rule.
     subjectKind: "text",
     prepare: (args) => {
       if (typeof args !== "object" || args === null || Array.isArray(args))
@@ -215,7 +220,6 @@ function toolOf(
   };
 }
 
-/** mcp-capability-6. */
 function environmentOf(
   agent: AgentRecord,
   server: McpServer,
@@ -230,7 +234,6 @@ function environmentOf(
   return Object.keys(found.values).length + found.secrets.length === 0 ? undefined : found;
 }
 
-/** mcp-capability-1. */
 async function askServer(
   servers: McpServers,
   asked: Pick<ServerFact, "name" | "server" | "folder" | "environment">,
@@ -325,7 +328,7 @@ async function callWithAnswers(
       if (ended.type === "ended") return ended;
       const mayRepeat = effect !== "once" && restarts++ < MCP_LIMITS.taskRestarts;
       if (!mayRepeat) return { text: `${ended.text} ${UNCERTAIN}`, isError: true };
-      input = first; // mcp-capability-5.
+      input = first; // A task that its server has forgotten begins again.
       continue;
     }
     if (output.asks === undefined) return output;

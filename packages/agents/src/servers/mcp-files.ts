@@ -1,11 +1,13 @@
 // `readMcpFiles`: the files with MCP servers, in the order in which they count. Files of the project (`.mcp.json`, `.vscode/mcp.json`,
 // `mcp-servers/ID/mcp-server.json`) come first, then those of its plugins, of the user, and of the user's plugins.
 //
-//   mcp-files-1. The servers of a project that the user does not trust are listed and not used: each is a program to start. The same
-//       holds for a file whose servers are new or have changed since the user trusted the project (trusted-folders-2). It is only hashed.
-//   mcp-files-2. The caller takes the first server of a name that can be used. A server that is refused leaves the others usable.
-//   mcp-files-3. The file of the user lies in the data folder. It is refused when users outside of this user's groups may write it, which
-//       is not checked on Windows.
+//   - The servers of a project that the user does not trust are listed and not used: each is a program to
+//     start. The same holds for a file whose servers are new or have changed since the user trusted the
+//     project (trusted-folders-2). It is only hashed.
+//   - The caller takes the first server of a name that can be used. A server that is refused leaves the
+//     others usable.
+//   - The file of the user lies in the data folder. It is refused when users outside of this user's groups
+//     may write it, which is not checked on Windows.
 
 import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -105,7 +107,7 @@ export function readMcpFiles(places: AgentPlaces): readonly McpFile[] {
 function readMcpFile({ path, scope }: McpPlace, key: string | null, within: string | undefined): McpFile {
   try {
     if (within === undefined && isWritableByOthers(statSync(path)))
-      throw new FileProblem("other users may write it", "run chmod 600 on it"); // mcp-files-3.
+      throw new FileProblem("other users may write it", "run chmod 600 on it");
     requireInside(path, within);
     const report = new FieldReport();
     const draft = newDraft("", "");

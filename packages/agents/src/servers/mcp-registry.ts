@@ -1,8 +1,8 @@
 // `addMcpServer`, `removeMcpServer`: changes of a file with MCP servers, of a project (`.mcp.json`) or of the user.
 //
-//   mcp-registry-1. A change keeps everything else in the file, and writes the whole file or nothing.
-//   mcp-registry-2. A file that cannot be read is refused and not replaced.
-//   mcp-registry-3. No secret is written: settings have placeholders in the place of values.
+//   - A change keeps everything else in the file, and writes the whole file or nothing.
+//   - A file that cannot be read is refused and not replaced.
+//   - No secret is written: settings have placeholders in the place of values.
 
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -63,7 +63,6 @@ function settingsOf(server: McpServer): object {
   return { command, args, ...(Object.keys(env).length === 0 ? {} : { env }) };
 }
 
-/** mcp-registry-2. */
 function read({ path }: McpPlace): Content {
   if (!existsSync(path)) return { mcpServers: {} };
   try {
@@ -88,7 +87,6 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** mcp-registry-1. */
 function write({ path, scope }: McpPlace, content: Content): void {
   const text = `${JSON.stringify(content, null, 2)}\n`;
   if (scope === "user") {

@@ -1,9 +1,9 @@
 // `readPluginServers`: the MCP servers in the `mcp.json` of an Agent Plugin (agent-plugins.org, version 1.0.0).
 //
-//   plugin-servers-1. A file that is wrong as a whole has no servers, and a server that is wrong leaves the others usable.
-//   plugin-servers-2. `${PLUGIN_ROOT}` and `${PLUGIN_DATA}` are filled in once, in arguments, variables and the folder. Any other placeholder is
-//       refused: the format gives a plugin no variable of the user.
-//   plugin-servers-3. A server starts in the folder of its plugin. Its data folder outlives the plugin's updates.
+//   - A file that is wrong as a whole has no servers, and a server that is wrong leaves the others usable.
+//   - `${PLUGIN_ROOT}` and `${PLUGIN_DATA}` are filled in once, in arguments, variables and the folder. Any
+//     other placeholder is refused: the format gives a plugin no variable of the user.
+//   - A server starts in the folder of its plugin. Its data folder outlives the plugin's updates.
 
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
 import { z } from "zod";
@@ -109,7 +109,6 @@ function readServer(value: unknown, folders: Folders): McpServer | string {
   };
 }
 
-/** plugin-servers-2. */
 function placeholderIn(given: readonly string[], known: readonly string[]): string | undefined {
   for (const text of given)
     for (const [whole, name = ""] of text.matchAll(/\$\{([^{}]*)\}/g))

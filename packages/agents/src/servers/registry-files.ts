@@ -1,7 +1,7 @@
 // `readRegistryFile`: a server of a registry of folders, `mcp-servers/ID/mcp-server.json`. References of agents name it by its id.
 //
-//   registry-files-1. The configuration is headers (decision 62). A required key without a default is a header with a placeholder, and a
-//       session without a value for it does not start.
+// The configuration is headers (decision 62). A required key without a default is a header with a
+// placeholder, and a session without a value for it does not start.
 
 import { basename, dirname } from "node:path";
 import { z } from "zod";
@@ -48,7 +48,8 @@ function tableOf(id: string, server: { url: string; readonly headers: Record<str
       config_schema: field(schema.describe("keys of the configuration"), (given) => {
         for (const [key, { required, default: preset }] of Object.entries(given))
           if (preset !== undefined) server.headers[key] = preset;
-          else if (required) server.headers[key] = `\${${key.replaceAll(/\W/g, "_")}}`; // registry-files-1.
+          // The placeholder refuses a session that has no value for it.
+          else if (required) server.headers[key] = `\${${key.replaceAll(/\W/g, "_")}}`;
         return mapped("headers; a required one needs a value");
       }),
       default_config: field(z.record(z.string(), value).describe("values by key"), (given) => {

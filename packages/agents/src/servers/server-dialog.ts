@@ -1,7 +1,7 @@
 // `askForServer`: asks a person what an MCP server asks in the middle of a call. Each question is a durable question of the session.
 //
-//   server-dialog-1. The words of a server are shown as its words. The answer goes to that server alone.
-//   server-dialog-2. An answer that does not fit its form is asked for again, a few times.
+//   - The words of a server are shown as its words. The answer goes to that server alone.
+//   - An answer that does not fit its form is asked for again, a few times.
 
 import type { Approval } from "@holdfast/core";
 
@@ -48,7 +48,6 @@ async function askOne(
   return askForm(ctx, `${says} Fields: ${fieldsText(question.schema)}.`, details, question.schema);
 }
 
-/** server-dialog-2. */
 async function askForm(
   ctx: Asker,
   says: string,

@@ -1,9 +1,11 @@
 // `followTask`: a task of an MCP server, from its id to its result. Each look at the task is a durable task of the session, and each wait
 // between two looks is a durable timer.
 //
-//   server-task-steps-1. The id is in the journal before the first look, so the next process of a session that was killed looks on.
-//   server-task-steps-2. A question of the task is a durable question of the session. It is asked once, also when a look shows it again.
-//   server-task-steps-3. A session that is cancelled cancels the task of its server.
+//   - The id is in the journal before the first look, so the next process of a session that was killed looks
+//     on.
+//   - A question of the task is a durable question of the session. It is asked once, also when a look shows
+//     it again.
+//   - A session that is cancelled cancels the task of its server.
 
 import { defineTask, type TaskContext, type TaskDefinition } from "@holdfast/runtime";
 import type { Redactor } from "@holdfast/system";
@@ -151,7 +153,7 @@ export async function followTask(
       if (found.type === "ended" || found.type === "forgotten") return found;
       ({ pollMs } = found);
       if (found.type === "working") continue;
-      // server-task-steps-2.
+      // A question that a second look shows again is not asked again.
       const open = found.questions.filter(({ key }) => !answered.has(key));
       for (const { key } of open) answered.add(key);
       if (answered.size > MCP_LIMITS.questions) return await giveUp(ctx, task, call);
@@ -161,7 +163,6 @@ export async function followTask(
       [pollMs, waitedMs] = [MCP_LIMITS.taskPollMinMs, 0];
     }
   } catch (error) {
-    // server-task-steps-3.
     if (ctx.isCancellationRequested()) await ctx.scheduleTask(task, { ...call, step: "cancel" });
     throw error;
   }

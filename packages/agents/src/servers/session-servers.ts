@@ -1,9 +1,11 @@
 // `withMcpServers`: the record of an agent with the settings of its MCP servers, checked before a session starts.
 //
-//   session-servers-1. A server is a program to start, or an address that learns what a session does. Settings from a folder that the user has not trusted are not used.
-//   session-servers-2. A placeholder without a value, and a literal secret, refuse the session before anything starts.
-//   session-servers-3. A program would run outside of a sandbox. An agent in a sandbox has servers at an address alone.
-//   session-servers-4. The configuration of a reference is headers of a server at an address. It changes no program and no address.
+//   - A server is a program to start, or an address that learns what a session does. Settings from a folder
+//     that the user has not trusted are not used.
+//   - A placeholder without a value, and a literal secret, refuse the session before anything starts.
+//   - A program would run outside of a sandbox. An agent in a sandbox has servers at an address alone.
+//   - The configuration of a reference is headers of a server at an address. It changes no program and no
+//     address.
 
 import { dirname } from "node:path";
 import { didYouMean, HoldfastError } from "@holdfast/core";
@@ -65,7 +67,7 @@ export function withMcpServers(
   return { ...record, mcpServers: Object.fromEntries(servers) };
 }
 
-/** The server with the headers of an agent in the place of its own (session-servers-4). */
+/** The server with the headers of an agent in the place of its own. */
 function configured(
   server: McpServer,
   config: Readonly<Record<string, string>>,
@@ -88,7 +90,6 @@ function configured(
   return { ...server, headers: { ...Object.fromEntries(own), ...config } };
 }
 
-/** session-servers-1. */
 function refuseUntrusted({ name: agent, source }: AgentRecord, name: string, places: AgentPlaces): void {
   if (source.scope !== "path" || places.trustsProject === true) return;
   if (isFileTrusted(places, source.path)) return;
@@ -119,14 +120,13 @@ function checkServer(
 ): void {
   const { name: agent, sandbox, source } = record;
   const at = source.path;
-  // session-servers-3.
+  // The program would run outside of the sandbox.
   if (server.type === "stdio" && sandbox !== null && sandbox !== FILESYSTEM)
     throw new HoldfastError(
       "agent_invalid",
       `agent "${agent}" has the sandbox "${sandbox}" and the MCP server ${name}, which would run outside of the sandbox`,
       { at, fix: `take the server out, or use the sandbox "${FILESYSTEM}"` },
     );
-  // session-servers-2.
   const secret = literalSecret(server);
   if (secret !== undefined)
     throw new HoldfastError(

@@ -1,7 +1,7 @@
 // The contents of a project's skills that the user has approved (`readApprovedSkills`), in a file of the user's data folder.
 //
-//   approved-skills-1. An approval is for one content of one skill of one project, by the project's real path. A changed content
-//       needs a new one.
+// An approval is for one content of one skill of one project, by the project's real path. A changed content
+// needs a new one.
 
 import { dirname } from "node:path";
 import { makePrivateFolder, readUserFile, replacePrivate } from "@holdfast/system";

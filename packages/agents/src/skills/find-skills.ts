@@ -1,9 +1,12 @@
 // `findSkills`: the skills of a project and its user, from `.agents/skills`, `.claude/skills` and their plugins.
 //
-//   find-skills-1. A skill of the project goes before one of the user, and `.agents` before `.claude` before plugins. The others are hidden by it.
-//   find-skills-2. Skills of a project that the user does not trust are listed, and not read.
-//   find-skills-3. A skill of a project is loaded only with the content that the user has approved. `trustsProject` approves all of them.
-//   find-skills-4. Each content that the user approves is a version, which an agent file may name (`NAME@TAG`, `NAME@HASH`).
+//   - A skill of the project goes before one of the user, and `.agents` before `.claude` before plugins. The
+//     others are hidden by it.
+//   - Skills of a project that the user does not trust are listed, and not read.
+//   - A skill of a project is loaded only with the content that the user has approved. `trustsProject`
+//     approves all of them.
+//   - Each content that the user approves is a version, which an agent file may name (`NAME@TAG`,
+//     `NAME@HASH`).
 //   find-skills-5. A skill of a coordinator is there only for an agent that names it. It hides no other skill.
 
 import { existsSync } from "node:fs";
@@ -147,7 +150,6 @@ function skillsOfMachine(places: AgentPlaces): readonly Skill[] {
     return skill;
   });
   if (trustsProject || !all.some(isOfProject)) return all;
-  // find-skills-3.
   const approved = readApprovedSkills(approvalsFile(places), realPath(project));
   return all.map((skill) =>
     isOfProject(skill) && approved[skill.name] !== skill.hash ? { ...skill, status: "unapproved" } : skill,
@@ -184,7 +186,7 @@ export function approveSkills(
     if (content !== undefined) store.keep(content);
   }
   writeApprovedSkills(approvalsFile(places), project, Object.fromEntries([...kept, ...added]));
-  for (const [name, hash] of added) versionsFile(places).add(project, name, { hash, at: now }); // find-skills-4.
+  for (const [name, hash] of added) versionsFile(places).add(project, name, { hash, at: now });
   return chosen;
 }
 

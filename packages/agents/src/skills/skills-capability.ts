@@ -1,12 +1,12 @@
 // `skillsCapability`: the skills of an agent, as a list in the system prompt and the tool `read_skill`.
 //
-//   skills-capability-1. The prompt has name, description and folder of each skill. The model reads the text when it needs it.
-//   skills-capability-2. A session keeps the hashes of its start, and reads these contents whatever happens to the files. They are kept in the
-//       user's data folder; on another machine, equal files of that machine serve as well.
-//   skills-capability-3. The files of a skill are written into the workspace when the skill is read, below a folder that is named by their hash. Sessions
-//       with different versions thus share a workspace, and a skill that nobody reads leaves nothing there (decision 32).
-//       The folder then has exactly these files (written-content-1).
-//   skills-capability-4. Only files of the content can be read by `read_skill`: a path is looked up and never opened.
+//   - The prompt has name, description and folder of each skill. The model reads the text when it needs it.
+//   - A session keeps the hashes of its start, and reads these contents whatever happens to the files. They
+//     are kept in the user's data folder; on another machine, equal files of that machine serve as well.
+//   - The files of a skill are written into the workspace when the skill is read, below a folder that is
+//     named by their hash. Sessions with different versions thus share a workspace, and a skill that nobody
+//     reads leaves nothing there (decision 32). The folder then has exactly these files (written-content-1).
+//   - Only files of the content can be read by `read_skill`: a path is looked up and never opened.
 
 import { isUtf8 } from "node:buffer";
 import { didYouMean, HoldfastError } from "@holdfast/core";
@@ -166,7 +166,6 @@ export function skillsCapability({
 }: SkillsCapabilityOptions): Capability<readonly SkillFact[]> {
   const store = contentsOfSkills(places);
 
-  /** skills-capability-2. */
   const contentOf = ({ name, hash }: Pick<SkillFact, "name" | "hash">): FolderContent => {
     const kept = store.read(hash) ?? places.pushed?.skills.content(hash);
     if (kept !== undefined) return kept;
@@ -266,7 +265,6 @@ function readSkillTool(facts: readonly SkillFact[], schedule: Schedule): Tool {
   });
 }
 
-/** skills-capability-1. */
 function promptPart(facts: readonly SkillFact[]): string {
   const list = facts.map(
     (skill) =>
@@ -306,7 +304,6 @@ function bodyOf({ files }: FolderContent): { readonly file: string; readonly bod
   }
 }
 
-/** skills-capability-4. */
 function fileText({ files }: FolderContent, wanted: string, name: string): string {
   const path = wanted.replace(/^(\.\/)+/, "");
   const file = files.find((one) => one.path === path);

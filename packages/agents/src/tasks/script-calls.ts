@@ -1,6 +1,7 @@
 // `ScriptCalls`: the calls of scripts that a command line of a shell makes, from the lines that the wrappers of the scripts write.
 //
-//   script-calls-1. The lines are for people who look at a session. The command could change them, so nothing is decided by them.
+// The lines are for people who look at a session. The command could change them, so nothing is decided by
+// them.
 
 import { createHash } from "node:crypto";
 import { join } from "node:path";

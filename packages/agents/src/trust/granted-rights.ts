@@ -1,9 +1,11 @@
 // `rightsOf`: the hash of what an agent file gives to its sessions. A file whose rights are others than those that its user has trusted is
 // asked for again, and its prompt may change without that.
 //
-//   granted-rights-1. A field counts when it lets a session do more than a file without it could, or when a file without it could do more. The table
-//       has a line for each field of a record. A new field without one does not compile.
-//   granted-rights-2. Code of the project that a hook or a program of a server names counts with its content (`named-code.ts`).
+//   - A field counts when it lets a session do more than a file without it could, or when a file without it
+//     could do more. The table has a line for each field of a record. A new field without one does not
+//     compile.
+//   - Code of the project that a hook or a program of a server names counts with its content
+//     (`named-code.ts`).
 
 import type { AgentRecord } from "../record/agent-record.ts";
 import { codeOf, hashOfCode } from "./named-code.ts";

@@ -1,8 +1,8 @@
 // Code of a project that its files name: what it consists of, and the hash of that.
 //
-//   named-code-1. A file counts with the files that it imports by a relative path, and these with theirs. Every file counts that such a path could
-//       mean, so that a new one beside it is a change.
-//   named-code-2. leaky: a path that is computed, and packages in `node_modules`, are not followed.
+//   - A file counts with the files that it imports by a relative path, and these with theirs. Every file
+//     counts that such a path could mean, so that a new one beside it is a change.
+//   - leaky: a path that is computed, and packages in `node_modules`, are not followed.
 
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, extname, isAbsolute, join, relative, resolve, sep } from "node:path";
@@ -28,7 +28,7 @@ export function codeOf(project: string, text: string): readonly string[] {
   });
 }
 
-/** named-code-1. @param paths files, absolute or from the project. */
+/** @param paths files, absolute or from the project. */
 export function hashOfCode(project: string, paths: readonly string[]): string {
   const found = new Map<string, string>();
   const queue = paths.map((path) => resolve(project, path));

@@ -1,12 +1,14 @@
 // `withinRights`: compares the agent file of a coordinator with the policy of the runner, which the owner of the machine writes. It returns the
 // completed record, or why the record is refused.
 //
-//   rights-1. A record that asks for more is refused. A record without `tools` gets the tools of Holdfast that the policy gives. A record that names no
-//       skills gets none, because the skills of the machine's user are for the user's own agents.
-//   rights-2. A file brings no program, code, secret or variable with it: hooks, servers with a command or an address, tasks of a
-//       project, environments. It may name scripts and MCP servers of the machine whose tools the policy gives. Agents that it defines or starts are
-//       refused, as their tools would be compared with the file and not with the policy.
-//   rights-3. Each field of a record has a rule. A new field without one does not compile.
+//   - A record that asks for more is refused. A record without `tools` gets the tools of Holdfast that the
+//     policy gives. A record that names no skills gets none, because the skills of the machine's user are for
+//     the user's own agents.
+//   - A file brings no program, code, secret or variable with it: hooks, servers with a command or an
+//     address, tasks of a project, environments. It may name scripts and MCP servers of the machine whose
+//     tools the policy gives. Agents that it defines or starts are refused, as their tools would be compared
+//     with the file and not with the policy.
+//   - Each field of a record has a rule. A new field without one does not compile.
 
 import { ownSandbox } from "@holdfast/workspace";
 import type { AgentRecord } from "../record/agent-record.ts";
@@ -41,7 +43,7 @@ export function withinRights(
   return {
     record: {
       ...wanted,
-      skills: record.skills ?? [], // rights-1.
+      skills: record.skills ?? [], // No names mean no skills here, and not all of them.
       sandbox: record.sandbox === "filesystem" ? null : record.sandbox,
     },
   };
@@ -54,7 +56,7 @@ type Rule = (record: AgentRecord, given: Given) => string | undefined;
 /** The field gives no right: it describes the agent, restricts it, or changes only the work of the tools that it has. */
 const noRight: Rule = () => undefined;
 
-/** rights-2: the field holds programs, values or agents, which are never given. */
+/** The field holds programs, values or agents, which are never given. */
 const never =
   (what: string, namesOf: (record: AgentRecord) => readonly string[]): Rule =>
   (record) => {
@@ -63,7 +65,6 @@ const never =
     return `a file from a coordinator cannot have ${what} (${names.join(", ")}) on this runner`;
   };
 
-/** rights-3. */
 const RULES = {
   name: noRight,
   description: noRight,

@@ -1,10 +1,12 @@
 // `filesToTrust`: the hashes of the files of a project that give rights. They have hooks, MCP servers or settings. Also the hash of one agent
 // file (`rightsToTrust`), and the names of all hashes.
 //
-//   trusted-contents-1. Only the fields that Holdfast reads count: other programs keep their own settings in the same files, and change them.
-//   trusted-contents-2. A file without any of these fields starts nothing and needs no hash.
-//   trusted-contents-3. An agent file counts with its rights (`granted-rights.ts`), so a person may write its prompt all day.
-//   trusted-contents-4. Rules of another tool that allow calls have a hash of their own, because a change of them changes no hook.
+//   - Only the fields that Holdfast reads count: other programs keep their own settings in the same files,
+//     and change them.
+//   - A file without any of these fields starts nothing and needs no hash.
+//   - An agent file counts with its rights (`granted-rights.ts`), so a person may write its prompt all day.
+//   - Rules of another tool that allow calls have a hash of their own, because a change of them changes no
+//     hook.
 
 import { join, relative, sep } from "node:path";
 
@@ -18,7 +20,7 @@ import { CONFIG_FILE, hashOf, hashOfFields } from "./trust-file.ts";
 
 const OPENCODE = ["permission", "tools", "agent"];
 
-/** Files whose rules may allow calls, by the fields of these rules (trusted-contents-4). */
+/** Files whose rules may allow calls, by the fields of these rules. */
 const RULES: readonly (readonly [path: ProtectedPath, fields: readonly string[]])[] = [
   [".claude/settings.json", ["permissions"]],
   [".claude/settings.local.json", ["permissions"]],
@@ -88,7 +90,7 @@ export function rulesKey(path: string): string {
   return `rules:${path}`;
 }
 
-/** The hash of an agent file (trusted-contents-3). A file that is refused gives nothing. */
+/** The hash of an agent file. A file that is refused gives nothing. */
 export function rightsToTrust(record: AgentRecord | null, project: string): string | undefined {
   return record === null ? undefined : rightsOf(record, project);
 }

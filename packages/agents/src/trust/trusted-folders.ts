@@ -1,12 +1,13 @@
 // The folders whose agent files the user trusts, in a file of the user's data folder, never in a project. `trustFolder` (`trust-project.ts`)
 // adds one.
 //
-//   trusted-folders-1. A folder is trusted by its real path. A project in a folder below it needs trust of its own.
+//   - A folder is trusted by its real path. A project in a folder below it needs trust of its own.
 //   trusted-folders-2. Everything that gives rights or is code is trusted with its content (`trusted-contents.ts`). A file that is new or has changed
 //       is not used until the user trusts the folder again. A command of Holdfast that changes one trusts its change. Other files have the trust of the
 //       folder alone. Another repository at the same path therefore has no rights.
-//   trusted-folders-3. A person may name an agent file by its path. Its hooks and servers have the trust of the project around the file. The folder
-//       that the person works in does not count. A folder with `.git` or `.holdfast` begins another project.
+//   - A person may name an agent file by its path. Its hooks and servers have the trust of the project around
+//     the file. The folder that the person works in does not count. A folder with `.git` or `.holdfast`
+//     begins another project.
 
 import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -72,7 +73,7 @@ export function trustHash(trustFile: string, folder: string, path: string, hash:
   writeTrust(trustFile, { folders, contents: { ...contents, [real]: own } });
 }
 
-/** Whether the user trusts the project that a file, or the folder of an agent, lies in (trusted-folders-3). @throws HoldfastError `config_invalid` */
+/** Whether the user trusts the project that a file, or the folder of an agent, lies in. @throws HoldfastError `config_invalid` */
 export function isFileTrusted(
   places: Pick<AgentPlaces, "trustFile" | "home" | "env">,
   path: string,

@@ -2,9 +2,10 @@
 //
 //   fetch-page-1. A private, local, reserved or metadata address is refused where it is dialled. The name is resolved once for each
 //       connection, and the addresses that were checked are the ones that are dialled. A name that changes its address gains nothing.
-//   fetch-page-2. A redirect is followed to the same host alone. A person permitted this host, and another one is another question.
-//   fetch-page-3. The page has limits of size, time and redirects. The server chooses none of them.
-//   fetch-page-4. No cookie, no credential and no referrer is sent.
+//   - A redirect is followed to the same host alone. A person permitted this host, and another one is another
+//     question.
+//   - The page has limits of size, time and redirects. The server chooses none of them.
+//   - No cookie, no credential and no referrer is sent.
 
 import { lookup as lookupByName, type LookupAddress } from "node:dns";
 import type { IncomingMessage, RequestOptions } from "node:http";
@@ -179,7 +180,7 @@ async function readPage(
     for await (const chunk of response as AsyncIterable<Buffer>) {
       chunks.push(chunk);
       bytes += chunk.byteLength;
-      if (bytes > FETCH_LIMITS.bytes) break; // fetch-page-3. The loop closes the connection.
+      if (bytes > FETCH_LIMITS.bytes) break; // The loop closes the connection.
     }
   } catch (error) {
     signal.throwIfAborted();

@@ -1,7 +1,7 @@
 // `pageText`: a web page as text that a model reads, with HTML as Markdown (`toMarkdown`), however hostile the page is.
 //
-//   page-text-1. HTML is converted in a thread with limits of time and memory, because some pages take minutes: elements
-//       inside of each other without end. Such a page becomes its text without structure.
+// HTML is converted in a thread with limits of time and memory, because some pages take minutes: elements
+// inside of each other without end. Such a page becomes its text without structure.
 
 import { HoldfastError } from "@holdfast/core";
 import { Worker } from "node:worker_threads";
@@ -37,7 +37,6 @@ const HTML_CHARS_MAX = 1_000_000;
 const CONVERT_MS = 20_000;
 const MEMORY_MIB = 256;
 
-/** page-text-1. */
 export async function toMarkdown(html: string, signal: AbortSignal, ms = CONVERT_MS): Promise<string> {
   const page = html.slice(0, HTML_CHARS_MAX);
   const markdown = await convert(page, signal, ms);

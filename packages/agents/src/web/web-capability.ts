@@ -1,7 +1,7 @@
 // `webCapability`: the tool `web_fetch`, by which a model reads a page of the public web.
 //
-//   web-capability-1. The argument that rules look at is the host. Without a rule each call asks a person.
-//   web-capability-2. A page is a GET, which changes nothing: a call that a crash cut off runs again.
+//   - The argument that rules look at is the host. Without a rule each call asks a person.
+//   - A page is a GET, which changes nothing: a call that a crash cut off runs again.
 
 import { defineTask } from "@holdfast/runtime";
 import { z } from "zod";
@@ -23,7 +23,7 @@ export function webCapability(network: Network = PUBLIC_NETWORK): Capability<tru
   const fetchTask = defineTask<{ readonly url: string }, FetchedPage>({
     name: "web_fetch",
     description: "Read a page of the public web",
-    effect: "read", // web-capability-2.
+    effect: "read", // A page is a GET: a call that a crash cut off runs again.
     retry: { nonRetryable: ["invalid_input", "invalid_output", "policy_denied", "limit_exceeded"] },
     run: async ({ url }, { signal }) => {
       const page = await fetchPage(url, signal, network);
@@ -37,7 +37,7 @@ export function webCapability(network: Network = PUBLIC_NETWORK): Capability<tru
     description:
       "Read a page of the public web as Markdown. Pages of this machine and network cannot be read.",
     input: z.strictObject({ url: z.string().min(1).describe("http://… or https://…") }),
-    isReading: false, // web-capability-1.
+    isReading: false, // Without a rule each call asks a person.
     subject: ({ url }) => hostOf(url),
     run: async (ctx, { url }) => {
       const page = await ctx.scheduleTask(fetchTask, { url });

@@ -1,11 +1,11 @@
 // `Calls` makes one call of a method for any protocol. It checks the caller, the rate and the request, and
 // converts what the service throws.
 //
-//   api-calls-1. No code of a service runs before token, role and rate are checked, and the message keeps
-//       every constraint.
-//   api-calls-2. A method whose contract names no callers cannot be called.
-//   api-calls-3. A service may throw anything. Callers get a HoldfastError.
-//   api-calls-4. A stream ends when its token becomes invalid.
+//   - No code of a service runs before token, role and rate are checked, and the message keeps every
+//     constraint.
+//   - A method whose contract names no callers cannot be called.
+//   - A service may throw anything. Callers get a HoldfastError.
+//   - A stream ends when its token becomes invalid.
 
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
@@ -64,7 +64,7 @@ export class Calls {
         );
   }
 
-  /** Refuses a call that this caller may not make now (api-calls-1, api-calls-2). @throws Refusal */
+  /** Refuses a call that this caller may not make now. @throws Refusal */
   admit(method: Method, caller: Caller): void {
     if (!mayCall(method, caller.kind)) {
       throw new Refusal(
@@ -84,7 +84,7 @@ export class Calls {
     return caller;
   }
 
-  /** @throws HoldfastError and no other error (api-calls-3). */
+  /** @throws HoldfastError and no other error. */
   async unary(
     desc: DescMethod,
     request: Message,
@@ -100,7 +100,7 @@ export class Calls {
     }
   }
 
-  /** @throws HoldfastError and no other error (api-calls-3), from its first element on. */
+  /** @throws HoldfastError and no other error, from its first element on. */
   async *stream(
     desc: DescMethod,
     request: Message,
@@ -154,7 +154,7 @@ export class Calls {
     };
   }
 
-  /** Ends waits when the token becomes invalid (api-calls-4), or when the call ends from outside. */
+  /** Ends waits when the token becomes invalid, or when the call ends from outside. */
   #guard(caller: Caller, { requestHeader, signal }: HandlerContext): Guard {
     const authorization = requestHeader.get("authorization") ?? undefined;
     let over: Error | undefined;
@@ -181,10 +181,7 @@ export class Calls {
     };
   }
 
-  /**
-   * Stops each stream with this token when the token becomes invalid (api-calls-4). One check serves all of
-   * them.
-   */
+  /** Stops each stream with this token when the token becomes invalid. One check serves all of them. */
   #recheck(authorization: string | undefined, stop: (error: Error) => void): () => void {
     const key = authorization ?? "";
     let checked = this.#rechecked.get(key);

@@ -4,10 +4,10 @@
 // Protovalidate's evaluator needs interpreters of CEL and RE2 (2.2 MB, three packages), but no constraint
 // here is an expression. `constraints.test.ts` refuses other kinds.
 //
-//   constraints-1. The answer lists all violations, not only the first.
-//   constraints-2. No integer is above 2^53, because readers of JSON would get another number.
-//   constraints-3. A field marked as a user's JSON is valid JSON of limited depth, and no number in it would
-//       change when read.
+//   - The answer lists all violations, not only the first.
+//   - No integer is above 2^53, because readers of JSON would get another number.
+//   - A field marked as a user's JSON is valid JSON of limited depth, and no number in it would change when
+//     read.
 
 import { isFieldSet, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import type { FieldRules } from "@holdfast/proto";

@@ -1,14 +1,14 @@
 // `sendEvents` sends the answers of a stream as server-sent events, for readers over REST.
 //
-//   event-stream-1. An event's id is the field that the contract marks. A reader that returns with it as
-//       `Last-Event-ID` misses nothing.
-//   event-stream-2. When more than `unreadBytes` wait for a slow reader, no further event is made until it
-//       has read them. The memory then holds these bytes and the last event. Bytes are counted, because a
-//       character takes one or two in memory and up to three on the wire. If none of them moves for
-//       `stalledMs`, the connection is cut, which no reader mistakes for the end. A stream with nothing more
-//       for this reader is answered with 204, at which an `EventSource` stops.
-//   event-stream-3. A stream that ends early sends an event `error` with the problem. Readers would mistake a
-//       plain end for a broken connection.
+//   - An event's id is the field that the contract marks. A reader that returns with it as `Last-Event-ID`
+//     misses nothing.
+//   - When more than `unreadBytes` wait for a slow reader, no further event is made until it has read them.
+//     The memory then holds these bytes and the last event. Bytes are counted, because a character takes one
+//     or two in memory and up to three on the wire. If none of them moves for `stalledMs`, the connection is
+//     cut, which no reader mistakes for the end. A stream with nothing more for this reader is answered with
+//     204, at which an `EventSource` stops.
+//   - A stream that ends early sends an event `error` with the problem. Readers would mistake a plain end for
+//     a broken connection.
 
 import { once } from "node:events";
 import { setTimeout as wait } from "node:timers/promises";
@@ -97,8 +97,8 @@ export function applyLastEventId(desc: DescMessage, message: Message, header: st
 }
 
 /**
- * Whether the reader takes the waiting bytes (event-stream-2). A slow reader does: Node's timeout needs a
- * time without any progress. Node ignores the first such time after a write, so that one is made short.
+ * Whether the reader takes the waiting bytes. A slow reader does: Node's timeout needs a time without any
+ * progress. Node ignores the first such time after a write, so that one is made short.
  */
 async function isRead({ response }: Exchange, stalledMs: number): Promise<boolean> {
   const over = new AbortController();

@@ -3,9 +3,8 @@
 // The form is protobuf's JSON with four differences. Integers of 64 bits are numbers, and `null` is refused
 // outside a user's JSON. A user's JSON is a nested value, and unknown fields are refused.
 //
-//   json-read-1. The answer lists all mistakes, each with its place. A wrong field is left out of the
-//       message.
-//   json-read-2. A user's JSON is kept byte for byte.
+//   - The answer lists all mistakes, each with its place. A wrong field is left out of the message.
+//   - A user's JSON is kept byte for byte.
 //   json-read-3. `JSON.parse` returns the last value of a repeated key. Only the place of the last one is read with it.
 
 import { create, ScalarType, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";

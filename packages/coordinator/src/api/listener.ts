@@ -3,9 +3,9 @@
 // The first three bytes of a connection name its protocol: only HTTP/2 begins with `PRI`. Under TLS, the
 // protocol is negotiated before (ALPN). Both protocols use the same handler.
 //
-//   listener-1. A connection that is too slow to make a request is closed, in every state.
-//   listener-2. Bytes that are no HTTP are answered once, and the connection is closed. No bytes of a
-//       connection end the process.
+//   - A connection that is too slow to make a request is closed, in every state.
+//   - Bytes that are no HTTP are answered once, and the connection is closed. No bytes of a connection end
+//     the process.
 //   listener-3. When a caller's process ends, its system closes the connection, which ends all of its
 //       requests.
 //   listener-4. When the listener closes, requests under way are answered, and each such answer ends its
@@ -117,7 +117,7 @@ class PortServer {
     const secure = {
       minVersion: "TLSv1.2",
       ALPNProtocols: ["h2", "http/1.1"],
-      handshakeTimeout: headerMs, // listener-1.
+      handshakeTimeout: headerMs, // A connection that is too slow to make a request is closed.
     } as const;
     const serve: Serve = (request, response) => {
       this.#underWay.add(response);
@@ -158,7 +158,7 @@ class PortServer {
 
   /**
    * Gives each connection to the server of its protocol. Only connections that speak HTTP/1.1 reach its own
-   * listener: the server keeps the clocks of listener-1 for them.
+   * listener: the server limits their times to make a request.
    */
   #divide(event: "connection" | "secureConnection"): void {
     const http1 = this.#http1;
@@ -175,7 +175,7 @@ class PortServer {
       this.#sockets.add(socket.once("close", () => this.#sockets.delete(socket))),
     );
     http1.on(event, (socket: Socket | TLSSocket) => {
-      socket.on("error", () => socket.destroy()); // listener-2.
+      socket.on("error", () => socket.destroy()); // No bytes of a connection may end the process.
       if ("alpnProtocol" in socket) hand(socket, socket.alpnProtocol === "h2");
       else peek(socket, this.#limits.headerMs, (isHttp2) => hand(socket, isHttp2));
     });
@@ -199,7 +199,7 @@ class UnderWay {
   }
 }
 
-/** listener-1. A connection with an open request is not idle, even if it is silent. */
+/** A connection with an open request is not idle, even if it is silent. */
 function closeWhenIdle(session: Http2Session, idleMs: number): void {
   let open = 0;
   session.on("stream", (stream: ServerHttp2Stream) => {
@@ -217,7 +217,8 @@ const PREFACE = "PRI";
  * Looks at the first bytes and puts them back. Fewer than three bytes that could begin `PRI` are waited for.
  */
 function peek(socket: Socket, timeoutMs: number, found: (isHttp2: boolean) => void): void {
-  const timer = setTimeout(() => socket.destroy(), timeoutMs); // listener-1.
+  // A connection that is too slow to make a request is closed.
+  const timer = setTimeout(() => socket.destroy(), timeoutMs);
   let seen = Buffer.alloc(0);
   const onReadable = (): void => {
     const chunk = socket.read() as Buffer | null;
@@ -255,8 +256,8 @@ function refuseBroken(error: NodeJS.ErrnoException, socket: Socket): void {
 }
 
 /**
- * listener-1. The server no longer watches such a socket: no clock runs for it, its end is not read, and it
- * keeps the server from closing.
+ * The server no longer watches such a socket: no clock runs for it, its end is not read, and it keeps the
+ * server from closing.
  */
 function refuseTunnel(socket: Socket, timeoutMs: number): void {
   socket.once("finish", () => socket.destroy()).setTimeout(timeoutMs, () => socket.destroy());

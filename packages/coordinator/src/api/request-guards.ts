@@ -4,10 +4,10 @@
 //       refused (DNS rebinding).
 //   request-guards-2. A web page of another origin, or of no origin (`null`), is refused. No answer allows all origins
 //       to read it.
-//   request-guards-3. A body is JSON and is not compressed. A body whose declared length is too large is refused
-//       before it is read.
-//   request-guards-4. A header that may appear once appears once. If there were two tokens or types, a proxy might
-//       have checked the other one.
+//   - A body is JSON and is not compressed. A body whose declared length is too large is refused before it is
+//     read.
+//   - A header that may appear once appears once. If there were two tokens or types, a proxy might have
+//     checked the other one.
 
 import { Refusal } from "../call/refusal.ts";
 
@@ -75,7 +75,6 @@ const SAID_ONCE: ReadonlySet<string> = new Set([
   "idempotency-key",
 ]);
 
-/** request-guards-4. */
 function checkRepeated(rawHeaders: readonly string[]): void {
   const seen = new Set<string>();
   for (let at = 0; at < rawHeaders.length; at += 2) {

@@ -1,10 +1,10 @@
 // `serveRest` serves REST by the contract's routes: path, query and body become a method's request, and its
 // answer becomes JSON.
 //
-//   rest-1. Under /v1, the token is checked before the route. A caller without a token cannot learn which
-//       objects exist.
-//   rest-2. A request is read and checked whole before a service gets it.
-//   rest-3. A method's stream is a stream of server-sent events.
+//   - Under /v1, the token is checked before the route. A caller without a token cannot learn which objects
+//     exist.
+//   - A request is read and checked whole before a service gets it.
+//   - A method's stream is a stream of server-sent events.
 
 import { create, isFieldSet, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { createHandlerContext, type HandlerContext } from "@connectrpc/connect";
@@ -34,7 +34,8 @@ export interface RestOptions {
 export async function serveRest(exchange: Exchange, options: RestOptions): Promise<void> {
   const { request } = exchange;
   const { calls, limits } = options;
-  const caller = isUnderV1(exchange.path) ? await calls.authenticate(request.headers.authorization) : NOBODY; // rest-1.
+  // Before the route: without a token a caller cannot learn what exists.
+  const caller = isUnderV1(exchange.path) ? await calls.authenticate(request.headers.authorization) : NOBODY;
   const route = findRoute(request.method ?? "", exchange.path);
   calls.admit(route.method, caller);
   const { message, errors } = await readRequest(exchange, route, limits);
@@ -43,7 +44,7 @@ export async function serveRest(exchange: Exchange, options: RestOptions): Promi
   if (route.method.isStream) {
     applyLastEventId(desc.input, message, valuesOf(request.rawHeaders, "last-event-id")[0]);
     const answers = calls.stream(desc, message, context, errors);
-    await sendEvents(exchange, desc.output, answers, limits, toHoldfastError, () => restStatusOf(context)); // rest-3.
+    await sendEvents(exchange, desc.output, answers, limits, toHoldfastError, () => restStatusOf(context));
   } else {
     const given = await calls.unary(desc, message, context, errors);
     answer(exchange, restStatusOf(context) ?? status, "application/json", writeMessage(desc.output, given));
@@ -55,7 +56,7 @@ interface Bound {
   readonly errors: FieldError[];
 }
 
-/** The request of a method from body, query, path and headers, with all mistakes in it (rest-2). */
+/** The request of a method from body, query, path and headers, with all mistakes in it. */
 async function readRequest(
   exchange: Exchange,
   { method, rule, params }: Route,

@@ -5,8 +5,8 @@
 //   unary-1. Every error is answered in Connect's form, with our details.
 //   unary-2. A call ends when its caller goes, when its time is over, or when the API closes. Its signal is
 //       aborted then.
-//   unary-3. An unreadable value is reported by its place and not quoted, because it may be a secret in the
-//       wrong field.
+//   - An unreadable value is reported by its place and not quoted, because it may be a secret in the wrong
+//     field.
 
 import {
   fromBinary,
@@ -63,7 +63,7 @@ const JSON_CODEC: Codec = {
   write: (desc, message) => toJsonString(desc, message),
 };
 
-/** unary-3. Names of keys are shown, because they are no secrets. */
+/** Names of keys are shown, because they are no secrets. */
 function unreadable({ typeName }: DescMessage, { message, cause }: Error): Refusal {
   const field = isFieldError(cause) ? cause.field().name : undefined;
   const key = field ?? /(?:key|object key) "([^"]{1,200})"/.exec(message)?.[1];

@@ -1,8 +1,8 @@
 // `Refusal` is an error answer of the API: as problem+json (RFC 9457), or with the codes of gRPC and Connect.
 //
-//   refusal-1. One table decides (`ERROR_TABLE` in core): a code has the same meaning over every protocol.
-//   refusal-2. An internal error is answered with a fixed text and the request's id. Stacks, statements,
-//       paths and secrets appear only in the log.
+//   - One table decides (`ERROR_TABLE` in core): a code has the same meaning over every protocol.
+//   - An internal error is answered with a fixed text and the request's id. Stacks, statements, paths and
+//     secrets appear only in the log.
 
 import { randomUUID } from "node:crypto";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -141,7 +141,7 @@ export function isOurFault(error: HoldfastError): boolean {
   return ERROR_TABLE[error.code].http >= 500 && !(error instanceof Refusal);
 }
 
-/** The parts of an error that the caller may see (refusal-2). */
+/** The parts of an error that the caller may see. */
 function partsOf(
   error: HoldfastError,
 ): Pick<Refusal, "code" | "message" | "at" | "got" | "expected" | "fix" | "errors"> {

@@ -1,9 +1,9 @@
 // `Tokens` creates, checks and revokes tokens: 256 random bits that identify their bearer.
 //
-//   tokens-1. A token is `hf_` + its kind + `_` + 64 hex digits + 8 of a checksum. Scanners can find leaked
-//       tokens, and a malformed text is refused without asking storage.
-//   tokens-2. Only a token's SHA-256 is stored, as the id of a document, and compared in constant time (X11).
-//       The text is returned once, when the token is made, and is in no log, error or audit row.
+//   - A token is `hf_` + its kind + `_` + 64 hex digits + 8 of a checksum. Scanners can find leaked tokens,
+//     and a malformed text is refused without asking storage.
+//   - Only a token's SHA-256 is stored, as the id of a document, and compared in constant time (X11). The
+//     text is returned once, when the token is made, and is in no log, error or audit row.
 //   tokens-3. An answer of storage about a token is cached for `BELIEVED_MS`. Every coordinator therefore
 //       refuses a revoked token within that time, and the one that revoked it at once. A stream checks its
 //       token every four seconds; the promise is five.
@@ -11,10 +11,10 @@
 //       used it may have lost the answer, and gets the same one again for `AGAIN_MS`. The runner's token in
 //       that answer is not stored. It is derived again from a stored salt and from a secret that only the
 //       process knows (X11).
-//   tokens-6. A job's token belongs to a claim and ends with it. It is in a collection of its own, cannot be
-//       listed or revoked, and is removed by `sweepJobs` after its claim has ended. Whether the claim has
-//       ended is checked at each use, outside this class (X4).
-//   tokens-5. The time of a token's last use is written at most every `USED_EVERY_MS`.
+//   - A job's token belongs to a claim and ends with it. It is in a collection of its own, cannot be listed
+//     or revoked, and is removed by `sweepJobs` after its claim has ended. Whether the claim has ended is
+//     checked at each use, outside this class (X4).
+//   - The time of a token's last use is written at most every `USED_EVERY_MS`.
 //
 // This class knows no requests and no roles. The contract says what each kind may do.
 
@@ -96,7 +96,7 @@ export interface NewToken {
 }
 
 const COLLECTION = "token";
-/** tokens-6. The collection of job tokens. */
+/** The collection of job tokens. */
 const JOBS = "job_token";
 const SWEEP_PAGE = 500;
 const BELIEVED_MS = 900;
@@ -119,8 +119,8 @@ export class Tokens {
   }
 
   /**
-   * Makes a token. Only this call returns its text (tokens-2). @param made the text of a token that may be
-   * stored already.
+   * Makes a token. Only this call returns its text. @param made the text of a token that may be stored
+   * already.
    */
   async create(
     wanted: NewToken,
@@ -159,7 +159,7 @@ export class Tokens {
   /** The stored token of this text, or why the text is refused. */
   async check(text: string): Promise<StoredToken | Refusal> {
     const kind = kindOf(text);
-    if (kind === undefined) return "unknown"; // tokens-1.
+    if (kind === undefined) return "unknown"; // A malformed text is refused without a question to storage.
     const hash = hashOf(text);
     const found = await this.#find(hash, collectionOf(kind));
     if (found === undefined || !isSameHash(found.token.hash, hash)) return "unknown";
@@ -252,7 +252,7 @@ export class Tokens {
     return documents.map(({ body }) => JSON.parse(body) as StoredToken);
   }
 
-  /** tokens-6. Removes the tokens of claims that have ended. */
+  /** Removes the tokens of claims that have ended. */
   async sweepJobs(isOver: (token: StoredToken) => Promise<boolean>): Promise<void> {
     for (let after = ""; ;) {
       const { reader } = this.#host.storage;
@@ -308,7 +308,7 @@ export class Tokens {
     return { token: JSON.parse(first.body) as StoredToken, version: first.version };
   }
 
-  /** tokens-5. Runs in the background. A conflict means that another use was written. */
+  /** Runs in the background. A conflict means that another use was written. */
   #noteUse({ token, version }: Found): void {
     const now = this.#host.clock.now();
     if (
@@ -343,7 +343,7 @@ export function tokenId({ hash }: Pick<StoredToken, "hash">): string {
   return hash.slice(0, 16);
 }
 
-/** The kind that a text names; `undefined` when the text is no token (tokens-1). */
+/** The kind that a text names; `undefined` when the text is no token. */
 export function kindOf(text: string): TokenKind | undefined {
   const [, prefix, secret, sum] = /^hf_([a-z]{3})_([0-9a-f]{64})([0-9a-f]{8})$/.exec(text) ?? [];
   if (prefix === undefined || sum !== checksum(`hf_${prefix}_${secret}`)) return undefined;

@@ -1,7 +1,7 @@
 // `CatalogueService`: versions of agent files, skills and scripts, pushed and read through the API.
 //
-//   catalogue-service-1. Every change is one audited change (X14).
-//   catalogue-service-2. A runner gets a content only when a version of an item names it.
+//   - Every change is one audited change (X14).
+//   - A runner gets a content only when a version of an item names it.
 
 import { createHash } from "node:crypto";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
@@ -54,7 +54,6 @@ export class CatalogueService implements ServiceImpl<typeof Contract> {
     return itemMessage(await this.#catalogue.item(kind, name));
   }
 
-  /** catalogue-service-2. */
   async getContent({ kind, name, hash }: GetContentRequest) {
     const files = await this.#catalogue.content(kind, name, hash);
     return { files: files.map((file) => ({ ...file })) };

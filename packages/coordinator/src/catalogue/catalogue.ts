@@ -1,8 +1,8 @@
 // `Catalogue`: agent files, skills and scripts of a fleet by their versions, as documents of the storage.
 //
-//   catalogue-1. A content is stored by its hash, in the transaction that adds it to its item. It is never changed.
-//   catalogue-2. The list of items is at most `KNOWN_MS` old. Changes that this coordinator stores are known at once.
-//   catalogue-3. A damaged item is left out of the list, and breaks no other item.
+//   - A content is stored by its hash, in the transaction that adds it to its item. It is never changed.
+//   - The list of items is at most `KNOWN_MS` old. Changes that this coordinator stores are known at once.
+//   - A damaged item is left out of the list, and breaks no other item.
 
 import { createHash } from "node:crypto";
 import {
@@ -89,7 +89,7 @@ export class Catalogue {
     this.#clock = clock;
   }
 
-  /** catalogue-2. By kind and name. */
+  /** By kind and name. */
   async items(): Promise<readonly StoredItem[]> {
     if (this.#clock.monotonic() - this.#readAt >= KNOWN_MS) {
       this.#reading ??= this.#readAll().finally(() => (this.#reading = undefined));
@@ -122,7 +122,6 @@ export class Catalogue {
     return (JSON.parse(document.body) as { readonly files: readonly StoredFile[] }).files;
   }
 
-  /** catalogue-1. */
   async push({ kind, name, description, files, tag, by }: Pushed, audit: Audit): Promise<StoredItem> {
     const hash = hashOf(files);
     refuseWrongFiles(kind, name, files);
@@ -185,7 +184,7 @@ export class Catalogue {
       if (result?.status === "conflict" || result?.status === "not_found") continue;
       if (result?.status !== "done")
         throw new HoldfastError("internal", `storing an item: storage answered "${result?.status}"`);
-      this.#readAt = -Infinity; // catalogue-2.
+      this.#readAt = -Infinity; // The next read sees the change of this coordinator at once.
       return made;
     }
   }
@@ -224,7 +223,6 @@ export interface ItemChange {
   readonly active: boolean | undefined;
 }
 
-/** catalogue-3. */
 function parseItem(body: string): StoredItem | undefined {
   try {
     return JSON.parse(body) as StoredItem;

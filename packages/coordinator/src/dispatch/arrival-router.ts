@@ -2,10 +2,10 @@
 //
 //   arrival-router-1. An arrival for a session that a runner holds is sent to that runner alone. A runner that was
 //       silent here for a lease may have lost the session, so that storage is asked first.
-//   arrival-router-2. An arrival whose holder is not known makes the router ask storage for the claim, in the next
-//       cycle. Without a claim the session becomes a candidate.
-//   arrival-router-3. Every `SCAN_MS` while polls wait, the router asks storage for arrivals that came without a
-//       notice. The claims of a runner that is new here are read at once.
+//   - An arrival whose holder is not known makes the router ask storage for the claim, in the next cycle.
+//     Without a claim the session becomes a candidate.
+//   - Every `SCAN_MS` while polls wait, the router asks storage for arrivals that came without a notice. The
+//     claims of a runner that is new here are read at once.
 
 import type { Arrival, Clock, HeldClaim } from "@holdfast/core";
 import type { Cycles } from "./cycles.ts";
@@ -58,7 +58,6 @@ export class ArrivalRouter {
     if (known?.runnerId !== owner || known.inbox < inbox) poller.arrived(sessionId, true);
   }
 
-  /** arrival-router-2. */
   async routeRest(): Promise<void> {
     if (this.#unrouted.size === 0) return;
     const { holdings, waiting, clock } = this.#parts;
@@ -75,7 +74,6 @@ export class ArrivalRouter {
     }
   }
 
-  /** arrival-router-3. */
   async look(): Promise<void> {
     const { pollers, holdings, clock, cycles } = this.#parts;
     const { waiting } = pollers;

@@ -5,9 +5,9 @@
 //       failed session is no candidate until `AGAIN_MS` later, when `releaseOwed` asks whether it was
 //       claimed and releases that claim. If storage did not return a token, the end of the lease identifies
 //       the claim. A claim with another end belongs to another coordinator and is left alone.
-//   claiming-3. Only the claim of a session says how often it was lost. If the claim shows a suspect,
-//       the claim is released, which counts as no loss, and the session is matched again as a suspect. A
-//       suspect that gets company is pardoned first, in storage.
+//   - Only the claim of a session says how often it was lost. If the claim shows a suspect, the claim is
+//     released, which counts as no loss, and the session is matched again as a suspect. A suspect that gets
+//     company is pardoned first, in storage.
 
 import type { AgentStorage, Clock, ReleaseClaim } from "@holdfast/core";
 import type { Commit } from "../store/joined-commits.ts";
@@ -180,7 +180,8 @@ export class Claiming {
     }
     if (isSuspect(losses) && suspectSince === undefined) {
       await this.#host.commit([{ type: "release_claim", sessionId, token }]);
-      waiting.suspected(snapshot.session, now, losses); // claiming-3.
+      // Only the claim says how often it was lost, so the session is matched again.
+      waiting.suspected(snapshot.session, now, losses);
       return undefined;
     }
     if (isSuspect(losses) && !isAlone) {

@@ -1,10 +1,10 @@
 // `Cycles` runs dispatch cycles one after another: it decides when the next one begins, and holds the timer for it.
 //
-//   cycles-1. There is one cycle at a time. Events during a cycle belong to the next one.
-//   cycles-2. `wake(0)` begins a cycle at once. `wake(JOIN_MS)` begins it at the earliest that long after the
-//       previous one, so that events which come close together share one cycle.
-//   cycles-3. A cycle that failed in storage is repeated after `AGAIN_MS`.
-//   cycles-4. After `close`, no cycle begins and no timer is left.
+//   - There is one cycle at a time. Events during a cycle belong to the next one.
+//   - `wake(0)` begins a cycle at once. `wake(JOIN_MS)` begins it at the earliest that long after the
+//     previous one, so that events which come close together share one cycle.
+//   - A cycle that failed in storage is repeated after `AGAIN_MS`.
+//   - After `close`, no cycle begins and no timer is left.
 
 import type { Clock } from "@holdfast/core";
 
@@ -34,7 +34,6 @@ export class Cycles {
     return this.#isClosed;
   }
 
-  /** cycles-2. */
   wake(joinMs: number): void {
     const wait = Math.max(0, this.#endedAt + joinMs - this.#clock.monotonic());
     if (this.#current === undefined && joinMs > 0 && wait > 0) this.wakeAfter(wait);
@@ -69,7 +68,6 @@ export class Cycles {
     this.#cancelTimer?.();
   }
 
-  /** cycles-1. */
   #begin(): void {
     if (this.#isClosed) return;
     if (this.#current !== undefined) return this.repeat();

@@ -1,7 +1,7 @@
 // `DueScans` decides when `WaitingSessions` are read from storage again.
 //
-//   due-scans-1. A scan runs when a claim was released, when `SCAN_MS` have passed, and when the next session becomes
-//       due. It also runs when a poll offers an agent that the last scan did not ask for.
+//   - A scan runs when a claim was released, when `SCAN_MS` have passed, and when the next session becomes
+//     due. It also runs when a poll offers an agent that the last scan did not ask for.
 //   due-scans-2. While no runner has a free slot, candidates that other coordinators gave away are removed every
 //       `PRUNE_MS`.
 
@@ -37,7 +37,6 @@ export class DueScans {
     this.#isWanted = true;
   }
 
-  /** due-scans-1. */
   async scan(offers: readonly Offer[]): Promise<void> {
     const { clock, holdings, waiting, cycles } = this.#parts;
     const agents = new Set(offers.flatMap((offer) => [...offer.agents.keys()]));

@@ -5,8 +5,8 @@
 //
 //   earlier-code-1. A kept session goes to a runner with newer code that it fits and has not diverged from. If there is
 //       none, the session goes back to a runner that keeps it.
-//   earlier-code-2. A divergence is known until the session's next checkpoint: the journal that diverged is gone then.
-//       It is kept in memory only. If it is forgotten, the newer code replays the session and diverges again.
+//   - A divergence is known until the session's next checkpoint: the journal that diverged is gone then. It
+//     is kept in memory only. If it is forgotten, the newer code replays the session and diverges again.
 //   earlier-code-3. That a runner is superseded is stored with it. After a restart of the coordinator, such a runner may
 //       keep any session until it polls, for one lease at most.
 //
@@ -123,7 +123,6 @@ export class EarlierCode {
     return clock.monotonic() - this.#beganAt < leaseMs;
   }
 
-  /** earlier-code-2. */
   #divergedOf({ sessionId, checkpointSeq = -1 }: Candidate): ReadonlySet<string> {
     const known = this.#diverged.get(sessionId);
     if (known === undefined) return NONE;

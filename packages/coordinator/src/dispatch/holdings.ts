@@ -1,11 +1,11 @@
 // `Holdings` are the sessions that runners hold, as far as this coordinator knows: sessions that it gave, and
 // sessions that it found by asking storage.
 //
-//   holdings-1. Only storage knows which runner holds which session. Asking it changes nothing. Knowledge
-//       under a newer token is kept.
-//   holdings-2. Arrivals through another coordinator may come without a notice. `look` finds them with one
-//       query for each runner. It also finds the sessions that another coordinator gave, and the commits that
-//       prove a session to be no suspect.
+//   - Only storage knows which runner holds which session. Asking it changes nothing. Knowledge under a newer
+//     token is kept.
+//   - Arrivals through another coordinator may come without a notice. `look` finds them with one query for
+//     each runner. It also finds the sessions that another coordinator gave, and the commits that prove a
+//     session to be no suspect.
 //
 // This class knows no polls. It returns which arrivals are news for which runner.
 
@@ -60,7 +60,6 @@ export class Holdings {
     return held.filter(([, holding]) => holding.runnerId === runnerId);
   }
 
-  /** holdings-1. */
   hold(sessionId: string, holding: Holding): void {
     const known = this.#bySession.get(sessionId);
     if (known !== undefined && known.token > holding.token) return;
@@ -117,7 +116,7 @@ export class Holdings {
     return claim;
   }
 
-  /** holdings-2. @returns the sessions of this runner with arrivals that it was not sent. */
+  /** @returns the sessions of this runner with arrivals that it was not sent. */
   async look(runnerId: string): Promise<readonly string[]> {
     const before = new Map([...(this.#byRunner.get(runnerId) ?? [])].map((id) => [id, this.find(id)!.token]));
     const news: string[] = [];

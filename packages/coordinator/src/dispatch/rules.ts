@@ -1,13 +1,13 @@
 // `match` decides which runner gets which session: the rules of dispatch as pure functions over waiting polls
 // and sessions.
 //
-//   rules-1. A session goes only to a runner that offers its agent and has every demanded label with that
-//       value. The runner has the same owner as the session, or none, and has a free slot. A runner never
-//       gets more sessions than it has slots (O11).
-//   rules-2. The session of the highest priority goes first, then the one that has waited longest. A session
-//       that has waited for `STARVING_MS` goes before every priority, so that none waits without limit.
-//   rules-3. The runner that had a session last gets it again if its poll waits. Otherwise the runner with
-//       the most free slots gets it, then the one that has waited longest, which spreads the work.
+//   - A session goes only to a runner that offers its agent and has every demanded label with that value. The
+//     runner has the same owner as the session, or none, and has a free slot. A runner never gets more
+//     sessions than it has slots (O11).
+//   - The session of the highest priority goes first, then the one that has waited longest. A session that
+//     has waited for `STARVING_MS` goes before every priority, so that none waits without limit.
+//   - The runner that had a session last gets it again if its poll waits. Otherwise the runner with the most
+//     free slots gets it, then the one that has waited longest, which spreads the work.
 //   rules-4. A session that was lost too often with a runner that held nothing else, without a commit
 //       between, is poison. It is paused, and a person decides. A loss beside other sessions makes it a
 //       suspect at most.
@@ -109,7 +109,7 @@ export interface Trial {
 
 /** How long a session waits for a runner that fits. */
 export const NO_MATCH_MS = 5 * 60_000;
-/** rules-2. A session that has waited this long goes before every priority. */
+/** A session that has waited this long goes before every priority. */
 export const STARVING_MS = 10 * 60_000;
 /** rules-6. How long a runner is kept for a waiting suspect. */
 export const ALONE_MS = 60_000;
@@ -192,7 +192,6 @@ function emptiestOf(polls: readonly Offer[], candidate: Candidate): Offer | unde
   return fitting.toSorted((a, b) => a.held - b.held || (a.runnerId < b.runnerId ? -1 : 1))[0];
 }
 
-/** rules-2. */
 function inOrder(candidates: readonly Candidate[], now: number): readonly Candidate[] {
   const rank = ({ since, priority = 0 }: Candidate): number =>
     // mutant: priority-starves
@@ -204,7 +203,7 @@ function inOrder(candidates: readonly Candidate[], now: number): readonly Candid
   });
 }
 
-/** rules-3. A runner that holds a suspect comes last (rules-6). */
+/** A runner that holds a suspect comes last (rules-6). */
 function bestOf(
   polls: readonly Offer[],
   candidate: Candidate,
@@ -236,7 +235,7 @@ export function takes(runner: Fitness, candidate: Candidate): boolean {
   return fits(runner, candidate) && knowsFlags(runner, candidate);
 }
 
-/** rules-1, except for the slots. */
+/** Whether a runner may get a session, except for its slots. */
 export function fits(runner: Fitness, needs: Needs): boolean {
   // mutant: demand-ignored
   return offers(runner, needs) && isOwnersOf(runner, needs) && meets(runner, needs);

@@ -1,16 +1,16 @@
 // `Unmatched` watches sessions that no registered runner fits: their unmet need is reported, and they end
 // after five minutes (rules-5).
 //
-//   unmatched-1. The five minutes begin when a coordinator first finds the session unmatched. That time is
-//       stored, so that a restart continues them. The age of a session's row does not count. A coordinator
-//       ends nothing in its first `RETURN_MS`, because runners may be returning to it.
-//   unmatched-2. A session that never began fails, and its parent is notified as of any other end. A session that has
-//       begun is paused: it has something to lose, and resumes when a person unpauses it.
+//   - The five minutes begin when a coordinator first finds the session unmatched. That time is stored, so
+//     that a restart continues them. The age of a session's row does not count. A coordinator ends nothing in
+//     its first `RETURN_MS`, because runners may be returning to it.
+//   - A session that never began fails, and its parent is notified as of any other end. A session that has
+//     begun is paused: it has something to lose, and resumes when a person unpauses it.
 //   unmatched-3. A sweep takes time. A session that a runner claimed and released meanwhile, with nothing
 //       left to do, stays as the runner left it.
-//   unmatched-4. A damaged session is left unchanged, and the sweep continues with the others.
-//   unmatched-5. The five minutes start over once a runner has run the session, or a runner that fits has
-//       been registered for `RETURN_MS`. A runner that comes and leaves sooner postpones nothing.
+//   - A damaged session is left unchanged, and the sweep continues with the others.
+//   - The five minutes start over once a runner has run the session, or a runner that fits has been
+//     registered for `RETURN_MS`. A runner that comes and leaves sooner postpones nothing.
 //
 // The sweep claims a session before it changes it, like any other writer.
 
@@ -129,7 +129,7 @@ export class Unmatched {
     await this.#store();
   }
 
-  /** unmatched-1. Monotonic milliseconds. */
+  /** Monotonic milliseconds. */
   #endOf({ since }: Waits): number {
     return Math.max(since + NO_MATCH_MS, (this.#servesSince ?? 0) + RETURN_MS);
   }
@@ -185,8 +185,7 @@ export class Unmatched {
   }
 
   /**
-   * unmatched-2, unmatched-3. @returns whether the session's wait is over; `false` when another process has
-   * the session.
+   * unmatched-3. @returns whether the session's wait is over; `false` when another process has the session.
    */
   async #act(sessionId: string, unmet: string): Promise<boolean> {
     const { storage, clock } = this.#host;

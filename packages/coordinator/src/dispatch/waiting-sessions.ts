@@ -1,15 +1,14 @@
 // `WaitingSessions` are the known sessions that have something to do and that no runner holds. Storage
 // reported them as due, or something arrived for them since.
 //
-//   waiting-sessions-1. Only storage knows which sessions are due. This cache saves asking it for each poll.
-//       The cache is read again every `SCAN_MS` while a poll waits. A claim of a session that is no longer
-//       due fails in storage.
-//   waiting-sessions-2. A scan reads at most `ROWS_MAX` unknown rows. The next scan reads the rest.
-//   waiting-sessions-3. When no session of a full page can be given, the next page is longer. A session
-//       behind many that no runner can take is therefore found.
+//   - Only storage knows which sessions are due. This cache saves asking it for each poll. The cache is read
+//     again every `SCAN_MS` while a poll waits. A claim of a session that is no longer due fails in storage.
+//   - A scan reads at most `ROWS_MAX` unknown rows. The next scan reads the rest.
+//   - When no session of a full page can be given, the next page is longer. A session behind many that no
+//     runner can take is therefore found.
 //   waiting-sessions-4. When no poll waits, `prune` removes the sessions that other coordinators have given
 //       away.
-//   waiting-sessions-5. A session with a damaged row is skipped, and delays no other session.
+//   - A session with a damaged row is skipped, and delays no other session.
 //
 // This class knows runners only by the agents they offer.
 
@@ -49,10 +48,7 @@ export class WaitingSessions {
     return this.#unread.length > 0;
   }
 
-  /**
-   * Asks storage which sessions are due (waiting-sessions-1). @returns when to ask again even if nothing
-   * arrives.
-   */
+  /** Asks storage which sessions are due. @returns when to ask again even if nothing arrives. */
   async scan(agents: readonly string[], now: number): Promise<number | undefined> {
     const due = await this.#storage.due({ now, limit: this.#pageSize, agents });
     this.#isFull = due.sessionIds.length >= this.#pageSize;
@@ -68,7 +64,6 @@ export class WaitingSessions {
     return due.nextAt;
   }
 
-  /** waiting-sessions-2. */
   async readMore(now: number): Promise<void> {
     const ids = this.#unread.splice(0, ROWS_MAX);
     const rows = await Promise.all(
@@ -84,7 +79,7 @@ export class WaitingSessions {
     for (const sessionId of known) if (!due.has(sessionId)) this.#candidates.delete(sessionId);
   }
 
-  /** waiting-sessions-3. Notes that no session that was found fits a waiting poll. */
+  /** Notes that no session that was found fits a waiting poll. */
   widen(): void {
     this.#pageSize = this.#isFull ? Math.min(this.#pageSize * 2, PAGE_MAX) : PAGE_MIN;
   }

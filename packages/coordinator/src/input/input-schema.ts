@@ -1,7 +1,8 @@
 // `findInputErrors` checks an input by the JSON Schema that a runner announced for its agent.
 //
-//   input-schema-1. The schema comes from another process. Reading and checking have a time limit, which also ends the search of a
-//       regular expression. A schema that cannot be used, or that takes too long, refuses nothing: the agent sees the input as it is.
+// The schema comes from another process. Reading and checking have a time limit, which also ends the search
+// of a regular expression. A schema that cannot be used, or that takes too long, refuses nothing: the agent
+// sees the input as it is.
 
 import { createContext, runInContext } from "node:vm";
 import { decodeJson, type JsonText, schemaProblemText } from "@holdfast/core";
@@ -59,7 +60,7 @@ function newAjv(): Ajv2020 {
   return made;
 }
 
-/** input-schema-1. @returns `undefined` when the work throws, or does not end in time. */
+/** @returns `undefined` when the work throws, or does not end in time. */
 function inTime<T>(work: () => T): T | undefined {
   timed["work"] = work;
   try {

@@ -1,7 +1,7 @@
 // `refuseWrongInput` checks the input of a session before the session exists.
 //
-//   refuse-wrong-input-1. An input is refused when each registered runner that would take the session announces a schema that refuses it.
-//       A missing input is refused where the agent cannot start without one.
+// An input is refused when each registered runner that would take the session announces a schema that refuses
+// it. A missing input is refused where the agent cannot start without one.
 
 import type { JsonText, Placement } from "@holdfast/core";
 import { Refusal, ERRORS_MAX, type FieldError } from "../call/refusal.ts";
@@ -46,7 +46,6 @@ interface InputProblem {
   readonly schema: JsonText;
 }
 
-/** refuse-wrong-input-1. */
 async function problemOf(
   registry: Registry,
   { agent, input, placement }: StartOf,

@@ -1,6 +1,7 @@
 // `callerTransport`: clients of the contract within the coordinator's process, for the bearer of one token.
 //
-//   caller-transport-1. Role, rate and constraints are checked as for a request over the wire, so an endpoint that uses it grants no right.
+// Role, rate and constraints are checked as for a request over the wire, so an endpoint that uses it grants
+// no right.
 
 import { create, type DescMethod } from "@bufbuild/protobuf";
 import { createHandlerContext, type HandlerContext, type Transport } from "@connectrpc/connect";
@@ -23,7 +24,6 @@ export function callerTransport({
   authorization,
   requestId,
 }: CallerTransportOptions): Transport {
-  /** caller-transport-1. */
   const enter = (desc: DescMethod, requestSignal: AbortSignal | undefined): HandlerContext => {
     calls.admit(methodOf(desc), caller);
     const context = createHandlerContext({

@@ -1,8 +1,8 @@
 // `createMcpEndpoint`: the orchestrator's tools at `/mcp` of a coordinator, over MCP's streamable HTTP.
 //
-//   mcp-endpoint-1. A request needs a token of an admin or a user, and its tools have the rights of that token.
-//   mcp-endpoint-2. Each request gets a server of its own. All share one memory of starts (`OrchestratorMemory`), so that a client that asks
-//       again for a lost answer gets the session of its first request.
+//   - A request needs a token of an admin or a user, and its tools have the rights of that token.
+//   - Each request gets a server of its own. All share one memory of starts (`OrchestratorMemory`), so that a
+//     client that asks again for a lost answer gets the session of its first request.
 
 import { createClient } from "@connectrpc/connect";
 import { toHoldfastError } from "@holdfast/core";
@@ -58,7 +58,7 @@ async function loadHandler(): Promise<McpHttpHandler> {
   );
 }
 
-/** mcp-endpoint-1. @throws Refusal */
+/** @throws Refusal */
 async function orchestratorFor(
   { request, requestId }: Exchange,
   calls: Calls,

@@ -1,10 +1,10 @@
 // `orchestratorServer`: the seven tools by which an agent anywhere starts sessions and gets their results, as an MCP server.
 //
-//   orchestrator-tools-1. The names and modes are those of the earlier orchestrator, so its clients work unchanged.
-//   orchestrator-tools-2. A question of a session is put to the person at the client, where the client can ask. Otherwise the result names
-//       the question and the way to answer it. No question is answered without a person.
-//   orchestrator-tools-3. An error is a result that a model can act on.
-//   orchestrator-tools-4. A client that knows tasks gets one for a call that takes long (`session-tasks.ts`).
+//   - The names and modes are those of the earlier orchestrator, so its clients work unchanged.
+//   - A question of a session is put to the person at the client, where the client can ask. Otherwise the
+//     result names the question and the way to answer it. No question is answered without a person.
+//   - An error is a result that a model can act on.
+//   - A client that knows tasks gets one for a call that takes long (`session-tasks.ts`).
 
 import { toHoldfastError, UsageError, VERSION } from "@holdfast/core";
 import {
@@ -239,7 +239,6 @@ class OrchestratorTools {
       const knowsTasks = this.#declared(ctx, "extensions")?.[TASKS_EXTENSION] !== undefined;
       const wait = { after, ...(knowsTasks ? { waitMs: TASK_AFTER_MS } : {}) };
       const turn = await this.#calls.turn(id, ctx.mcpReq.signal, wait);
-      // orchestrator-tools-4.
       if (turn.type !== "finished" && knowsTasks) return await this.#tasks.created(id, after, ctx);
       if (turn.type === "blocked" && this.#canAsk(ctx) && turn.question?.name !== undefined)
         return await this.#ask(id, turn, ctx, after);
@@ -250,7 +249,6 @@ class OrchestratorTools {
     }
   }
 
-  /** orchestrator-tools-2. */
   async #ask(
     id: string,
     { question, reason }: Extract<SessionTurn, { type: "blocked" }>,
@@ -297,7 +295,6 @@ class OrchestratorTools {
       : undefined;
   }
 
-  /** orchestrator-tools-3. */
   async #answered(work: () => Promise<Outcome>): Promise<Outcome> {
     try {
       return await work();

@@ -1,8 +1,10 @@
 // `inputInFolder`: the input of a session whose caller names the folder to work in (`project_dir`).
 //
-//   project-folder-1. Only an agent that takes a folder gets one. An agent without a schema, such as an executor, gets it beside its
-//       parameters. A schema takes it by the property `project_dir`. The owner of a runner decides in which folders an executor may work.
-//   project-folder-2. The call is refused for every other agent, because its session would work in another folder without a word.
+//   - Only an agent that takes a folder gets one. An agent without a schema, such as an executor, gets it
+//     beside its parameters. A schema takes it by the property `project_dir`. The owner of a runner decides
+//     in which folders an executor may work.
+//   - The call is refused for every other agent, because its session would work in another folder without a
+//     word.
 
 import { UsageError } from "@holdfast/core";
 
@@ -16,7 +18,7 @@ export interface WantedFolder {
   readonly schema: unknown;
 }
 
-/** @throws UsageError (project-folder-2) */
+/** @throws UsageError */
 export function inputInFolder({ agent, parameters, folder, schema }: WantedFolder): unknown {
   const besideParameters = { parameters, [NAME]: folder };
   if (schema === undefined) return besideParameters;

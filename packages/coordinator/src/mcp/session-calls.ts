@@ -1,9 +1,11 @@
 // `SessionCalls` starts and continues sessions for the tools, waits for the end of a turn, lists sessions and deletes them.
 //
-//   session-calls-1. A start that is repeated finds the session of the first (`start-id.ts`), also while the first call still waits.
-//   session-calls-2. A wait ends with the turn, when a person is needed, or after `WAIT_MS`. The session continues in any case.
-//   session-calls-3. Only ended sessions of the same caller are deleted.
-//   session-calls-4. With tags the caller sees and starts the agents that have all of them. Sessions have no tags.
+//   - A start that is repeated finds the session of the first (`start-id.ts`), also while the first call
+//     still waits.
+//   - A wait ends with the turn, when a person is needed, or after `WAIT_MS`. The session continues in any
+//     case.
+//   - Only ended sessions of the same caller are deleted.
+//   - With tags the caller sees and starts the agents that have all of them. Sessions have no tags.
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
@@ -50,7 +52,6 @@ export class SessionCalls {
     if (name !== undefined && tags.length === 0) return name;
     const names = (await this.agents()).map((agent) => agent.name);
     const [only] = names;
-    // session-calls-4.
     if (name !== undefined && names.includes(name)) return name;
     if (name !== undefined)
       throw new UsageError(`there is no agent "${name}" with the tags ${tags.join(", ")}`, {
@@ -71,7 +72,7 @@ export class SessionCalls {
     return agents.filter((agent) => tags.every((tag) => agent.tags.includes(tag)));
   }
 
-  /** session-calls-1. @returns the id of the session. */
+  /** @returns the id of the session. */
   async start({ agent, input, key, callsBack, seconds }: StartCall): Promise<string> {
     const { sessions, demands, parentSessionId } = this.#orchestrator;
     const sessionId = await this.#idFor({ agent, input, callsBack, parentSessionId }, key);
@@ -134,11 +135,7 @@ export class SessionCalls {
     );
   }
 
-  /**
-   * session-calls-2.
-   *
-   * @param after the length of the journal that the turn has to exceed.
-   */
+  /** @param after the length of the journal that the turn has to exceed. */
   async turn(
     sessionId: string,
     signal: AbortSignal,
@@ -163,7 +160,6 @@ export class SessionCalls {
     return this.#ask(() => sessions.list({ limit: LIST_MAX, ...(cursor === undefined ? {} : { cursor }) }));
   }
 
-  /** session-calls-3. */
   async deleteEnded(): Promise<{ readonly deleted: number; readonly kept: number }> {
     let [deleted, kept] = [0, 0];
     for (const status of ENDED) {

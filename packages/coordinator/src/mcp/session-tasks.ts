@@ -1,11 +1,12 @@
 // `SessionTasks`: calls that take long, as tasks of MCP's extension `io.modelcontextprotocol/tasks`. A client polls such a task.
 //
-//   session-tasks-1. A task is a turn of a session, and its id names both. The coordinator keeps nothing about a task, so a task survives
-//       every restart, and a call that is sent again finds it.
-//   session-tasks-2. A task belongs to nobody: a caller reads, answers and cancels it with the rights that it has for the session.
-//   session-tasks-3. The key of a question is signed for one caller, session and question. An answer under another key, or to a question
-//       that is not open any more, changes nothing.
-//   session-tasks-4. Only a client that declares the extension in its request gets a task.
+//   - A task is a turn of a session, and its id names both. The coordinator keeps nothing about a task, so a
+//     task survives every restart, and a call that is sent again finds it.
+//   - A task belongs to nobody: a caller reads, answers and cancels it with the rights that it has for the
+//     session.
+//   - The key of a question is signed for one caller, session and question. An answer under another key, or
+//     to a question that is not open any more, changes nothing.
+//   - Only a client that declares the extension in its request gets a task.
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { HoldfastError, toHoldfastError } from "@holdfast/core";
@@ -159,14 +160,12 @@ export class SessionTasks {
     if (turn.type !== "blocked" || turn.question?.name === undefined) return;
     const { name, answer } = turn.question;
     const expected = this.#keyOf(found, name);
-    // session-tasks-3.
     const key = Object.keys(given).find((one) => isSame(one, expected));
     const response = key === undefined ? undefined : given[key];
     if (response?.action !== "accept") return;
     await this.#calls.answer(session.sessionId, name, answerOf(response, answer === "approval"));
   }
 
-  /** session-tasks-3. */
   #keyOf({ taskId, session: { sessionId } }: TaskTurn, question: string): string {
     const { caller, stateKey } = this.#orchestrator;
     return createHmac("sha256", stateKey)

@@ -1,6 +1,6 @@
 // `turnOf` tells a caller whether a session works, waits for a person, or has answered. The session may be a conversation.
 //
-//   session-turn-1. A conversation that waits for its next prompt has finished its turn, although the session has not ended.
+// A conversation that waits for its next prompt has finished its turn, although the session has not ended.
 
 import { NEXT_INPUT } from "@holdfast/core";
 import type { Session, Wait } from "@holdfast/proto";
@@ -22,7 +22,7 @@ export function turnOf(session: Session): SessionTurn {
   const question = session.waits.find(({ type, answered }) => type === "input" && answered !== true);
   if (status === "input_required" && question !== undefined)
     return { type: "blocked", reason: `it asks: ${question.prompt ?? question.name ?? ""}`, question };
-  // session-turn-1.
+  // A conversation that waits for its next prompt has finished its turn.
   const hasFinished =
     status === "waiting" && session.waits.some(({ type, name }) => type === "signal" && name === NEXT_INPUT);
   if (hasFinished) return { type: "finished", isError: false, result: answerIn(session.progress) };

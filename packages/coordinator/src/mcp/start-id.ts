@@ -4,14 +4,15 @@
 //       asks for: by its `idempotency_key`, or without a key by all of its arguments.
 //   start-id-2. The same work may be wanted again, so equal arguments do not stand for one session always. Once the answer about a finished
 //       session was given, the next equal request starts the next round.
-//   start-id-3. The id begins with a part that only this caller has, so that the sessions of a caller can be found again.
+//   - The id begins with a part that only this caller has, so that the sessions of a caller can be found
+//     again.
 
 import { createHash } from "node:crypto";
 
 const CALLER_CHARS = 10;
 const REQUEST_CHARS = 20;
 
-/** The beginning of the id of every session that this caller starts (start-id-3). */
+/** The beginning of the id of every session that this caller starts. */
 export function idPrefix(caller: string): string {
   return `mcp-${shortHash(caller, CALLER_CHARS)}-`;
 }

@@ -1,6 +1,6 @@
 // The results of the orchestrator's tools (`turnResult`): JSON as text and as structured content.
 //
-//   tool-results-1. A result is bounded, and one that is cut says so.
+// A result is bounded, and one that is cut says so.
 
 import type { CallToolResult } from "@modelcontextprotocol/server";
 
@@ -33,7 +33,6 @@ export function turnResult(id: string, turn: SessionTurn, withResult = true): Ca
   }
 }
 
-/** tool-results-1. */
 function cut(text: string): string {
   return text.length <= RESULT_CHARS
     ? text

@@ -2,9 +2,9 @@
 //
 //   page-1. The answers carry a policy by which the browser runs only scripts of this origin, and none that is written in the page. It
 //       loads nothing from elsewhere.
-//   page-2. Files need no token, because they hold no data. Everything else is the API, with its own checks.
-//   page-3. No path names a file outside of the built ones: it is a key of a map.
-//   page-4. A browser gets a page in any case: one that is not built says how to build it.
+//   - Files need no token, because they hold no data. Everything else is the API, with its own checks.
+//   - No path names a file outside of the built ones: it is a key of a map.
+//   - A browser gets a page in any case: one that is not built says how to build it.
 
 import type { IncomingHttpHeaders } from "node:http";
 import type { Page, PageCall } from "../api/api.ts";
@@ -48,7 +48,6 @@ const POLICY =
 
 const HOW_TO_BUILD =
   "run `npm run page` in the checkout of Holdfast, which takes seconds, and load the page again";
-/** page-4. */
 const NOT_BUILT = `<!doctype html><html lang="en"><title>Holdfast</title><h1>The page is not built here</h1><p>To build it, ${HOW_TO_BUILD.replaceAll(/`([^`]+)`/g, "<code>$1</code>")}.</p></html>`;
 
 /** The line for a person who starts a page that is not built; `undefined` when it is built. */
@@ -167,7 +166,7 @@ function answerSigned(exchange: Exchange, sealed: string | undefined, body: obje
   });
 }
 
-/** page-3. A path without a file is a view of the page, which reads it. */
+/** A path without a file is a view of the page, which reads it. */
 function serveFile(exchange: Exchange, files: ReadonlyMap<string, PageFile> | undefined): void {
   const path = exchange.path.slice(ROOT.length + 1);
   const isView = !path.startsWith("assets/");

@@ -1,12 +1,14 @@
 // `SignIns`: how a browser is signed in, by a cookie that holds its token encrypted, and by the key, which the page keeps.
 //
-//   sign-in-1. The cookie counts only together with the header `X-Holdfast-Page`, which has the key. A form or an image of another page
-//       cannot send that header. A script of another origin would have to ask first, which is refused (request-guards-2).
-//       Browsers send cookies also to other ports of the same host, and take these for the same site. The storage of a
-//       page is that of its port alone, so the server of another port gets a cookie that it cannot use.
-//   sign-in-2. Scripts cannot read the cookie (`HttpOnly`), and pages of other sites do not send it (`SameSite=Strict`).
-//   sign-in-3. A code stands for a token for a minute, and once. It is in the address that `holdfast ui` opens, and its token
-//       never is.
+//   - The cookie counts only together with the header `X-Holdfast-Page`, which has the key. A form or an
+//     image of another page cannot send that header. A script of another origin would have to ask first,
+//     which is refused (request-guards-2). Browsers send cookies also to other ports of the same host, and
+//     take these for the same site. The storage of a page is that of its port alone, so the server of another
+//     port gets a cookie that it cannot use.
+//   - Scripts cannot read the cookie (`HttpOnly`), and pages of other sites do not send it
+//     (`SameSite=Strict`).
+//   - A code stands for a token for a minute, and once. It is in the address that `holdfast ui` opens, and
+//     its token never is.
 
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
@@ -25,7 +27,7 @@ export class SignIns {
     this.#monotonic = monotonic;
   }
 
-  /** A code that `take` exchanges for this token (sign-in-3). */
+  /** A code that `take` exchanges for this token. */
   newCode(token: string): string {
     const code = randomBytes(32).toString("base64url");
     this.#codes.set(code, { token, endsAt: this.#monotonic() + CODE_MS });
@@ -75,7 +77,7 @@ function openToken(sealed: string, key: string): string | undefined {
   }
 }
 
-/** The header Authorization that a request of the page stands for (sign-in-1). */
+/** The header Authorization that a request of the page stands for. */
 export function authorizationOf(headers: IncomingHttpHeaders): string | undefined {
   const key = headers[PAGE_HEADER];
   if (headers.authorization !== undefined || typeof key !== "string") return headers.authorization;

@@ -1,7 +1,7 @@
 // `AuditService`: the rows of the audit, page by page.
 //
-//   audit-service-1. Rows are numbered from 1 without gaps, so a page before a number begins at a number that is known. The newest row
-//       is found by halving, in a few dozen reads of one row.
+// Rows are numbered from 1 without gaps, so a page before a number begins at a number that is known. The
+// newest row is found by halving, in a few dozen reads of one row.
 
 import type { ServiceImpl } from "@connectrpc/connect";
 import { UsageError, type StorageReader } from "@holdfast/core";
@@ -46,7 +46,7 @@ export class AuditService implements ServiceImpl<typeof Contract> {
   }
 }
 
-/** The number behind the last row that is asked for; behind the newest row if there are not so many (audit-service-1). */
+/** The number behind the last row that is asked for; behind the newest row if there are not so many. */
 async function endOf(reader: StorageReader, before: number): Promise<number> {
   const isThere = async (seq: number): Promise<boolean> =>
     (await reader.audit({ after: seq - 1, limit: 1 })).length > 0;

@@ -1,8 +1,7 @@
 // `endedRuns` reads runs that have ended, as storage keeps them (`core/transaction/ended-runs.ts`), and
 // `untilAnswered` waits for the end of one.
 //
-//   services-ended-runs-3. A run is identified by its token. Another run of its session is never returned in
-//       its place.
+// A run is identified by its token. Another run of its session is never returned in its place.
 
 import { ENDED_RUNS, type EndedRun, endedRunsOf, isEnded, type Session } from "@holdfast/core";
 import { News } from "../store/notices.ts";

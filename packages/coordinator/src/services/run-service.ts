@@ -1,10 +1,10 @@
 // `RunService` serves runs over the API. Runs are derived from the sessions and claims in storage.
 //
-//   run-service-1. A run that has not ended is not stored. A due session has a queued run, and a held one a
-//       claimed run. A run that passes on while a list is made may be listed twice, or not at all. Ended runs
-//       are stored (`ended-runs.ts`).
-//   run-service-2. A run's id consists of its session and its token. A queued run has no token yet, and its
-//       id ends in `next`.
+//   - A run that has not ended is not stored. A due session has a queued run, and a held one a claimed run. A
+//     run that passes on while a list is made may be listed twice, or not at all. Ended runs are stored
+//     (`ended-runs.ts`).
+//   - A run's id consists of its session and its token. A queued run has no token yet, and its id ends in
+//     `next`.
 //   X13. A user sees only runs of own sessions. The answer for another user's run is the same as for no run.
 //
 // This service gives no sessions to runners; dispatch does.
@@ -319,7 +319,6 @@ async function queuedRun(host: ServiceHost, session: Session, runners: Runners):
   };
 }
 
-/** run-service-2. */
 function runFields({ sessionId, agent, placement = {} }: Session, token: string): RunMessage {
   return {
     runId: `run_${sessionId}.${token}`,

@@ -1,11 +1,11 @@
 // `healthOf` says for people the health of a registered runner: whether it is silent, when it was last heard
 // of, and how much it holds.
 //
-//   runner-health-1. If this coordinator was the last to hear of a runner, the runner is silent after a
-//       lease without contact. Other coordinators write contacts once a minute at most, so a runner of theirs
-//       is silent after `QUIET_MS`. A contact that was written before this coordinator began proves nothing.
-//       Such a runner is silent until a coordinator hears of it again.
-//   runner-health-2. Storage says what a runner holds. A session whose lease has passed has no holder.
+//   - If this coordinator was the last to hear of a runner, the runner is silent after a lease without
+//     contact. Other coordinators write contacts once a minute at most, so a runner of theirs is silent after
+//     `QUIET_MS`. A contact that was written before this coordinator began proves nothing. Such a runner is
+//     silent until a coordinator hears of it again.
+//   - Storage says what a runner holds. A session whose lease has passed has no holder.
 //
 // This file decides nothing. Dispatch gives sessions to any runner that polls.
 
@@ -22,7 +22,6 @@ interface RunnerHealth {
   readonly quietMs: number;
 }
 
-/** runner-health-1. */
 export function healthOf(
   { clock, dispatcher, leaseMs, registry }: HealthHost,
   runner: StoredRunner,
@@ -38,7 +37,6 @@ export function healthOf(
   };
 }
 
-/** runner-health-2. */
 export async function heldBy(
   { clock, storage }: Pick<ServiceHost, "clock" | "storage">,
   { runnerId, maxRuns }: StoredRunner,

@@ -1,18 +1,19 @@
 // `RunnerService` serves runners over the API: registering, polling, leaving, and the view of admins.
 //
-//   runner-service-1. A runner speaks only for itself. An id that its token does not name is not found.
+// A runner speaks only for itself. An id that its token does not name is not found.
+//
 //   R4. Only one process at a time is a runner. A second process with its token is refused while the first is
 //       heard of, or holds sessions. A killed process therefore delays its successor by a lease at most. A
 //       process that is no longer the runner learns that from its poll.
-//   runner-service-6. A runner that leaves holds nothing any more. Claims that it was given and did not
-//       receive, from any coordinator, are released before the runner is forgotten. No coordinator would
-//       release them later, and the lease of an unknown holder is unknown. A late request to leave has no
-//       effect once another process is the runner.
+//   - A runner that leaves holds nothing any more. Claims that it was given and did not receive, from any
+//     coordinator, are released before the runner is forgotten. No coordinator would release them later, and
+//     the lease of an unknown holder is unknown. A late request to leave has no effect once another process
+//     is the runner.
 //   runner-service-7. An admin who has seen a runner's process end says so when deleting the runner. Its claims
 //       are then lost at once, as if their leases had passed, and other runners continue the sessions. A runner says the
 //       same of a runner for trials that it started. The runners for trials of a process end with it, which is no loss of
 //       the sessions that they try.
-//   runner-service-8. A runner for trials drains with the runner that started it.
+//   - A runner for trials drains with the runner that started it.
 
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -141,7 +142,7 @@ export class RunnerService implements ServiceImpl<typeof Contract> {
     const known = await this.#registry.findFresh(runnerId);
     if (known === undefined || isOther(known, process)) return {};
     this.#dispatcher.forget(runnerId);
-    await releaseAll(this.#host, held); // runner-service-6.
+    await releaseAll(this.#host, held);
     await this.#registry.change(
       runnerId,
       auditOf(call, "runner.deregister", `runner:${runnerId}`),
@@ -185,7 +186,6 @@ export class RunnerService implements ServiceImpl<typeof Contract> {
     if (drained === undefined) throw runnerNotFound(runnerId);
     this.#dispatcher.drain(runnerId);
     for (const { runnerId: forTrials } of await this.#trialsOf(runnerId)) {
-      // runner-service-8.
       await this.#markDraining(forTrials, call);
       this.#dispatcher.drain(forTrials);
     }
@@ -219,7 +219,7 @@ export class RunnerService implements ServiceImpl<typeof Contract> {
   }
 
   async #own(caller: Caller, runnerId: string): Promise<StoredRunner> {
-    const isOwn = caller.kind === "runner" && caller.name === runnerId; // runner-service-1.
+    const isOwn = caller.kind === "runner" && caller.name === runnerId; // A runner speaks only for itself.
     const runner = isOwn ? await this.#registry.find(runnerId) : undefined;
     if (runner === undefined) throw runnerNotFound(runnerId);
     return runner;
@@ -322,7 +322,6 @@ async function loseAll(host: ServiceHost, runnerId: string): Promise<void> {
   await releaseAll(host, await claimsOf(host, runnerId), { isLost: true });
 }
 
-/** runner-service-6. */
 async function releaseAll(
   { commit, dispatcher }: ServiceHost,
   claims: readonly HeldClaim[],

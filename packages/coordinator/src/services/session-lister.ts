@@ -1,7 +1,8 @@
 // `listSessions` and `listCosts`: the lists of sessions and of their costs.
 //
-//   session-lister-1. A user's lists have only sessions of that user. For a user, other users have no sessions.
-//   session-lister-2. A list of costs reads about `RECORDS_MAX` records for one answer, and then leaves the rest to the next page.
+//   - A user's lists have only sessions of that user. For a user, other users have no sessions.
+//   - A list of costs reads about `RECORDS_MAX` records for one answer, and then leaves the rest to the next
+//     page.
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { isEnded, type Session, type SessionStatus } from "@holdfast/core";
@@ -102,7 +103,7 @@ export async function listCosts(
   const costs: CostMessage[] = [];
   let records = 0;
   for (const session of sessions) {
-    if (records > RECORDS_MAX || signal.aborted) break; // session-lister-2.
+    if (records > RECORDS_MAX || signal.aborted) break;
     const read = session.persistence === undefined ? await known.of(session) : undefined;
     records += read?.records ?? 0;
     costs.push(costMessage(session, read?.parts ?? []));
@@ -132,7 +133,6 @@ function costMessage(session: Session, parts: readonly CostPart[]): CostMessage 
   };
 }
 
-/** session-lister-1. */
 function isForeign({ kind, name }: Caller, owner: string | undefined): boolean {
   return kind === "user" && owner !== undefined && owner !== name;
 }

@@ -4,14 +4,14 @@
 //   L7. The id of a session under an idempotency key is derived from its owner and the key. Repeated and
 //       concurrent requests at any coordinator therefore mean the same session. Another body under the key is
 //       a conflict.
-//   session-start-1. `async_callback` makes the session a child that calls back. Every end of it reaches its
-//       parent in the same transaction, under the one name that any agent can wait for. The child's number in
-//       the parent is far above those of the parent's own commands. In the other modes the session of the caller
-//       may be named too. It then has a child that it is not told of, and that outlives it.
-//   session-start-2. All checks come before the change, so that a refused request leaves nothing behind.
-//   session-start-3. A queued task is created under the claim of its session, and once under that claim.
-//       Storage checks that with the change itself (ST49). A delayed request therefore creates nothing after
-//       another process claimed the session, or after the task has its outcome.
+//   - `async_callback` makes the session a child that calls back. Every end of it reaches its parent in the
+//     same transaction, under the one name that any agent can wait for. The child's number in the parent is
+//     far above those of the parent's own commands. In the other modes the session of the caller may be named
+//     too. It then has a child that it is not told of, and that outlives it.
+//   - All checks come before the change, so that a refused request leaves nothing behind.
+//   - A queued task is created under the claim of its session, and once under that claim. Storage checks that
+//     with the change itself (ST49). A delayed request therefore creates nothing after another process
+//     claimed the session, or after the task has its outcome.
 
 import { createHash } from "node:crypto";
 import {
@@ -171,10 +171,7 @@ export function noTaskAgent(agent: string, at: string): UsageError {
   });
 }
 
-/**
- * The owner of a task that may be queued, and the claim of its session if that is stored here
- * (session-start-3).
- */
+/** The owner of a task that may be queued, and the claim of its session if that is stored here. */
 interface AllowedTask {
   readonly owner: string | undefined;
   readonly under?: HeldAs;
@@ -288,7 +285,6 @@ function seedOf(sessionId: string, { timeoutMs }: StartRequest, budget: Budget |
   return digestOf(`seed of ${sessionId} ${timeoutMs ?? ""} ${sorted(budget)}`).readUInt32BE(0);
 }
 
-/** session-start-1. */
 function childNumber(sessionId: string): number {
   return 2 ** 48 + digestOf(`child ${sessionId}`).readUIntBE(0, 6);
 }

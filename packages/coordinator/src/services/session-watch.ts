@@ -3,11 +3,11 @@
 //   V1. A stream sends what storage has, from the position after the last one that the reader saw. Before and
 //       after a reconnect, the reader therefore gets the journal without gaps and duplicates.
 //   session-watch-1. Storage has only committed records.
-//   session-watch-2. A stream ends when the session has ended and all of it was sent, or when the caller has
-//       gone or its token is invalid. The last event has the position behind the journal. A reader that has
-//       seen it gets an empty stream, and over REST the status 204, at which an `EventSource` stops.
-//   session-watch-3. A reader of a session that has moved away is told its new place, because the session
-//       never ends here. A session that is still moving may stay.
+//   - A stream ends when the session has ended and all of it was sent, or when the caller has gone or its
+//     token is invalid. The last event has the position behind the journal. A reader that has seen it gets an
+//     empty stream, and over REST the status 204, at which an `EventSource` stops.
+//   - A reader of a session that has moved away is told its new place, because the session never ends here. A
+//     session that is still moving may stay.
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { isEnded, resumesAt, UsageError, type Session } from "@holdfast/core";
@@ -139,7 +139,6 @@ function shownState(session: Session): string {
   return JSON.stringify(shown);
 }
 
-/** session-watch-3. */
 function refuseMoved({ move }: Session): void {
   if (move?.isDone === true) throw sessionMoved(move.to);
 }
@@ -176,7 +175,7 @@ function bytesIn({ input, output, progress }: SessionMessage): number {
 
 /**
  * Waits until a session has ended, up to a time. @returns the session then. @throws ConflictError
- * `session_moved` (session-watch-3).
+ * `session_moved`.
  */
 export async function untilEnded(
   host: ServiceHost,

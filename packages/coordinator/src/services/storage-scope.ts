@@ -7,7 +7,7 @@
 //   X13. A user's runtime has that user's sessions and schedules. Sessions that it creates belong to its
 //       user. An imported row must not refer to the conversation of another owner's session. It has no
 //       parent and no payer that was not imported with it (ST36).
-//   storage-scope-5. An admin may request everything.
+//   - An admin may request everything.
 
 import {
   type Change,

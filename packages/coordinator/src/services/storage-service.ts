@@ -1,12 +1,12 @@
 // `StorageService` is the storage port for runtimes elsewhere. Requests are scoped by their caller, and
 // dispatch is told of changes.
 //
-//   storage-service-1. A change that its caller may not request is removed from the group and answered. The
-//       other changes are applied (ST4).
-//   storage-service-2. The coordinator's time applies to every caller. A machine with a wrong clock must not
-//       end the leases of others.
-//   storage-service-3. A runner gets sessions only from its polls. It can claim here only a session that it
-//       holds, and no session is due for it.
+//   - A change that its caller may not request is removed from the group and answered. The other changes are
+//     applied (ST4).
+//   - The coordinator's time applies to every caller. A machine with a wrong clock must not end the leases of
+//     others.
+//   - A runner gets sessions only from its polls. It can claim here only a session that it holds, and no
+//     session is due for it.
 
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import {
@@ -79,7 +79,8 @@ export class StorageService implements ServiceImpl<typeof Contract> {
     if (session === undefined || (!isExplained && !(await mayTouch(this.#host, caller, session))))
       return { result: bytesOfValue({ status: "not_found" }) };
     if (caller.kind === "runner" && !(await this.#dispatcher.holds(caller.name, sessionId)))
-      return { result: bytesOfValue({ status: "busy", owner: "coordinator" }) }; // storage-service-3.
+      // A runner gets sessions only from its polls.
+      return { result: bytesOfValue({ status: "busy", owner: "coordinator" }) };
     const result = await this.#storage.claim({
       sessionId,
       owner: claimOwner(caller, owner),
@@ -125,7 +126,8 @@ export class StorageService implements ServiceImpl<typeof Contract> {
 
   async due({ limit, agents }: DueRequest, context: HandlerContext) {
     const { caller } = callOf(context);
-    if (caller.kind === "runner") return { due: bytesOfValue({ sessionIds: [], schedules: [] }) }; // storage-service-3.
+    // A runner gets sessions only from its polls.
+    if (caller.kind === "runner") return { due: bytesOfValue({ sessionIds: [], schedules: [] }) };
     const due = await this.#storage.due({
       now: this.#clock.now(),
       limit,
@@ -204,7 +206,6 @@ export class StorageService implements ServiceImpl<typeof Contract> {
   }
 }
 
-/** storage-service-1. */
 async function commitScoped(
   host: ServiceHost,
   changes: readonly Change[],

@@ -1,11 +1,12 @@
 // `AllChanges`: one follower of all sessions of a storage, for any number of readers.
 //
-//   all-changes-1. The first change after a quiet time wakes the readers at once. Changes that come soon after it wake
-//       them together. The more readers there are, the longer the changes are gathered. Without changes nothing runs.
-//   all-changes-2. A reader for one owner is woken only by sessions of that owner, and by changes whose session the
-//       storage does not know. Nobody learns that another user's session has changed.
-//   all-changes-3. A reader gets the newest state of a few sessions, and learns only that there are others. A burst of
-//       changes and a reader that stalls cost no more than that.
+//   - The first change after a quiet time wakes the readers at once. Changes that come soon after it wake
+//     them together. The more readers there are, the longer the changes are gathered. Without changes nothing
+//     runs.
+//   - A reader for one owner is woken only by sessions of that owner, and by changes whose session the
+//     storage does not know. Nobody learns that another user's session has changed.
+//   - A reader gets the newest state of a few sessions, and learns only that there are others. A burst of
+//     changes and a reader that stalls cost no more than that.
 
 import type { Clock, Session } from "@holdfast/core";
 import type { FollowedStorage } from "./notices.ts";
@@ -17,7 +18,7 @@ const SESSIONS_MAX = 4;
 /** The changes since the last call. */
 export interface Changed {
   readonly sessions: readonly Session[];
-  /** Whether there may be changes of other sessions (all-changes-3). */
+  /** Whether there may be changes of other sessions. */
   readonly hasOthers: boolean;
 }
 
@@ -60,7 +61,6 @@ export class AllChanges {
     if (!this.#isResting) this.#wakeAll();
   }
 
-  /** all-changes-1. */
   #wakeAll(): void {
     const behind = [...this.#readers].filter(({ isBehind }) => isBehind);
     for (const reader of behind) reader.wake();
@@ -86,7 +86,6 @@ class Reader implements ChangeReader {
     this.end = end;
   }
 
-  /** all-changes-2, all-changes-3. */
   note(session: Session | undefined): void {
     if (this.#owner !== undefined && session !== undefined && session.placement?.owner !== this.#owner)
       return;

@@ -5,8 +5,7 @@
 //       together. Each commit gets its own results, as if it were alone (ST4).
 //   joined-commits-2. When storage cannot say whether a transaction was applied, all of its commits are
 //       rejected. Sending them again is safe.
-//   joined-commits-3. Transactions do not wait for each other here. Storage decides which of them may run at
-//       once.
+//   - Transactions do not wait for each other here. Storage decides which of them may run at once.
 //
 // This file decides nothing, and knows no callers. Unlike the runtime's group committer, it neither orders
 // groups nor sends them again. The joined changes come from unrelated callers, and storage orders changes to

@@ -1,17 +1,17 @@
 // `Registry` stores each runner as a document, so that every coordinator of a storage knows all runners, also
 // after a restart.
 //
-//   registry-1. The coordinator that a runner polls writes at most every `SEEN_EVERY_MS` when the runner was
-//       last seen. A coordinator that has not heard of the runner for a lease writes at once. The previous
-//       coordinator then learns that it cannot judge whether the runner is alive.
+//   - The coordinator that a runner polls writes at most every `SEEN_EVERY_MS` when the runner was last seen.
+//     A coordinator that has not heard of the runner for a lease writes at once. The previous coordinator
+//     then learns that it cannot judge whether the runner is alive.
 //   registry-2. A runner of which nothing new was written for `SILENT_MS` is removed. Its claims run out by
 //       their leases long before. Each coordinator counts this time by a clock that does not jump, so no clock
 //       that is set removes a runner. The count is stored about once a minute, and the largest one counts, so
 //       that a restarted coordinator continues it. Time without any coordinator does not count.
-//   registry-3. A list of all runners is at most `KNOWN_MS` old. Knowledge of a single runner is as old as the
-//       last list, which each `sweep` reads. Changes that this coordinator stores are known at once.
-//   registry-4. A name is for people, and several runners may share it. A name stands for a runner only if no
-//       other runner has it.
+//   - A list of all runners is at most `KNOWN_MS` old. Knowledge of a single runner is as old as the last
+//     list, which each `sweep` reads. Changes that this coordinator stores are known at once.
+//   - A name is for people, and several runners may share it. A name stands for a runner only if no other
+//     runner has it.
 //
 // This class knows no polls and no sessions.
 
@@ -117,7 +117,7 @@ export class Registry {
   #known = new Map<string, Known>();
   /** registry-2. By runner; the moments are monotonic milliseconds. */
   #silence = new Map<string, Silence>();
-  /** registry-1. The last `seenAt` of each runner that this coordinator wrote. */
+  /** The last `seenAt` of each runner that this coordinator wrote. */
   readonly #written = new Map<string, number>();
   #readAt = -Infinity;
   #reading: Promise<void> | undefined;
@@ -138,10 +138,7 @@ export class Registry {
     return known?.runner;
   }
 
-  /**
-   * registry-4. The runner of this id, or the only one of this name. @throws UsageError when there are
-   * several.
-   */
+  /** The runner of this id, or the only one of this name. @throws UsageError when there are several. */
   async named(text: string): Promise<StoredRunner | undefined> {
     const runner = await this.find(text);
     if (runner !== undefined) return runner;
@@ -154,7 +151,7 @@ export class Registry {
     });
   }
 
-  /** registry-1. Whether this coordinator heard of the runner last, as far as it knows. */
+  /** Whether this coordinator heard of the runner last, as far as it knows. */
   isSeenHere({ runnerId, seenAt }: StoredRunner): boolean {
     return this.#written.get(runnerId) === seenAt;
   }
@@ -216,8 +213,8 @@ export class Registry {
   }
 
   /**
-   * registry-1. Notes a poll and its offers. The write runs in the background. @param isBack whether the
-   * runner was silent here for a lease.
+   * Notes a poll and its offers. The write runs in the background. @param isBack whether the runner was
+   * silent here for a lease.
    */
   seen(
     runner: StoredRunner,

@@ -1,11 +1,11 @@
 // `ScheduleFiring` fires due schedules while a coordinator lives.
 //
-//   schedule-firing-2. A time fires once, however many coordinators see it. Storage compares it with the
-//       schedule's next time, in the transaction that fires it (ST34).
-//   schedule-firing-3. The id of a started session or sent signal is derived from the schedule and the due
-//       time. Firing that time again therefore finds it.
+//   - A time fires once, however many coordinators see it. Storage compares it with the schedule's next time,
+//     in the transaction that fires it (ST34).
+//   - The id of a started session or sent signal is derived from the schedule and the due time. Firing that
+//     time again therefore finds it.
 //   schedule-firing-4. Missed times fire once, together, as the first of them.
-//   schedule-firing-5. Due schedules are read at each second of the wall clock, even if the clock jumps.
+//   - Due schedules are read at each second of the wall clock, even if the clock jumps.
 //
 // The function that computes the next time of a cron line is an option.
 
@@ -62,7 +62,8 @@ export class ScheduleFiring {
     this.#looks = repeat({
       clock,
       isIdle: true,
-      pauseMs: () => SECOND_MS - (clock.now() % SECOND_MS), // schedule-firing-5.
+      // The next second of the wall clock, even if that jumps.
+      pauseMs: () => SECOND_MS - (clock.now() % SECOND_MS),
       look: () => this.#look(),
     });
   }
@@ -97,7 +98,8 @@ export class ScheduleFiring {
   #effectOf(schedule: Schedule): Promise<CreateSession | SendSignal> {
     const { random, clock, firingName, versionOf } = this.#host;
     return effectOfFiring(schedule, {
-      name: firingName(schedule.scheduleId, schedule.nextAt), // schedule-firing-3.
+      // A second firing of this time finds the first one by its name.
+      name: firingName(schedule.scheduleId, schedule.nextAt),
       agent: async ({ name, version, ...agent }) => ({
         ...agent,
         name,

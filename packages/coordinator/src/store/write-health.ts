@@ -1,10 +1,9 @@
 // `WriteHealth` tells health checks whether storage can be written.
 //
-//   write-health-1. The result of the last write is remembered, so that a check costs nothing while there are
-//       writes.
-//   write-health-2. If there was no write for a while, or the last one failed, a check writes a document of
-//       its own. After a failure it does so at most every `AGAIN_MS`, however many checks there are. The
-//       health therefore recovers without other writes.
+//   - The result of the last write is remembered, so that a check costs nothing while there are writes.
+//   - If there was no write for a while, or the last one failed, a check writes a document of its own. After
+//     a failure it does so at most every `AGAIN_MS`, however many checks there are. The health therefore
+//     recovers without other writes.
 //
 // This class knows no requests. Failures that are the fault of the change itself are ignored.
 
@@ -60,7 +59,6 @@ export class WriteHealth {
     return this.#problem;
   }
 
-  /** write-health-2. */
   async #probe(): Promise<void> {
     const body = JSON.stringify({ at: this.#clock.now() });
     try {

@@ -7,8 +7,8 @@
 //
 //   K1. Nothing comes between claiming a number and storing its command.
 //   K4. Every refusal is remembered before it is thrown.
-//   asks-3. The same lines run in replay and in first execution. Takes and probes read the journal, because
-//       their answer is there.
+//   - The same lines run in replay and in first execution. Takes and probes read the journal, because their
+//     answer is there.
 //   H11. Answers that need no wait are the same on replay. Conditional probes record only a changed answer.
 
 import { positionId } from "../ids.ts";

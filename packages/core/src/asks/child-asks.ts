@@ -4,11 +4,11 @@
 // the effect, so it happens exactly once (S5). Events and answers of other sessions arrive as signals under
 // the names of `signal-names.ts`. `child-creation.ts` makes the sessions, and `child-ends.ts` has their ends.
 //
-//   child-asks-1. The kernel schedules a task for a child's request, and answers with the task's outcome. The
-//       agent sees none of it.
-//   child-asks-2. A hand-over is an end. The batch that ends this session creates the successor, so that one
-//       of the two has the place at any time (S4). The end waits as any end does, and a session that fails or
-//       is cancelled before has no successor.
+//   - The kernel schedules a task for a child's request, and answers with the task's outcome. The agent sees
+//     none of it.
+//   - A hand-over is an end. The batch that ends this session creates the successor, so that one of the two
+//     has the place at any time (S4). The end waits as any end does, and a session that fails or is cancelled
+//     before has no successor.
 
 import { callerLine } from "../errors/author-line.ts";
 import { ChildFailedError, HoldfastError, UsageError } from "../errors/errors.ts";
@@ -93,7 +93,7 @@ export class ChildAsks {
     return positionId(this.#sessionId, id);
   }
 
-  /** child-asks-2. Ask for a successor, which will notify the parent in this session's place. */
+  /** Ask for a successor, which will notify the parent in this session's place. */
   handOff(mode: AgentMode, input: unknown, options: SpawnOptions): void {
     const draft = this.#creation.draft("handoffToAgent", mode, input, options);
     const { agent, hash } = draft;
@@ -104,7 +104,7 @@ export class ChildAsks {
     if (this.#parts.cursor.slice === "live") this.#creation.described(agent);
   }
 
-  /** child-asks-2. Create the successor, if one was asked for, and return its id. */
+  /** Create the successor, if one was asked for, and return its id. */
   handOver(): string | undefined {
     const successor = this.#successor?.();
     if (successor !== undefined) this.#effect(() => successor);
@@ -150,7 +150,6 @@ export class ChildAsks {
     }
   }
 
-  /** child-asks-1. */
   handle(request: ChildRequest, tasks: TaskAsks): void {
     const kind = this.#parts.options.handlerOf(request.name);
     if (kind !== undefined) return this.#askedByKernel(() => tasks.scheduleHandler(kind, request));
@@ -212,7 +211,6 @@ export class ChildAsks {
     return id;
   }
 
-  /** child-asks-1. */
   reply({ request, from }: ChildRequest, payload: JsonText): void {
     this.#askedByKernel(() => {
       const id = this.#append({ type: "reply_child", request, hash: this.#hash(payload) });

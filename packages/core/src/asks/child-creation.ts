@@ -1,7 +1,7 @@
 // `ChildCreation`: the session that is created for a child or a successor, from what its agent was asked for.
 //
-//   child-creation-1. A child's id is made of the position that asked for it, so replay finds the same child.
-//   child-creation-2. The hash of an ask holds what the author gave, and nothing of this process or this machine.
+//   - A child's id is made of the position that asked for it, so replay finds the same child.
+//   - The hash of an ask holds what the author gave, and nothing of this process or this machine.
 
 import { callerLine } from "../errors/author-line.ts";
 import { UsageError } from "../errors/errors.ts";

@@ -1,6 +1,6 @@
 // `ChildEnds`: the ends of a session's children, as its agent and its own end wait for them.
 //
-//   child-ends-1. A child's end can be awaited any number of times in a turn; it is consumed once.
+//   - A child's end can be awaited any number of times in a turn; it is consumed once.
 //   child-ends-2. The runtime redelivers a child's end that was received before, also before a checkpoint, to a
 //       new wait for it. This file tells the runtime which child that may be.
 //   K13. An agent that returned waits for the ends of the children that were asked for with that policy.
@@ -83,13 +83,13 @@ export class ChildEnds {
     return this.#ownWaits?.has(future) === true;
   }
 
-  /** child-ends-1. The future that was asked for in this turn, unless it was rejected. */
+  /** The future that was asked for in this turn, unless it was rejected. */
   asked(child: number): DurableFuture<unknown> | undefined {
     const known = this.#asked?.get(child);
     return known !== undefined && (known.fulfilled || !known.settled) ? known : undefined;
   }
 
-  /** child-ends-1. Returns the future, which the agent has asked for. */
+  /** Returns the future, which the agent has asked for. */
   keep(child: number, future: DurableFuture<unknown>): DurableFuture<unknown> {
     (this.#asked ??= new Map()).set(child, future);
     return future;

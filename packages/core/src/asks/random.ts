@@ -1,7 +1,7 @@
 // Seeded randomness for agents: the same numbers on every replay.
 //
-//   random-1. The numbers of a session are made of its id, too. Seeds have 32 bits, so that of some ten thousand sessions
-//       two have the same one, and their UUIDs would be equal.
+// The numbers of a session are made of its id, too. Seeds have 32 bits, so that of some ten thousand sessions
+// two have the same one, and their UUIDs would be equal.
 
 /** xoshiro128** seeded by splitmix32. Gives integers in [0, 2^32). */
 export function seededRandom(seed: number, stream: number): () => number {
@@ -10,7 +10,7 @@ export function seededRandom(seed: number, stream: number): () => number {
 }
 
 /**
- * The numbers of a session from one of its checkpoints on (random-1).
+ * The numbers of a session from one of its checkpoints on.
  *
  * @param stream the number of the first command after the checkpoint.
  */

@@ -1,6 +1,6 @@
 // `SessionRelations`: the relations of a session to other sessions, as they change during a turn.
 //
-//   session-relations-1. After a fork, earlier children and the parent are another session's. Their records replay.
+//   - After a fork, earlier children and the parent are another session's. Their records replay.
 //   session-relations-2. A minimal session becomes persistent by the command that creates a child, asks its
 //       parent, or takes signals as a child. No answer is then lost with its process, and no session that
 //       restarts from scratch has asked another one before.
@@ -22,7 +22,7 @@ export class SessionRelations {
   persistence: Persistence;
   /** How many children were ever asked for. */
   children: number;
-  /** Children with a lower number are another session's (session-relations-1). */
+  /** Children with a lower number are another session's. */
   #firstChild = 0;
   readonly #parts: KernelParts;
 
@@ -35,7 +35,6 @@ export class SessionRelations {
     this.children = relations.children;
   }
 
-  /** session-relations-1. */
   leaveOrigin(seed: number): void {
     this.seed = seed;
     this.parent = undefined;
@@ -55,7 +54,7 @@ export class SessionRelations {
     return { persists: true };
   }
 
-  /** The number in a child's session id. session-relations-1. @throws CancelledError */
+  /** The number in a child's session id. @throws CancelledError */
   numberOf(childId: string): number {
     const id = this.numberIn(childId);
     if (id < this.#firstChild) throw new CancelledError(`child ${childId}`, "the session was forked");

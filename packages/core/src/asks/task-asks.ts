@@ -1,6 +1,6 @@
 // `TaskAsks`: the tasks that an agent asks for, and those that answer requests of its children.
 //
-//   task-asks-1. Asks of one turn with the same key are one task (K1).
+//   - Asks of one turn with the same key are one task (K1).
 //   task-asks-2. On replay the recorded deadline, guard and effect count, whatever the agent asks for now.
 
 import { callerLine } from "../errors/author-line.ts";

@@ -1,8 +1,10 @@
 // The hash of the content of a folder, such as a skill or an agent file, and the paths that it may have. Both sides of a
 // transfer use the same rules, so that neither trusts the other.
 //
-//   content-files-1. The hash covers the path, the bytes and the executable bit of every file, and nothing else. It is the version.
-//   content-files-2. A path that another system could not write, that leads out of the folder, or that is another path there, is refused.
+//   - The hash covers the path, the bytes and the executable bit of every file, and nothing else. It is the
+//     version.
+//   - A path that another system could not write, that leads out of the folder, or that is another path
+//     there, is refused.
 
 export interface HashedFile {
   /** From the folder, with `/`. */
@@ -12,7 +14,7 @@ export interface HashedFile {
   readonly isExecutable: boolean;
 }
 
-/** content-files-1. The text whose SHA-256 is the hash of the content. */
+/** The text whose SHA-256 is the hash of the content. */
 export function contentText(files: readonly HashedFile[]): string {
   return files
     .toSorted((a, b) => (a.path < b.path ? -1 : 1))
@@ -23,7 +25,7 @@ export function contentText(files: readonly HashedFile[]): string {
 /** Windows reserves some names, and gives others a meaning. */
 const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;
 
-/** content-files-2. Whether every system can write a file of this name. */
+/** Whether every system can write a file of this name. */
 export function isPortableName(name: string): boolean {
   // A workspace writes nothing below these two.
   const isOwn = [".git", ".holdfast"].includes(name.toLowerCase());
@@ -33,7 +35,7 @@ export function isPortableName(name: string): boolean {
   return name !== "" && !isOwn && !isOdd && !RESERVED.test(name) && name.length <= 255 && isText;
 }
 
-/** content-files-2. @returns the problem of the first wrong path. */
+/** @returns the problem of the first wrong path. */
 export function contentPathProblem(paths: readonly string[]): string | undefined {
   const seen = new Map<string, string>();
   for (const path of paths) {

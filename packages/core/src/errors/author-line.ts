@@ -1,7 +1,7 @@
 // `lineOf`, `callerLine`: the line of the author's code in a stack, for errors. Best effort, because some
 // engines have no stacks.
 //
-//   author-line-1. A frame of our own packages is never named, because it says nothing to the author.
+// A frame of our own packages is never named, because it says nothing to the author.
 
 /**
  * The place of our packages, `…/packages/` or `…/@holdfast/`, without the scheme, because some loaders give
@@ -30,7 +30,7 @@ export function decodedPlace(place: string): string {
   }
 }
 
-/** Whether a `file:line:column` of a stack is in our packages (author-line-1). */
+/** Whether a `file:line:column` of a stack is in our packages. */
 export function isOurs(place: string): boolean {
   return place.startsWith(OURS) && OWN_FRAME.test(place.slice(OURS.length));
 }

@@ -1,9 +1,9 @@
 // `recordError`, `errorFrom`: any thrown value as plain data, and as an error again.
 //
-//   recorded-error-1. Recording never throws and always ends, whatever was thrown: getters that throw, proxies, cycles.
-//   recorded-error-2. Each text is redacted before it is cut, so that no part of a secret stays.
-//   recorded-error-3. An error read again is the same in the process that saw it and in the one that replays it.
-//   recorded-error-4. `code` is not a code of ours where a foreign error bears its text. That one is in `data`.
+//   - Recording never throws and always ends, whatever was thrown: getters that throw, proxies, cycles.
+//   - Each text is redacted before it is cut, so that no part of a secret stays.
+//   - An error read again is the same in the process that saw it and in the one that replays it.
+//   - `code` is not a code of ours where a foreign error bears its text. That one is in `data`.
 
 import { lineOf } from "./author-line.ts";
 import { ERROR_TABLE } from "./error-table.ts";
@@ -16,7 +16,7 @@ import { isOwnError, OWN_ERROR } from "./own-error.ts";
 export interface RecordedError {
   readonly name: string;
   readonly message: string;
-  /** A code of ours, or a foreign text that is none of them (recorded-error-4). */
+  /** A code of ours, or a foreign text that is none of them. */
   readonly code?: string;
   /** The place that the error is about, or the place in the author's code where it was thrown. */
   readonly at?: string;
@@ -254,13 +254,13 @@ function authorLine(thrown: object): string | undefined {
   return thrown instanceof Error ? lineOf(thrown) : undefined;
 }
 
-/** A recorded error as an error that can be thrown (recorded-error-3). */
+/** A recorded error as an error that can be thrown. */
 export function errorFrom(recorded: RecordedError): Error {
   const { name, message, cause, errors, data, ...details } = recorded;
   const error = new Error(message, cause === undefined ? undefined : { cause: errorFrom(cause) });
   const again = errors === undefined ? {} : { errors: errors.map(errorFrom) };
   Object.assign(error, data, again, { name, ...details, stack: `${name}: ${message}` });
-  // recorded-error-4.
+  // The text of a foreign error must not pass for a code of ours.
   if (details.code !== undefined && Object.hasOwn(ERROR_TABLE, details.code))
     Object.defineProperty(error, OWN_ERROR, { value: true });
   return error;

@@ -1,12 +1,11 @@
 // `encodeRecords`, `decodeRecords`: the journal's bytes. Each record is one line of JSON, with its payload
 // last and exactly as recorded.
 //
-//   codec-1. Decoding returns the payload's exact text. Header and payload are separated at the first
-//       `,"payload":`. It cannot occur inside a header, because JSON escapes the quotes of every string
-//       value.
-//   codec-2. A payload of `FORMAT_LIMITS.blobChars` or more is replaced by `"blob":"<sha256>"`; the storage
-//       keeps the text under that name. Decoding asks the storage for it.
-//   codec-3. A line in another format is a `CorruptRecordError` that names the place; there are no defaults.
+//   - Decoding returns the payload's exact text. Header and payload are separated at the first `,"payload":`.
+//     It cannot occur inside a header, because JSON escapes the quotes of every string value.
+//   - A payload of `FORMAT_LIMITS.blobChars` or more is replaced by `"blob":"<sha256>"`; the storage keeps
+//     the text under that name. Decoding asks the storage for it.
+//   - A line in another format is a `CorruptRecordError` that names the place; there are no defaults.
 
 import { CorruptRecordError } from "../errors/errors.ts";
 import type { JsonText } from "../json/json.ts";

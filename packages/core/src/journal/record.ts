@@ -1,13 +1,13 @@
 // `JournalRecord`: the commands, events and notes of a session in the order they happened, each at its `seq`.
 //
-//   record-1. `seq` is a record's position. Commands, events and notes share one sequence, so a change in the
-//       number of commands before an event, or before a commit, is found (K5). Commands also have a number of
-//       their own, `id`, to which everything refers: `{session}-{id}` (K1).
-//   record-2. A command is a thing that the agent asked for, in the imperative. An event is a fact that was
-//       delivered to the agent, in the past tense. A note is a fact that was not delivered, such as a lost
-//       attempt or a warning; replay passes over it.
-//   record-3. `payload` is recorded JSON text of the user's. This file never reads it.
-//   record-4. `codec.ts` has the format. A field's meaning never changes, and new meanings get new types.
+//   - `seq` is a record's position. Commands, events and notes share one sequence, so a change in the number
+//     of commands before an event, or before a commit, is found (K5). Commands also have a number of their
+//     own, `id`, to which everything refers: `{session}-{id}` (K1).
+//   - A command is a thing that the agent asked for, in the imperative. An event is a fact that was delivered
+//     to the agent, in the past tense. A note is a fact that was not delivered, such as a lost attempt or a
+//     warning; replay passes over it.
+//   - `payload` is recorded JSON text of the user's. This file never reads it.
+//   - `codec.ts` has the format. A field's meaning never changes, and new meanings get new types.
 
 import type { JsonText } from "../json/json.ts";
 import type { AnswerShape } from "./approval.ts";

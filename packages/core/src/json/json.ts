@@ -8,7 +8,7 @@
 //       `undefined` are left out. Besides, -0 becomes 0, also in the process that made it (json-1). Leaky: an
 //       object is read twice, to be checked and to be written. The values of getters and proxies may change
 //       in between.
-//   json-3. NUL and lone surrogates are kept as given: JSON escapes them, so no storage sees them raw.
+//   - NUL and lone surrogates are kept as given: JSON escapes them, so no storage sees them raw.
 
 import { LimitError, toError, UsageError } from "../errors/errors.ts";
 import { FORMAT_LIMITS } from "../limits.ts";

@@ -3,7 +3,8 @@
 // The agent asks for a checkpoint or ends in the middle of a slice. At the standstill after each slice, `settle`
 // closes the turn once all that its end awaits is answered. Everything else that is open is withdrawn.
 //
-//   kernel-ending-1. A mistake in the agent's code is a fault, and not its end (K4).
+// A mistake in the agent's code is a fault, and not its end (K4).
+//
 //   K7. A checkpoint or an end closes the turn; what comes after is another kernel.
 //   K13. After a return, unobserved tasks are awaited until a cancel; everything else is withdrawn.
 
@@ -61,7 +62,7 @@ export class KernelEnding {
   }
 
   /**
-   * kernel-ending-1. Nothing of the segment is committed and the session parks, until the code is fixed. A session that is
+   * Nothing of the segment is committed and the session parks, until the code is fixed. A session that is
    * being cancelled ends instead.
    */
   #threw(error: unknown): Ending {

@@ -1,9 +1,9 @@
 // `RepeatGuard`: counts how often the same call of a task had the same result in a row, warns, and asks a
 // person (K14).
 //
-//   repeat-guard-1. Only deliveries decide, so that a replay counts, and asks, the same.
-//   repeat-guard-2. The memory is bounded: the calls that were seen longest ago are forgotten.
-//   repeat-guard-3. Only tasks that were guarded when they were asked for count.
+//   - Only deliveries decide, so that a replay counts, and asks, the same.
+//   - The memory is bounded: the calls that were seen longest ago are forgotten.
+//   - Only tasks that were guarded when they were asked for count.
 //
 // This file knows no journal: its question is a command like one of the agent's.
 
@@ -61,7 +61,7 @@ export class RepeatGuard {
    * allows it.
    */
   holdsBack({ item: { task, future }, outcome, handOver, asks, isLive, self }: Delivered): boolean {
-    if (task === undefined || !task.guarded) return false; // repeat-guard-3.
+    if (task === undefined || !task.guarded) return false;
     const call = this.#hash(`${task.kind} ${task.input ?? ""}`);
     const count = this.#count(call, this.#hash(`${outcome.type} ${outcome.payload ?? ""}`));
     const what = `task "${task.kind}" has had the same result ${count} times, asked with the same input`;
@@ -93,7 +93,7 @@ export class RepeatGuard {
     this.#seen.delete(call); // The latest is last.
     this.#seen.set(call, { call, result, count });
     const [oldest] = this.#seen.keys();
-    if (this.#seen.size > FORMAT_LIMITS.repeats && oldest !== undefined) this.#seen.delete(oldest); // repeat-guard-2.
+    if (this.#seen.size > FORMAT_LIMITS.repeats && oldest !== undefined) this.#seen.delete(oldest);
     return count;
   }
 }

@@ -1,11 +1,10 @@
 // The storage port as JSON, for any connection: an owner's socket, a coordinator's API.
 // `storage-wire-check.ts` has the checks of received values.
 //
-//   storage-wire-1. Values of the port are their own JSON, field by field. Fields that are `undefined` are
-//       left out.
+//   - Values of the port are their own JSON, field by field. Fields that are `undefined` are left out.
 //   storage-wire-2. JSON has no Infinity: a lease that never ends is `null`.
-//   storage-wire-3. Errors keep their code and their text. The codes that the table of this file lists also get their class back, and all
-//       others are a `HoldfastError`. A code that the receiver does not know becomes `internal`.
+//   - Errors keep their code and their text. The codes that the table of this file lists also get their class
+//     back, and all others are a `HoldfastError`. A code that the receiver does not know becomes `internal`.
 //
 // This file knows no transport.
 

@@ -1,8 +1,8 @@
 // `traceJson`, `traceLine`: a trace event as text, for files, databases and terminals.
 //
-//   trace-text-1. Users' data (inputs, outputs, contents, tokens, prompts) is left out unless it is asked
-//       for, because more people read a trace than a session.
-//   trace-text-2. Every text of unknown origin goes through `redact`, if there is one, before it leaves.
+//   - Users' data (inputs, outputs, contents, tokens, prompts) is left out unless it is asked for, because
+//     more people read a trace than a session.
+//   - Every text of unknown origin goes through `redact`, if there is one, before it leaves.
 //
 // Pure. It knows no tracer.
 

@@ -1,8 +1,8 @@
 // `AnsweredWaits`: finds the first open wait, in the order of asking, that has its answer here.
 //
-//   answered-waits-1. A wait is examined when it is asked for, and whenever a signal of its name becomes the
-//       first of that name. No signal can answer it in between, so a wait without an answer is examined only
-//       once. Each of many waits costs O(log n), however many names there are.
+// A wait is examined when it is asked for, and whenever a signal of its name becomes the first of that name.
+// No signal can answer it in between, so a wait without an answer is examined only once. Each of many waits
+// costs O(log n), however many names there are.
 //
 // This file does not know which signals are pending: the caller says whether a wait is answered.
 
@@ -59,7 +59,8 @@ export class AnsweredWaits<Item extends Asked> {
   first(isAnswered: (item: Item) => boolean): Item | undefined {
     for (let place = this.#maybe.first(); place !== undefined; place = this.#maybe.first()) {
       if (isAnswered(place.item)) return place.item;
-      this.#maybe.set(place, Infinity); // answered-waits-1.
+      // It is examined again when a signal of its name becomes the first one.
+      this.#maybe.set(place, Infinity);
     }
     return undefined;
   }

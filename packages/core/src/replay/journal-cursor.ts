@@ -4,8 +4,8 @@
 //   K1. A command's number (`id`) is claimed when the agent asks, before anything can interleave. Commands
 //       have numbers of their own, apart from the journal's positions (`seq`), which events and notes take
 //       too. Records that a crash adds therefore move no id.
-//   journal-cursor-3. Replay and first execution run the same lines. They differ only in whether the journal
-//       already holds a record.
+//   - Replay and first execution run the same lines. They differ only in whether the journal already holds a
+//     record.
 //   K5. A command that differs from the recorded one is a divergence, with both sides. Limits are for new
 //       commands only.
 //

@@ -1,11 +1,10 @@
 // `refuseBatch`, `applyBatch`: the rules for a batch that a claim holder commits.
 //
-//   batches-1. Fencing comes first: a caller that does not hold the newest claim learns nothing but that
-//       (ST2).
-//   batches-2. A batch that is already in the journal is `committed`, whatever became of the session since
-//       (ST3). A caller that sends a batch again does not know that it was applied; `invalid` would make the
-//       caller undo what it must not undo.
-//   batches-3. After an acknowledged cancel a session cannot become `completed` (ST16).
+//   - Fencing comes first: a caller that does not hold the newest claim learns nothing but that (ST2).
+//   - A batch that is already in the journal is `committed`, whatever became of the session since (ST3). A
+//     caller that sends a batch again does not know that it was applied; `invalid` would make the caller undo
+//     what it must not undo.
+//   - After an acknowledged cancel a session cannot become `completed` (ST16).
 //   batches-4. An agent that has seen its cancel says `cancelling`. An agent that says `working`, `waiting`
 //       or `input_required`, or pauses for a budget or a mistake, has not seen the cancel. The batch is then
 //       kept without its waits. The session is due, and its agent sees the cancel even if the process dies
@@ -39,9 +38,11 @@ export function refuseBatch(
   lookups: BatchLookups,
 ): ChangeResult | undefined {
   // mutant: stale-token-accepted
-  if (batch.token !== claim.token || claim.token === NO_CLAIM.token) return { status: "fenced" }; // batches-1.
+  // First of all: the caller of an old claim learns nothing else.
+  if (batch.token !== claim.token || claim.token === NO_CLAIM.token) return { status: "fenced" };
   // mutant: batch-applied-twice
-  if (isResent(session, batch, lookups)) return { status: "committed", inbox: session.inbox }; // batches-2.
+  // The caller that sends it again does not know that it was applied.
+  if (isResent(session, batch, lookups)) return { status: "committed", inbox: session.inbox };
   if (isEnded(session.status))
     return { ...invalid(session, `has ended as ${session.status}`), endedAs: session.status };
   if (claim.owner === undefined || session.move !== undefined) return { status: "fenced" };
@@ -123,7 +124,8 @@ function findPatchProblem(session: Session, patch: SessionPatch | undefined): st
   if (patch === undefined) return undefined;
   const status = statusAfter(session, patch);
   // mutant: cancelled-completes
-  const isRefused = session.cancel !== undefined && status === "completed"; // batches-3.
+  // After an acknowledged cancel no session becomes `completed`.
+  const isRefused = session.cancel !== undefined && status === "completed";
   if (isRefused || !mayBecome(session.status, status)) {
     const why = session.cancel === undefined ? "" : ", because its cancellation was acknowledged";
     return `is ${session.status} and cannot become ${status}${why}`;

@@ -1,10 +1,10 @@
 // `refuseClaim`, `nextClaim`, `decideRelease`: the rules for claims. Only the holder of a session's claim may
 // advance the session.
 //
-//   claims-1. A claim ends with its release, or when another claim is made. The end of its lease only allows
-//       another claim: until then the holder may commit, and may renew the lease.
-//   claims-2. A renewal never shortens a lease, because clocks of several machines differ and an answer may
-//       come late.
+//   - A claim ends with its release, or when another claim is made. The end of its lease only allows another
+//     claim: until then the holder may commit, and may renew the lease.
+//   - A renewal never shortens a lease, because clocks of several machines differ and an answer may come
+//     late.
 //   claims-3. Losses are counted between commits. A released claim is not a loss, and does not reset the
 //       count: a holder that only claims and releases has proven nothing. A commit that only records lost
 //       attempts does not reset the count either. A release on behalf of a holder that is gone is a loss,
@@ -40,9 +40,7 @@ export function isHeld(claim: Claim, now: number): boolean {
   return claim.owner !== undefined && claim.until > now;
 }
 
-/**
- * Whether a caller that names a claim may act for the session. The claim's lease may have ended (claims-1).
- */
+/** Whether a caller that names a claim may act for the session. The claim's lease may have ended. */
 export function isHeldAs(
   { status, move }: Pick<Session, "status" | "move">,
   claim: Claim,
@@ -89,7 +87,7 @@ export function claimedAfter(before: Claim, { token, losses }: Claim): ClaimResu
   return { status: "claimed", token, losses, before: before.token };
 }
 
-/** A claim after its renewal (claims-2); the same object when nothing changes. */
+/** A claim after its renewal; the same object when nothing changes. */
 export function renewedClaim(claim: Claim, until: number): Claim {
   // mutant: renewal-shortens
   return claim.until >= until ? claim : { ...claim, until };

@@ -5,8 +5,8 @@
 //       it. It is no relative of another session that has such an id.
 //   detachment-2. A session that was imported without its parent replays as a child of it. Its later effects
 //       on that parent reach no session, as if the parent had ended.
-//   detachment-3. A session that was imported without a child receives that child's end, as a failure, unless
-//       it has received an end before. A request to an absent parent is answered as by one that has ended.
+//   - A session that was imported without a child receives that child's end, as a failure, unless it has
+//     received an end before. A request to an absent parent is answered as by one that has ended.
 
 import { positionId } from "../ids.ts";
 import type { JournalRecord } from "../journal/record.ts";
@@ -33,7 +33,6 @@ export function detached(session: Session, isHere: IsHere): Session {
 
 type Mutable<T> = { -readonly [key in keyof T]: T[key] };
 
-/** detachment-3. */
 export function missingAnswers(imported: ImportedSession, isHere: IsHere): readonly SendSignal[] {
   const { sessionId, session, records } = imported;
   // The kernel of a fork that is yet to begin rejects these waits.

@@ -1,8 +1,8 @@
 // `decideCancel`, `decidePause`, `decideResume`, `actOverdue`: the rules that interrupt a session and let it
 // continue.
 //
-//   interruptions-1. An acknowledged cancel stays on the row. `cancel`, not the status, decides what may
-//       still follow, so a pause in between does not remove the cancel (ST16).
+// An acknowledged cancel stays on the row. `cancel`, not the status, decides what may still follow, so a
+// pause in between does not remove the cancel (ST16).
 
 import { LIMITS } from "../limits.ts";
 import type { ChangeResult, RequestCancel } from "../session/changes.ts";
@@ -112,8 +112,8 @@ export function decidePause(session: Session, now: number): RowDecision {
 
 /**
  * The row after a resume: the session is due. A session that was being cancelled has no waits, so its agent
- * runs to its end (interruptions-1). Any other session keeps its recorded waits until its agent blocks again,
- * so that they can still be answered.
+ * runs to its end. Any other session keeps its recorded waits until its agent blocks again, so that they can
+ * still be answered.
  */
 export function decideResume(session: Session, now: number): RowDecision {
   const final = findFinal(session);

@@ -10,7 +10,7 @@
 //       number. Then the tombstone is deleted, and nothing else.
 //   moving-3. A session does not move while a parent, a child or a session that its account pays for is
 //       active. A session that another account pays for does not move either.
-//   moving-4. An ephemeral session that has begun does not move, because it would arrive as lost.
+//   - An ephemeral session that has begun does not move, because it would arrive as lost.
 //
 // These rules know no other storage and no claims. The driver of a moved session notices the move because its
 // next commit is fenced.

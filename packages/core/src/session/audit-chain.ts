@@ -1,9 +1,8 @@
 // `nextAuditRow`, `verifyAudit`: the chain of hashes that reveals a changed or removed audit row. Each row's
 // hash covers the hash of the row before it.
 //
-//   audit-chain-1. A row's text has its fields in one order, however its storage orders them.
-//   audit-chain-2. Rows that were cut off at the end are noticed only by an operator who kept the last hash
-//       elsewhere.
+//   - A row's text has its fields in one order, however its storage orders them.
+//   - Rows that were cut off at the end are noticed only by an operator who kept the last hash elsewhere.
 
 import type { Audit, AuditRow } from "./audit.ts";
 import type { Hash } from "../hash.ts";
@@ -63,7 +62,6 @@ export function verifyAudit(
   return { status: "intact", last: { seq: last.seq, hash: last.hash } };
 }
 
-/** audit-chain-1. */
 function chained(last: AuditLink, row: Omit<AuditRow, "hash">): string {
   const { seq, at, actor, action, object, requestId, outcome } = row;
   // mutant: audit-chain-cut

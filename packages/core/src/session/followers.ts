@@ -1,7 +1,7 @@
 // `Followers`: the callbacks of `follow`, by session, and those of all sessions. They are called when a session has, or may have, changed. A notice is
 // a hint to look, and must not throw.
 //
-//   followers-1. A follower that leaves while others are notified is not notified any more.
+// A follower that leaves while others are notified is not notified any more.
 
 import type { Session } from "./session.ts";
 

@@ -3,13 +3,12 @@
 // *Plain* state is a value that is passed whole to each checkpoint. *Typed* state has a definition. The agent
 // reads it as `ctx.state` and changes it by `ctx.update`, and a checkpoint stores the changes.
 //
-//   session-state-1. Changes are data (`append`, `merge`, `replace` of a field), so that stored state is
-//       rebuilt without the author's code. The result of an author's own reducer is stored as the new value
-//       of the field.
+//   - Changes are data (`append`, `merge`, `replace` of a field), so that stored state is rebuilt without the
+//     author's code. The result of an author's own reducer is stored as the new value of the field.
 //   session-state-2. State is stored whole again once the changes since are larger than it. The stored amount
 //       is therefore linear in the changes, and a wake-up reads at most twice the state.
-//   session-state-3. Typed state is frozen, so the live and the recovered value are the same. A change that
-//       would not be stored is an error.
+//   - Typed state is frozen, so the live and the recovered value are the same. A change that would not be
+//     stored is an error.
 //
 // This file knows no journal: the caller says where a checkpoint is.
 

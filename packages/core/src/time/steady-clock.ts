@@ -1,13 +1,13 @@
 // `SteadyClock`: a wall clock made steady. A process that serves a storage decides about leases and timers by
 // this time.
 //
-//   steady-clock-1. The clock never goes back.
-//   steady-clock-2. The clock advances as the monotonic clock does, and moves towards the wall clock by at
-//       most one part in `DRAW`. A lease therefore lasts as long as it should, however the wall clock is set.
-//       A wall clock that was set back by an hour is met again after a hundred hours.
-//   steady-clock-3. A wall clock that is more than `SET_MS` ahead was set forward, or its machine slept.
-//       Timers should follow it at once, but leases should not pass because of it. Only `step` follows such a
-//       clock, for a caller that extends the leases first.
+//   - The clock never goes back.
+//   - The clock advances as the monotonic clock does, and moves towards the wall clock by at most one part in
+//     `DRAW`. A lease therefore lasts as long as it should, however the wall clock is set. A wall clock that
+//     was set back by an hour is met again after a hundred hours.
+//   - A wall clock that is more than `SET_MS` ahead was set forward, or its machine slept. Timers should
+//     follow it at once, but leases should not pass because of it. Only `step` follows such a clock, for a
+//     caller that extends the leases first.
 //
 // This file knows neither leases nor storage.
 
@@ -36,11 +36,12 @@ export class SteadyClock implements Clock {
     this.#time += passedMs;
     const offMs = this.#wall.now() - this.#time;
     // mutant: clock-set-back-followed
-    if (offMs <= SET_MS) this.#time += Math.max(-passedMs / DRAW, Math.min(offMs, passedMs / DRAW)); // steady-clock-2.
+    // At most one part in `DRAW` towards the wall clock, so that a lease lasts as long as it should.
+    if (offMs <= SET_MS) this.#time += Math.max(-passedMs / DRAW, Math.min(offMs, passedMs / DRAW));
     return Math.floor(this.#time);
   }
 
-  /** steady-clock-3. How far the wall clock was set forward since it was last followed; 0 when it was not. */
+  /** How far the wall clock was set forward since it was last followed; 0 when it was not. */
   get setForwardMs(): number {
     const offMs = this.#wall.now() - this.now();
     return offMs > SET_MS ? offMs : 0;

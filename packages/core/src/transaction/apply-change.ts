@@ -5,8 +5,8 @@
 // Every storage applies changes by this function, over its own `RowPort`. A change therefore has the same
 // effect in memory, SQLite, PostgreSQL and the simulator.
 //
-//   apply-change-1. Everything that can refuse a change is asked before the change's first write, so a
-//       refusal needs no savepoint.
+// Everything that can refuse a change is asked before the change's first write, so a refusal needs no
+// savepoint.
 
 import { AUDIT_START, findAuditProblem, nextAuditRow } from "../session/audit-chain.ts";
 import { decideBudget } from "../rules/budgets.ts";

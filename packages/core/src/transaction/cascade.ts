@@ -7,9 +7,8 @@
 //
 //   cascade-1. Nothing here is refused: the rules refuse a change before its first write. An effect or a
 //       consequence whose target has ended or does not exist does nothing (ST26).
-//   cascade-2. A row is found again after another change was applied, because that change may have written
-//       the row.
-//   cascade-3. A change that concerns only its own session costs one comparison here (`isAlone`).
+//   - A row is found again after another change was applied, because that change may have written the row.
+//   - A change that concerns only its own session costs one comparison here (`isAlone`).
 //
 // Labels consequences-N are rules of `../rules/consequences.ts`. The cascade does not know claims, journals
 // or entries.
@@ -37,7 +36,7 @@ type Parts = Pick<CommitBatch, "effects" | "charges">;
 
 const NO_PARTS: Parts = {};
 
-/** cascade-3. Whether nothing follows for any other session. */
+/** Whether nothing follows for any other session. */
 export function isAlone(before: Session, after: Session, { effects, charges }: Parts): boolean {
   return (
     effects === undefined &&

@@ -1,9 +1,9 @@
 // `decideDeletion`: which sessions a deletion removes (ST43).
 //
-//   deletion-1. A deletion removes all sessions of the subtree or none: every obstacle is found before the
-//       first removal.
-//   deletion-2. A deletion removes accounts as well. Every session that such an account pays for must have
-//       ended: all below the deleted session, its successor, and all below the successor.
+//   - A deletion removes all sessions of the subtree or none: every obstacle is found before the first
+//     removal.
+//   - A deletion removes accounts as well. Every session that such an account pays for must have ended: all
+//     below the deleted session, its successor, and all below the successor.
 
 import type { ChangeResult, DeleteSession } from "../session/changes.ts";
 import { childrenOf, activeSuccessor, successorOf, paidBy, type FamilyLookups } from "./successors.ts";
@@ -38,7 +38,6 @@ export function decideDeletion(
   return { result: { status: "deleted", sessions: found.size }, sessionIds: [...found] };
 }
 
-/** deletion-2. */
 function belowSuccessor(lookups: FamilyLookups, sessionId: string): Session | undefined {
   const session = lookups.find(sessionId)?.session;
   const successor = session && successorOf(lookups, session);

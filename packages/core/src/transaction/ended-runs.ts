@@ -1,10 +1,10 @@
 // The runs of a session that have ended: one document for each session that has any, newest run last.
 //
-//   ended-runs-1. A run ends with its claim: when a batch under the claim or a cancel ends the session, or
-//       when the claim is released.
-//   ended-runs-2. At most `ENDED_RUNS_MAX` runs are kept for a session; the oldest are dropped first.
-//   ended-runs-3. Its token identifies a run within its session: no two claims of a session have the same one
-//       (O2). The first record of a run stays.
+//   - A run ends with its claim: when a batch under the claim or a cancel ends the session, or when the claim
+//     is released.
+//   - At most `ENDED_RUNS_MAX` runs are kept for a session; the oldest are dropped first.
+//   - Its token identifies a run within its session: no two claims of a session have the same one (O2). The
+//     first record of a run stays.
 //
 // A batch or a release keeps a run only if the change carries a `run` note. A coordinator adds the note to
 // what its runners commit. A cancel carries no note, so the run gets its holder from the claim. A claim whose
@@ -51,9 +51,9 @@ export function keepEndedRun(
   const { sessionId, status: outcome } = session;
   const stored = ledger.document(ENDED_RUNS, sessionId);
   const before = stored === undefined ? [] : endedRunsOf(stored);
-  if (before.some((kept) => kept.token === token)) return; // ended-runs-3.
+  if (before.some((kept) => kept.token === token)) return;
   const ended: EndedRun = { token, ...run, endedAt: now, outcome };
-  const runs = [...before, ended].slice(-ENDED_RUNS_MAX); // ended-runs-2.
+  const runs = [...before, ended].slice(-ENDED_RUNS_MAX);
   ledger.putDocument(ENDED_RUNS, {
     id: sessionId,
     body: JSON.stringify(runs),

@@ -1,8 +1,7 @@
 // `eachName`: the sessions and other things that a change names, known before the change is applied.
 //
-//   named-by-1. Changes that name nothing in common may be applied in any order, and at the same time. A
-//       change may also affect a session that it does not name, such as a notified parent or a payer; the
-//       storage handles that.
+// Changes that name nothing in common may be applied in any order, and at the same time. A change may also
+// affect a session that it does not name, such as a notified parent or a payer; the storage handles that.
 
 import type { Change, Effect } from "../session/changes.ts";
 

@@ -3,9 +3,9 @@
 // The rules of the core decide what a change does. A storage finds rows and writes rows; it decides nothing.
 // The members below are all that one storage does differently from another.
 //
-//   row-port-1. Every write is seen by the reads after it, within the transaction.
-//   row-port-2. A member that writes is called only for a session that `find` returned in this transaction.
-//       By then every rule that can refuse the change was asked, so a write does not refuse anything.
+//   - Every write is seen by the reads after it, within the transaction.
+//   - A member that writes is called only for a session that `find` returned in this transaction. By then
+//     every rule that can refuse the change was asked, so a write does not refuse anything.
 
 import type { AuditRow } from "../session/audit.ts";
 import type { Account } from "../budget/budget.ts";

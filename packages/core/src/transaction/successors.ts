@@ -1,9 +1,9 @@
 // The successors and the children of a session, and the sessions that its account pays for: walks over stored
 // rows.
 //
-//   successors-1. A session that hands over names its successor, which may have handed over, too. An
-//       imported row may name any session. Each session is therefore visited once, and a session of another
-//       owner is not a successor (ST36).
+// A session that hands over names its successor, which may have handed over, too. An imported row may name
+// any session. Each session is therefore visited once, and a session of another owner is not a successor
+// (ST36).
 
 import { isReservedName } from "../journal/signal-names.ts";
 import type { Effect } from "../session/changes.ts";

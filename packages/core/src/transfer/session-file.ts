@@ -1,22 +1,22 @@
 // `exportLines`, `SessionFile`: one session, or one with all sessions below it, as a file that `holdfast export`
 // writes and `holdfast import` reads. docs/session-format.md describes the format.
 //
-//   session-file-1. Writing one session holds one page at a time. The session may continue meanwhile: the file
-//       has its state when its row was read. `session-tree.ts` reads a tree.
-//   session-file-2. Reading accepts nothing before the checksum of the last line is found to fit, and then
-//       everything. The sessions of a file are stored by one change.
-//   session-file-3. Unread signals are part of the file, under their ids, and are stored in the transaction of
-//       their session.
-//   session-file-4. Sessions that are not in the file are not relatives of an imported session
-//       (detachment-1). A copy of one session under another id is a fork of it from position 0. Its entries
-//       therefore keep their old ids, and the randomness and hashes that depend on the ids. Ids of children are
-//       made of their parent's id, so a tree has no copy under another id.
-//   session-file-5. A copy is on no move, even if the session was. A session that was frozen for a
-//       destination that is gone can thus continue under another id.
-//   session-file-6. A checksum that fits does not say which program wrote it. The file is checked to the last
-//       field, like a value from a connection.
-//   session-file-7. A tree is stored by one change, which holds it in memory. A tree with more text than a batch
-//       may have is therefore refused, at its export and at its import.
+//   - Writing one session holds one page at a time. The session may continue meanwhile: the file has its
+//     state when its row was read. `session-tree.ts` reads a tree.
+//   - Reading accepts nothing before the checksum of the last line is found to fit, and then everything. The
+//     sessions of a file are stored by one change.
+//   - Unread signals are part of the file, under their ids, and are stored in the transaction of their
+//     session.
+//   - Sessions that are not in the file are not relatives of an imported session (detachment-1). A copy of
+//     one session under another id is a fork of it from position 0. Its entries therefore keep their old ids,
+//     and the randomness and hashes that depend on the ids. Ids of children are made of their parent's id, so
+//     a tree has no copy under another id.
+//   - A copy is on no move, even if the session was. A session that was frozen for a destination that is gone
+//     can thus continue under another id.
+//   - A checksum that fits does not say which program wrote it. The file is checked to the last field, like a
+//     value from a connection.
+//   - A tree is stored by one change, which holds it in memory. A tree with more text than a batch may have
+//     is therefore refused, at its export and at its import.
 //
 // This file opens no files: lines go out, and lines come in.
 
@@ -72,7 +72,7 @@ export function isSameSession(stored: Session, { session }: ImportedSession): bo
 export interface ExportOptions {
   /** Write all sessions below the session, too. */
   readonly tree?: boolean;
-  /** The most text of a tree, in UTF-16 code units (session-file-7). */
+  /** The most text of a tree, in UTF-16 code units. */
   readonly treeChars?: number;
 }
 
@@ -108,7 +108,7 @@ async function readSession(reader: StorageReader, sessionId: string): Promise<Re
   return { session: await withOwnBudget(reader, session), pending };
 }
 
-/** session-file-7. All lines of a tree, which were counted before the first one is written. */
+/** All lines of a tree, which were counted before the first one is written. */
 async function linesOfTree(
   reader: StorageReader,
   sessions: readonly ReadSession[],
@@ -176,7 +176,7 @@ export class SessionFile {
 
   /**
    * @param where names the file in errors.
-   * @param treeChars the most text of a tree, in UTF-16 code units (session-file-7).
+   * @param treeChars the most text of a tree, in UTF-16 code units.
    */
   constructor(where: string, hash: RunningHash, treeChars: number = LIMITS.batchChars) {
     this.#where = where;
@@ -268,7 +268,7 @@ function acceptContent(line: string, at: string, { records, entries, signals }: 
 }
 
 function importedFrom({ session: written, ...content }: Part): ImportedSession {
-  const { move: _move, ...session } = written; // session-file-5.
+  const { move: _move, ...session } = written; // A copy is on no move, so it can continue under another id.
   const { sessionId, account } = session;
   return {
     sessionId,
@@ -297,7 +297,6 @@ function treeTooLarge(
   });
 }
 
-/** session-file-4. */
 function renamed(change: ImportSession, sessionId: string): ImportSession {
   const { session } = change;
   if (!isSessionId(sessionId))
@@ -334,7 +333,6 @@ function readHeader(line: string, at: string): Header {
   return header as Header;
 }
 
-/** session-file-6. */
 function notASession(at: string): CorruptRecordError {
   return new CorruptRecordError(at, "what the file says is not a session", {
     expected: "what `holdfast export` wrote, and nobody has changed since",

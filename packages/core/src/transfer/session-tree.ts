@@ -1,11 +1,11 @@
 // `readTree`: a session and all sessions below it, as they stood at one moment, for a file.
 //
-//   session-tree-1. The rows and the unread signals of all sessions belong to one moment. Rows are read before
-//       and after the signals, until no row has changed in between. Each change of a session changes its row.
-//       Records and entries are only added, so the rows say which of them existed at that moment.
-//   session-tree-2. A session comes after its parent, and after the session that it took over from.
-//   session-tree-3. Sessions above the first one are not in the file. Its share of their budgets becomes a budget
-//       of its own, which pays for all sessions that they paid for.
+//   - The rows and the unread signals of all sessions belong to one moment. Rows are read before and after
+//     the signals, until no row has changed in between. Each change of a session changes its row. Records and
+//     entries are only added, so the rows say which of them existed at that moment.
+//   - A session comes after its parent, and after the session that it took over from.
+//   - Sessions above the first one are not in the file. Its share of their budgets becomes a budget of its
+//     own, which pays for all sessions that they paid for.
 
 import { ConflictError, NotFoundError } from "../errors/errors.ts";
 import type { StorageReader } from "../ports/storage.ts";
@@ -42,7 +42,6 @@ export async function readTree(reader: StorageReader, sessionId: string): Promis
   );
 }
 
-/** session-tree-2. */
 async function readRows(reader: StorageReader, sessionId: string): Promise<readonly Session[]> {
   const first = await reader.session(sessionId);
   if (first === undefined) throw new NotFoundError("session_not_found", `there is no session ${sessionId}`);
@@ -73,7 +72,6 @@ async function readChildren(reader: StorageReader, parent: string): Promise<read
   }
 }
 
-/** session-tree-3. */
 async function withBudgetOfFirst(
   reader: StorageReader,
   found: readonly ReadSession[],

@@ -1,8 +1,9 @@
 // `call`, `signIn`, `watchSession`, `watchChanges`: requests to the server that served the page.
 //
-//   client-1. Every request has the header that makes the cookie count: the key with which the server reads it. The page never sees its token.
-//   client-2. A stream is open only while the page is visible. A browser has six connections to a server over HTTP/1.1, and streams of
-//       hidden pages would keep them from the visible one.
+//   - Every request has the header that makes the cookie count: the key with which the server reads it. The
+//     page never sees its token.
+//   - A stream is open only while the page is visible. A browser has six connections to a server over
+//     HTTP/1.1, and streams of hidden pages would keep them from the visible one.
 
 import { removeDrafts } from "./drafts.ts";
 import type { Session } from "./types.ts";
@@ -13,7 +14,6 @@ export function toError(thrown: unknown): Error {
 }
 
 const KEY = "holdfast-page-key";
-/** client-1. */
 const headers = () => ({ "X-Holdfast-Page": localStorage.getItem(KEY) ?? "" });
 const RETRY_MS = 1_000;
 
@@ -131,7 +131,6 @@ export function watchChanges(stream: Stream<Change>): Promise<void> {
   return readStream<Partial<Change>>("/v1/changes", { ...stream, onEvent });
 }
 
-/** client-2. */
 async function readStream<T>(path: string, { onEvent, onBreak, signal }: Stream<T>): Promise<void> {
   let lastId: string | undefined;
   while (!signal.aborted) {

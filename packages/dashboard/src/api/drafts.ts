@@ -1,7 +1,8 @@
 // `readDraft`, `writeDraft`: texts that a person has written on the page and that the server does not have yet.
 //
-//   drafts-1. A text is kept as long as the tab is open. A change of screens, a list that is read again and a reload do not erase it.
-//   drafts-2. A sign-out removes all of them, because the next person at this tab may be another.
+//   - A text is kept as long as the tab is open. A change of screens, a list that is read again and a reload
+//     do not erase it.
+//   - A sign-out removes all of them, because the next person at this tab may be another.
 
 const PREFIX = "holdfast-draft ";
 
@@ -20,7 +21,6 @@ export function writeDraft(name: string, text: string): void {
   }
 }
 
-/** drafts-2. */
 export function removeDrafts(): void {
   for (const key of Object.keys(sessionStorage)) if (key.startsWith(PREFIX)) sessionStorage.removeItem(key);
 }

@@ -1,8 +1,9 @@
 // `formOf`, `readInput`: a form for the input of an agent, made from the JSON Schema of that input.
 //
-//   input-form-1. A form offers only what it understands of a schema: the properties of one object. Anything deeper is a field of JSON, so
-//       every input can be given.
-//   input-form-2. The form checks what it can, for a mistake to be shown at its field before anything starts. The agent checks all of it.
+//   - A form offers only what it understands of a schema: the properties of one object. Anything deeper is a
+//     field of JSON, so every input can be given.
+//   - The form checks what it can, for a mistake to be shown at its field before anything starts. The agent
+//     checks all of it.
 
 export interface Field {
   readonly name: string;
@@ -137,7 +138,6 @@ function readFields(fields: readonly Field[], values: Readonly<Record<string, st
   return Object.keys(problems).length === 0 ? { input } : { problems };
 }
 
-/** input-form-2. */
 function problemOf({ kind, schema }: Field, value: unknown): string | undefined {
   const { minLength = 0, maxLength = Infinity, minimum = -Infinity, maximum = Infinity, pattern } = schema;
   if (kind === "number") {

@@ -1,6 +1,6 @@
 // `LiveSession`: the row, the timeline and the conversation of one session as it runs, from its stream.
 //
-//   live-session-1. Many events of one turn of the browser are one change, so that a fast session does not stall the page.
+// Many events of one turn of the browser are one change, so that a fast session does not stall the page.
 
 import { EventReader, JournalRows, TimelineBuilder, type PlainRecord } from "@holdfast/proto/view";
 import { call, toError, watchSession } from "./client.ts";
@@ -114,6 +114,6 @@ export class LiveSession {
         for (const listener of this.#listeners) listener();
       },
       CHANGE_MS + Math.min(MAX_CHANGE_MS, this.#records * CHANGE_MS_EACH),
-    ); // live-session-1.
+    ); // Many events of one turn of the browser are one change.
   }
 }

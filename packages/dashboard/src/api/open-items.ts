@@ -1,8 +1,10 @@
 // `InboxReader`: everything that waits for a person, from the list of sessions and the records of their questions.
 //
-//   open-items-1. The record of a question is read once for each state of its session. A database that was replaced by an older copy may
-//       have another question under the same number. A person must not approve one command while another is shown.
-//   open-items-2. At most `SESSIONS_MAX` sessions of each status are looked at, the newest ones. `cut` names the statuses that have more.
+//   - The record of a question is read once for each state of its session. A database that was replaced by an
+//     older copy may have another question under the same number. A person must not approve one command while
+//     another is shown.
+//   - At most `SESSIONS_MAX` sessions of each status are looked at, the newest ones. `cut` names the statuses
+//     that have more.
 
 import {
   answerLines,
@@ -154,8 +156,8 @@ export class InboxReader {
   }
 
   /**
-   * open-items-1. A command is at or behind the position of its number. It is looked for from the end of the journal, because open
-   * questions are among its last records.
+   * A command is at or behind the position of its number. It is looked for from the end of the journal,
+   * because open questions are among its last records.
    */
   #questionOf(session: Session, id: number): Promise<AskedQuestion | undefined> {
     const { sessionId, nextSeq, updatedAt } = session;

@@ -1,12 +1,13 @@
 // `Outbox`: the messages of a person to one session, from the moment they are sent until the agent has taken them.
 //
-//   outbox-1. A message has one key and one name of its signal from its first sending on, over every retry. The server stores it once,
-//       however often its answer is lost. An unchanged text that is sent again from the box is the same message.
-//   outbox-2. Messages are sent one after another, in the order in which they were written.
-//   outbox-3. A message without an answer is sent again until there is one. A refused message waits for the person, and so do the messages
-//       behind it.
-//   outbox-4. A message is kept with the tab until it is known to be stored. After a reload it waits for the person: nothing is
-//       sent without a press.
+//   - A message has one key and one name of its signal from its first sending on, over every retry. The
+//     server stores it once, however often its answer is lost. An unchanged text that is sent again from the
+//     box is the same message.
+//   - Messages are sent one after another, in the order in which they were written.
+//   - A message without an answer is sent again until there is one. A refused message waits for the person,
+//     and so do the messages behind it.
+//   - A message is kept with the tab until it is known to be stored. After a reload it waits for the person:
+//     nothing is sent without a press.
 
 import { ApiError, call, toError } from "./client.ts";
 import { readDraft, writeDraft } from "./drafts.ts";
@@ -46,7 +47,7 @@ export class Outbox {
     this.#path = `/v1/sessions/${encodeURIComponent(sessionId)}/signals`;
     this.#draft = `messages to ${sessionId}`;
     this.#call = request;
-    this.messages = readMessages(this.#draft); // outbox-4.
+    this.messages = readMessages(this.#draft);
   }
 
   readonly subscribe = (listener: () => void): (() => void) => {
@@ -58,7 +59,8 @@ export class Outbox {
   send(text: string, name: string): void {
     const before = this.messages.find((each) => each.state === "taken_back" && each.text === text);
     const message: OutboxMessage = {
-      key: before?.key ?? crypto.randomUUID(), // outbox-1.
+      // The server stores a message once, however often its answer is lost.
+      key: before?.key ?? crypto.randomUUID(),
       name: before?.name ?? name,
       text,
       state: "waiting",
@@ -82,11 +84,11 @@ export class Outbox {
   }
 
   async #sendAll(): Promise<void> {
-    if (this.#isSending) return; // outbox-2.
+    if (this.#isSending) return;
     this.#isSending = true;
     for (let retryMs = RETRY_MS; ;) {
       const next = this.messages.find(({ state }) => state !== "stored" && state !== "taken_back");
-      if (next === undefined || next.state === "unsent") break; // outbox-3.
+      if (next === undefined || next.state === "unsent") break;
       if (next.state === "waiting") this.#change(next.key, { state: "sending" });
       try {
         const { key, name, text } = next;
@@ -136,7 +138,6 @@ export class Outbox {
   }
 }
 
-/** outbox-4. */
 function readMessages(draft: string): readonly OutboxMessage[] {
   const kept = JSON.parse(readDraft(draft) || "[]") as readonly OutboxMessage[];
   return kept.map((each) => (each.state === "taken_back" ? each : { ...each, state: "unsent" }));

@@ -1,9 +1,9 @@
 // `reloadWhenReplaced`: loads the page again when its server has another version of it.
 //
-//   replaced-page-1. The files of screens have names made of their content. After an upgrade of the server, the name that an open page
-//       knows is gone. The page then reloads at the address where it is.
-//   replaced-page-2. A file that is gone after the reload, too, causes no further reload. `isReplaced` recognises the error, and the screen
-//       says what to do.
+//   - The files of screens have names made of their content. After an upgrade of the server, the name that an
+//     open page knows is gone. The page then reloads at the address where it is.
+//   - A file that is gone after the reload, too, causes no further reload. `isReplaced` recognises the error,
+//     and the screen says what to do.
 
 const KEY = "reloaded-at";
 const AGAIN_MS = 60_000;
@@ -17,7 +17,8 @@ export function isReplaced(error: unknown): boolean {
 
 export function reloadWhenReplaced(): void {
   addEventListener("vite:preloadError", () => {
-    if (Date.now() - Number(sessionStorage.getItem(KEY) ?? 0) < AGAIN_MS) return; // replaced-page-2.
+    // A file that is gone after the reload, too, causes no further reload.
+    if (Date.now() - Number(sessionStorage.getItem(KEY) ?? 0) < AGAIN_MS) return;
     sessionStorage.setItem(KEY, String(Date.now()));
     location.reload();
   });

@@ -1,12 +1,13 @@
 // `ServerChanges`: tells screens what has changed on the server, so that they show it or read it again.
 //
-//   server-changes-1. A change is read at once. While changes go on, a screen rests between reads for a multiple of a read's time.
-//       Neither the page nor the server stalls.
-//   server-changes-2. A change that comes while a screen reads or rests is read afterwards.
-//   server-changes-3. When the stream breaks, screens read too, and so they find the error and show it.
-//   server-changes-4. A hidden page has no stream. It reads every `HIDDEN_MS`, because its title shows the number of open questions.
-//   server-changes-5. A few changed sessions come with the change. A screen that can show them without a read does so at once, and
-//       reads only after `CHECK_MS`.
+//   - A change is read at once. While changes go on, a screen rests between reads for a multiple of a read's
+//     time. Neither the page nor the server stalls.
+//   - A change that comes while a screen reads or rests is read afterwards.
+//   - When the stream breaks, screens read too, and so they find the error and show it.
+//   - A hidden page has no stream. It reads every `HIDDEN_MS`, because its title shows the number of open
+//     questions.
+//   - A few changed sessions come with the change. A screen that can show them without a read does so at
+//     once, and reads only after `CHECK_MS`.
 
 import { ApiError, watchChanges, type Change } from "./client.ts";
 
@@ -33,7 +34,8 @@ export class ServerChanges {
     const { signal } = this.#abort;
     void this.#watch();
     const timer = setInterval(() => {
-      if (document.hidden) this.#changed(UNKNOWN); // server-changes-4.
+      // A hidden page has no stream, and reads for the number in its title.
+      if (document.hidden) this.#changed(UNKNOWN);
     }, HIDDEN_MS);
     signal.addEventListener("abort", () => clearInterval(timer), { once: true });
   }
@@ -60,7 +62,8 @@ export class ServerChanges {
           signal,
           onEvent: (change) => this.#changed(change),
           onBreak: (error) => {
-            if (error !== undefined) this.#changed(UNKNOWN); // server-changes-3.
+            // The screens read, and so they find the error and show it.
+            if (error !== undefined) this.#changed(UNKNOWN);
           },
         });
       } catch (error) {
@@ -109,11 +112,12 @@ class Screen {
   async #catchUp(): Promise<void> {
     this.#isBusy = true;
     while (this.#isBehind && !this.#isOver) {
-      this.#isBehind = false; // server-changes-2.
+      this.#isBehind = false;
       const begunAt = performance.now();
       await this.#listener.read();
       const restMs = REST_MS + REST * (performance.now() - begunAt);
-      await new Promise((resolve) => setTimeout(resolve, restMs)); // server-changes-1.
+      // A screen rests between reads, so that neither the page nor the server stalls.
+      await new Promise((resolve) => setTimeout(resolve, restMs));
     }
     this.#isBusy = false;
   }

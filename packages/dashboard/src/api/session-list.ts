@@ -1,15 +1,15 @@
 // `SessionList`: the sessions that a table shows, newest first, as far as they were read.
 //
-//   session-list-1. The rows are in the order of the server and have no gap. `refresh` reads rows again and puts them in place of the
-//       ones that were there.
-//   session-list-2. Rows beyond the ones that were read again stay as they were.
-//       In a search only the first page is read again, and the rows behind it stay.
-//   session-list-3. When a row that a page was to begin behind is gone, the list is read from its beginning. The session was deleted, or the
-//       database was replaced.
+//   - The rows are in the order of the server and have no gap. `refresh` reads rows again and puts them in
+//     place of the ones that were there.
+//   - Rows beyond the ones that were read again stay as they were. In a search only the first page is read
+//     again, and the rows behind it stay.
+//   - When a row that a page was to begin behind is gone, the list is read from its beginning. The session
+//     was deleted, or the database was replaced.
 //   session-list-4. No index serves a search, so the server answers for a part of the table at a time. One call asks at most `PARTS_MAX`
 //       times, and a person asks for more.
-//   session-list-5. A change shows its sessions at once. A page that was asked for before the change may be older, so sessions of the
-//       change replace its rows, too. A newer state comes with a later change.
+//   - A change shows its sessions at once. A page that was asked for before the change may be older, so
+//     sessions of the change replace its rows, too. A newer state comes with a later change.
 
 import { ApiError } from "./client.ts";
 import { isEnded, type Session, type SessionPage } from "./types.ts";
@@ -91,7 +91,8 @@ export class SessionList {
       if (cursor === undefined || !isUnknownCursor(error)) throw error;
       return undefined;
     });
-    if (page === undefined) return this.refresh(0, this.#rows.length); // session-list-3.
+    // The row that the page begins behind is gone.
+    if (page === undefined) return this.refresh(0, this.#rows.length);
     if (cursor !== this.#rows.at(-1)?.sessionId) return; // Another read came first.
     this.#hasMore = page.nextCursor !== undefined;
     this.#set([...this.#rows, ...page.sessions]);
@@ -106,7 +107,7 @@ export class SessionList {
         if (!isUnknownCursor(error)) throw error;
         return undefined;
       });
-      if (page === undefined) return this.#searchFromBegin(); // session-list-3.
+      if (page === undefined) return this.#searchFromBegin(); // The row that the page begins behind is gone.
       found = [...found, ...page.sessions];
       this.#searched += page.searched ?? 0;
       this.#next = page.nextCursor;
@@ -124,7 +125,6 @@ export class SessionList {
     return this.#searchOn();
   }
 
-  /** session-list-2. */
   async #searchAgain(): Promise<void> {
     const page = await this.#page(PAGE, undefined);
     if (this.#isOnePage) {
@@ -140,7 +140,7 @@ export class SessionList {
     this.#set([...page.sessions, ...behind]);
   }
 
-  /** Reads `count` rows again from a position on (session-list-1). */
+  /** Reads `count` rows again from a position on. */
   async refresh(from: number, count: number): Promise<void> {
     if (isSearch(this.#query)) return this.#searchAgain();
     const before = this.#rows[from - 1]?.sessionId;
@@ -148,7 +148,8 @@ export class SessionList {
       if (before === undefined || !isUnknownCursor(error)) throw error;
       return undefined;
     });
-    if (page === undefined) return this.refresh(0, from + count); // session-list-3.
+    // The row that the page begins behind is gone.
+    if (page === undefined) return this.refresh(0, from + count);
     const start =
       before === undefined ? 0 : this.#rows.findIndex(({ sessionId }) => sessionId === before) + 1;
     const last = page.sessions.at(-1)?.sessionId;
@@ -164,7 +165,7 @@ export class SessionList {
     }
   }
 
-  /** Shows the newest states of sessions (session-list-5). @returns whether the list is as after a read. */
+  /** Shows the newest states of sessions. @returns whether the list is as after a read. */
   show(sessions: readonly Session[]): boolean {
     const changed = new Map(sessions.map((session) => [session.sessionId, session]));
     if (this.#reads > 0) for (const session of sessions) this.#shown.set(session.sessionId, session);

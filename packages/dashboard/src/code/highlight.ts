@@ -1,8 +1,9 @@
 // `highlight`: the kinds of the parts of code, for syntax colours. Loaded when code is first shown, each language when it is first needed.
 //
-//   highlight-1. The result is text with the name of a kind, and the page's style sheet gives a kind its colour. The page's policy forbids
-//       styles in elements, so nothing here makes HTML.
-//   highlight-2. Colours are only a help. An unknown language, too long a text and a failure give no kinds, and the text is shown plain.
+//   - The result is text with the name of a kind, and the page's style sheet gives a kind its colour. The
+//     page's policy forbids styles in elements, so nothing here makes HTML.
+//   - Colours are only a help. An unknown language, too long a text and a failure give no kinds, and the text
+//     is shown plain.
 
 import { createHighlighterCore, type HighlighterCore } from "@shikijs/core";
 import { createJavaScriptRegexEngine } from "@shikijs/engine-javascript";
@@ -90,7 +91,7 @@ const LINE_MS_MAX = 3_000;
 
 let loading: Promise<HighlighterCore> | undefined;
 
-/** @param name a language, or the end of a file's name. @returns the parts of each line; `undefined` for none (highlight-2). */
+/** @param name a language, or the end of a file's name. @returns the parts of each line; `undefined` for none. */
 export async function highlight(
   name: string,
   lines: readonly string[],

@@ -1,7 +1,7 @@
 // Text of an agent as Markdown. Loaded when it is first needed.
 //
-//   markdown-1. HTML in the text is text. Links lead to http, https and mailto alone, open elsewhere and tell nothing of this page.
-//       Images are links, because the page loads nothing from elsewhere.
+// HTML in the text is text. Links lead to http, https and mailto alone, open elsewhere and tell nothing of
+// this page. Images are links, because the page loads nothing from elsewhere.
 
 import ReactMarkdown from "react-markdown";
 import gfm from "remark-gfm";

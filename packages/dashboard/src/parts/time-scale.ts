@@ -1,7 +1,7 @@
 // `timeScale`: places of moments on a line on which idle times are folded, because agents wait for days.
 //
-//   time-scale-1. A later moment is never left of an earlier one.
-//   time-scale-2. Time in which nothing ran takes at most `GAP_MS` on the line; the scale says where it was folded.
+//   - A later moment is never left of an earlier one.
+//   - Time in which nothing ran takes at most `GAP_MS` on the line; the scale says where it was folded.
 
 export interface Span {
   readonly from: number;

@@ -1,7 +1,7 @@
 // The conversation of one session as it grows, with a box that steers it.
 //
-//   conversation-1. A message is stored before the page says so. The page says what became of each message, by the id of its signal:
-//       stored, then taken.
+// A message is stored before the page says so. The page says what became of each message, by the id of its
+// signal: stored, then taken.
 
 import { NEXT_INPUT, planOf, stepText, subAgentCallOf, withoutReplacedPlans } from "@holdfast/proto/view";
 import { useVirtualizer } from "@tanstack/react-virtual";
@@ -199,7 +199,7 @@ function Steer({ session, taken }: { readonly session: Session; readonly taken: 
   );
 }
 
-/** conversation-1. The messages that the agent has not taken, and the last one. */
+/** The messages that the agent has not taken, and the last one. */
 function Outgoing(props: {
   readonly messages: readonly OutboxMessage[];
   readonly taken: ReadonlySet<string>;

@@ -1,6 +1,6 @@
 // The tree of a session: all sessions above and below it, each with what it may spend and has spent.
 //
-//   tree-1. Children are read when their parent is opened, so a large tree costs only its visible part.
+// Children are read when their parent is opened, so a large tree costs only its visible part.
 
 import { Link } from "@tanstack/react-router";
 import { useQuery } from "@tanstack/react-query";

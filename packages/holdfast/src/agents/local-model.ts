@@ -1,6 +1,6 @@
 // `withLocalModel`: the environment for a run without a key, where an Ollama of this machine answers (`askOllama`).
 //
-//   local-model-1. An Ollama takes the place of no model that somebody named, and of no provider that has a key.
+// An Ollama takes the place of no model that somebody named, and of no provider that has a key.
 
 import { dirname } from "node:path";
 import { PROVIDER_KEYS, resolveModel, type AgentPlaces } from "@holdfast/agents";
@@ -13,7 +13,7 @@ import { signInStore } from "../secrets/sign-in-store.ts";
 
 /** @returns `undefined` where the environment names a model, or no Ollama answers with one. */
 export async function withLocalModel({ env, trustFile }: AgentPlaces): Promise<LocalModel | undefined> {
-  if (namesModel(env)) return undefined; // local-model-1.
+  if (namesModel(env)) return undefined; // An Ollama takes the place of no model that somebody named.
   const stored = await signInStore(dirname(trustFile), { env }).names();
   if (Object.values(PROVIDER_KEYS).some((name) => stored.includes(name))) return undefined;
   const found = await askOllama(env, false);

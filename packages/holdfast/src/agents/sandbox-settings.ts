@@ -1,11 +1,13 @@
 // The sandbox of agents that name none (`findSandbox`), the folder that it works in (`findSandboxRoot`), and the user namespace of its commands
 // (`findCommandNamespace`).
 //
-//   sandbox-settings-1. The agent's own file goes before these settings.
-//   sandbox-settings-2. In mode cloud the default is a machine of Daytona, because a runner of a fleet works for several people. A machine
-//       without its key refuses agents that name no sandbox, and runs no command of theirs outside of one.
-//   sandbox-settings-3. The configuration of a project, which may be cloned, does not choose mode local against the configuration of the user.
-//   sandbox-settings-4. SANDBOX_TYPE and SANDBOX_ROOT_DIR are the names that earlier systems gave to the same settings.
+//   - The agent's own file goes before these settings.
+//   - In mode cloud the default is a machine of Daytona, because a runner of a fleet works for several
+//     people. A machine without its key refuses agents that name no sandbox, and runs no command of theirs
+//     outside of one.
+//   - The configuration of a project, which may be cloned, does not choose mode local against the
+//     configuration of the user.
+//   - SANDBOX_TYPE and SANDBOX_ROOT_DIR are the names that earlier systems gave to the same settings.
 
 import { resolve } from "node:path";
 import { HoldfastError, UsageError } from "@holdfast/core";
@@ -27,7 +29,7 @@ export function findSandbox(io: Pick<Io, "cwd" | "env">, mode = findSandboxMode(
 
 const DEFAULTS: Readonly<Record<Mode, string>> = { local: "filesystem", cloud: "daytona" };
 
-// sandbox-settings-3.
+// The configuration of a project, which may be cloned, does not choose mode local.
 function findSandboxMode(io: Pick<Io, "cwd" | "env">): Mode {
   const { value, origin } = findMode({ text: () => undefined }, io, false);
   const user = origin === "project_file" ? userConfigFile(io.env) : undefined;

@@ -1,9 +1,9 @@
 // One scenario in every mode and sandbox. The model must see the same, the person must see the same, and the folder must end the same. The table of
 // differences must be empty.
 //
-//   parity-1. An MCP server that is a program runs outside of every sandbox. It is refused with all sandboxes but `filesystem`, so the
-//       scenario has a server over HTTP (docs/sandboxes.md).
-//   parity-2. A pushed file has no environment and starts no agent (decision 49). Its columns are without these rows.
+//   - An MCP server that is a program runs outside of every sandbox. It is refused with all sandboxes but
+//     `filesystem`, so the scenario has a server over HTTP (docs/sandboxes.md).
+//   - A pushed file has no environment and starts no agent (decision 49). Its columns are without these rows.
 //
 // It takes minutes, so only the campaign `parity` plays it.
 
@@ -60,7 +60,7 @@ function differences([base, ...others]: readonly [Column, ...Column[]]): readonl
   return others.flatMap(({ name, isPushed, seen }) =>
     [...new Set([...Object.keys(base.seen), ...Object.keys(seen)])]
       .filter((row) => seen[row] !== base.seen[row])
-      .filter((row) => !(isPushed && NOT_PUSHED.includes(row))) // parity-2.
+      .filter((row) => !(isPushed && NOT_PUSHED.includes(row)))
       .map((row) => `${row} | ${base.name}: ${base.seen[row]} | ${name}: ${seen[row]}`),
   );
 }

@@ -4,12 +4,13 @@
 // the session waits for the next request. Events of the journal alone change that, apart from a line that was sent: the talk then works,
 // until an event says otherwise.
 //
-//   chat-talk-1. A line is an answer while the talk is asked, and the next request while it is idle. While it works, a typed line steers the
-//       model, and a piped line waits for its turn.
-//   chat-talk-2. Nothing is answered but by a line. A line that is no answer to the open question is refused. One question is shown at a time,
-//       so a line is for the one that the person has read.
-//   chat-talk-3. Each line has a key of its own. A line whose receipt was lost is sent again under it, and is stored once.
-//   chat-talk-4. Ctrl-C interrupts the turn; a second one leaves. The session stays either way.
+//   - A line is an answer while the talk is asked, and the next request while it is idle. While it works, a
+//     typed line steers the model, and a piped line waits for its turn.
+//   - Nothing is answered but by a line. A line that is no answer to the open question is refused. One
+//     question is shown at a time, so a line is for the one that the person has read.
+//   - Each line has a key of its own. A line whose receipt was lost is sent again under it, and is stored
+//     once.
+//   - Ctrl-C interrupts the turn; a second one leaves. The session stays either way.
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
@@ -173,7 +174,6 @@ export class ChatTalk implements DriveChat, LiveView {
     this.#terminal.close();
   }
 
-  /** chat-talk-4. */
   onStop(signal: StopSignal): void {
     if (signal !== "SIGINT" || this.#interrupts > 0) return this.#leave({ type: "stopped", signal });
     this.#interrupts++;
@@ -228,7 +228,7 @@ export class ChatTalk implements DriveChat, LiveView {
     this.#next();
   }
 
-  /** chat-talk-1. Takes the next line as far as the talk has a place for it, else invites one. */
+  /** Takes the next line as far as the talk has a place for it, else invites one. */
   #next(): void {
     const question = this.#questions[0];
     for (;;) {
@@ -280,7 +280,6 @@ export class ChatTalk implements DriveChat, LiveView {
     ]);
   }
 
-  /** chat-talk-2. */
   #keep(questions: Question[]): void {
     const [before] = this.#questions;
     this.#questions = questions;
@@ -289,7 +288,7 @@ export class ChatTalk implements DriveChat, LiveView {
     for (const line of first.lines) this.#terminal.say(line);
   }
 
-  /** chat-talk-2. @returns whether it was one. */
+  /** @returns whether it was one. */
   #answer(line: string, question: Question): boolean {
     const { lastingRule } = question;
     const isText = question.answer === "any" && !/^["{[\d]/.test(line);
@@ -309,7 +308,7 @@ export class ChatTalk implements DriveChat, LiveView {
     return false;
   }
 
-  /** chat-talk-3. Lines are sent one after another. */
+  /** Lines are sent one after another. */
   #send(message: Message): void {
     const dedupKey = randomUUID();
     this.#sending = this.#sending.then(async () => {

@@ -1,7 +1,7 @@
 // `ChatTerminal`: lines that a person types, and text around them.
 //
-//   chat-terminal-1. On a terminal a line can be edited, and text that arrives in between does not destroy it. Elsewhere lines are read as
-//       they come, and nothing is drawn.
+// On a terminal a line can be edited, and text that arrives in between does not destroy it. Elsewhere lines
+// are read as they come, and nothing is drawn.
 
 import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
@@ -53,7 +53,7 @@ export class ChatTerminal {
     this.#lines.prompt(true);
   }
 
-  /** A line of text above what is being typed (chat-terminal-1). */
+  /** A line of text above what is being typed. */
   say(line: string): void {
     const isTyping =
       this.isTyped && !this.#isClosed && (this.#prompt !== undefined || this.#lines.line !== "");

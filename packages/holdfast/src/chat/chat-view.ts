@@ -1,7 +1,8 @@
 // `ChatView`: the text of a conversation. The model's text is streamed, and each tool call with its result is a line.
 //
-//   chat-view-1. Where standard output is no terminal, it gets the answers alone, each after its commit. Everything else is a note.
-//   chat-view-2. Text of a sub-agent inside of an external program is a note, and no answer.
+//   - Where standard output is no terminal, it gets the answers alone, each after its commit. Everything else
+//     is a note.
+//   - Text of a sub-agent inside of an external program is a note, and no answer.
 
 import type { TraceEvent } from "@holdfast/core";
 import { deliveryOf, planOf, stepText, subAgentCallOf } from "@holdfast/proto/view";
@@ -64,9 +65,10 @@ export class ChatView {
     if (role === "assistant") {
       const { text, toolCalls } = replyOf(content);
       if (isOfSubAgent) {
-        if (text !== "") this.#say(paint.dim(`${by}${plainLine(text, LINE_CHARS)}`)); // chat-view-2.
+        // Text of a sub-agent is a note, and no answer.
+        if (text !== "") this.#say(paint.dim(`${by}${plainLine(text, LINE_CHARS)}`));
       } else if (this.#streaming !== undefined) this.#terminal.write("\n");
-      else if (text !== "" && toolCalls.length === 0) this.#io.result({}, text); // chat-view-1.
+      else if (text !== "" && toolCalls.length === 0) this.#io.result({}, text);
       else if (text !== "") this.#say(text);
       if (!isOfSubAgent) this.#streaming = undefined;
       for (const { name, input } of toolCalls)

@@ -1,8 +1,8 @@
 // A check of the installation: what was found, whether it is as it should be, and what a person should do (`runChecks`).
 //
-//   check-1. A check changes nothing, and ends: after `CHECK_MS` it is a warning.
-//   check-2. An error that a check throws is a problem. The exit code is that of the error.
-//   check-3. No check prints the value of a secret.
+//   - A check changes nothing, and ends: after `CHECK_MS` it is a warning.
+//   - An error that a check throws is a problem. The exit code is that of the error.
+//   - No check prints the value of a secret.
 
 import { shownError } from "../frame/command-error.ts";
 import type { Look } from "../frame/command.ts";
@@ -53,7 +53,6 @@ async function inTime(check: Checks[string], checkMs: number): Promise<Finding> 
   }
 }
 
-/** check-2. */
 export function problemOf(thrown: unknown): Extract<Finding, { status: "problem" }> {
   const { exitCode, message, at, fix = "report this defect of Holdfast" } = shownError(thrown);
   const place = at === undefined || message.includes(at) ? "" : ` (${at})`;

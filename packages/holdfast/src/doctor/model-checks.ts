@@ -1,7 +1,7 @@
 // The check of models: which providers have a key, and which servers of models answer (`checkModels`).
 //
-//   model-checks-1. Only servers of this machine are asked, unless the user allows others (`--online`).
-//   model-checks-2. A key is sent only to its provider's server, in a header. It is in no finding.
+//   - Only servers of this machine are asked, unless the user allows others (`--online`).
+//   - A key is sent only to its provider's server, in a header. It is in no finding.
 
 import { isLoopback } from "@holdfast/storage/coordinator-url";
 import { askForJson, type Answer } from "@holdfast/system";
@@ -60,7 +60,7 @@ export interface Reached {
   readonly fix?: string;
 }
 
-/** @param isOnline whether servers of other machines are asked (model-checks-1). */
+/** @param isOnline whether servers of other machines are asked. */
 export async function checkModels(secrets: SecretsFound, isOnline: boolean, io: Io): Promise<Finding> {
   const reached = await reachModels(secrets, isOnline, io);
   const found = reached.map(({ text }) => text).join("; ");

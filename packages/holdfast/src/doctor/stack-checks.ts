@@ -1,7 +1,7 @@
 // Checks of what runs: the local stack, its port, the coordinator that commands call, its runners and its clock.
 //
-//   stack-checks-1. A token goes only to the coordinator that the user named, and to the one of the user's own stack. Another
-//       process may listen on the default port.
+// A token goes only to the coordinator that the user named, and to the one of the user's own stack. Another
+// process may listen on the default port.
 
 import { ERROR_TABLE, VERSION } from "@holdfast/core";
 import { askForJson, isRunning } from "@holdfast/system";
@@ -95,7 +95,7 @@ export async function askForVersions(args: Arguments, io: Io): Promise<Coordinat
   return asked === undefined ? NONE : ask(asked, io);
 }
 
-/** stack-checks-1. @throws HoldfastError for a URL or a token that cannot be used. */
+/** @throws HoldfastError for a URL or a token that cannot be used. */
 function coordinatorOf(args: Arguments, io: Io): Asked | undefined {
   const named = namedCoordinator(args, io);
   if (named !== undefined) return { url: named.url, token: coordinatorToken(args, io).token, isStack: false };

@@ -1,8 +1,8 @@
 // Files that somebody names: on the command line, in a variable, in the configuration. It does not know what is in them.
 //
-//   given-file-1. A read that may never end is refused: a named pipe or a device is no file. A stream that a
-//       shell has opened (`<(…)`, /dev/stdin) has a writer, and is read.
-//   given-file-2. No more is read than may be.
+//   - A read that may never end is refused: a named pipe or a device is no file. A stream that a shell has
+//     opened (`<(…)`, /dev/stdin) has a writer, and is read.
+//   - No more is read than may be.
 
 import { accessSync, closeSync, constants, openSync, readSync, statSync, type Stats } from "node:fs";
 import { HoldfastError } from "@holdfast/core";
@@ -12,7 +12,7 @@ import { quoted } from "./plain-text.ts";
 const OPEN_ALREADY = /^(\/dev\/stdin|(\/dev|\/proc\/self)\/fd\/\d+)$/;
 const CHUNK_BYTES = 64 * 1024;
 
-/** @throws Error with words for what is no file (given-file-1), or what the system says. */
+/** @throws Error with words for what is no file, or what the system says. */
 export function checkFile(path: string): Stats {
   const stats = statSync(path);
   if (stats.isDirectory()) throw new Error("it is a folder");
@@ -20,7 +20,7 @@ export function checkFile(path: string): Stats {
   return stats;
 }
 
-/** All of a file. @throws Error with words for one that is none, or that is too large (given-file-2). */
+/** All of a file. @throws Error with words for one that is none, or that is too large. */
 export function readGiven(path: string, bytesMax: number): Buffer {
   const tooLarge = (bytes: string): Error => new Error(`it has ${bytes} bytes; the limit is ${bytesMax}`);
   const { size } = checkFile(path);

@@ -1,9 +1,9 @@
 // `Terminal`: the world of a command, made of a process's streams.
 //
-//   terminal-1. Standard output holds results only, so that it can be piped; everything else goes to standard error.
-//   terminal-2. A reader that went away (`| head`) is no error: what is still written is dropped.
-//   terminal-3. Colours and marks are for terminals that want them (NO_COLOR, TERM=dumb, the locale); without them the
-//       same lines.
+//   - Standard output holds results only, so that it can be piped; everything else goes to standard error.
+//   - A reader that went away (`| head`) is no error: what is still written is dropped.
+//   - Colours and marks are for terminals that want them (NO_COLOR, TERM=dumb, the locale); without them the
+//     same lines.
 
 import { basename, delimiter, dirname, relative, resolve } from "node:path";
 import { isatty } from "node:tty";
@@ -129,12 +129,12 @@ class Output {
   constructor() {
     this.#stdout.on("error", (error: NodeJS.ErrnoException) => {
       if (!isGone(error)) throw outputError(error);
-      this.#isClosed = true; // terminal-2.
+      this.#isClosed = true; // A reader that went away, as `head` does, is no error.
     });
     this.#stderr.on("error", (error: NodeJS.ErrnoException) => {
       if (!isGone(error)) throw error;
     });
-    // terminal-1. Also what an agent writes past the console.
+    // Also what an agent writes past the console.
     this.#stdout.write = this.#stderr.write.bind(this.#stderr);
   }
 
@@ -181,7 +181,7 @@ class Output {
     this.#writeResult = (text, written) => result(filter(text), written);
     const write: Write = (chunk, ...rest) => note(filtered(chunk, filter), ...rest);
     this.#stderr.write = write;
-    this.#stdout.write = this.#stderr.write.bind(this.#stderr); // terminal-1.
+    this.#stdout.write = this.#stderr.write.bind(this.#stderr);
   }
 
   async drained(): Promise<void> {
@@ -268,7 +268,7 @@ const ASCII: Symbols = {
   cut: "...",
 };
 
-/** terminal-3. https://no-color.org: present and not empty, whatever its value. */
+/** Https://no-color.org: present and not empty, whatever its value. */
 function wantsColour(isTerminal: boolean, env: Environment): boolean {
   if ((env["NO_COLOR"] ?? "") !== "") return false;
   if ((env["FORCE_COLOR"] ?? "") !== "" && env["FORCE_COLOR"] !== "0") return true;

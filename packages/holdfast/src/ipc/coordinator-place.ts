@@ -1,8 +1,8 @@
 // `runOverCoordinator`: a runner with `--ipc` of a coordinator. The coordinator decides which sessions run here.
 //
-//   coordinator-place-1. The host's requests go to the coordinator under the host's own token, and the runner has another
-//       one. A session that the host starts may therefore run at another runner; its events come all the same.
-//   coordinator-place-2. While the coordinator is away the runner continues, and requests and events wait.
+//   - The host's requests go to the coordinator under the host's own token, and the runner has another one. A
+//     session that the host starts may therefore run at another runner; its events come all the same.
+//   - While the coordinator is away the runner continues, and requests and events wait.
 
 import { HoldfastError, type AgentTracer } from "@holdfast/core";
 import { requestsOver } from "@holdfast/runtime";

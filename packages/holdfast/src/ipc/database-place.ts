@@ -1,8 +1,8 @@
 // `runOverDatabase`: a runner with `--ipc` over a database, which this process opens or reaches through its owner.
 //
-//   database-place-1. It needs no coordinator, and all other commands of Holdfast work on the same database meanwhile.
-//   database-place-2. At its end it accepts nothing, lets running steps end within its grace, and hands over the rest. The next
-//       runner continues every session.
+//   - It needs no coordinator, and all other commands of Holdfast work on the same database meanwhile.
+//   - At its end it accepts nothing, lets running steps end within its grace, and hands over the rest. The
+//     next runner continues every session.
 
 import { ConflictError, encodeJson, HoldfastError, validate, type AgentTracer } from "@holdfast/core";
 import type { Agent, Runtime } from "@holdfast/runtime";

@@ -1,11 +1,11 @@
 // `IpcHost`: the runner's side of a host. It takes the host's lines and answers them, over whatever place is open.
 //
-//   ipc-host-1. Every line gets an answer, in the order in which the answers are known. Requests that name one session are
-//       performed in the order in which they came.
-//   ipc-host-2. A request takes effect once, because its id is accepted once. A request that was lost with the owner of
-//       the database is repeated under the ids that it was given here.
-//   ipc-host-3. A host that sends more than the runner can answer is read no further, and loses nothing.
-//   ipc-host-4. A host says first which protocol it speaks.
+//   - Every line gets an answer, in the order in which the answers are known. Requests that name one session
+//     are performed in the order in which they came.
+//   - A request takes effect once, because its id is accepted once. A request that was lost with the owner of
+//     the database is repeated under the ids that it was given here.
+//   - A host that sends more than the runner can answer is read no further, and loses nothing.
+//   - A host says first which protocol it speaks.
 
 import { randomUUID } from "node:crypto";
 import { type Readable } from "node:stream";
@@ -66,7 +66,7 @@ export class IpcHost implements IpcPlaceHost {
   readonly tracer = { trace: (event: TraceEvent) => this.#trace(event) };
   readonly #options: IpcHostOptions;
   readonly #used = new Set<string>();
-  /** The last request of each session that has open ones (ipc-host-1). */
+  /** The last request of each session that has open ones. */
   readonly #lines = new Map<string, Promise<void>>();
   readonly #subscriptions = new Map<string, IpcSubscription>();
   #place = Promise.withResolvers<IpcPlace>();
@@ -90,7 +90,8 @@ export class IpcHost implements IpcPlaceHost {
   /** Reads the host's lines until there are no more. Rejects only when the stream does. */
   async read(stream: Readable): Promise<void> {
     for await (const line of ipcLines(stream, IPC_LIMITS.lineBytes)) {
-      while (this.#open >= IPC_LIMITS.openRequests) await this.#fewer.promise; // ipc-host-3.
+      // A host that sends more than can be answered is read no further.
+      while (this.#open >= IPC_LIMITS.openRequests) await this.#fewer.promise;
       await this.#take(line);
     }
   }
@@ -167,7 +168,6 @@ export class IpcHost implements IpcPlaceHost {
 
   #refuseEarly({ type }: IpcRequest): void {
     if (this.#protocol === undefined && type !== "hello")
-      // ipc-host-4.
       throw new UsageError(`the request "${type}" came before hello`, {
         expected: `{"type": "hello", "id": "1", "protocol": ${IPC_PROTOCOL}}`,
         fix: "send hello first",
@@ -242,7 +242,7 @@ export class IpcHost implements IpcPlaceHost {
     }
   }
 
-  /** A signal, or an answer, which is a signal as well: sent again under its id it is stored once (ipc-host-2). */
+  /** A signal, or an answer, which is a signal as well: sent again under its id it is stored once. */
   #deliver(request: RequestOf<"signal"> | RequestOf<"answer">): Promise<object> {
     const { sessionId } = request;
     const signalId = mintId("sig", Date.now(), randomU32);

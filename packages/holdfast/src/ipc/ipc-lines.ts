@@ -1,9 +1,9 @@
 // `ipcLines`: the lines of a stream, each at most so long, for `holdfast runner --ipc`.
 //
-//   ipc-lines-1. No more than one line and one chunk is kept. A line that is too long is reported as soon as it is, and
-//       skipped to its end.
-//   ipc-lines-2. A last line without its line break was cut off: the host died while it wrote. It is never taken for a
-//       request.
+//   - No more than one line and one chunk is kept. A line that is too long is reported as soon as it is, and
+//     skipped to its end.
+//   - A last line without its line break was cut off: the host died while it wrote. It is never taken for a
+//     request.
 
 import type { Readable } from "node:stream";
 
@@ -30,7 +30,7 @@ export async function* ipcLines(stream: Readable, bytesMax: number): AsyncGenera
       const isTooLong = bytes <= bytesMax && bytes + part.length > bytesMax;
       bytes += part.length;
       if (bytes <= bytesMax) parts.push(part);
-      else parts = []; // ipc-lines-1.
+      else parts = [];
       if (isTooLong) yield { number, problem: "too_long" };
       if (end < 0) break;
       if (bytes <= bytesMax && bytes > 0) yield { number, ...decoded(Buffer.concat(parts)) };
@@ -40,7 +40,8 @@ export async function* ipcLines(stream: Readable, bytesMax: number): AsyncGenera
       chunk = chunk.subarray(end + 1);
     }
   }
-  if (bytes > 0 && bytes <= bytesMax) yield { number, problem: "cut_off" }; // ipc-lines-2.
+  // The host died while it wrote the line, so it is no request.
+  if (bytes > 0 && bytes <= bytesMax) yield { number, problem: "cut_off" };
 }
 
 function decoded(line: Buffer): Pick<IpcLine, "text" | "problem"> {

@@ -1,9 +1,9 @@
 // The protocol of `holdfast runner --ipc` (`IPC_PROTOCOL`): the messages of both directions, as schemas.
 //
-//   ipc-messages-1. The schemas are the only list of messages. Types, checks and `docs/ipc/schema.json` come from them.
-//   ipc-messages-2. Requests are checked strictly, because a misspelt field would be a wish that nobody hears. A host
-//       ignores messages and fields that it does not know, so that a later runner may send more.
-//   ipc-messages-3. A change that an older host would not understand has a new number of the protocol.
+//   - The schemas are the only list of messages. Types, checks and `docs/ipc/schema.json` come from them.
+//   - Requests are checked strictly, because a misspelt field would be a wish that nobody hears. A host
+//     ignores messages and fields that it does not know, so that a later runner may send more.
+//   - A change that an older host would not understand has a new number of the protocol.
 
 import { type Budget, didYouMean, SESSION_STATUSES, UsageError } from "@holdfast/core";
 import { z } from "zod";

@@ -2,8 +2,9 @@
 //
 //   ipc-output-1. A host that reads slowly delays the messages, and never the sessions. A sender of events waits for room,
 //       and reads no further in the journal meanwhile.
-//   ipc-output-2. A message that is not durable is left out while there is no room, because nobody could wait for it.
-//   ipc-output-3. A host that reads no more loses nothing that is stored. `closed` resolves, and later messages are dropped.
+//   - A message that is not durable is left out while there is no room, because nobody could wait for it.
+//   - A host that reads no more loses nothing that is stored. `closed` resolves, and later messages are
+//     dropped.
 
 import type { Io } from "../frame/command.ts";
 import { jsonLine } from "../frame/plain-text.ts";
@@ -35,7 +36,7 @@ export class IpcOutput {
     while (!this.#isOver && this.#chars > ROOM_CHARS) await this.#room.promise;
   }
 
-  /** Sends a message that may be left out (ipc-output-2). */
+  /** Sends a message that may be left out. */
   offer(message: IpcMessage): void {
     if (this.#chars <= ROOM_CHARS) this.#add(message);
   }

@@ -1,9 +1,9 @@
 // `holdfast runner --ipc` (`runIpc`): a runner that a program holds by its standard input and output.
 //
-//   ipc-run-1. Standard output carries the protocol and nothing else. The log goes to standard error.
-//   ipc-run-2. When standard input ends, the host is gone: the runner performs what it has accepted, and ends as if it had
-//       been stopped. Nothing that was acknowledged is lost.
-//   ipc-run-3. Options that only the other kind of runner has are refused.
+//   - Standard output carries the protocol and nothing else. The log goes to standard error.
+//   - When standard input ends, the host is gone: the runner performs what it has accepted, and ends as if it
+//     had been stopped. Nothing that was acknowledged is lost.
+//   - Options that only the other kind of runner has are refused.
 
 import { VERSION } from "@holdfast/core";
 import { compositeTracer, limitProcessMemory, type Agent } from "@holdfast/runtime";
@@ -120,7 +120,7 @@ function hasCoordinator(args: Arguments, io: Io): boolean {
 
 const OF_COORDINATOR = ["name", "label", "max-runs", "health-port", "token-file", "insecure"];
 
-/** ipc-run-3. @throws UsageError */
+/** @throws UsageError */
 function refuseOthersOptions(args: Arguments, isFleet: boolean, usage: string): void {
   if (isFleet && args.has("db"))
     throw refuse("--db and a coordinator exclude each other", usage, { fix: "give one of them" });

@@ -1,10 +1,10 @@
 // `IpcSubscription`: the committed events of one session, sent to a host as they are committed.
 //
-//   ipc-subscription-1. Each event after `afterSeq` is sent once and in order, whichever process committed it. A place that
-//       is opened again in between changes nothing.
-//   ipc-subscription-2. The session's row is sent after the events that led to it. A row with an ended status is therefore
-//       the last message before `unsubscribed`.
-//   ipc-subscription-3. It reads only as fast as the host does (ipc-output-1).
+//   - Each event after `afterSeq` is sent once and in order, whichever process committed it. A place that is
+//     opened again in between changes nothing.
+//   - The session's row is sent after the events that led to it. A row with an ended status is therefore the
+//     last message before `unsubscribed`.
+//   - It reads only as fast as the host does (ipc-output-1).
 
 import { setTimeout as delay } from "node:timers/promises";
 import { HoldfastError, isEnded, type Session } from "@holdfast/core";
@@ -106,7 +106,6 @@ export class IpcSubscription {
     return checkpointSeq !== undefined && this.#lastSeq >= checkpointSeq ? checkpointSeq : 0;
   }
 
-  /** ipc-subscription-2. */
   async #show(session: Session): Promise<void> {
     const { sessionId, send } = this.#options;
     const { status, pauseReason, waits, move, error } = session;

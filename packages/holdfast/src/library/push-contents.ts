@@ -1,6 +1,7 @@
 // `holdfast agents push`, `skill push` and `script push --catalogue`: contents of this machine for a coordinator.
 //
-//   push-contents-1. Everything is read and checked before the first content is pushed. A content that is refused here is not pushed.
+// Everything is read and checked before the first content is pushed. A content that is refused here is not
+// pushed.
 
 import { readFileSync } from "node:fs";
 import { dirname } from "node:path";

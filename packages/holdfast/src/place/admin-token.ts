@@ -1,12 +1,10 @@
 // The admin token of a coordinator: in a file that only the user who starts the coordinator may read, made at
 // the first start.
 //
-//   admin-token-1. A user who can read the folder of a coordinator's data has access to all of it anyway. A
-//       missing file is therefore made again, with another token, and the token before stays valid until it
-//       is revoked.
-//   admin-token-2. The token is written to the file and nowhere else: exclusively to a new file, or over a
-//       file that held a token before. Any other file at the path is refused. A token whose file cannot be
-//       written is revoked.
+//   - A user who can read the folder of a coordinator's data has access to all of it anyway. A missing file
+//     is therefore made again, with another token, and the token before stays valid until it is revoked.
+//   - The token is written to the file and nowhere else: exclusively to a new file, or over a file that held
+//     a token before. Any other file at the path is refused. A token whose file cannot be written is revoked.
 
 import { lstatSync } from "node:fs";
 import { join } from "node:path";

@@ -3,7 +3,7 @@
 // A coordinator records its callers in the same rows. On this machine the user of the answering process is the principal, because only that
 // user may open the database.
 //
-//   answer-principals-1. The row and the answer are one transaction. The row names the answer by the id of its signal.
+// The row and the answer are one transaction. The row names the answer by the id of its signal.
 
 import { userInfo } from "node:os";
 import { type AgentStorage, type Change, type StorageReader, storageWith } from "@holdfast/core";

@@ -2,7 +2,7 @@
 //
 //   local-stack-1. The supervisor replaces the state file after each change. The file outlives a killed supervisor, so
 //       a reader believes it only while that very process runs.
-//   local-stack-2. All files are in one folder that only this user may read.
+//   - All files are in one folder that only this user may read.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

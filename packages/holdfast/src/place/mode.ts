@@ -1,9 +1,10 @@
 // The mode: `local` for one machine, `cloud` for a fleet (`findMode`). It chooses defaults and nothing else.
 //
-//   mode-1. HOLDFAST_MODE goes before MODE. A bare MODE of `local` or `cloud` counts for every command. Build machines export the name for
-//       purposes of their own, so another value is an error for the commands of a fleet alone. Other commands note it.
-//   mode-2. ENV names a stage for people (`production`). Earlier systems also said the mode with it: `ENV=local` counts for
-//       the commands of a fleet while nothing else says a mode, with a warning.
+//   - HOLDFAST_MODE goes before MODE. A bare MODE of `local` or `cloud` counts for every command. Build
+//     machines export the name for purposes of their own, so another value is an error for the commands of a
+//     fleet alone. Other commands note it.
+//   - ENV names a stage for people (`production`). Earlier systems also said the mode with it: `ENV=local`
+//     counts for the commands of a fleet while nothing else says a mode, with a warning.
 
 import { didYouMean, HoldfastError, UsageError } from "@holdfast/core";
 import type { Arguments, Io } from "../frame/command.ts";
@@ -12,7 +13,7 @@ import { fromConfigFiles, type Given } from "./project.ts";
 const MODES = ["local", "cloud"] as const;
 export type Mode = (typeof MODES)[number];
 
-/** @param isOfFleet whether another value of a bare MODE is an error (mode-1). @throws UsageError, or HoldfastError `config_invalid` for a file. */
+/** @param isOfFleet whether another value of a bare MODE is an error. @throws UsageError, or HoldfastError `config_invalid` for a file. */
 export function findMode(
   args: Pick<Arguments, "text">,
   io: Pick<Io, "cwd" | "env">,
@@ -32,8 +33,8 @@ export function findMode(
 }
 
 /**
- * Refuses an unknown mode in a variable, for a command of a fleet that needs no mode (mode-1). No file is read: a stack must be
- * stopped and shown also while its configuration is wrong.
+ * Refuses an unknown mode in a variable, for a command of a fleet that needs no mode. No file is read: a
+ * stack must be stopped and shown also while its configuration is wrong.
  */
 export function checkModeVariables(io: Pick<Io, "env">): void {
   fromVariables(io, true);
@@ -48,7 +49,7 @@ function fromVariables({ env }: Pick<Io, "env">, isOfFleet: boolean): Given<Mode
   return undefined;
 }
 
-/** A note for a person on a MODE that does not count (mode-1). */
+/** A note for a person on a MODE that does not count. */
 export function unusedMode({ env }: Pick<Io, "env">): string | undefined {
   const { HOLDFAST_MODE: own = "", MODE: value = "" } = env;
   if (own !== "" || value === "" || isMode(value)) return undefined;
@@ -59,7 +60,7 @@ function isMode(text: string): boolean {
   return MODES.some((mode) => mode === text);
 }
 
-/** The mode of a command of a fleet. A note says when only ENV chose it (mode-2). */
+/** The mode of a command of a fleet. A note says when only ENV chose it. */
 export function findFleetMode(args: Arguments, io: Io): Mode {
   const { value, from } = findMode(args, io, true);
   if (from === "ENV")

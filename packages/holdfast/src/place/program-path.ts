@@ -1,8 +1,8 @@
 // `withoutProject`: the PATH without what a project put there. `npm` and `npx` put `node_modules/.bin` of the current folder first, and of the
 // folders above it. A clone may bring programs of any name in them.
 //
-//   program-path-1. Programs are found outside of a project. One inside is run by its explicit path, which a profile or an agent file names, and both
-//       need trust.
+// Programs are found outside of a project. One inside is run by its explicit path, which a profile or an
+// agent file names, and both need trust.
 
 import { existsSync, realpathSync } from "node:fs";
 import { delimiter, dirname, isAbsolute, join, sep } from "node:path";

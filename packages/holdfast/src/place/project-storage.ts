@@ -1,19 +1,20 @@
 // `projectStorage`: the database of a project for a process that stays long and owns nothing, such as `holdfast ui`. `findOwner`: the process that
 // owns a database.
 //
-//   project-storage-1. Every read opens the file and closes it, so another process may own the database, move it or replace it at any
-//       time. A database that does not exist is empty.
-//   project-storage-2. A commit goes through the owner of the database, and without an owner the process owns it for that one commit.
-//   project-storage-3. Nothing is claimed.
-//   project-storage-4. Changes of other processes are noticed by the times, sizes and numbers of the database's files. These are looked
-//       at while something follows, because not every file system announces changes.
+//   - Every read opens the file and closes it, so another process may own the database, move it or replace it
+//     at any time. A database that does not exist is empty.
+//   - A commit goes through the owner of the database, and without an owner the process owns it for that one
+//     commit.
+//   - Nothing is claimed.
+//   - Changes of other processes are noticed by the times, sizes and numbers of the database's files. These
+//     are looked at while something follows, because not every file system announces changes.
 
 import { statSync } from "node:fs";
 import type { AgentStorage, StorageReader } from "@holdfast/core";
 import { withReader, withStorage } from "./find-session.ts";
 import type { Database } from "./project.ts";
 
-/** How often the files are looked at (project-storage-4). */
+/** How often the files are looked at. */
 const LOOK_MS = 40;
 /** A busy owner answers late; then we say nothing rather than wait. */
 const PATIENCE_MS = 300;

@@ -5,8 +5,9 @@
 // The first source that has a value wins: the command line, the environment, the project's configuration, the
 // user's configuration, the default.
 //
-//   project-1. The configuration of a project that nobody has trusted gives nothing but what `setting-trust.ts` allows. A command that needs
-//       another setting of it ends with `policy_denied`, and names the command that trusts. The home folder is its user's.
+// The configuration of a project that nobody has trusted gives nothing but what `setting-trust.ts` allows. A
+// command that needs another setting of it ends with `policy_denied`, and names the command that trusts. The
+// home folder is its user's.
 
 import { existsSync, lstatSync, realpathSync, type Stats } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
@@ -148,7 +149,7 @@ export function findStrictBounds(args: Arguments, io: Pick<Io, "cwd" | "env">): 
   );
 }
 
-/** The setting of the first configuration file that has it. @throws HoldfastError `policy_denied` (project-1). */
+/** The setting of the first configuration file that has it. @throws HoldfastError `policy_denied`. */
 export function fromConfigFiles<Key extends keyof Config>(
   key: Key,
   io: Pick<Io, "cwd" | "env">,
@@ -163,7 +164,7 @@ export interface Given<T> {
   readonly from?: string;
 }
 
-/** The setting of the first file that has it. @throws HoldfastError `policy_denied` (project-1). */
+/** The setting of the first file that has it. @throws HoldfastError `policy_denied`. */
 function fromFiles<Key extends keyof Config>(
   key: Key,
   project: string,
@@ -180,7 +181,6 @@ function fromFiles<Key extends keyof Config>(
   return undefined;
 }
 
-/** project-1. */
 function requireTrusted(
   key: keyof Config,
   project: string,

@@ -1,11 +1,10 @@
 // `holdfast coordinator`: opens the storage, listens, and stays until it is stopped.
 //
-//   coordinator-run-4. Over the network without TLS it does not begin, unless somebody says that something in front of
-//       it has it.
-//   coordinator-run-5. Ctrl-C drains: nothing more is given to runners, what is asked is answered, claims stay where
-//       they are.
-//   coordinator-run-6. As a process of the local stack it outlives its supervisor until runners have released what they
-//       hold, and by some seconds at most.
+//   - Over the network without TLS it does not begin, unless somebody says that something in front of it has
+//     it.
+//   - Ctrl-C drains: nothing more is given to runners, what is asked is answered, claims stay where they are.
+//   - As a process of the local stack it outlives its supervisor until runners have released what they hold,
+//     and by some seconds at most.
 
 import { isIP } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
@@ -100,7 +99,7 @@ async function serve(
       if (typeof end !== "string") throw end; // Runners wait for one that can store what they send.
       return STOP_EXIT[end];
     } finally {
-      await coordinator.close(); // coordinator-run-5.
+      await coordinator.close(); // Nothing more is given to runners, and claims stay where they are.
     }
   } finally {
     await storage.close();
@@ -108,7 +107,7 @@ async function serve(
 }
 
 /**
- * coordinator-run-6. The runner ends with the same supervisor, and releases its sessions here first.
+ * The runner ends with the same supervisor, and releases its sessions here first.
  *
  * @returns the process signal that the end of the supervisor counts as.
  */
@@ -139,7 +138,7 @@ interface Where {
   readonly tls?: { readonly cert: string; readonly key: string };
 }
 
-/** coordinator-run-4. @throws HoldfastError `config_invalid` */
+/** @throws HoldfastError `config_invalid` */
 function whereOf(args: Arguments, file: CoordinatorFile): Where {
   const host = args.text("host") ?? file.host ?? "127.0.0.1";
   const port = portOf(args.text("port")) ?? file.port ?? PORT;

@@ -1,7 +1,7 @@
 // `keepRuntime`: a runtime that runs whatever its agents have to do, until its command ends.
 //
-//   keep-runtime-1. It continues the sessions that an earlier process was running, and looks again for such sessions,
-//       because another process may have ended since.
+// It continues the sessions that an earlier process was running, and looks again for such sessions, because
+// another process may have ended since.
 
 import { repeat } from "@holdfast/core";
 import { createRuntime, systemClock, Watchdog, type Runtime, type RuntimeOptions } from "@holdfast/runtime";

@@ -1,8 +1,8 @@
 // `holdfast schedule run`: fires schedules and runs what they start or signal, until it is stopped.
 //
-//   schedule-run-3. The process can be killed at any moment. Each firing is stored with the schedule's next
-//       time, and the next process continues the sessions that this one was running. Several processes share
-//       the work; each time fires once.
+// The process can be killed at any moment. Each firing is stored with the schedule's next time, and the next
+// process continues the sessions that this one was running. Several processes share the work; each time fires
+// once.
 //
 // Firing is the runtime's. Here agents are found by the files they are recorded to come from.
 

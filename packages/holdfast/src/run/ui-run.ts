@@ -1,10 +1,10 @@
 // `holdfast ui`: serves the dashboard over the project's database until it is stopped.
 //
-//   ui-run-1. It listens on the loopback alone. The token lives in this process's memory, and ends with it.
-//   ui-run-2. The printed address signs in one browser, once. It opens no browser itself. A browser that it started would end with it,
-//       and other users of the machine would see the address on its command line.
-//   ui-run-3. A coordinator serves its page itself, so the address of that page is all that is printed. Beside a running local stack
-//       that is the stack's page. A place that somebody names (--db) is shown instead.
+//   - It listens on the loopback alone. The token lives in this process's memory, and ends with it.
+//   - The printed address signs in one browser, once. It opens no browser itself. A browser that it started
+//     would end with it, and other users of the machine would see the address on its command line.
+//   - A coordinator serves its page itself, so the address of that page is all that is printed. Beside a
+//     running local stack that is the stack's page. A place that somebody names (--db) is shown instead.
 
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { createPage, pageProblem, serveSessions } from "@holdfast/coordinator";
@@ -26,7 +26,7 @@ export async function runUi(args: Arguments, io: Io): Promise<number> {
   const { stack } = database;
   const { coordinator } = stack ?? database;
   if (coordinator !== undefined) {
-    const url = new URL("/ui/", coordinator.url).href; // ui-run-3.
+    const url = new URL("/ui/", coordinator.url).href;
     if (stack !== undefined) noteStack(stack, io);
     show(url, url, io);
     io.note(`  sign in with the token in ${plainLine(coordinator.tokenFrom, MESSAGE_CHARS)}`);

@@ -1,9 +1,9 @@
 // `answerInbox`: the inbox on a terminal, answered by keys.
 //
-//   inbox-screen-1. A key answers the item that was on the screen when it was pressed. When that item has gone, nothing is selected until
-//       a person chooses again.
-//   inbox-screen-2. An item whose last line was never shown cannot be approved.
-//   inbox-screen-3. The screen closes when nothing waits any more, and the effect of the last key stays on the terminal.
+//   - A key answers the item that was on the screen when it was pressed. When that item has gone, nothing is
+//     selected until a person chooses again.
+//   - An item whose last line was never shown cannot be approved.
+//   - The screen closes when nothing waits any more, and the effect of the last key stays on the terminal.
 
 import { HoldfastError } from "@holdfast/core";
 import type { InboxItem } from "@holdfast/proto/view";
@@ -28,7 +28,8 @@ export async function answerInbox(read: ReadInbox, where: string, args: Argument
     const shown = new InboxScreen(screen, read, args, io);
     return { code: await shown.run(), message: shown.message, isOver: shown.isOver };
   });
-  if (isOver) for (const line of [message, nothing]) if (line !== "") io.note(line); // inbox-screen-3.
+  // The effect of the last key stays on the terminal.
+  if (isOver) for (const line of [message, nothing]) if (line !== "") io.note(line);
   return code;
 }
 
@@ -71,7 +72,7 @@ class InboxScreen {
     await this.#refresh();
     this.#set({ selected: this.#state.items[0]?.id });
     for (;;) {
-      if (this.#isOver) return 0; // inbox-screen-3.
+      if (this.#isOver) return 0;
       this.#draw();
       const key = await this.#screen.key(LOOK_MS);
       if (this.#screen.stopExit !== undefined) return this.#screen.stopExit;
@@ -101,7 +102,7 @@ class InboxScreen {
       this.#isOver = isAnswered(page);
       this.#set({
         items,
-        // inbox-screen-1.
+        // The item of the next key must be chosen by a person.
         ...(isGone ? { selected: undefined, top: 0 } : {}),
         ...(isGone && this.#state.message === "" ? { message: "the item is gone: choose with j or k" } : {}),
       });
@@ -139,7 +140,8 @@ class InboxScreen {
     const question = questionNumber(item);
     if (question === undefined || item.kind === "answered")
       return this.#set({ message: "this is answered by the command that it shows" });
-    if (key === "a" && !this.#isSeen()) return this.#set({ message: "see the rest first: space" }); // inbox-screen-2.
+    // An item that was never shown cannot be approved.
+    if (key === "a" && !this.#isSeen()) return this.#set({ message: "see the rest first: space" });
     const answer = await this.#typedAnswer(key);
     if (answer === undefined) return this.#set({ message: "not answered" });
     await this.#send(item, question, answer);

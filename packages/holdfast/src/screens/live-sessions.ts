@@ -1,6 +1,6 @@
 // `readLive`, `topLines`: the live sessions of all places, and their table for `holdfast top`.
 //
-//   live-sessions-1. Indexes by status find the sessions. However many have ended, about as many rows are read as are shown.
+// Indexes by status find the sessions. However many have ended, about as many rows are read as are shown.
 
 import { decodeJson, type Session } from "@holdfast/core";
 import {

@@ -1,7 +1,8 @@
 // `followPlaces`: says when sessions of a place have changed, so that a screen reads only then.
 //
-//   place-changes-1. A coordinator sends a stream of changes. A database's files are looked at without reading them.
-//   place-changes-2. A stream that breaks is a change, too: the screen reads, and finds the error. It is opened again after a while.
+//   - A coordinator sends a stream of changes. A database's files are looked at without reading them.
+//   - A stream that breaks is a change, too: the screen reads, and finds the error. It is opened again after
+//     a while.
 
 import { repeat } from "@holdfast/core";
 import { SessionService } from "@holdfast/proto";
@@ -32,7 +33,8 @@ function followCoordinator({ url, token }: CoordinatorAccess, onChange: () => vo
       const stream = connection.client(SessionService).watchAll({}, { signal, timeoutMs: 0 });
       for await (const _ of stream) onChange();
     } catch {
-      if (!signal.aborted) onChange(); // place-changes-2.
+      // A broken stream is a change, too: the screen reads and finds the error.
+      if (!signal.aborted) onChange();
     } finally {
       connection.close();
     }

@@ -1,8 +1,9 @@
 // `TerminalScreen`: a whole terminal that is drawn again on each change, and the keys that a person presses.
 //
-//   terminal-screen-1. The terminal is as it was when the screen is closed, also after an error or a signal that ends the process.
-//   terminal-screen-2. Text of agents cannot steer the terminal: everything that is drawn keeps its colours only.
-//   terminal-screen-3. Nothing is written while nothing has changed.
+//   - The terminal is as it was when the screen is closed, also after an error or a signal that ends the
+//     process.
+//   - Text of agents cannot steer the terminal: everything that is drawn keeps its colours only.
+//   - Nothing is written while nothing has changed.
 
 import { emitKeypressEvents } from "node:readline";
 import { stripVTControlCharacters } from "node:util";
@@ -65,7 +66,7 @@ export class TerminalScreen {
     const shown = lines.slice(0, rows).map((line) => cutColoured(coloured(line), columns));
     const text = `\u001b[H${shown.map((line) => `${line}\u001b[0m\u001b[K`).join("\r\n")}\u001b[J`;
     const key = `${columns} ${rows} ${text}`;
-    if (key === this.#drawn) return; // terminal-screen-3.
+    if (key === this.#drawn) return;
     this.#drawn = key;
     this.#io.write(text);
   }
@@ -86,7 +87,6 @@ export class TerminalScreen {
   /** Ends a wait for a key, because there is something else to show. */
   readonly wake = (): void => this.#isAwaited?.();
 
-  /** terminal-screen-1. */
   close(): void {
     this.#io.stdin.off("keypress", this.#onKey);
     setRawMode(this.#io, false);

@@ -4,9 +4,9 @@
 //       Such requests are starts, signals, answers, cancels and reads. A start has an idempotency key, a
 //       signal a dedup key, so no request takes effect twice. A time-out for a result counts also while the
 //       connection is lost.
-//   sdk-client-2. Values are decoded from the session's JSON; their types are those that the caller or the
-//       agent declares.
-//   sdk-client-3. Events have numbers: after a lost connection they continue after the last delivered one.
+//   - Values are decoded from the session's JSON; their types are those that the caller or the agent
+//     declares.
+//   - Events have numbers: after a lost connection they continue after the last delivered one.
 //   sdk-client-4. A caller that aborts is answered at once, and its request is not repeated: a result rejects
 //       with the signal's reason, and events end. Calls that are open when the client is closed reject, and
 //       so do later calls.
@@ -302,7 +302,6 @@ interface Watching {
   readonly signal: AbortSignal | undefined;
 }
 
-/** sdk-client-3. */
 async function* watch(
   calls: CoordinatorCalls,
   { sessionId, afterSeq, signal }: Watching,
@@ -341,7 +340,6 @@ interface Result {
   readonly error?: SessionMessage["error"];
 }
 
-/** sdk-client-2. */
 function outputOf(sessionId: string, { status, output, error }: Result): unknown {
   if (status === "completed") return output === undefined ? undefined : decodeJson(decoder.decode(output));
   if (status === "cancelled")

@@ -1,9 +1,9 @@
 // `holdSecrets`: what a process does from the moment that it holds secrets.
 //
-//   held-secrets-1. Secrets are replaced in everything that the process writes to standard output and standard error. That
-//       includes the output of agents, warnings, and the error of a crash. Leaky: a value that is divided over two writes is not
-//       found.
-//   held-secrets-2. On Linux a core file of the process, or of one that it starts, contains no memory.
+//   - Secrets are replaced in everything that the process writes to standard output and standard error. That
+//     includes the output of agents, warnings, and the error of a crash. Leaky: a value that is divided over
+//     two writes is not found.
+//   - On Linux a core file of the process, or of one that it starts, contains no memory.
 
 import { writeFileSync } from "node:fs";
 import { Redactor } from "@holdfast/system";
@@ -15,7 +15,7 @@ export function holdSecrets(values: Iterable<string>, io: Pick<Io, "filterOutput
   io.filterOutput((text) => redactor.text(text));
   try {
     // mutant: memory-in-core-files
-    writeFileSync("/proc/self/coredump_filter", "0"); // held-secrets-2.
+    writeFileSync("/proc/self/coredump_filter", "0"); // A core file then contains no memory.
   } catch {
     // Another system, or a kernel without core files.
   }

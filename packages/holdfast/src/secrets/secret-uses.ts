@@ -1,7 +1,9 @@
 // `noteUses`, `lastUses`: when a process of this user last took each stored secret. Names and times, never a value.
 //
-//   secret-uses-1. The times are a help for people. A file that cannot be read or written stops nothing: its uses are unknown then.
-//   secret-uses-2. A use is the start of a process that takes the value. When two processes start at once, the use by one may be missing.
+//   - The times are a help for people. A file that cannot be read or written stops nothing: its uses are
+//     unknown then.
+//   - A use is the start of a process that takes the value. When two processes start at once, the use by one
+//     may be missing.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -22,7 +24,7 @@ export function lastUses(io: Io): ReadonlyMap<string, number> {
       ),
     );
   } catch {
-    return new Map(); // secret-uses-1.
+    return new Map(); // The times are a help for people, and their loss stops nothing.
   }
 }
 
@@ -34,7 +36,7 @@ export function noteUses(names: readonly string[], now: number, io: Io): void {
   try {
     replacePrivate(pathOf(io), `${JSON.stringify(Object.fromEntries(newest))}\n`);
   } catch {
-    // secret-uses-1.
+    // The times are a help for people, and their loss stops nothing.
   }
 }
 

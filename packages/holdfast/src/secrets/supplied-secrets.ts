@@ -1,10 +1,10 @@
 // Values of the secrets that loaded agents declare, and of the keys of their models (`suppliedSecrets`). They come from standard
 // input, the environment, the keychain, the encrypted file, or a person at the terminal.
 //
-//   supplied-secrets-1. Every missing name is asked for, or named in one error, before anything starts. Without a terminal a session
-//       starts without an optional one, such as the key of its model.
-//   supplied-secrets-2. A value is never an argument, and is written to standard output or standard error in no form.
-//   supplied-secrets-3. A name that no agent declares gets no value.
+//   - Every missing name is asked for, or named in one error, before anything starts. Without a terminal a
+//     session starts without an optional one, such as the key of its model.
+//   - A value is never an argument, and is written to standard output or standard error in no form.
+//   - A name that no agent declares gets no value.
 
 import { join } from "node:path";
 import type { ReadStream } from "node:tty";
@@ -29,7 +29,7 @@ export interface NamedSecret {
 }
 
 /**
- * The values of the names (supplied-secrets-1), which `io.env` has from here on as well.
+ * The values of the names, which `io.env` has from here on as well.
  *
  * @throws HoldfastError `secret_missing` when no place has a required value and there is no terminal to ask on.
  */

@@ -1,7 +1,8 @@
 // `handOver`: another agent goes on with the conversation of a session, in a session of its own (`fork --agent`).
 //
-//   hand-over-1. The new session is made from our entries, whatever agent wrote them. Its input has a limit and says how much is left out.
-//   hand-over-2. The other session does not change. Programs that keep a conversation of their own are not asked for it.
+//   - The new session is made from our entries, whatever agent wrote them. Its input has a limit and says how
+//     much is left out.
+//   - The other session does not change. Programs that keep a conversation of their own are not asked for it.
 
 import { existsSync } from "node:fs";
 import { decodeJson, isEnded, type Session } from "@holdfast/core";
@@ -45,7 +46,6 @@ export async function handOver(
   return start(plan, args, io);
 }
 
-/** hand-over-1. */
 function promptOf({
   origin: { sessionId, agent },
   record,

@@ -1,7 +1,7 @@
 // `inboxLines`: the items of the inbox as text for a terminal.
 //
-//   inbox-text-1. The command that is to be approved is shown in full. A person approves what is shown. Only beyond 20,000 characters
-//       the text says that there is more, and where.
+// The command that is to be approved is shown in full. A person approves what is shown. Only beyond 20,000
+// characters the text says that there is more, and where.
 
 import type { InboxItem } from "@holdfast/proto/view";
 import type { Look } from "../frame/command.ts";

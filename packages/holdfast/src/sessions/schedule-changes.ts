@@ -1,9 +1,9 @@
 // `holdfast schedule add`, `remove`, `pause` and `unpause`. Every problem of a schedule is reported when it is added, to the
 // person who adds it, and not when it fires.
 //
-//   schedule-changes-1. A schedule that starts an agent is stored where `holdfast run` would start the agent. That is the local stack when
-//       the stack has loaded the agent, and else the project's database. A schedule stores a start that a runtime makes later, so it shares
-//       the plan with `run` and starts nothing here.
+// A schedule that starts an agent is stored where `holdfast run` would start the agent. That is the local
+// stack when the stack has loaded the agent, and else the project's database. A schedule stores a start that
+// a runtime makes later, so it shares the plan with `run` and starts nothing here.
 
 import { ConflictError, HoldfastError, isEnded, type AgentStorage, type Schedule } from "@holdfast/core";
 import {
@@ -141,7 +141,7 @@ async function addStart(
   const within = limits === undefined ? {} : { budget: limits };
   const request: ScheduleRequest = { ...timing, start: { agent, input, file, ...within } };
   await refuseWrong(request);
-  const place = plan.place.type === "runners" ? plan.place.database : database; // schedule-changes-1.
+  const place = plan.place.type === "runners" ? plan.place.database : database;
   if (place !== database) noteStack(place, io);
   if (plan.isMissedByStack)
     io.note(io.notes.paint.dim("the local stack has not loaded this agent: the schedule is the project's"));

@@ -50,10 +50,10 @@ export interface Message {
 }
 
 /**
- *   send-signal-1. The process that owns the database may end between storing a signal and reporting it. The
- *       storage then sends the signal again to the next owner, under the same id, so that it is stored once.
- *       Its answer is then `duplicate`, or a refusal if the signal has ended the session. If a commit has already
- *       consumed the signal, the journal shows that.
+ *   - The process that owns the database may end between storing a signal and reporting it. The storage then
+ *     sends the signal again to the next owner, under the same id, so that it is stored once. Its answer is
+ *     then `duplicate`, or a refusal if the signal has ended the session. If a commit has already consumed
+ *     the signal, the journal shows that.
  */
 export async function sendSignal(args: Arguments, io: Io, sending: Sending): Promise<number> {
   const signalId = mintId("sig", Date.now(), randomU32);
@@ -107,7 +107,8 @@ async function send(
   io: Io,
 ): Promise<"stored" | "duplicate"> {
   const receipt = await message.send(requestsOver(storage), sessionId, signalId);
-  if (receipt.status !== "stored" && (await isStored(storage.reader, sessionId, signalId))) return "stored"; // send-signal-1.
+  // The owner of the database may have ended between storing the signal and its answer.
+  if (receipt.status !== "stored" && (await isStored(storage.reader, sessionId, signalId))) return "stored";
   if (receipt.status === "duplicate" && message.compare !== undefined) {
     const pending = await storage.reader.pendingSignals(sessionId);
     message.compare(pending.find(({ name }) => name === message.name)?.payload);

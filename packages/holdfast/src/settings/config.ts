@@ -1,11 +1,11 @@
 // The schema of configuration files (`CONFIG_SCHEMA`), and reading them. `place/project.ts` decides
 // which file counts first.
 //
-//   config-1. The schema is the only list of settings: a key that it does not have is refused, and `docs/config.schema.json`
-//       is its copy. `checkSetting` checks the types of values.
-//   config-2. A file that exists and is wrong is an error that names the file and the JSON pointer. It is never passed over. An empty file is
-//       right.
-//   config-3. A file that other users may write is refused: it says where sessions are stored and where traces go.
+//   - The schema is the only list of settings: a key that it does not have is refused, and
+//     `docs/config.schema.json` is its copy. `checkSetting` checks the types of values.
+//   - A file that exists and is wrong is an error that names the file and the JSON pointer. It is never
+//     passed over. An empty file is right.
+//   - A file that other users may write is refused: it says where sessions are stored and where traces go.
 
 import { isAbsolute, join } from "node:path";
 import { didYouMean, HoldfastError, jsonSyntaxProblem } from "@holdfast/core";
@@ -80,7 +80,7 @@ export function userConfigFile(env: Readonly<Record<string, string | undefined>>
  * @throws HoldfastError `config_invalid`.
  */
 export function readConfig(path: string): Config {
-  checkTrusted(path); // config-3.
+  checkTrusted(path); // The file says where sessions are stored and where traces go.
   let text: string;
   try {
     text = readBounded(path).replace(/^\uFEFF/, "");

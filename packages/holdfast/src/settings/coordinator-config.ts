@@ -1,11 +1,11 @@
 // The schema of a coordinator's configuration (`COORDINATOR_SCHEMA`), and reading it.
 //
-//   coordinator-config-1. The schema is the only list of settings: the file is checked against it, and
-//       `docs/coordinator.schema.json` is its copy.
-//   coordinator-config-2. A wrong setting is an error that names the file and the pointer, before anything is
-//       opened. No setting is ignored.
-//   coordinator-config-3. An empty file says nothing, and so do a byte-order mark and the line ends of other systems. A
-//       file that is no configuration by its size is not read.
+//   - The schema is the only list of settings: the file is checked against it, and
+//     `docs/coordinator.schema.json` is its copy.
+//   - A wrong setting is an error that names the file and the pointer, before anything is opened. No setting
+//     is ignored.
+//   - An empty file says nothing, and so do a byte-order mark and the line ends of other systems. A file that
+//     is no configuration by its size is not read.
 
 import { resolve } from "node:path";
 import { didYouMean, HoldfastError, jsonSyntaxProblem } from "@holdfast/core";
@@ -122,7 +122,7 @@ export interface CoordinatorFile extends Omit<CoordinatorConfig, "limits"> {
 /** @throws HoldfastError `config_invalid`. */
 export function readCoordinatorFile(path: string): CoordinatorFile {
   const content = readText(path).replace(/^\uFEFF/, "");
-  if (content.trim() === "") return {}; // coordinator-config-3.
+  if (content.trim() === "") return {};
   let value: unknown;
   try {
     value = JSON.parse(content);
@@ -156,7 +156,6 @@ function readText(path: string): string {
   }
 }
 
-/** coordinator-config-2. */
 function check(path: string, pointer: string, setting: Setting, value: unknown): void {
   const at = `${path}#${pointer}`;
   const wrong = (expected: string): HoldfastError =>

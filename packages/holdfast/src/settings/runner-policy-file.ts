@@ -1,10 +1,10 @@
 // `readRunnerPolicy`: the file with the policy of this machine's runner.
 //
-//   runner-policy-file-1. A file that other users may write is refused, and so is one in the project, which agents write.
-//   runner-policy-file-2. A file that is named and not there is an error. Without a name, the file of the user's
-//       configuration folder counts, if it is there.
-//   runner-policy-file-3. With names of executors in the policy, executors and profiles are those beside it. A profile in the
-//       project could give an allowed name another program, or ask for other secrets.
+//   - A file that other users may write is refused, and so is one in the project, which agents write.
+//   - A file that is named and not there is an error. Without a name, the file of the user's configuration
+//     folder counts, if it is there.
+//   - With names of executors in the policy, executors and profiles are those beside it. A profile in the
+//     project could give an allowed name another program, or ask for other secrets.
 
 import { existsSync, realpathSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";

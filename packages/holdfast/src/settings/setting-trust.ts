@@ -1,8 +1,8 @@
 // `countsUntrusted`: what a project's configuration may say before its user has trusted it. A cloned repository brings that file with it.
 //
-//   setting-trust-1. A setting counts before trust only with a value that takes something away. It never names code, a file, a server, a program
-//       or a right.
-//   setting-trust-2. Each setting has a rule. A new setting without one does not compile.
+//   - A setting counts before trust only with a value that takes something away. It never names code, a file,
+//     a server, a program or a right.
+//   - Each setting has a rule. A new setting without one does not compile.
 
 import type { Config } from "./config.ts";
 
@@ -16,7 +16,7 @@ interface Rule {
 
 const never = (why: string, instead: string): Rule => ({ countsUntrusted: () => false, why, instead });
 
-// setting-trust-2.
+// A new setting without a rule does not compile.
 export const SETTING_RULES: Readonly<Record<keyof Config, Rule>> = {
   db: never("it makes files at any path", "--db or HOLDFAST_DB"),
   trace: never("it appends to any file, and sends texts to any server", "--trace"),

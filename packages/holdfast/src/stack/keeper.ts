@@ -3,20 +3,19 @@
 // *Starting*: a process was started and is not ready. *Ready*: it does its work. *Restarting*: it has ended unasked, and
 // a pause runs before the next one. A process that another one replaces is *draining* until it has ended.
 //
-//   keeper-1. The first process must become ready. If it does not, the start of the stack has failed.
-//   keeper-2. A process that ends later is started again, as the restart policy says. After the last restart the keeper
-//       gives up.
-//   keeper-3. A replacement becomes ready beside the old process. The old one is told so, and the replacement begins its
-//       work after that. If the replacement fails, the old process stays.
-//   keeper-5. At most `OLD_MAX` replaced processes stay for their sessions. The oldest of more is hurried.
-//   keeper-4. Every process is cleaned up after its end, whatever ended it.
+//   - The first process must become ready. If it does not, the start of the stack has failed.
+//   - A process that ends later is started again, as the restart policy says. After the last restart the
+//     keeper gives up.
+//   - A replacement becomes ready beside the old process. The old one is told so, and the replacement begins
+//     its work after that. If the replacement fails, the old process stays.
+//   - At most `OLD_MAX` replaced processes stay for their sessions. The oldest of more is hurried.
+//   - Every process is cleaned up after its end, whatever ended it.
 
 import { toError } from "@holdfast/core";
 import type { ProcessState } from "../place/local-stack.ts";
 import { RestartPolicy } from "./restart-policy.ts";
 import type { StackChild } from "./process/stack-child.ts";
 
-/** keeper-5. */
 const OLD_MAX = 4;
 
 export interface KeeperHost {
@@ -29,12 +28,12 @@ export interface KeeperHost {
   replaced(child: StackChild): Promise<void>;
   /** Make a replaced process end as soon as it can. Must not throw. */
   hurry(child: StackChild): void;
-  /** keeper-4. Must not throw. */
+  /** Must not throw. */
   cleanUp(child: StackChild): void;
   /** Called after each change of `states`. */
   changed(): void;
   log(text: string): void;
-  /** keeper-2. Called at most once. */
+  /** Called at most once. */
   gaveUp(lastEnd: string): void;
 }
 
@@ -60,13 +59,13 @@ export class Keeper {
     this.#host = host;
   }
 
-  /** keeper-1. @throws what the first process failed with. */
+  /** @throws what the first process failed with. */
   async start(): Promise<void> {
     await this.#launch();
     if (this.#mode === "first") this.#mode = "kept";
   }
 
-  /** keeper-3. @throws what the replacement failed with. */
+  /** @throws what the replacement failed with. */
   async replace(): Promise<void> {
     const next = this.#begin();
     try {
@@ -164,14 +163,14 @@ export class Keeper {
 
   #onEnd(child: StackChild, end: string): void {
     this.#living.delete(child);
-    this.#host.cleanUp(child); // keeper-4.
+    this.#host.cleanUp(child);
     if (this.#draining.delete(child)) return this.#host.changed();
     if (child !== this.#current || this.#mode !== "kept" || this.#expected.has(child)) return;
     this.#lastEnd = end;
     const pauseMs = this.#policy.next(this.#readyAt === undefined ? 0 : performance.now() - this.#readyAt);
     if (pauseMs === undefined) {
       this.#mode = "stopping";
-      return this.#host.gaveUp(end); // keeper-2.
+      return this.#host.gaveUp(end);
     }
     this.#host.log(
       `the ${this.#component} has ended (${end}); it starts again${pauseMs === 0 ? "" : ` in ${pauseMs} ms`}`,

@@ -1,9 +1,9 @@
 // `RestartPolicy`: whether and when a process of the stack is started again.
 //
-//   restart-policy-1. The first restart is immediate, because most ends are single. Each further one waits twice as long.
-//   restart-policy-2. A process that was ready for `STABLE_MS` resets the count.
-//   restart-policy-3. After `RESTARTS_MAX` restarts without such a time there is no further one. The end is then visible,
-//       and no loop hides it.
+//   - The first restart is immediate, because most ends are single. Each further one waits twice as long.
+//   - A process that was ready for `STABLE_MS` resets the count.
+//   - After `RESTARTS_MAX` restarts without such a time there is no further one. The end is then visible, and
+//     no loop hides it.
 
 export const STABLE_MS = 5_000;
 export const RESTARTS_MAX = 12;

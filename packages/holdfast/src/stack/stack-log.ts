@@ -2,10 +2,10 @@
 //
 //   2026-11-23T17:00:00.000Z runner Registered as rnr_…
 //
-//   stack-log-1. The log has at most `filesMax` files of about `bytesMax` bytes each. The oldest is removed first.
-//   stack-log-2. Only this user can read the files, and no file is written through a link.
-//   stack-log-3. A disk that is full loses lines. It does not stop the stack.
-//   stack-log-4. No line of any component shows a secret that the stack holds.
+//   - The log has at most `filesMax` files of about `bytesMax` bytes each. The oldest is removed first.
+//   - Only this user can read the files, and no file is written through a link.
+//   - A disk that is full loses lines. It does not stop the stack.
+//   - No line of any component shows a secret that the stack holds.
 
 import { closeSync, fstatSync, lstatSync, renameSync, rmSync, writeSync } from "node:fs";
 import { openPrivateAppend } from "@holdfast/system";
@@ -40,7 +40,7 @@ export class StackLog {
   #file: number | undefined;
   #bytes = 0;
 
-  /** @param redacted the text without secrets (stack-log-4). @throws Error when the file cannot be opened. */
+  /** @param redacted the text without secrets. @throws Error when the file cannot be opened. */
   constructor(path: string, redacted: (text: string) => string, limits: LogLimits = LOG_LIMITS) {
     this.#path = path;
     this.#redacted = redacted;
@@ -58,7 +58,7 @@ export class StackLog {
       if (this.#bytes + bytes.length > this.#limits.bytesMax && this.#bytes > 0) this.#rotate();
       if (this.#file !== undefined) this.#bytes += writeSync(this.#file, bytes);
     } catch {
-      // stack-log-3.
+      // A full disk loses lines, and does not stop the stack.
     }
   }
 
@@ -72,7 +72,6 @@ export class StackLog {
     this.#bytes = fstatSync(this.#file).size;
   }
 
-  /** stack-log-1. */
   #rotate(): void {
     this.close();
     const files = logFiles(this.#path, this.#limits);

@@ -1,8 +1,8 @@
 // `StackSecrets`: values of the secrets that loaded agents declare, in the memory of the supervisor.
 //
-//   stack-secrets-1. Each name is asked for once. A process that is restarted gets the value without another question.
-//   stack-secrets-2. Values go to the runner over its channel. They are in no file, argument or environment of the stack.
-//   stack-secrets-3. A line of the log, from whichever process, shows no value (`redacted`).
+//   - Each name is asked for once. A process that is restarted gets the value without another question.
+//   - Values go to the runner over its channel. They are in no file, argument or environment of the stack.
+//   - A line of the log, from whichever process, shows no value (`redacted`).
 
 import { HoldfastError } from "@holdfast/core";
 import { namesOfSecrets, Redactor, type WantedSecrets } from "@holdfast/system";
@@ -51,7 +51,6 @@ export class StackSecrets {
     );
   }
 
-  /** stack-secrets-3. */
   redacted(text: string): string {
     return this.#redactor.text(text);
   }

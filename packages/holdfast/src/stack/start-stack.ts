@@ -1,11 +1,11 @@
 // `holdfast local start`: checks what was asked for, and starts a supervisor that stays when this command ends.
 //
-//   start-stack-1. When several starts happen at once, one of them gets the lock of the folder. The others say which
-//       process has it.
-//   start-stack-2. The command returns when everything is ready, or when the first process has failed. It then ends
-//       with the error of that process.
-//   start-stack-3. A person who removes the folder removes its lock, and another start gets a new one. The supervisor of
-//       the removed lock therefore ends at once, with its processes. Sessions continue with the next start.
+//   - When several starts happen at once, one of them gets the lock of the folder. The others say which
+//     process has it.
+//   - The command returns when everything is ready, or when the first process has failed. It then ends with
+//     the error of that process.
+//   - A person who removes the folder removes its lock, and another start gets a new one. The supervisor of
+//     the removed lock therefore ends at once, with its processes. Sessions continue with the next start.
 
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -156,7 +156,6 @@ function portOf(text: string | undefined): number {
 
 // ---- the command that returns ------------------------------------------------------------------------------------
 
-/** start-stack-2. */
 async function startDetached(args: Arguments, paths: StackPaths, io: Io): Promise<StackState> {
   const words = [
     "agents",
@@ -267,7 +266,7 @@ async function superviseLocked(
   const { ino } = statSync(paths.lock);
   const watch = setInterval(() => {
     if (statSync(paths.lock, { throwIfNoEntry: false })?.ino === ino) return;
-    supervisor.stopNow(); // start-stack-3.
+    supervisor.stopNow(); // Somebody removed the folder with the lock, so another stack may start there.
     lost.resolve(folderRemoved(paths));
   }, LOCK_WATCH_MS);
   try {
@@ -292,7 +291,6 @@ function folderRemoved({ folder }: StackPaths): HoldfastError {
   });
 }
 
-/** start-stack-1. */
 function isRunningAlready(paths: StackPaths): ConflictError {
   const state = readStackState(paths);
   const pid = state === undefined ? "" : ` as process ${state.supervisor.pid}`;

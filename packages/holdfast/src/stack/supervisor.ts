@@ -1,18 +1,18 @@
 // The supervisor of the local stack: `Supervisor` runs one coordinator and one runner, and keeps both running.
 //
-//   supervisor-1. Before it starts anything, it ends whatever an earlier supervisor of this folder left running. The
-//       marker finds these processes.
-//   supervisor-2. When a runner's process has ended, what it had started is ended first. The coordinator is told after
-//       that, and gives its sessions to the next runner. No lease has to pass, and no command runs twice.
-//   supervisor-3. Nothing is lost when a report to the coordinator fails: it is repeated until it succeeds. A later
-//       supervisor reports all runners of the stack before it starts its own.
-//   supervisor-4. The runner ends before the coordinator, to which it releases its sessions.
-//   supervisor-5. New files of agents are loaded by a new runner beside the old one. The old one takes nothing new, and
-//       releases its sessions at their checkpoints. It takes back those that diverge from the new code, and ends with the
-//       last session of its code. The new runner begins when the coordinator knows that the old one is superseded. If the
-//       new files do not load, the old runner stays.
-//   supervisor-6. The files of a load that failed are watched as well, so that their correction is loaded. The
-//       configuration files are watched even where none exists yet.
+//   - Before it starts anything, it ends whatever an earlier supervisor of this folder left running. The
+//     marker finds these processes.
+//   - When a runner's process has ended, what it had started is ended first. The coordinator is told after
+//     that, and gives its sessions to the next runner. No lease has to pass, and no command runs twice.
+//   - Nothing is lost when a report to the coordinator fails: it is repeated until it succeeds. A later
+//     supervisor reports all runners of the stack before it starts its own.
+//   - The runner ends before the coordinator, to which it releases its sessions.
+//   - New files of agents are loaded by a new runner beside the old one. The old one takes nothing new, and
+//     releases its sessions at their checkpoints. It takes back those that diverge from the new code, and
+//     ends with the last session of its code. The new runner begins when the coordinator knows that the old
+//     one is superseded. If the new files do not load, the old runner stays.
+//   - The files of a load that failed are watched as well, so that their correction is loaded. The
+//     configuration files are watched even where none exists yet.
 
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
@@ -143,7 +143,8 @@ export class Supervisor {
   async start(): Promise<void> {
     this.#parts.log.write("supervisor", `starting as process ${process.pid}`);
     this.#change({});
-    await endExecution(this.#parts.plan.marker); // supervisor-1.
+    // Processes of an earlier supervisor of this folder may still run.
+    await endExecution(this.#parts.plan.marker);
     try {
       await Promise.all([this.#coordinator.start(), this.#runner.start()]);
     } catch (error) {
@@ -155,7 +156,7 @@ export class Supervisor {
     this.#parts.log.write("supervisor", `ready on ${this.state.url}`);
   }
 
-  /** Stops the runner and then the coordinator (supervisor-4). A second call waits for the first. */
+  /** Stops the runner and then the coordinator. A second call waits for the first. */
   async stop(failure?: HoldfastError): Promise<void> {
     if (this.#over.signal.aborted) return void (await this.#ended.promise);
     this.#over.abort();
@@ -211,7 +212,8 @@ export class Supervisor {
     this.#port = Number(new URL(url).port);
     const admin = new StackAdmin(url, readFileSync(adminTokenFile, "utf8").trim());
     if (this.state.url === undefined)
-      for (const runnerId of await admin.runnersWith(...LABEL)) await admin.runnerEnded(runnerId); // supervisor-3.
+      // An earlier supervisor may have failed to report the end of its runners.
+      for (const runnerId of await admin.runnersWith(...LABEL)) await admin.runnerEnded(runnerId);
     this.#change({ url });
     this.#admin = admin;
     this.#firstAdmin.resolve();
@@ -244,7 +246,8 @@ export class Supervisor {
     ];
     const child: StackChild = this.#spawn("runner", args, (report) => {
       if (report.type === "registered") this.#runnerIds.set(child, report.runnerId);
-      if (report.type === "files") this.#files.watch([...new Set([...agents, ...tasks, ...report.files])]); // supervisor-6.
+      // Files of a load that failed are watched as well, so that their correction is loaded.
+      if (report.type === "files") this.#files.watch([...new Set([...agents, ...tasks, ...report.files])]);
     });
     return child;
   }
@@ -258,7 +261,6 @@ export class Supervisor {
     this.#change({ offers });
   }
 
-  /** supervisor-5. */
   async #supersede(child: StackChild): Promise<void> {
     child.order({ type: "supersede" });
     await child.reported("superseded").catch(() => {}); // It has ended.
@@ -271,7 +273,6 @@ export class Supervisor {
     else await this.#untilAnswered((admin) => admin.drain(runnerId)).catch(() => {});
   }
 
-  /** supervisor-2. */
   #cleanUpRunner(child: StackChild): void {
     const runnerId = this.#runnerIds.get(child);
     this.#runnerIds.delete(child);
@@ -283,7 +284,7 @@ export class Supervisor {
     this.#cleaning = Promise.allSettled([this.#cleaning, cleaned]);
   }
 
-  /** supervisor-5. Replacements follow one another. */
+  /** Replacements follow one another. */
   async #reload(): Promise<void> {
     while (this.#replacing !== undefined) await this.#replacing;
     if (this.#over.signal.aborted) return;
@@ -335,7 +336,7 @@ export class Supervisor {
       this.#parts.log.write("supervisor", `some processes of ${marker} could not be ended`);
   }
 
-  /** Asks the coordinator until it answers (supervisor-3). @throws what it refuses with, or when the stack stops. */
+  /** Asks the coordinator until it answers. @throws what it refuses with, or when the stack stops. */
   async #untilAnswered<T>(ask: (admin: StackAdmin) => Promise<T>): Promise<T> {
     await this.#firstAdmin.promise;
     for (;;) {

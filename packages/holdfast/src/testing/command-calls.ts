@@ -1,12 +1,12 @@
 // `callCommand`: commands without processes of their own, by a process that calls them one after another (`command-server.ts`).
 //
-//   command-calls-1. Calls do not overlap: folder, environment and outputs belong to the whole process. A test that needs two commands
-//       at once starts one of them.
+//   - Calls do not overlap: folder, environment and outputs belong to the whole process. A test that needs
+//     two commands at once starts one of them.
 //   command-calls-2. Node loads the code of a user once in a process. When a file with code has changed since an earlier call, the
 //       next call is made in a new process.
-//   command-calls-3. A command that continues a session has a new process, so that it has nothing but what is stored. A new process
-//       costs as much as five calls, so `npm test` starts one for the first such command of each test file. A campaign starts one for
-//       each (`HOLDFAST_CAMPAIGN`).
+//   - A command that continues a session has a new process, so that it has nothing but what is stored. A new
+//     process costs as much as five calls, so `npm test` starts one for the first such command of each test
+//     file. A campaign starts one for each (`HOLDFAST_CAMPAIGN`).
 
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -41,7 +41,7 @@ export function callCommand(
   code: Map<string, number>,
   call: Call,
 ): Promise<Finished> {
-  // command-calls-1.
+  // Calls do not overlap: folder, environment and outputs belong to the whole process.
   const finished = last.then(() => {
     if (hasChangedCode(project, code) || needsNewProcess(call.args)) stop();
     server ??= start(main);
@@ -69,7 +69,6 @@ async function finish(by: ChildProcess, call: Call): Promise<Finished> {
   }
 }
 
-/** command-calls-3. */
 function needsNewProcess(args: readonly string[]): boolean {
   const { testPath } = expect.getState();
   if (!continues(args) || (!isCampaign && continuedIn.has(testPath))) return false;

@@ -3,9 +3,9 @@
 // A call saves the start of a process, which is most of the time of a short command. `CommandCalls` starts one such process for
 // each worker of the tests, and sends it a message for each command.
 //
-//   command-server-1. Each call has its own arguments, folder, environment, input and outputs, as a process has.
-//   command-server-2. A command that ends its process, by an error or by code of a user, ends this one. Its call gets the exit code,
-//       or the signal, and what was written until then.
+//   - Each call has its own arguments, folder, environment, input and outputs, as a process has.
+//   - A command that ends its process, by an error or by code of a user, ends this one. Its call gets the
+//     exit code, or the signal, and what was written until then.
 //
 // Leaky: what a command leaves open stays open, while it would end with a process of its own.
 
@@ -50,7 +50,6 @@ const exit = process.exit.bind(process);
 
 process.on("disconnect", () => exit());
 process.on("message", ({ launcher, args, folder, env, stdin }: Call) => {
-  // command-server-1.
   process.chdir(folder);
   process.env = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined));
   process.argv = [process.execPath, launcher, ...args];
@@ -60,7 +59,6 @@ process.on("message", ({ launcher, args, folder, env, stdin }: Call) => {
     Object.defineProperty(process, name, { value, configurable: true });
   const answer = (code: number): void =>
     void send({ code, stdout: stdout.text, stderr: stderr.text } satisfies Answer);
-  // command-server-2.
   process.exit = (code = process.exitCode ?? 0) => {
     process.exitCode = Number(code);
     process.emit("exit", process.exitCode);

@@ -6,10 +6,11 @@
 //   holdfast-process-1. Each process has the secret of the suite in its environment (`scripts/canary-suite.ts`). After each test the
 //       outputs and arguments of processes and all files of the project, also core files, are searched for it (X15). Databases and
 //       logs are searched for tokens as well (X11).
-//   holdfast-process-2. `start` starts a process. `run`, `json` and `finish` call a command without a process of its own
-//       (`command-calls.ts`), which costs a fifth. Processes of their own have commands that start others (`STARTING`) and
-//       commands that wait for others. In a project with `eachAsProcess` all commands have one that do more than look or send (`PASSING`). A campaign
-//       starts a process for these, too (`HOLDFAST_CAMPAIGN`).
+//   - `start` starts a process. `run`, `json` and `finish` call a command without a process of its own
+//     (`command-calls.ts`), which costs a fifth. Processes of their own have commands that start others
+//     (`STARTING`) and commands that wait for others. In a project with `eachAsProcess` all commands have one
+//     that do more than look or send (`PASSING`). A campaign starts a process for these, too
+//     (`HOLDFAST_CAMPAIGN`).
 
 import { isCampaign } from "@holdfast/testkit/campaign";
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
@@ -155,7 +156,7 @@ export class Project {
     return this.finish(args);
   }
 
-  /** Run `holdfast` to its end (holdfast-process-2). */
+  /** Run `holdfast` to its end. */
   async finish(args: readonly string[], options: ProcessOptions = {}): Promise<Finished> {
     const { env = {}, stdin = "", folder = "." } = options;
     if (this.#needsProcess(args)) return this.start(args, { ...options, stdin }).finished;
@@ -170,7 +171,6 @@ export class Project {
     return finished;
   }
 
-  /** holdfast-process-2. */
   #needsProcess(args: readonly string[]): boolean {
     const [command = "", action] = args;
     // The process that calls commands has the bundled ones.

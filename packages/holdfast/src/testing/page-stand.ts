@@ -1,7 +1,8 @@
 // `PageStand`: the page in a real browser, over a coordinator or a local database, for tests of its screens.
 //
-//   page-stand-1. `trouble` holds every script error, every refusal of the page's policy, and every request to elsewhere.
-//   page-stand-2. Where `HOLDFAST_PAGE_PICTURES` names a folder, `check` leaves a picture of each screen there, for people who look at them.
+//   - `trouble` holds every script error, every refusal of the page's policy, and every request to elsewhere.
+//   - Where `HOLDFAST_PAGE_PICTURES` names a folder, `check` leaves a picture of each screen there, for
+//     people who look at them.
 
 import { join } from "node:path";
 import axe from "axe-core";
@@ -25,7 +26,6 @@ export interface OpenCoordinator {
 export class PageStand {
   readonly project: Project;
   readonly page: Page;
-  /** page-stand-1. */
   readonly trouble: string[] = [];
 
   /** The address of the server that was opened last. */

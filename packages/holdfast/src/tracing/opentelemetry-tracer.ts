@@ -8,13 +8,12 @@
 //     turn                    `turn {n}`: the conventions have no name for it
 //       attempt of a task     `chat {model}` if it reports what a model used, else `execute_tool {kind}`
 //
-//   opentelemetry-tracer-1. A span lives in one process, so a resumed session has another `invoke_agent` span
-//       in the same trace. Its parent is recorded with the session: the caller's span if the session was
-//       started within a trace, else its own first span. The active context of OpenTelemetry is read in the
-//       call of `runtime.start` alone, because any other code may run in the context of another request.
-//   opentelemetry-tracer-2. Users' data stays out: no inputs, outputs, prompts or contents.
-//   opentelemetry-tracer-3. The code that made the provider owns it, and decides what to export, where, and
-//       how much.
+//   - A span lives in one process, so a resumed session has another `invoke_agent` span in the same trace.
+//     Its parent is recorded with the session: the caller's span if the session was started within a trace,
+//     else its own first span. The active context of OpenTelemetry is read in the call of `runtime.start`
+//     alone, because any other code may run in the context of another request.
+//   - Users' data stays out: no inputs, outputs, prompts or contents.
+//   - The code that made the provider owns it, and decides what to export, where, and how much.
 //
 // The tracer lives here and not in its own package because only this package composes the others. It is given
 // the parts of OpenTelemetry that it uses, and their types are written down here. Nobody has to install
@@ -198,7 +197,7 @@ class SpanTracer implements AgentTracer {
   #startSession({ sessionId, agent, version, recovered, traceparent, at }: Of<"session_started">): void {
     const { trace, ROOT_CONTEXT, SpanKind } = this.#api;
     const remote = traceparent === undefined ? undefined : parseTraceparent(traceparent);
-    const parent = remote === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, remote); // opentelemetry-tracer-1.
+    const parent = remote === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, remote);
     const attributes: Attributes = {
       "gen_ai.operation.name": "invoke_agent",
       "gen_ai.provider.name": "holdfast",

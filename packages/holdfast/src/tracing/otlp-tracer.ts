@@ -1,6 +1,7 @@
 // Traces for an OTLP/HTTP receiver, with the official OpenTelemetry SDK: loaded only when it is wanted.
 //
-//   otlp-tracer-1. The packages are those beside this installation. The folder of a project may be a clone, and no code of it is loaded.
+// The packages are those beside this installation. The folder of a project may be a clone, and no code of it
+// is loaded.
 //
 // The SDK reads its own variables from the environment: OTEL_EXPORTER_OTLP_* (endpoint, headers, time-out,
 // compression, certificates), OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.

@@ -1,9 +1,9 @@
 // `applyConfig`: replaces the configuration of this machine by that of a file, all of it or nothing.
 //
-//   apply-config-1. Everything is checked and written beside its place first. Then files get their names, and all schedules are
-//       stored in one transaction. An error brings the former files back. A process that is killed in between leaves a part,
-//       and the same import repeated does the rest.
-//   apply-config-2. Nothing is written through a link.
+//   - Everything is checked and written beside its place first. Then files get their names, and all schedules
+//     are stored in one transaction. An error brings the former files back. A process that is killed in
+//     between leaves a part, and the same import repeated does the rest.
+//   - Nothing is written through a link.
 
 import { randomBytes } from "node:crypto";
 import { readFileSync, renameSync, rmSync } from "node:fs";
@@ -103,7 +103,7 @@ function writesOf(
   return writes;
 }
 
-/** apply-config-2. @throws HoldfastError `config_invalid`. */
+/** @throws HoldfastError `config_invalid`. */
 function refuseLinks({ path, base }: Write): void {
   const steps = path.slice(base.length + 1).split(sep);
   for (let n = 1; n <= steps.length; n++) {
@@ -123,7 +123,7 @@ function refuseLinks({ path, base }: Write): void {
   }
 }
 
-/** apply-config-1. @returns how to bring the former files back. */
+/** @returns how to bring the former files back. */
 function replaceAll(writes: readonly Write[], { database }: ConfigPlaces): () => void {
   const drafts: { readonly path: string; readonly draft: string; readonly former: string | undefined }[] = [];
   let named = 0;

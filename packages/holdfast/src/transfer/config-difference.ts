@@ -1,7 +1,7 @@
 // `configChanges`: what an import would change here, for people to read before anything is replaced.
 //
-//   config-difference-1. An import sets what is in the file, and everything that only this machine has stays. A policy is an
-//       exception. It is replaced whole, because a mixture of two policies would be neither.
+// An import sets what is in the file, and everything that only this machine has stays. A policy is an
+// exception. It is replaced whole, because a mixture of two policies would be neither.
 
 import type { Io } from "../frame/command.ts";
 import { plainLine } from "../frame/plain-text.ts";

@@ -1,9 +1,10 @@
 // `ConfigFile`: the configuration of a user and a project as one file, which moves between machines.
 //
-//   config-file-1. The same configuration is the same bytes. The file has no times, and no path of a machine that Holdfast added.
-//   config-file-2. A file is checked whole before anything is looked at or changed.
-//   config-file-3. A path in a file stays below its folder, whatever the file says.
-//   config-file-4. A newer version of the format is refused by its number.
+//   - The same configuration is the same bytes. The file has no times, and no path of a machine that Holdfast
+//     added.
+//   - A file is checked whole before anything is looked at or changed.
+//   - A path in a file stays below its folder, whatever the file says.
+//   - A newer version of the format is refused by its number.
 
 import { createHash } from "node:crypto";
 import { type Budget, HoldfastError, isSessionId, jsonSyntaxProblem, refuseSignalName } from "@holdfast/core";
@@ -107,7 +108,7 @@ const CONFIG_FILE = z.strictObject({
   permissions: z.strictObject({ runnerPolicy: z.looseObject({}).optional() }),
 });
 
-/** The file as text (config-file-1). */
+/** The file as text. */
 export function configFileText(file: ConfigFile): string {
   return `${JSON.stringify(file, null, 2)}\n`;
 }
@@ -137,7 +138,7 @@ export function readConfigFile(text: string, at: string): ConfigFile {
   return file;
 }
 
-/** config-file-4, and files of other programs. */
+/** Refuses a newer version of the format, and files of other programs. */
 function refuseOther(value: unknown, at: string): void {
   const { format, version } = (value ?? {}) as { readonly format?: unknown; readonly version?: unknown };
   if (format !== FORMAT) throw invalid(at, "the file is no exported configuration", `"format": "${FORMAT}"`);
@@ -169,12 +170,12 @@ export function hashOf(content: Uint8Array): string {
   return createHash("sha256").update(content).digest("hex");
 }
 
-/** Whether a path may be in a file (config-file-3). */
+/** Whether a path may be in a file. */
 export function isMovablePath(given: string): boolean {
   return path.safeParse(given).success;
 }
 
-/** An object with its fields in the order of their names (config-file-1). */
+/** An object with its fields in the order of their names. */
 export function sorted<T extends object>(value: T): T {
   const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(entries) as T;

@@ -1,8 +1,8 @@
 // `findConfig`: the configuration of this user and project as it is on this machine.
 //
-//   found-config-1. A part that cannot move is left out and named, such as a link or a path outside of its folder.
-//   found-config-2. Values of secrets, tokens, sessions, the code of agents and trusted folders are never part of it. A person
-//       trusts a folder on each machine.
+//   - A part that cannot move is left out and named, such as a link or a path outside of its folder.
+//   - Values of secrets, tokens, sessions, the code of agents and trusted folders are never part of it. A
+//     person trusts a folder on each machine.
 
 import { existsSync, lstatSync, readdirSync, realpathSync, type Dirent } from "node:fs";
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";

@@ -1,9 +1,9 @@
 // `SecretSuspicion`: finds what looks like a secret in configuration, so that it is left out of an export.
 //
-//   suspected-secrets-1. A value that this process was given as a secret is found in every encoding that the redactor knows.
-//   suspected-secrets-2. Other secrets are found by their form (keys of providers, tokens, private keys, passwords in URLs) or by
-//       the name of their field. A name with a placeholder, such as ${API_KEY}, is no secret.
-//   suspected-secrets-3. A finding says where and why, and never contains the value.
+//   - A value that this process was given as a secret is found in every encoding that the redactor knows.
+//   - Other secrets are found by their form (keys of providers, tokens, private keys, passwords in URLs) or
+//     by the name of their field. A name with a placeholder, such as ${API_KEY}, is no secret.
+//   - A finding says where and why, and never contains the value.
 //
 // Leaky: a secret without a known form, in a field with another name, is not found. Settings are no place for secrets.
 

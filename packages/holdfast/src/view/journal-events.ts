@@ -1,6 +1,6 @@
 // A session's journal as numbered events (`JournalTail`), read from storage as it grows.
 //
-//   journal-events-2. Only what is committed is an event.
+// Only what is committed is an event.
 
 import { decodeJson, type JournalRecord, type Session, type StorageReader } from "@holdfast/core";
 import { EventReader, type AskedQuestion, type JournalEvent, type PlainRecord } from "@holdfast/proto/view";

@@ -1,7 +1,8 @@
 // `CostReader`: what sessions cost by their journals, read as the journals grow. The usage of a coding agent is there with each of its reports,
 // long before its turn ends.
 //
-//   session-cost-1. A record is read once, however often the cost is asked for. A session is forgotten when it is no longer asked for.
+// A record is read once, however often the cost is asked for. A session is forgotten when it is no longer
+// asked for.
 
 import type { JournalRecord, Session, StorageReader, TokenUsage } from "@holdfast/core";
 import { addUsage, NO_COST, type Cost } from "@holdfast/proto/view";
@@ -39,7 +40,6 @@ export class CostReader {
   }
 }
 
-/** session-cost-1. */
 async function advance(read: Read, { sessionId, nextSeq }: Session, reader: StorageReader): Promise<void> {
   while (read.nextSeq < nextSeq) {
     const records = await reader.journal(sessionId, read.nextSeq, PAGE_RECORDS);

@@ -2,12 +2,11 @@
 // no other session has anything to do. The session above only waits and is not notified, so the rows are
 // read.
 //
-//   stuck-tree-1. These sessions continue without a person: running ones, those with an unread signal or a timer,
-//       and those that have moved away. A session that is paused until a window of its budget has rolled on does,
-//       too. A session that waits for its children, its parent or a
-//       reply of theirs does not.
-//   stuck-tree-2. A session that waits for somebody outside the family may be answered while a process stays. With
-//       `--park` no process stays.
+//   - These sessions continue without a person: running ones, those with an unread signal or a timer, and
+//     those that have moved away. A session that is paused until a window of its budget has rolled on does,
+//     too. A session that waits for its children, its parent or a reply of theirs does not.
+//   - A session that waits for somebody outside the family may be answered while a process stays. With
+//     `--park` no process stays.
 
 import {
   isAwaited,
@@ -32,7 +31,7 @@ export interface PausedAdvice extends PauseAdvice {
   readonly sessionId: string;
 }
 
-/** The paused sessions of a family that nothing else moves on (stuck-tree-1). `parks`: whether the process leaves (stuck-tree-2). */
+/** The paused sessions of a family that nothing else moves on. `parks`: whether the process leaves. */
 export async function findPausedBelow(
   reader: StorageReader,
   session: Session,

@@ -1,7 +1,7 @@
 // The tasks of a project that an agent file names: loading them as tools, and the check of names that stand for them.
 //
-//   agent-tasks-1. Code that an agent file names is loaded only from inside of a project that the user trusts, and only with the trusted
-//       content. An agent in a sandbox could otherwise write code that runs outside of it.
+// Code that an agent file names is loaded only from inside of a project that the user trusts, and only with
+// the trusted content. An agent in a sandbox could otherwise write code that runs outside of it.
 
 import { existsSync, realpathSync } from "node:fs";
 import { join, sep } from "node:path";

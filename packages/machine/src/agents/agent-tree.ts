@@ -2,9 +2,9 @@
 //
 //   agent-tree-1. An agent has one definition in a process, however many agents may start it and however often its file is loaded. Agents
 //       that may start it in different sandboxes are refused, unless it names one.
-//   agent-tree-2. Among agents that may start all others, only the one that a person starts may start the rest of them.
-//   agent-tree-3. An agent below another one has the name by which the file above names it (`claude:reviewer`). Two files of one name are
-//       then two agents. They are refused where both have the bare name.
+//   - Among agents that may start all others, only the one that a person starts may start the rest of them.
+//   - An agent below another one has the name by which the file above names it (`claude:reviewer`). Two files
+//     of one name are then two agents. They are refused where both have the bare name.
 
 import {
   agentNamed,
@@ -122,7 +122,8 @@ export class AgentTree {
         if (this.#isExternalName(name)) this.#programs?.refuseDoubled(name, this.places);
     if (agents.includes("*"))
       return this.#loaded().filter(
-        (record) => record.source.path !== source.path && (isFirst || !record.agents.includes("*")), // agent-tree-2.
+        // Only the first agent that may start all others starts the rest of them.
+        (record) => record.source.path !== source.path && (isFirst || !record.agents.includes("*")),
       );
     return agents
       .filter((name) => !this.#isExternal(name))
@@ -176,7 +177,7 @@ export class AgentTree {
   #recordNamed(name: string): AgentRecord | undefined {
     const file = agentNamed(name, this.#allFiles());
     const record = file === undefined ? undefined : usableRecord(file);
-    return record === undefined ? undefined : { ...record, name }; // agent-tree-3.
+    return record === undefined ? undefined : { ...record, name };
   }
 
   #loaded(): readonly AgentRecord[] {
@@ -207,7 +208,6 @@ export class AgentTree {
   }
 }
 
-/** agent-tree-3. */
 function sameNames(name: string, paths: readonly string[], tool: string): HoldfastError {
   return invalidAgents(
     `two files have the agent "${name}", and a session may start only one agent of a name`,

@@ -1,7 +1,7 @@
 // `SessionVariables`: the secrets and MCP servers of a session's agents, by the environments of the user and of the call.
 //
-//   session-variables-1. A session that has begun keeps the servers and the variables of its start. Its process declares every secret that the
-//       session may ask for: those that it recorded, and those that today's environments name.
+// A session that has begun keeps the servers and the variables of its start. Its process declares every
+// secret that the session may ask for: those that it recorded, and those that today's environments name.
 
 import {
   environmentsBeside,

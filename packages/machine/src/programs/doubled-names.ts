@@ -1,7 +1,9 @@
 // `refuseDoubledName`, `doublesOf`: a name that an agent file and an external agent share.
 //
-//   doubled-names-1. Neither of the two goes before the other, because a new file or a new program would else change what a known command starts.
-//   doubled-names-2. A file of a project that the user has not trusted, or not with its content, is not read, so it doubles no name.
+//   - Neither of the two goes before the other, because a new file or a new program would else change what a
+//     known command starts.
+//   - A file of a project that the user has not trusted, or not with its content, is not read, so it doubles
+//     no name.
 
 import { join } from "node:path";
 import { listAgents, type AgentPlaces, type ListedAgent } from "@holdfast/agents";
@@ -31,7 +33,6 @@ export function doublesOf(listed: readonly ListedAgent[], places: AgentPlaces): 
   return new Map(names.map((name) => [name, externalPlace(name, places)]));
 }
 
-/** doubled-names-2. */
 function isRead({ status }: Pick<ListedAgent, "status">): boolean {
   return status !== "untrusted" && status !== "unapproved" && status !== "hidden";
 }

@@ -1,8 +1,9 @@
 // `InstalledAgents`: agents that the user installed from a registry. Their programs lie in the user's data folder.
 //
-//   installed-agents-1. The first installation pins the content by its hash. The same version with another content is refused later.
-//   installed-agents-2. The content is hashed before every turn of a session. A changed one is not started.
-//   installed-agents-3. An installation is written beside its place and renamed, so that it is there as a whole or not at all.
+//   - The first installation pins the content by its hash. The same version with another content is refused
+//     later.
+//   - The content is hashed before every turn of a session. A changed one is not started.
+//   - An installation is written beside its place and renamed, so that it is there as a whole or not at all.
 
 import { createHash, randomBytes } from "node:crypto";
 import {
@@ -84,7 +85,7 @@ export class InstalledAgents {
     rmSync(draft, { recursive: true, force: true });
   }
 
-  /** installed-agents-1, installed-agents-3. @throws HoldfastError `conflict` */
+  /** @throws HoldfastError `conflict` */
   keep(draft: string, record: InstalledAgent): void {
     this.checkPin(record);
     createPrivate(join(draft, RECORD), `${JSON.stringify(record, undefined, 2)}\n`);
@@ -142,7 +143,7 @@ export class InstalledAgents {
   }
 }
 
-/** installed-agents-2. @throws HoldfastError `policy_denied` */
+/** @throws HoldfastError `policy_denied` */
 async function checkContent(id: string, files: string, pinned: string): Promise<void> {
   const hash = await hashOfFolder(files).catch((error: unknown) => `unreadable: ${(error as Error).message}`);
   if (hash === pinned) return;

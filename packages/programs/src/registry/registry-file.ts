@@ -1,7 +1,7 @@
 // `chooseInstall`: an agent of a file in the format of the ACP registry, and what of it can be installed on this machine. Pure.
 //
-//   registry-file-1. Only what can be pinned is installed: a program in an archive, and an npm package with an exact version. Everything
-//       else is refused with the reason.
+// Only what can be pinned is installed: a program in an archive, and an npm package with an exact version.
+// Everything else is refused with the reason.
 
 import { HoldfastError, NotFoundError } from "@holdfast/core";
 import { z } from "zod";
@@ -111,7 +111,6 @@ export function chooseInstall(text: string, id: string, platform: string, at: st
   );
 }
 
-/** registry-file-1. */
 function whyNot({ binary, npx, uvx }: z.output<typeof entry>["distribution"], platform: string): string {
   if (npx !== undefined)
     return `its npm package "${npx.package.slice(0, 200)}" has no exact version, so its content cannot be pinned`;

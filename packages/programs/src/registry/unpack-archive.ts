@@ -1,8 +1,10 @@
 // `unpackArchive`: the files of the archive of an agent. Pure.
 //
-//   unpack-archive-1. The archive was made by others. A path that leaves the folder, a link and a device are refused, and size and number are limited.
-//       A number that is not octal is refused, because a negative size would lead back to where the reading began.
-//   unpack-archive-2. Supported are `.tar.gz`, `.tgz` and a program without an archive. Every other kind is refused by its name.
+//   - The archive was made by others. A path that leaves the folder, a link and a device are refused, and
+//     size and number are limited. A number that is not octal is refused, because a negative size would lead
+//     back to where the reading began.
+//   - Supported are `.tar.gz`, `.tgz` and a program without an archive. Every other kind is refused by its
+//     name.
 
 import { gunzipSync } from "node:zlib";
 import { HoldfastError } from "@holdfast/core";
@@ -76,7 +78,6 @@ function readTar(tar: Uint8Array, source: string): readonly ArchivedFile[] {
   return files;
 }
 
-/** unpack-archive-1. */
 function cleanPath(path: string, source: string): string {
   const clean = path.replace(/^(\.\/)+/, "");
   const parts = clean.split("/");
@@ -92,7 +93,6 @@ function text(bytes: Uint8Array, from: number, length: number): string {
   return new TextDecoder().decode(end < 0 ? part : part.subarray(0, end));
 }
 
-/** unpack-archive-1. */
 function octal(bytes: Uint8Array, from: number, length: number, source: string): number {
   const digits = text(bytes, from, length).trim();
   if (!/^[0-7]*$/.test(digits)) throw damaged(source, "a header of it has a number that is not octal");

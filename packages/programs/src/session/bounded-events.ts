@@ -1,7 +1,7 @@
 // `boundedEvent` and `boundedEnd`: the limits of what an agent says, whichever adapter brings it. Pure.
 //
-//   bounded-events-1. A text over its limit is cut with a note, so that finished work is never lost for its length.
-//   bounded-events-2. An id over its limit is refused, because a part of an id names nothing.
+//   - A text over its limit is cut with a note, so that finished work is never lost for its length.
+//   - An id over its limit is refused, because a part of an id names nothing.
 
 import { cutText } from "./fields.ts";
 import type { ExternalEnd, ExternalEvent } from "./external-agent-protocol.ts";
@@ -13,7 +13,7 @@ const PLAN_STEPS = 500;
 const STEP_CHARS = 2_000;
 export const ID_CHARS = 1_000;
 
-/** @returns the reason for which the event is refused (bounded-events-2). */
+/** @returns the reason for which the event is refused. */
 export function boundedEvent(event: ExternalEvent): ExternalEvent | string {
   if ("parentCallId" in event && !isId(event.parentCallId ?? "")) return tooLong("the call of a sub-agent");
   switch (event.type) {

@@ -1,7 +1,8 @@
 // The event bridge (`EventEntries`): the events of an external agent's turn as entries of the session, in the form that the model loop writes.
 //
-//   event-entries-1. Every recorded call of a tool gets a result. A call that was cut off gets one that says so.
-//   event-entries-2. An entry of a sub-agent names the call that started it (`parentCallId`). Its text is never the last text of the agent.
+//   - Every recorded call of a tool gets a result. A call that was cut off gets one that says so.
+//   - An entry of a sub-agent names the call that started it (`parentCallId`). Its text is never the last
+//     text of the agent.
 
 import type { TokenUsage } from "@holdfast/core";
 
@@ -88,7 +89,6 @@ export class EventEntries {
       this.#takeEvent(event.type === "usage" ? { ...event, usage: { ...event.usage, isCharged } } : event);
   }
 
-  /** event-entries-1. */
   closeCalls(text = CUT_OFF_RESULT): void {
     for (const { id, name, ...others } of this.#open.values())
       this.#result({ toolCallId: id, name, text, isError: true, ...authorOf(others) });
@@ -103,7 +103,7 @@ export class EventEntries {
         this.boundId = event.boundId;
         return;
       case "text":
-        if (event.parentCallId === undefined) this.lastText = event.text; // event-entries-2.
+        if (event.parentCallId === undefined) this.lastText = event.text;
         return this.#assistant({ text: event.text, toolCalls: [], ...authorOf(event) });
       case "thinking": {
         const { text } = event;

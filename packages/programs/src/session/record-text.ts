@@ -1,7 +1,7 @@
 // The recorded conversation of a session as a text for an agent that did not write it (`recordText`). Pure.
 //
-//   record-text-1. The text has a limit. The newest entries count, and the text says how many earlier ones are left out.
-//   record-text-2. A plan that a later plan of the same author replaced is no part of the text.
+//   - The text has a limit. The newest entries count, and the text says how many earlier ones are left out.
+//   - A plan that a later plan of the same author replaced is no part of the text.
 //   record-text-3. A record that an earlier session was told is no part of it, because its entries are.
 
 import type { ConversationEntry } from "@holdfast/core";
@@ -28,7 +28,7 @@ export function recordText(
     const { parentCallId } = fieldsOf(content);
     if (role === "plan") {
       if (planned.has(parentCallId)) {
-        replaced++; // record-text-2.
+        replaced++;
         continue;
       }
       planned.add(parentCallId);

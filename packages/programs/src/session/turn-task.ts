@@ -1,20 +1,25 @@
 // The durable task that carries out one turn of an external agent (`turnTask`).
 //
-//   turn-task-1. A turn happens once: neither a crash nor an orderly stop runs it again. The agent decides what follows one that was cut off.
+//   - A turn happens once: neither a crash nor an orderly stop runs it again. The agent decides what follows
+//     one that was cut off.
 //   turn-task-2. An event is a signal of the session before the turn ends. The output says how many reports there are.
-//   turn-task-3. A session has at most one process of its agent on a machine: what an earlier process of ours has left is ended first.
-//   turn-task-4. A turn whose question waits for longer than `keepAliveMs` is ended. The question stays, and its answer begins the next turn.
+//   - A session has at most one process of its agent on a machine: what an earlier process of ours has left
+//     is ended first.
+//   - A turn whose question waits for longer than `keepAliveMs` is ended. The question stays, and its answer
+//     begins the next turn.
 //   turn-task-5. Usage is charged with the report that tells of it, and the answer says what other sessions have left of the budget. A turn
 //       that finds it used up is ended, also one that waits. Silence is reported and never a failure.
 //   turn-task-6. A turn that has used four fifths of the rest of its budget is told so once, where its agent takes a message.
 //   turn-task-7. A resume with a restore receipt begins when nothing is lost. A loss ends the task before a process starts.
 //   turn-task-8. All that an agent says has limits (`bounded-events.ts`).
-//   turn-task-9. The program and the rights of a turn are the choice of this machine and not of the record (`own-intent.ts`).
-//   turn-task-10. Keys that the gateway of the turn can hold are not given to the program (`program-keys.ts`). The gateway ends with the turn.
-//   turn-task-11. The gateway sends a request only while the account of the tree has something left. The program's own reports are the only source of
-//       its usage.
-//   turn-task-12. A turn in order that has reported no usage has an unknown one, and not none. That of a turn which was cut off is counted
-//       afterwards (`recorded-usage.ts`).
+//   - The program and the rights of a turn are the choice of this machine and not of the record
+//     (`own-intent.ts`).
+//   - Keys that the gateway of the turn can hold are not given to the program (`program-keys.ts`). The
+//     gateway ends with the turn.
+//   - The gateway sends a request only while the account of the tree has something left. The program's own
+//     reports are the only source of its usage.
+//   - A turn in order that has reported no usage has an unknown one, and not none. That of a turn which was
+//     cut off is counted afterwards (`recorded-usage.ts`).
 
 import { join } from "node:path";
 import { defineTask, type TaskContext } from "@holdfast/runtime";
@@ -71,7 +76,6 @@ export interface TurnRequest {
 export interface TurnOutput {
   readonly end: ExternalEnd;
   readonly isOverBudget: boolean;
-  /** turn-task-4. */
   readonly isSuspended: boolean;
   readonly reports: number;
   /** The lines of the program, which are kept on the machine of the turn. */
@@ -84,9 +88,9 @@ export interface TurnOutput {
   readonly losses?: readonly string[];
   /** A loss that the copy of the session file can repair. */
   readonly isRestorable?: boolean;
-  /** turn-task-9. How a session with losses continues. */
+  /** How a session with losses continues. */
   readonly rights?: OwnRights;
-  /** turn-task-10. Absent for an agent that is no program of this machine. */
+  /** Absent for an agent that is no program of this machine. */
   readonly keys?: KeyReach;
 }
 
@@ -99,7 +103,7 @@ export type LiveTurns = Map<string, LiveTurn>;
 /** The receipt for a message to a turn at work. A message that is not in it is `queued`: with the program, or in the session. */
 export type MessageReceipt = "injected" | "restarted" | "queued";
 
-/** A turn at work. It ends itself when a question waits for too long (turn-task-4). */
+/** A turn at work. It ends itself when a question waits for too long. */
 export class LiveTurn {
   readonly agent: ExternalAgent;
   isSuspended = false;
@@ -182,7 +186,7 @@ export function turnTask(place: TurnPlace) {
   return defineTask<TurnRequest, TurnOutput>({
     name: `${protocol.name}:turn`,
     description: `One turn of ${protocol.name}.`,
-    effect: "once", // turn-task-1.
+    effect: "once", // The agent decides what follows a turn that was cut off.
     ...(protocol.secrets === undefined ? {} : { secrets: protocol.secrets }),
     cost: (request) => turnCost(protocol, request),
     run: (request, task) => carryOut(place, request, task),
@@ -198,7 +202,8 @@ export function tagOf({ agentSessionId }: ExternalIntent): string {
 /** The steps of a turn, in the order that the rules need. */
 async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContext): Promise<TurnOutput> {
   await endEarlier(place, request, task);
-  const own = takeOwnIntent(place, request.intent); // turn-task-9.
+  // The program and the rights are the choice of this machine.
+  const own = takeOwnIntent(place, request.intent);
   const taken = { ...request, intent: own.intent };
   const checked = await checkBeforeTurn(place, taken);
   const losses = [...own.losses, ...(checked.losses ?? [])];
@@ -233,7 +238,6 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
   }
 }
 
-/** turn-task-3. */
 async function endEarlier(
   { protocol, live }: TurnPlace,
   { intent }: TurnRequest,
@@ -273,7 +277,6 @@ class TurnLimits {
 
   readonly abort = (): void => void this.agent?.abort(isUrgentAbort(this.#task.signal));
 
-  /** turn-task-11. */
   admit(): Promise<void> {
     return this.fence.admit(() => this.#task.remainingBudget());
   }
@@ -399,7 +402,7 @@ async function awaitEnd(
     ...(parts.keys === undefined ? {} : { keys: parts.keys }),
   };
   if (!IN_ORDER.includes(end.type)) return output;
-  // turn-task-12.
+  // A turn in order without a usage has an unknown one, and not none.
   if (!events.isCounted && limit === undefined && !CUT_OFF_ENDS.includes(end.type))
     task.reportUsage(UNKNOWN_USAGE);
   if (place.protocol.capabilities(intent.profile).receipts === "none") return output;

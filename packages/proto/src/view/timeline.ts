@@ -1,8 +1,8 @@
 // `TimelineBuilder`: what a session did, when, for how long and at what cost. It is computed from the journal alone, so every
 // session has a timeline.
 //
-//   timeline-1. A command has the time of the delivery before it. A task's duration is therefore measured from the agent's
-//       request to the task's end, and includes its wait for a slot.
+//   - A command has the time of the delivery before it. A task's duration is therefore measured from the
+//     agent's request to the task's end, and includes its wait for a slot.
 //   timeline-2. Usage is what outcomes recorded. Where none is recorded none is shown; nothing is estimated. A price that is not recorded is
 //       unknown (cost-1).
 //

@@ -1,11 +1,11 @@
 // `requireOutside`: where the files of an allowed executor may lie. A name in the policy would be worth little if an agent
 // could write the program that has this name.
 //
-//   executor-files-1. The program of an executor and each file among its arguments lie outside of the folders in which
-//       sessions work. Each link on the way to them does as well. The rule holds when the policy has names.
-//   executor-files-2. The check comes before each start. Nothing that can be written in those folders changes what is started
-//       after the check: the program is started by its absolute path.
-//   executor-files-3. Programs that the executor starts by their names are not found in those folders.
+//   - The program of an executor and each file among its arguments lie outside of the folders in which
+//     sessions work. Each link on the way to them does as well. The rule holds when the policy has names.
+//   - The check comes before each start. Nothing that can be written in those folders changes what is started
+//     after the check: the program is started by its absolute path.
+//   - Programs that the executor starts by their names are not found in those folders.
 //
 // Leaky: a program may read other files of those folders while it runs. An agent that writes outside of the folder of its
 // session is not noticed either.
@@ -22,7 +22,7 @@ type Command = readonly [string, ...string[]];
 const LINKS_MAX = 40;
 
 /**
- * Checks the files of an executor (executor-files-1).
+ * Checks the files of an executor.
  *
  * @param folders absolute paths; arguments are relative to the last one.
  * @param path the `PATH`, by which a program without a slash is found.
@@ -54,7 +54,7 @@ export function requireOutside(
   return [found, ...args];
 }
 
-/** The `PATH` without the folders in which sessions work (executor-files-3). */
+/** The `PATH` without the folders in which sessions work. */
 export function pathOutside(path: string, folders: readonly string[]): string {
   return path
     .split(delimiter)

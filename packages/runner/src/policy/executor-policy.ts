@@ -1,7 +1,7 @@
 // `executorPolicy`: the part of a runner's policy that concerns executors, in the form in which their adapter asks for it.
 //
-//   executor-policy-1. A name allows a program only from outside of every folder in which a session works. No session can then write the
-//       program of its executor, or of another one.
+// A name allows a program only from outside of every folder in which a session works. No session can then
+// write the program of its executor, or of another one.
 
 import type { NetworkPolicy } from "@holdfast/runtime/gateway";
 import type { Environment } from "@holdfast/system";
@@ -54,7 +54,6 @@ export function executorPolicy(
     },
     allow: (executor, folder) => {
       requireFolder(policy, folder);
-      // executor-policy-1.
       // mutant: other-executor-writable
       for (const other of added) allow(other, folder);
       return allow(executor, folder);

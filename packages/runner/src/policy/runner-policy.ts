@@ -1,10 +1,10 @@
 // `RunnerPolicy`: the limits that the owner of a machine sets its runner, whatever a coordinator or a session asks for.
 //
-//   runner-policy-1. The policy is read once, when the runner starts, from a file of this machine. No message changes it.
-//   runner-policy-2. A wrong policy is an error that names the field, and the runner does not start. No field is ignored.
-//   runner-policy-3. A demand that the policy forbids is `policy_denied`, before any process starts, and is not repeated.
-//   runner-policy-4. A folder is compared by its real path, so that no link leads out of a root.
-//   runner-policy-5. A name allows no program that agents can write (`executor-files.ts`).
+//   - The policy is read once, when the runner starts, from a file of this machine. No message changes it.
+//   - A wrong policy is an error that names the field, and the runner does not start. No field is ignored.
+//   - A demand that the policy forbids is `policy_denied`, before any process starts, and is not repeated.
+//   - A folder is compared by its real path, so that no link leads out of a root.
+//   - A name allows no program that agents can write (`executor-files.ts`).
 
 import { didYouMean, HoldfastError } from "@holdfast/core";
 import { realpathSync } from "node:fs";
@@ -12,7 +12,7 @@ import { isAbsolute, sep } from "node:path";
 import { isHostPattern, type NetworkPolicy } from "@holdfast/runtime/gateway";
 
 export interface RunnerPolicy {
-  /** Names of the executors that may run, from outside of the folders of sessions (runner-policy-5); all when absent. */
+  /** Names of the executors that may run, from outside of the folders of sessions; all when absent. */
   readonly executors?: readonly string[];
   /** Folders in which sessions may work, with everything below them; any folder when absent. */
   readonly roots?: readonly string[];
@@ -125,7 +125,7 @@ const FIELDS: Readonly<Record<string, Check>> = {
   approvedScripts: listOf("whole hashes of scripts", (hash) => new RegExp(HASH).test(hash)),
 };
 
-/** @param at names the source in errors. @throws HoldfastError `config_invalid` (runner-policy-2). */
+/** @param at names the source in errors. @throws HoldfastError `config_invalid`. */
 export function checkRunnerPolicy(value: unknown, at: string): RunnerPolicy {
   const { network, agentFiles, ...top } = objectAt(value, at, "");
   checkFields(top, at, "");
@@ -147,7 +147,7 @@ export function takesScript(
   return allowScripts === "all" || (allowScripts === "approved_hash" && approvedScripts.includes(hash));
 }
 
-/** @throws HoldfastError `policy_denied` (runner-policy-3). */
+/** @throws HoldfastError `policy_denied`. */
 export function requireExecutor({ executors }: RunnerPolicy, name: string): void {
   if (executors === undefined || executors.includes(name)) return;
   throw denied(`the policy of this runner does not allow the executor ${name}`, {
@@ -156,7 +156,7 @@ export function requireExecutor({ executors }: RunnerPolicy, name: string): void
   });
 }
 
-/** @param folder an absolute path. @throws HoldfastError `policy_denied` (runner-policy-4). */
+/** @param folder an absolute path. @throws HoldfastError `policy_denied`. */
 export function requireFolder({ roots }: RunnerPolicy, folder: string): void {
   if (roots === undefined) return;
   const real = realPath(folder);

@@ -1,10 +1,10 @@
 // `KeptSessions`: the sessions that this process has advanced and that have not ended. When newer code has replaced
 // the code of this process, it takes back those of them that the newer code diverges from.
 //
-//   kept-sessions-1. A session is kept from its receipt on. It is no longer kept when it has ended, when another
-//       process has committed to it, or when the code here diverged from its journal.
-//   kept-sessions-2. At most `KEPT_MAX` sessions are kept: the first received are forgotten first. Such a session is
-//       paused if newer code diverges from it.
+//   - A session is kept from its receipt on. It is no longer kept when it has ended, when another process has
+//     committed to it, or when the code here diverged from its journal.
+//   - At most `KEPT_MAX` sessions are kept: the first received are forgotten first. Such a session is paused
+//     if newer code diverges from it.
 
 import { type Change, type ChangeResult, ChurnMap, isEnded, type SessionSnapshot } from "@holdfast/core";
 
@@ -31,7 +31,7 @@ export class KeptSessions {
   received({ session: { sessionId, nextSeq } }: SessionSnapshot): void {
     this.#kept.set(sessionId, { nextSeq });
     for (const [oldest] of this.#kept) {
-      if (this.#kept.size <= KEPT_MAX) break; // kept-sessions-2.
+      if (this.#kept.size <= KEPT_MAX) break;
       this.#kept.delete(oldest);
     }
   }

@@ -4,17 +4,15 @@
 // something to send. *Away*: the coordinator cannot be reached, and the loop sends the same poll again after
 // growing pauses. *Over*: the loop was stopped or refused for good.
 //
-//   poll-loop-1. A poll whose answer was lost is sent again under its id and gets the same answer. The next
-//       poll acknowledges that answer.
-//   poll-loop-2. A poll that asked for nothing, because all slots were taken, is replaced when a slot becomes
-//       free, also between two tries. Its answer was never acknowledged, so the coordinator sends the content
-//       again.
-//   poll-loop-3. The loop does not end because the coordinator is silent, or because a proxy on the way is
-//       misconfigured.
-//   poll-loop-4. Polls are numbered in order, so that the coordinator recognises a late poll that was already
-//       replaced.
-//   poll-loop-5. A poll that offered slots is replaced when the runner stops taking sessions. The coordinator
-//       takes back the claims of its answer, because they are never acknowledged.
+//   - A poll whose answer was lost is sent again under its id and gets the same answer. The next poll
+//     acknowledges that answer.
+//   - A poll that asked for nothing, because all slots were taken, is replaced when a slot becomes free, also
+//     between two tries. Its answer was never acknowledged, so the coordinator sends the content again.
+//   - The loop does not end because the coordinator is silent, or because a proxy on the way is
+//     misconfigured.
+//   - Polls are numbered in order, so that the coordinator recognises a late poll that was already replaced.
+//   - A poll that offered slots is replaced when the runner stops taking sessions. The coordinator takes back
+//     the claims of its answer, because they are never acknowledged.
 //
 // The loop knows no sessions. It passes on the answers.
 
@@ -25,7 +23,6 @@ const PAUSE_MAX_MS = 10_000;
 
 export interface Poll {
   readonly pollId: string;
-  /** poll-loop-4. */
   readonly number: number;
   readonly ackPollId: string | undefined;
   readonly ackCommandIds: readonly string[];
@@ -87,12 +84,12 @@ export class PollLoop<Answer> {
     this.#loop ??= this.#run();
   }
 
-  /** poll-loop-2. A slot may have become free. */
+  /** A slot may have become free. */
   slotFreed(): void {
     if (this.#under?.free === 0 && this.#host.free() > 0) this.#under.controller.abort();
   }
 
-  /** poll-loop-5. There are no free slots any more: `free` returns 0 from now on. */
+  /** There are no free slots any more: `free` returns 0 from now on. */
   withdraw(): void {
     if (this.#under !== undefined && this.#under.free > 0) this.#under.controller.abort();
   }
@@ -126,12 +123,12 @@ export class PollLoop<Answer> {
     }
   }
 
-  /** poll-loop-1, poll-loop-3. */
   async #ask(poll: Poll): Promise<{ readonly answer: Answer } | "left" | "over"> {
     const { signal } = this.#controller;
     this.#takenIn = 0;
     for (let failures = 0; ; failures++) {
-      if (failures > 0 && (poll.free === 0) !== (this.#host.free() === 0)) return "left"; // poll-loop-2, poll-loop-5.
+      // The poll asked for another number of sessions than are wanted now.
+      if (failures > 0 && (poll.free === 0) !== (this.#host.free() === 0)) return "left";
       const controller = new AbortController();
       this.#under = { free: poll.free, controller };
       try {

@@ -1,10 +1,10 @@
 // `askMasked`: asks a person for a secret on a terminal, which shows a star for each character.
 //
-//   masked-prompt-1. The terminal is restored however the question ends: by an answer, by Ctrl-C, by the end of the
-//       input, or by an error.
-//   masked-prompt-2. An answer is not shown. Escape sequences, such as those of the arrow keys, are no part of it.
-//   masked-prompt-3. A paste is one answer with all its lines. Its other lines would otherwise be read as the next
-//       answer, or as commands of the shell.
+//   - The terminal is restored however the question ends: by an answer, by Ctrl-C, by the end of the input,
+//     or by an error.
+//   - An answer is not shown. Escape sequences, such as those of the arrow keys, are no part of it.
+//   - A paste is one answer with all its lines. Its other lines would otherwise be read as the next answer,
+//     or as commands of the shell.
 
 import type { ReadStream } from "node:tty";
 
@@ -24,7 +24,7 @@ export function askMasked({ stdin, write }: MaskedPrompt, question: string): Pro
       stdin.off("data", onData);
       stdin.off("end", onEnd);
       stdin.off("error", onEnd);
-      stdin.setRawMode(false); // masked-prompt-1.
+      stdin.setRawMode(false); // However the question ends.
       stdin.pause();
       write(`${PASTE_MODE_OFF}\n`);
       resolve(result);
@@ -39,7 +39,7 @@ export function askMasked({ stdin, write }: MaskedPrompt, question: string): Pro
           escape += char;
           if (!SEQUENCE.test(escape.slice(1))) continue;
           if (escape === PASTE_BEGIN || escape === PASTE_END) isPaste = escape === PASTE_BEGIN;
-          escape = ""; // masked-prompt-2.
+          escape = "";
         } else if ((char === "\r" || char === "\n") && !isPaste) {
           const rest = text.slice(at);
           if (rest !== "") stdin.unshift(Buffer.from(rest)); // For the next question.

@@ -1,13 +1,12 @@
 // `SecretFile`: values of secrets, encrypted in one file of this user. A user opts in with `holdfast secret set`.
 //
-//   secret-file-1. Each value is encrypted by AES-256-GCM, with a nonce of its own and with the scope and the name
-//       as additional data. A value that was moved to another name is therefore not decrypted.
-//   secret-file-2. The key is not in the file. It is derived from a passphrase by scrypt, kept in the keychain of
-//       the system, or in a file in another folder.
-//   secret-file-3. Names are readable without the key, so that `secret list` asks for nothing.
-//   secret-file-4. The file is replaced as a whole, with mode 0600. A process that ends in between leaves the old
-//       file.
-//   secret-file-5. A file that other users may write, or whose content is wrong, is an error and is not changed.
+//   - Each value is encrypted by AES-256-GCM, with a nonce of its own and with the scope and the name as
+//     additional data. A value that was moved to another name is therefore not decrypted.
+//   - The key is not in the file. It is derived from a passphrase by scrypt, kept in the keychain of the
+//     system, or in a file in another folder.
+//   - Names are readable without the key, so that `secret list` asks for nothing.
+//   - The file is replaced as a whole, with mode 0600. A process that ends in between leaves the old file.
+//   - A file that other users may write, or whose content is wrong, is an error and is not changed.
 
 import { HoldfastError } from "@holdfast/core";
 import { isSecretName, isWritableByOthers, makePrivateFolder, replacePrivate } from "@holdfast/system";
@@ -21,7 +20,7 @@ const BYTES_MAX = 4 * 1024 * 1024;
 /** 128 MiB and about 0.4 s: a guess costs as much. */
 const SCRYPT = { N: 2 ** 17, r: 8, p: 1, maxmem: 160 * 1024 * 1024 } as const;
 
-/** Where the key of a file is (secret-file-2). */
+/** Where the key of a file is. */
 export type KeyPlace = "passphrase" | "keychain" | "key_file";
 
 interface Sealed {
@@ -48,13 +47,12 @@ export class SecretFile {
   #content: Content | undefined;
   #key: Buffer | undefined;
 
-  /** @throws HoldfastError `config_invalid` for a file that cannot be used (secret-file-5). */
+  /** @throws HoldfastError `config_invalid` for a file that cannot be used. */
   constructor(path: string) {
     this.path = path;
     this.#content = this.#read();
   }
 
-  /** secret-file-3. */
   get names(): readonly string[] {
     return Object.keys(this.#content?.secrets ?? {}).toSorted();
   }
@@ -110,7 +108,6 @@ export class SecretFile {
     throw this.#wrong(`the secret ${name} was changed or moved`, "set this secret again");
   }
 
-  /** secret-file-4. */
   #write(content: Content): void {
     makePrivateFolder(dirname(this.path));
     try {
@@ -171,7 +168,6 @@ function deriveKey(place: KeyPlace, material: string, saltHex: string): Buffer {
   return Buffer.from(hkdfSync("sha256", material, salt, "holdfast secrets", 32));
 }
 
-/** secret-file-1. */
 function seal(value: string, name: string, key: Buffer): Sealed {
   const nonce = randomBytes(12);
   const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(`${SCOPE}/${name}`));

@@ -2,10 +2,10 @@
 // child inherits. Other users and agents can read neither that pipe nor the memory of both processes, but they
 // can read arguments, and often environments and files.
 //
-//   secret-pipe-1. The message is one JSON object, `{"version":1,"secrets":{…}}`, and then the end of the pipe.
-//   secret-pipe-2. The reader closes its end, so that no process that it starts later inherits the pipe.
-//   secret-pipe-3. A reader never waits without limit: neither in time nor in bytes.
-//   secret-pipe-4. No error contains a part of the message.
+//   - The message is one JSON object, `{"version":1,"secrets":{…}}`, and then the end of the pipe.
+//   - The reader closes its end, so that no process that it starts later inherits the pipe.
+//   - A reader never waits without limit: neither in time nor in bytes.
+//   - No error contains a part of the message.
 
 import { HoldfastError } from "@holdfast/core";
 import { isSecretName } from "@holdfast/system";
@@ -51,7 +51,7 @@ export async function readSecretsFromPipe(fd: number, waitMs = WAIT_MS): Promise
     throw HoldfastError.is(error) ? error : wrong(fd, (error as NodeJS.ErrnoException).code ?? "it failed");
   } finally {
     clearTimeout(timer);
-    pipe.destroy(); // secret-pipe-2.
+    pipe.destroy(); // No process that is started later inherits the pipe.
   }
   return secretsOf(fd, Buffer.concat(chunks).toString());
 }
@@ -61,7 +61,7 @@ function secretsOf(fd: number, text: string): Map<string, string> {
   try {
     message = JSON.parse(text);
   } catch {
-    throw wrong(fd, "its content is not JSON"); // secret-pipe-4.
+    throw wrong(fd, "its content is not JSON"); // No error contains a part of the message.
   }
   const { version, secrets } = (message ?? {}) as { readonly version?: unknown; readonly secrets?: unknown };
   if (version !== VERSION) throw wrong(fd, "its content is of another version of Holdfast");

@@ -1,9 +1,9 @@
 // `SecretPlaces`: the places of secrets, in order, and where each value comes from.
 //
-//   secret-places-1. The order is: given to this command, environment, keychain, encrypted file. The first place that
-//       has a name supplies its value.
-//   secret-places-2. A key of the file is asked for only when a value is needed that no other place has.
-//   secret-places-3. A key file does not lie in the folder of the secrets: a copy of that folder would open itself.
+//   - The order is: given to this command, environment, keychain, encrypted file. The first place that has a
+//     name supplies its value.
+//   - A key of the file is asked for only when a value is needed that no other place has.
+//   - A key file does not lie in the folder of the secrets: a copy of that folder would open itself.
 
 import { HoldfastError } from "@holdfast/core";
 import { isWritableByOthers } from "@holdfast/system";
@@ -49,7 +49,7 @@ export class SecretPlaces {
     return this.#file.names.includes(name) ? "file" : undefined;
   }
 
-  /** @throws HoldfastError `secret_key` when the file cannot be opened (secret-places-2). */
+  /** @throws HoldfastError `secret_key` when the file cannot be opened. */
   async value(name: string): Promise<string | undefined> {
     const { given, env, keychain } = this.#options;
     switch (this.placeOf(name)) {
@@ -157,7 +157,6 @@ export class SecretPlaces {
     return key;
   }
 
-  /** secret-places-3. */
   #keyFile(): string {
     const path = this.#options.env["HOLDFAST_SECRET_KEY_FILE"];
     if (!isValue(path))

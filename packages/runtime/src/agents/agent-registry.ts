@@ -1,7 +1,7 @@
 // `KnownAgents`: the agents a process can run, by name and the version their author gave them.
 //
-//   agent-registry-1. There is one agent for each name and version. A session that is resumed runs in the
-//       version it was started with. Another version takes it over only when a person allows that.
+//   - There is one agent for each name and version. A session that is resumed runs in the version it was
+//     started with. Another version takes it over only when a person allows that.
 //   agent-registry-2. Where definitions are replaced, the newest one of a name and version counts, as after a restart with
 //       edited code. Two of them that one call gives are a mistake there, too.
 
@@ -87,7 +87,7 @@ export class KnownAgents {
   }
 
   /**
-   * agent-registry-1. The agent a session is to be given to.
+   * The agent a session is to be given to.
    *
    * @throws HoldfastError `agent_not_found` or `agent_version`.
    */

@@ -1,12 +1,11 @@
 // `Bounds`: the limits of a session whatever its agent does. A bound is a time to live, or a budget of its tree. A
 // budget per hour, day or month is a bound as well: it ends no session, and limits what each costs in that time.
 //
-//   bounds-1. A daemon is an agent in the turn form: each turn ends in a checkpoint, so no limit on growth
-//       stops it. No start can know whether the loop of a free-form agent ends, and the limits of its journal
-//       stop it.
-//   bounds-2. A daemon without a bound is started with a warning, unless it says that it limits its turns. Where
-//       bounds are strict it is refused before anything is stored. A schedule is refused like the session it would
-//       start, and has no warning, as it has no session yet.
+//   - A daemon is an agent in the turn form: each turn ends in a checkpoint, so no limit on growth stops it.
+//     No start can know whether the loop of a free-form agent ends, and the limits of its journal stop it.
+//   - A daemon without a bound is started with a warning, unless it says that it limits its turns. Where
+//     bounds are strict it is refused before anything is stored. A schedule is refused like the session it
+//     would start, and has no warning, as it has no session yet.
 
 import { UsageError, type Budget, type Per } from "@holdfast/core";
 import type { Agent } from "./define.ts";
@@ -19,7 +18,7 @@ interface Bounds {
 const ENDING = ["maxCostMicroUsd", "maxTokens", "maxSteps", "maxTurns", "ttlMs"] as const;
 const ROLLING: ReadonlySet<Per> = new Set<Per>(["hour", "day", "month"]);
 
-/** The warning for a daemon that nothing ends (bounds-2). @throws UsageError where bounds are strict. */
+/** The warning for a daemon that nothing ends. @throws UsageError where bounds are strict. */
 export function checkBounds(
   { name, turns, limitsTurns }: Pick<Agent, "name" | "turns" | "limitsTurns">,
   { budget, timeoutMs = Infinity }: Bounds,

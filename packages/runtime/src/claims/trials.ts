@@ -9,9 +9,10 @@
 //   trials-2. A suspect that was lost too often on trial is poison.
 //   trials-3. A suspect that gets company is pardoned first: an empty commit resets its losses. Each counted
 //       loss after the second therefore happened on trial. Sessions that passed a trial here are no company.
-//   trials-5. Arrivals wait for the first look at due sessions, which knows the suspects (due-sessions-2).
-//   trials-4. A program may end its process outside the code of its sessions: by an exit, an exception, or a
-//       signal that it does not handle. The claim is then released at that moment, so nothing is lost. A storage in another process cannot be reached from an exit.
+//   - Arrivals wait for the first look at due sessions, which knows the suspects (due-sessions-2).
+//   - A program may end its process outside the code of its sessions: by an exit, an exception, or a signal
+//     that it does not handle. The claim is then released at that moment, so nothing is lost. A storage in
+//     another process cannot be reached from an exit.
 
 import {
   type AgentStorage,
@@ -55,7 +56,7 @@ interface Trial {
   readonly token: number;
   readonly since: number;
   readonly over: PromiseWithResolvers<void>;
-  /** Stops watching for the end of the process (trials-4). */
+  /** Stops watching for the end of the process. */
   readonly unwatch: () => void;
   /** Whether another session waits for its end. */
   isAwaited: boolean;
@@ -105,12 +106,11 @@ export class Trials {
     }
   }
 
-  /** trials-5. */
   holdArrivals(until: Promise<unknown>): void {
     this.#held = until.finally(() => (this.#held = undefined));
   }
 
-  /** trials-5. Calls back after this turn, and after the first look. @param callback must not throw or reject. */
+  /** Calls back after this turn, and after the first look. @param callback must not throw or reject. */
   whenLooked(callback: () => unknown): void {
     if (this.#held === undefined) queueMicrotask(() => void callback());
     else void this.#held.then(callback);
@@ -240,7 +240,7 @@ export class Trials {
     await committer.commit({ type: "commit_batch", ...batch });
   }
 
-  /** trials-4. @returns a function that stops watching. */
+  /** @returns a function that stops watching. */
   #watchEnd(change: ReleaseClaim): () => void {
     const { storage, clock, inSession } = this.#host;
     // The change is stored before the call returns where this process owns the storage.

@@ -1,9 +1,9 @@
 // `ConnectProxy`: tunnels of an executor to other hosts, by CONNECT. The executor and the host encrypt the content of a
 // tunnel. We have no certificate authority of our own, so that nothing in a tunnel is redacted.
 //
-//   connect-proxy-1. Only an allowed host is connected, at the port that is allowed.
-//   connect-proxy-2. The name is resolved once, and the address that was checked is the one that is dialled.
-//   connect-proxy-3. A tunnel ends with its gateway, and when nothing passes for five minutes.
+//   - Only an allowed host is connected, at the port that is allowed.
+//   - The name is resolved once, and the address that was checked is the one that is dialled.
+//   - A tunnel ends with its gateway, and when nothing passes for five minutes.
 
 import { HoldfastError } from "@holdfast/core";
 import { lookup } from "node:dns/promises";
@@ -48,13 +48,11 @@ export class ConnectProxy {
     client.pipe(upstream);
   }
 
-  /** connect-proxy-3. */
   close(): void {
     this.#isClosed = true;
     for (const socket of this.#open) socket.destroy();
   }
 
-  /** connect-proxy-2. */
   async #addressOf(target: Target): Promise<string> {
     let found: Awaited<ReturnType<Resolve>>;
     try {

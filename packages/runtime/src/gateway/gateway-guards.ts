@@ -1,10 +1,10 @@
 // Checks of a request to a run gateway before its route is looked up (`checkHead`, `tokenOf`). They are pure.
 //
-//   gateway-guards-1. A request names one Host, and it is the gateway's own. A name that an attacker points at this
-//       address is refused (DNS rebinding).
-//   gateway-guards-2. A request of a web page, which has an Origin, is refused. No executor is a page.
-//   gateway-guards-3. A token is in a header. Executors of the earlier protocol send none, so it may also be at
-//       the beginning of the path.
+//   - A request names one Host, and it is the gateway's own. A name that an attacker points at this address
+//     is refused (DNS rebinding).
+//   - A request of a web page, which has an Origin, is refused. No executor is a page.
+//   - A token is in a header. Executors of the earlier protocol send none, so it may also be at the beginning
+//     of the path.
 
 import { HoldfastError } from "@holdfast/core";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
@@ -45,7 +45,7 @@ export interface Credentials {
   readonly path: string;
 }
 
-/** gateway-guards-3. Model clients send their key in a header of their provider; here it is the token. */
+/** Model clients send their key in a header of their provider; here it is the token. */
 export function credentialsOf(path: string, headers: IncomingHttpHeaders): Credentials {
   if (path.startsWith(JOB_PATH)) {
     const end = path.indexOf("/", JOB_PATH.length);

@@ -1,8 +1,8 @@
 // The routes of a run gateway (`findRoute`): an allow-list, which its caller gives.
 //
-//   gateway-routes-1. A request that no route names is refused. There is no route that forwards everything.
-//   gateway-routes-2. `{sessionId}` in a path is the session of the token, and no other. A body that names
-//       another session is refused as well.
+//   - A request that no route names is refused. There is no route that forwards everything.
+//   - `{sessionId}` in a path is the session of the token, and no other. A body that names another session is
+//     refused as well.
 
 import { HoldfastError, UsageError } from "@holdfast/core";
 
@@ -76,7 +76,6 @@ export function findRoute(
   });
 }
 
-/** gateway-routes-2. */
 export function checkBodySession(body: Readonly<Record<string, unknown>>, { sessionId }: GatewayRun): void {
   for (const name of ["session_id", "sessionId"]) {
     if (Object.hasOwn(body, name) && body[name] !== sessionId) throw otherSession();

@@ -1,9 +1,9 @@
 // `JobToken`: the token by which an executor calls the gateway of its run. The gateway makes it, and it ends
 // with the gateway. It is no token of a coordinator, and no coordinator accepts it.
 //
-//   job-token-1. A token is `hf_job_`, 64 hex digits and 8 of a checksum, as those of a coordinator are, so that
-//       scanners find leaked ones.
-//   job-token-2. Tokens are compared in constant time, by their hashes.
+//   - A token is `hf_job_`, 64 hex digits and 8 of a checksum, as those of a coordinator are, so that
+//     scanners find leaked ones.
+//   - Tokens are compared in constant time, by their hashes.
 
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 
@@ -19,7 +19,6 @@ export class JobToken {
     this.#hash = sha256(this.text);
   }
 
-  /** job-token-2. */
   is(given: string | undefined): boolean {
     return given !== undefined && timingSafeEqual(sha256(given), this.#hash);
   }

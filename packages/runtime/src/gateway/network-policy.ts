@@ -1,9 +1,9 @@
 // `NetworkPolicy`: which hosts an executor may reach through its gateway, and which addresses nobody may.
 //
-//   network-policy-1. A host is allowed by its name, or as a part of a domain: `*.example.org` is each name below
-//       `example.org`. Without a port, 443 is meant. Nothing is allowed by default.
-//   network-policy-2. A private, local or reserved address is refused whatever the name, unless the host is in
-//       `allowPrivate` as well. Addresses of cloud metadata are always refused.
+//   - A host is allowed by its name, or as a part of a domain: `*.example.org` is each name below
+//     `example.org`. Without a port, 443 is meant. Nothing is allowed by default.
+//   - A private, local or reserved address is refused whatever the name, unless the host is in `allowPrivate`
+//     as well. Addresses of cloud metadata are always refused.
 
 import { UsageError } from "@holdfast/core";
 import { addressKind } from "@holdfast/system";
@@ -46,7 +46,6 @@ export function targetOf(authority: string): Target | undefined {
   return host === "" || number < 1 || number > 65_535 ? undefined : { host, port: number };
 }
 
-/** network-policy-1. */
 export function isAllowed(target: Target, patterns: readonly string[]): boolean {
   return patterns.some((pattern) => {
     const [, ipv6, name = "", port] = /^(?:\[(.*)\]|([^:]*))(?::(\d+))?$/.exec(pattern.toLowerCase()) ?? [];
@@ -56,7 +55,6 @@ export function isAllowed(target: Target, patterns: readonly string[]): boolean 
   });
 }
 
-/** network-policy-2. */
 export function isAddressAllowed(address: string, target: Target, policy: NetworkPolicy): boolean {
   const kind = addressKind(address);
   if (kind === undefined || kind === "metadata") return false;

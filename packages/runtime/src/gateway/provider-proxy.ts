@@ -1,12 +1,14 @@
 // `ProviderProxy`: requests of an executor, or of the program of an external agent, to model providers. The gateway adds the key, so
 // that the program never has it.
 //
-//   provider-proxy-1. A request goes to the address that this machine configured. It is one of the calls of its provider, by method and
-//       path. A path is compared as it was sent, and a part of it with an encoded character matches nothing.
-//   provider-proxy-2. Only headers of the list pass, so a caller sends no key, no cookie and no account. Key, organization and project are set
-//       here, from the environment of this machine.
-//   provider-proxy-3. Bodies pass as they come, in both directions: an event of a stream is not held back.
-//   provider-proxy-4. A secret in a body or in a header of an answer is replaced, in both directions. No body is therefore compressed.
+//   - A request goes to the address that this machine configured. It is one of the calls of its provider, by
+//     method and path. A path is compared as it was sent, and a part of it with an encoded character matches
+//     nothing.
+//   - Only headers of the list pass, so a caller sends no key, no cookie and no account. Key, organization
+//     and project are set here, from the environment of this machine.
+//   - Bodies pass as they come, in both directions: an event of a stream is not held back.
+//   - A secret in a body or in a header of an answer is replaced, in both directions. No body is therefore
+//     compressed.
 //   provider-proxy-5. A call of a model that its caller does not admit is answered with the reason, and nothing is sent.
 
 import { HoldfastError, UsageError } from "@holdfast/core";
@@ -152,7 +154,7 @@ export function namedProviders(
 /** The first segment of the paths of providers. */
 const PATH = "/providers/";
 const BODY_BYTES_MAX = 32 * 1024 * 1024;
-/** provider-proxy-2. Headers of a request that pass. */
+/** Headers of a request that pass. */
 const SENT = /^(accept|content-type|user-agent|anthropic-(version|beta)|openai-beta|x-stainless-.+)$/;
 /** Headers of an answer that do not pass: those of one connection (RFC 9110, 7.6.1), and those that change with a redacted body. */
 const DROPPED =
@@ -208,7 +210,6 @@ export class ProviderProxy {
     const [, name, rest = ""] = /^\/providers\/([^/]+)(\/.*)$/.exec(path) ?? [];
     const provider = this.#providers.find((candidate) => candidate.name === name);
     const call = `${request.method} ${rest}`;
-    // provider-proxy-1.
     // mutant: provider-call-unchecked
     if (provider === undefined || !provider.calls.some((allowed) => isCall(call, allowed)))
       throw new HoldfastError("not_found", "the gateway has no such call of a provider", {
@@ -314,7 +315,6 @@ function kept(
   return Object.fromEntries(entries as [string, string | string[]][]);
 }
 
-/** provider-proxy-3, provider-proxy-4. */
 function redacting(redactor: Redactor): Transform {
   const stream = redactor.stream();
   return new Transform({

@@ -1,13 +1,13 @@
 // `startRunGateway` serves the executor of one run over HTTP. An executor and its tools talk to nothing else of
 // ours: they hold no token of a coordinator, and no key of a provider.
 //
-//   run-gateway-1. Only a holder of the run's token is served. Session and run follow from the token.
-//   run-gateway-2. The gateway listens on loopback, or on a Unix socket of mode 0600.
-//   run-gateway-3. Only the routes of its caller exist (`gateway-routes.ts`), and with them the model providers
-//       (`provider-proxy.ts`) and the tunnels (`connect-proxy.ts`) that its caller allows.
-//   run-gateway-4. Secrets are replaced in everything that passes, in both directions.
-//   run-gateway-5. A head, a body and a connection have limits in bytes, time and number.
-//   run-gateway-6. After `close` the token is good for nothing: no connection is left, and no port listens.
+//   - Only a holder of the run's token is served. Session and run follow from the token.
+//   - The gateway listens on loopback, or on a Unix socket of mode 0600.
+//   - Only the routes of its caller exist (`gateway-routes.ts`), and with them the model providers
+//     (`provider-proxy.ts`) and the tunnels (`connect-proxy.ts`) that its caller allows.
+//   - Secrets are replaced in everything that passes, in both directions.
+//   - A head, a body and a connection have limits in bytes, time and number.
+//   - After `close` the token is good for nothing: no connection is left, and no port listens.
 //
 // The gateway knows no coordinator and no executor. Its caller gives the handlers.
 
@@ -31,7 +31,6 @@ import { JobToken } from "./job-token.ts";
 import { checkNetworkPolicy, type NetworkPolicy } from "./network-policy.ts";
 import { ProviderProxy, type Provider } from "./provider-proxy.ts";
 
-/** run-gateway-5. */
 const LIMITS = { bodyBytes: 1024 * 1024, headMs: 10_000, requestMs: 30_000, connections: 64 } as const;
 const HOST = "127.0.0.1";
 
@@ -147,7 +146,6 @@ function cannotListen(socketPath: string | undefined, cause: Error): HoldfastErr
   });
 }
 
-/** run-gateway-6. */
 async function close(
   server: Server,
   closing: AbortController,
@@ -184,7 +182,7 @@ async function serve(exchange: Exchange): Promise<void> {
   checkBodySession(body, run);
   const gone = new AbortController();
   exchange.response.once("close", () => gone.abort());
-  const safe = redactor.value({ params, query: Object.fromEntries(target.searchParams), body }); // run-gateway-4.
+  const safe = redactor.value({ params, query: Object.fromEntries(target.searchParams), body });
   const { status = 200, body: answer } = await handler({
     ...run,
     ...(safe as Pick<GatewayCall, "params" | "query" | "body">),
@@ -308,6 +306,6 @@ function send(
   body: unknown,
 ): void {
   if (body === undefined) return void response.writeHead(status === 200 ? 204 : status).end();
-  const text = JSON.stringify(redactor.value(body)); // run-gateway-4.
+  const text = JSON.stringify(redactor.value(body));
   response.writeHead(status, { "content-type": type, "cache-control": "no-store" }).end(text);
 }

@@ -1,11 +1,12 @@
 // `BlockedRenewal`: the watchdog's thread renews the leases of its process while a step blocks the event loop (watchdog-7).
 //
-//   blocked-renewal-1. The process shows that its loop turns, at least with each of its renewals. A loop that has not turned
-//       for longer is blocked. If no slice is open and steps have begun, one of these steps blocks it.
+//   - The process shows that its loop turns, at least with each of its renewals. A loop that has not turned
+//     for longer is blocked. If no slice is open and steps have begun, one of these steps blocks it.
 //   blocked-renewal-2. Renewing ends with the step's time-out, or with `stepBlocksMs` where it has none or cannot be named.
 //       The leases end then, and the thread ends the process before they do.
-//   blocked-renewal-3. Nothing is renewed once the last confirmed renewal is too old: another process may hold the sessions.
-//   blocked-renewal-4. A renewal that extends no claim was refused, and ends the process. The next one waits for no answer, as in the keeper.
+//   - Nothing is renewed once the last confirmed renewal is too old: another process may hold the sessions.
+//   - A renewal that extends no claim was refused, and ends the process. The next one waits for no answer, as
+//     in the keeper.
 
 import type { RenewInThread } from "@holdfast/core";
 import type { WatchdogMemory } from "./watchdog-memory.ts";
@@ -79,7 +80,8 @@ export class BlockedRenewal {
     this.#beats = beats;
     const held = this.#held;
     if (held === undefined || now < this.#nextAt) return;
-    if (this.#memory.abandonAt === 0n || this.#host.threadTime() >= this.abandonAt) return; // blocked-renewal-3.
+    // Another process may hold the sessions by now.
+    if (this.#memory.abandonAt === 0n || this.#host.threadTime() >= this.abandonAt) return;
     if (this.#memory.get("isOpen") === 1 || this.#memory.get("running") === 0) return;
     const blockedMs = now - this.#turnedAt;
     const afterMs = held.everyMs + Math.min(LATE_MS, held.everyMs / 2);
@@ -112,7 +114,7 @@ export class BlockedRenewal {
       });
       const { renewedAt } = this.#memory;
       if (isExtended) this.#memory.renewedAt = askedAt > renewedAt ? askedAt : renewedAt;
-      else this.isRefused = true; // blocked-renewal-4.
+      else this.isRefused = true; // A renewal that extends no claim was refused, and ends the process.
     } catch {
       this.#nextAt = Math.min(this.#nextAt, this.#host.now() + AGAIN_MS);
     }

@@ -5,12 +5,11 @@
 // not close in time, the thread writes these names to a file and kills the process. The next process reads
 // it:
 //
-//   watchdog-1. Sessions of a slice that was ended are suspects. Each one runs alone in its slices until it
-//       has ended or waits.
-//   watchdog-2. A suspect that keeps the process busy again, alone in its slice, is certainly the cause and
-//       is charged. Its next activation parks it as `paused(poison)`. After a person resumes it, it is tried
-//       again.
-//   watchdog-3. Without a file (ephemeral sessions) no suspects are stored; the process ends all the same.
+//   - Sessions of a slice that was ended are suspects. Each one runs alone in its slices until it has ended
+//     or waits.
+//   - A suspect that keeps the process busy again, alone in its slice, is certainly the cause and is charged.
+//     Its next activation parks it as `paused(poison)`. After a person resumes it, it is tried again.
+//   - Without a file (ephemeral sessions) no suspects are stored; the process ends all the same.
 //   watchdog-4. A process that holds leases announces when it lets go of them. If it has not done so a second
 //       later, it is blocked and ends before its leases do (O4).
 //   watchdog-7. A step may block the event loop, as `execSync` does. Meanwhile the thread renews the leases by a
@@ -132,12 +131,10 @@ export class Watchdog implements SliceObserver, StepObserver {
     return at === 0n ? undefined : Number(threadTime() - at);
   }
 
-  /** watchdog-1. */
   isSuspect(sessionId: string): boolean {
     return this.#suspects.has(sessionId);
   }
 
-  /** watchdog-2. */
   isCharged(sessionId: string): boolean {
     return this.#charged.has(sessionId);
   }

@@ -6,17 +6,16 @@
 //   group-committer-2. One group is in flight at a time, and changes submitted meanwhile form the next. A
 //       storage with `groupsMax` gets several groups at once if they have no name in common. Then no change
 //       waits for an unrelated transaction.
-//   group-committer-3. A group with an unknown result is sent again, unchanged: every change is safe to
-//       repeat (ST3, ST9, ST13). The cost of a submission does not grow with the changes that wait while
-//       storage is away (`key-queues.ts`).
-//       The exception are changes that were revised meanwhile (group-committer-6).
-//   group-committer-4. If storage fails (full, read-only, away for too long), every change of the group gets
-//       that error. No change of it is applied, and the next group is sent as usual.
-//   group-committer-5. In a hurry, as when its process ends, a group has `HURRIED_MS` for its answer, and no
-//       other group is sent afterwards. This loses nothing: a claim that could not be released ends with its
-//       lease. The callers of all other changes get the error that storage did not answer.
-//   group-committer-6. `revise` replaces changes that are not stored yet. A change whose answer is under way
-//       is replaced before it is sent again.
+//   - A group with an unknown result is sent again, unchanged: every change is safe to repeat (ST3, ST9,
+//     ST13). The cost of a submission does not grow with the changes that wait while storage is away
+//     (`key-queues.ts`). The exception are changes that were revised meanwhile.
+//   - If storage fails (full, read-only, away for too long), every change of the group gets that error. No
+//     change of it is applied, and the next group is sent as usual.
+//   - In a hurry, as when its process ends, a group has `HURRIED_MS` for its answer, and no other group is
+//     sent afterwards. This loses nothing: a claim that could not be released ends with its lease. The
+//     callers of all other changes get the error that storage did not answer.
+//   - `revise` replaces changes that are not stored yet. A change whose answer is under way is replaced
+//     before it is sent again.
 
 import {
   type AgentStorage,
@@ -73,7 +72,6 @@ export class GroupCommitter {
   #inFlight = 0;
   readonly #flights = new Set<Flight>();
   #isHurried = false;
-  /** group-committer-5. */
   #isGivenUp = false;
   #scheduled = false;
   readonly #idle: (() => void)[] = [];
@@ -127,14 +125,13 @@ export class GroupCommitter {
     });
   }
 
-  /** group-committer-6. `revised` answers the change that replaces a change, or the same one. */
+  /** `revised` answers the change that replaces a change, or the same one. */
   revise(revised: (change: Change) => Change): void {
     const groups = [...this.#flights].map(({ group }) => group);
     for (const queued of [...groups.flat(), ...this.#free, ...this.#lines.waiting()])
       queued.change = revised(queued.change);
   }
 
-  /** group-committer-5. */
   hurry(): void {
     this.#isHurried = true;
     for (const flight of this.#flights) this.#expectSoon(flight);
@@ -172,15 +169,15 @@ export class GroupCommitter {
         const delay = RETRY_DELAYS_MS[flight.failures++];
         // mutant: lost-answer-given-up
         if (error.code !== "storage_unavailable" || delay === undefined)
-          return this.#land(flight, ({ onError }) => onError(error)); // group-committer-4.
+          return this.#land(flight, ({ onError }) => onError(error));
         if (!this.#flights.has(flight)) return;
         flight.error = error;
-        flight.cancelRetry = this.#clock.setTimer(() => this.#try(flight), delay); // group-committer-3.
+        // Its result is unknown, and every change is safe to repeat.
+        flight.cancelRetry = this.#clock.setTimer(() => this.#try(flight), delay);
       },
     );
   }
 
-  /** group-committer-5. */
   #expectSoon(flight: Flight): void {
     flight.cancelEnd = this.#clock.setTimer(() => {
       this.#isGivenUp = true;

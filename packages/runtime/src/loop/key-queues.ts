@@ -1,10 +1,10 @@
 // `NameLines`: a FIFO queue for each name. An item waits until every earlier item with a common name has
 // left.
 //
-//   key-queues-1. A waiting item is *clear* of a name when it is the first in the queue of that name and no
-//       running item has it. An item is free when it is clear of all its names. Therefore items with a common
-//       name run in the order in which they came.
-//   key-queues-2. The cost of an item depends on how many names it has, never on how many items wait.
+//   - A waiting item is *clear* of a name when it is the first in the queue of that name and no running item
+//     has it. An item is free when it is clear of all its names. Therefore items with a common name run in
+//     the order in which they came.
+//   - The cost of an item depends on how many names it has, never on how many items wait.
 //
 // It knows neither changes nor groups.
 

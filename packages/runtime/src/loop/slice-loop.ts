@@ -4,9 +4,9 @@
 //       microtasks between them. Therefore every agent with a delivery is quiescent at the second one. If the
 //       second one were queued later, an agent's own immediate could run in between, and its order would
 //       depend on the load.
-//   slice-loop-2b. A turn of the event loop costs more than delivering to one session. Therefore a turn has
-//       one slice more than the previous turn used, and at most `SLICES_PER_TURN`. Other work of the process
-//       waits no longer than that.
+//   - A turn of the event loop costs more than delivering to one session. Therefore a turn has one slice more
+//     than the previous turn used, and at most `SLICES_PER_TURN`. Other work of the process waits no longer
+//     than that.
 //
 // A slice runs in the neutral context, whatever code has called `wake` (neutral-context-1).
 //

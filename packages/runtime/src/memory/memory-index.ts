@@ -2,8 +2,8 @@
 //
 //   memory-index-1. `#ready` holds the sessions that can be due without a clock, by agent. `#timeline` holds
 //       the sessions that a clock makes due. A parked session without a time is in neither and costs nothing.
-//   memory-index-2. A claim whose lease ends is also listed by its owner, so a renewal costs what that owner
-//       holds. A claim without an end is not listed.
+//   - A claim whose lease ends is also listed by its owner, so a renewal costs what that owner holds. A claim
+//     without an end is not listed.
 
 import { type Claim, dueAt, lookAt, overdueAt, WakeQueue } from "@holdfast/core";
 import type { Stored } from "./memory-rows.ts";

@@ -1,13 +1,12 @@
 // `Rows`: the rows of sessions in memory, and how they are found. The rows know no clock.
 //
-//   memory-rows-1. Rows, records, entries and signals are never changed in place, so they are handed out
-//       without copying.
-//   memory-rows-3. A backlog of many thousand signals makes neither the next signal nor taking one out slower
-//       (`memory-pending.ts`).
+//   - Rows, records, entries and signals are never changed in place, so they are handed out without copying.
+//   - A backlog of many thousand signals makes neither the next signal nor taking one out slower
+//     (`memory-pending.ts`).
 //   memory-rows-6. Every session is in a list of its agent and a list of its status. It is also in lists of
 //       its owner and its parent, if it has them. A page by one filter reads as many sessions as it answers;
 //       several filters walk the shortest of their lists.
-//   memory-rows-4. Collections that few sessions need (children, holds) are made with their first item.
+//   - Collections that few sessions need (children, holds) are made with their first item.
 
 import {
   type Amount,
@@ -127,7 +126,7 @@ export class Rows {
   }
 }
 
-/** One session. `session` and the items of the lists are never changed, only replaced (memory-rows-1). */
+/** One session. `session` and the items of the lists are never changed, only replaced. */
 export interface Stored extends Queued {
   session: Session;
   /** Its status as the lists know it (memory-rows-6). */
@@ -144,7 +143,7 @@ export interface Stored extends Queued {
   readonly pending: PendingList;
   /** The marks of all its signals; most sessions never get one. */
   seen: Seen | undefined;
-  /** The holds by task (memory-rows-4). */
+  /** The holds by task. */
   holds: Map<number, Amount> | undefined;
   /** As the index knows it (memory-index-1). */
   dueAt: number;

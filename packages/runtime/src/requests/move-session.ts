@@ -3,12 +3,11 @@
 //
 //   freeze it in `from` ──► everything it is, read there ──► import it into `to` ──► `from` keeps only where it went
 //
-//   move-session-1. An interrupted move continues when it is requested again. The frozen row names the move,
-//       and a repeated step has no further effect.
-//   move-session-2. A tombstone of the session in `to` is deleted first. Until the import, the session exists
-//       only in `from`.
-//   move-session-3. The session stays only if `to` has refused it. While the answer of `to` is unknown, it is
-//       frozen.
+//   - An interrupted move continues when it is requested again. The frozen row names the move, and a repeated
+//     step has no further effect.
+//   - A tombstone of the session in `to` is deleted first. Until the import, the session exists only in
+//     `from`.
+//   - The session stays only if `to` has refused it. While the answer of `to` is unknown, it is frozen.
 //   move-session-4. Before the freeze, `to` is asked for the session: no session is frozen for a `to` that is
 //       unreachable or denies access.
 //
@@ -120,7 +119,7 @@ async function pack(from: AgentStorage, sessionId: string, moveId: string): Prom
   };
 }
 
-/** move-session-1: an answer may have been lost. */
+/** An answer may have been lost. */
 async function isThere(to: AgentStorage, sessionId: string, moveId: string): Promise<boolean> {
   return (await to.reader.session(sessionId))?.home?.moveId === moveId;
 }

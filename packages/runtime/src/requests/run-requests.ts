@@ -1,6 +1,6 @@
 // `RunRequests`: the requests that begin or resume sessions, and run them in this process.
 //
-//   run-requests-1. Each answers after the session is stored.
+// Each answers after the session is stored.
 
 import {
   BEHAVIOUR_FLAGS,

@@ -1,15 +1,12 @@
 // `ScheduleKeeper`: fires the schedules that are due, in a process with the option `schedules`.
 //
-//   schedule-keeper-2. A time fires once, however many processes see it. Storage compares it with the
-//       schedule's next time in the transaction that starts the session or sends the signal, and sets the
-//       next time (ST34).
-//   schedule-keeper-3. The id of the session or signal is made from the schedule and the due time. If a
-//       crash, or a schedule that was put again, makes that time due again, the second firing finds the first
-//       one's result.
-//   schedule-keeper-4. Times that were missed fire once, together, as the first of them.
-//   schedule-keeper-5. When the wall clock jumps, no time fires twice and none is skipped. The keeper asks
-//       storage for due schedules at each second of the wall clock, and waits for that second by the
-//       monotonic clock.
+//   - A time fires once, however many processes see it. Storage compares it with the schedule's next time in
+//     the transaction that starts the session or sends the signal, and sets the next time (ST34).
+//   - The id of the session or signal is made from the schedule and the due time. If a crash, or a schedule
+//     that was put again, makes that time due again, the second firing finds the first one's result.
+//   - Times that were missed fire once, together, as the first of them.
+//   - When the wall clock jumps, no time fires twice and none is skipped. The keeper asks storage for due
+//     schedules at each second of the wall clock, and waits for that second by the monotonic clock.
 //
 // Storage finds due schedules, and `cron.ts` computes their next times. It does not know how sessions run.
 
@@ -73,7 +70,8 @@ export class ScheduleKeeper {
     const { clock } = host;
     this.#looks = repeat({
       clock,
-      pauseMs: () => SECOND_MS - (clock.now() % SECOND_MS), // schedule-keeper-5.
+      // The next second of the wall clock, even if that jumps.
+      pauseMs: () => SECOND_MS - (clock.now() % SECOND_MS),
       look: () => this.#look(),
       atOnce: true,
     });
@@ -115,7 +113,8 @@ export class ScheduleKeeper {
     const { scheduleId, nextAt: dueAt, action } = schedule;
     const effect = await this.#effectOf(schedule, name);
     // mutant: missed-times-all-fire
-    const nextAt = readCron(schedule.cron, schedule.timeZone).after(Math.max(dueAt, clock.now())); // schedule-keeper-4.
+    // Times that were missed fire once, together.
+    const nextAt = readCron(schedule.cron, schedule.timeZone).after(Math.max(dueAt, clock.now()));
     if (this.#isClosed) return;
     const result = await committer.commit({ type: "fire_schedule", scheduleId, dueAt, nextAt, effect });
     if (this.#isClosed) return;
@@ -170,7 +169,7 @@ export class ScheduleKeeper {
   }
 }
 
-/** schedule-keeper-3. Such as `nightly-20261121T030000Z`. */
+/** Such as `nightly-20261121T030000Z`. */
 export function firingName(scheduleId: string, dueAt: number): string {
   // mutant: fired-session-unnamed
   return `${scheduleId}-${new Date(dueAt).toISOString().replaceAll(/[-:]|\.000/g, "")}`;

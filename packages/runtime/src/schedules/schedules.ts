@@ -1,7 +1,7 @@
 // `Schedules`: stores, lists and removes schedules.
 //
-//   schedules-1. Putting a schedule again with the same cron and zone keeps its next time. Therefore a
-//       program that puts its schedules at each start misses no time that came while it was not running.
+// Putting a schedule again with the same cron and zone keeps its next time. Therefore a program that puts its
+// schedules at each start misses no time that came while it was not running.
 //
 // It does not fire them: that is `schedule-keeper.ts`.
 
@@ -59,7 +59,7 @@ export class Schedules {
       cron,
       timeZone,
       action,
-      nextAt: readCron(cron, timeZone).after(now), // schedules-1: storage keeps the time of an existing schedule.
+      nextAt: readCron(cron, timeZone).after(now), // Storage keeps the time of an existing schedule.
       createdAt: now,
     };
     const result = await committer.commit({ type: "put_schedule", schedule });

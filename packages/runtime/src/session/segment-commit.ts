@@ -1,7 +1,8 @@
 // `SegmentCommits`: seals the segments of one session, commits them, and acts on the answers. A segment is all that an
 // agent asked for between two commits.
 //
-//   segment-commit-1. Tasks start, and running tasks are aborted, only after the batch that asked for it is committed (K3, K6).
+//   - Tasks start, and running tasks are aborted, only after the batch that asked for it is committed (K3,
+//     K6).
 //   segment-commit-2. A replay that diverges commits nothing if a process with earlier code takes the session back.
 //
 // A commit that storage refuses ends the driver. A driver that drains commits a last segment, which parks the session
@@ -170,7 +171,7 @@ export class SegmentCommits {
       this.#trace.committed(segment);
       driven.weight.committed(segment);
       this.#attempts.recorded(segment.records);
-      const refused = this.#attempts.starts.committed(tasks, result); // segment-commit-1.
+      const refused = this.#attempts.starts.committed(tasks, result);
       if (tasks.charges.some(({ type }) => type === "settle")) this.#world.settled(driven.session.payers);
       onCommitted();
       if (refused !== undefined && !driven.isOver) this.#exhaust(refused);
@@ -197,7 +198,6 @@ export class SegmentCommits {
     );
   }
 
-  /** segment-commit-1. */
   #afterCommit(segment: SealedSegment): void {
     for (const id of segment.withdrawnTasks) this.#attempts.abort(id, "its answer is no longer wanted");
     for (const record of segment.records) if (isNote(record)) this.#attempts.noted(record);

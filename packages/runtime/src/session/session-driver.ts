@@ -6,9 +6,10 @@
 // Openings. A driver first replays the journal and recovers its open tasks, then delivers what a fork needs, then the start of the turn.
 // `openings` holds those that are still to come. Nothing is committed before the journal is replayed.
 //
-//   session-driver-2. Notes are added, and segments sealed, only at a standstill.
-//   session-driver-4. When the driver is over, every attempt that it started was told to stop, or is left to the next driver.
-//   session-driver-6. At an orderly stop the driver drains in the same way, and its last commit leaves the session to another process.
+//   - Notes are added, and segments sealed, only at a standstill.
+//   - When the driver is over, every attempt that it started was told to stop, or is left to the next driver.
+//   - At an orderly stop the driver drains in the same way, and its last commit leaves the session to another
+//     process.
 //   session-driver-5. After an error that a person can fix, the driver drains. It delivers nothing more, waits for running tasks and keeps
 //                     their outcomes. Its last commit parks the session.
 //
@@ -128,7 +129,7 @@ export class SessionDriver implements DriverOfSession, InboxSession {
     return this.#attempts.running;
   }
 
-  /** session-driver-6. Deliver and begin nothing more. Attempts that run may end, until `handOver`. */
+  /** Deliver and begin nothing more. Attempts that run may end, until `handOver`. */
   drain(): void {
     const driven = this.#driven;
     const { kernel, openings, phase } = driven;
@@ -143,7 +144,7 @@ export class SessionDriver implements DriverOfSession, InboxSession {
     driven.wake();
   }
 
-  /** session-driver-6. The grace is over. */
+  /** The grace is over. */
   handOver(): void {
     const driven = this.#driven;
     if (this.isOver) return;
@@ -210,7 +211,7 @@ export class SessionDriver implements DriverOfSession, InboxSession {
     }
   }
 
-  /** The next delivery, if there is one. The search adds notes, so it runs only at a standstill (session-driver-2). */
+  /** The next delivery, if there is one. The search adds notes, so it runs only at a standstill. */
   #next(): EventRecord | EventDraft | undefined {
     const { kernel, openings, pending, session } = this.#driven;
     if (kernel.cursor.replaying) {
@@ -372,7 +373,8 @@ export class SessionDriver implements DriverOfSession, InboxSession {
     this.#watchNothing(false);
     this.#cancel.close();
     this.#inbox.close();
-    if (departure.type === "abandoned") this.#attempts.leaveAll("the session is over here", isHardCancel); // session-driver-4.
+    // The next driver must not meet attempts that nobody told to stop.
+    if (departure.type === "abandoned") this.#attempts.leaveAll("the session is over here", isHardCancel);
     else this.#attempts.abortAll("the session is over", departure.type === "ended", isHardCancel);
     if (this.token !== undefined)
       this.#world.unbegun.note(this.sessionId, this.token, this.#attempts.unbegun);

@@ -1,7 +1,7 @@
 // `SessionTrace`: the trace events of one session's driver. Without a tracer no event is built.
 //
-//   session-trace-1. Each traced start of a turn has one traced end, however the turn ends.
-//   session-trace-2. Events about the row or the waits are traced after their commit.
+//   - Each traced start of a turn has one traced end, however the turn ends.
+//   - Events about the row or the waits are traced after their commit.
 
 import {
   positionId,

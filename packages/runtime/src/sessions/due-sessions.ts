@@ -1,10 +1,9 @@
 // `DueSessions`: runs sessions that are due, and releases sessions that only wait. A runtime that adopts no sessions (`adopt: false`)
 // releases them only when it is asked.
 //
-//   due-sessions-1. Sessions that only wait are kept within the limits `warm`. Beyond these the least
-//       recently used one is released at once. A busy session in that list counts as just used. The search
-//       visits at most two busy sessions for each session that begins to wait, so its cost is independent of
-//       their number.
+//   - Sessions that only wait are kept within the limits `warm`. Beyond these the least recently used one is
+//     released at once. A busy session in that list counts as just used. The search visits at most two busy
+//     sessions for each session that begins to wait, so its cost is independent of their number.
 //   due-sessions-2. Other looks wait for the first one. It finds the sessions of dead processes, and starts the suspects of them
 //       alone, before everything else (trials-1).
 //   due-sessions-3. A session that only waits is kept warm for `warmMs`, then released. An arrival or its due
@@ -191,7 +190,6 @@ export class DueSessions {
     if (this.#noted === 1) queueMicrotask(() => this.#evict());
   }
 
-  /** due-sessions-1. */
   #evict(): void {
     let busyLeft = 2 * this.#noted;
     this.#noted = 0;

@@ -5,7 +5,7 @@
 // happens to it here.
 //
 //   live-sessions-2. A session is driven by at most one driver of this process, under one claim.
-//   live-sessions-4. One session's end, fault or abandonment touches no other.
+//   - One session's end, fault or abandonment touches no other.
 //
 // It does not know when sessions are due: `DueSessions` and callers say which sessions to run, and which have an arrival.
 

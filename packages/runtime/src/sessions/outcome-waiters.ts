@@ -1,9 +1,9 @@
 // `Waiters`: promises of how sessions end in this process. Each settles once, when its session has ended or
 // nothing more happens to it here.
 //
-//   outcome-waiters-1. A waiter is registered before its session is read, so an end in between is not missed.
-//   outcome-waiters-2. The driver of a session that is driven here reports its end. Another process may end
-//       any other session, and a storage with `follow` gives notice of that.
+//   - A waiter is registered before its session is read, so an end in between is not missed.
+//   - The driver of a session that is driven here reports its end. Another process may end any other session,
+//     and a storage with `follow` gives notice of that.
 //
 // It knows no drivers: `LiveSessions` passes on their departures.
 
@@ -58,7 +58,8 @@ export class Waiters {
     const known = this.#waiters.get(sessionId);
     if (known !== undefined) return known.promise;
     const waiter: Waiter = { ...Promise.withResolvers<Settled>(), leave: undefined };
-    this.#waiters.set(sessionId, waiter); // outcome-waiters-1.
+    // Before the session is read, so that an end in between is not missed.
+    this.#waiters.set(sessionId, waiter);
     const { isHere, isClosed, storage } = this.#host;
     if (isHere(sessionId) && !isClosed()) return waiter.promise;
     this.follow(sessionId);
@@ -92,7 +93,7 @@ export class Waiters {
     if (at !== undefined) this.#host.resumes(at);
   }
 
-  /** outcome-waiters-2. It is not driven here any more. */
+  /** It is not driven here any more. */
   follow(sessionId: string): void {
     const waiter = this.#waiters.get(sessionId);
     if (waiter === undefined) return;

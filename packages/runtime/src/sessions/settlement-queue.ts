@@ -1,9 +1,9 @@
 // `SettlementQueue`: the drivers whose tasks wait for room in a budget, woken a few at a time, in the order they came.
 //
-//   settlement-queue-1. A settlement wakes `WOKEN` drivers of each payer that it concerns. A driver whose tasks are
-//       admitted wakes as many others. The wakes are in proportion to what is admitted, not to what waits.
-//   settlement-queue-2. All drivers are woken after `RETRY_MS`. Another process may have settled, and a driver that
-//       still waits for much may stand before drivers that wait for little.
+//   - A settlement wakes `WOKEN` drivers of each payer that it concerns. A driver whose tasks are admitted
+//     wakes as many others. The wakes are in proportion to what is admitted, not to what waits.
+//   - All drivers are woken after `RETRY_MS`. Another process may have settled, and a driver that still waits
+//     for much may stand before drivers that wait for little.
 //
 // It knows no amounts: storage decides what is admitted.
 
@@ -76,7 +76,6 @@ export class SettlementQueue {
     driver.retryQueued();
   }
 
-  /** settlement-queue-2. */
   #wakeAll(): void {
     for (const driver of this.#waiting.keys()) this.#wake(driver);
   }

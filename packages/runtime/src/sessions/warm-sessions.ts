@@ -1,9 +1,8 @@
 // `WarmSessions`: the sessions that only wait and are still in memory, the least recently used first.
 //
-//   warm-sessions-1. At most `sessionsMax` of them are kept, and at most `bytesMax` by estimate. The owner of
-//       this list evicts the oldest one while there are more.
-//   warm-sessions-2. Each operation costs O(log n): a Map whose first entries were deleted is searched past
-//       all of them.
+//   - At most `sessionsMax` of them are kept, and at most `bytesMax` by estimate. The owner of this list
+//     evicts the oldest one while there are more.
+//   - Each operation costs O(log n): a Map whose first entries were deleted is searched past all of them.
 //
 // It knows no drivers and never evicts: it only says when its owner must.
 
@@ -49,7 +48,6 @@ export class WarmSessions {
     this.#limits = limits;
   }
 
-  /** warm-sessions-1. */
   get isOverLimit(): boolean {
     return this.#entries.size > this.#limits.sessionsMax || this.#bytes > this.#limits.bytesMax;
   }

@@ -4,11 +4,10 @@
 // payload of a signal named `input`. A line that begins with a brace and is no signal is refused, because it
 // is a typing error far more often than a text.
 //
-//   stdin-signals-1. Lines are stored one after another, in their order. Nothing is read while a line is
-//       being stored, so a fast writer waits.
-//   stdin-signals-2. The end of the stream ends nothing but the source. A last line needs no line break.
-//   stdin-signals-3. A line is held in memory whole, so there is a limit to it; a longer one is refused and
-//       passed over.
+//   - Lines are stored one after another, in their order. Nothing is read while a line is being stored, so a
+//     fast writer waits.
+//   - The end of the stream ends nothing but the source. A last line needs no line break.
+//   - A line is held in memory whole, so there is a limit to it; a longer one is refused and passed over.
 
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
@@ -86,10 +85,7 @@ class Reading {
   readonly #sink: SignalSink;
   readonly #decoder = new StringDecoder("utf8");
   readonly #limit: number;
-  /**
-   * The lines that are being stored. A paused stream may still end, and its last line comes after them
-   * (stdin-signals-1).
-   */
+  /** The lines that are being stored. A paused stream may still end, and its last line comes after them. */
   #storing: Promise<void> = Promise.resolve();
   #rest = "";
   #skipping = false;
@@ -112,7 +108,7 @@ class Reading {
 
   readonly #onData = (chunk: Uint8Array | string): void => {
     const { input } = this.#options;
-    input.pause(); // stdin-signals-1.
+    input.pause(); // A line is stored before the next one is read.
     const lines = this.#split(typeof chunk === "string" ? chunk : this.#decoder.write(Buffer.from(chunk)));
     this.#storing = this.#handOver(lines);
     void this.#storing.then(() => void (this.#closed || input.resume()));
@@ -121,7 +117,7 @@ class Reading {
   readonly #onEnd = (): void => {
     const last = this.#rest + this.#decoder.end();
     this.#rest = "";
-    if (!this.#skipping && last !== "") void this.#storing.then(() => this.#handOver([last])); // stdin-signals-2.
+    if (!this.#skipping && last !== "") void this.#storing.then(() => this.#handOver([last]));
   };
 
   /** This listener is never removed: an error of a stream without a listener would end the process. */
@@ -142,7 +138,7 @@ class Reading {
     }
   }
 
-  /** The lines that end in this text; `undefined` for one that is too long (stdin-signals-3). */
+  /** The lines that end in this text; `undefined` for one that is too long. */
   #split(text: string): (string | undefined)[] {
     const lines: (string | undefined)[] = [];
     const [first = "", ...others] = text.split("\n");

@@ -1,13 +1,13 @@
 // `Attempts`: starts, retries, gives up and aborts the attempts of one session's tasks.
 //
-//   attempts-1. An attempt starts only after the batch that asked for it is committed (D1).
-//   attempts-2. An attempt's end counts only while its task is open and has no newer attempt.
-//   attempts-3. After an attempt was lost with its process, an outcome is stored before it is delivered (K6).
-//   attempts-4. The end of every started attempt is traced once: when it ends, or when it is told to stop.
-//   attempts-5. An attempt that an earlier process queued elsewhere is found again. It is withdrawn once its
-//       task is no longer open, even before the queue has answered whether it runs.
-//   attempts-6. No attempt begins after its task's deadline. At the deadline a running attempt is aborted and
-//       the task fails, also between attempts and after a restart.
+//   - An attempt starts only after the batch that asked for it is committed (D1).
+//   - An attempt's end counts only while its task is open and has no newer attempt.
+//   - After an attempt was lost with its process, an outcome is stored before it is delivered (K6).
+//   - The end of every started attempt is traced once: when it ends, or when it is told to stop.
+//   - An attempt that an earlier process queued elsewhere is found again. It is withdrawn once its task is no
+//     longer open, even before the queue has answered whether it runs.
+//   - No attempt begins after its task's deadline. At the deadline a running attempt is aborted and the task
+//     fails, also between attempts and after a restart.
 //   attempts-7. An attempt that asks for a pause of its session is recorded with the pause. It counts toward no
 //       limit, and the next attempt begins when the session resumes. A task that may have no other attempt fails.
 //   attempts-8. At an orderly stop nothing begins, and an attempt that has not begun is left as it is. An attempt
@@ -58,9 +58,9 @@ export class Attempts {
   readonly #session: TaskSession;
   readonly #running = new Map<number, StartedAttempt>();
   readonly #retries = new TaskTimes();
-  /** attempts-6. The deadlines of tasks that have no outcome yet. */
+  /** The deadlines of tasks that have no outcome yet. */
   readonly #deadlines = new TaskTimes();
-  /** Tasks whose attempt may still run elsewhere, until the queue has answered (attempts-5). */
+  /** Tasks whose attempt may still run elsewhere, until the queue has answered. */
   readonly #asked = new Map<number, OpenTask>();
   /** Ended attempts that must be notified when their end is committed. */
   readonly #unrecorded = new Map<number, RunningAttempt>();
@@ -123,7 +123,7 @@ export class Attempts {
 
   start(task: OpenTask): void {
     if (this.stop.isDraining) return;
-    if (isOverdue(task, this.#world.clock.now())) return this.#expire(task); // attempts-6.
+    if (isOverdue(task, this.#world.clock.now())) return this.#expire(task);
     this.unbegun.delete(task.id);
     const running = new StartedAttempt(this.#world, this.#session, task);
     running.traceStarted();
@@ -137,7 +137,7 @@ export class Attempts {
     this.#deliver({ type: "task_failed", task: id, attempt, at, payload: JSON.stringify(error) });
   }
 
-  /** attempts-6. Fail the tasks whose deadline has come. */
+  /** Fail the tasks whose deadline has come. */
   expireDue(now: number): void {
     for (let task = this.#deadlines.takeDue(now); task !== undefined; task = this.#deadlines.takeDue(now))
       if (this.#session.openTask(task.id) === task && task.kept === undefined) this.#expire(task);
@@ -198,7 +198,6 @@ export class Attempts {
     for (const id of this.#running.keys()) this.abort(id, reason, isUrgent);
   }
 
-  /** attempts-5. */
   #withdraw(id: number): void {
     const task = this.#asked.get(id);
     if (task === undefined) return;
@@ -216,7 +215,7 @@ export class Attempts {
     for (const [id, running] of this.#running) {
       if (running.handle?.leave === undefined) continue;
       this.#running.delete(id);
-      running.traceEnded("cancelled"); // attempts-4.
+      running.traceEnded("cancelled");
       running.handle.leave();
     }
     this.abortAll(reason, false, isUrgent);
@@ -258,7 +257,8 @@ export class Attempts {
         const { executor } = this.#world;
         const isOver = isOverdue(task, at);
         const isHere = task.closure !== undefined;
-        if (isOver && !isHere) void executor.withdraw?.({ kind, taskId, attempt }); // attempts-5.
+        // The task ended before the queue answered whether its attempt runs.
+        if (isOver && !isHere) void executor.withdraw?.({ kind, taskId, attempt });
         const running = isHere || isOver ? undefined : executor.isRunning?.({ kind, taskId, attempt });
         if (running === undefined) this.#lost(task, at);
         else {
@@ -319,7 +319,8 @@ export class Attempts {
     this.#running.delete(id);
     if (running.handle?.recorded !== undefined && outcome.status !== "aborted")
       this.#unrecorded.set(id, running.handle);
-    const isNews = this.#session.openTask(id) === task && task.attempt === attempt; // attempts-2.
+    // The task may have ended, or have a newer attempt.
+    const isNews = this.#session.openTask(id) === task && task.attempt === attempt;
     const usage = running.usage === undefined ? {} : { usage: running.usage };
     const at = this.#world.clock.now();
     switch (outcome.status) {
@@ -347,7 +348,7 @@ export class Attempts {
           isNews && error === outcome.error
             ? retryDelayMs(task.retry, countedAttempts(task), outcome, random)
             : undefined;
-        // attempts-6. The next attempt could not begin in time.
+        // The next attempt could not begin in time.
         const delayMs = backOffMs !== undefined && isOverdue(task, at + backOffMs) ? undefined : backOffMs;
         running.traceEnded(delayMs === undefined ? "failed" : "retrying", { error });
         if (!isNews) return;
@@ -389,7 +390,8 @@ export class Attempts {
     // mutant: outcome-before-commit
     if (task.lost === 0) return this.#deliver(event);
     this.#deadlines.forget(task.id);
-    this.#session.note(keptOutcome(event)); // attempts-3.
+    // After a lost attempt, an outcome is stored before it is delivered.
+    this.#session.note(keptOutcome(event));
   }
 
   #deliver(event: OutcomeDraft): void {
@@ -411,7 +413,6 @@ export class Attempts {
   }
 }
 
-/** attempts-6. */
 function watchDeadlines(deadlines: TaskTimes, tasks: readonly OpenTask[]): void {
   for (const task of tasks) if (task.deadlineAt !== undefined) deadlines.set(task, task.deadlineAt);
 }

@@ -1,14 +1,13 @@
 // `Spending`: the costs of a session's tasks. It makes the charges of each commit, and sorts the tasks by storage's answer to
 // their reservations: admitted, queued or refused.
 //
-//   spending-1. The worst case of every attempt is reserved before it starts, in the commit that starts it.
-//       This hold is settled once, with the outcome of the attempt.
-//   spending-2. An attempt that reported no usage, or that was lost with its process, is charged its worst
-//       case. When a session without a journal restarts from scratch, all its holds are charged so. Its tasks
-//       get the same numbers again and may then cost something else, so an old hold must not pay for them.
-//   spending-3. A charge for an attempt that was lost with its process is marked, so that a person can
-//       release it.
-//   spending-4. Usage that a task has charged with signals to its session is not charged again at its end.
+//   - The worst case of every attempt is reserved before it starts, in the commit that starts it. This hold
+//     is settled once, with the outcome of the attempt.
+//   - An attempt that reported no usage, or that was lost with its process, is charged its worst case. When a
+//     session without a journal restarts from scratch, all its holds are charged so. Its tasks get the same
+//     numbers again and may then cost something else, so an old hold must not pay for them.
+//   - A charge for an attempt that was lost with its process is marked, so that a person can release it.
+//   - Usage that a task has charged with signals to its session is not charged again at its end.
 //
 // It exists only for sessions that have a payer. It knows no storage.
 
@@ -109,8 +108,7 @@ export class Spending {
   }
 
   /**
-   * spending-2. The charges of the first commit of a session that restarts from scratch. That commit reserves
-   * nothing.
+   * The charges of the first commit of a session that restarts from scratch. That commit reserves nothing.
    */
   takeLost(): readonly Charge[] {
     const charges = settleAll(this.#lost, true);
@@ -194,7 +192,6 @@ export class Spending {
     if (remaining !== undefined) this.#remaining = remaining;
   }
 
-  /** spending-1, spending-2. */
   #settle(charges: Charge[], task: number, usage: TokenUsage | undefined, isLost = false): void {
     const held = this.#held.get(task);
     if (held === undefined) return; // Never started, or settled before.
@@ -244,7 +241,7 @@ function isLostAttempt({ usage, payload }: FailureRecord): boolean {
 function usedOf(held: Amount, usage: TokenUsage | undefined): Amount {
   if (usage === undefined) return held;
   // mutant: charged-twice
-  if (usage.isCharged === true) return NO_AMOUNT; // spending-4.
+  if (usage.isCharged === true) return NO_AMOUNT; // Signals of the task have charged it.
   return {
     ...NO_AMOUNT,
     tokens: usage.inputTokens + usage.outputTokens,

@@ -1,13 +1,12 @@
 // `fileTracer`: writes trace events as lines of JSON to a file, which is rotated at a limit.
 //
-//   file-tracer-1. No session waits for a write: at most `bufferChars` characters are held in memory, and
-//       written in the background.
-//   file-tracer-2. Lines that cannot be held or written are dropped. Once writing works again, the file gets
-//       a line with their number. `onProblem` is called when the problem begins. A session never notices.
-//   file-tracer-3. Only the file's owner may read it (0600), also if it existed before; a link in its place
-//       is not followed.
-//   file-tracer-4. After a write that failed half-way, the next write begins on a new line, so only one line
-//       is torn.
+//   - No session waits for a write: at most `bufferChars` characters are held in memory, and written in the
+//     background.
+//   - Lines that cannot be held or written are dropped. Once writing works again, the file gets a line with
+//     their number. `onProblem` is called when the problem begins. A session never notices.
+//   - Only the file's owner may read it (0600), also if it existed before; a link in its place is not
+//     followed.
+//   - After a write that failed half-way, the next write begins on a new line, so only one line is torn.
 
 import { constants } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
@@ -27,7 +26,7 @@ export interface FileTracerOptions extends TraceTextOptions {
   readonly onProblem?: (message: string) => void;
 }
 
-/** Opens without waiting: a pipe without a reader is refused (file-tracer-1). */
+/** Opens without waiting: a pipe without a reader is refused. */
 const FLAGS =
   constants.O_APPEND |
   constants.O_CREAT |
@@ -78,12 +77,13 @@ class FileTracer implements AgentTracer {
       const note =
         dropped === 0 ? "" : `${JSON.stringify({ type: "dropped", lines: dropped, at: Date.now() })}\n`;
       try {
-        await this.#append(`${this.#isTorn ? "\n" : ""}${note}${lines.join("")}`); // file-tracer-4.
+        // The line of a write that failed half-way ends here, so only it is torn.
+        await this.#append(`${this.#isTorn ? "\n" : ""}${note}${lines.join("")}`);
         this.#isTorn = false;
         this.#dropped -= dropped;
       } catch (error) {
         this.#isTorn = true;
-        this.#drop(lines.length, (error as Error).message); // file-tracer-2.
+        this.#drop(lines.length, (error as Error).message);
       }
     }
     this.#writing = undefined;
@@ -94,7 +94,7 @@ class FileTracer implements AgentTracer {
     let file = await open(path, FLAGS, 0o600);
     try {
       const stats = await file.stat();
-      if ((stats.mode & 0o077) !== 0) await file.chmod(0o600); // file-tracer-3.
+      if ((stats.mode & 0o077) !== 0) await file.chmod(0o600);
       if (stats.size >= bytesMax) {
         await this.#rotate();
         await file.close();

@@ -1,9 +1,9 @@
 // `Calls`: requests and their replies over the simulated network.
 //
-//   fleet-calls-1. Each request gets one outcome: the answer, or an error that leaves open whether it was performed.
-//   fleet-calls-2. When a node dies with a request, the request was performed or not. The caller receives the loss of the
-//       connection, if messages still reach it.
-//   fleet-calls-3. A node is notified when its caller has ended, aborted the request or timed out.
+//   - Each request gets one outcome: the answer, or an error that leaves open whether it was performed.
+//   - When a node dies with a request, the request was performed or not. The caller receives the loss of the
+//     connection, if messages still reach it.
+//   - A node is notified when its caller has ended, aborted the request or timed out.
 
 import { UnavailableError } from "@holdfast/core";
 import type { ProcessLife } from "../world/process-life.ts";
@@ -25,7 +25,7 @@ export interface Request<S, T> {
   readonly what: string;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** @param signal fleet-calls-3. */
+  /** @param signal fires when the caller has ended, aborted the request or timed out. */
   readonly ask: (service: S, signal: AbortSignal) => Promise<T>;
 }
 
@@ -42,7 +42,7 @@ export class Calls {
   call<S, T>({ from, life, to, what, timeoutMs, signal, ask }: Request<S, T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const gone = new AbortController();
-    const leave = (): void => this.#network.send(from, to.name, `${what}: gone`, () => gone.abort()); // fleet-calls-3.
+    const leave = (): void => this.#network.send(from, to.name, `${what}: gone`, () => gone.abort());
     const unwatch = life?.onEnd(leave);
     const giveUp = (why: string): void => {
       done();
@@ -72,7 +72,7 @@ export class Calls {
       const { living } = to;
       if (living === undefined) return reply(() => giveUp("nobody is there"));
       const server = living.life;
-      const stopWatching = server.onEnd(() => reply(() => giveUp("the connection is gone"))); // fleet-calls-2.
+      const stopWatching = server.onEnd(() => reply(() => giveUp("the connection is gone")));
       const answer = (deliver: () => void): void => {
         stopWatching();
         if (server.isAlive) server.after(0, () => reply(deliver));

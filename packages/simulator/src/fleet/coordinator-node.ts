@@ -1,8 +1,8 @@
 // `CoordinatorNode`: a coordinator of a fleet, with the real dispatch over a connection to the one storage, and a desk for clients.
 //
-//   coordinator-node-1. A coordinator keeps nothing that its end could lose: the next life begins with what is stored.
-//   coordinator-node-2. A coordinator passes storage a steady time, made from a wall clock that jumps. The runners that ask
-//       through it have clocks of their own.
+//   - A coordinator keeps nothing that its end could lose: the next life begins with what is stored.
+//   - A coordinator passes storage a steady time, made from a wall clock that jumps. The runners that ask
+//     through it have clocks of their own.
 
 import {
   contextOf,

@@ -1,7 +1,7 @@
 // The network between the nodes of a fleet: messages that take time, overtake each other, get lost, come twice, or meet a cut.
 //
-//   fleet-network-1. Messages are independent: the arrival of a request does not imply that of its reply.
-//   fleet-network-2. A cut has a direction. Messages that are in flight when it begins are lost as well.
+//   - Messages are independent: the arrival of a request does not imply that of its reply.
+//   - A cut has a direction. Messages that are in flight when it begins are lost as well.
 //
 // The network knows nodes only by name, and does not read the messages.
 

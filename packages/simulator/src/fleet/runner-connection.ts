@@ -1,6 +1,6 @@
 // `RunnerConnection`: a runner's clients for the services of the contract, over the simulated network to the coordinators.
 //
-//   runner-connection-1. After a failed request the next one goes to another coordinator, if there are several.
+// After a failed request the next one goes to another coordinator, if there are several.
 
 import type { DescService } from "@bufbuild/protobuf";
 import type { Caller } from "@holdfast/coordinator/internal";
@@ -122,7 +122,7 @@ export class RunnerConnection {
       return answer;
     } catch (error) {
       if (options.signal?.aborted !== true) this.#host.failed();
-      if (index === this.#coordinator) this.#coordinator++; // runner-connection-1.
+      if (index === this.#coordinator) this.#coordinator++;
       throw error;
     } finally {
       this.#open -= open;

@@ -1,11 +1,11 @@
 // `RunnerNode`: a runner of a fleet, with the real runtime over a fleet's storage port, on a machine with its own clocks.
 //
-//   runner-node-1. An ended process is started again as the same runner some time later. Nobody releases its claims.
-//   runner-node-2. A pause ends after its time, and the process then continues without noticing it.
-//   runner-node-3. A runner that is stopped takes no new session, drains within a grace, hands its running attempts over, releases
-//       what it holds and leaves (C3).
-//   runner-node-4. While a step blocks the event loop, the watchdog's thread renews the leases. Other sessions wait, and lose nothing.
-//       The thread ends the process when the step blocks for longer than it may.
+//   - An ended process is started again as the same runner some time later. Nobody releases its claims.
+//   - A pause ends after its time, and the process then continues without noticing it.
+//   - A runner that is stopped takes no new session, drains within a grace, hands its running attempts over,
+//     releases what it holds and leaves (C3).
+//   - While a step blocks the event loop, the watchdog's thread renews the leases. Other sessions wait, and
+//     lose nothing. The thread ends the process when the step blocks for longer than it may.
 
 import { BEHAVIOUR_FLAGS, isEnded, type Random, STOP_GRACE_MS } from "@holdfast/core";
 import { RunnerService, type PollResponse } from "@holdfast/proto";
@@ -112,7 +112,6 @@ export class RunnerNode {
     time.scheduler.after(dice.between(1, RESTART_MS_MAX), undefined, () => this.#start());
   }
 
-  /** runner-node-3. */
   close(): void {
     const living = this.#living;
     if (living === undefined || living.life.isPaused || living.stop !== undefined) return;
@@ -147,7 +146,6 @@ export class RunnerNode {
     time.scheduler.after(ms, undefined, () => this.#unpause(living));
   }
 
-  /** runner-node-4. */
   block(ms: number): void {
     const living = this.#living;
     living?.watchdog?.whenBlockable(() => this.#blocks(living, ms));

@@ -1,8 +1,8 @@
 // `Clients`: they start sessions, send signals, answer questions, pause, raise budgets and cancel, from outside the processes.
 // Each client sends its request to any live process, and repeats it until there is an answer.
 //
-//   clients-1. A repeated request has the same id or dedup key.
-//   clients-2. A sender sends the next signal of a name only when the last was acknowledged, so their order is known.
+//   - A repeated request has the same id or dedup key.
+//   - A sender sends the next signal of a name only when the last was acknowledged, so their order is known.
 
 import { HoldfastError, type Exhausted, type Session } from "@holdfast/core";
 import { unlessEnded } from "@holdfast/testkit/test-runtime";
@@ -229,7 +229,6 @@ export class Clients {
     });
   }
 
-  /** clients-2. */
   #send(sessionId: string, mail: Mail): void {
     const { dice, swarm } = this.#options;
     const { name, payloads, index } = mail;
@@ -280,7 +279,7 @@ export class Clients {
     return this.#options.dice.between(0, this.#options.swarm.signalDelayMs);
   }
 
-  /** clients-1. Ask some process; when it does not answer in time, or cannot, ask one again. */
+  /** Ask some process; when it does not answer in time, or cannot, ask one again. */
   #insist(what: string, ask: (desk: Desk) => Promise<Verdict>): void {
     const { log } = this.#options;
     let isAnswered = false;

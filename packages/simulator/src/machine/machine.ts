@@ -1,12 +1,13 @@
 // `Machine`: the simulated machine, with processes that run the real runtime over one storage, and their faults.
 //
-//   machine-1. A process is started again some time after its end, and then resumes the sessions that are due.
-//   machine-2. The claims of a dead process are released before it is started again, as a file's owner does for a cut
-//       connection. A process that is paused for longer than a lease loses its claims as well. After the pause it continues
-//       for a while without noticing, until its supervisor ends it.
-//   machine-3. A process that is closed drains within a grace, hands its running attempts over, and releases its claims (C3).
-//   machine-4. One process may own the storage. When it ends, requests of the others to it are lost, and nobody reaches the storage
-//       until another living process owns it. Claims of living processes stay (C4).
+//   - A process is started again some time after its end, and then resumes the sessions that are due.
+//   - The claims of a dead process are released before it is started again, as a file's owner does for a cut
+//     connection. A process that is paused for longer than a lease loses its claims as well. After the pause
+//     it continues for a while without noticing, until its supervisor ends it.
+//   - A process that is closed drains within a grace, hands its running attempts over, and releases its
+//     claims (C3).
+//   - One process may own the storage. When it ends, requests of the others to it are lost, and nobody
+//     reaches the storage until another living process owns it. Claims of living processes stay (C4).
 
 import { type AgentStorage, type Change, type Random, STOP_GRACE_MS } from "@holdfast/core";
 import { createRuntime, type Agent, type Runtime } from "@holdfast/runtime";
@@ -83,7 +84,7 @@ export class Machine implements Site {
   readonly #random: Random;
   readonly #running: (Running | undefined)[] = [];
   #lives = 0;
-  /** The process that owns the storage (machine-4). */
+  /** The process that owns the storage. */
   #owner: Running | undefined;
 
   constructor(options: MachineOptions) {
@@ -153,7 +154,7 @@ export class Machine implements Site {
       life.onEnd(this.#options.stops.lives(life.name));
       this.#owner ??= running;
     }
-    this.#recover(running); // machine-1.
+    this.#recover(running);
   }
 
   #faults(): ConnectionFaults {
@@ -161,7 +162,6 @@ export class Machine implements Site {
     return this.#options.hasOwner && this.#owner === undefined ? { ...faults, refused: 1 } : faults;
   }
 
-  /** machine-4. */
   #ownerEnds(): void {
     const { stopDice, time, log } = this.#options;
     this.#owner = undefined;
@@ -188,7 +188,6 @@ export class Machine implements Site {
     this.#options.time.scheduler.after(0, undefined, () => vanishRuntime(running.runtime));
   }
 
-  /** machine-3. */
   close(index: number): void {
     const running = this.#running[index];
     if (running === undefined || running.life.isPaused || running.stop !== undefined) return;
@@ -215,7 +214,7 @@ export class Machine implements Site {
     running.life.pause();
     time.scheduler.after(LEASE_MS, undefined, () => {
       if (!running.life.isAlive || !running.life.isPaused) return;
-      this.#release(running); // machine-2.
+      this.#release(running); // As the owner of a file does for a cut connection.
       running.hasLostClaims = true;
       this.recover(); // Somebody else takes over.
     });
@@ -264,7 +263,7 @@ export class Machine implements Site {
     const detectedMs = dice.between(0, 20);
     time.scheduler.after(detectedMs, undefined, () => {
       connection.cut();
-      this.#release(running); // machine-2.
+      this.#release(running); // As the owner of a file does for a cut connection.
     });
     time.scheduler.after(detectedMs + dice.between(1, RESTART_MS_MAX), undefined, () => this.start(index));
   }

@@ -1,8 +1,8 @@
 // The agents of a nemesis run, with every kind of command. Their tasks record what they did in files that survive a crash.
 //
-//   agents-1. Each attempt of a task writes a line when it begins, while it runs, and when it ends. The line is written at
-//       once, with the machine's monotonic time, which no clock step changes.
-//   agents-2. A process that an attempt starts has a mark in its environment, which identifies it.
+//   - Each attempt of a task writes a line when it begins, while it runs, and when it ends. The line is
+//     written at once, with the machine's monotonic time, which no clock step changes.
+//   - A process that an attempt starts has a mark in its environment, which identifies it.
 //
 // The harness imports the names; a runner loads this file like any other agent file.
 
@@ -16,7 +16,6 @@ import { EFFECTS_FOLDER, MARK, monotonicMs, RUNNER_NAME, type Effect } from "./o
 
 const BEAT_MS = 200;
 
-/** agents-1. */
 export function report(task: TaskContext, phase: Effect["phase"], name: string): void {
   const line: Effect = {
     at: monotonicMs(),
@@ -118,7 +117,7 @@ export const keeper = defineAgent<{ readonly takesMs: number }, string>({
   run: async (ctx, { takesMs }) =>
     ctx.run("keep", async (task) => {
       report(task, "begin", "keep");
-      const mark = `${process.env[RUNNER_NAME]} ${process.pid} ${task.sessionId}`; // agents-2.
+      const mark = `${process.env[RUNNER_NAME]} ${process.pid} ${task.sessionId}`;
       const child = spawn("sleep", [String(takesMs / 1_000)], {
         env: { ...process.env, [MARK]: mark },
         signal: task.signal,

@@ -1,14 +1,14 @@
 // `check`: compares the observations of a nemesis run with the promises. Each checker is a pure function of the observations, and
 // names every violation with its runner, session and time.
 //
-//   checkers-1. Two observers may read their clocks a moment apart (`SKEW_MS`), which is never reported as a violation.
-//   checkers-2. A request without an answer may have been performed or not; an acknowledged request was performed.
+//   - Two observers may read their clocks a moment apart (`SKEW_MS`), which is never reported as a violation.
+//   - A request without an answer may have been performed or not; an acknowledged request was performed.
 
 import { ATTEMPTS_MAX, SIGNAL_NAMES } from "./agents.ts";
 import { Claims } from "./claims.ts";
 import type { Effect, FinalSession, Observed, Request } from "./observed.ts";
 
-/** A tolerance: a claim reaches its runner faster, and the database's wall clock is converted with a small error (checkers-1). */
+/** A tolerance: a claim reaches its runner faster, and the database's wall clock is converted with a small error. */
 const SKEW_MS = 100;
 /** The time that a frozen process may take to notice its losses, and to end the processes that it started. */
 const THAW_MS = 3_000;
@@ -156,7 +156,7 @@ function nothingIsLeftRunning(seen: Observed): string[] {
   });
 }
 
-/** The holder of a session while a runner did something for it, if that was another runner (checkers-1). */
+/** The holder of a session while a runner did something for it, if that was another runner. */
 function otherHolder(
   { runnerIds }: Observed,
   holders: Claims,

@@ -1,9 +1,10 @@
 // `runNemesis`: clients work with a fleet of real processes while faults come and go. Then everything is healed, and every session
 // must end. At last the checkers compare the observations with the promises.
 //
-//   nemesis-1. All observations are in files in the folder that it names, however the run ends.
-//   nemesis-2. The same seed draws the same faults and sessions; their times depend on the machine.
-//   nemesis-3. A fault happens only when a coordinator and a runner are ready, so a slow machine has longer times between faults.
+//   - All observations are in files in the folder that it names, however the run ends.
+//   - The same seed draws the same faults and sessions; their times depend on the machine.
+//   - A fault happens only when a coordinator and a runner are ready, so a slow machine has longer times
+//     between faults.
 
 import { appendFileSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -176,7 +177,7 @@ class Nemesis {
     };
     while (!isEnough() && this.#faults.length > 0) {
       await sleep(chance.between(Math.floor(this.#options.pauseMs / 2), this.#options.pauseMs));
-      await this.#world.untilStaffed(); // nemesis-3.
+      await this.#world.untilStaffed();
       const drawn = this.#draw(chance, chance.between(1, atOnce));
       await Promise.all(drawn.map((fault) => this.#happen(fault, context)));
     }
@@ -309,7 +310,6 @@ class Nemesis {
     }
   }
 
-  /** nemesis-1. */
   #keep(what: string, line: Request | Happened): void {
     appendFileSync(join(this.#folder, `${what}.jsonl`), `${JSON.stringify(line)}\n`);
   }

@@ -1,10 +1,10 @@
 // `openNetwork`: a network for a fleet on this machine. Each member has a network namespace, where its traffic can be cut, and a
 // bridge joins them.
 //
-//   nemesis-network-1. All namespaces and links have the harness's pid in their names. The next harness removes those that
-//       a dead one left.
-//   nemesis-network-2. Without root, or on a machine without namespaces, members share this machine's loopback. Its
-//       traffic cannot be cut, and `without` is the reason.
+//   - All namespaces and links have the harness's pid in their names. The next harness removes those that a
+//     dead one left.
+//   - Without root, or on a machine without namespaces, members share this machine's loopback. Its traffic
+//     cannot be cut, and `without` is the reason.
 //
 // The network knows no coordinators and no runners: members have names and addresses.
 
@@ -191,7 +191,6 @@ export function removeOwnNetwork(): void {
   removeNetwork(process.pid);
 }
 
-/** nemesis-network-1. */
 export function sweepNetworks(): void {
   for (const pid of harnesses()) if (!isAlive(pid)) removeNetwork(pid);
 }

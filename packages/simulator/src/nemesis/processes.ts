@@ -1,8 +1,8 @@
 // `Member`: a member of a fleet as a process. `sightings` finds the processes that members started.
 //
-//   processes-1. Each process has the harness's pid in its environment, and the next harness ends those of a dead one. On a
-//       system without /proc no process is found, so processes that tasks left running are not noticed.
-//   processes-2. A member's output goes to a file, which does not depend on the harness.
+//   - Each process has the harness's pid in its environment, and the next harness ends those of a dead one.
+//     On a system without /proc no process is found, so processes that tasks left running are not noticed.
+//   - A member's output goes to a file, which does not depend on the harness.
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { closeSync, openSync, readFileSync, statSync } from "node:fs";
@@ -110,7 +110,6 @@ export function sightings(): readonly Sighting[] {
   });
 }
 
-/** processes-1. */
 export function sweepProcesses(): void {
   for (const { pid, value } of processesWith(HARNESS))
     if (pid !== process.pid && (Number(value) === process.pid || !isAlive(Number(value)))) endProcess(pid);

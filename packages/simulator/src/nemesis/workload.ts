@@ -1,8 +1,9 @@
 // `Workload`: clients of a fleet under the nemesis. They start, signal, cancel, read and watch sessions of every kind, and record
 // each request.
 //
-//   workload-1. Each client repeats a request until the answer is yes or no, so after the healing every request is answered.
-//   workload-2. A start is sometimes requested twenty times at once, under one key (L7).
+//   - Each client repeats a request until the answer is yes or no, so after the healing every request is
+//     answered.
+//   - A start is sometimes requested twenty times at once, under one key (L7).
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient, type HoldfastClient } from "holdfast/client";
@@ -93,7 +94,6 @@ export class Workload {
     await Promise.all(others);
   }
 
-  /** workload-2. */
   async #start(key: string, agent: string, input: unknown, isHerd: boolean): Promise<string | undefined> {
     const { clients } = this.#options;
     const asked = { method: "POST", path: "/sessions", body: { agent, input }, key } as const;

@@ -1,7 +1,8 @@
 // `World`: a fleet of real processes on a real PostgreSQL server, each member in its own network namespace where possible.
 //
-//   world-1. A member that has ended is started again, as a service manager would, unless it is held down.
-//   world-2. `close` removes everything: processes, namespaces, the server. The next world removes the leftovers of a killed one.
+//   - A member that has ended is started again, as a service manager would, unless it is held down.
+//   - `close` removes everything: processes, namespaces, the server. The next world removes the leftovers of
+//     a killed one.
 
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
@@ -229,7 +230,6 @@ export class World {
     );
   }
 
-  /** world-1. */
   async #watch(): Promise<void> {
     while (!this.#isClosed) {
       for (const member of this.members) {
@@ -270,7 +270,7 @@ export class World {
   }
 }
 
-/** world-2. Clean up when the harness ends and cannot await anything. The server notices its end; nobody needs its files. */
+/** Clean up when the harness ends and cannot await anything. The server notices its end; nobody needs its files. */
 export function closeNow(folder: string): void {
   sweepProcesses();
   removeOwnNetwork();

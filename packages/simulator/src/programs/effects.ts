@@ -1,8 +1,8 @@
 // `Effects`: the world that tasks act upon, which records how often each of them started, failed and succeeded.
 //
-//   effects-1. A task fails as often as its node says, counted over all processes, and then succeeds.
-//   effects-2. An attempt that starts after its task's outcome was committed is a violation (H7), if its owner still holds
-//       the session.
+//   - A task fails as often as its node says, counted over all processes, and then succeeds.
+//   - An attempt that starts after its task's outcome was committed is a violation (H7), if its owner still
+//     holds the session.
 
 import type { Dice } from "../world/dice.ts";
 import type { EventLog } from "../world/event-log.ts";
@@ -84,7 +84,7 @@ export class Effects {
       () => `${taskId} attempt ${attempt}: ${plan.end} after ${plan.ms} ms`,
     );
     if (this.#host.isOver(facts))
-      this.#host.violated("H7", `attempt ${attempt} of ${taskId} started after its outcome was committed`); // effects-2.
+      this.#host.violated("H7", `attempt ${attempt} of ${taskId} started after its outcome was committed`);
     return plan;
   }
 
@@ -101,7 +101,7 @@ export class Effects {
     const ms = taskMs === 0 ? 0 : dice.between(0, taskMs);
     if (behaviour.isHopeless === true) return { ms, end: "hopeless" };
     if (behaviour.takesMs !== undefined) return { ms: behaviour.takesMs, end: "done" };
-    if (failures < (behaviour.failures ?? 0)) return { ms, end: "fails" }; // effects-1.
+    if (failures < (behaviour.failures ?? 0)) return { ms, end: "fails" };
     if (behaviour.mayHang === true && taskHangs > 0 && dice.chance(taskHangs)) return { ms, end: "hangs" };
     if (behaviour.isPatient === true && taskFails > 0 && dice.chance(taskFails)) return { ms, end: "fails" };
     return { ms, end: "done" };

@@ -4,9 +4,9 @@
 // A kind of node is one object with three functions over the same data. `draw` makes a node, `perform` runs it with a context,
 // and `expect` computes its result and effects. A new ability of agents is a new kind (`NODE_KINDS` in `nodes.ts`).
 //
-//   program-1. A node's result depends on nothing but the node: not on time, order of arrival, attempts or crashes.
+//   - A node's result depends on nothing but the node: not on time, order of arrival, attempts or crashes.
 //   program-2. A name of a signal belongs to one node, or to one line of nodes that come after each other.
-//   program-3. Programs are JSON: a session's program is its input, so that children need no agents of their own.
+//   - Programs are JSON: a session's program is its input, so that children need no agents of their own.
 
 import type { Budget } from "@holdfast/core";
 import type { AgentContext } from "@holdfast/runtime";

@@ -1,9 +1,9 @@
 // `Connection`: a process's connection to storage. Requests and replies take time, get lost, or end with a process.
 //
-//   world-connection-1. A request arrives until the connection is cut, even after its sender's death. Its reply reaches
-//       only the life that asked.
-//   world-connection-2. A refused call had no effect, and a call whose reply was lost had all of it. Both fail alike.
-//   world-connection-3. A connection's claims end with it: the supervisor of the processes releases them.
+//   - A request arrives until the connection is cut, even after its sender's death. Its reply reaches only
+//     the life that asked.
+//   - A refused call had no effect, and a call whose reply was lost had all of it. Both fail alike.
+//   - A connection's claims end with it: the supervisor of the processes releases them.
 
 import {
   HoldfastError,
@@ -51,7 +51,7 @@ export class Connection implements AgentStorage {
   readonly durable: boolean;
   readonly groupsMax: number;
   readonly reader: StorageReader;
-  /** Tokens granted over this connection, by session (world-connection-3). */
+  /** Tokens granted over this connection, by session. */
   readonly claims = new Map<string, number>();
   readonly #life: ProcessLife;
   readonly #host: ConnectionHost;
@@ -186,7 +186,6 @@ export class Connection implements AgentStorage {
       this.#host.claimed?.(sessionId, result.token);
   }
 
-  /** world-connection-1, world-connection-2. */
   #call<T>(what: string, fault: Fault, ask: () => Promise<T>, about?: () => string): Promise<T> {
     const { log, scheduler, crash } = this.#host;
     const life = this.#life;

@@ -1,9 +1,9 @@
 // `ProcessLife`: one life of a simulated process, with its time, its turns of the event loop, and its end.
 //
-//   process-life-1. All events of a process belong to its life: timers, turns, answers of storage, ends of tasks. They
-//       happen neither after its death nor during a pause.
-//   process-life-2. Turns of the event loop run in the order of the requests for them. As in Node, no other event of the
-//       process happens between two turns of one round.
+//   - All events of a process belong to its life: timers, turns, answers of storage, ends of tasks. They
+//     happen neither after its death nor during a pause.
+//   - Turns of the event loop run in the order of the requests for them. As in Node, no other event of the
+//     process happens between two turns of one round.
 
 import type { Clock } from "@holdfast/core";
 import { settle, type Life, type Scheduler } from "./scheduler.ts";
@@ -50,7 +50,7 @@ export class ProcessLife implements Life {
     return this.#isPaused;
   }
 
-  /** A turn of the event loop. process-life-2. */
+  /** A turn of the event loop. */
   readonly immediate = (callback: () => void): void => {
     this.#turns.push(callback);
     this.#queueRound();

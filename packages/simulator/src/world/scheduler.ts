@@ -1,8 +1,8 @@
 // `Scheduler`: simulated time, and the queue of events.
 //
-//   scheduler-1. Events happen one at a time, in the order of their times. Events of the same time happen in an order that
-//       the seed decides. After each event, all the work that it started runs until it is quiescent.
-//   scheduler-2. An event may belong to a life: it happens neither after the life's end nor while the life is paused.
+//   - Events happen one at a time, in the order of their times. Events of the same time happen in an order
+//     that the seed decides. After each event, all the work that it started runs until it is quiescent.
+//   - An event may belong to a life: it happens neither after the life's end nor while the life is paused.
 
 import type { Dice } from "./dice.ts";
 
@@ -87,7 +87,7 @@ export class Scheduler {
     if (event === undefined) return false;
     this.#now = event.at;
     const { life, happen } = event;
-    if (happen === undefined || life?.isAlive === false) return true; // scheduler-2.
+    if (happen === undefined || life?.isAlive === false) return true;
     if (life?.isPaused === true) life.hold(happen);
     else {
       await (happen() ?? settle());
@@ -126,7 +126,6 @@ export class Scheduler {
   }
 }
 
-/** scheduler-1. */
 function isBefore(a: ScheduledEvent, b: ScheduledEvent): boolean {
   if (a.at !== b.at) return a.at < b.at;
   return a.tie === b.tie ? a.number < b.number : a.tie < b.tie;

@@ -1,14 +1,15 @@
 // `StopWatch`: a check of attempts at the end of a process. An orderly stop costs none (C3), and no end costs another process one (C4).
 //
-//   stop-watch-1. An attempt that began under a claim which its process still holds at its stop never counts as lost, unless another
-//       process begins it again.
-//   stop-watch-2. A stop is not checked when a request failed or was slow meanwhile or shortly before, or the process was paused or killed. Its
-//       hand-over may not have been stored, as a request that failed is sent again after a pause. An attempt is not checked when
-//       its process released its session before the stop, as it does without a lease.
-//   stop-watch-3. After ten hand-overs a task is handed over again only when its session was paused in between, for whatever
-//       reason, or is being cancelled. A fork counts from its own beginning.
-//   stop-watch-4. Where only the end of its own process can cost an attempt, an attempt of a living process never counts as lost. A process
-//       lets go of a session of its own when a cancel refuses its commit.
+//   - An attempt that began under a claim which its process still holds at its stop never counts as lost,
+//     unless another process begins it again.
+//   - A stop is not checked when a request failed or was slow meanwhile or shortly before, or the process was
+//     paused or killed. Its hand-over may not have been stored, as a request that failed is sent again after
+//     a pause. An attempt is not checked when its process released its session before the stop, as it does
+//     without a lease.
+//   - After ten hand-overs a task is handed over again only when its session was paused in between, for
+//     whatever reason, or is being cancelled. A fork counts from its own beginning.
+//   - Where only the end of its own process can cost an attempt, an attempt of a living process never counts
+//     as lost. A process lets go of a session of its own when a cancel refuses its commit.
 
 import type { JournalRecord } from "@holdfast/core";
 import type { Violated } from "./account-checks.ts";
@@ -36,7 +37,6 @@ export interface Holder {
 
 /** An orderly stop under way. */
 export interface Stop {
-  /** stop-watch-2. */
   spoil(): void;
   /** The process has ended. */
   over(): void;
@@ -75,7 +75,7 @@ export class StopWatch {
     this.#begun.set(life, attempts.set(name, { sessionId, token: this.#holderOf(sessionId).token }));
   }
 
-  /** stop-watch-2. A request of the life has failed. */
+  /** A request of the life has failed. */
   failed(life: string, now: number): void {
     this.#failedAt.set(life, now);
   }
@@ -86,7 +86,7 @@ export class StopWatch {
     for (const [name, begun] of attempts ?? []) if (begun.sessionId === sessionId) attempts?.delete(name);
   }
 
-  /** A life begins to which stop-watch-4 applies. @returns its end. */
+  /** A life begins that only its own end can cost an attempt. @returns its end. */
   lives(life: string): () => void {
     this.#living.add(life);
     return () => void this.#living.delete(life);
@@ -138,7 +138,6 @@ export class StopWatch {
     if (isPaused) this.#paused.add(sessionId);
     else this.#paused.delete(sessionId);
     if (!this.#handedOver.delete(sessionId) || this.#holderOf(sessionId).isCancelAcknowledged) return;
-    // stop-watch-3.
     const count = Math.max(...(this.#handOvers.get(sessionId)?.values() ?? []), 0);
     if (count > HAND_OVERS_MAX * (1 + (this.#pauses.get(sessionId) ?? 0)))
       this.#violated("C3", `${sessionId}: a task was handed over ${count} times without a pause`);

@@ -2,8 +2,8 @@
 //
 //   postgres-storage-1. A process runs one group at a time per session, schedule, document and audit, in the order of
 //       the calls. Groups that name nothing in common run side by side. `transactions.ts` computes and writes each.
-//   postgres-storage-2. Callers pass the time. Opened with `clock: "database"`, `now()` answers the database's time,
-//       which all processes share. Callers then pass that time, and extend leases when the database's clock is set.
+//   - Callers pass the time. Opened with `clock: "database"`, `now()` answers the database's time, which all
+//     processes share. Callers then pass that time, and extend leases when the database's clock is set.
 //
 // Listeners receive arrivals of this process at once, those of other processes when `arrival-poll.ts` finds them.
 
@@ -59,7 +59,6 @@ export class PostgresStorage implements AgentStorage {
   readonly durable = true;
   readonly groupsMax = GROUPS_MAX;
   readonly reader: StorageReader;
-  /** postgres-storage-2. */
   readonly now?: () => number;
 
   readonly #db: Database;

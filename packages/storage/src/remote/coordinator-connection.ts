@@ -1,15 +1,15 @@
 // CoordinatorConnection: one HTTP/2 connection of a process to its coordinator. It puts the token on every
 // call and turns errors into ours. For proxies that know no other protocol it uses HTTP/1.1 with keep-alive.
 //
-//   coordinator-connection-1. A token goes over plain HTTP to this machine only, unless the caller that opens
-//       the connection says that the network is safe.
-//   coordinator-connection-2. An error that the coordinator answered keeps its code. Everything else
-//       (refused, cut off, too late) is unavailable: the call may or may not have been done.
+//   - A token goes over plain HTTP to this machine only, unless the caller that opens the connection says
+//     that the network is safe.
+//   - An error that the coordinator answered keeps its code. Everything else (refused, cut off, too late) is
+//     unavailable: the call may or may not have been done.
 //   coordinator-connection-3. Until the first answer in our protocol, the reason for a cut-off call is looked
 //       for. The server may speak TLS where none is expected, or none where it is, or be no coordinator at
 //       all. A foreign refusal then means that the URL or the version is wrong. After the first answer, a
 //       foreign refusal comes from something in between, as a proxy refuses for a while: unavailable.
-//   coordinator-connection-4. Once closed, nothing that is asked opens it again.
+//   - Once closed, nothing that is asked opens it again.
 //
 // It knows neither storage nor runners: it makes clients of the contract's services.
 
@@ -87,7 +87,7 @@ export class CoordinatorConnection {
     clock = { now: () => Date.now(), monotonic: () => performance.now() },
   }: ConnectionOptions) {
     this.time = new CoordinatorTime(clock);
-    const parsed = checkUrl(url, insecure); // coordinator-connection-1.
+    const parsed = checkUrl(url, insecure);
     this.url = parsed.href.replace(/\/+$/, "");
     this.timeoutMs = timeoutMs;
     this.#token = token;
@@ -133,9 +133,9 @@ export class CoordinatorConnection {
     return { url: this.url, token: this.#token };
   }
 
-  /** coordinator-connection-2. @throws HoldfastError whatever goes wrong. */
+  /** @throws HoldfastError whatever goes wrong. */
   async ask<T>(call: () => Promise<T>): Promise<T> {
-    if (this.#isClosed) throw closed(this.url); // coordinator-connection-4.
+    if (this.#isClosed) throw closed(this.url); // Once closed, nothing that is asked opens it again.
     try {
       const answer = await call();
       this.#speaksAsItSays = true;

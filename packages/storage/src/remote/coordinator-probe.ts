@@ -1,10 +1,10 @@
 // tlsThere and otherServerThere: why a call to a coordinator got no answer in our protocol. TLS or none is
 // spoken at its URL, or another server answers there.
 //
-//   coordinator-probe-1. A probe sends no token, gives up after two seconds, and never throws: without a
-//       finding it answers nothing.
-//   coordinator-probe-2. Only an answer that no retry changes is held against a server. The answer of a proxy
-//       whose coordinator is away is not.
+//   - A probe sends no token, gives up after two seconds, and never throws: without a finding it answers
+//     nothing.
+//   - Only an answer that no retry changes is held against a server. The answer of a proxy whose coordinator
+//     is away is not.
 
 import { ERROR_TABLE, HoldfastError, UsageError } from "@holdfast/core";
 import { ErrorDetailSchema, SessionService } from "@holdfast/proto";
@@ -60,7 +60,7 @@ function speaksTls(host: string, port: number): Promise<boolean> {
   });
 }
 
-/** coordinator-probe-2. Statuses that may change in a moment, or after a login at a proxy. */
+/** Statuses that may change in a moment, or after a login at a proxy. */
 const PASSING: ReadonlySet<number> = new Set([401, 403, 408, 425, 429, 500, 502, 503, 504]);
 
 /** The error of a URL where something else answers than a coordinator. */

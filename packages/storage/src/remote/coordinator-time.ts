@@ -5,10 +5,10 @@
 //       by it happens early there (S3). The answered time is counted on a little slower than this machine's
 //       monotonic clock goes. Neither crystals nor a coordinator that draws its clock towards another clock
 //       differ by more. Each answer makes up for that, and a stream of arrivals brings one again and again.
-//   coordinator-time-5. The time goes back only where an answer shows that it is ahead, as after another
-//       coordinator with an earlier time took over. It then goes back at once, as waiting for the time there
-//       to catch up could take long. A session's own time does not go back for all that (D3).
-//   coordinator-time-6. After the first answer, the wall clock of this machine counts for nothing.
+//   - The time goes back only where an answer shows that it is ahead, as after another coordinator with an
+//     earlier time took over. It then goes back at once, as waiting for the time there to catch up could take
+//     long. A session's own time does not go back for all that (D3).
+//   - After the first answer, the wall clock of this machine counts for nothing.
 //
 // It makes no requests: callers report when a request was sent and what time its answer gave.
 
@@ -62,8 +62,8 @@ export class CoordinatorTime {
       this.#received = { time, at };
       return;
     }
-    // coordinator-time-5. `latest` is the latest time that it can be there now. The answer to a call that was
-    // sent before the last answer came may be older than that answer.
+    // `latest` is the latest time that it can be there now. The answer to a call that was sent before the
+    // last answer came may be older than that answer.
     const latest = time + (at - askedAt) / RATE;
     if (askedAt >= this.#received.at && countedOn(this.#received, at) > latest) this.#received = { time, at };
   }

@@ -1,11 +1,11 @@
 // RemoteStorage: the storage port over a coordinator's StorageService.
 //
-//   remote-storage-1. Every request is answered or rejected. A request whose answer was lost rejects as
-//       unavailable: it may or may not have been done. Sending it again is safe (the port says why).
-//   remote-storage-2. A group goes in as few requests as fit. Each is a transaction of its own: every change
-//       is still whole or not there, in order.
-//   remote-storage-3. A change that is larger than the coordinator takes is invalid, and leaves its
-//       neighbours as they are (ST4).
+//   - Every request is answered or rejected. A request whose answer was lost rejects as unavailable: it may
+//     or may not have been done. Sending it again is safe (the port says why).
+//   - A group goes in as few requests as fit. Each is a transaction of its own: every change is still whole
+//     or not there, in order.
+//   - A change that is larger than the coordinator takes is invalid, and leaves its neighbours as they are
+//     (ST4).
 //   remote-storage-4. With `patience` a read waits for a coordinator that is away, such as one that is just started again.
 //       Other requests do not wait: what sends them decides.
 //
@@ -33,9 +33,7 @@ import { ArrivalStream } from "./arrival-stream.ts";
 import { CoordinatorConnection, type ConnectionOptions } from "./coordinator-connection.ts";
 import type { ThreadCoordinator } from "./renew-in-thread.ts";
 
-/**
- * remote-storage-2. Well below a coordinator's limit for a request (8 MiB), as a single change may be large.
- */
+/** Well below a coordinator's limit for a request (8 MiB), as a single change may be large. */
 const REQUEST_BYTES = 4 * 1024 * 1024;
 const REQUEST_CHANGES = 10_000;
 const LIMIT_MAX = 100_000;
@@ -238,7 +236,6 @@ export class RemoteStorage implements AgentStorage {
     }
   }
 
-  /** remote-storage-3. */
   async #commitPart(part: Uint8Array<ArrayBuffer>[], now: number): Promise<readonly ChangeResult[]> {
     try {
       const { results } = await this.#ask(() => this.#client.commit({ changes: part, now: BigInt(now) }));
@@ -318,7 +315,6 @@ function decode<T>(bytes: Uint8Array): T {
   return JSON.parse(decoder.decode(bytes)) as T;
 }
 
-/** remote-storage-2. */
 function* parts<Part extends Uint8Array>(changes: readonly Part[]): Iterable<Part[]> {
   let part: Part[] = [];
   let bytes = 0;

@@ -1,13 +1,13 @@
 // sqliteTracer: writes trace events to a SQLite file of their own, to be queried with SQL.
 //
-//   sqlite-tracer-1. The file is never the database of the sessions, and no transaction of theirs is touched.
-//       A database that is not one of traces is refused when it is opened.
-//   sqlite-tracer-2. Events are held in memory and written by a timer, some hundreds in a transaction. The
-//       process is thus never busy with them for long. At most `eventsMax` are held.
-//   sqlite-tracer-3. Events that cannot be held or written are dropped, and `onProblem` is called at the
-//       first. Once writing works again, the table `dropped` gets their number and their time.
-//   sqlite-tracer-4. At most `rowsMax` events are kept, the youngest.
-//   sqlite-tracer-5. Only the file's owner may read it (0600).
+//   - The file is never the database of the sessions, and no transaction of theirs is touched. A database
+//     that is not one of traces is refused when it is opened.
+//   - Events are held in memory and written by a timer, some hundreds in a transaction. The process is thus
+//     never busy with them for long. At most `eventsMax` are held.
+//   - Events that cannot be held or written are dropped, and `onProblem` is called at the first. Once writing
+//     works again, the table `dropped` gets their number and their time.
+//   - At most `rowsMax` events are kept, the youngest.
+//   - Only the file's owner may read it (0600).
 
 import { closeSync, constants, fchmodSync, fstatSync, openSync } from "node:fs";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
@@ -97,7 +97,7 @@ class BufferedTracer implements SqliteTracer {
   trace(event: TraceEvent): void {
     if (this.#isClosed) return;
     if (this.#held.length >= this.#options.eventsMax) {
-      this.#drop(1, "more is traced than can be written"); // sqlite-tracer-2.
+      this.#drop(1, "more is traced than can be written");
       return;
     }
     this.#held.push({ event, text: traceJson(event, this.#options) });
@@ -124,7 +124,7 @@ class BufferedTracer implements SqliteTracer {
       this.#write(rows);
       this.#dropped = 0;
     } catch (error) {
-      this.#drop(rows.length, (error as Error).message); // sqlite-tracer-3.
+      this.#drop(rows.length, (error as Error).message);
     }
     this.#timer = this.#held.length === 0 ? undefined : setTimeout(() => this.#writeSome(), 0).unref();
   }
@@ -138,7 +138,7 @@ class BufferedTracer implements SqliteTracer {
         const taskId = "taskId" in event ? event.taskId : null;
         this.#insert.run(at, sessionId, type, taskId, "attempt" in event ? event.attempt : null, text);
       }
-      this.#trim.run(this.#options.rowsMax); // sqlite-tracer-4.
+      this.#trim.run(this.#options.rowsMax);
       this.#database.exec("COMMIT");
     } catch (error) {
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
@@ -153,7 +153,6 @@ class BufferedTracer implements SqliteTracer {
   }
 }
 
-/** sqlite-tracer-1, sqlite-tracer-5. */
 function openTraces(path: string): DatabaseSync {
   try {
     const flags = constants.O_CREAT | constants.O_RDWR | constants.O_NOFOLLOW;

@@ -1,11 +1,10 @@
 // SharedLine: the way of one process to a database that several processes share, over all of its owners.
 //
-//   shared-line-1. When the owner has ended, the next call asks the next owner, or this process owns the
-//       database itself. A call whose answer was lost is made again. That is safe, as the port says.
-//   shared-line-2. The work of this process goes on: the next owner is told of the claims that are held here
-//       before anything else is asked (`client-processes.ts`).
-//   shared-line-3. A database that disappeared with its owner is lost. An empty one in its place would hide
-//       the loss.
+//   - When the owner has ended, the next call asks the next owner, or this process owns the database itself.
+//     A call whose answer was lost is made again. That is safe, as the port says.
+//   - The work of this process goes on: the next owner is told of the claims that are held here before
+//     anything else is asked (`client-processes.ts`).
+//   - A database that disappeared with its owner is lost. An empty one in its place would hide the loss.
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -84,7 +83,7 @@ export class SharedLine {
     return this.#reach().catch(() => undefined);
   }
 
-  /** shared-line-1. In the order of the calls while the line lasts. */
+  /** In the order of the calls while the line lasts. */
   async call<T>(ask: (storage: Line["storage"]) => Promise<T>): Promise<T> {
     for (let n = 1; ; n++) {
       if (this.#closing !== undefined) throw closed(this.#options.path);
@@ -103,7 +102,7 @@ export class SharedLine {
     if (this.#line === line) this.#line = undefined;
   }
 
-  /** shared-line-2. To be called before the first claim is asked for; calls after it wait until it is done. */
+  /** To be called before the first claim is asked for; calls after it wait until it is done. */
   beginHolding(): void {
     if (this.#presence !== undefined) return;
     this.#presence = showPresence(randomUUID());
@@ -188,7 +187,6 @@ export class SharedLine {
     this.#isReturning = false;
   }
 
-  /** shared-line-3. */
   #refuseLost(): void {
     const { path } = this.#options;
     if (this.#lostWith === undefined && identityOf(path) !== this.#file) {

@@ -1,6 +1,6 @@
 // SharedStorage: the storage of a process that found a database owned by another process.
 //
-//   shared-storage-1. Its callers do not notice that the owner changes (`shared-line.ts`).
+//   - Its callers do not notice that the owner changes (`shared-line.ts`).
 //   shared-storage-2. Arrivals may be missed while nobody owns the database. The listeners then get one for
 //       each session that is held here, and for each that is due.
 

@@ -5,8 +5,9 @@
 //       whatever the umask. An existing file is never opened but for logs, by `openPrivateAppend`;
 //       `replacePrivate` replaces it by a rename. A file is there with its whole content or not at all, also after a kill, which may
 //       leave a draft (`*.part`) beside it. Leaky: a file system without hard links, where a new file grows at its path.
-//   private-file-2. Only this user, root and the members of this process's groups can replace the file in its folder. The folder belongs
-//       to this user or root, and others may write to it only if it is sticky. Volumes of containers are shared by a group.
+//   - Only this user, root and the members of this process's groups can replace the file in its folder. The
+//     folder belongs to this user or root, and others may write to it only if it is sticky. Volumes of
+//     containers are shared by a group.
 
 import { randomBytes } from "node:crypto";
 import {
@@ -32,7 +33,7 @@ const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (const
 const MODE = 0o600;
 
 /**
- * Make a new file (private-file-1) in a folder that is checked (private-file-2).
+ * Make a new file (private-file-1) in a folder that is checked.
  *
  * @throws HoldfastError `config_invalid` for the folder, or an error of the file system, such as `EEXIST`.
  */
@@ -123,7 +124,6 @@ export function isWritableByOthers({ uid, gid, mode }: Pick<Stats, "uid" | "gid"
   return (mode & 0o020) !== 0 && gid !== process.getgid?.() && process.getgroups?.().includes(gid) !== true;
 }
 
-/** private-file-2. */
 function checkFolder(folder: string): void {
   const found = statSync(folder);
   const isSticky = (found.mode & 0o1000) !== 0 && (found.uid === 0 || found.uid === process.getuid?.());

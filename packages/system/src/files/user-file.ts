@@ -1,6 +1,6 @@
 // `readUserFile`: a small JSON file of the user's data folder that decides about trust or permissions.
 //
-//   user-file-1. A file that other users may write, or that has another form, is refused and never guessed at.
+// A file that other users may write, or that has another form, is refused and never guessed at.
 
 import { readFileSync, statSync } from "node:fs";
 import { HoldfastError } from "@holdfast/core";

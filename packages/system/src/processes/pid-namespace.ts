@@ -1,10 +1,11 @@
 // A PID namespace for one process tree (`openPidNamespace`): when its first process ends, the kernel ends all others in it.
 //
-//   pid-namespace-1. `unshare` makes the namespace with a /proc of its own. Its first process is `cat`, which reads a pipe
-//       that only our process holds. The death of our process therefore ends the tree at once, whatever has left its group or
-//       cleared its environment.
-//   pid-namespace-2. `nsenter` starts the command inside and ends as the command does, also by the same signal. The command is not
-//       the first process itself: the kernel ignores signals without a handler there, and nobody would collect orphans.
+//   - `unshare` makes the namespace with a /proc of its own. Its first process is `cat`, which reads a pipe
+//     that only our process holds. The death of our process therefore ends the tree at once, whatever has
+//     left its group or cleared its environment.
+//   - `nsenter` starts the command inside and ends as the command does, also by the same signal. The command
+//     is not the first process itself: the kernel ignores signals without a handler there, and nobody would
+//     collect orphans.
 //
 // Root needs no user namespace. For another user the namespace maps only that user, so `sudo` does not work inside.
 
@@ -91,7 +92,7 @@ export async function openPidNamespace(
       ...argv,
     ],
     destroy: async () => {
-      // pid-namespace-1. The first process ends when its pipe does, and the kernel lets it go last.
+      // The first process ends when its pipe does, and the kernel lets it go last.
       holder.stdin.destroy();
       if (await within(gone, DESTROYED_MS)) return true;
       end(holder);

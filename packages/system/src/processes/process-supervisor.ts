@@ -1,9 +1,10 @@
 // Starts processes and owns their trees: `ProcessSupervisor`. Everything of this package that runs a program uses it.
 //
-//   process-supervisor-1. A program is started by its argument list, never through a shell.
-//   process-supervisor-2. A tree runs in a PID namespace where that was asked for and the machine allows it. Elsewhere its
-//       process group and its marker find it, as far as `process-tree.ts` can.
-//   process-supervisor-3. When our process ends, its trees end with it, also after SIGKILL: by their namespace or by `ProgramGuard`.
+//   - A program is started by its argument list, never through a shell.
+//   - A tree runs in a PID namespace where that was asked for and the machine allows it. Elsewhere its
+//     process group and its marker find it, as far as `process-tree.ts` can.
+//   - When our process ends, its trees end with it, also after SIGKILL: by their namespace or by
+//     `ProgramGuard`.
 //
 // It is no isolation: a program may do whatever its user may.
 
@@ -123,7 +124,6 @@ export class ProcessSupervisor {
     return this.#support;
   }
 
-  /** process-supervisor-3. */
   readonly #onExit = (): void => {
     for (const started of this.#running) started.killNow();
   };

@@ -1,13 +1,15 @@
 // Ends all programs of a process that was killed: `ProgramGuard`, a small shell that outlives it.
 //
-//   program-guard-1. A process has one guard, which is started before its first program. The guard leads a session of its own, and
-//       no other process holds the pipe that it reads. The end of the pipe is the end of our process, whatever ended it.
-//   program-guard-2. At that end the guard sends SIGTERM, and SIGKILL after a grace, until two looks in a row find nothing. It finds the
-//       process groups that our process named to it, and each process that carries the id of the guard in its execution marker.
-//   program-guard-3. An id of a process that was used again is never signalled. A group counts while its leader has the start time that
-//       the guard saw at first, or is gone. A marked process was marked a moment before.
-//   program-guard-4. A guard that ends programs has another name. By it `waitForGuards` finds the guards of dead processes, and a
-//       process that resumes their work waits for them.
+//   - A process has one guard, which is started before its first program. The guard leads a session of its
+//     own, and no other process holds the pipe that it reads. The end of the pipe is the end of our process,
+//     whatever ended it.
+//   - At that end the guard sends SIGTERM, and SIGKILL after a grace, until two looks in a row find nothing.
+//     It finds the process groups that our process named to it, and each process that carries the id of the
+//     guard in its execution marker.
+//   - An id of a process that was used again is never signalled. A group counts while its leader has the
+//     start time that the guard saw at first, or is gone. A marked process was marked a moment before.
+//   - A guard that ends programs has another name. By it `waitForGuards` finds the guards of dead processes,
+//     and a process that resumes their work waits for them.
 //
 // Leaky: a program that left its group AND cleared its environment is not found, but for one in a PID namespace.
 // Leaky: on macOS the environment of the system's own programs cannot be read, and only their groups end.
@@ -110,7 +112,7 @@ export class ProgramGuard {
     const shell = spawn("/bin/sh", ["-c", WAITING, "holdfast-guard", ENDS, this.id], {
       cwd: "/",
       env: this.#environment,
-      detached: true, // program-guard-1.
+      detached: true, // The guard leads a session of its own, so that it outlives this process.
       stdio: ["pipe", "ignore", "ignore"],
     });
     this.#shell = shell;
@@ -150,7 +152,7 @@ export function programGuard(environment: Environment): ProgramGuard {
   return (owner[GUARD] ??= new ProgramGuard(environment));
 }
 
-/** Waits until the guards of dead processes of this machine have ended their programs (program-guard-4). */
+/** Waits until the guards of dead processes of this machine have ended their programs. */
 export async function waitForGuards(): Promise<void> {
   const deadline = performance.now() + WAIT_MS;
   while (isAtWork() && performance.now() < deadline) await delay(POLL_MS);

@@ -1,12 +1,12 @@
 // One supervised process: `SupervisedProcess`, which `ProcessSupervisor` makes.
 //
 //   supervised-process-1. It runs in its own process group, with exactly the environment that it was given and a marker.
-//   supervised-process-2. Both pipes are always drained. Output is kept up to a limit, with a mark where it was cut.
-//   supervised-process-3. The process ends when its program ends. Processes that the program left running are ended
-//       with it, and a pipe that is still open delays the report by less than a second.
-//   supervised-process-4. Time-out, abort and stop: SIGTERM to the whole tree, SIGKILL after the grace. An
-//       urgent abort shortens the grace.
-//   supervised-process-5. The report names the first cause. A program that ends during a stop was stopped.
+//   - Both pipes are always drained. Output is kept up to a limit, with a mark where it was cut.
+//   - The process ends when its program ends. Processes that the program left running are ended with it, and
+//     a pipe that is still open delays the report by less than a second.
+//   - Time-out, abort and stop: SIGTERM to the whole tree, SIGKILL after the grace. An urgent abort shortens
+//     the grace.
+//   - The report names the first cause. A program that ends during a stop was stopped.
 
 import type { ChildProcess } from "node:child_process";
 import type { Writable } from "node:stream";
@@ -182,8 +182,7 @@ export class SupervisedProcess {
       namespace === undefined ? { group: child.pid, marker } : { marker, except: child.pid };
     try {
       const end = await this.#watch(child, tree, exited);
-      // supervised-process-3. Most programs leave nothing behind: their pipes close at once and one look at /proc
-      //     finds no process.
+      // Most programs leave nothing behind: their pipes close at once and one look at /proc finds no process.
       const isTreeGone = await endTree(tree, LEFTOVER_GRACE_MS);
       const isNamespaceGone = await (namespace?.destroy() ?? true);
       await within(closed, PIPES_OPEN_MS);
@@ -215,7 +214,7 @@ export class SupervisedProcess {
     secret?.end(handover);
   }
 
-  /** supervised-process-4. Waits for the exit; ends the process when its time is over or it is no longer wanted. */
+  /** Waits for the exit; ends the process when its time is over or it is no longer wanted. */
   async #watch(child: ChildProcess, tree: ProcessTree, exited: Promise<ProcessExit>): Promise<ProcessEnd> {
     const { timeoutMs, signal, needsOutput = false } = this.#options;
     const onAbort = (): void => void this.stop("aborted", { isUrgent: isUrgentAbort(signal!) });

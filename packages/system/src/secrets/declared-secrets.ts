@@ -1,9 +1,9 @@
 // `DeclaredSecrets`: the secrets that the agents and tasks of a runtime declare by name, and their values.
 //
-//   declared-secrets-1. A handler gets only secrets that were declared for it. A task's handler gets those of its
-//       task, and a function of `ctx.run` gets those of the agents of this runtime.
-//   declared-secrets-2. A value is read when it is asked for. Only the redactor keeps it, which replaces it in
-//       everything that is recorded or shown.
+//   - A handler gets only secrets that were declared for it. A task's handler gets those of its task, and a
+//     function of `ctx.run` gets those of the agents of this runtime.
+//   - A value is read when it is asked for. Only the redactor keeps it, which replaces it in everything that
+//     is recorded or shown.
 
 import { HoldfastError, UsageError } from "@holdfast/core";
 import { Redactor } from "./redactor.ts";
@@ -101,7 +101,7 @@ export class DeclaredSecrets {
   }
 
   /**
-   * The value for a handler (declared-secrets-1).
+   * The value for a handler.
    *
    * @param task the definition of the handler's task; `undefined` for a function of `ctx.run`.
    * @throws UsageError for a name that is not declared, HoldfastError `secret_missing` without a value.
@@ -126,7 +126,7 @@ export class DeclaredSecrets {
   #read(name: string): string | undefined {
     const value = this.#source.get(name);
     if (value === undefined || value === "") return undefined;
-    this.redactor.add(value); // declared-secrets-2.
+    this.redactor.add(value); // From here on it is replaced in all that is recorded or shown.
     return value;
   }
 }

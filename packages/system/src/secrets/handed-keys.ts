@@ -3,11 +3,13 @@
 // A process that may read another one of its user reads the environment with which that one was started. Changes of `process.env`
 // are not in it. A process with keys therefore replaces itself before it starts anything, and gives the keys to its successor.
 //
-//   handed-keys-1. The keys are handed over in a note: an encrypted file, in a folder of this user alone. Its key is in the
-//       environment of the successor, which removes the file when it reads it. Later nobody can use that key.
-//   handed-keys-2. The successor has the keys in `process.env`, which is its memory. A process that it starts gets them only by `env`.
-//   handed-keys-3. The process keeps its id and its standard streams. A process with other inherited descriptors, such as a channel,
-//       cannot be replaced. It names the keys that others can read.
+//   - The keys are handed over in a note: an encrypted file, in a folder of this user alone. Its key is in
+//     the environment of the successor, which removes the file when it reads it. Later nobody can use that
+//     key.
+//   - The successor has the keys in `process.env`, which is its memory. A process that it starts gets them
+//     only by `env`.
+//   - The process keeps its id and its standard streams. A process with other inherited descriptors, such as
+//     a channel, cannot be replaced. It names the keys that others can read.
 //
 // The start of the command loads this file before all others, so it imports little.
 
@@ -29,7 +31,7 @@ export interface OwnKeys {
   readonly handed: ReadonlySet<string>;
   /** The names of all variables that other processes of the user can read here. */
   readonly visible: ReadonlySet<string>;
-  /** The names of the keys among them (handed-keys-3). */
+  /** The names of the keys among them. */
   readonly exposed: readonly string[];
 }
 
@@ -73,7 +75,7 @@ export function replaceWithoutKeys(
   return { handed, visible, exposed };
 }
 
-/** Puts the keys of the note into `process.env` (handed-keys-2). A note that is gone or damaged has none. */
+/** Puts the keys of the note into `process.env`. A note that is gone or damaged has none. */
 function takeHandedKeys(): ReadonlySet<string> {
   const given = process.env[VARIABLE];
   if (given === undefined) return new Set();
@@ -94,7 +96,6 @@ function isReplaceable(): boolean {
   return !process.argv.some((word) => /\/(?:dev|proc\/self)\/fd\/(?![012]$)/.test(word));
 }
 
-/** handed-keys-1. */
 function writeNote(text: string, env: Environment): string {
   const key = randomBytes(32);
   const iv = randomBytes(12);

@@ -1,7 +1,7 @@
 // `keyVariables`: the variables of an environment whose values are keys, by their names and values.
 //
-//   key-variables-1. The keys of the providers of models count with any value. Another variable counts by the end of its name.
-//       Its value then has 16 characters or more, and is neither a word nor the path of a file.
+// The keys of the providers of models count with any value. Another variable counts by the end of its name.
+// Its value then has 16 characters or more, and is neither a word nor the path of a file.
 
 import { existsSync } from "node:fs";
 

@@ -1,12 +1,12 @@
 // `Redactor` replaces secrets in everything that leaves this process: text, JSON and streams of bytes.
 //
-//   redactor-1. Every form of a secret is replaced (`secret-forms.ts`), also where forms overlap.
-//   redactor-2. A stream holds back only the bytes that may be the beginning of a form. An event of a server
-//       therefore passes at once, and a form that two chunks share is replaced.
-//   redactor-3. A secret that is added later is replaced from then on, also in streams that have begun.
-//   redactor-4. Redacted JSON stays JSON of the same structure.
-//   redactor-5. A form is also found where lines are broken inside of it, at any width, as `base64` and `fold` do. A break is one line break,
-//       also as an escape of JSON.
+//   - Every form of a secret is replaced (`secret-forms.ts`), also where forms overlap.
+//   - A stream holds back only the bytes that may be the beginning of a form. An event of a server therefore
+//     passes at once, and a form that two chunks share is replaced.
+//   - A secret that is added later is replaced from then on, also in streams that have begun.
+//   - Redacted JSON stays JSON of the same structure.
+//   - A form is also found where lines are broken inside of it, at any width, as `base64` and `fold` do. A
+//     break is one line break, also as an escape of JSON.
 //
 // Leaky: redaction is no guarantee. It is the last of several controls, and finds no encoding that it does
 // not know.
@@ -45,7 +45,7 @@ export class Redactor {
     for (const secret of secrets) this.add(secret);
   }
 
-  /** redactor-3. A text below `SECRET_CHARS_MIN` is not replaced. */
+  /** A text below `SECRET_CHARS_MIN` is not replaced. */
   add(secret: string): void {
     if (secret.length < SECRET_CHARS_MIN || this.#secrets.has(secret)) return;
     this.#secrets.add(secret);
@@ -58,7 +58,7 @@ export class Redactor {
     return found === undefined ? text : replaced(text, found, 0, text.length, false);
   }
 
-  /** A value of JSON (redactor-4). A number that is a secret becomes a text. */
+  /** A value of JSON. A number that is a secret becomes a text. */
   value(value: unknown): unknown {
     if (this.#secrets.size === 0) return value;
     switch (typeof value) {
@@ -190,7 +190,7 @@ class FormTable {
       found.fill(1, from, to);
     };
     this.#search(text, mark);
-    const joined = joinLines(text); // redactor-5.
+    const joined = joinLines(text); // A form may be broken into lines, as `base64` and `fold` do.
     if (joined !== undefined)
       this.#search(joined.text, (from, to) => mark(joined.placeOf(from), joined.placeOf(to - 1) + 1));
     return found;
@@ -204,7 +204,7 @@ class FormTable {
     }
   }
 
-  /** How many characters cannot belong to a form that ends after the text (redactor-2). */
+  /** How many characters cannot belong to a form that ends after the text. */
   lastSafe(text: string): number {
     const from = Math.max(0, text.length - (this.#longest - 1) * (1 + BREAK_CHARS) - BREAK_CHARS);
     const end = text.slice(from).replace(BEGUN_BREAK, "");

@@ -1,16 +1,16 @@
 // Run an agent once, then once for every commit and every task boundary with a fault there, and compare (H9).
 //
-//   crash-everywhere-1. Points are counted in an undisturbed run: each `commit` of the storage, each start and each end
-//       of an attempt.
-//   crash-everywhere-2. A run with a fault continues until the session and all sessions that it started have ended. After
-//       a death a new runtime continues it over the same storage. Outcomes, entries and the scenario's effects must be
-//       those of the undisturbed run.
-//   crash-everywhere-3. A task whose outcome storage has acknowledged is never started again (H7).
-//   crash-everywhere-4. The death of a process is played in this one: its storage answers nothing more, its tasks are
-//       aborted, and nothing of it is awaited. A handler that ignores its abort signal lives on, as no real one would.
-//   crash-everywhere-5. When all sessions have ended, no account has reservations, and no limit was exceeded (B1).
-//   crash-everywhere-6. A sample takes every n-th point, from a given one on: samples of all n beginnings together are
-//       all points.
+//   - Points are counted in an undisturbed run: each `commit` of the storage, each start and each end of an
+//     attempt.
+//   - A run with a fault continues until the session and all sessions that it started have ended. After a
+//     death a new runtime continues it over the same storage. Outcomes, entries and the scenario's effects
+//     must be those of the undisturbed run.
+//   - A task whose outcome storage has acknowledged is never started again (H7).
+//   - The death of a process is played in this one: its storage answers nothing more, its tasks are aborted,
+//     and nothing of it is awaited. A handler that ignores its abort signal lives on, as no real one would.
+//   - When all sessions have ended, no account has reservations, and no limit was exceeded (B1).
+//   - A sample takes every n-th point, from a given one on: samples of all n beginnings together are all
+//     points.
 // Real kills of real processes are a different test; this one reaches every point, and takes milliseconds for each.
 
 import { PassThrough } from "node:stream";
@@ -133,7 +133,7 @@ export async function crashEverywhere<Input, Output, Given = Input>(
     ...COMMIT_FAULTS.flatMap((kind) => numbered(kind, undisturbed.commits)),
     ...numbered("task_start", undisturbed.starts),
     ...numbered("task_end", undisturbed.ends),
-  ].filter((_, i) => i % every === from % every); // crash-everywhere-6.
+  ].filter((_, i) => i % every === from % every);
   const failures: CrashFailure[] = [];
   for (const point of points) {
     const run = await new Run(scenario, subject, point).play();
@@ -425,7 +425,6 @@ class Run<Input, Output, Given> {
     };
   }
 
-  /** crash-everywhere-5. */
   #checkAccount({ sessionId, account }: Session): void {
     if (account === undefined) return;
     const { limits, spent, reserved } = account;
@@ -499,7 +498,7 @@ class Run<Input, Output, Given> {
       close: () => local.close(),
       start: (attempt: TaskAttempt, onEnd: (outcome: AttemptOutcome) => void): RunningAttempt => {
         if (storage.isDead) return { abort() {} };
-        // Torn acknowledgements were never given: only a commit answered to a living process counts (crash-everywhere-3).
+        // Torn acknowledgements were never given: only a commit answered to a living process counts.
         if (this.#acknowledged.has(attempt.taskId) && this.#point?.kind !== "torn") {
           this.#violations.push(
             `task ${attempt.taskId} was started again after its outcome was acknowledged`,

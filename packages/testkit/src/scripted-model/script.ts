@@ -7,8 +7,8 @@
 //        hashes of the conversation and the reply. A retry, a resume and another process therefore get the same bytes.
 //   script-2. One conversation looks the same to the script on every wire, except for ids and for what a wire
 //        cannot say.
-//   script-3. A streamed reply says what the same reply says unstreamed. The chat format of OpenAI has token counts only where the request
-//        asks for them.
+//   - A streamed reply says what the same reply says unstreamed. The chat format of OpenAI has token counts
+//     only where the request asks for them.
 //   script-4. A wire checks the fields that it reads as the real server does, with the status and the format of that server. Its header
 //        lists the fields that it does not read.
 

@@ -1,7 +1,7 @@
 // Git in a workspace (`git`): never interactive, and without the pager, hooks and helpers that a repository or a user may have set.
 //
-//   git-1. Git runs on this machine, also for a sandbox. There, filters of the repository's own configuration do not run, and a commit is refused
-//       that would need one. Hooks are refused, because they run files of the folder.
+// Git runs on this machine, also for a sandbox. There, filters of the repository's own configuration do not
+// run, and a commit is refused that would need one. Hooks are refused, because they run files of the folder.
 
 import { stat, unlink } from "node:fs/promises";
 import { sep } from "node:path";
@@ -68,7 +68,7 @@ export async function git(
 const COMPARING: readonly string[] = ["status", "diff", "ls-files"];
 const STORING: readonly string[] = ["add", "update-index", "commit"];
 
-/** git-1. @returns variables of the call. @throws HoldfastError `policy_denied` */
+/** @returns variables of the call. @throws HoldfastError `policy_denied` */
 async function guardOf(
   workspace: Workspace,
   command: string,

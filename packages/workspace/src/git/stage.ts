@@ -1,7 +1,7 @@
 // `stageChanges`: stages changed and new files for a commit.
 //
-//   stage-1. A git repository inside of the folder is left out, and no program of its configuration runs. `git add` would ask that repository for
-//       its status (git-options-3).
+// A git repository inside of the folder is left out, and no program of its configuration runs. `git add`
+// would ask that repository for its status (git-options-3).
 
 import { HoldfastError } from "@holdfast/core";
 

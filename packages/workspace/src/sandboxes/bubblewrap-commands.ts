@@ -1,16 +1,19 @@
 // Runs commands of a workspace in namespaces of their own, by `bwrap` (`bubblewrapCommands`). Linux only.
 //
-//   bubblewrap-commands-1. A command sees the system's programs and libraries, read-only, and the folder. It sees nothing else of this machine:
-//       no home folder, no socket, no process, no network, also not the one of this machine.
-//   bubblewrap-commands-2. In the folder, `.git` and the places that give rights are read-only, and `.holdfast` is hidden. A folder without them gets empty ones, because
-//       only a place that exists can be guarded. A command is refused where one of them is a link (`guardPlaces`).
-//       Below any folder the places that are there are guarded too, and a place that a command makes there is renamed after it (`nested-places.ts`).
-//       No database of Holdfast in the folder is there for a command.
-//       Files that rules of the agent deny are hidden or read-only (`masked-places.ts`).
-//   bubblewrap-commands-3. A command has no capability and cannot gain one. Its memory is limited for each process, and so are its files.
-//   bubblewrap-commands-4. When `bwrap` ends, the kernel ends every process of the command, also one that left its group or session.
-//   bubblewrap-commands-5. Holdfast's own calls of git run on this machine. A command can change no `.git`, so git finds no program of the
-//       command there.
+//   - A command sees the system's programs and libraries, read-only, and the folder. It sees nothing else of
+//     this machine: no home folder, no socket, no process, no network, also not the one of this machine.
+//   - In the folder, `.git` and the places that give rights are read-only, and `.holdfast` is hidden. A
+//     folder without them gets empty ones, because only a place that exists can be guarded. A command is
+//     refused where one of them is a link (`guardPlaces`). Below any folder the places that are there are
+//     guarded too, and a place that a command makes there is renamed after it (`nested-places.ts`). No
+//     database of Holdfast in the folder is there for a command. Files that rules of the agent deny are
+//     hidden or read-only (`masked-places.ts`).
+//   - A command has no capability and cannot gain one. Its memory is limited for each process, and so are its
+//     files.
+//   - When `bwrap` ends, the kernel ends every process of the command, also one that left its group or
+//     session.
+//   - Holdfast's own calls of git run on this machine. A command can change no `.git`, so git finds no
+//     program of the command there.
 
 import { existsSync } from "node:fs";
 import { dirname, isAbsolute, join, relative } from "node:path";
@@ -52,7 +55,8 @@ export function bubblewrapCommands(options: BubblewrapOptions): CommandRunner {
     containment:
       "commands run in namespaces without network; they see the system's programs and can change the files of this folder alone",
     run: async (request, isOwn) => {
-      if (isOwn) return host.run(request, true); // bubblewrap-commands-5.
+      // A command can change no `.git`, so git finds no program of the command there.
+      if (isOwn) return host.run(request, true);
       const places = guardPlaces(options.root);
       if (typeof places === "string") return refusedExecution(request, places);
       const masked = findMasked(options.root, request.mask);
@@ -77,7 +81,6 @@ function wrapped(
   const isolation = "--unshare-all --unshare-user --die-with-parent --new-session --cap-drop ALL".split(" ");
   const scratch = `--proc /proc --dev /dev --tmpfs /tmp --dir /run --setenv TMPDIR /tmp`.split(" ");
   const folder = ["--dir", HOME, "--bind", root, root, "--chdir", request.cwd];
-  // bubblewrap-commands-2.
   const guards = mountsOf(root, places, findNested(root), masked).flatMap(mountOptions);
   const limits = [`--fsize=${fileBytes}`, `--data=${memoryBytes}`, `--nproc=${PROCESSES}`, "--core=0"];
   // The shell reports a program that does not exist by the exit code 127.

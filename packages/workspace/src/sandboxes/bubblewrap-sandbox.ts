@@ -1,6 +1,6 @@
 // The sandbox `bubblewrap`: programs of this machine in namespaces of their own, over the folder. Linux only.
 //
-//   bubblewrap-sandbox-1. It is used after its canaries have tried to break out, once in each process.
+// It is used after its canaries have tried to break out, once in each process.
 
 import { realpath } from "node:fs/promises";
 

@@ -1,17 +1,19 @@
 // Runs commands of a workspace in a container of Docker or Podman (`containerCommands`).
 //
-//   container-commands-1. A session has one container. Its name is made of the session, the folder, the image and the guarded places, so that
-//       every process finds it. It is made before the first command that needs it, and two processes that make it at once get one.
-//   container-commands-2. A container sees the folder and the files of its image. It has no network and no capability, and its memory and
-//       processes are limited. `.git` and the places that give rights are read-only in it, and `.holdfast` is hidden. A folder without them gets empty ones, and a command is refused
-//       where one of them is a link (`guardPlaces`).
-//       Places below any folder are guarded too, and databases hidden. A place that a command makes is renamed
-//       after it (`nested-places.ts`).
-//   container-commands-3. Commands of a container run one after the other. After each one, every process but the first is ended, also one that
-//       left its group or session.
-//   container-commands-4. The first process ends after a day, and the engine then removes the container. A later command makes a new one.
-//   container-commands-5. Values of variables reach the engine in its environment and not in its arguments. Only those of
-//       variables that the engine itself reads are arguments.
+//   - A session has one container. Its name is made of the session, the folder, the image and the guarded
+//     places, so that every process finds it. It is made before the first command that needs it, and two
+//     processes that make it at once get one.
+//   - A container sees the folder and the files of its image. It has no network and no capability, and its
+//     memory and processes are limited. `.git` and the places that give rights are read-only in it, and
+//     `.holdfast` is hidden. A folder without them gets empty ones, and a command is refused where one of
+//     them is a link (`guardPlaces`). Places below any folder are guarded too, and databases hidden. A place
+//     that a command makes is renamed after it (`nested-places.ts`).
+//   - Commands of a container run one after the other. After each one, every process but the first is ended,
+//     also one that left its group or session.
+//   - The first process ends after a day, and the engine then removes the container. A later command makes a
+//     new one.
+//   - Values of variables reach the engine in its environment and not in its arguments. Only those of
+//     variables that the engine itself reads are arguments.
 
 import { createHash } from "node:crypto";
 import { basename } from "node:path";
@@ -93,7 +95,7 @@ export function containerCommands(options: ContainerOptions): CommandRunner {
         { ...request, argv: [options.engine, ...args], env, cwd: options.root },
         false,
       );
-      const ended = await endAll(name); // container-commands-3.
+      const ended = await endAll(name); // The next command must not meet processes of this one.
       if (!isSuccess(ended)) found = undefined; // It is gone, and the next command makes another one.
       return ran;
     });
@@ -132,7 +134,7 @@ function containerName(
   return `holdfast-${placeHash(place)}-${hash.slice(0, 8)}`;
 }
 
-/** The arguments that make a container. container-commands-2. */
+/** The arguments that make a container. */
 export function createArguments(
   name: string,
   mounts: readonly Mount[],
@@ -168,7 +170,7 @@ export function createArguments(
   return [...life, ...names, ...isolation, ...limits, ...owner, ...folder, ...guard, ...first];
 }
 
-/** The arguments and the environment of the call that runs a command in a container. container-commands-5. */
+/** The arguments and the environment of the call that runs a command in a container. */
 export function executeArguments(
   name: string,
   { argv, cwd, env }: Pick<Launch, "argv" | "cwd" | "env">,

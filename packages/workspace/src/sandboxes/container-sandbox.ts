@@ -1,8 +1,8 @@
 // The sandbox `docker`: a container of Docker or Podman over the folder, without network.
 //
-//   container-sandbox-1. It is used after its canaries have tried to break out, once in each process.
-//   container-sandbox-2. No image is downloaded: a missing one is a reason, and the fix names the command.
-//   container-sandbox-3. The check removes containers of Holdfast whose process has ended.
+//   - It is used after its canaries have tried to break out, once in each process.
+//   - No image is downloaded: a missing one is a reason, and the fix names the command.
+//   - The check removes containers of Holdfast whose process has ended.
 
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -127,7 +127,6 @@ async function openAt(
   });
 }
 
-/** container-sandbox-3. */
 async function sweep(engine: string): Promise<void> {
   await removeAll(engine, [`label=${PLACE_LABEL}`, "status=exited"]);
 }

@@ -1,12 +1,12 @@
 // The file system that commands of a virtual sandbox see (`guardedFiles`): a folder without Holdfast's own files.
 //
-//   guarded-files-1. Only the methods that are named here can be called. A method that a later version of the library
-//       adds is refused until its paths are checked.
-//   guarded-files-2. Holdfast's folder, and a database that a process owns, are not there. No `.git` and no place that gives rights can be changed.
-//   guarded-files-3. Work on a whole tree is refused when the tree holds such a name. The library does not ask again for
-//       each file of a tree.
-//       The same holds for what a mask keeps from a command.
-//   guarded-files-4. No file grows over the limit.
+//   - Only the methods that are named here can be called. A method that a later version of the library adds
+//     is refused until its paths are checked.
+//   - Holdfast's folder, and a database that a process owns, are not there. No `.git` and no place that gives
+//     rights can be changed.
+//   - Work on a whole tree is refused when the tree holds such a name. The library does not ask again for
+//     each file of a tree. The same holds for what a mask keeps from a command.
+//   - No file grows over the limit.
 
 import { posix } from "node:path";
 import type { IFileSystem } from "just-bash";
@@ -55,7 +55,8 @@ export function guardedFiles(files: IFileSystem, fileBytesMax: number, mask?: Pa
       if (PURE.includes(name)) return method.bind(target) as unknown;
       if (name === "getAllPaths") return () => target.getAllPaths().filter((path) => !guard.isHidden(path));
       const rule = METHODS[name];
-      if (rule === undefined) return undefined; // guarded-files-1.
+      // A method of a later version is refused until its paths are checked.
+      if (rule === undefined) return undefined;
       return async (...args: readonly unknown[]) => {
         await guard.check(name, rule, args);
         const result: unknown = await method.apply(target, args);
@@ -104,7 +105,6 @@ class Guard {
     return path.split("/").some(isOwnFolder) || this.#mask.isUnreadable(fromRoot(path));
   }
 
-  /** guarded-files-2. */
   async #checkPath(name: string, path: string, isChange: boolean): Promise<void> {
     const names = path.split("/");
     if (this.isHidden(path))
@@ -118,7 +118,6 @@ class Guard {
     if (beside.every(Boolean)) throw missing(name, path);
   }
 
-  /** guarded-files-3. */
   async #checkTree(name: string, path: string, ends: readonly unknown[]): Promise<void> {
     const ahead = [path];
     const isGuarded = (at: string): boolean => {
@@ -142,7 +141,6 @@ class Guard {
     }
   }
 
-  /** guarded-files-4. */
   async #checkSize(name: string, [path, content]: readonly unknown[]): Promise<void> {
     const added =
       typeof content === "string" ? Buffer.byteLength(content) : (content as Uint8Array).byteLength;

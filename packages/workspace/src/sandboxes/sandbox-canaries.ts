@@ -1,8 +1,10 @@
 // `runCanaries`: tries to break out of a sandbox before its first use on a machine.
 //
-//   sandbox-canaries-1. A sandbox that wraps a command without confining it is refused: a program that is installed proves nothing.
-//   sandbox-canaries-2. The canaries need no internet and leave nothing behind. They try what the capabilities say is held in.
-//   sandbox-canaries-3. The canary of memory runs with a small limit of its own. Where nothing limits it, it takes `MEMORY_TRIED` and no more.
+//   - A sandbox that wraps a command without confining it is refused: a program that is installed proves
+//     nothing.
+//   - The canaries need no internet and leave nothing behind. They try what the capabilities say is held in.
+//   - The canary of memory runs with a small limit of its own. Where nothing limits it, it takes
+//     `MEMORY_TRIED` and no more.
 
 import {
   mkdirSync,
@@ -39,7 +41,6 @@ export interface TrialLimits {
 
 const MIB = 1024 ** 2;
 const TRIAL_LIMITS: TrialLimits = { memoryBytes: 200 * MIB };
-/** sandbox-canaries-3. */
 const MEMORY_TRIED = 300 * MIB;
 
 const SECRET = "holdfast-canary";

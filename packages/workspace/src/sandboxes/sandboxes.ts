@@ -1,7 +1,8 @@
 // The sandboxes of a process (`Sandboxes`): finds the workspace of an address, and says whether a sandbox can run here.
 //
-//   sandboxes-1. A sandbox is used only after its check. A machine that cannot run it refuses the session before it starts.
-//   sandboxes-2. One process opens one workspace for an address.
+//   - A sandbox is used only after its check. A machine that cannot run it refuses the session before it
+//     starts.
+//   - One process opens one workspace for an address.
 
 import { didYouMean, HoldfastError } from "@holdfast/core";
 
@@ -115,7 +116,7 @@ export class Sandboxes {
 
   /** The workspace of an address, or of the path of a folder. As a `WorkspaceSource`. */
   readonly open = (text: string): Promise<Workspace> => {
-    const known = this.#open.get(text); // sandboxes-2.
+    const known = this.#open.get(text);
     if (known !== undefined) return known;
     const address = readAddress(text) ?? { backend: FILESYSTEM, session: "", root: text };
     const opening = this.#openAt(address);
@@ -136,7 +137,7 @@ export class Sandboxes {
   }
 
   async #openAt({ backend, ...place }: SandboxAddress): Promise<Workspace> {
-    await this.require(backend); // sandboxes-1.
+    await this.require(backend);
     return this.#find(backend).open(place, this.#options);
   }
 

@@ -1,11 +1,11 @@
 // Runs commands of a virtual sandbox (`VirtualCommands`), each in a thread that can be ended at any time.
 //
-//   virtual-commands-1. A thread runs one command at a time. Commands at the same time get threads of their own, and one idle
-//       thread is kept for the next command.
-//   virtual-commands-2. A time-out and an abort end the thread. The output until then is lost, and the result says so.
-//   virtual-commands-3. An idle thread keeps no process alive, and ends soon.
-//   virtual-commands-4. Git of Holdfast's own tools runs on this machine, because the emulated shell has none. The sandbox can
-//       change no `.git`, so git finds no program of the sandbox there.
+//   - A thread runs one command at a time. Commands at the same time get threads of their own, and one idle
+//     thread is kept for the next command.
+//   - A time-out and an abort end the thread. The output until then is lost, and the result says so.
+//   - An idle thread keeps no process alive, and ends soon.
+//   - Git of Holdfast's own tools runs on this machine, because the emulated shell has none. The sandbox can
+//     change no `.git`, so git finds no program of the sandbox there.
 
 import { Worker } from "node:worker_threads";
 import { OutputCapture } from "@holdfast/system";
@@ -56,7 +56,8 @@ export class VirtualCommands implements CommandRunner {
   }
 
   async run(request: Launch, isOwn: boolean): Promise<Execution> {
-    if (isOwn) return this.#host.run(request, isOwn); // virtual-commands-4.
+    // The emulated shell has no git, and the sandbox can change no `.git`.
+    if (isOwn) return this.#host.run(request, isOwn);
     const { command, timeoutMs, signal } = request;
     const startedAt = performance.now();
     const ended =
@@ -107,7 +108,7 @@ export class VirtualCommands implements CommandRunner {
     try {
       const end = await Promise.race([thread.run(commandOf(request)), stopped.promise]);
       if (end.type === "result" && !this.#isClosed && this.#idle === undefined) this.#keep(thread);
-      else await thread.end(); // virtual-commands-2.
+      else await thread.end();
       return end;
     } finally {
       clearTimeout(timer);
@@ -115,7 +116,6 @@ export class VirtualCommands implements CommandRunner {
     }
   }
 
-  /** virtual-commands-1 and 3. */
   #keep(thread: VirtualThread): void {
     this.#idle = thread;
     thread.rest();

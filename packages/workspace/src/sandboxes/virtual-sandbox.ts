@@ -3,8 +3,8 @@
 // Files of the folder are read and written in place, so they survive every crash. A command has no process, no network and
 // no file outside of the folder. A file that it writes elsewhere, such as in /tmp, is gone after the command.
 //
-//   virtual-sandbox-1. Its canaries try to break out before its first use on a machine, and again with another version of its parts. They take
-//       a second, which no start of a session should wait for.
+// Its canaries try to break out before its first use on a machine, and again with another version of its
+// parts. They take a second, which no start of a session should wait for.
 
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -20,7 +20,7 @@ import { runCanaries } from "./sandbox-canaries.ts";
 import type { SandboxBackend, SandboxCheck, SandboxOptions } from "./sandbox-backend.ts";
 import { threadFile, VIRTUAL_CAPABILITIES, VirtualCommands } from "./virtual-commands.ts";
 
-/** @param testedFile the file that remembers a test which held (virtual-sandbox-1). Without it each check tests. */
+/** @param testedFile the file that remembers a test which held. Without it each check tests. */
 export function virtualSandbox(testedFile?: string): SandboxBackend {
   return {
     name: "virtual",

@@ -1,13 +1,13 @@
 // Directories and names below a root. No path leads out of the root, also not by "..", an absolute path, a symbolic
 // link, or a directory that becomes one.
 //
-//   contained-directory-1. A path is walked name by name. Every directory on the way is opened without
-//       following links. On Linux it stays open while the walk is below it, and work in a directory goes through the open
-//       directory, not through its path.
-//   contained-directory-2. A symbolic link is read and its target walked by the same rules. Links inside the
-//       root work, and links out of it are refused. ".." steps back to the directory before and cannot step
-//       above the root.
-//   contained-directory-3. The last name is looked at for a link. Callers open it with O_NOFOLLOW, so that the kernel never follows it.
+//   - A path is walked name by name. Every directory on the way is opened without following links. On Linux
+//     it stays open while the walk is below it, and work in a directory goes through the open directory, not
+//     through its path.
+//   - A symbolic link is read and its target walked by the same rules. Links inside the root work, and links
+//     out of it are refused. ".." steps back to the directory before and cannot step above the root.
+//   - The last name is looked at for a link. Callers open it with O_NOFOLLOW, so that the kernel never
+//     follows it.
 //   contained-directory-4. No path goes through a folder `.holdfast`, or to a database in use, not even to read it. Such a database has files with
 //       the endings `-owner` and `-lock` beside it. Opening and closing a database that this process owns would drop the locks on it. Leaky: hard links.
 //
@@ -216,10 +216,7 @@ class Walk {
     }
   }
 
-  /**
-   * contained-directory-2. Reading a link that is no link fails with EINVAL. Opening the name later reports a
-   * missing file.
-   */
+  /** Reading a link that is no link fails with EINVAL. Opening the name later reports a missing file. */
   async #linkTarget(name: string): Promise<string | undefined> {
     try {
       return await readlink(join(this.#here.path, name));

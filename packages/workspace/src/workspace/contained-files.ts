@@ -1,11 +1,10 @@
 // Reading, writing and listing files below a contained root.
 //
-//   contained-files-1. A file is replaced in one step: it is written beside its target, synced and renamed
-//       over it, and the directory is synced. A reader sees the old content or the new content, also after a
-//       crash.
-//   contained-files-2. Only regular files are read and written. A pipe or a device would block or have effects of its own.
-//   contained-files-3. Leftovers of a crash carry TEMPORARY_PREFIX. Listings, searches and commits leave them
-//       out, and the next attempt removes them.
+//   - A file is replaced in one step: it is written beside its target, synced and renamed over it, and the
+//     directory is synced. A reader sees the old content or the new content, also after a crash.
+//   - Only regular files are read and written. A pipe or a device would block or have effects of its own.
+//   - Leftovers of a crash carry TEMPORARY_PREFIX. Listings, searches and commits leave them out, and the
+//     next attempt removes them.
 
 import { randomBytes } from "node:crypto";
 import { constants, type Stats } from "node:fs";
@@ -67,7 +66,7 @@ export async function readContained(
   const location = await locate(root, path);
   try {
     if (location.name === undefined) throw isDirectory(path);
-    // O_NONBLOCK: opening a pipe without a writer would otherwise never return (contained-files-2).
+    // O_NONBLOCK: opening a pipe without a writer would otherwise never return.
     const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
     const handle = await open(join(location.directory.path, location.name), flags);
     try {
@@ -88,7 +87,7 @@ export async function readContained(
 }
 
 /**
- * Write a whole file (contained-files-1), making the directories on the way.
+ * Write a whole file, making the directories on the way.
  *
  * @param options.removeLeftovers an earlier attempt may have died while writing this file.
  */

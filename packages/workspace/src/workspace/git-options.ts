@@ -1,8 +1,10 @@
 // How Holdfast calls git (`gitOptions`): never interactive, and without the programs that a repository may name.
 //
-//   git-options-1. A repository may come from an agent. No call runs its hooks, pager, editor, file monitor or signing program.
-//   git-options-2. Filters stay on, because they belong to the content of files (such as that of Git LFS). Where a repository may be an agent's,
-//       `programsOf` finds the filters that its own configuration names, and `withoutPrograms` switches them off for one call.
+//   - A repository may come from an agent. No call runs its hooks, pager, editor, file monitor or signing
+//     program.
+//   - Filters stay on, because they belong to the content of files (such as that of Git LFS). Where a
+//     repository may be an agent's, `programsOf` finds the filters that its own configuration names, and
+//     `withoutPrograms` switches them off for one call.
 //   git-options-3. No call enters a repository inside of another one, whose configuration an agent may have written. Calls that compare files
 //       have `SHALLOW`, and `stage.ts` stages files. `git add` has no such option.
 

@@ -1,11 +1,14 @@
 // `guardPlaces`: makes sure that `.git`, `.holdfast` and the places that give rights are places that a mount can guard, before each command.
 //
-//   guarded-places-1. A place that is not there cannot be guarded, and a command could make it. It becomes an empty folder, which git ignores.
-//   guarded-places-2. A mount follows a link, on this machine and in the sandbox. A command is refused where one of the places is a link, or where
-//       the folder itself has become one. It is also refused where the file `.git` leads back into the folder.
-//   guarded-places-3. A folder above a place is mounted over itself. A command could otherwise move that folder away and make another one.
-//   guarded-places-4. A file that is not there, such as `.mcp.json`, gets no guard, because an empty one would be read by other programs. A file
-//       that a command makes is renamed after it (`nested-places.ts`).
+//   - A place that is not there cannot be guarded, and a command could make it. It becomes an empty folder,
+//     which git ignores.
+//   - A mount follows a link, on this machine and in the sandbox. A command is refused where one of the
+//     places is a link, or where the folder itself has become one. It is also refused where the file `.git`
+//     leads back into the folder.
+//   - A folder above a place is mounted over itself. A command could otherwise move that folder away and make
+//     another one.
+//   - A file that is not there, such as `.mcp.json`, gets no guard, because an empty one would be read by
+//     other programs. A file that a command makes is renamed after it (`nested-places.ts`).
 
 import {
   existsSync,
@@ -27,7 +30,6 @@ export interface GuardedPlaces {
   readonly own: string;
   /** The other places that a command may read and not change. */
   readonly granting: readonly string[];
-  /** guarded-places-3. */
   readonly above: readonly string[];
   /** Differs when another `.git` or `.holdfast` has taken the place. */
   readonly identity: string;
@@ -35,7 +37,7 @@ export interface GuardedPlaces {
 
 /**
  * @param guards whether also the places that give rights are guarded.
- * @returns the reason for which no command may run in the folder (guarded-places-2).
+ * @returns the reason for which no command may run in the folder.
  */
 export function guardPlaces(root: string, guards = { granting: true }): GuardedPlaces | string {
   const [git, own] = [join(root, ".git"), join(root, OWN_FOLDER)];
@@ -101,7 +103,6 @@ function foldersAbove(path: string, root: string): readonly string[] {
   return folder === root ? [] : [...foldersAbove(folder, root), folder];
 }
 
-/** guarded-places-1. */
 function factsOf(path: string): BigIntStats {
   const found = lstatSync(path, { bigint: true, throwIfNoEntry: false });
   if (found !== undefined) return found;

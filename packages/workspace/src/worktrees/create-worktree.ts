@@ -1,11 +1,13 @@
 // `createWorktree`: makes the worktree of a record, and finishes one whose creation was cut off.
 //
-//   create-worktree-1. Each step looks at what is there and is safe to repeat. The session gets the worktree after the last step alone,
-//       so that a worktree in the state `creating` holds no work.
-//   create-worktree-2. Should there be other files nevertheless, they are rescued before the checkout.
-//   create-worktree-3. A branch that has left its base, or that was there before the record, is somebody's work and is not touched.
-//   create-worktree-4. A submodule is made after the checkout that has its folder, as a worktree of its own repository. Git's own commands for
-//       submodules are not used: they would clone, and run commands of the project's configuration.
+//   - Each step looks at what is there and is safe to repeat. The session gets the worktree after the last
+//     step alone, so that a worktree in the state `creating` holds no work.
+//   - Should there be other files nevertheless, they are rescued before the checkout.
+//   - A branch that has left its base, or that was there before the record, is somebody's work and is not
+//     touched.
+//   - A submodule is made after the checkout that has its folder, as a worktree of its own repository. Git's
+//     own commands for submodules are not used: they would clone, and run commands of the project's
+//     configuration.
 
 import { existsSync, readdirSync, realpathSync, rmdirSync, rmSync, unlinkSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
@@ -111,7 +113,6 @@ async function clearUnfinished(record: WorktreeRecord, settings: GitSettings): P
   if (rest !== undefined && !existsSync(join(rest, "index"))) rmSync(rest, { recursive: true, force: true });
 }
 
-/** create-worktree-2. */
 async function checkOut(
   { path, project, branch, base }: WorktreeRecord,
   rescueRef: string,

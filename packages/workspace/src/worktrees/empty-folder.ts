@@ -1,7 +1,8 @@
 // `EmptyFolders`: the folders of sessions that begin with no file. Nothing removes a folder but a person.
 //
-//   empty-folder-1. The files of a session are kept as snapshots in a bare repository of Holdfast's own, beside the folders of its project.
-//   empty-folder-2. The folder of a fork appears in one step, with all files of its snapshot.
+//   - The files of a session are kept as snapshots in a bare repository of Holdfast's own, beside the folders
+//     of its project.
+//   - The folder of a fork appears in one step, with all files of its snapshot.
 
 import { createHash } from "node:crypto";
 import { existsSync, renameSync, rmSync } from "node:fs";
@@ -59,7 +60,6 @@ export class EmptyFolders {
     rmSync(index, { force: true });
   }
 
-  /** empty-folder-2. */
   async #restore(project: string, session: string, commit: string): Promise<void> {
     const place = this.#place(project, session);
     const draft = `${place.root}+begins`; // No session's folder has this name.

@@ -1,8 +1,10 @@
 // `mergeWorktree`: merges the branch that a worktree is on into the current branch of the project.
 //
-//   merge-worktree-1. A conflict is found before anything changes. The project stays as it was, and the error names the files.
-//   merge-worktree-2. A project with changes that are not committed is refused.
-//   merge-worktree-3. A submodule is merged by its commit, as git does it. A commit that is not in the user's own repository of the submodule is refused.
+//   - A conflict is found before anything changes. The project stays as it was, and the error names the
+//     files.
+//   - A project with changes that are not committed is refused.
+//   - A submodule is merged by its commit, as git does it. A commit that is not in the user's own repository
+//     of the submodule is refused.
 
 import { join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
@@ -78,7 +80,6 @@ export async function mergeWorktree(
   const commit = (await run(["rev-parse", "HEAD"])).stdout.trim();
   return { branch, into, commit, isNew: true, submodules };
 
-  /** merge-worktree-1. */
   function conflicting(paths: readonly string[]): HoldfastError {
     const files = paths.filter((line) => line !== "");
     const more = files.length > NAMED_MAX ? ", …" : "";
@@ -90,7 +91,7 @@ export async function mergeWorktree(
   }
 }
 
-/** The submodules that the branch gave another commit since it left the project's. @throws HoldfastError `conflict` (merge-worktree-3). */
+/** The submodules that the branch gave another commit since it left the project's. @throws HoldfastError `conflict`. */
 async function movedSubmodules(
   record: WorktreeRecord,
   project: string,
@@ -131,7 +132,6 @@ async function movedSubmodules(
   return moved;
 }
 
-/** merge-worktree-2. */
 async function refuseDirty(project: string, settings: GitSettings): Promise<void> {
   const selection = [
     "status",

@@ -1,9 +1,9 @@
 // `removeWorktree`: takes a worktree away without losing a byte of it. Its branch stays.
 //
-//   remove-worktree-1. Everything is in the rescue commit first. A file is then removed alone, and only as it was rescued.
-//       A file that was added or changed since then stays, with its folder.
-//   remove-worktree-2. Each step is safe to repeat. A removal that was cut off is finished by the next one.
-//   remove-worktree-3. A worktree that a process works in is not removed.
+//   - Everything is in the rescue commit first. A file is then removed alone, and only as it was rescued. A
+//     file that was added or changed since then stays, with its folder.
+//   - Each step is safe to repeat. A removal that was cut off is finished by the next one.
+//   - A worktree that a process works in is not removed.
 
 import { existsSync, lstatSync, readdirSync, rmdirSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
@@ -110,7 +110,6 @@ async function operationOf(
   return operationIn(path, settings);
 }
 
-/** remove-worktree-1. */
 function removeFiles(root: string, files: readonly StoredFile[]): void {
   for (const { path, stamp } of files) {
     const at = join(root, path);
@@ -148,7 +147,6 @@ function changed(root: string, path: string): UnavailableError {
   );
 }
 
-/** remove-worktree-3. */
 function refuseUse(path: string, processes: WorktreeFacts["processes"]): void {
   if (processes === null || processes.length === 0) return;
   const shown = processes.slice(0, NAMED_MAX).join(", ");

@@ -1,6 +1,6 @@
 // `Repository`: the git repository that worktrees are made of.
 //
-//   repository-1. A folder that cannot have worktrees is refused with the reason, before anything is made.
+// A folder that cannot have worktrees is refused with the reason, before anything is made.
 
 import { createHash } from "node:crypto";
 import { existsSync, realpathSync } from "node:fs";
@@ -75,7 +75,7 @@ export interface Repository {
   readonly folder: string;
 }
 
-/** @param folder the folder of all worktrees of the user. @throws HoldfastError `invalid_input` (repository-1). */
+/** @param folder the folder of all worktrees of the user. @throws HoldfastError `invalid_input`. */
 export async function findRepository(
   given: string,
   folder: string,

@@ -1,14 +1,14 @@
 // `gitIn`: git as the worktrees of sessions call it.
 //
-//   worktree-git-1. Git runs with a scrubbed environment, without hooks, prompts and background work, and finds no repository in a folder
-//       that only looks like one.
-//   worktree-git-2. A tag marks what git starts for a session. A later process ends by it what an earlier one left running, and the
-//       guard of this process ends it when this process is killed.
-//   worktree-git-3. A removal is some twenty calls. The supervisor of commands looks at all processes of the machine after each command.
-//       These calls do without it, because git starts nothing here that stays.
-//   worktree-git-4. The repository of a submodule has no checkout beside it, and a submodule in a worktree has a file `.git` in reach of an agent.
-//       For both git is told the directory, and looks at nothing in the folder to find it. No such call reaches a server, also not for an object
-//       that a partial clone lacks.
+//   - Git runs with a scrubbed environment, without hooks, prompts and background work, and finds no
+//     repository in a folder that only looks like one.
+//   - A tag marks what git starts for a session. A later process ends by it what an earlier one left running,
+//     and the guard of this process ends it when this process is killed.
+//   - A removal is some twenty calls. The supervisor of commands looks at all processes of the machine after
+//     each command. These calls do without it, because git starts nothing here that stays.
+//   - The repository of a submodule has no checkout beside it, and a submodule in a worktree has a file
+//     `.git` in reach of an agent. For both git is told the directory, and looks at nothing in the folder to
+//     find it. No such call reaches a server, also not for an object that a partial clone lacks.
 
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -39,7 +39,7 @@ export interface GitSettings {
   /** The source of PATH and HOME; the environment of this process by default. */
   readonly environment?: Environment;
   readonly tag?: string;
-  /** The git directories of folders in which git is not to look for one itself (worktree-git-4). */
+  /** The git directories of folders in which git is not to look for one itself. */
   readonly gitFolders?: Readonly<Record<string, string>>;
 }
 
@@ -100,7 +100,6 @@ export function draftIndexOf(worktree: string, { gitFolders }: GitSettings): str
   return own === undefined ? `${worktree}.index-${id}` : join(own, `holdfast-${id}-index`);
 }
 
-/** worktree-git-4. */
 function placeOf(folder: string, gitFolders: GitSettings["gitFolders"]): GitEnvironment {
   if (gitFolders === undefined) return {};
   const gitFolder = gitFolders[folder];

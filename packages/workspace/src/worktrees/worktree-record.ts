@@ -1,9 +1,9 @@
 // `WorktreeRecord`: the registry of worktrees, one small JSON file for each session, beside its worktree.
 //
-//   worktree-record-1. The record of a worktree is written before git makes anything, and replaced in one step. A crash leaves the old
-//       record or the new one.
-//   worktree-record-2. A name is made from the session id alone, and different ids have different names. A record is never removed, so
-//       that no name is used for a second worktree.
+//   - The record of a worktree is written before git makes anything, and replaced in one step. A crash leaves
+//     the old record or the new one.
+//   - A name is made from the session id alone, and different ids have different names. A record is never
+//     removed, so that no name is used for a second worktree.
 
 import { createHash } from "node:crypto";
 import { readdirSync } from "node:fs";
@@ -74,14 +74,14 @@ export function namesOf(folder: string, session: string): WorktreeNames {
   };
 }
 
-/** worktree-record-2. Session ids have no `+`, and git allows it where some dots are not allowed. */
+/** Session ids have no `+`, and git allows it where some dots are not allowed. */
 function nameOf(session: string): string {
   const name = /\.\.|\.$|\.lock$|\.json$/i.test(session) ? session.replaceAll(".", "+2e") : session;
   if (name.length <= NAME_CHARS_MAX) return name;
   return `${name.slice(0, 100)}+${createHash("sha256").update(session).digest("hex").slice(0, 32)}`;
 }
 
-/** worktree-record-1. @returns false when there is a record already. */
+/** @returns false when there is a record already. */
 export function beginRecord(path: string, folder: string, record: WorktreeRecord): boolean {
   makePrivateFolder(folder);
   try {

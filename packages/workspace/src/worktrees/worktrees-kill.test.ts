@@ -1,12 +1,12 @@
 // Kills around the creation, the use and the removal of worktrees. A write that was acknowledged before a kill must be in the worktree
 // or in a commit that a ref reaches.
 //
-//   worktrees-kill-1. A session is killed several times: each life continues what the one before left, also a removal.
-//   worktrees-kill-2. A kill comes at a random moment of a phase, within the time that this phase took before. Slow and fast machines kill in
-//       it, therefore, and not after it. In `files` the moment is a number of removed files.
-//   worktrees-kill-3. Half of the kills leave the git of the life running.
-//   worktrees-kill-4. The lock of a killed git counts only when it is ten seconds old. No test waits for that: its time is set back, once
-//       no process works in the repository any more.
+//   - A session is killed several times: each life continues what the one before left, also a removal.
+//   - A kill comes at a random moment of a phase, within the time that this phase took before. Slow and fast
+//     machines kill in it, therefore, and not after it. In `files` the moment is a number of removed files.
+//   - Half of the kills leave the git of the life running.
+//   - The lock of a killed git counts only when it is ten seconds old. No test waits for that: its time is
+//     set back, once no process works in the repository any more.
 
 import { execFile, execFileSync, spawn } from "node:child_process";
 import {
@@ -38,7 +38,7 @@ const PROJECTS = isCampaign ? 6 : 1;
 const KILLS_OF_SESSION = 8;
 const LIFE = fileURLToPath(new URL("../testing/worktree-life.ts", import.meta.url));
 
-/** A part of a life: the lines between which it is, and the time that it last took (worktrees-kill-2). */
+/** A part of a life: the lines between which it is, and the time that it last took. */
 const PHASES = {
   creation: { from: "start", to: "open", ms: 150 },
   return: { from: "start", to: "open", ms: 50 },
@@ -110,7 +110,6 @@ class Project {
     return [...linesOf(await this.git(...args), ""), ...linesOf(inside, "lib/")];
   }
 
-  /** worktrees-kill-4. */
   async ageLocks(): Promise<void> {
     const isInUse = (): boolean =>
       [this.folder, this.worktrees].some((folder) => (processesIn(folder) ?? []).length > 0);
@@ -159,7 +158,8 @@ async function live(
   let errors = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
   const ended = new Promise((resolve) => child.on("close", resolve));
-  const group = random() < 0.5 ? -child.pid! : child.pid!; // worktrees-kill-3.
+  // Half of the kills leave the git of the life running.
+  const group = random() < 0.5 ? -child.pid! : child.pid!;
   const said: string[] = [];
   const saidAt = new Map<string, number>();
   let rest = "";

@@ -1,12 +1,16 @@
 // `Worktrees`: git worktrees of sessions, which cannot lose work. It knows nothing of agents and models.
 //
-//   worktrees-1. A session has one worktree, on the branch `holdfast/SESSION`, and finds it again by its id after any crash.
-//   worktrees-2. The worktrees lie in the user's data folder. A clean-up of the project (`git clean -ffdx`, a new clone) does not reach
-//       them, and neither does a tool that reads every folder of the project.
-//   worktrees-3. A worktree that is gone is never made again in silence: the session would continue without its work.
-//   worktrees-4. Only `remove` takes a worktree away, and only when the registry, git and the processes of this machine permit it.
-//   worktrees-5. The files of a session are kept as snapshots. A fork begins with one of them, on the commit that was checked out there.
-//   worktrees-6. The work of a session is what is checked out in its worktree, on whatever branch. Everything but the creation names that branch.
+//   - A session has one worktree, on the branch `holdfast/SESSION`, and finds it again by its id after any
+//     crash.
+//   - The worktrees lie in the user's data folder. A clean-up of the project (`git clean -ffdx`, a new clone)
+//     does not reach them, and neither does a tool that reads every folder of the project.
+//   - A worktree that is gone is never made again in silence: the session would continue without its work.
+//   - Only `remove` takes a worktree away, and only when the registry, git and the processes of this machine
+//     permit it.
+//   - The files of a session are kept as snapshots. A fork begins with one of them, on the commit that was
+//     checked out there.
+//   - The work of a session is what is checked out in its worktree, on whatever branch. Everything but the
+//     creation names that branch.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -161,7 +165,7 @@ export class Worktrees {
     return listed;
   }
 
-  /** The record of a session's worktree as it is now (worktrees-6), also by the beginning of the id. @throws NotFoundError `not_found`, UsageError for several. */
+  /** The record of a session's worktree as it is now, also by the beginning of the id. @throws NotFoundError `not_found`, UsageError for several. */
   async find(project: string, session: string): Promise<WorktreeRecord> {
     // The project may have been another working tree of the repository, which is gone now.
     const { folder, project: root } = await this.#repository(project);
@@ -247,7 +251,7 @@ export class Worktrees {
     return mergeWorktree(record, root, this.#settings);
   }
 
-  /** Keeps the files of a session as they are (worktrees-5). A second call without a change in between keeps nothing more. */
+  /** Keeps the files of a session as they are. A second call without a change in between keeps nothing more. */
   async keepFiles(project: string, session: string): Promise<FileSnapshot> {
     const record = await this.#ready(project, session);
     // Another session's id may begin with this one.
@@ -264,7 +268,7 @@ export class Worktrees {
     if (readRecord(record) !== undefined) await dropRef(snapshots, found.project, this.#settings);
   }
 
-  /** @returns the rescue commit. @throws HoldfastError `conflict` or `in_use` (worktrees-4). */
+  /** @returns the rescue commit. @throws HoldfastError `conflict` or `in_use`. */
   async remove(
     project: string,
     session: string,
@@ -325,7 +329,7 @@ export class Worktrees {
     return this.#find(keepRecord(names.record, { ...mine, state: "ready", by: null }));
   }
 
-  /** worktrees-5. Each step is repeated by the next call, when a crash cuts it off. */
+  /** Each step is repeated by the next call, when a crash cuts it off. */
   async #beginFiles(record: WorktreeRecord, settings: GitSettings): Promise<void> {
     const { path, base, snapshot } = record;
     const place = await this.#snapshotPlace(record);
@@ -361,7 +365,6 @@ export class Worktrees {
     return { path: folder, root: path, branch, base };
   }
 
-  /** worktrees-3. */
   async #check({ path, branch, session, repository }: WorktreeRecord): Promise<void> {
     const head = existsSync(path)
       ? await gitIn(path, ["rev-parse", "--verify", "--quiet", "HEAD"], this.#settings, {
@@ -400,7 +403,6 @@ export class Worktrees {
     };
   }
 
-  /** worktrees-6. */
   async #now(record: WorktreeRecord): Promise<WorktreeRecord> {
     return { ...record, branch: await currentBranch(record, this.#settings) };
   }

@@ -4,8 +4,8 @@
 //   capability.text.md    a text for the system prompt
 //   capability.mcp.json   { mcpServers }
 //
-//   capability-folders-1. A file that the type does not permit is refused, so that nothing of a capability is dropped.
-//   capability-folders-2. Two owners of one MCP server or script refuse the agent, and the error names both.
+//   - A file that the type does not permit is refused, so that nothing of a capability is dropped.
+//   - Two owners of one MCP server or script refuse the agent, and the error names both.
 
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -92,7 +92,6 @@ function readCapability(path: string, name: string) {
       `correct ${main}`,
     );
   const { script, type = existsSync(mcp) ? "mcp" : script === undefined ? "text" : "script" } = checked.data;
-  // capability-folders-1.
   if (type !== "script" && script !== undefined) throw forbidden(name, type, "a script");
   if (type !== "mcp" && existsSync(mcp)) throw forbidden(name, type, "capability.mcp.json");
   if (type === "script" && script === undefined)

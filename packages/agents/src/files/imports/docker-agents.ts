@@ -2,8 +2,8 @@
 //
 //   docker-agents-1. A tool that is not among the toolsets is not offered. An unknown field of a toolset refuses the agent, because it may
 //       be a limit.
-//   docker-agents-2. Docker asks for what neither only reads nor is allowed, as Holdfast does. An `ask` is mapped to one that goes before each
-//       `allow`, whatever the order in which Docker looks at them.
+//   - Docker asks for what neither only reads nor is allowed, as Holdfast does. An `ask` is mapped to one
+//     that goes before each `allow`, whatever the order in which Docker looks at them.
 
 import { z } from "zod";
 import { addRule, type AgentDraft } from "../../format/agent-draft.ts";
@@ -275,7 +275,8 @@ function rulePattern(
     return "all tools by the default: calls that change something are asked for";
   const [tools, pattern] = callOf(text);
   if (tools === undefined) return undefined;
-  const given = decision === "ask" ? (pattern ?? "*") : pattern; // docker-agents-2.
+  // A pattern makes the `ask` go before each `allow`.
+  const given = decision === "ask" ? (pattern ?? "*") : pattern;
   return tools
     .map((tool) => {
       if (given !== "*") return ruleTool(tool, given, decision, draft);

@@ -1,7 +1,7 @@
 // An agent of Anthropic's Managed Agents, as its API takes and returns it (JSON).
 //
-//   managed-agents-1. Such an agent works in a container of Anthropic. Here it works on the machine of the user, so that calls which run there
-//       without asking are asked for here.
+// Such an agent works in a container of Anthropic. Here it works on the machine of the user, so that calls
+// which run there without asking are asked for here.
 
 import { z } from "zod";
 import { addRule, denyTools, type AgentDraft } from "../../format/agent-draft.ts";
@@ -216,7 +216,7 @@ function isEnabled(...given: readonly (z.output<typeof config> | null | undefine
   return given.flatMap((one) => one?.enabled ?? []).at(-1) ?? true;
 }
 
-/** managed-agents-1. @returns the end of the text about a tool. */
+/** @returns the end of the text about a tool. */
 function ask(
   tool: string,
   base: Configs["default_config"],

@@ -1,7 +1,7 @@
 // Agents inside of a file of OpenCode's settings (`opencode.json`, `opencode.jsonc`).
 //
-//   opencode-config-1. OpenCode adds the rules of an agent to those of the file, and the last that matches counts. They are read as one list, in
-//       that order.
+// OpenCode adds the rules of an agent to those of the file, and the last that matches counts. They are read
+// as one list, in that order.
 
 import { dirname, join } from "node:path";
 import { z } from "zod";
@@ -101,7 +101,6 @@ function agentTable(file: Readonly<Record<string, unknown>>, path: string): Fiel
           draft,
         );
       }),
-      // opencode-config-1.
       permission: field(permission, (value, draft) => {
         if (!ofFile.success) return refused("permission of the file is no set of rules");
         return applyPermission([...permissionEntries(ofFile.data), ...permissionEntries(value)], draft);

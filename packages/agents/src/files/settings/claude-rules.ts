@@ -1,8 +1,8 @@
 // `claudeRules`: the permissions of Claude Code's settings, for its agents.
 //
-//   claude-rules-1. The rules of all files count together: managed settings, those of the user, and those of the project.
-//   claude-rules-2. A path begins at the folder of the project. `/` is the folder of the settings, `~/` that of the user, and `//` the root.
-//       A name without a folder is one in any folder.
+//   - The rules of all files count together: managed settings, those of the user, and those of the project.
+//   - A path begins at the folder of the project. `/` is the folder of the settings, `~/` that of the user,
+//     and `//` the root. A name without a folder is one in any folder.
 
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import { z } from "zod";
@@ -164,7 +164,7 @@ const PATH_TOOLS: Readonly<Record<string, string>> = {
   NotebookEdit: "edit_file",
 };
 
-/** claude-rules-2. @returns nothing for a rule that is no path of a file tool. */
+/** @returns nothing for a rule that is no path of a file tool. */
 function pathRule(
   name: string,
   pattern: string,

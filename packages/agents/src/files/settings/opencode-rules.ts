@@ -1,8 +1,9 @@
 // `opencodeRules`: the rules of OpenCode's settings for an agent that has a file of its own.
 //
-//   opencode-rules-1. OpenCode takes the rules of the settings, then those of the agent, and the last that matches counts. They are read as one
-//       list, in this order.
-//   opencode-rules-2. Rules of a project that is not trusted only restrict. They are added on their own, and the strictest counts.
+//   - OpenCode takes the rules of the settings, then those of the agent, and the last that matches counts.
+//     They are read as one list, in this order.
+//   - Rules of a project that is not trusted only restrict. They are added on their own, and the strictest
+//     counts.
 
 import { join } from "node:path";
 import { z } from "zod";
@@ -134,7 +135,6 @@ function entriesOf({ permission: rules, tools = {} }: z.output<typeof settings>)
   ];
 }
 
-/** opencode-rules-2. */
 function restrictionsOf(entries: Permissions): Permissions {
   return entries.flatMap(([tool, value]): Permissions => {
     if (typeof value === "string") return value === "allow" ? [] : [[tool, value]];

@@ -1,7 +1,7 @@
 // `otherRules`: the rules outside of agent files of Codex, Gemini CLI and GitHub Copilot.
 //
-//   other-rules-1. A rule of a form that is not read here refuses the agents of its tool.
-//   other-rules-2. Rules that allow calls are not taken over, since Holdfast asks where no rule decides.
+//   - A rule of a form that is not read here refuses the agents of its tool.
+//   - Rules that allow calls are not taken over, since Holdfast asks where no rule decides.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";

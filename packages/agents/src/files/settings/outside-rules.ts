@@ -1,8 +1,8 @@
 // `OutsideRules`: the rules of a tool that stand outside of its agent files, from every place where the tool looks for them.
 //
-//   outside-rules-1. They restrict every agent that is read from a folder of the tool. They allow only where the user's own files say so, or the
-//       files of a project that the user trusts.
-//   outside-rules-2. Rules that cannot be kept refuse the agent's file, and a verdict says why.
+//   - They restrict every agent that is read from a folder of the tool. They allow only where the user's own
+//     files say so, or the files of a project that the user trusts.
+//   - Rules that cannot be kept refuse the agent's file, and a verdict says why.
 
 import { relative } from "node:path";
 
@@ -68,7 +68,7 @@ export class OutsideRules {
     return known;
   }
 
-  /** outside-rules-1. Whether what a file allows counts: a project's file has the content that the user trusts. */
+  /** Whether what a file allows counts: a project's file has the content that the user trusts. */
   readonly #isBelieved = ({ path, owner }: SettingsFile): boolean => {
     const { trustFile, project, trustsProject = false } = this.#places;
     const known = this.#believed.get(path);

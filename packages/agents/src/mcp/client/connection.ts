@@ -1,9 +1,10 @@
 // `McpConnection`: one client of the SDK, connected to one MCP server. It knows nothing of sessions.
 //
-//   connection-1. Every wait has a limit, and a server that reaches it is ended: a silent server is no server for the next call either.
-//   connection-2. An error names the server, says what the server did, and has the text that its process printed.
-//   connection-3. The class of an error says what a caller can do about it (`../call-errors.ts`).
-//   connection-4. The checks of a server's JSON Schemas are left to the server: a pattern in them could stop our process.
+//   - Every wait has a limit, and a server that reaches it is ended: a silent server is no server for the
+//     next call either.
+//   - An error names the server, says what the server did, and has the text that its process printed.
+//   - The class of an error says what a caller can do about it (`../call-errors.ts`).
+//   - The checks of a server's JSON Schemas are left to the server: a pattern in them could stop our process.
 
 import { toError } from "@holdfast/core";
 import {
@@ -163,7 +164,8 @@ export class McpConnection {
       const what =
         kind === ServerFailedError ? `refused the call of ${tool}` : `did not answer the call of ${tool}`;
       const why = this.#explain(error, what);
-      if (kind !== ServerFailedError) await this.close(); // connection-1.
+      // A silent server is no server for the next call either.
+      if (kind !== ServerFailedError) await this.close();
       throw new kind(advised(this.#name, kind, why));
     } finally {
       if (open.isOver || signal.aborted) this.#calls.delete(id);
@@ -209,7 +211,7 @@ export class McpConnection {
       const kind = classOf(error);
       const why = this.#explain(error, `did not take ${method}`);
       if (kind === ServerFailedError) this.#tasks.delete(String(params["taskId"]));
-      else await this.close(); // connection-1.
+      else await this.close(); // A silent server is no server for the next call either.
       throw new kind(advised(this.#name, kind, why));
     }
   }
@@ -247,7 +249,6 @@ export class McpConnection {
     await this.#transport.close().catch(() => {});
   }
 
-  /** connection-2. */
   #explain(error: unknown, what: string): string {
     return explain(this.#name, this.#transport, error, what);
   }
@@ -272,7 +273,7 @@ async function connect(wanted: NewConnection, mode: "auto" | "legacy"): Promise<
       inputRequired: { autoFulfill: false },
       versionNegotiation: { mode, probe: { timeoutMs: MCP_LIMITS.probeMs } },
       listMaxPages: MCP_LIMITS.pages,
-      // connection-4.
+      // A pattern in a schema of the server could stop this process.
       jsonSchemaValidator: {
         getValidator:
           <T>(): JsonSchemaValidator<T> =>

@@ -1,8 +1,8 @@
 // `HttpTransport`: the messages of one MCP server at an address, by the streamable HTTP transport of the SDK.
 //
-//   http-transport-1. A stream that ends before the answer of its request ends the request, too. Otherwise the caller would wait for
-//       its time-out. A server of an older version may continue a stream, which the SDK tries first.
-//   http-transport-2. Headers of the settings go to the origin of the server alone (server-fetch-2).
+//   - A stream that ends before the answer of its request ends the request, too. Otherwise the caller would
+//     wait for its time-out. A server of an older version may continue a stream, which the SDK tries first.
+//   - Headers of the settings go to the origin of the server alone (server-fetch-2).
 
 import {
   isJSONRPCRequest,
@@ -114,7 +114,6 @@ export class HttpTransport implements ServerTransport {
     return "";
   }
 
-  /** http-transport-1. */
   #loseAnswer(id: RequestId): void {
     if (!this.#open.delete(id)) return;
     const message = this.#offence ?? "its stream ended before the answer";

@@ -1,6 +1,6 @@
 // The class of an error of the MCP SDK or of a transport (`classOf`), by what a caller can do about it.
 //
-//   sdk-errors-1. An error that this file does not know counts as a loss.
+// An error that this file does not know counts as a loss.
 
 import {
   ProtocolError,
@@ -37,7 +37,7 @@ export function classOf(error: unknown): ErrorClass {
   if (error instanceof SdkHttpError) return classOfStatus(error.status);
   if (error instanceof ProtocolError) return classOfAnswer(error);
   if (error instanceof SdkError) return LOSSES.includes(error.code) ? CallLostError : ServerFailedError;
-  return CallLostError; // sdk-errors-1.
+  return CallLostError; // An error that is not known counts as a loss.
 }
 
 function classOfStatus(status: number): ErrorClass {

@@ -2,11 +2,11 @@
 //
 // The `fetch` of Node is not used: it has time-outs of its own, follows redirects, and cannot check the address that it dials.
 //
-//   server-fetch-1. Only an address that the rules allow is dialled, whatever its name resolves to.
+//   - Only an address that the rules allow is dialled, whatever its name resolves to.
 //   server-fetch-2. No redirect is followed here. The SDK follows one within the origin alone, so no other origin gets a header of ours.
-//   server-fetch-3. A message and a response have limits of size. A larger one is cut off, and `refused` says why.
-//   server-fetch-4. Each request has a connection of its own. A kept connection may be closed by the server at the same moment, and
-//       nobody would know whether the call has begun.
+//   - A message and a response have limits of size. A larger one is cut off, and `refused` says why.
+//   - Each request has a connection of its own. A kept connection may be closed by the server at the same
+//     moment, and nobody would know whether the call has begun.
 
 import { lookup as resolveName } from "node:dns";
 import { request as plainRequest, type IncomingMessage } from "node:http";
@@ -22,7 +22,7 @@ import { MCP_LIMITS } from "../limits.ts";
 export interface FetchRules {
   /** The user's own settings name the server: its address may be a private one. */
   readonly allowsPrivate: boolean;
-  /** A limit was exceeded (server-fetch-3). Must not throw. */
+  /** A limit was exceeded. Must not throw. */
   readonly refused: (offence: string) => void;
 }
 
@@ -45,7 +45,7 @@ export function serverFetch(rules: FetchRules): FetchLike {
     const sent = (isTls ? tlsRequest : plainRequest)(url, {
       method: init.method ?? "GET",
       headers: Object.fromEntries(headers),
-      agent: false, // server-fetch-4.
+      agent: false, // A kept connection may be closed at the same moment, and the call would be lost or not.
       lookup: checkedLookup(isTls, rules),
       maxHeaderSize: MCP_LIMITS.headerBytes,
     });
@@ -84,7 +84,6 @@ function reasonOf(error: Error): string {
   return first.message;
 }
 
-/** server-fetch-1. */
 function checkedLookup(isTls: boolean, rules: FetchRules): LookupFunction {
   return (host, options, done) => {
     resolveName(host, { ...options, all: true }, (error, found) => {
@@ -137,7 +136,7 @@ function responseOf(incoming: IncomingMessage, { refused }: FetchRules): Respons
   });
 }
 
-/** server-fetch-3. Events end with an empty line; JSON has one message. */
+/** Events end with an empty line; JSON has one message. */
 function limitedBody(incoming: IncomingMessage, refused: (offence: string) => void): Transform {
   const isEvents = /^text\/event-stream\b/i.test(incoming.headers["content-type"] ?? "");
   let total = 0;

@@ -3,10 +3,11 @@
 // The transport of the SDK is not used, because it ends the server's process alone and limits neither lines without end nor floods.
 // Here the supervisor of the runtime ends the whole process tree.
 //
-//   stdio-transport-1. A message, and all messages between two of ours, have limits of size. A server that exceeds one is ended.
-//   stdio-transport-2. A few lines that are no messages are dropped, and the first ones are kept for errors. A server that prints
-//       more of them is ended.
-//   stdio-transport-3. `whyClosed` names the first cause of the end, with the last lines of standard error.
+//   - A message, and all messages between two of ours, have limits of size. A server that exceeds one is
+//     ended.
+//   - A few lines that are no messages are dropped, and the first ones are kept for errors. A server that
+//     prints more of them is ended.
+//   - `whyClosed` names the first cause of the end, with the last lines of standard error.
 
 import { deserializeMessage, type JSONRPCMessage, type Transport } from "@modelcontextprotocol/client";
 import {
@@ -104,7 +105,6 @@ export class StdioTransport implements Transport {
     return this.#over.isClosed;
   }
 
-  /** stdio-transport-3. */
   whyClosed(): string | undefined {
     if (this.#offence !== undefined) return `${ENDED}, ${this.#offence}`;
     if (this.#report === undefined) return undefined;
@@ -131,7 +131,6 @@ export class StdioTransport implements Transport {
   #receive(text: string): void {
     if (this.#offence !== undefined || this.#over.isClosed) return;
     this.#burstChars += text.length;
-    // stdio-transport-1.
     if (this.#burstChars > MCP_LIMITS.burstChars)
       return this.#refuse(`it sent more than ${MCP_LIMITS.burstChars} characters at once`);
     for (const line of this.#lines.push(text)) this.#receiveLine(line);
@@ -150,7 +149,6 @@ export class StdioTransport implements Transport {
     this.onmessage?.(withTaskNoted(message));
   }
 
-  /** stdio-transport-2. */
   #dropStray(line: string): void {
     const stray = this.#stray;
     stray.count++;

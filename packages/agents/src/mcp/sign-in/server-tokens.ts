@@ -1,10 +1,10 @@
 // `serverTokens`: the tokens of one MCP server for its requests, renewed before they expire.
 //
-//   server-tokens-1. A token is renewed some time before its end, and once when the server refuses it.
-//   server-tokens-2. One renewal runs at a time on this machine, because an issuer that changes its refresh tokens takes each of them once. A process that waited
-//       for the renewal of another one reads the record again.
-//   server-tokens-3. A renewal that the issuer refuses asks for another sign-in. When the issuer cannot be reached, a token that is still valid is
-//       used, and otherwise the call has not begun.
+//   - A token is renewed some time before its end, and once when the server refuses it.
+//   - One renewal runs at a time on this machine, because an issuer that changes its refresh tokens takes
+//     each of them once. A process that waited for the renewal of another one reads the record again.
+//   - A renewal that the issuer refuses asks for another sign-in. When the issuer cannot be reached, a token
+//     that is still valid is used, and otherwise the call has not begun.
 
 import { HoldfastError, toError } from "@holdfast/core";
 import {
@@ -44,7 +44,6 @@ export function serverTokens({ store, key, fetch, renewals, hide }: ServerTokens
       throw new NotConnectedError(`its sign-in cannot be renewed now: ${error.message}`);
     }
   };
-  /** server-tokens-2. */
   const renewAlone = async (refused: string | undefined): Promise<SignInRecord | undefined> => {
     const found = await readRecord(store, key);
     if (found === undefined || isGood(found, refused)) return found;
@@ -54,7 +53,8 @@ export function serverTokens({ store, key, fetch, renewals, hide }: ServerTokens
     try {
       renewed = await renewedRecord(found, refresh, fetch);
     } catch (error) {
-      if (error instanceof OAuthError) return undefined; // server-tokens-3.
+      // The issuer refuses the renewal, so a person must sign in again.
+      if (error instanceof OAuthError) return undefined;
       if (refused === undefined && !isOver(found)) return found;
       throw new NotConnectedError(`its sign-in cannot be renewed now: ${toError(error).message}`);
     }
@@ -122,7 +122,6 @@ export function expiryOf(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : Date.now() + seconds * 1_000;
 }
 
-/** server-tokens-1. */
 function isExpiring({ expiresAt = Infinity }: SignInRecord): boolean {
   return expiresAt - Date.now() < MCP_LIMITS.renewAheadMs;
 }

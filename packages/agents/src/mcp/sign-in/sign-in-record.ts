@@ -1,7 +1,7 @@
 // `SignInRecord`: the sign-in of a person to one MCP server, as it is kept among the secrets of the user.
 //
-//   sign-in-record-1. The key has the address of the server, so a server of the same name at another address gets no token.
-//   sign-in-record-2. The record names the issuer, and a token is renewed there alone.
+//   - The key has the address of the server, so a server of the same name at another address gets no token.
+//   - The record names the issuer, and a token is renewed there alone.
 
 import { createHash } from "node:crypto";
 import { z } from "zod";

@@ -1,8 +1,9 @@
 // `signInToServer`: a person signs in to an MCP server by OAuth, in a browser. The code comes back to a port of this machine.
 //
-//   sign-in-to-server-1. Authorization code with PKCE. The SDK discovers the issuer and checks it, also in the answer.
-//   sign-in-to-server-2. The port listens on the loopback address alone, takes one answer with our `state`, and closes after a limited time.
-//   sign-in-to-server-3. Nothing is kept before the tokens are there.
+//   - Authorization code with PKCE. The SDK discovers the issuer and checks it, also in the answer.
+//   - The port listens on the loopback address alone, takes one answer with our `state`, and closes after a
+//     limited time.
+//   - Nothing is kept before the tokens are there.
 
 import { randomBytes } from "node:crypto";
 import { createServer, type Server } from "node:http";
@@ -56,7 +57,8 @@ export async function signInToServer(request: SignInRequest): Promise<string> {
       await auth(person, { ...options, authorizationCode: code, ...(iss === undefined ? {} : { iss }) });
     }
     const record = person.record();
-    await store.write(signInKey(name, url), JSON.stringify(record)); // sign-in-to-server-3.
+    // Nothing is kept before the tokens are there.
+    await store.write(signInKey(name, url), JSON.stringify(record));
     return record.issuer;
   } catch (error) {
     if (HoldfastError.is(error)) throw error;
@@ -181,7 +183,6 @@ interface Answer {
   readonly iss: string | undefined;
 }
 
-/** sign-in-to-server-2. */
 async function listen(state: string): Promise<{ server: Server; answer: Promise<Answer> }> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   promise.catch(() => {}); // The sign-in may have failed before.

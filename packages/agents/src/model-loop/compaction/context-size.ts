@@ -1,7 +1,7 @@
 // The size of a session's context, and when it is too large (`isFull`). Pure.
 //
-//   context-size-1. The model itself counts the tokens of each request. Only what was added since is estimated.
-//   context-size-2. The next request and its reply must fit. A part of the model's window is therefore kept free.
+//   - The model itself counts the tokens of each request. Only what was added since is estimated.
+//   - The next request and its reply must fit. A part of the model's window is therefore kept free.
 
 import { IMAGE_TOKENS, withoutImages } from "../../models/request-size.ts";
 import { contextWindow } from "../../models/prices.ts";
@@ -42,7 +42,6 @@ export function contextTokens({ counted, addedBytes }: ContextSize, frameBytes: 
   return counted + Math.ceil((addedBytes + (counted === 0 ? frameBytes : 0)) / BYTES_PER_TOKEN);
 }
 
-/** context-size-2. */
 export function isFull(tokens: number, window: number): boolean {
   return tokens > window - Math.min(RESERVE_TOKENS, Math.floor(window * RESERVE_PART));
 }

@@ -1,8 +1,9 @@
 // The results and files of a session that its model cannot see any more, collected over all boundaries (`joinWork`). Pure.
 //
-//   earlier-work-1. A call keeps the place of its whole result. A shortened copy of the result never replaces it.
-//   earlier-work-2. A call has an id that no call in the list has. Some servers number the calls of each conversation from the beginning.
-//   earlier-work-3. The lists are bounded. The oldest files and results are forgotten first.
+//   - A call keeps the place of its whole result. A shortened copy of the result never replaces it.
+//   - A call has an id that no call in the list has. Some servers number the calls of each conversation from
+//     the beginning.
+//   - The lists are bounded. The oldest files and results are forgotten first.
 
 import type { ModelToolCall, ToolContent } from "../../models/model-provider.ts";
 import type { EarlierCall, EarlierWork } from "./boundary-state.ts";
@@ -41,7 +42,7 @@ export function addCall(calls: readonly EarlierCall[], call: EarlierCall): reado
   return [...calls.filter(({ id }) => id !== call.id), call].slice(-CALLS_MAX);
 }
 
-/** earlier-work-2. @param boundary the number of the last boundary. */
+/** @param boundary the number of the last boundary. */
 export function withOwnIds(
   calls: readonly ModelToolCall[],
   earlier: EarlierWork,

@@ -1,7 +1,9 @@
 // `keepResult`: the result of a call as an entry of the conversation.
 //
-//   keep-result-1. The model reads as much of a result as leaves room for a summary (compaction-6), and 24,000 characters at most.
-//   keep-result-2. A result that is cut is kept whole as well, in an entry beside the conversation, which no model call loads.
+//   - The model reads as much of a result as leaves room for a summary (compaction-6), and 24,000 characters
+//     at most.
+//   - A result that is cut is kept whole as well, in an entry beside the conversation, which no model call
+//     loads.
 
 import { positionId } from "@holdfast/core";
 

@@ -1,8 +1,9 @@
 // `readAnswer`: the decision of a hook, from the exit code and the output of its program or the output of its agent. Pure.
 //
-//   hook-answer-1. An answer never permits more: what is no `block` lets the usual rules decide.
-//   hook-answer-2. A guard fails closed: an output that is not exactly one answer is a failure and never `continue`. No output means `continue`.
-//       A guard of Claude Code may write plain text, as there. An output of it that looks like an answer and is none blocks.
+//   - An answer never permits more: what is no `block` lets the usual rules decide.
+//   - A guard fails closed: an output that is not exactly one answer is a failure and never `continue`. No
+//     output means `continue`. A guard of Claude Code may write plain text, as there. An output of it that
+//     looks like an answer and is none blocks.
 
 import { parseDocument } from "yaml";
 import { z } from "zod";
@@ -60,7 +61,7 @@ const specific = {
   additionalContext: words,
   updatedInput: z.unknown().optional(),
 };
-/** hook-answer-2. The answers that do not block. */
+/** The answers that do not block. */
 const ownAnswer = z.strictObject({ ...fields, hookSpecificOutput: z.strictObject(specific).optional() });
 const claudeAnswer = z.looseObject({ ...fields, hookSpecificOutput: z.looseObject(specific).optional() });
 
@@ -96,7 +97,7 @@ export function failed({ onError }: AgentHook, why: string): HookAnswer {
     : { ...CONTINUE, failure };
 }
 
-/** hook-answer-2. Claude Code takes every other text as plain. */
+/** Claude Code takes every other text as plain. */
 function looksLikeAnswer(hook: AgentHook, text: string): boolean {
   if (!isGuard(hook)) return text.startsWith("{");
   return /^\[?\s*\{/.test(text) || DECIDING.test(text);
@@ -121,7 +122,7 @@ function hasFieldTwice(text: string): boolean {
   return parseDocument(text, { uniqueKeys: true }).errors.some(({ code }) => code === "DUPLICATE_KEY");
 }
 
-/** hook-answer-2. A guard of Claude Code has no `on_error`, and one that answers must be understood. */
+/** A guard of Claude Code has no `on_error`, and one that answers must be understood. */
 function noAnswer(hook: AgentHook, why: string): HookAnswer {
   const onError = hook.claudeEvent !== null && isGuard(hook) ? "block" : hook.onError;
   return failed(

@@ -1,7 +1,8 @@
 // `hookTask`: runs the program of a hook in the workspace of the session, as a durable task.
 //
-//   hook-task-1. A hook that a crash cut off is run again: a hook decides and reports, so its programs bear a repeat.
-//   hook-task-2. The program reads the event as JSON on its standard input, and its end is an output. Nothing of it fails the task.
+//   - A hook that a crash cut off is run again: a hook decides and reports, so its programs bear a repeat.
+//   - The program reads the event as JSON on its standard input, and its end is an output. Nothing of it
+//     fails the task.
 
 import { defineTask } from "@holdfast/runtime";
 
@@ -32,7 +33,7 @@ export function hookTask(source: WorkspaceSource, scripts: HookScripts | undefin
   return defineTask<HookTaskInput, HookEnd>({
     name: "hook",
     description: "Run a hook of the agent",
-    effect: "repeatable", // hook-task-1.
+    effect: "repeatable", // A hook decides and reports, so it may run again after a crash.
     retry: { nonRetryable: ["file_not_found", "invalid_input", "policy_denied", "limit_exceeded", "usage"] },
     endLost: async (input, key) => {
       const { workspace } = input as HookTaskInput;

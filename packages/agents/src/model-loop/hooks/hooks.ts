@@ -1,8 +1,9 @@
 // `Hooks`: runs the hooks of an agent at their points, in the order of its file.
 //
-//   hooks-1. A hook only restricts: it blocks, asks, adds a text, or changes the input of a run. The rules of permissions hold as without it.
-//   hooks-2. The first hook that blocks decides, and the later ones do not run.
-//   hooks-3. Each call of a hook is a task or a child of the session, so a replay takes its recorded answer.
+//   - A hook only restricts: it blocks, asks, adds a text, or changes the input of a run. The rules of
+//     permissions hold as without it.
+//   - The first hook that blocks decides, and the later ones do not run.
+//   - Each call of a hook is a task or a child of the session, so a replay takes its recorded answer.
 
 import { HoldfastError, type Json } from "@holdfast/core";
 import { local } from "@holdfast/runtime";
@@ -59,7 +60,7 @@ export class Hooks {
     for (const hook of this.#at("before_tool", call.name)) {
       if (!(await this.#sees(hook, call))) continue;
       const answer = await this.#call(hook, eventOf(hook, call));
-      if (answer.action === "block") return answer; // hooks-2.
+      if (answer.action === "block") return answer;
       if (answer.action === "ask") action = "ask";
     }
     return { action, reason: "" };
@@ -117,7 +118,6 @@ export class Hooks {
     return subjects.some((one) => decide(rules, reading, one).decision !== "allow");
   }
 
-  /** hooks-3. */
   async #call(hook: AgentHook, said: Readonly<Record<string, unknown>>): Promise<HookAnswer> {
     const { ctx, parts, state } = this.#draft;
     const event = {

@@ -1,6 +1,6 @@
 // `withDeclaredEffect`: the context of a tool whose effect class an agent file declares.
 //
-//   declared-effect-1. The author's word counts more than the tool's own, and more than what a model says of one call.
+// The author's word counts more than the tool's own, and more than what a model says of one call.
 
 import { matchesName } from "../../record/tool-names.ts";
 import type { EffectClass, TaskOptions } from "@holdfast/core";
@@ -34,7 +34,6 @@ interface Scheduled {
   readonly retry?: TaskOptions["retry"];
 }
 
-/** declared-effect-1. */
 function optionsOf(
   task: Scheduled,
   { retry: asked, ...options }: TaskOptions,

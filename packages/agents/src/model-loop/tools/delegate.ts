@@ -1,10 +1,12 @@
 // The tool `delegate`: a model starts other agents as durable children, and gets their results.
 //
-//   delegate-1. Calls of one reply run beside each other. Each child has its own workspace, as its file says.
-//   delegate-2. A child has the budget and the time of its file, within those of this session.
-//   delegate-3. The terms of a child are in the facts of this session, so that a later change of a file does not concern the session.
-//   delegate-4. A message between children goes through this session, which passes it on where its own file permits messages.
-//   delegate-5. The model learns what became of the workspace of a child, also of one that failed.
+//   - Calls of one reply run beside each other. Each child has its own workspace, as its file says.
+//   - A child has the budget and the time of its file, within those of this session.
+//   - The terms of a child are in the facts of this session, so that a later change of a file does not
+//     concern the session.
+//   - A message between children goes through this session, which passes it on where its own file permits
+//     messages.
+//   - The model learns what became of the workspace of a child, also of one that failed.
 
 import { HoldfastError, type Budget, type Json } from "@holdfast/core";
 import { defineTask, local, type Agent, type TaskDefinition } from "@holdfast/runtime";
@@ -33,7 +35,7 @@ export type FinishChild = TaskDefinition<EndedChild, string | null>;
 /** The characters of a schema in the description of the tool. */
 const SCHEMA_CHARS_MAX = 2_000;
 
-/** delegate-5. The task looks at the workspace of a child. */
+/** The task looks at the workspace of a child. */
 export function finishChildTask(finish: (child: EndedChild) => Promise<string | null>): FinishChild {
   return defineTask<EndedChild, string | null>({
     name: "finish_child",
@@ -68,7 +70,7 @@ export function delegate(agents: readonly Delegate[], finish: FinishChild | unde
       const { talks, terms } = termsIn(facts);
       const { budget = null, ttlMs = null, hasOwnWorkspace = false } = terms[name] ?? {};
       const child = ctx.spawnAgent(local(found?.agent ?? name), input, {
-        ...(budget === null ? {} : { budget }), // delegate-2.
+        ...(budget === null ? {} : { budget }),
         ...(ttlMs === null ? {} : { timeoutMs: ttlMs }),
         ...(talks ? { shared: { custom: { siblings: names } } } : {}),
       });
@@ -90,7 +92,7 @@ export function delegate(agents: readonly Delegate[], finish: FinishChild | unde
   });
 }
 
-/** delegate-3. The terms of the children of one session. */
+/** The terms of the children of one session. */
 // oxlint-disable-next-line typescript/consistent-type-definitions -- an interface is no JSON value.
 type DelegateFacts = {
   /** Children may send messages to each other. */

@@ -3,8 +3,8 @@
 //
 //   child ─ signal "message" ─► parent ─ signal "steer" ─► the other child, before its next model call
 //
-//   sibling-messages-1. Every step is a signal of the journal, so that a message arrives once after any crash.
-//   sibling-messages-2. A message for an agent that is not at work is returned to its sender, with the names of those that are.
+//   - Every step is a signal of the journal, so that a message arrives once after any crash.
+//   - A message for an agent that is not at work is returned to its sender, with the names of those that are.
 
 import type { ChildHandle } from "@holdfast/core";
 import { z } from "zod";
@@ -57,7 +57,6 @@ function pass(ctx: ToolContext, sender: AtWork, atWork: ReadonlySet<AtWork>, pay
     );
   if (receivers.length > 0) return;
   const names = others.map(({ name }) => name).join(", ") || "nobody";
-  // sibling-messages-2.
   ctx.signalChild(sender.child, STEER, `(Your message to ${to} was not passed on: at work are ${names}.)`);
 }
 

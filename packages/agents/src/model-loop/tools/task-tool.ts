@@ -1,7 +1,8 @@
 // `taskTool`: a durable task as a tool of the model loop.
 //
-//   task-tool-1. The effect class of the task decides the fate of a call that a crash cuts off. Only a task that reads runs without permission.
-//   task-tool-2. Arguments are checked before the task is scheduled, so that the model corrects them.
+//   - The effect class of the task decides the fate of a call that a crash cuts off. Only a task that reads
+//     runs without permission.
+//   - Arguments are checked before the task is scheduled, so that the model corrects them.
 
 import { HoldfastError, type StandardSchemaV1, UsageError, validateNow } from "@holdfast/core";
 import type { TaskDefinition } from "@holdfast/runtime";
@@ -31,12 +32,12 @@ export function taskTool(task: AnyTask): Tool {
       description: task.description ?? `Run the task ${task.name} of this project.`,
       inputSchema: isObject ? schema : { type: "object", properties: { input: schema ?? {} } },
     },
-    isReading: task.effect === "read", // task-tool-1.
+    isReading: task.effect === "read", // Only a task that reads runs without a permission.
     subjectKind: "text",
     task,
     prepare: (given) => {
       const input: unknown = isObject ? given : (given as { readonly input?: unknown }).input;
-      // task-tool-2. The task itself gets what the model said, because it checks its input again.
+      // The task itself gets what the model said, because it checks its input again.
       if (task.input !== undefined)
         validateNow(task.input, input, `the arguments of ${name}`, "invalid_input");
       return {

@@ -1,8 +1,8 @@
 // The tools that a turn offers to the model (`offeredTools`), and when each of them can be called (`when` of an agent's record). Pure.
 //
-//   offered-tools-1. A tool that cannot be called yet is offered all the same, and its description says when. The list of tools stays the
-//       same during the session, so that the provider's prompt cache stays valid.
-//   offered-tools-2. The result that fulfils a condition says that the tool can be called now.
+//   - A tool that cannot be called yet is offered all the same, and its description says when. The list of
+//     tools stays the same during the session, so that the provider's prompt cache stays valid.
+//   - The result that fulfils a condition says that the tool can be called now.
 
 import type { AgentRecord } from "../../record/agent-record.ts";
 import { READ_RESULT } from "../compaction/read-result.ts";
@@ -34,7 +34,6 @@ export function offeredTools(
 
 type Conditions = Pick<AgentRecord, "when">;
 
-/** offered-tools-1. */
 function withCondition(tool: Tool, { when }: Conditions): Tool {
   const after = when[tool.offered.name]?.after;
   if (after === undefined) return tool;

@@ -1,7 +1,8 @@
 // `ToolCalls`: the tool calls of one reply, from the check of the arguments to the results in the conversation.
 //
-//   tool-calls-1. Every call gets a result, because servers refuse a conversation with a call that has none.
-//   tool-calls-2. Calls that follow each other run beside each other when they only read. Results are kept in the order of the calls.
+//   - Every call gets a result, because servers refuse a conversation with a call that has none.
+//   - Calls that follow each other run beside each other when they only read. Results are kept in the order
+//     of the calls.
 
 import { HoldfastError, type Json } from "@holdfast/core";
 

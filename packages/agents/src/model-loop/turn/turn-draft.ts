@@ -1,7 +1,8 @@
 // `TurnDraft`: what a turn changes before its checkpoint, shared by the parts of the turn. Its fields live for one call of the agent's function.
 //
-//   turn-draft-1. Every change of the state and every entry goes through the draft, so that the size of the conversation is always right.
-//   turn-draft-2. A turn stores the changed fields alone. The record and the facts of a session are stored once.
+//   - Every change of the state and every entry goes through the draft, so that the size of the conversation
+//     is always right.
+//   - A turn stores the changed fields alone. The record and the facts of a session are stored once.
 
 import { HoldfastError, type Json, type RetryPolicy } from "@holdfast/core";
 import type { AgentContext, TaskContext, TurnResult } from "@holdfast/runtime";
@@ -121,7 +122,7 @@ export class TurnDraft {
     return this.parts.contextWindow(this.#state.model ?? agent.model);
   }
 
-  /** Ends the turn. turn-draft-2. */
+  /** Ends the turn. */
   next(): Turn {
     const before = this.#before;
     const changed = Object.entries(this.#state).filter(
@@ -135,7 +136,7 @@ export class TurnDraft {
   }
 
   /**
-   * Adds an entry to the conversation. turn-draft-1.
+   * Adds an entry to the conversation.
    *
    * @param parentId the entry that it follows, the last one by default. `null` begins a new conversation.
    * @returns the id of the entry.

@@ -1,9 +1,11 @@
 // `TurnFiles`: the files of a session's own workspace. They are kept at the end of a turn, and a fork begins with them.
 //
-//   turn-files-1. A turn that called a tool which may change files keeps them before its checkpoint. Another turn does not.
-//   turn-files-2. Files that cannot be kept fail no session. A note in the conversation says so, and the state says that the last snapshot is older.
-//   turn-files-3. A fork works in the workspace of no other session. It gets one of its own with the files of the snapshot in its state,
-//       before its first call of a tool.
+//   - A turn that called a tool which may change files keeps them before its checkpoint. Another turn does
+//     not.
+//   - Files that cannot be kept fail no session. A note in the conversation says so, and the state says that
+//     the last snapshot is older.
+//   - A fork works in the workspace of no other session. It gets one of its own with the files of the
+//     snapshot in its state, before its first call of a tool.
 
 import { HoldfastError } from "@holdfast/core";
 
@@ -33,7 +35,7 @@ export class TurnFiles {
     this.#mayDiffer = true;
   }
 
-  /** turn-files-3. @throws HoldfastError `task_failed` when the files of the snapshot are gone. */
+  /** @throws HoldfastError `task_failed` when the files of the snapshot are gone. */
   async own(): Promise<void> {
     const { files } = this.#draft.state;
     if (files === null || files.session === this.#draft.ctx.sessionId) return;
@@ -46,7 +48,6 @@ export class TurnFiles {
     this.#note = undefined;
   }
 
-  /** turn-files-1. */
   async keep(): Promise<void> {
     const { ctx, parts, state } = this.#draft;
     const { files } = state;
@@ -60,7 +61,6 @@ export class TurnFiles {
       });
       this.#draft.change({ files: { ...files, ...kept, staleBecause: null } });
     } catch (error) {
-      // turn-files-2.
       if (!HoldfastError.is(error) || !["task_failed", "task_timeout"].includes(error.code)) throw error;
       const why = ((error.cause as Error | undefined)?.message ?? error.message).slice(0, REASON_CHARS);
       if (why !== files.staleBecause)

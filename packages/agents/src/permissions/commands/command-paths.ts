@@ -1,8 +1,8 @@
 // `comparePaths`: whether a command touches a path that a rule for file tools names. Pure.
 //
-//   command-paths-1. Redirections and the arguments of `FILE_COMMANDS` are compared. A path that a line does not show, an absolute one, and one after `cd` may
-//       match every rule. The same is true of a command that goes through
-//       folders, and of one of git that shows or restores contents.
+// Redirections and the arguments of `FILE_COMMANDS` are compared. A path that a line does not show, an
+// absolute one, and one after `cd` may match every rule. The same is true of a command that goes through
+// folders, and of one of git that shows or restores contents.
 //
 // Leaky: a program that is not in the table reads and writes what it likes, and links are not followed.
 

@@ -1,8 +1,11 @@
 // `readingsOf`: the command that a line shows, and those behind its wrappers. Pure.
 //
-//   command-readings-1. A command that may run something else than its readings is `hidden`: no rule allows it, and a restriction asks.
-//   command-readings-3. A shell that runs a file of commands is allowed by a rule that names the file. No line shows the commands in it, so a restriction asks.
-//   command-readings-2. No rule allows a reading that is not `allowable`, as the wrapper or a variable before it changes what happens.
+//   - A command that may run something else than its readings is `hidden`: no rule allows it, and a
+//     restriction asks.
+//   - A shell that runs a file of commands is allowed by a rule that names the file. No line shows the
+//     commands in it, so a restriction asks.
+//   - No rule allows a reading that is not `allowable`, as the wrapper or a variable before it changes what
+//     happens.
 
 import {
   ARITHMETIC_BUILTINS,
@@ -29,9 +32,7 @@ export interface CommandReadings {
   readonly readings: readonly Reading[];
   /** A line that it gives to a shell, such as that of `sh -c`. */
   readonly line: string | undefined;
-  /** command-readings-1. */
   readonly isHidden: boolean;
-  /** command-readings-3. */
   readonly runsFile?: string;
 }
 
@@ -257,7 +258,7 @@ export function lineReadings(text: string, depth = 0): LineReadings {
   };
 }
 
-/** command-readings-2. A variable of a shell reaches the commands of its line. */
+/** A variable of a shell reaches the commands of its line. */
 function within({ readings }: CommandReadings, line: LineReadings): LineReadings {
   if (readings.at(-1)?.isAllowable === true) return line;
   const unallowed = (one: ReadCommand): ReadCommand => ({

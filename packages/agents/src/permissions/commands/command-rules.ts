@@ -1,8 +1,10 @@
 // `compareCommand`: whether the pattern of a rule matches a command, as `git diff:*` does `git diff --stat`. Pure.
 //
-//   command-rules-1. An `allow` matches a command whose words are the pattern's. A word without a value is no word of a pattern.
-//   command-rules-2. An `allow` with `:*` covers no argument by which the program writes a file or reads outside of the folder (`CAREFUL_PROGRAMS`).
-//   command-rules-3. A restriction matches each reading of a command, whatever folder its program is named in.
+//   - An `allow` matches a command whose words are the pattern's. A word without a value is no word of a
+//     pattern.
+//   - An `allow` with `:*` covers no argument by which the program writes a file or reads outside of the
+//     folder (`CAREFUL_PROGRAMS`).
+//   - A restriction matches each reading of a command, whatever folder its program is named in.
 //   command-rules-4. A restriction may match where a word has no value, and where options stand between the words of the pattern or in
 //       another spelling.
 
@@ -61,14 +63,12 @@ export function compareCommand(
 /** The folders of a system's own programs. */
 const SYSTEM_PROGRAM = /^\/(usr\/)?s?bin\/[^/]+$/;
 
-/** command-rules-1. */
 function allows({ words: wanted, isOpen }: CommandPattern, words: readonly WordValue[]): boolean {
   const [program = null] = words;
   if (program === null || words.length < wanted.length) return false;
   if (!isOpen && words.length > wanted.length) return false;
   const named = wanted[0] === program || (SYSTEM_PROGRAM.test(program) && wanted[0] === nameOf(program));
   if (!named || !wanted.every((word, at) => at === 0 || word === words[at])) return false;
-  // command-rules-2.
   const careful = CAREFUL_PROGRAMS[nameOf(program)]?.uncovered;
   return (
     careful === undefined ||
@@ -76,7 +76,6 @@ function allows({ words: wanted, isOpen }: CommandPattern, words: readonly WordV
   );
 }
 
-/** command-rules-3. */
 function restricts({ words: wanted, isOpen }: CommandPattern, words: readonly WordValue[]): Comparison {
   const [program, ...given] = words;
   if (program === undefined) return "differs";

@@ -1,9 +1,11 @@
 // `readLine`: the simple commands of a line for a shell, by the parser `unbash`. Pure.
 //
-//   shell-line-1. A word has a value only where every shell gives it the same one. Expansions, globs and braces have none.
-//   shell-line-2. The parser reads bash, and `sh` may be another shell. A construct that they read differently makes the line unclear:
-//       `[[ ]]`, `(( ))`, `&>`, `<<<`, `$'…'`, `$"…"`, `select`, functions and coprocesses. An error of the parser does the same.
-//   shell-line-3. Commands inside of substitutions, here-documents and unclear constructs are commands of the line, too.
+//   - A word has a value only where every shell gives it the same one. Expansions, globs and braces have
+//     none.
+//   - The parser reads bash, and `sh` may be another shell. A construct that they read differently makes the
+//     line unclear: `[[ ]]`, `(( ))`, `&>`, `<<<`, `$'…'`, `$"…"`, `select`, functions and coprocesses. An
+//     error of the parser does the same.
+//   - Commands inside of substitutions, here-documents and unclear constructs are commands of the line, too.
 
 import type { Assignment, Command, ParsedScript, Redirection, SyntaxNode, Word } from "unbash";
 
@@ -32,7 +34,7 @@ export interface ShellLine {
   readonly commands: readonly SimpleCommand[];
   /** Files that compound commands are connected with. */
   readonly files: readonly RedirectedFile[];
-  /** It may run other commands than these (shell-line-2). */
+  /** It may run other commands than these. */
   readonly isUnclear: boolean;
 }
 
@@ -81,7 +83,6 @@ function commandOf(command: Command, note: (isUnclear: boolean) => void): Simple
   };
 }
 
-/** shell-line-1. */
 function wordValue(word: Word | Assignment): WordValue {
   if (word.type === "Assignment") {
     const { name, append, index, value } = word;

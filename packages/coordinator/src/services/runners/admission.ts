@@ -1,8 +1,8 @@
 // `admitted` says which runner a process registers as: a new one, or the one of its token.
 //
-//   admission-1. A registration token is used before the runner exists, so that two processes with it do not become two
-//       runners.
-//   admission-2. Registering again with a runner's own token updates that runner.
+//   - A registration token is used before the runner exists, so that two processes with it do not become two
+//     runners.
+//   - Registering again with a runner's own token updates that runner.
 //   admission-3. A runner registers a runner for trials beside itself by its own token. That runner belongs to the same
 //       user. By the token that it gets, it registers again as itself.
 
@@ -34,7 +34,6 @@ export async function admitted(host: ServiceHost, request: RegisterRequest, call
   };
 }
 
-/** admission-1. */
 async function admit(
   { tokens, clock, random }: ServiceHost,
   request: RegisterRequest,

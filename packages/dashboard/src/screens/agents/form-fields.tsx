@@ -1,6 +1,6 @@
 // The fields of a form, each with its label, its hint and the problem that was found in it.
 //
-//   form-fields-1. A refusal stands at its field, and is read to the person with it.
+// A refusal stands at its field, and is read to the person with it.
 
 import type { ReactNode } from "react";
 import type { Field } from "../../api/input-form.ts";
@@ -57,7 +57,6 @@ function isLong(name: string): boolean {
   return /prompt|text|instructions|description|request|message/i.test(name);
 }
 
-/** form-fields-1. */
 export function described(id: string, problem: string | undefined) {
   return {
     id,

@@ -1,7 +1,8 @@
 // The form that starts a session, made from the schema of the agent's input.
 //
-//   start-form-1. A form starts one session, however often its answer is lost: each state of the form has a key of its own.
-//   start-form-2. A text of the form is kept until it has started a session.
+//   - A form starts one session, however often its answer is lost: each state of the form has a key of its
+//     own.
+//   - A text of the form is kept until it has started a session.
 
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useRef, useState, type FormEvent, type RefObject } from "react";
@@ -68,7 +69,6 @@ export function StartForm({ agent, form }: { readonly agent: string; readonly fo
 
 type Typed = ReturnType<typeof useFilled>;
 
-/** start-form-2. */
 function useFilled(agent: string, form: InputForm) {
   const [draft, setDraft] = useDraft(`start of ${agent}`);
   const filled = (
@@ -91,7 +91,8 @@ function useStart(
   const [problems, setProblems] = useState<Problems>({});
   const { run, isBusy, error } = useRequest();
   const navigate = useNavigate();
-  const { key } = useRequestKey(draft); // start-form-1.
+  // Each state of the form starts one session, however often its answer is lost.
+  const { key } = useRequestKey(draft);
   const latest = useRef(draft);
   latest.current = draft;
   const showProblems = (found: Problems): void => {
@@ -115,7 +116,7 @@ function useStart(
       });
     });
     if (session === undefined) return;
-    // start-form-2. The person has written on meanwhile.
+    // The person has written on meanwhile.
     if (latest.current !== draft) return setStarted(session.sessionId);
     clear();
     void navigate({

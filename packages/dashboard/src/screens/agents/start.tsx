@@ -1,7 +1,7 @@
 // Starts a session: the agents that can be started, and the form of the chosen one.
 //
-//   start-1. The list of agents is read again under the hands of a person. The form stays that of its agent, also when no runner offers
-//       the agent for a moment.
+// The list of agents is read again under the hands of a person. The form stays that of its agent, also when
+// no runner offers the agent for a moment.
 
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
@@ -60,7 +60,7 @@ export function StartScreen() {
   const before = shownBefore.current;
   const wanted = agent ?? before?.name;
   const offered = agents.find(({ name }) => name === wanted);
-  // start-1.
+  // The form stays that of its agent, also while no runner offers it.
   const chosen = offered ?? (before !== undefined && before.name === wanted ? before : agents[0]);
   shownBefore.current = chosen;
   if (chosen === undefined)

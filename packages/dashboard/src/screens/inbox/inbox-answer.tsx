@@ -1,7 +1,7 @@
 // Answers one item of the inbox in place.
 //
 //   inbox-answer-1. A key answers only the item that has the focus, and only once for each press.
-//   inbox-answer-2. The rule that an answer would keep is shown before it is kept.
+//   - The rule that an answer would keep is shown before it is kept.
 //   inbox-answer-3. Keys and buttons have one rule: what has not been shown whole is denied at most, and what has just moved is not answered.
 
 import { useRef, useState, type ReactNode, type RefObject } from "react";
@@ -202,7 +202,6 @@ function AnswerBox(props: {
 
 type Scope = "once" | "session" | "project";
 
-/** inbox-answer-2. */
 function LastingRule(props: {
   readonly rule: string;
   readonly scope: Scope;

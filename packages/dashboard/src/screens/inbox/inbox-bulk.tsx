@@ -1,7 +1,7 @@
 // Answers several items of the inbox at once.
 //
-//   inbox-bulk-1. Every action that is to be approved is shown whole once more before it is approved, to its last line.
-//   inbox-bulk-2. Items are answered one by one. An item that could not be answered stays, with the reason.
+//   - Every action that is to be approved is shown whole once more before it is approved, to its last line.
+//   - Items are answered one by one. An item that could not be answered stays, with the reason.
 
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";

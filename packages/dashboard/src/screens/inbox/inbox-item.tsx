@@ -1,7 +1,7 @@
 // One item of the inbox: the texts that an answer is about, and the answer.
 //
-//   inbox-item-1. The command that is to be approved is shown whole and as it is. An agent's text stands apart from the text of
-//       this page.
+// The command that is to be approved is shown whole and as it is. An agent's text stands apart from the text
+// of this page.
 
 import { repeatsAction } from "@holdfast/proto/view";
 import { Link, useNavigate } from "@tanstack/react-router";
@@ -125,7 +125,6 @@ function textsOf(item: OpenItem): readonly string[] {
   ];
 }
 
-/** inbox-item-1. */
 function ItemTexts({ item, onSeen }: { readonly item: OpenItem; readonly onSeen: (name: string) => void }) {
   const { what, action, details } = item;
   return (

@@ -1,8 +1,8 @@
 // Everything that waits for a person, answered in place.
 //
-//   inbox-1. The selected item is the one with the focus, and only its keys act. An item that comes in selects nothing. When the selected
-//       item is gone, nothing is selected until a person chooses again.
-//       Another text under the same number is another item.
+// The selected item is the one with the focus, and only its keys act. An item that comes in selects nothing.
+// When the selected item is gone, nothing is selected until a person chooses again. Another text under the
+// same number is another item.
 
 import { Link, useSearch } from "@tanstack/react-router";
 import { useVirtualizer, type Virtualizer } from "@tanstack/react-virtual";
@@ -89,7 +89,7 @@ type VirtualItems = Virtualizer<HTMLDivElement, Element>;
 type Selection = ReturnType<typeof useSelection>;
 
 /**
- * inbox-1. The selected item, and the item to which the page moves the focus: by a link, by keys, and when the inbox is first read.
+ * The selected item, and the item to which the page moves the focus: by a link, by keys, and when the inbox is first read.
  *
  * @param linked the id of the item that the address names.
  */

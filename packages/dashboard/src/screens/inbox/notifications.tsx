@@ -1,8 +1,8 @@
 // Notifications of the browser about new items of the inbox.
 //
-//   notifications-1. The browser asks for the permission only after a click on the button.
-//   notifications-2. A notification names agents and no content: others may see the screen.
-//   notifications-3. It comes only while the page is hidden, and once for each item.
+//   - The browser asks for the permission only after a click on the button.
+//   - A notification names agents and no content: others may see the screen.
+//   - It comes only while the page is hidden, and once for each item.
 
 import { useEffect, useRef, useState } from "react";
 import type { Inbox } from "../../api/open-items.ts";

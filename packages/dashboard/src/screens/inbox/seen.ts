@@ -1,7 +1,9 @@
 // `useSeen`, `useRest`: whether a person can have read the texts that an answer is about.
 //
-//   seen-1. A text is seen when its last line was in the window. The part of a long text that is not in the page yet is not seen.
-//   seen-2. A card that came, moved or was selected by the page takes no answer for a moment: the person aimed at another.
+//   - A text is seen when its last line was in the window. The part of a long text that is not in the page
+//     yet is not seen.
+//   - A card that came, moved or was selected by the page takes no answer for a moment: the person aimed at
+//     another.
 
 import { useEffect, useState } from "react";
 
@@ -19,7 +21,7 @@ export function useSeen(names: readonly string[]): {
   };
 }
 
-/** seen-2. @param spot where something stands and since when. @returns whether it has stood there for a moment. */
+/** @param spot where something stands and since when. @returns whether it has stood there for a moment. */
 export function useRest(spot: string): boolean {
   const [rested, setRested] = useState<string>();
   useEffect(() => {

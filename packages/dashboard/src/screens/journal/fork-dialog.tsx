@@ -1,6 +1,6 @@
 // The dialog that forks a session at a place of its journal, also with another input.
 //
-//   fork-dialog-1. A press makes one fork, however often its answer is lost: the page chooses the id of the fork.
+// A press makes one fork, however often its answer is lost: the page chooses the id of the fork.
 
 import { forkChoices, type ForkChoice, type JournalRow } from "@holdfast/proto/view";
 import { useState, type FormEvent, type RefObject } from "react";
@@ -88,7 +88,7 @@ function useFork({ ref, session, rows, at, onForked }: ForkProps) {
     const value = isEdited ? read(input) : undefined;
     setProblem(value?.problem);
     if (value?.problem !== undefined) return;
-    const newSessionId = `ses_${key}`; // fork-dialog-1.
+    const newSessionId = `ses_${key}`; // The page chooses the id, so a press makes one fork.
     await run(async () => {
       await call<Session>("POST", sessionPath(session.sessionId, "fork"), {
         at: choice.at,

@@ -1,6 +1,6 @@
 // Pauses, cancels or raises several sessions at once.
 //
-//   sessions-bulk-1. Sessions are changed one by one. A session that could not be changed stays selected, with the reason.
+// Sessions are changed one by one. A session that could not be changed stays selected, with the reason.
 
 import { useRef, useState, type RefObject } from "react";
 import { call, toError } from "../../api/client.ts";
@@ -71,7 +71,6 @@ export function BulkActions(props: {
   );
 }
 
-/** sessions-bulk-1. */
 function useBulkChange(onDone: (left: readonly Session[]) => void) {
   const [failures, setFailures] = useState<readonly string[]>([]);
   const [isBusy, setBusy] = useState(false);

@@ -1,7 +1,8 @@
 // The audit, newest first, and the names of secrets.
 //
-//   audit-1. No index finds rows of the audit by their texts. A search reads page by page, and the screen says how far it has read.
-//   audit-2. No value of a secret reaches the page.
+//   - No index finds rows of the audit by their texts. A search reads page by page, and the screen says how
+//     far it has read.
+//   - No value of a secret reaches the page.
 
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";

@@ -1,7 +1,8 @@
 // Costs by day, model, agent and session, of the sessions that were read.
 //
-//   costs-1. A call without a price is unknown, never nothing.
-//   costs-2. The newest sessions are read first, and the screen says how many it has read. An older session may have spent today.
+//   - A call without a price is unknown, never nothing.
+//   - The newest sessions are read first, and the screen says how many it has read. An older session may have
+//     spent today.
 
 import {
   costText,
@@ -86,7 +87,7 @@ export function CostsScreen() {
   );
 }
 
-/** costs-2. The costs that were read, and the call that reads older ones. */
+/** The costs that were read, and the call that reads older ones. */
 function useCosts() {
   const { data, error, fetchNextPage, hasNextPage, isFetching } = useInfiniteQuery({
     queryKey: ["costs"],
@@ -149,7 +150,7 @@ function Total(props: {
   );
 }
 
-/** costs-1, costs-2. The sessions and calls that the sums do not contain. */
+/** The sessions and calls that the sums do not contain. */
 function Uncounted(props: {
   readonly sums: CostSums;
   /** The number of sessions that were read. */

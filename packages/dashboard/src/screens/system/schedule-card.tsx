@@ -1,7 +1,8 @@
 // One schedule: its times, what it does, and the buttons that do it now, pause it and delete it.
 //
-//   schedule-card-1. A schedule of another owner is not done now from here, because its session would belong to the person who pressed.
-//   schedule-card-2. A press counts once, however often its answer is lost.
+//   - A schedule of another owner is not done now from here, because its session would belong to the person
+//     who pressed.
+//   - A press counts once, however often its answer is lost.
 
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
@@ -143,12 +144,14 @@ function Payload({ schedule }: ScheduleProps) {
 function DoNow({ schedule, about }: { readonly schedule: Schedule; readonly about: About }) {
   const { start, signal, owner } = schedule;
   const { run, isBusy, error } = useRequest();
-  const { key, renew } = useRequestKey(JSON.stringify([start, signal])); // schedule-card-2.
+  // A press counts once, however often its answer is lost.
+  const { key, renew } = useRequestKey(JSON.stringify([start, signal]));
   const queries = useQueryClient();
   const done = queries.getQueryData<string>(["done-now", schedule.scheduleId]);
   const say = (what: string): void => void queries.setQueryData(["done-now", schedule.scheduleId], what);
   const isOwn = owner === undefined ? about.kind === "admin" : owner === about.name && about.kind === "user";
-  if (!isOwn) return <p className="text-soft">Only {shown(owner ?? "an admin")} can do it now.</p>; // schedule-card-1.
+  // Done from here, its session would belong to the person who pressed.
+  if (!isOwn) return <p className="text-soft">Only {shown(owner ?? "an admin")} can do it now.</p>;
   if (start !== undefined && about.isLocal)
     return <p className="text-soft">A terminal starts its agent now: this page starts no process.</p>;
   const doNow = async (): Promise<void> => {

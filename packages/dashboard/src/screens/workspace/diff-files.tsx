@@ -1,6 +1,6 @@
 // A difference by files, each folded to its head until somebody opens it.
 //
-//   diff-files-1. The page draws only the lines of open files, and at most `LINES` of each until somebody asks for more.
+// The page draws only the lines of open files, and at most `LINES` of each until somebody asks for more.
 
 import type { DiffFile, DiffLine } from "@holdfast/proto/view";
 import { useMemo, useState } from "react";

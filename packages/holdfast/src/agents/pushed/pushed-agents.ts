@@ -1,12 +1,14 @@
 // `pushedAgents`: the agents that a runner makes of the agent files at its coordinator.
 //
-//   pushed-agents-1. The owner of the machine decides. A file whose name the policy does not allow is left alone. A file that asks for more
-//       than the policy gives is refused with the reason.
-//   pushed-agents-2. One file that is refused changes nothing for the others.
-//   pushed-agents-3. Each version is an agent of its own, by the beginning of its hash. The newest versions of a file are offered, so that a
-//       session goes on in the version that it started with.
-//   pushed-agents-4. An agent that was made stays, also when a skill or a script of it becomes inactive: sessions that exist go on.
-//   pushed-agents-5. A large catalogue never ends a runner: the current versions of all files go before earlier ones, and the rest is left out.
+//   - The owner of the machine decides. A file whose name the policy does not allow is left alone. A file
+//     that asks for more than the policy gives is refused with the reason.
+//   - One file that is refused changes nothing for the others.
+//   - Each version is an agent of its own, by the beginning of its hash. The newest versions of a file are
+//     offered, so that a session goes on in the version that it started with.
+//   - An agent that was made stays, also when a skill or a script of it becomes inactive: sessions that exist
+//     go on.
+//   - A large catalogue never ends a runner: the current versions of all files go before earlier ones, and
+//     the rest is left out.
 
 import { join } from "node:path";
 import {
@@ -76,7 +78,7 @@ export function pushedAgents(options: PushedAgentsOptions): CatalogueAgents {
       ({ kind, name }) => kind === "agent" && (allow.includes("*") || allow.includes(name)),
     );
     const all = allowed.flatMap((item) => offeredVersions(item).map((hash) => ({ item, hash })));
-    // pushed-agents-5.
+    // The current versions go before earlier ones, which a large catalogue leaves out.
     const isCurrent = ({ item, hash }: (typeof all)[number]): boolean => item.current === hash;
     const versions = all
       .toSorted((a, b) => Number(isCurrent(b)) - Number(isCurrent(a)))
@@ -104,7 +106,7 @@ export function pushedAgents(options: PushedAgentsOptions): CatalogueAgents {
         refused(`agent file ${item.name} (${hash.slice(0, VERSION_CHARS)})`, result.reason);
         if (hash === item.current) announce(item, result.reason);
       } else {
-        made.set(key, result); // pushed-agents-4.
+        made.set(key, result); // It stays, also when a skill or a script of it becomes inactive.
         agents.push(result);
         const record = records.get(key);
         if (hash === item.current && record !== undefined && !("reason" in record)) current.push(record);
@@ -126,7 +128,7 @@ async function agentOf(
     const version = hash.slice(0, VERSION_CHARS);
     return (await make(record, places, version)).agent;
   } catch (error) {
-    return { reason: (error as Error).message }; // pushed-agents-2.
+    return { reason: (error as Error).message }; // A file that is refused changes nothing for the others.
   }
 }
 
@@ -148,7 +150,7 @@ async function recordOf(
     const limited = withinRights(read, policy.agentFiles.tools ?? READING_TOOLS);
     return "refused" in limited ? { reason: limited.refused } : limited.record;
   } catch (error) {
-    return { reason: (error as Error).message }; // pushed-agents-2.
+    return { reason: (error as Error).message }; // A file that is refused changes nothing for the others.
   }
 }
 

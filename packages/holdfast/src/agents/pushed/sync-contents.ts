@@ -1,8 +1,8 @@
 // `syncContents` brings the skills and scripts that agents of a coordinator name onto this machine, as far as its policy takes them.
 //
-//   sync-contents-1. Only contents that an agent names are fetched, and no content that the policy does not take.
-//   sync-contents-2. The newest versions are kept beside the current one. A session thus goes on in the versions that it began with, also
-//       on another machine.
+//   - Only contents that an agent names are fetched, and no content that the policy does not take.
+//   - The newest versions are kept beside the current one. A session thus goes on in the versions that it
+//     began with, also on another machine.
 
 import { readSkill, SKILL_FILE, type AgentPlaces, type AgentRecord, type PushedItem } from "@holdfast/agents";
 import type { Catalogue } from "@holdfast/runner";

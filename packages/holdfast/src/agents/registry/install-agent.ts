@@ -1,7 +1,9 @@
 // `holdfast agents install` and `uninstall`: agents of a registry in the format of the ACP registry.
 //
-//   install-agent-1. Nothing is run before its content was shown with its hash, and was confirmed. Scripts of npm packages are never run.
-//   install-agent-2. An address without encryption is called on this machine alone. A file of this machine may be named by a registry that is one, too.
+//   - Nothing is run before its content was shown with its hash, and was confirmed. Scripts of npm packages
+//     are never run.
+//   - An address without encryption is called on this machine alone. A file of this machine may be named by a
+//     registry that is one, too.
 
 import { createHash } from "node:crypto";
 import { execFile } from "node:child_process";
@@ -142,7 +144,7 @@ async function placeArchive(
   return cmd.replace(/^(\.\/)+/, "");
 }
 
-/** install-agent-1. @returns the script of the package. */
+/** @returns the script of the package. */
 async function placePackage(
   { source, packageName, cmd, id }: Extract<AgentInstall, { kind: "npx" }>,
   folder: string,
@@ -182,7 +184,6 @@ async function placePackage(
   });
 }
 
-/** install-agent-2. */
 async function bytesOf(url: URL, registry: URL, bytesMax: number): Promise<Uint8Array> {
   if (url.protocol === "file:" && registry.protocol === "file:") {
     try {

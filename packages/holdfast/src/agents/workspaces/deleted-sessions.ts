@@ -1,6 +1,6 @@
 // `dropFileSnapshots`: forgets the file snapshots of sessions that were deleted. It loads git's code only for a user with such folders.
 //
-//   deleted-sessions-1. Their folders and worktrees stay, because only a person removes work.
+// Their folders and worktrees stay, because only a person removes work.
 
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,6 +1,6 @@
 // The worktrees of this project, for the commands `worktrees`, `diff` and `merge`.
 //
-//   project-worktrees-1. A session that has not ended uses its worktree, whether or not a process runs. Its worktree is not removed.
+// A session that has not ended uses its worktree, whether or not a process runs. Its worktree is not removed.
 
 import type { ListedWorktree } from "@holdfast/workspace";
 import { HoldfastError, isEnded, type Session } from "@holdfast/core";
@@ -48,7 +48,7 @@ export async function removeWorktree(id: string, args: Arguments, io: Io): Promi
   const { session, branch } = await worktrees.find(project, id);
   const row = (await sessionsOf([session], args, io)).get(session);
   if (row !== undefined && !isEnded(row.status))
-    // project-worktrees-1.
+    // A session that has not ended uses its worktree, also without a process.
     throw new HoldfastError("in_use", `session ${session} has not ended, and uses its worktree`, {
       got: `it is ${row.status}`,
       fix: `wait for its end, or run \`${io.call(`cancel ${session}`)}\``,

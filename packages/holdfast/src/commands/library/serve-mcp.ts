@@ -1,7 +1,7 @@
 // `serveMcp`: the orchestrator's tools over standard input and output, for a client that starts its MCP servers itself.
 //
-//   serve-mcp-1. Standard output carries the protocol and nothing else.
-//   serve-mcp-2. The server ends with its client. Sessions that it has started continue.
+//   - Standard output carries the protocol and nothing else.
+//   - The server ends with its client. Sessions that it has started continue.
 
 import { createHash } from "node:crypto";
 import { PassThrough } from "node:stream";
@@ -54,7 +54,7 @@ export async function serveMcp(args: Arguments, io: Io): Promise<number> {
   io.note(`tools for ${url} over standard input and output`);
   try {
     const gone = once(io.stdin, "close").then(() => 0);
-    return await Promise.race([gone, written.then(() => 0), stopped.promise]); // serve-mcp-2.
+    return await Promise.race([gone, written.then(() => 0), stopped.promise]);
   } finally {
     release();
     await server.close();

@@ -1,13 +1,7 @@
 import { catalogueAction, isCatalogueAction, takeUpTo } from "../../library/catalogue-actions.ts";
 import { refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../../frame/arguments.ts";
 import type { Command } from "../../frame/command.ts";
-import {
-  approve,
-  listSkills,
-  showSkill,
-  showSkillVersions,
-  tagVersion,
-} from "../../library/show-skills.ts";
+import { approve, listSkills, showSkill, showSkillVersions, tagVersion } from "../../library/show-skills.ts";
 
 /** The options of each action. */
 const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {

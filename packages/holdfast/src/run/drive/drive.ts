@@ -1,17 +1,17 @@
 // The common part of `run` and `resume` (`drive`): one session runs to its end in this process.
 //
-//   drive-1. The command ends when the session ends, when the session waits and `--park` was given, or when a
-//       person stops it. In the last two cases the session stays as its last commit left it, and the command
-//       to continue is shown.
-//   drive-3. At a coordinator other runners may run the session as well, before this process or after. This
-//       process follows the session to its end. If no runner has it any more although it has something to do,
-//       this process claims it.
-//   drive-4. A session that runs here runs with all its children, whatever labels they demand, because only
-//       runners have labels. A note says so.
-//   drive-5. The command does not park while sessions below are running here. The work that their tasks have
-//       begun would be lost, and paid for again.
-//   drive-6. The command also ends when sessions below are paused and nothing else in the tree can continue,
-//       as if the session itself were paused.
+//   - The command ends when the session ends, when the session waits and `--park` was given, or when a person
+//     stops it. In the last two cases the session stays as its last commit left it, and the command to
+//     continue is shown.
+//   - At a coordinator other runners may run the session as well, before this process or after. This process
+//     follows the session to its end. If no runner has it any more although it has something to do, this
+//     process claims it.
+//   - A session that runs here runs with all its children, whatever labels they demand, because only runners
+//     have labels. A note says so.
+//   - The command does not park while sessions below are running here. The work that their tasks have begun
+//     would be lost, and paid for again.
+//   - The command also ends when sessions below are paused and nothing else in the tree can continue, as if
+//     the session itself were paused.
 // When the owner of the database changes, its storage sees to that, and nothing here notices.
 
 import { setTimeout as delay } from "node:timers/promises";
@@ -58,7 +58,7 @@ import { isQuiescent, treeCleansUp } from "./tree-rest.ts";
 import { modelPrices } from "@holdfast/agents/prices";
 
 export interface DriveOptions {
-  /** Without one it is run elsewhere, and followed from here (drive-3). */
+  /** Without one it is run elsewhere, and followed from here. */
   readonly agent: Agent | undefined;
   readonly sessionId: string;
   /** Without one the session lives and ends in memory. */
@@ -232,7 +232,7 @@ class StorageRun {
     return runtime.close({ graceMs: isStopped ? work.graceMs : 0 });
   }
 
-  /** How it comes to an end here; nothing when it is another process that runs it (drive-3). */
+  /** How it comes to an end here; nothing when it is another process that runs it. */
   async #begin(runtime: Runtime): Promise<RunHere | undefined> {
     const { options } = this.#parts;
     try {
@@ -260,7 +260,7 @@ class StorageRun {
     );
   }
 
-  /** drive-3. Never, where nobody else can run it. */
+  /** Never, where nobody else can run it. */
   async #follow(before: Session | undefined, signal: AbortSignal): Promise<Outcome> {
     const { database, sessionId } = this.#parts.options;
     if (database?.coordinator === undefined) return NEVER;
@@ -330,7 +330,7 @@ class StorageRun {
     });
   }
 
-  /** Runners heed what a child demands of its place; this process, which runs what its session asks for, does not (drive-4). */
+  /** Runners heed what a child demands of its place; this process, which runs what its session asks for, does not. */
   async #sayUnheeded(childId: string): Promise<void> {
     const { io, options, storage } = this.#parts;
     if (!this.#isRunHere || options.database?.coordinator === undefined) return;
@@ -351,7 +351,7 @@ class StorageRun {
     this.#pumping = this.#pumping.then(show).catch(() => {});
   }
 
-  /** drive-3. How it settles here, however often it comes and goes. */
+  /** How it settles here, however often it comes and goes. */
   async #settled(runtime: Runtime, first: RunHere | undefined, signal: AbortSignal): Promise<Outcome> {
     const { options } = this.#parts;
     for (let here = first; ; here = await this.#takeOver(runtime, signal)) {
@@ -417,7 +417,6 @@ class StorageRun {
     }
   }
 
-  /** drive-6. */
   async #pausedBelow(parks: boolean): Promise<PausedBelow | undefined> {
     const session = await this.#session();
     return session && findPausedBelow(this.#parts.storage.reader, session, parks);

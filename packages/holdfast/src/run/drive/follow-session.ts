@@ -1,10 +1,9 @@
 // Following a session of a coordinator, where runners may have it as well as this process.
 //
-//   follow-session-1. The follower receives every commit, of any process, until the session has ended, is
-//       paused or has moved away, or the caller stops. While the coordinator is away, the follower tries
-//       again without end.
-//   follow-session-2. If this process runs the session itself, its runtime reports the session's end with
-//       more detail. `GRACE_MS` is the time that the runtime gets for that.
+//   - The follower receives every commit, of any process, until the session has ended, is paused or has moved
+//     away, or the caller stops. While the coordinator is away, the follower tries again without end.
+//   - If this process runs the session itself, its runtime reports the session's end with more detail.
+//     `GRACE_MS` is the time that the runtime gets for that.
 
 import { setTimeout as delay } from "node:timers/promises";
 import { HoldfastError } from "@holdfast/core";
@@ -44,5 +43,5 @@ export async function followSession({
   } finally {
     client.close();
   }
-  if (!signal.aborted) await delay(GRACE_MS); // follow-session-2.
+  if (!signal.aborted) await delay(GRACE_MS); // A runtime of this process reports the end with more detail.
 }

@@ -3,12 +3,12 @@
 // Node strips types, and that is all it does. These hooks add what a compiler does beside that, by the transformer
 // and the resolver of Oxc. Both are loaded when a file needs them, and most files do not.
 //
-//   typescript-files-1. The hooks concern the user's own files: none below `node_modules`, and none of our packages. Our
-//       packages therefore have one instance in a process, whatever imports them.
-//   typescript-files-2. An import that Node does not find is looked for as TypeScript does: `./a.js` for `a.ts`, no extension, a
-//       folder, and `paths` of tsconfig.json.
-//   typescript-files-3. A file is compiled if it has an enum, a namespace, a parameter property, a decorator or JSX. An ES module in a
-//       package of CommonJS is compiled, too. Errors name lines of the source.
+//   - The hooks concern the user's own files: none below `node_modules`, and none of our packages. Our
+//     packages therefore have one instance in a process, whatever imports them.
+//   - An import that Node does not find is looked for as TypeScript does: `./a.js` for `a.ts`, no extension,
+//     a folder, and `paths` of tsconfig.json.
+//   - A file is compiled if it has an enum, a namespace, a parameter property, a decorator or JSX. An ES
+//     module in a package of CommonJS is compiled, too. Errors name lines of the source.
 //   typescript-files-4. An import of a type without the word `type` shows only when modules are linked. All files are then
 //       compiled, under other addresses, because Node keeps the modules that it could not link. No file has run by then.
 
@@ -90,7 +90,6 @@ export function compiledAddress(url: string): string {
     : url;
 }
 
-/** typescript-files-1. */
 function isUsers(url: string): boolean {
   return url.startsWith("file:") && !url.includes("/node_modules/") && !isOurs(`${fileURLToPath(url)}:1:1`);
 }

@@ -2,10 +2,10 @@
 //
 //   trial-runners-1. Each is the runner's own command again, with one more option. It runs one suspect at a time, and ends
 //       when it has had none for `IDLE_MS`.
-//   trial-runners-2. When it has ended, everything that it had started is ended first. The coordinator is told after that,
-//       and counts a loss of the session that it held.
-//   trial-runners-3. At most `TRIALS_MAX` run at once. A suspect that finds none waits, or is pardoned by the coordinator.
-//   trial-runners-4. It gets its token and the secrets by a channel, and ends with this process.
+//   - When it has ended, everything that it had started is ended first. The coordinator is told after that,
+//     and counts a loss of the session that it held.
+//   - At most `TRIALS_MAX` run at once. A suspect that finds none waits, or is pardoned by the coordinator.
+//   - It gets its token and the secrets by a channel, and ends with this process.
 
 import { randomUUID } from "node:crypto";
 import { toError } from "@holdfast/core";
@@ -15,7 +15,6 @@ import type { Io } from "../../frame/command.ts";
 import { plainLine } from "../../frame/plain-text.ts";
 import { StackChild } from "../../stack/process/stack-child.ts";
 
-/** trial-runners-3. */
 const TRIALS_MAX = 4;
 /** trial-runners-1. */
 export const IDLE_MS = 30_000;
@@ -25,7 +24,7 @@ export interface TrialRunnersOptions {
   readonly io: Io;
   readonly url: string;
   readonly secrets: ReadonlyMap<string, string>;
-  /** trial-runners-2. Must not reject. */
+  /** Must not reject. */
   readonly ended: (runnerId: string) => Promise<void>;
 }
 
@@ -93,7 +92,7 @@ export class TrialRunners {
   #spawn(ids: string[]): StackChild {
     const { io } = this.#options;
     const marker = `${this.#marker}/${++this.#started}`;
-    const { HOLDFAST_TOKEN: _, ...env } = process.env; // It has a token of its own (trial-runners-4).
+    const { HOLDFAST_TOKEN: _, ...env } = process.env; // It has a token of its own.
     const child: StackChild = new StackChild({
       component: "runner",
       argv: [process.execPath, ...process.execArgv, ...process.argv.slice(1), "--for-trials"],
@@ -117,7 +116,6 @@ export class TrialRunners {
     child.order({ type: "begin" });
   }
 
-  /** trial-runners-2. */
   async #cleanUp(child: StackChild, ids: readonly string[]): Promise<void> {
     await endExecution(child.marker);
     this.#living.delete(child);

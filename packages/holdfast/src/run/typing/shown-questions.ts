@@ -1,7 +1,8 @@
 // `ShownQuestions`: the open questions that a terminal has shown, in that order. A typed line answers the last of them.
 //
-//   shown-questions-1. A line never answers a question that this terminal has not shown, nor one that was shown before the last one.
-//   shown-questions-2. When the last one has ended, the one before it is shown again before a line answers it.
+//   - A line never answers a question that this terminal has not shown, nor one that was shown before the
+//     last one.
+//   - When the last one has ended, the one before it is shown again before a line answers it.
 
 import { answerSignalName, type Session } from "@holdfast/core";
 import type { Io } from "../../frame/command.ts";
@@ -47,7 +48,6 @@ export class ShownQuestions {
     return this.#shown.filter((one) => one.sessionId !== sessionId || one.wait.id !== id);
   }
 
-  /** shown-questions-2. */
   #keep(left: ShownQuestion[]): void {
     const before = this.last;
     this.#shown = left;

@@ -1,7 +1,7 @@
 // `stopper`: what Ctrl-C does to a command that runs something. `isDebugged`: whether the process stands under a debugger.
 //
-//   stopper-1. The first Ctrl-C stops in order: running steps may end within the grace. The second hands them over at once, the next
-//       ends the process. Where no step runs, the second ends the process.
+// The first Ctrl-C stops in order: running steps may end within the grace. The second hands them over at
+// once, the next ends the process. Where no step runs, the second ends the process.
 
 import { STOP_GRACE_MS } from "@holdfast/core";
 import type { Runtime } from "@holdfast/runtime";
@@ -57,7 +57,7 @@ export class StoppableWork {
   }
 }
 
-/** stopper-1. Without work the second Ctrl-C ends the process. */
+/** Without work the second Ctrl-C ends the process. */
 export function stopper(
   io: Io,
   after: string,

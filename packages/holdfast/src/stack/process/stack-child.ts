@@ -1,10 +1,10 @@
 // One process of the local stack, or of a runner that starts another one (`StackChild`): its start, what it reports, and its end.
 //
-//   stack-child-1. The process carries a marker in its environment, and so does all that it starts. After its death the
-//       marker finds what is left.
-//   stack-child-2. A channel connects it with the supervisor. The channel closes with either of them.
-//   stack-child-3. It has a process group of its own, so that Ctrl-C reaches the supervisor alone.
-//   stack-child-4. A line that it writes is logged up to LINE_CHARS; the rest of the line is read and dropped.
+//   - The process carries a marker in its environment, and so does all that it starts. After its death the
+//     marker finds what is left.
+//   - A channel connects it with the supervisor. The channel closes with either of them.
+//   - It has a process group of its own, so that Ctrl-C reaches the supervisor alone.
+//   - A line that it writes is logged up to LINE_CHARS; the rest of the line is read and dropped.
 
 import { spawn, type ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
@@ -18,7 +18,7 @@ export interface ChildOptions {
   readonly argv: readonly [string, ...string[]];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The value of its marker (stack-child-1). */
+  /** The value of its marker. */
   readonly marker: string;
   /** Called with each line that it writes. */
   readonly log: (line: string) => void;
@@ -51,7 +51,7 @@ export class StackChild {
     this.#child = spawn(program, args, {
       cwd,
       env,
-      detached: true, // stack-child-3.
+      detached: true, // Ctrl-C reaches the supervisor alone.
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });
     this.pid = this.#child.pid;
@@ -121,7 +121,6 @@ export class StackChild {
   }
 }
 
-/** stack-child-4. */
 function readLines(stream: Readable, log: (line: string) => void): void {
   let line = "";
   let isCut = false;

@@ -1,8 +1,8 @@
 // The side of a child in the local stack, or of a runner: what it is given by its supervisor, and what it reports.
 //
-//   supervisor-link-1. Addresses and tokens come over the inherited channel. They are in no argument, variable or
-//       file that a process of an agent could read.
-//   supervisor-link-2. The channel closes with the supervisor. The child notices at once, and ends as after SIGTERM.
+//   - Addresses and tokens come over the inherited channel. They are in no argument, variable or file that a
+//     process of an agent could read.
+//   - The channel closes with the supervisor. The child notices at once, and ends as after SIGTERM.
 
 import { UsageError } from "@holdfast/core";
 import type { WantedSecrets } from "@holdfast/system";

@@ -1,13 +1,16 @@
 // The adapter for remote agents that speak the A2A protocol, version 1.0, over JSON-RPC (`a2aAgent`).
 //
-//   a2a-agent-1. A remote task goes on without us. A session that is resumed follows the task that is at work, or takes the result that it has
-//       not seen, and sends nothing.
-//   a2a-agent-2. A question of the agent (`INPUT_REQUIRED`) is a durable question of the session, and its answer continues the same task.
-//   a2a-agent-3. The id of a message is made of the session, the task or question before it, and the text. A server that knows ids takes a
-//       message that a crash repeats once, and equal texts of a person each time. Leaky: an agent without tasks, for which equal texts are one.
-//   a2a-agent-4. The key is sent to the origin of the card alone, over HTTPS or loopback. No redirect is followed.
-//   a2a-agent-5. An aborted turn cancels its task, except one that waits for an answer. A session that is cancelled also cancels that one.
-//       Where no process worked on it, its next drive within the time of the cancel does that.
+//   - A remote task goes on without us. A session that is resumed follows the task that is at work, or takes
+//     the result that it has not seen, and sends nothing.
+//   - A question of the agent (`INPUT_REQUIRED`) is a durable question of the session, and its answer
+//     continues the same task.
+//   - The id of a message is made of the session, the task or question before it, and the text. A server that
+//     knows ids takes a message that a crash repeats once, and equal texts of a person each time. Leaky: an
+//     agent without tasks, for which equal texts are one.
+//   - The key is sent to the origin of the card alone, over HTTPS or loopback. No redirect is followed.
+//   - An aborted turn cancels its task, except one that waits for an answer. A session that is cancelled also
+//     cancels that one. Where no process worked on it, its next drive within the time of the cancel does
+//     that.
 
 import { createHash, randomUUID } from "node:crypto";
 import { HoldfastError, toError } from "@holdfast/core";
@@ -85,10 +88,10 @@ export function a2aAgent(options: A2aAgentOptions): ExternalAgentProtocol {
     sendMessage: reopen,
     resume: reopen,
     ruledCall: ({ tool }) => ({ tool, subjectKind: "text", subject: null }),
-    endLost: () => Promise.resolve(), // a2a-agent-1.
+    endLost: () => Promise.resolve(), // A remote task goes on, and the resumed session follows it.
     endRemote: async ({ boundId }) => {
       const { kind, id } = readBound(boundId ?? "");
-      if (kind === "task") await new A2aClient({ url, token }).cancel(id); // a2a-agent-5.
+      if (kind === "task") await new A2aClient({ url, token }).cancel(id);
     },
   };
 }
@@ -98,7 +101,6 @@ function reasonOf({ message, cause }: Error): string {
   return cause instanceof Error && cause.message !== "" ? `${message}: ${cause.message}` : message;
 }
 
-/** a2a-agent-4. */
 function checkAddress(name: string, address: string): void {
   const url = URL.parse(address);
   if (url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback(url.hostname))) return;
@@ -152,7 +154,7 @@ async function talk(
     if (!isBound) bind("task");
     switch (task.state) {
       case "working":
-        task = await client.next(task, pollMs); // a2a-agent-5.
+        task = await client.next(task, pollMs);
         continue;
       case "input_required": {
         const said = task.text === "" ? "for an input" : task.text;
@@ -197,7 +199,7 @@ async function findTask(
     const task = await client.task(id);
     const { contextId } = task;
     if (kind === "done" || task.state === "cancelled") return { ids: { contextId } };
-    return task.state === "input_required" ? { ids: { contextId, taskId: id } } : { task }; // a2a-agent-1.
+    return task.state === "input_required" ? { ids: { contextId, taskId: id } } : { task };
   } catch (error) {
     if (error instanceof TaskUnknownError) return undefined;
     throw error;
@@ -209,7 +211,6 @@ function readBound(boundId: string): { readonly kind: string; readonly id: strin
   return { kind, id };
 }
 
-/** a2a-agent-3. */
 function messageId(tag: string, before: string, text: string): string {
   return createHash("sha256").update(`${tag}\n${before}\n${text}`).digest("base64url");
 }

@@ -1,6 +1,6 @@
 // `A2aClient`: the calls of A2A 1.0 over JSON-RPC that an agent of ours makes, and a task in our words.
 //
-//   a2a-client-1. A request, its answer and the time of both have limits. Only calls that read are tried again.
+// A request, its answer and the time of both have limits. Only calls that read are tried again.
 
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -167,7 +167,6 @@ export class A2aClient {
   }
 }
 
-/** a2a-client-1. */
 async function readBody({ body }: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;

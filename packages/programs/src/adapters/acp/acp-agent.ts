@@ -1,7 +1,8 @@
 // The adapter for programs that speak the Agent Client Protocol (`AcpAgent`), such as OpenCode and Gemini CLI. A turn is in `acp-turn.ts`.
 //
-//   acp-agent-1. A process carries out one turn, and its session is resumed by the id that the agent gave to it. No second prompt is sent while one
-//       is at work: agents do five different things with it. It is sent after the answer, in the same process.
+//   - A process carries out one turn, and its session is resumed by the id that the agent gave to it. No
+//     second prompt is sent while one is at work: agents do five different things with it. It is sent after
+//     the answer, in the same process.
 //   acp-agent-2. The program's own statement of its abilities counts, unless the table of agents (`ACP_AGENTS`) says that it is wrong.
 //   acp-agent-3. An open question is answered with `cancelled` when its turn is aborted, as the protocol asks.
 //   acp-agent-4. No output grows without a limit, and keys are replaced in all that the program writes.

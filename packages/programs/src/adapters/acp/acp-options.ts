@@ -1,8 +1,8 @@
 // The model and the mode of a session of the Agent Client Protocol (`optionRequest`). It knows no process.
 //
-//   acp-options-1. A session offers its choices when it is opened, as options or, in older programs, as modes. A choice that it does not
-//       offer is an error, because the session would work with other rights or another model.
-//   acp-options-2. A choice that the session has already made needs no request.
+//   - A session offers its choices when it is opened, as options or, in older programs, as modes. A choice
+//     that it does not offer is an error, because the session would work with other rights or another model.
+//   - A choice that the session has already made needs no request.
 
 import { HoldfastError } from "@holdfast/core";
 
@@ -44,7 +44,7 @@ interface Offer {
 
 /**
  * @param opened the answer to the request that opened the session, or to an earlier request of this kind.
- * @throws HoldfastError `invalid_input` (acp-options-1)
+ * @throws HoldfastError `invalid_input`
  */
 export function optionRequest(
   opened: Fields,
@@ -57,7 +57,7 @@ export function optionRequest(
       "invalid_input",
       `${agent} offers no choice of a ${category}, and "${value}" was asked for`,
     );
-  if (offer.current === value) return undefined; // acp-options-2.
+  if (offer.current === value) return undefined;
   if (offer.values.includes(value)) return offer.request(value);
   throw new HoldfastError(
     "invalid_input",

@@ -1,9 +1,12 @@
 // `AcpUpdates`: the updates of an agent that speaks the Agent Client Protocol, as events of the port. It knows no process.
 //
-//   acp-updates-1. Chunks of a text are one `text` event, which ends with the next update of another kind or with the turn.
-//   acp-updates-2. A call is an event once its input is known or it has begun. Some agents ask for the permission before they name the call.
-//   acp-updates-3. Unknown updates are ignored (external-agent-protocol-6).
-//   acp-updates-4. The Codex bridge gives the output of a command as pieces beside the call (`terminal_output_delta`), and not as its content.
+//   - Chunks of a text are one `text` event, which ends with the next update of another kind or with the
+//     turn.
+//   - A call is an event once its input is known or it has begun. Some agents ask for the permission before
+//     they name the call.
+//   - Unknown updates are ignored (external-agent-protocol-6).
+//   - The Codex bridge gives the output of a command as pieces beside the call (`terminal_output_delta`), and
+//     not as its content.
 //   acp-updates-5. A call without an input has its title and its file as the input, so that a person sees them. Rules of permissions are compared
 //       with the title as a command only where the table of agents says that it is the command.
 
@@ -22,7 +25,6 @@ interface KnownCall {
   input: Fields;
   /** acp-updates-5. */
   shown: Fields;
-  /** acp-updates-4. */
   output: string;
   isEmitted: boolean;
   isOver: boolean;
@@ -53,11 +55,11 @@ export class AcpUpdates {
         return this.call(update);
       case "plan":
         return this.#planned(planStepsOf(update["entries"], "content"));
-      default: // acp-updates-3.
+      default: // Unknown updates are ignored.
     }
   }
 
-  /** acp-updates-2. @returns the call as it is known now. */
+  /** @returns the call as it is known now. */
   call(update: Fields, mustEmit = false): void {
     const id = update["toolCallId"];
     if (typeof id !== "string") return;
@@ -110,7 +112,6 @@ export class AcpUpdates {
     };
   }
 
-  /** acp-updates-1. */
   flush(): void {
     const open = this.#open;
     this.#open = undefined;

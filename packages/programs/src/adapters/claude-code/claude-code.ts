@@ -1,12 +1,13 @@
 // The adapter for Claude Code (`ClaudeCode`): the user's own program, over its stream-json protocol.
 //
-//   claude-code-1. A process carries out one turn: the prompt goes in, the result comes out, its input is closed, it ends.
-//   claude-code-2. A turn is aborted in steps: a request to interrupt, the end of its input, SIGTERM, SIGKILL to the whole tree. A process that
-//       left its group is found by its environment (`process-tree.ts`).
-//   claude-code-3. No output grows without a limit: lines, the queue of events before a subscriber comes, the text kept for errors.
-//   claude-code-4. Keys that the program knows are replaced in all that it writes.
-//   claude-code-5. The program of the way back gets its token by a file (`way-back-file.ts`), and no command of the model does. Its tools are
-//       allowed, because they do no more than the session permits.
+//   - A process carries out one turn: the prompt goes in, the result comes out, its input is closed, it ends.
+//   - A turn is aborted in steps: a request to interrupt, the end of its input, SIGTERM, SIGKILL to the whole
+//     tree. A process that left its group is found by its environment (`process-tree.ts`).
+//   - No output grows without a limit: lines, the queue of events before a subscriber comes, the text kept
+//     for errors.
+//   - Keys that the program knows are replaced in all that it writes.
+//   - The program of the way back gets its token by a file (`way-back-file.ts`), and no command of the model
+//     does. Its tools are allowed, because they do no more than the session permits.
 //
 // Without PID namespaces: the tools of the agent are the user's, and the program names sockets in /tmp by its process id.
 
@@ -267,7 +268,7 @@ class ClaudeOutput {
   push(text: string): void {
     if (this.broken !== undefined) return;
     for (const line of this.#lines.push(text)) {
-      const redacted = this.redactor.text(line); // claude-code-4.
+      const redacted = this.redactor.text(line);
       this.messages.line(redacted);
       this.changes.emit("line", redacted);
     }
@@ -374,7 +375,6 @@ class ClaudeTurn implements ExternalAgent {
     void this.#process.write(userMessage(text, randomUUID()));
   }
 
-  /** claude-code-1. */
   #finish(): void {
     if (this.#output.broken !== undefined) {
       void this.#process.stop(this.#output.broken, { graceMs: 0 });
@@ -412,7 +412,6 @@ function garbageText(garbage: string | undefined): string {
   return garbage === undefined ? "" : `it wrote a line that is no JSON: ${JSON.stringify(garbage)}`;
 }
 
-/** claude-code-5. */
 function wayBackArguments({ tools }: WayBack, file: string): readonly string[] {
   return [
     "--mcp-config",

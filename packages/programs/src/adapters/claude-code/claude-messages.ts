@@ -1,12 +1,14 @@
 // `ClaudeMessages`: the lines of Claude Code's stream-json output as events of the port. It knows no process.
 //
-//   claude-messages-1. A turn is judged by `is_error` and `terminal_reason`. A failed call of the API says `subtype: "success"`.
-//   claude-messages-2. Usage is counted once: by message id while the turn runs, and at its end what the result reports beyond that.
-//       `total_cost_usd` and `modelUsage` are sums over all turns of a session and are not used.
-//   claude-messages-3. Unknown messages, and lines that are no JSON, are ignored (external-agent-protocol-6). The end of the first such line is kept for errors.
-//   claude-messages-4. A message with `parent_tool_use_id` is of the sub-agent that this call has started, and of nobody else.
-//   claude-messages-5. A program that opens another session than that of the turn does not know the session. The messages before
-//       it opens one are the repeated history of an earlier turn.
+//   - A turn is judged by `is_error` and `terminal_reason`. A failed call of the API says `subtype:
+//     "success"`.
+//   - Usage is counted once: by message id while the turn runs, and at its end what the result reports beyond
+//     that. `total_cost_usd` and `modelUsage` are sums over all turns of a session and are not used.
+//   - Unknown messages, and lines that are no JSON, are ignored (external-agent-protocol-6). The end of the
+//     first such line is kept for errors.
+//   - A message with `parent_tool_use_id` is of the sub-agent that this call has started, and of nobody else.
+//   - A program that opens another session than that of the turn does not know the session. The messages
+//     before it opens one are the repeated history of an earlier turn.
 
 import type { TokenUsage } from "@holdfast/core";
 
@@ -89,7 +91,7 @@ export class ClaudeMessages {
       if (line.trim() !== "") this.garbage ??= line.slice(0, GARBAGE_CHARS);
       return;
     }
-    // claude-messages-5.
+    // These messages are the repeated history of an earlier turn.
     if (this.#end?.type === "unknown_session") return;
     if (!this.#hasStarted && CONVERSATION.has(textOr(message["type"], ""))) return;
     switch (message["type"]) {
@@ -109,7 +111,7 @@ export class ClaudeMessages {
         return this.#limited(fieldsOf(message["rate_limit_info"]));
       case "control_cancel_request":
         return this.#withdrawn(textOr(message["request_id"], ""));
-      default: // claude-messages-3.
+      default: // Unknown messages are ignored.
     }
   }
 
@@ -234,7 +236,6 @@ export class ClaudeMessages {
     return this.#unanswerable.splice(0);
   }
 
-  /** claude-messages-2. */
   #countRest(message: Fields): void {
     const rest = [...this.#unstreamed, ...[...this.#open.values()].map(({ id }) => id)];
     const delta = Object.entries(fieldsOf(message["model_usage_since_last_result"]));
@@ -281,7 +282,6 @@ export function claudeUsage(
   };
 }
 
-/** claude-messages-4. */
 function authorOf({ parent_tool_use_id: parent }: Fields): Author {
   return typeof parent === "string" && parent !== "" ? { parentCallId: parent } : {};
 }
@@ -320,7 +320,6 @@ function restOf(total: Counts, known: Counts): Counts {
   };
 }
 
-/** claude-messages-1. */
 function endOf(message: Fields): ExternalEnd {
   const { result, is_error: isError, terminal_reason: reason, subtype, errors } = message;
   const texts = Array.isArray(errors) ? errors.filter((one) => typeof one === "string") : [];

@@ -1,8 +1,9 @@
 // The requests of Claude Code to its host, and the answers in its form (`claudeRequest`, `claudeAnswer`). Pure.
 //
-//   claude-questions-1. `AskUserQuestion` is permitted with the answers by the texts of its questions, several answers with commas between them.
-//   claude-questions-2. An elicitation of an MCP server is answered where it asks for the fields of a form. Any other request is refused, with a message
-//       that names it.
+//   - `AskUserQuestion` is permitted with the answers by the texts of its questions, several answers with
+//     commas between them.
+//   - An elicitation of an MCP server is answered where it asks for the fields of a form. Any other request
+//     is refused, with a message that names it.
 
 import type { PermissionAnswer, PermissionRequest } from "../../session/external-agent-protocol.ts";
 import { fieldsOf, isFields, textOr, type Fields } from "../../session/fields.ts";
@@ -11,7 +12,7 @@ import { answeredChoices, choicesForm } from "../../session/questions/choices.ts
 const CHOICES = "AskUserQuestion";
 const ELICITATION = "elicitation";
 
-/** @returns a text that says which request is refused (claude-questions-2). */
+/** @returns a text that says which request is refused. */
 export function claudeRequest(requestId: string, request: Fields): PermissionRequest | string {
   const { subtype, tool_name: name, tool_use_id: toolCallId, input } = request;
   if (subtype === "can_use_tool") {
@@ -41,7 +42,6 @@ export function claudeAnswer({ tool, input, form }: PermissionRequest, answer: P
     return answer.allowed ? { action: "accept", content: answer.filled ?? {} } : { action: "decline" };
   if (!answer.allowed) return { behavior: "deny", message: answer.message };
   if (form === undefined) return { behavior: "allow", updatedInput: answer.input ?? input };
-  // claude-questions-1.
   const answers = answeredChoices(input["questions"], answer.filled ?? {}).map(
     ({ question, answers: texts }) => [question["question"], texts.join(", ")],
   );

@@ -1,9 +1,10 @@
 // `claudeRecordedCalls`: the usage in Claude Code's own file of a session. Pure. Observed with 2.1.332.
 //
-//   claude-record-1. A message has a line for each of its blocks. The last one has its whole usage.
-//   claude-record-2. A request is open whose line (`api-request`) no whole message answers. Older versions have no such lines: a request follows a
-//       prompt, and the last result of the tools of a message. Where the connection was refused nothing was asked: the gateway had ended with our process.
-//   claude-record-3. A sub-agent has a file of its own, which is not read: its calls are not known.
+//   - A message has a line for each of its blocks. The last one has its whole usage.
+//   - A request is open whose line (`api-request`) no whole message answers. Older versions have no such
+//     lines: a request follows a prompt, and the last result of the tools of a message. Where the connection
+//     was refused nothing was asked: the gateway had ended with our process.
+//   - A sub-agent has a file of its own, which is not read: its calls are not known.
 
 import type { RecordedCalls } from "../../session/external-agent-protocol.ts";
 import { fieldsOf, listOf, textOr, type Fields } from "../../session/fields.ts";
@@ -31,13 +32,14 @@ export function claudeRecordedCalls(lines: readonly Fields[], isPriced: boolean)
         break;
       case "user": {
         for (const { type, tool_use_id: id } of listOf(content)) if (type === "tool_result") tools.delete(id);
-        isAsked = tools.size === 0; // claude-record-2.
+        isAsked = tools.size === 0;
         break;
       }
       case "assistant": {
         isAsked = message["stop_reason"] === null;
         if (!isAsked) requests.delete(line["requestRef"]);
-        if (typeof message["id"] === "string") messages.set(message["id"], message); // claude-record-1.
+        // The last line of a message has its whole usage.
+        if (typeof message["id"] === "string") messages.set(message["id"], message);
         for (const { type, id, name } of listOf(content)) {
           if (type !== "tool_use") continue;
           tools.add(id);

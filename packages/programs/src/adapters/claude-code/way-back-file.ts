@@ -1,8 +1,8 @@
 // The file by which Claude Code learns of the tools of its session (`writeWayBack`).
 //
-//   way-back-file-1. It holds the token of the turn, so it is for this user alone, in a folder of its own. A variable of Claude Code would reach
-//       every command that its model runs.
-//   way-back-file-2. It is removed as soon as the program has read it, and at the latest with the turn.
+//   - It holds the token of the turn, so it is for this user alone, in a folder of its own. A variable of
+//     Claude Code would reach every command that its model runs.
+//   - It is removed as soon as the program has read it, and at the latest with the turn.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,11 +1,14 @@
 // `CodexDialogue`: one turn over the app-server protocol of Codex, which is JSON-RPC without the field `jsonrpc`.
 //
-//   codex-dialogue-1. The thread of a resumed session has the id that was asked for. Another id is `unknown_session`.
+//   - The thread of a resumed session has the id that was asked for. Another id is `unknown_session`.
 //   codex-dialogue-2. Usage is counted by `last` of each report, which is one call of the model. `total` is a sum over the thread, and names the call.
 //       Codex repeats the last report of a resumed thread, with the id of an earlier turn. That one is not counted again.
-//   codex-dialogue-3. The permission mode and the model are given again with every turn, so that a resumed session keeps them.
-//   codex-dialogue-4. The tools of the session are an MCP server of the thread, by a setting that holds for it alone. They need no approval.
-//   codex-dialogue-5. Messages of another thread are the work of a sub-agent (`codex-sub-agents.ts`). They neither answer nor end the turn.
+//   - The permission mode and the model are given again with every turn, so that a resumed session keeps
+//     them.
+//   - The tools of the session are an MCP server of the thread, by a setting that holds for it alone. They
+//     need no approval.
+//   - Messages of another thread are the work of a sub-agent (`codex-sub-agents.ts`). They neither answer nor
+//     end the turn.
 //
 // An interrupted turn leaves its shell running (observed with 0.169.0). The end of the process ends the shell.
 
@@ -132,7 +135,6 @@ export class CodexDialogue implements LineDialogue {
   #begun(opened: Fields): void {
     const id = textOr(fieldsOf(opened["thread"])["id"], "");
     const { resumedId, prompt } = this.#turn;
-    // codex-dialogue-1.
     if (resumedId !== null && id !== resumedId) return this.#turn.end({ type: "unknown_session" });
     this.#threadId = id;
     this.#model = codexModel(opened["modelProvider"], opened["model"], this.#turn.unpriced);
@@ -145,7 +147,7 @@ export class CodexDialogue implements LineDialogue {
     const { model } = this.#turn;
     this.#request(
       "turn/start",
-      // codex-dialogue-3.
+      // Given again with every turn, so that a resumed session keeps them.
       { threadId: this.#threadId, input: inputOf(prompt), ...(model === null ? {} : { model }) },
       (started) => (this.#turnId ??= textOr(fieldsOf(started["turn"])["id"], "")),
     );
@@ -155,7 +157,6 @@ export class CodexDialogue implements LineDialogue {
     return MODES[this.#turn.permissionMode] ?? MODES["default"]!;
   }
 
-  /** codex-dialogue-4. */
   #tools(): Fields {
     const { wayBack } = this.#turn;
     if (wayBack === undefined) return {};
@@ -245,7 +246,6 @@ export class CodexDialogue implements LineDialogue {
     }
   }
 
-  /** codex-dialogue-5. */
   #notifiedOf(threadId: string, method: string, params: Fields): void {
     switch (method) {
       case "turn/started":

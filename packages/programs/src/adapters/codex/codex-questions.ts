@@ -1,7 +1,8 @@
 // The requests of Codex to its host, and the answers in its form (`codexRequest`, `codexAnswer`). Pure.
 //
-//   codex-questions-1. A question whose answer is a secret is refused, because every answer is recorded.
-//   codex-questions-2. The requests other than approvals are read by the types of the protocol (0.169.0), and were not observed with the real program.
+//   - A question whose answer is a secret is refused, because every answer is recorded.
+//   - The requests other than approvals are read by the types of the protocol (0.169.0), and were not
+//     observed with the real program.
 
 import type { PermissionAnswer, PermissionRequest } from "../../session/external-agent-protocol.ts";
 import { isFields, listOf, textOr, type Fields } from "../../session/fields.ts";
@@ -39,7 +40,7 @@ export function codexRequest(
   if (method === CHOICES) {
     const { questions } = params;
     if (listOf(questions).some(({ isSecret }) => isSecret === true))
-      return "Holdfast records every answer, and takes none that is secret"; // codex-questions-1.
+      return "Holdfast records every answer, and takes none that is secret";
     const form = choicesForm(questions);
     if (form !== undefined)
       return { requestId, toolCallId, tool: "request_user_input", input: { questions }, form };

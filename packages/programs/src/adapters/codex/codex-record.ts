@@ -1,10 +1,11 @@
 // `codexRecordedCalls`: the usage in the rollout of a Codex thread. Pure. Observed with 0.171.
 //
-//   codex-record-1. A call is named by its thread and the tokens that the thread has used with it, which only grow. It is so named in the rollout, twice,
-//       and in the report to us, which comes when the tools of the call have ended.
-//   codex-record-2. A request follows a prompt, and the last result of the tools of a call. It is open until its usage is recorded. The results of an
-//       interrupted turn are followed by none.
-//   codex-record-3. A sub-agent has a rollout of its own, which is not read: its calls are not known.
+//   - A call is named by its thread and the tokens that the thread has used with it, which only grow. It is
+//     so named in the rollout, twice, and in the report to us, which comes when the tools of the call have
+//     ended.
+//   - A request follows a prompt, and the last result of the tools of a call. It is open until its usage is
+//     recorded. The results of an interrupted turn are followed by none.
+//   - A sub-agent has a rollout of its own, which is not read: its calls are not known.
 
 import type { RecordedCalls } from "../../session/external-agent-protocol.ts";
 import { HELD_OPENAI } from "../../session/keys/codex-keys.ts";
@@ -21,7 +22,6 @@ export function codexModel(provider: unknown, model: unknown, unpriced: readonly
   return `${name === HELD_OPENAI ? held : name}/${textOr(model, "unknown")}`;
 }
 
-/** codex-record-1. */
 export function codexRecordId(threadId: string, inputTokens: unknown, outputTokens: unknown): string {
   return `${threadId}:${countOf(inputTokens) + countOf(outputTokens)}`;
 }
@@ -39,7 +39,7 @@ export function codexRecordedCalls(
 
 class Rollout {
   readonly calls: RecordedCalls["calls"][number][] = [];
-  /** A request may be open (codex-record-2). */
+  /** A request may be open. */
   isAsked = false;
   hasSubAgents = false;
   readonly #unpriced: readonly string[];
@@ -86,7 +86,6 @@ class Rollout {
     this.calls.push({ recordId, usage });
   }
 
-  /** codex-record-2. */
   #item({ type, role, name, output, content, call_id: id }: Fields): void {
     const kind = textOr(type, "");
     if (kind === "message") {

@@ -1,8 +1,10 @@
 // `CodexSubAgents`: the sub-agents of a Codex turn, each of which works in a thread of its own. Observed with 0.171.
 //
-//   codex-sub-agents-1. The work of a thread names the call that started it. A first message of a thread may come before the call says
-//       which thread it has started. Then the open call counts, or the id of the thread where not exactly one call is open.
-//   codex-sub-agents-2. The usage of a thread is counted for the turns that began in this process, as for the agent itself (codex-dialogue-2).
+//   - The work of a thread names the call that started it. A first message of a thread may come before the
+//     call says which thread it has started. Then the open call counts, or the id of the thread where not
+//     exactly one call is open.
+//   - The usage of a thread is counted for the turns that began in this process, as for the agent itself
+//     (codex-dialogue-2).
 
 import type { Author } from "../../session/external-agent-protocol.ts";
 import { fieldsOf, textOr, type Fields } from "../../session/fields.ts";
@@ -28,7 +30,6 @@ export class CodexSubAgents {
     else this.#starting.add(callId);
   }
 
-  /** codex-sub-agents-1. */
   authorOf(threadId: string): Required<Author> {
     return { parentCallId: this.#of(threadId).parentCallId };
   }
@@ -37,7 +38,6 @@ export class CodexSubAgents {
     this.#of(threadId).turnIds.add(textOr(fieldsOf(params["turn"])["id"], ""));
   }
 
-  /** codex-sub-agents-2. */
   countsTurn(threadId: string, turnId: unknown): boolean {
     return typeof turnId === "string" && this.#of(threadId).turnIds.has(turnId);
   }

@@ -1,8 +1,8 @@
 // `CustomDialogue`: one turn of a program that speaks Holdfast's own JSON lines, which `docs/external-agents.md` describes for people.
 //
-//   custom-dialogue-1. The first line that the program gets is the prompt. The turn is over with a line of the type `done`, `error` or
-//       `unknown_session`, and with nothing else.
-//   custom-dialogue-2. A resumed session is `unknown_session` if the program names another id than the one it was given.
+//   - The first line that the program gets is the prompt. The turn is over with a line of the type `done`,
+//     `error` or `unknown_session`, and with nothing else.
+//   - A resumed session is `unknown_session` if the program names another id than the one it was given.
 
 import type { Author, Delivery, PermissionAnswer } from "../../session/external-agent-protocol.ts";
 import { countOf, fieldsOf, recordedResult, textOr, type Fields } from "../../session/fields.ts";
@@ -87,7 +87,7 @@ export class CustomDialogue implements LineDialogue {
     this.#turn.send({ type: "interrupt" });
   }
 
-  /** custom-dialogue-2. @returns whether the turn goes on. */
+  /** @returns whether the turn goes on. */
   #opens({ type, session, model }: Fields): boolean {
     if (type === "session" && session !== undefined && session !== this.#turn.agentSessionId) {
       this.#turn.end({ type: "unknown_session" });

@@ -1,10 +1,11 @@
 // The blueprint of an executor's turn: what an agent's file says, as executors read it (`blueprintOf`), with values in the place of its
 // placeholders (`resolveBlueprint`). Pure.
 //
-//   blueprint-1. Every placeholder in the settings of MCP servers has a value, or the turn does not begin. A variable counts only if the
-//       executor gets it, too, so that no blueprint reads a secret that its profile does not declare.
-//   blueprint-2. In any other text only the names of the session's own values are replaced. A system prompt may show the source of a
-//       shell script.
+//   - Every placeholder in the settings of MCP servers has a value, or the turn does not begin. A variable
+//     counts only if the executor gets it, too, so that no blueprint reads a secret that its profile does not
+//     declare.
+//   - In any other text only the names of the session's own values are replaced. A system prompt may show the
+//     source of a shell script.
 
 import { HoldfastError } from "@holdfast/core";
 import { fillPlaceholders, type AgentRecord } from "@holdfast/agents";
@@ -45,7 +46,7 @@ export function blueprintOf({ name, description, prompt, model, mcpServers }: Ag
   };
 }
 
-/** @throws HoldfastError `config_invalid` that names the placeholder (blueprint-1). */
+/** @throws HoldfastError `config_invalid` that names the placeholder. */
 export function resolveBlueprint(blueprint: Fields, values: BlueprintValues): Fields {
   const own: Readonly<Record<string, string>> = {
     AGENT_SESSION_ID: values.sessionId,

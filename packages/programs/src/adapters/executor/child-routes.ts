@@ -4,8 +4,8 @@
 //       commit that also remembers it, and the answer comes after that commit. Everything that is wrong is refused before
 //       the call is stored.
 //   child-routes-2. An executor reads its own session and its children, and no other session.
-//   child-routes-3. A `sync` start is answered when the child has ended, or refused with the child's id when that takes too
-//       long. The child continues then.
+//   - A `sync` start is answered when the child has ended, or refused with the child's id when that takes too
+//     long. The child continues then.
 
 import {
   endEvent,
@@ -27,7 +27,7 @@ import { wrongField, type ServedTurn } from "./report-routes.ts";
 const MODES = ["sync", "async_poll", "async_callback"] as const;
 type Mode = (typeof MODES)[number];
 
-/** child-routes-3. Seconds. */
+/** Seconds. */
 const SYNC_WAIT_MAX = 600;
 /** How often a child is looked at that is waited for: at first, and at most. */
 const LOOK_MS = { first: 20, max: 1_000 } as const;
@@ -104,7 +104,7 @@ async function start({ turn, over }: ServedTurn, call: StartCall, signal: AbortS
   return (JSON.parse(text) as { readonly session_id: string }).session_id;
 }
 
-/** child-routes-3. @returns the child; `undefined` when it has not ended in time. */
+/** @returns the child; `undefined` when it has not ended in time. */
 async function untilEnded(
   task: Task,
   childId: string,

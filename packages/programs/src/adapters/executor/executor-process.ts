@@ -1,12 +1,12 @@
 // One process of an executor and the run gateway that serves it: `ExecutorProcess`.
 //
-//   executor-process-1. The process gets the invocation on its standard input, the gateway's URL and the session's id in
-//       its environment, and secrets only by declaration. It holds no token but that of its gateway, which adds the keys of
-//       providers.
-//   executor-process-2. A one-shot process takes one turn: exit code 0 completes the turn. A persistent process takes turns
-//       until it is asked to shut down; the message `turn_complete` completes a turn.
-//   executor-process-3. A turn ends once: by its completion, by the end of the process, or by a message that is none.
-//   executor-process-4. After the end of the process nothing of its tree and its gateway is left.
+//   - The process gets the invocation on its standard input, the gateway's URL and the session's id in its
+//     environment, and secrets only by declaration. It holds no token but that of its gateway, which adds the
+//     keys of providers.
+//   - A one-shot process takes one turn: exit code 0 completes the turn. A persistent process takes turns
+//     until it is asked to shut down; the message `turn_complete` completes a turn.
+//   - A turn ends once: by its completion, by the end of the process, or by a message that is none.
+//   - After the end of the process nothing of its tree and its gateway is left.
 
 import {
   namedProviders,

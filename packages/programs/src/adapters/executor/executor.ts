@@ -1,9 +1,10 @@
 // `Executor`: the adapter of an executor, a program in any language that speaks a small protocol. `executorAgent` makes an agent of it.
 //
-//   executor-1. A persistent process is kept for a while between two turns (warm). After that, and at another runner, the next turn
-//       starts a process with `mode: "resume"` (cold). A session has at most one process on a machine.
-//   executor-2. The schema of an executor is asked for once (`--schema`).
-//   executor-3. Nothing starts that the policy of the machine forbids.
+//   - A persistent process is kept for a while between two turns (warm). After that, and at another runner,
+//     the next turn starts a process with `mode: "resume"` (cold). A session has at most one process on a
+//     machine.
+//   - The schema of an executor is asked for once (`--schema`).
+//   - Nothing starts that the policy of the machine forbids.
 //   executor-4. The answer of a turn is the reported result, or the last message, or what a one-shot program wrote to its standard
 //       output. A turn without any of them has failed.
 
@@ -113,11 +114,11 @@ export class Executor implements ExternalAgentProtocol {
   readonly #options: ExecutorOptions;
   readonly #policy: ExecutorPolicy;
   readonly #supervisor: ProcessSupervisor;
-  /** executor-1. By the tags of their sessions. */
+  /** By the tags of their sessions. */
   readonly #warm = new Map<string, Warm>();
   #version: Promise<SchemaVersion> | undefined;
 
-  /** @throws HoldfastError `policy_denied` (executor-3), UsageError for a provider whose configured address is not safe. */
+  /** @throws HoldfastError `policy_denied`, UsageError for a provider whose configured address is not safe. */
   constructor(options: ExecutorOptions) {
     const { profile, environment, projectDir, policy = OPEN } = options;
     this.name = profile.name;
@@ -166,7 +167,7 @@ export class Executor implements ExternalAgentProtocol {
     if (!this.#warm.has(tag)) await endTagged(tag);
   }
 
-  /** The schema version that the executor is invoked with (executor-2). */
+  /** The schema version that the executor is invoked with. */
   version({ profile, environment }: AllowedExecutor = this.#options): Promise<SchemaVersion> {
     const { schemaVersion } = profile;
     if (schemaVersion !== undefined) return Promise.resolve(schemaVersion);
@@ -238,7 +239,7 @@ export class Executor implements ExternalAgentProtocol {
     return typeof name === "string" ? this.#options.blueprint?.(name) : undefined;
   }
 
-  /** Lets a process wait for the next turn of a session (executor-1). */
+  /** Lets a process wait for the next turn of a session. */
   keepWarm(tag: string, process: ExecutorProcess): void {
     void process.ended.then(() => {
       if (this.#warm.get(tag)?.process === process) this.takeWarm(tag);

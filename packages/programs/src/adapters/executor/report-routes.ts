@@ -1,7 +1,7 @@
 // `reportRoutes`: the routes of the run gateway by which an executor reports on its turn, and reaches the tools of its session.
 //
 //   report-routes-1. A report is stored in the session before the executor gets its answer.
-//   report-routes-2. A turn that is over takes no report.
+//   - A turn that is over takes no report.
 
 import { HoldfastError } from "@holdfast/core";
 import type { GatewayAnswer, GatewayCall, GatewayRoutes } from "@holdfast/runtime/gateway";
@@ -25,7 +25,7 @@ export interface ServedTurn {
   readonly executorSessionId: string | null;
   /** Rejects when the turn is over. */
   readonly over: Promise<never>;
-  /** Settles when the event is stored (report-routes-1). @throws HoldfastError `run_terminal` (report-routes-2). */
+  /** Settles when the event is stored (report-routes-1). @throws HoldfastError `run_terminal`. */
   report(event: ExternalEvent): Promise<void>;
   takeResult(result: ReportedResult): void;
 }

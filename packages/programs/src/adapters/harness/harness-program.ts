@@ -1,10 +1,12 @@
 // The program of one turn of a harness of the AI SDK, which speaks Holdfast's JSON lines. Its arguments are the address of the module whose
 // default export is the harness, and the folder for the states of its sessions.
 //
-//   harness-program-1. A harness runs in this process and never in ours: it loads code of others, changes the process, and may be killed.
-//   harness-program-2. A harness stores its conversation between turns only. After a turn that was cut off it continues from the turn before,
-//       would run calls again, and is told which they are. Without an earlier turn its session is unknown.
-//   harness-program-3. The standard output is ours. Everything that the harness prints goes to standard error.
+//   - A harness runs in this process and never in ours: it loads code of others, changes the process, and may
+//     be killed.
+//   - A harness stores its conversation between turns only. After a turn that was cut off it continues from
+//     the turn before, would run calls again, and is told which they are. Without an earlier turn its session
+//     is unknown.
+//   - The standard output is ours. Everything that the harness prints goes to standard error.
 
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
@@ -43,7 +45,8 @@ const FORGOTTEN_MAX = 50;
 
 const [module = "", states = ""] = process.argv.slice(2);
 const write = process.stdout.write.bind(process.stdout);
-process.stdout.write = process.stderr.write.bind(process.stderr); // harness-program-3.
+// The harness prints to standard error, because standard output is ours.
+process.stdout.write = process.stderr.write.bind(process.stderr);
 const say = (message: object): void => void write(`${JSON.stringify(message)}\n`);
 
 /** One turn, with everything that arrives for it. */
@@ -84,7 +87,8 @@ class ProgramTurn {
     const harness = await loadHarness();
     const store = new HarnessStore(states, id);
     const kept = resumed ? store.kept() : undefined;
-    if (resumed && kept === undefined) return this.#exit({ type: "unknown_session" }); // harness-program-2.
+    // After a turn that was cut off it would run calls again.
+    if (resumed && kept === undefined) return this.#exit({ type: "unknown_session" });
     this.#store = store;
     this.#isCumulative = CUMULATIVE.has(harness.harnessId);
     this.#total = kept?.total ?? NO_TOKENS;
@@ -260,7 +264,6 @@ async function loadHarness(): Promise<Harness> {
 const UNCERTAIN =
   "The harness does not remember its last turn, which was cut off. It may run calls of that turn again.";
 
-/** harness-program-2. */
 function forgottenText(calls: readonly ForgottenCall[]): string {
   const left = calls.length - FORGOTTEN_MAX;
   const lines = calls.slice(-FORGOTTEN_MAX).map(({ name, input, result }) => {

@@ -1,8 +1,8 @@
 // `HarnessStore`: what a session of a harness keeps between its processes. A harness gives its state between turns only.
 //
-//   harness-store-1. The state of the last turn that ended in order is one file, replaced at once.
-//   harness-store-2. The calls of the present turn are another file, a line each, removed once the state of that turn is stored. After a
-//       crash that file names the calls which the harness does not remember.
+//   - The state of the last turn that ended in order is one file, replaced at once.
+//   - The calls of the present turn are another file, a line each, removed once the state of that turn is
+//     stored. After a crash that file names the calls which the harness does not remember.
 
 import { appendFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -71,12 +71,10 @@ export class HarnessStore {
     );
   }
 
-  /** harness-store-2. */
   note(line: Line): void {
     appendFileSync(this.#turn, `${JSON.stringify(line)}\n`, PRIVATE);
   }
 
-  /** harness-store-1. */
   keep(session: KeptSession): void {
     writeFileSync(`${this.#state}.new`, JSON.stringify(session), PRIVATE);
     renameSync(`${this.#state}.new`, this.#state);

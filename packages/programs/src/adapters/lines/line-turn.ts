@@ -1,11 +1,12 @@
 // One turn of a program that speaks JSON lines (`LineTurn`). The meaning of the lines is with its `LineDialogue`.
 //
-//   line-turn-1. A process carries out one turn. When the dialogue ends the turn, the input of the process is closed, and signals follow.
-//       An answer with messages behind it ends no turn. Their order is kept here and not in the queue of the program, because not every
-//       program says when it begins with one.
-//   line-turn-2. No output grows without a limit, and keys are replaced in every line before the dialogue sees it.
-//   line-turn-3. A line that holds no JSON object changes nothing. The first one is kept for errors.
-//   line-turn-4. An abort asks by the protocol and closes the input. Then come SIGTERM and SIGKILL for the tree and for what carries its tag.
+//   - A process carries out one turn. When the dialogue ends the turn, the input of the process is closed,
+//     and signals follow. An answer with messages behind it ends no turn. Their order is kept here and not in
+//     the queue of the program, because not every program says when it begins with one.
+//   - No output grows without a limit, and keys are replaced in every line before the dialogue sees it.
+//   - A line that holds no JSON object changes nothing. The first one is kept for errors.
+//   - An abort asks by the protocol and closes the input. Then come SIGTERM and SIGKILL for the tree and for
+//     what carries its tag.
 
 import { OutputLines, type ProcessReport, type Redactor, type SupervisedProcess } from "@holdfast/system";
 
@@ -52,7 +53,7 @@ export class LineWire {
 
   push(text: string): void {
     if (this.broken !== undefined) return;
-    for (const line of this.#lines.push(text)) this.#line(this.redactor.text(line)); // line-turn-2.
+    for (const line of this.#lines.push(text)) this.#line(this.redactor.text(line));
     if (this.#lines.isTooLong) this.break(LINE_TOO_LONG);
   }
 
@@ -68,7 +69,6 @@ export class LineWire {
     this.#reader?.broken();
   }
 
-  /** line-turn-3. */
   #line(line: string): void {
     this.#onLine?.(line);
     const message = parseFields(line);
@@ -151,7 +151,6 @@ export class LineTurn implements ExternalAgent {
     return this.ended; // The process ends with its turn.
   }
 
-  /** line-turn-4. */
   abort(isUrgent = false): Promise<ExternalEnd> {
     this.#isAborted = true;
     const ask = (): void => {
@@ -167,7 +166,6 @@ export class LineTurn implements ExternalAgent {
     return this.#end !== undefined || this.#wire.broken !== undefined;
   }
 
-  /** line-turn-1. */
   #finish(end: ExternalEnd): void {
     if (this.#end !== undefined) return;
     const text = end.type === "answered" && !this.#isAborted ? this.#followUps.shift() : undefined;

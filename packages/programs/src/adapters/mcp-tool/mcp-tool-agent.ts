@@ -1,9 +1,11 @@
 // The adapter for an agent behind a tool of an MCP server, such as `codex mcp-server` (`mcpToolAgent`).
 //
-//   mcp-tool-agent-1. A turn is one call of the tool, which is an event before it is made. The server names its session only in the result.
-//       A person therefore decides what follows a call that was cut off.
-//   mcp-tool-agent-2. A question of the server is a durable question of the session: yes or no, for a form without fields. Any other one is declined.
-//   mcp-tool-agent-3. The server's program runs for one turn. It gets the variables that are named, and their values as keys are replaced.
+//   - A turn is one call of the tool, which is an event before it is made. The server names its session only
+//     in the result. A person therefore decides what follows a call that was cut off.
+//   - A question of the server is a durable question of the session: yes or no, for a form without fields.
+//     Any other one is declined.
+//   - The server's program runs for one turn. It gets the variables that are named, and their values as keys
+//     are replaced.
 
 import { randomUUID } from "node:crypto";
 import { HoldfastError } from "@holdfast/core";
@@ -119,7 +121,7 @@ async function talk(
   const args = { ...given, [argument]: prompt, ...(isReply ? { [reply.argument]: boundId } : {}) };
   emit({ type: "session_started", model: "unknown", boundId });
   const id = randomUUID();
-  emit({ type: "tool_call", id, name, input: args }); // mcp-tool-agent-1.
+  emit({ type: "tool_call", id, name, input: args });
   const call = { id, tool: name, args, meta: {}, known: {}, signal, onProgress: () => {} };
   let answers: Readonly<Record<string, ServerAnswer>> = {};
   let state: string | undefined;
@@ -155,7 +157,6 @@ async function talk(
   }
 }
 
-/** mcp-tool-agent-2. */
 async function answerOf(
   question: ServerQuestion,
   wayBack: ExternalTurn["wayBack"],

@@ -1,10 +1,12 @@
 // `PiDialogue`: one turn over Pi's RPC mode.
 //
-//   pi-dialogue-1. Pi opens a session by its id or makes an empty one. An empty one, or another id, is `unknown_session` for a resumed session, and
-//       no prompt is sent to it.
-//   pi-dialogue-2. The turn is over when Pi has settled: `agent_end` may be followed by retries and by queued messages.
-//   pi-dialogue-3. A refused command may come back without its id. Such a response belongs to the oldest open command of its name.
-//   pi-dialogue-4. The gate asks about every call. Calls that only read are allowed at once, and so are changes of files in the mode `acceptEdits`.
+//   - Pi opens a session by its id or makes an empty one. An empty one, or another id, is `unknown_session`
+//     for a resumed session, and no prompt is sent to it.
+//   - The turn is over when Pi has settled: `agent_end` may be followed by retries and by queued messages.
+//   - A refused command may come back without its id. Such a response belongs to the oldest open command of
+//     its name.
+//   - The gate asks about every call. Calls that only read are allowed at once, and so are changes of files
+//     in the mode `acceptEdits`.
 
 import type { Delivery, ExternalEnd, PermissionAnswer } from "../../session/external-agent-protocol.ts";
 import { fieldsOf, listOf, parseFields, recordedResult, textOr, type Fields } from "../../session/fields.ts";
@@ -72,7 +74,7 @@ export class PiDialogue implements LineDialogue {
           text: `the model's API failed (${textOr(message["errorMessage"], "no reason given")}); it is tried again`,
         });
         return;
-      case "agent_settled": // pi-dialogue-2.
+      case "agent_settled":
         if (this.#isPrompted) this.#turn.end(this.#end);
         return;
       default: // external-agent-protocol-6.
@@ -106,7 +108,6 @@ export class PiDialogue implements LineDialogue {
     this.#command("abort", {}, () => {});
   }
 
-  /** pi-dialogue-1. */
   #opened({ success, data, error }: Fields): void {
     const { sessionId, messageCount, model } = fieldsOf(data);
     const { agentSessionId, resumedId, prompt } = this.#turn;
@@ -133,7 +134,6 @@ export class PiDialogue implements LineDialogue {
     this.#turn.send({ id, type, ...fields });
   }
 
-  /** pi-dialogue-3. */
   #replied(response: Fields): void {
     const { id, command: type } = response;
     const command = this.#commands.find((one) => (id === undefined ? one.type === type : one.id === id));
@@ -141,7 +141,6 @@ export class PiDialogue implements LineDialogue {
     command?.reply(response);
   }
 
-  /** pi-dialogue-4. */
   #asks({ id, method, title, placeholder }: Fields): void {
     if (typeof id !== "string" || !["select", "confirm", "input", "editor"].includes(textOr(method, "")))
       return;

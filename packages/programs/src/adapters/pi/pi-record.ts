@@ -1,8 +1,9 @@
 // `piRecordedCalls`: the usage in Pi's own file of a session. Pure. Observed with 1.6.
 //
-//   pi-record-1. A message of the model is stored when it is complete, with the id of the response. Pi writes the file with the first one.
-//   pi-record-2. A request follows a prompt, and the last result of the tools of a message. It is open until its message is stored, and
-//       for good where the message was aborted. No request follows a tool that was aborted.
+//   - A message of the model is stored when it is complete, with the id of the response. Pi writes the file
+//     with the first one.
+//   - A request follows a prompt, and the last result of the tools of a message. It is open until its message
+//     is stored, and for good where the message was aborted. No request follows a tool that was aborted.
 
 import type { RecordedCalls } from "../../session/external-agent-protocol.ts";
 import { countOf, fieldsOf, listOf, textOr, type Fields } from "../../session/fields.ts";

@@ -1,13 +1,16 @@
 // Runs the program of an external agent in the sandbox `bubblewrap` (`openEnclosure`). Linux only. `seatbelt-enclosure.ts` does it on macOS.
 //
-//   enclosure-1. The program sees the system, its own installation, the folders that its adapter or its profile names, and that of the
-//       session. It writes to these folders alone. The rest of the home folder is empty, and no process of this machine is seen.
-//   enclosure-2. It has the network of this machine, because it reaches its model and the tools of its session by it.
-//   enclosure-3. `.git` is read-only and `.holdfast` is hidden, as for commands of our own agents. The program cannot commit.
-//   enclosure-4. A session that began in the sandbox never continues outside of it. Where the sandbox is missing, its turn fails before a process
-//       starts.
-//   enclosure-5. The folder itself opens no other place to the program than a repository of git.
-//   enclosure-6. No program writes to a folder that holds the home folder or what decides about rights, also where a profile names it.
+//   - The program sees the system, its own installation, the folders that its adapter or its profile names,
+//     and that of the session. It writes to these folders alone. The rest of the home folder is empty, and no
+//     process of this machine is seen.
+//   - It has the network of this machine, because it reaches its model and the tools of its session by it.
+//   - `.git` is read-only and `.holdfast` is hidden, as for commands of our own agents. The program cannot
+//     commit.
+//   - A session that began in the sandbox never continues outside of it. Where the sandbox is missing, its
+//     turn fails before a process starts.
+//   - The folder itself opens no other place to the program than a repository of git.
+//   - No program writes to a folder that holds the home folder or what decides about rights, also where a
+//     profile names it.
 //
 // Leaky: the program can change its own settings, such as its hooks, and its next start outside of the sandbox reads them. It can also change
 // the other places of the folder that give rights. Where they are read-only OpenCode does not start, and the own sandbox of Codex fails.
@@ -108,7 +111,6 @@ export async function openEnclosure(
   return enclose({ folder, written: own.written, readable }, places);
 }
 
-/** enclosure-6. */
 function holdsRights(path: string): boolean {
   const { HOME = "/", XDG_DATA_HOME = join(HOME, ".local/share") } = hostEnvironment;
   return [HOME, join(HOME, ".holdfast"), join(XDG_DATA_HOME, "holdfast")].some(
@@ -158,7 +160,7 @@ function installationOf(program: string): readonly string[] {
   return [dirname(program), ...(packages === undefined ? [] : [packages])];
 }
 
-/** The repository of a worktree, which is in another folder. A file `.git` that came with the folder may name any place (enclosure-5). */
+/** The repository of a worktree, which is in another folder. A file `.git` that came with the folder may name any place. */
 function repositoryOf(git: string): readonly string[] {
   const [, named] = /^gitdir: (.+)/.exec(textOf(git) ?? "") ?? [];
   if (named === undefined) return [];

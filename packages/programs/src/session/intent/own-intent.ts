@@ -1,10 +1,11 @@
 // Takes from this machine what a turn may not take from the record of its session (`takeOwnIntent`). The record may come from another
 // machine, in a file or from a coordinator, and it names a program, a permission mode and a profile.
 //
-//   own-intent-1. A turn runs the program that this machine has under the agent's name, or that a profile which it has kept names. The path
-//       of the record is never run.
-//   own-intent-2. A permission mode that this machine does not offer, a profile that it has not kept, and a missing program are losses.
-//       A person decides before a process starts, and the session continues without the mode and the profile.
+//   - A turn runs the program that this machine has under the agent's name, or that a profile which it has
+//     kept names. The path of the record is never run.
+//   - A permission mode that this machine does not offer, a profile that it has not kept, and a missing
+//     program are losses. A person decides before a process starts, and the session continues without the
+//     mode and the profile.
 
 import { HoldfastError } from "@holdfast/core";
 
@@ -23,9 +24,9 @@ export interface OwnPlace {
 export type OwnRights = Pick<ExternalIntent, "permissionMode" | "profile">;
 
 export interface OwnIntent {
-  /** With the program of this machine (own-intent-1). */
+  /** With the program of this machine. */
   readonly intent: ExternalIntent;
-  /** The parts of the record that this machine does not give (own-intent-2). */
+  /** The parts of the record that this machine does not give. */
   readonly losses: readonly string[];
   /** How the session continues after a loss. */
   readonly rights: OwnRights;

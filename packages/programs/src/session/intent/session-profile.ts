@@ -1,9 +1,10 @@
 // The profile of an external agent's session, as its session takes it (`takeProfile`): read once, before the session begins.
 //
-//   session-profile-1. A later change of the profile changes no session that has begun. Its MCP servers may hold keys, which may stand in no
-//       journal and no argument. They are kept in a file for this user alone, named by its content.
-//   session-profile-2. The settings and the agents of a profile, its program and its variables are kept in the same way. A record that names
-//       others, or other servers, was not made on this machine (`isKept`).
+//   - A later change of the profile changes no session that has begun. Its MCP servers may hold keys, which
+//     may stand in no journal and no argument. They are kept in a file for this user alone, named by its
+//     content.
+//   - The settings and the agents of a profile, its program and its variables are kept in the same way. A
+//     record that names others, or other servers, was not made on this machine (`isKept`).
 
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
@@ -85,7 +86,6 @@ export function takeProfile(
   };
 }
 
-/** session-profile-2. */
 export function isKept(profile: IntendedProfile, folder: string | undefined): boolean {
   const { mcpFile } = profile;
   if (!needsKeeping(profile) && mcpFile === null) return true;
@@ -111,7 +111,7 @@ function textOf({ settings, agents = [], ...fields }: KeptFields): string {
   return JSON.stringify({ settings, agents, program, variables, keys, deletesSessions, folders });
 }
 
-/** session-profile-1. @returns the path of the file. */
+/** @returns the path of the file. */
 function keep(kind: KeptKind, text: string, folder: string | undefined): string {
   if (folder === undefined)
     throw new HoldfastError("config_invalid", `there is no folder to keep the ${kind} of a profile in`, {

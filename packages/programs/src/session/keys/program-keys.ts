@@ -1,9 +1,11 @@
 // The keys of an external agent's program: which of them the gateway of a turn holds in place of the program (`ProgramKeys`).
 //
-//   program-keys-1. A program whose requests can go by the gateway gets the address of the gateway and a token of its turn. The gateway adds the key.
-//   program-keys-2. Every other program gets its keys. The commands of its model can then read them, and `holdfast doctor` and `show` say so.
+//   - A program whose requests can go by the gateway gets the address of the gateway and a token of its turn.
+//     The gateway adds the key.
+//   - Every other program gets its keys. The commands of its model can then read them, and `holdfast doctor`
+//     and `show` say so.
 //   program-keys-3. Only files of the user decide about that, and no file of the project: an agent could write one to get the key.
-//   program-keys-4. An address of the user's own is the one that the gateway forwards to, where it can be used.
+//   - An address of the user's own is the one that the gateway forwards to, where it can be used.
 
 import { existsSync, readFileSync } from "node:fs";
 import type { Environment } from "@holdfast/system";
@@ -84,7 +86,7 @@ export function keyAccess(
   };
 }
 
-/** program-keys-1. @param env of the program, with its keys. */
+/** @param env of the program, with its keys. */
 export function withGateway(
   env: Readonly<Record<string, string>>,
   gateway: ModelGateway | undefined,
@@ -126,7 +128,7 @@ export function withoutKeysOf(
 }
 
 /**
- * The address that the gateway forwards to (program-keys-4): an `https` address, or one of this machine.
+ * The address that the gateway forwards to: an `https` address, or one of this machine.
  *
  * @param given with the version at its end or without it; empty for the address of the vendor.
  * @returns `null` for an address to which the gateway cannot send a key.

@@ -1,7 +1,8 @@
 // The durable task that pauses a session whose external agent has reached its usage limit, or is not signed in (`limitTask`).
 //
-//   limit-task-1. The first attempt asks for the pause. The next one begins when the session is resumed, and does nothing: the program is
-//       asked again in a turn of its own. An attempt that was lost before the pause costs one more turn, which pauses in its place.
+// The first attempt asks for the pause. The next one begins when the session is resumed, and does nothing:
+// the program is asked again in a turn of its own. An attempt that was lost before the pause costs one more
+// turn, which pauses in its place.
 
 import { PauseError } from "@holdfast/core";
 import { defineTask } from "@holdfast/runtime";
@@ -20,7 +21,7 @@ export const limitTask = defineTask<LimitWait, null>({
   name: "external-agent:limit",
   description: "Pauses the session until a limit of its external agent has passed.",
   run: (wait, { attempt }) => {
-    if (attempt > 1) return null; // limit-task-1.
+    if (attempt > 1) return null; // The session was resumed: the program is asked again in a turn of its own.
     throw wait.limit.reason === "quota" ? quotaReached(wait) : notSignedIn(wait);
   },
 });

@@ -1,9 +1,11 @@
 // The calls of a turn that was cut off, as the program's own record has them (`countTask`, `countRecorded`).
 //
-//   recorded-usage-1. Only what was added to the record since the last count is read. A call that the turn has reported is not counted again.
-//   recorded-usage-2. The count is the outcome of a durable task, and is charged with it once.
-//   recorded-usage-3. The record cannot tell all where it is not there, or is shorter than at the last count. The same holds where its last line is
-//       half of one, or a request is without its answer. The rest is unknown then, and never zero.
+//   - Only what was added to the record since the last count is read. A call that the turn has reported is
+//     not counted again.
+//   - The count is the outcome of a durable task, and is charged with it once.
+//   - The record cannot tell all where it is not there, or is shorter than at the last count. The same holds
+//     where its last line is half of one, or a request is without its answer. The rest is unknown then, and
+//     never zero.
 
 import { readFile, stat } from "node:fs/promises";
 import type { TokenUsage } from "@holdfast/core";
@@ -30,7 +32,7 @@ export interface CountRequest {
 export interface CountedCalls {
   /** The usage of the calls that were not reported. */
   readonly usage: readonly TokenUsage[];
-  /** Whether these are all of them (recorded-usage-3). */
+  /** Whether these are all of them. */
   readonly isComplete: boolean;
   /** As `from` of the next count. */
   readonly bytes: number | null;
@@ -85,7 +87,6 @@ export function usageOfTurn({
   return [...usage, ...counted.usage, ...(counted.isComplete ? [] : [UNKNOWN_USAGE])];
 }
 
-/** recorded-usage-2. */
 export function countTask(protocol: ExternalAgentProtocol) {
   return defineTask<CountRequest, CountedCalls>({
     name: `${protocol.name}:count`,

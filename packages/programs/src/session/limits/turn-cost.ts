@@ -1,7 +1,7 @@
 // `turnCost`: what one turn of an external agent reserves of the budget of its session, before it starts.
 //
-//   turn-cost-1. Nobody can tell what a turn will use. It reserves nothing, and is ended at the limit (turn-task-5).
-//   turn-cost-2. An agent that reports no usage would never reach a budget in tokens or money. Its turn is refused.
+//   - Nobody can tell what a turn will use. It reserves nothing, and is ended at the limit (turn-task-5).
+//   - An agent that reports no usage would never reach a budget in tokens or money. Its turn is refused.
 
 import { HoldfastError, type TaskCost } from "@holdfast/core";
 
@@ -14,7 +14,7 @@ interface PaidTurn {
   readonly costMicroUsdLeft: number | null;
 }
 
-/** @throws HoldfastError `unknown_price` (turn-cost-2) */
+/** @throws HoldfastError `unknown_price` */
 export function turnCost(
   protocol: Pick<ExternalAgentProtocol, "name" | "capabilities">,
   { intent, tokensLeft, costMicroUsdLeft }: PaidTurn,

@@ -1,7 +1,7 @@
 // `askForm`: asks a person for the fields of a form that a program needs. The question is a durable question of the session.
 //
-//   ask-form-1. The words of the program are shown as its words.
-//   ask-form-2. An answer that does not fit the form is asked for again, a few times.
+//   - The words of the program are shown as its words.
+//   - An answer that does not fit the form is asked for again, a few times.
 
 import { isApproval } from "@holdfast/core";
 import type { AgentContext } from "@holdfast/runtime";
@@ -15,7 +15,7 @@ export async function askForm(
   agent: string,
   { input, form }: Pick<PermissionRequest, "input"> & { readonly form: AskedForm },
 ): Promise<PermissionAnswer> {
-  const says = `${agent} asks: ${cutText(form.message, MCP_LIMITS.questionChars)}`; // ask-form-1.
+  const says = `${agent} asks: ${cutText(form.message, MCP_LIMITS.questionChars)}`;
   const details = { agent, asked: input };
   if (fieldsOf(form.schema).length === 0) {
     const { approved, reason } = await ctx.requestInput({ prompt: says, details });
@@ -30,7 +30,7 @@ export async function askForm(
     );
     const answer = readAnswer(form, given);
     if (typeof answer !== "string") return answer;
-    problem = `The last answer does not fit: ${answer}. `; // ask-form-2.
+    problem = `The last answer does not fit: ${answer}. `;
   }
   return { allowed: false, message: "No answer of the person fits the form." };
 }

@@ -1,13 +1,14 @@
 // The requests of an external agent for permissions, as durable questions (`PermissionQuestions`).
 //
-//   permission-questions-1. A rule decides first (`askPermission`). No rule permits a call by default, because the program asks only for what its
-//       own rules do not permit.
+//   - A rule decides first (`askPermission`). No rule permits a call by default, because the program asks
+//     only for what its own rules do not permit.
 //   permission-questions-2. An answer reaches the program once. If its process has ended, an approval is kept as a grant for exactly this call,
 //       and the next turn tells the program. The grant is used up by the call.
-//   permission-questions-3. If it is unknown whether the program received the answer, there is no grant: the program asks again.
-//   permission-questions-5. A form (`askForm`) is a question too. If its turn was cut off before the program reported the result of its call, the
-//       next turn is told the answer. If the program asks the same again there, it gets the same answer, once, and nobody is asked again.
-//   permission-questions-4. A rule that forbids a call also forbids it as an input that a person gave in place of another.
+//   - If it is unknown whether the program received the answer, there is no grant: the program asks again.
+//   - A form (`askForm`) is a question too. If its turn was cut off before the program reported the result of
+//     its call, the next turn is told the answer. If the program asks the same again there, it gets the same
+//     answer, once, and nobody is asked again.
+//   - A rule that forbids a call also forbids it as an input that a person gave in place of another.
 
 import { HoldfastError } from "@holdfast/core";
 import type { AgentContext } from "@holdfast/runtime";
@@ -28,7 +29,7 @@ import type {
 } from "../external-agent-protocol.ts";
 import type { LiveTurns } from "../turn-task.ts";
 
-/** A call that a person has allowed, and that was not carried out; or a form that a person has filled in (permission-questions-5). */
+/** A call that a person has allowed, and that was not carried out; or a form that a person has filled in. */
 export interface Grant {
   readonly tool: string;
   /** The input as JSON. */
@@ -116,7 +117,7 @@ export class PermissionQuestions {
         if (HoldfastError.is(error)) return "unknown";
         throw error;
       });
-    // permission-questions-3, permission-questions-5.
+    // Without a report of its delivery an answer grants nothing, but a form is told again.
     return delivery === "not_delivered" || request.form !== undefined ? { request, answer } : undefined;
   }
 
@@ -134,7 +135,6 @@ export class PermissionQuestions {
     };
   }
 
-  /** permission-questions-4. */
   async #isForbidden(request: PermissionRequest): Promise<boolean> {
     const { tool: name, subjectKind, subject } = this.#parts.protocol.ruledCall(request, this.#folder);
     const tool = { offered: { name }, isReading: false, subjectKind };
@@ -153,7 +153,8 @@ export class PermissionQuestions {
     const { tool, subjectKind, subject } = protocol.ruledCall(request, this.#folder);
     return askPermission(this.#ctx, {
       agent: { name: protocol.name, permissions: [] },
-      tool: { offered: { name: tool }, isReading: false, subjectKind }, // permission-questions-1.
+      // Its program asks only for what its own rules do not permit.
+      tool: { offered: { name: tool }, isReading: false, subjectKind },
       subject,
       input: request.input,
       folder: this.#folder,

@@ -1,9 +1,10 @@
 // The lines that the program of a turn has written (`RawLines`), as one file that its hash names. `readRawLines` reads them again.
 //
-//   raw-lines-1. A turn has one file, compressed, for this user alone. It is in the folder of its session, and is removed after months.
-//   raw-lines-2. Lines beyond a size are dropped, and the record says so.
-//   raw-lines-3. A file that cannot be written fails no turn.
-//   raw-lines-4. A content that differs from its hash is never given to a reader.
+//   - A turn has one file, compressed, for this user alone. It is in the folder of its session, and is
+//     removed after months.
+//   - Lines beyond a size are dropped, and the record says so.
+//   - A file that cannot be written fails no turn.
+//   - A content that differs from its hash is never given to a reader.
 //
 // The adapter replaces keys before a line comes here.
 
@@ -20,7 +21,6 @@ export interface RawReference {
   readonly lines: number;
   /** Without compression. */
   readonly chars: number;
-  /** raw-lines-2. */
   readonly isCut: boolean;
 }
 
@@ -76,7 +76,7 @@ export class RawLines {
       const blob = `${this.#session}/${hash}`;
       return { blob, lines: this.#lines, chars: this.#chars, isCut: this.#isCut };
     } catch {
-      rmSync(file.path, { force: true }); // raw-lines-3.
+      rmSync(file.path, { force: true }); // A file that cannot be written fails no turn.
       return undefined;
     }
   }
@@ -109,7 +109,7 @@ export function readRawLines(folder: string, { blob }: Pick<RawReference, "blob"
   try {
     const content = readFileSync(join(folder, blob));
     const hash = createHash("sha256").update(content).digest("hex");
-    return blob.endsWith(`/${hash}`) ? gunzipSync(content).toString("utf8") : undefined; // raw-lines-4.
+    return blob.endsWith(`/${hash}`) ? gunzipSync(content).toString("utf8") : undefined;
   } catch {
     return undefined;
   }

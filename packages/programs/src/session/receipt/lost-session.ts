@@ -1,8 +1,9 @@
 // Decides with a person how work continues whose external agent does not know its session any more (`askToStartAfresh`).
 // `askAboutLosses` does the same for an agent that lacks something of its restore receipt.
 //
-//   lost-session-1. A person decides. Nothing is started before, and a refusal ends the session with `restore_incomplete`.
-//   lost-session-2. A new session of the program is told what ours has recorded, up to a limit, and what it has no record of.
+//   - A person decides. Nothing is started before, and a refusal ends the session with `restore_incomplete`.
+//   - A new session of the program is told what ours has recorded, up to a limit, and what it has no record
+//     of.
 
 import { HoldfastError, type ConversationEntry } from "@holdfast/core";
 import { defineTask, type AgentContext } from "@holdfast/runtime";
@@ -14,7 +15,7 @@ interface SummaryInput {
   readonly messages: unknown;
 }
 
-/** The recorded conversation as a text (lost-session-2). */
+/** The recorded conversation as a text. */
 export const summaryTask = defineTask<SummaryInput, string>({
   name: "external-agent:summary",
   description: "The recorded conversation of an external agent as a text.",
@@ -22,7 +23,7 @@ export const summaryTask = defineTask<SummaryInput, string>({
 });
 
 /**
- * The prompt for a new session of the program, after a person has agreed (lost-session-1).
+ * The prompt for a new session of the program, after a person has agreed.
  *
  * @throws HoldfastError `restore_incomplete` when the person refuses.
  */
@@ -81,7 +82,7 @@ export interface AskedLosses {
 }
 
 /**
- * How the session continues though something is lost, as a person chooses (lost-session-1).
+ * How the session continues though something is lost, as a person chooses.
  *
  * @throws HoldfastError `restore_incomplete` when the person stops the session.
  */

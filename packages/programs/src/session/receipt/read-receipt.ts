@@ -1,12 +1,13 @@
 // Takes the restore receipt of an external agent's session (`takeReceipt`), and checks it before a resume (`checkReceipt`). The comparison is
 // in `restore-receipt.ts`.
 //
-//   read-receipt-1. A copy of the agent's session file is kept for this user alone, up to a size. It is put back where the file is missing, and
-//       never over a file that is there.
-//   read-receipt-2. A file that cannot be read is recorded as absent, and fails no turn.
+//   - A copy of the agent's session file is kept for this user alone, up to a size. It is put back where the
+//     file is missing, and never over a file that is there.
+//   - A file that cannot be read is recorded as absent, and fails no turn.
 //   read-receipt-3. A path counts only below the folder of the program's sessions, and with the ending of this session, whatever a receipt names.
 //       No link leads a copy out of that folder. The name of a copy is that of no other file.
-//   read-receipt-5. A damaged session file is replaced by its copy only where a person has chosen that. The damaged one stays beside it.
+//   - A damaged session file is replaced by its copy only where a person has chosen that. The damaged one
+//     stays beside it.
 
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -69,9 +70,9 @@ export async function takeReceipt(
 
 export interface CheckedReceipt {
   readonly differences: readonly Difference[];
-  /** The session file that was put back (read-receipt-1). */
+  /** The session file that was put back. */
   readonly putBack: string | undefined;
-  /** The session file is damaged, and its copy is whole (read-receipt-5). */
+  /** The session file is damaged, and its copy is whole. */
   readonly isRestorable: boolean;
 }
 
@@ -217,7 +218,7 @@ async function copyOf({ bytes, sha256: wanted }: SessionFile, mirror: string): P
   return content === undefined || sha256(content) !== wanted ? undefined : content;
 }
 
-/** read-receipt-5. The damaged file gets a name that is none of a session. */
+/** The damaged file gets a name that is none of a session. */
 async function setAside(traces: AgentTraces, sessionFile: SessionFile, mirror: string): Promise<void> {
   if (!sessionFile.isMirrored || (await copyOf(sessionFile, mirror)) === undefined) return;
   const path = await findSessionFile(traces, sessionFile.path);

@@ -1,9 +1,9 @@
 // Reads the workspaces of sessions for their restore receipts (`Workspaces`): the commit, and digests of what is not committed.
 //
-//   read-workspace-1. A file that cannot be read is recorded as absent, and fails no turn.
-//   read-workspace-2. No program runs that the configuration of the folder's repository names: the agent may have written it.
-//   read-workspace-3. One git is started, and none where nothing was changed since the last reading (`workspace-stamp.ts`). Each start delays
-//       the turn, and takes more time of the processor than all the rest of a turn.
+//   - A file that cannot be read is recorded as absent, and fails no turn.
+//   - No program runs that the configuration of the folder's repository names: the agent may have written it.
+//   - One git is started, and none where nothing was changed since the last reading (`workspace-stamp.ts`).
+//     Each start delays the turn, and takes more time of the processor than all the rest of a turn.
 
 import { createHash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
@@ -86,7 +86,7 @@ function findRepository(folder: string): Repository | undefined {
   }
 }
 
-/** read-workspace-2. A configuration in which nothing looks like a program needs no further look. */
+/** A configuration in which nothing looks like a program needs no further look. */
 function hasNoPrograms(gitFolder: string): boolean {
   const common = textOf(join(gitFolder, "commondir"))?.trim();
   const folders = [gitFolder, ...(common === undefined ? [] : [resolve(gitFolder, common)])];

@@ -1,9 +1,10 @@
 // `RestoreReceipt`: the record of all that must survive between two turns of an external agent, and its comparison (`compareReceipt`). Pure.
 //
-//   restore-receipt-1. A loss is something that the agent had and that is gone. Everything else that differs is a change, such as an edit by a
-//       person. A loss stops the resume until a person decides. A change is told to the agent.
-//   restore-receipt-2. The agent's session file only grows. Its recorded part must still be its beginning.
-//   restore-receipt-3. After a turn that was cut off, the files of the workspace are not compared, because the agent was changing them.
+//   - A loss is something that the agent had and that is gone. Everything else that differs is a change, such
+//     as an edit by a person. A loss stops the resume until a person decides. A change is told to the agent.
+//   - The agent's session file only grows. Its recorded part must still be its beginning.
+//   - After a turn that was cut off, the files of the workspace are not compared, because the agent was
+//     changing them.
 
 import type { ExternalIntent } from "../external-agent-protocol.ts";
 
@@ -11,7 +12,7 @@ export interface RestoreReceipt {
   readonly version: 1;
   /** The agent's own session file; `null` where the adapter does not know it, or where there was none. */
   readonly sessionFile: SessionFile | null;
-  /** `null` outside of git, and after a turn that was cut off (restore-receipt-3). */
+  /** `null` outside of git, and after a turn that was cut off. */
   readonly workspace: Workspace | null;
   /** `none` without one. */
   readonly sandbox: string;
@@ -65,7 +66,6 @@ export interface Difference {
     | "program"
     | "mcp_servers"
     | "environment";
-  /** restore-receipt-1. */
   readonly isLoss: boolean;
   readonly text: string;
 }
@@ -89,12 +89,10 @@ export function compareReceipt(receipt: RestoreReceipt, found: FoundState): read
   ];
 }
 
-/** restore-receipt-3. */
 export function afterCutOff(receipt: RestoreReceipt | null): RestoreReceipt | null {
   return receipt === null ? null : { ...receipt, workspace: null };
 }
 
-/** restore-receipt-2. */
 function compareSessionFile(
   recorded: SessionFile | null,
   found: FoundState["sessionFile"],

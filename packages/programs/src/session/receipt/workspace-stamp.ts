@@ -4,7 +4,7 @@
 //       A program cannot choose that time. Ignored files are left out. The files of ignore rules and git's own files are in it.
 //   workspace-stamp-2. There is no stamp where a change could go unseen. That is so after a change a moment ago, and where a file system keeps
 //       whole seconds. It is also so with a repository inside of this one, and with references in another form.
-//   workspace-stamp-3. There is none either where a look at all files would cost more than git.
+//   - There is none either where a look at all files would cost more than git.
 
 import { createHash, type Hash } from "node:crypto";
 import { existsSync, lstatSync, readdirSync, readFileSync, statSync, type Stats } from "node:fs";
@@ -77,7 +77,7 @@ class Stamp {
   folder(path: string, isPart: (name: string, entry: Entry) => boolean): void {
     for (const entry of readdirSync(path, { withFileTypes: true })) {
       if (this.isRefused || !isPart(entry.name, entry)) continue;
-      if (++this.#files > FILES_MAX) return this.refuse(); // workspace-stamp-3.
+      if (++this.#files > FILES_MAX) return this.refuse();
       const file = join(path, entry.name);
       this.#add(file, lstatSync(file));
       if (!entry.isSymbolicLink()) continue;

@@ -1,8 +1,8 @@
 // Ends the work of a session of an external agent that is cancelled (`endCancelled`): its program, and its work at another place.
 //
-//   cancelled-session-1. The session waits for the end of its program, and records which step ended it. A hard cancel that follows shortens
-//       the steps, and ends the record at once.
-//   cancelled-session-2. Processes that a killed process of ours has left running are ended before the session is.
+//   - The session waits for the end of its program, and records which step ended it. A hard cancel that
+//     follows shortens the steps, and ends the record at once.
+//   - Processes that a killed process of ours has left running are ended before the session is.
 
 import { HoldfastError } from "@holdfast/core";
 import type { AgentContext, TaskContext } from "@holdfast/runtime";
@@ -30,7 +30,8 @@ export async function endCancelled(
   const isRemote = protocol.endRemote !== undefined;
   const stop = async ({ sessionId }: TaskContext): Promise<{ readonly end: ExternalEnd | null }> => {
     const turn = live.get(sessionId);
-    if (turn === undefined) await protocol.endLost(tagOf(intent)); // cancelled-session-2.
+    // A killed process of ours may have left processes running.
+    if (turn === undefined) await protocol.endLost(tagOf(intent));
     return { end: (await turn?.agent.abort()) ?? null };
   };
   if (entries !== undefined) {

@@ -1,11 +1,11 @@
 // The sessions that an external agent has started by the tools of its session (`StartedSessions`), as the orchestrator's tools show them.
 //
-//   started-sessions-1. They are children of the session. The tools reach these and no others, whatever id is given.
-//   started-sessions-2. The turn of a conversation ends with its answer, and that of another session with the session. A prompt is work under way
-//       until a turn has taken it, so that no result of the turn before stands for its own.
-//   started-sessions-3. Only ended ones are deleted, and only where the host of the agent gives the means.
+//   - They are children of the session. The tools reach these and no others, whatever id is given.
+//   - The turn of a conversation ends with its answer, and that of another session with the session. A prompt
+//     is work under way until a turn has taken it, so that no result of the turn before stands for its own.
+//   - Only ended ones are deleted, and only where the host of the agent gives the means.
 //   started-sessions-4. A session in a sandbox starts others in the same one alone.
-//   started-sessions-5. A second start with the same key is answered with the session of the first, in later turns as well.
+//   - A second start with the same key is answered with the session of the first, in later turns as well.
 
 import {
   decodeJson,
@@ -114,7 +114,7 @@ export class StartedSessions {
   async start(call: SessionToolInput<"start_agent_session">): Promise<CallResult> {
     const { mode, idempotency_key: key } = call;
     const known = this.#started.find((one) => key !== undefined && one.key === key);
-    if (known !== undefined) return running(known.sessionId); // started-sessions-5.
+    if (known !== undefined) return running(known.sessionId);
     const asked = this.#asked(call);
     if (typeof asked === "string") return failed(asked);
     const { agent, input, isConversation } = asked;
@@ -209,7 +209,6 @@ export class StartedSessions {
     return looked === undefined || looked.status === "not_existent" ? unknown(id) : resultOf(id, looked);
   }
 
-  /** started-sessions-3. */
   async deleteEnded(): Promise<CallResult> {
     const remove = this.#delete;
     if (remove === undefined) return failed("Deleting sessions is not enabled here.");
@@ -228,7 +227,7 @@ export class StartedSessions {
     return this.#started.find(({ sessionId }) => sessionId === id);
   }
 
-  /** started-sessions-2. Events of the child say when to look. */
+  /** Events of the child say when to look. */
   async #turn(child: ChildHandle): Promise<CallResult> {
     for (;;) {
       for (let looks = 0; looks < LOOKS; looks++) {

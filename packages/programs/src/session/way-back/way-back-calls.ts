@@ -1,10 +1,11 @@
 // The calls of an external agent to its session, carried out by the session (`WayBackCalls`).
 //
-//   way-back-calls-1. A call is recorded with the events of its turn before it is carried out, and its effects are in the commit of its session.
+//   - A call is recorded with the events of its turn before it is carried out, and its effects are in the
+//     commit of its session.
 //   way-back-calls-2. Where a turn was cut off, the agent may not have seen the result of a call. If it repeats the call in a later turn of the
 //       same request, with equal arguments, it gets the recorded result, once. Nothing is carried out again.
-//   way-back-calls-3. A question outlives its process, as a question for a permission does. Its answer begins the next turn.
-//   way-back-calls-4. An equal question that is still open is not asked a second time.
+//   - A question outlives its process, as a question for a permission does. Its answer begins the next turn.
+//   - An equal question that is still open is not asked a second time.
 
 import { HoldfastError } from "@holdfast/core";
 import type { AgentContext } from "@holdfast/runtime";
@@ -119,7 +120,6 @@ export class WayBackCalls {
       this.done = this.done.toSpliced(at, 1);
       return Promise.resolve(known.result);
     }
-    // way-back-calls-4.
     const open = this.#open.get(key);
     if (open !== undefined) return open;
     const result = this.#carryOut(call, used);

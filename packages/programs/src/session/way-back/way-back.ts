@@ -1,7 +1,8 @@
 // The way of an external agent back to its session (`WayBack`): an MCP server over a socket of this process, for one turn.
 //
-//   way-back-1. A program of ours, which the agent starts as an MCP server over standard streams, passes bytes to the socket. Every agent that
-//       knows MCP accepts this transport. Agents without MCP call by their own protocol (`call`).
+//   - A program of ours, which the agent starts as an MCP server over standard streams, passes bytes to the
+//     socket. Every agent that knows MCP accepts this transport. Agents without MCP call by their own
+//     protocol (`call`).
 //   way-back-2. The socket listens on loopback. Its first line must be a token, which is good for this turn alone. The token is in the environment
 //       of the program and in no argument list, and adapters replace it in all that is recorded. It is in no variable of the agent.
 //   way-back-3. After `close` nothing listens, and every connection is closed.
@@ -28,7 +29,7 @@ export interface CallResult {
 
 /** The parts that adapters give to their agents. */
 export interface WayBack {
-  /** The program of the MCP server (way-back-1). */
+  /** The program of the MCP server. */
   readonly command: string;
   readonly args: readonly string[];
   /** Holds the token (way-back-2). */
@@ -48,7 +49,7 @@ export interface OpenedWayBack extends WayBack {
   close(): void;
 }
 
-/** way-back-1. It ends with its input, and with the socket. */
+/** It ends with its input, and with the socket. */
 const PROGRAM =
   'const s=require("net").connect(Number(process.env.HOLDFAST_WAY_BACK_PORT),"127.0.0.1");' +
   's.write(process.env.HOLDFAST_WAY_BACK_TOKEN+"\\n");process.stdin.pipe(s).pipe(process.stdout);' +

@@ -1,9 +1,8 @@
 // `LocalTaskExecutor`: runs tasks in this process, by their defined handlers or by the closures of `ctx.run`.
 //
-//   local-task-executor-1. Handlers see values decoded from recorded text, also in the process that made them
-//       (json-1).
-//   local-task-executor-2. At most `concurrency` attempts run at once in the process, and two for each core in threads; the
-//       others wait in the order they came.
+//   - Handlers see values decoded from recorded text, also in the process that made them (json-1).
+//   - At most `concurrency` attempts run at once in the process, and two for each core in threads; the others
+//     wait in the order they came.
 //   local-task-executor-3. An attempt ends exactly once: by its handler, its time-out, or its abort,
 //       whichever comes first. A handler that still runs afterwards is ignored, and its slot is free. The
 //       next attempt of its task waits for it, but no longer than the grace of a cancel. Then it begins
@@ -11,9 +10,8 @@
 //   local-task-executor-4. Closing waits for handlers that have read their abort signal, as they may have
 //       processes to end, but never longer than its grace. It answers which of them still run, so that
 //       nothing starts beside them.
-//   local-task-executor-5. A process that was suspended past its lease aborts its attempts before it starts
-//       one, reports one, or returns an abort signal. The reason is that handlers may resume before the timer
-//       of the lease does.
+//   - A process that was suspended past its lease aborts its attempts before it starts one, reports one, or
+//     returns an abort signal. The reason is that handlers may resume before the timer of the lease does.
 //   local-task-executor-6. Values of declared secrets are replaced in outputs, errors, tokens and progress before
 //       they leave the attempt.
 
@@ -46,7 +44,7 @@ export interface LocalTaskExecutorOptions extends SessionCalls {
   readonly concurrency?: number;
   readonly payloadChars?: number;
   readonly clock: Clock;
-  /** Aborts every attempt when the lease could have passed on (local-task-executor-5). Must not throw. */
+  /** Aborts every attempt when the lease could have passed on. Must not throw. */
   readonly checkLease?: () => void;
   readonly steps?: StepObserver | undefined;
   /** How long the next attempt of a task waits for a handler that was told to stop (local-task-executor-3). */
@@ -66,7 +64,6 @@ const HANDLERS_END_MS = 10_000;
 /** A thread waits for something now and then, as most steps do. Each takes some 10 MB. */
 const THREADS_PER_CORE = 2;
 
-/** local-task-executor-2. */
 interface Lane {
   readonly max: number;
   running: number;

@@ -1,9 +1,9 @@
 // `performInThread`: a task's handler at work in a worker thread, where it may block or compute for long.
 //
-//   task-thread-1. The thread imports the module that the task names, and calls the exported task of its name. Input, output and
-//       reports are copied. Schemas run in the process, which also knows the secrets.
+//   - The thread imports the module that the task names, and calls the exported task of its name. Input,
+//     output and reports are copied. Schemas run in the process, which also knows the secrets.
 //   task-thread-2. A thread that still runs `graceMs` after it was told to stop is terminated, and after a second where that is urgent.
-//   task-thread-3. The thread has ended when this settles, so no attempt runs beside its predecessor.
+//   - The thread has ended when this settles, so no attempt runs beside its predecessor.
 
 import { MessageChannel, Worker, type MessagePort } from "node:worker_threads";
 import {
@@ -145,7 +145,7 @@ export async function performInThread(call: ThreadCall): Promise<unknown> {
   } finally {
     signal.removeEventListener("abort", stop);
     clearTimeout(grace);
-    await worker.terminate(); // task-thread-3.
+    await worker.terminate(); // No attempt may run beside its predecessor.
     port.close();
   }
 }

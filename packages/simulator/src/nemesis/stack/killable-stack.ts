@@ -1,9 +1,9 @@
 // `KillableStack`: a local stack of its own user, started by its command, killed and looked at from outside.
 //
-//   killable-stack-1. Its home folder is its own. Every process of the stack and of its agents has that folder as HOME, which finds
-//       all of them (`processes`).
-//   killable-stack-2. The command is started with the secret on its standard input, never in an argument or the environment.
-//   killable-stack-3. Core files are allowed, so that the search of the folder finds what a crash would write.
+//   - Its home folder is its own. Every process of the stack and of its agents has that folder as HOME, which
+//     finds all of them (`processes`).
+//   - The command is started with the secret on its standard input, never in an argument or the environment.
+//   - Core files are allowed, so that the search of the folder finds what a crash would write.
 
 import { spawn } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -101,7 +101,7 @@ export class KillableStack {
 
   /** A command of the user, to its end. */
   command(words: readonly string[], input = ""): Promise<Finished> {
-    const shell = ["-c", 'ulimit -c unlimited; exec "$@"', "sh"]; // killable-stack-3.
+    const shell = ["-c", 'ulimit -c unlimited; exec "$@"', "sh"];
     const child = spawn("sh", [...shell, process.execPath, this.#launcher, ...words], {
       cwd: join(this.folder, "project"),
       env: {
@@ -114,7 +114,7 @@ export class KillableStack {
       },
     });
     child.stdin.on("error", () => {});
-    child.stdin.end(input); // killable-stack-2.
+    child.stdin.end(input);
     let said = "";
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding("utf8").on("data", (text: string) => (said += text));
@@ -180,7 +180,7 @@ export class KillableStack {
     return pid;
   }
 
-  /** killable-stack-1. Without zombies. */
+  /** Without zombies. */
   get processes(): readonly FoundProcess[] {
     const pids = listed("/proc").filter((name) => /^\d+$/.test(name));
     return pids.flatMap((name) => (this.#isOurs(Number(name)) ? (found(Number(name)) ?? []) : []));

@@ -1,8 +1,8 @@
 // `measureSingleKills`: the time from the kill of a process to the moment at which each session that it cut off continues.
 //
-//   single-kills-1. The stack is ready for longer than the restart policy remembers, so that no pause is due, and no session is a
-//       suspect. Frequent kills have both on purpose, and their times say nothing.
-//   single-kills-2. A killed supervisor is followed by `local start` at once. Its time includes that of the command.
+//   - The stack is ready for longer than the restart policy remembers, so that no pause is due, and no
+//     session is a suspect. Frequent kills have both on purpose, and their times say nothing.
+//   - A killed supervisor is followed by `local start` at once. Its time includes that of the command.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,6 @@ import { monotonicMs, type Effect } from "../observed.ts";
 import type { Clients } from "../requests.ts";
 import type { KillableStack } from "./killable-stack.ts";
 
-/** single-kills-1. */
 const QUIET_MS = 5_200;
 const SESSIONS = 3;
 /** The duration of a step: longer than a kill takes. */
@@ -46,7 +45,7 @@ export async function measureSingleKills({
       await Promise.all(ids.map((id) => begun(stack, id, (pid) => pid === runner)));
       const killedAt = monotonicMs();
       await stack.kill(component);
-      if (component === "supervisor") await start(); // single-kills-2.
+      if (component === "supervisor") await start();
       const resumed = await Promise.all(ids.map((id) => begun(stack, id, (pid) => pid !== runner)));
       (measured[component] ??= []).push(...resumed.map((at) => at - killedAt));
       await stack.ready();

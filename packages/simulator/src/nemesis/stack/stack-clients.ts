@@ -1,9 +1,10 @@
 // `StackClients`: clients of the local stack that start sessions of the agents in `nemesis/stack`, while the processes of the stack are
 // killed.
 //
-//   stack-clients-1. After a hard cancel `cancelledMs` gets the time until no process of the session's executor is left. A cancel with a kill
-//       in between does not count.
-//   stack-clients-2. The secret of the agents is searched in all bytes of event streams, and in each answer about a session that had it.
+//   - After a hard cancel `cancelledMs` gets the time until no process of the session's executor is left. A
+//     cancel with a kill in between does not count.
+//   - The secret of the agents is searched in all bytes of event streams, and in each answer about a session
+//     that had it.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CanaryScan } from "@holdfast/testkit";
@@ -71,7 +72,7 @@ export class StackClients {
     if (way === "cancelled") await this.#cancel(sessionId, chance.between(100, 900));
   }
 
-  /** A hard cancel, and how long the processes of the session's executor still live (stack-clients-1). */
+  /** A hard cancel, and how long the processes of the session's executor still live. */
   async #cancel(sessionId: string, afterMs: number): Promise<void> {
     await sleep(afterMs);
     const asked = { method: "POST", path: `/sessions/${sessionId}/cancel`, body: { graceMs: 0 } } as const;
@@ -83,7 +84,7 @@ export class StackClients {
     if (this.#options.kills() === kills) this.cancelledMs.push(monotonicMs() - from);
   }
 
-  /** The bytes of the event stream, over the deaths of the coordinator (stack-clients-2). */
+  /** The bytes of the event stream, over the deaths of the coordinator. */
   async #readStream(sessionId: string): Promise<void> {
     const url = `${this.#options.stack.state?.url}/v1/sessions/${sessionId}/watch`;
     for (
@@ -122,7 +123,7 @@ export class StackClients {
     return (answer?.body["sessions"] ?? []) as readonly ListedSession[];
   }
 
-  /** stack-clients-2. Everything that the API says about the sessions that had the secret. */
+  /** Everything that the API says about the sessions that had the secret. */
   async searchAnswers(): Promise<void> {
     const { stack, scan, clients } = this.#options;
     const [url, token] = [stack.state?.url, stack.adminToken];

@@ -2,11 +2,11 @@
 // started again after each kill of its supervisor, as its user would. At last everything must end, and the checkers compare what was seen
 // with the promises.
 //
-//   stack-kills-1. A seed decides the sessions, the kills and the pauses; their times depend on the machine.
-//   stack-kills-2. The secret is searched for all the time. That includes the files, the arguments and environments of all
-//       processes, the output of commands, and the coordinator's answers and streams.
-//   stack-kills-3. A pause of more than `STABLE_MS` between some kills keeps the supervisor from giving up. When it gives up
-//       nevertheless, the stack is started again, and that is counted.
+//   - A seed decides the sessions, the kills and the pauses; their times depend on the machine.
+//   - The secret is searched for all the time. That includes the files, the arguments and environments of all
+//     processes, the output of commands, and the coordinator's answers and streams.
+//   - A pause of more than `STABLE_MS` between some kills keeps the supervisor from giving up. When it gives
+//     up nevertheless, the stack is started again, and that is counted.
 
 import { appendFileSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -61,7 +61,7 @@ export interface StackKillsReport {
   readonly sessions: number;
   readonly requests: number;
   readonly effects: number;
-  /** How often the supervisor gave up (stack-kills-3). */
+  /** How often the supervisor gave up. */
   readonly gaveUp: number;
   /** From a single kill to the next attempt of each session that it cut off. */
   readonly resumedMs: ResumedTimes;
@@ -171,7 +171,7 @@ class StackKills {
 
   async #killAll(): Promise<void> {
     for (let turn = 0; this.#kills.length < this.#options.kills; turn++) {
-      const isStable = turn % 3 === 2; // stack-kills-3.
+      const isStable = turn % 3 === 2;
       if (isStable) await this.#untilReady();
       await sleep(this.#chance.between(0, 1_200) + (isStable ? STABLE_MS : 0));
       const component = COMPONENTS[turn < 3 ? turn : this.#chance.between(0, 2)]!;
@@ -259,7 +259,6 @@ class StackKills {
 
   // ---- the end -----------------------------------------------------------------------------------------------------
 
-  /** stack-kills-2. */
   async #look(): Promise<void> {
     while (!this.#over.signal.aborted) {
       this.#scan.searchProcesses(1);

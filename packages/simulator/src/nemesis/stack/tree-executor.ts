@@ -1,9 +1,10 @@
 // An executor with a tree of processes, for the local stack under kills. It runs as a program of its own.
 //
-//   tree-executor-1. It holds an abstract socket with the name of its session while it lives. A second executor of the same
-//       session finds the name taken, and says so.
-//   tree-executor-2. It leaves processes behind in its process group and in a group of their own. Somebody else must end them.
-//   tree-executor-3. It writes down which of its reports were acknowledged, so that a loss of one is noticed.
+//   - It holds an abstract socket with the name of its session while it lives. A second executor of the same
+//     session finds the name taken, and says so.
+//   - It leaves processes behind in its process group and in a group of their own. Somebody else must end
+//     them.
+//   - It writes down which of its reports were acknowledged, so that a loss of one is noticed.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -32,14 +33,15 @@ const { session_id: sessionId, mode } = JSON.parse(readFileSync(0, "utf8")) as {
   readonly mode: string;
 };
 note("began", mode);
-const lock = createServer().listen(`\0holdfast-stack-${sessionId}`); // tree-executor-1.
+const lock = createServer().listen(`\0holdfast-stack-${sessionId}`);
 await once(lock, "listening").catch(() => note("second", mode));
 for (const name of Object.keys(process.env)) if (!VARIABLES.test(name)) note("variable", name);
-spawn("sh", ["-c", "sleep 600 & setsid sleep 600 & wait"], { stdio: "ignore" }).unref(); // tree-executor-2.
+// Somebody else must end these processes.
+spawn("sh", ["-c", "sleep 600 & setsid sleep 600 & wait"], { stdio: "ignore" }).unref();
 for (let step = 0; step < STEPS; step++) {
   const text = `${mode} ${process.pid} ${step}`;
   await report({ event_type: "message", role: "assistant", content: text });
-  note("acknowledged", text); // tree-executor-3.
+  note("acknowledged", text);
   await sleep(STEP_MS);
 }
 await report({ event_type: "result", result_text: "done" });

@@ -1,8 +1,8 @@
 // Database: a pool of connections that takes statements and answers rows. It knows no tables.
 //
-//   postgres-database-1. `run` is one statement and, outside of `transact`, its own transaction: its changes
-//       are synced when it answers.
-//   postgres-database-2. A connection that was lost is not used again; the next call makes a new one.
+//   - `run` is one statement and, outside of `transact`, its own transaction: its changes are synced when it
+//     answers.
+//   - A connection that was lost is not used again; the next call makes a new one.
 //   postgres-database-3. Statements are prepared by name once per connection, with plans that do not depend
 //       on the size of the tables at that time. Sequential scans and hash joins are off, because a plan that
 //       was made over an empty table is kept until the table is analysed.
@@ -11,7 +11,7 @@
 //       level.
 //   postgres-database-5. A server whose machine is gone sends nothing, not even an error. A call without an
 //       answer for `answerTimeoutMs` therefore rejects with an unknown outcome, and the connection is given
-//       up (postgres-database-2). Migrations, and statements over whole tables, may take longer, and wait.
+//       up. Migrations, and statements over whole tables, may take longer, and wait.
 
 import { toError } from "@holdfast/core";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -120,7 +120,7 @@ export class Database {
       types,
     });
     const onConnect = `SET search_path = ${pg.escapeIdentifier(schema)}; ${SETTINGS}`;
-    // The next call that would use a lost idle connection notices the loss (postgres-database-2).
+    // The next call that would use a lost idle connection notices the loss.
     this.#pool.on("error", () => undefined);
     this.#pool.on("connect", (client) => {
       client.on("error", () => undefined);
@@ -130,7 +130,7 @@ export class Database {
     });
   }
 
-  /** postgres-database-1, postgres-database-4. */
+  /** postgres-database-4. */
   async run(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
     for (let runs = 1; ; runs++) {
       this.statementCount++;

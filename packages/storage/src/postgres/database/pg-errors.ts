@@ -1,6 +1,6 @@
 // toStorageError: PostgreSQL's errors as ours, with what happened, where, and what to do about it.
 //
-//   pg-errors-1. No message has a password in it: addresses appear as `shownUrl` shows them.
+// No message has a password in it: addresses appear as `shownUrl` shows them.
 
 import {
   CorruptRecordError,

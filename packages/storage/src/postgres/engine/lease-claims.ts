@@ -1,8 +1,8 @@
 // `LeaseClaims`: claims of sessions and their leases.
 //
-//   lease-claims-1. Other processes renew claims without a new version of the row, so a claim is always read before
-//       it is decided upon.
-//   lease-claims-2. At the first call's time, leases start over that outlived every process that could renew them.
+//   - Other processes renew claims without a new version of the row, so a claim is always read before it is
+//     decided upon.
+//   - At the first call's time, leases start over that outlived every process that could renew them.
 
 import {
   type AgentStorage,
@@ -45,7 +45,7 @@ export class LeaseClaims {
     this.#options = options;
   }
 
-  /** lease-claims-2. To be awaited before anything is decided by a time. */
+  /** To be awaited before anything is decided by a time. */
   async begin(now: number): Promise<void> {
     this.latestNow = Math.max(this.latestNow, now);
     if (this.#hasBegun) return;
@@ -81,7 +81,8 @@ export class LeaseClaims {
     let hasLooked = false;
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       await this.#landed(sessionId);
-      const found = (await reads.heads([sessionId])).get(sessionId); // lease-claims-1.
+      // Other processes renew claims without a new version of the row.
+      const found = (await reads.heads([sessionId])).get(sessionId);
       if (found === undefined) return { status: "not_found" };
       if (found instanceof Error) throw found;
       const refusal = refuseClaim(found.session, found.claim, { owner, now, unlessHeld });

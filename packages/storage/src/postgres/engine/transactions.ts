@@ -1,11 +1,11 @@
 // `Transactions`: computes groups of changes from cached heads, and writes each group with one statement.
 //
-//   transactions-1. The statement checks the versions that a group was computed from (`write-statement.ts`). If another
-//       process was faster, nothing is written: the rows are read again, and the group is computed again. No lock is
-//       held meanwhile, so a process that stops half-way delays nobody.
-//   transactions-2. A change that the database refuses for an unforeseen reason is found by halving the group
-//       (ST4). When the environment is at fault, the group may or may not have been applied. The call then rejects,
-//       and sending it again is safe.
+//   - The statement checks the versions that a group was computed from (`write-statement.ts`). If another
+//     process was faster, nothing is written: the rows are read again, and the group is computed again. No
+//     lock is held meanwhile, so a process that stops half-way delays nobody.
+//   - A change that the database refuses for an unforeseen reason is found by halving the group (ST4). When
+//     the environment is at fault, the group may or may not have been applied. The call then rejects, and
+//     sending it again is safe.
 
 import {
   applyChange,
@@ -52,7 +52,7 @@ export class Transactions {
     this.#options = options;
   }
 
-  /** transactions-2. @param hasNeighbours whether other changes were sent along, and need their answers. */
+  /** @param hasNeighbours whether other changes were sent along, and need their answers. */
   async apply(
     changes: readonly Change[],
     now: number,
@@ -99,7 +99,7 @@ export class Transactions {
     }
   }
 
-  /** Computes a group and writes it, again and again while other processes are faster (transactions-1). */
+  /** Computes a group and writes it, again and again while other processes are faster. */
   async #transact<T>(names: Iterable<string>, work: (set: WorkingSet) => T): Promise<T> {
     const facts = new Facts();
     for (let tries = 0; tries < TRIES_MAX; tries++) {

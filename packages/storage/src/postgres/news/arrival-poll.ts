@@ -1,17 +1,17 @@
 // ArrivalPoll: finds changes of other processes for listeners in this one. It polls a few times a second, and
 // at each notice (`commit-notices.ts`). Nothing depends on finding a change at once.
 //
-//   arrival-poll-1. Sessions that were claimed through this storage are checked for a grown inbox and for
-//       having moved away. Followed sessions are checked for any change. One statement checks all of them,
-//       and answers only the changed ones.
-//   arrival-poll-2. Unclaimed sessions with something to do are named once for each version, so that a
-//       listener may run them. At most `READY_MAX` are read; `due` knows all of them.
+//   - Sessions that were claimed through this storage are checked for a grown inbox and for having moved
+//     away. Followed sessions are checked for any change. One statement checks all of them, and answers only
+//     the changed ones.
+//   - Unclaimed sessions with something to do are named once for each version, so that a listener may run
+//     them. At most `READY_MAX` are read; `due` knows all of them.
 //   arrival-poll-3. An arrival that this storage has announced may be announced once more. An arrival is a
 //       hint: it is never wrong to look.
 //   arrival-poll-4. However many notices come, the poll rests most of the time, because the cost of a look
 //       grows with the number of known sessions.
-//   arrival-poll-5. Only held sessions are watched. A session is not watched any more when it was claimed
-//       elsewhere, or has ended or moved away.
+//   - Only held sessions are watched. A session is not watched any more when it was claimed elsewhere, or has
+//     ended or moved away.
 //   arrival-poll-6. Followers of all sessions are notified when any transaction of the database server has ended
 //       since the last look. The notice names no session, and there may be one too many.
 
@@ -83,7 +83,7 @@ export class ArrivalPoll {
   #followedAt = -Infinity;
   /** At the last look for followers of all sessions. */
   #snapshot: unknown;
-  /** Versions of sessions that were named (arrival-poll-2). */
+  /** Versions of sessions that were named. */
   #named = new Map<string, number>();
   #repetition: Repetition | undefined;
   #looks = 0;
@@ -127,7 +127,7 @@ export class ArrivalPoll {
     this.#watched.set(sessionId, { lane, version, token: claim.token, inbox: session.inbox });
   }
 
-  /** Watch a session that was claimed here on, as long as that claim is held (arrival-poll-5). */
+  /** Watch a session that was claimed here on, as long as that claim is held. */
   #watchOn(head: Head): void {
     const { sessionId, session, claim } = head;
     const known = this.#watched.get(sessionId);
@@ -182,7 +182,6 @@ export class ArrivalPoll {
     ];
   }
 
-  /** arrival-poll-1. */
   async #lookAtKnown(): Promise<Arrival[]> {
     await this.#knowFollowed();
     const all = [...this.#followedNow(), ...this.#watched];
@@ -247,7 +246,6 @@ export class ArrivalPoll {
     }
   }
 
-  /** arrival-poll-2. */
   async #lookForReady(): Promise<Arrival[]> {
     const named = new Map<string, number>();
     const arrivals: Arrival[] = [];

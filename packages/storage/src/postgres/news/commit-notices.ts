@@ -1,14 +1,13 @@
 // CommitNotices: a process that stores a change for others sends a notice, and the others poll at once.
 //
-//   commit-notices-1. A notice is only a reason to poll, and has no content. It decides nothing, and may be
-//       lost or come twice. The regular poll finds any change that was missed (`arrival-poll.ts`).
-//   commit-notices-2. A notice is sent after the transaction, and nobody waits for it. The first is sent at
-//       once; further ones within `COALESCE_MS` are sent as one.
-//   commit-notices-3. A process polls once when it has begun to listen, because it has missed any earlier
-//       notice.
-//   commit-notices-4. A database without notices answers an error, and is not asked again. A pooler may lose
-//       notices. A process finds that out by a notice to itself that does not come back, and warns once. It
-//       keeps listening, in case the notice was only late. A new connection is listened to in the same way.
+//   - A notice is only a reason to poll, and has no content. It decides nothing, and may be lost or come
+//     twice. The regular poll finds any change that was missed (`arrival-poll.ts`).
+//   - A notice is sent after the transaction, and nobody waits for it. The first is sent at once; further
+//     ones within `COALESCE_MS` are sent as one.
+//   - A process polls once when it has begun to listen, because it has missed any earlier notice.
+//   - A database without notices answers an error, and is not asked again. A pooler may lose notices. A
+//     process finds that out by a notice to itself that does not come back, and warns once. It keeps
+//     listening, in case the notice was only late. A new connection is listened to in the same way.
 //
 // LISTEN and NOTIFY are the only statements here that only PostgreSQL has.
 
@@ -75,7 +74,6 @@ export class CommitNotices {
 
   // ---- notifying -----------------------------------------------------------------------------------------
 
-  /** commit-notices-2. */
   send(): void {
     if (!this.#canSend) return;
     if (this.#pause !== undefined) {
@@ -121,7 +119,7 @@ export class CommitNotices {
       async () => {
         if (this.#listening !== listening) return;
         this.#againMs = AGAIN_MS.least;
-        this.#options.received(); // commit-notices-3.
+        this.#options.received(); // It has missed any earlier notice.
         if (!(await this.#say(this.#probe))) return;
         const judge = (): void => {
           if (!isReceived && this.#listening === listening) this.#warn("its own notification did not arrive");
@@ -146,7 +144,6 @@ export class CommitNotices {
     this.#againMs = Math.min(this.#againMs * 2, AGAIN_MS.most);
   }
 
-  /** commit-notices-4. */
   #warn(why: string): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;

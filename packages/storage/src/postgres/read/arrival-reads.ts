@@ -1,7 +1,7 @@
 // Arrivals of sessions: one statement for all reads of one turn of the event loop.
 //
-//   arrival-reads-1. A session and its signals are of one moment: they are rows of one statement.
-//   arrival-reads-2. Each session is decoded separately: a damaged row rejects only the reads of its session.
+//   - A session and its signals are of one moment: they are rows of one statement.
+//   - Each session is decoded separately: a damaged row rejects only the reads of its session.
 
 import { type Arrivals, newsOf } from "@holdfast/core";
 import type { Database, Row, Statement } from "../database/database.ts";

@@ -1,8 +1,8 @@
 // Reads: every query that only reads.
 //
-//   postgres-reads-1. Each method is one statement, or several of one snapshot, or several whose later ones read rows
-//       that never change again. No transaction is held open between calls.
-//   postgres-reads-2. A second query fetches the large texts that the rows of the first one refer to.
+//   - Each method is one statement, or several of one snapshot, or several whose later ones read rows that
+//     never change again. No transaction is held open between calls.
+//   - A second query fetches the large texts that the rows of the first one refer to.
 
 import {
   type AuditRow,
@@ -293,7 +293,7 @@ export class Reads {
     return this.decode(ids, (texts) => rows.map((row) => readSession(row, this.at, texts).session));
   }
 
-  /** Read what large texts it takes, and decode once more (postgres-reads-2). */
+  /** Read what large texts it takes, and decode once more. */
   async decode<T>(sessionIds: readonly string[], decode: (texts: Texts) => T): Promise<T> {
     const texts = new Texts(this.at);
     const decoded = decode(texts);

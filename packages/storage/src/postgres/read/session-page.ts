@@ -7,7 +7,7 @@
 //       order as well: only its own index gives that order. An equality would be dropped from the order, and
 //       the index of all sessions would do. Without a filter the range is that of all times. The planner
 //       expects few rows in a range of unknown ends, and walks it first.
-//   session-page-3. A cursor is compared with the columns that order the page, which are those of an index.
+//   - A cursor is compared with the columns that order the page, which are those of an index.
 
 import type { StorageReader } from "@holdfast/core";
 import type { Statement } from "../database/database.ts";

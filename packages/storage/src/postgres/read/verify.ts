@@ -3,10 +3,8 @@
 // It only reads, so it also runs beside processes that write; rows that are committed meanwhile are checked
 // or not.
 //
-//   postgres-verify-1. Memory is bounded: rows come in pages, each a statement of its own, so that nothing is
-//       held up.
-//   postgres-verify-2. Rows that are compared with each other are read by one statement, so that they are of
-//       one moment.
+//   - Memory is bounded: rows come in pages, each a statement of its own, so that nothing is held up.
+//   - Rows that are compared with each other are read by one statement, so that they are of one moment.
 
 import { AUDIT_START, verifyAudit } from "@holdfast/core";
 import { Findings, type VerifyReport } from "../../verify-report.ts";

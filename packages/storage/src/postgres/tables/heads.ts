@@ -1,9 +1,9 @@
 // Heads: a cache of sessions' rows, claims and pending signals, which may be out of date.
 //
-//   postgres-heads-1. A head is of one version of its session. The transaction that writes a decision also
-//       checks the version of each head behind it (`write-statement.ts`). A head that is out of date thus
-//       costs a second try, never a wrong answer.
-//   postgres-heads-2. Content that no rule looks at (input, shared context) is not kept, as it may be large.
+//   - A head is of one version of its session. The transaction that writes a decision also checks the version
+//     of each head behind it (`write-statement.ts`). A head that is out of date thus costs a second try,
+//     never a wrong answer.
+//   - Content that no rule looks at (input, shared context) is not kept, as it may be large.
 //   postgres-heads-3. While a transaction that changes or checks a head is under way, `flight` is set; nobody
 //       else may use it.
 
@@ -111,7 +111,6 @@ export class Heads {
   }
 }
 
-/** postgres-heads-2. */
 export function withoutContent(session: Session): Session {
   if (session.shared === undefined)
     return session.input === undefined ? session : { ...session, input: undefined };

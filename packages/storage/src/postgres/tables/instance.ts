@@ -1,14 +1,15 @@
 // Instance: an open storage. Its claims without an expiry end when it closes, or some seconds after its
 // process died.
 //
-//   instance-1. A storage that claims or renews writes every few seconds that it is alive, by the database's
-//       clock (`instance`). The clocks of processes are not compared with each other.
-//   instance-2. A storage that finds another one silent for `ALIVE_MS` releases the claims of that one. If
-//       that one lives after all, its batches are fenced from then on: liveness is by time, safety by tokens.
-//       A process of the same host that is gone is found without waiting for that (`peers.ts`).
-//   instance-3. Nobody can write to a server that is down. Until the server has been up for `ALIVE_MS`, no
-//       storage counts as dead. No storage ever counts itself as dead.
-//   instance-4. A thread may write that in place of its process, whose event loop is blocked, unless others took it for dead.
+//   - A storage that claims or renews writes every few seconds that it is alive, by the database's clock
+//     (`instance`). The clocks of processes are not compared with each other.
+//   - A storage that finds another one silent for `ALIVE_MS` releases the claims of that one. If that one
+//     lives after all, its batches are fenced from then on: liveness is by time, safety by tokens. A process
+//     of the same host that is gone is found without waiting for that (`peers.ts`).
+//   - Nobody can write to a server that is down. Until the server has been up for `ALIVE_MS`, no storage
+//     counts as dead. No storage ever counts itself as dead.
+//   - A thread may write that in place of its process, whose event loop is blocked, unless others took it for
+//     dead.
 
 import { randomUUID } from "node:crypto";
 import { showPresence, type Presence } from "../../host-presence.ts";
@@ -22,8 +23,7 @@ export const isWithin = (at: string, ms: number): string =>
   `${at} > clock_timestamp() - interval '${ms} milliseconds'`;
 
 /**
- * An SQL condition: a storage with this last sign of life is alive (instance-3). At `-infinity` it is known
- * to be gone.
+ * An SQL condition: a storage with this last sign of life is alive. At `-infinity` it is known to be gone.
  */
 export const livesSince = (saidAt: string): string =>
   `(${isWithin(saidAt, ALIVE_MS)} OR (${isWithin("pg_postmaster_start_time()", ALIVE_MS)} AND ${saidAt} > '-infinity'))`;
@@ -69,7 +69,7 @@ export async function reap(db: Pick<Database, "run">, instance: string): Promise
   return (await db.run(REAP, [instance])).map((row) => row["session_id"] as string);
 }
 
-/** instance-4. Answers `false` for an instance that was taken for dead. */
+/** Answers `false` for an instance that was taken for dead. */
 export async function sayStillAlive(db: Pick<Database, "run">, instance: string): Promise<boolean> {
   return (await db.run(SAY_STILL, [instance])).length > 0;
 }

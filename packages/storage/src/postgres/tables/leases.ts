@@ -1,13 +1,12 @@
 // Leases: claims in the rows of their sessions. Taking one, renewing all of an owner, and restarting leases
 // at an opening.
 //
-//   postgres-leases-1. A renewal changes no version, because no decision uses the cached expiry of a lease. A
-//       claim is taken only if the row still has the expiry that was read.
-//   postgres-leases-2. While no storage lives, nobody can renew. A storage that finds no other one alive
-//       therefore gives every lease its full length again, from the first time that a caller gives (ST38). If
-//       another one lives, holders could renew through that one, so a process that only sends a signal
-//       extends nothing.
-//   postgres-leases-3. Rows are locked in the order of their ids, as groups do.
+//   - A renewal changes no version, because no decision uses the cached expiry of a lease. A claim is taken
+//     only if the row still has the expiry that was read.
+//   - While no storage lives, nobody can renew. A storage that finds no other one alive therefore gives every
+//     lease its full length again, from the first time that a caller gives (ST38). If another one lives,
+//     holders could renew through that one, so a process that only sends a signal extends nothing.
+//   - Rows are locked in the order of their ids, as groups do.
 
 import type { AgentStorage, Claim, HeldClaim } from "@holdfast/core";
 import type { Database, Statement } from "../database/database.ts";
@@ -115,7 +114,6 @@ export async function readClaims(
   }));
 }
 
-/** postgres-leases-2. */
 export async function beginLeases(db: Database, now: number, instance: string): Promise<void> {
   await db.run(BEGIN, [now, instance]);
 }

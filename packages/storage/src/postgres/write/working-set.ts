@@ -1,16 +1,15 @@
 // `WorkingSet`: the row port of PostgreSQL. It holds one group of changes in memory: facts that were read,
 // and rows to be written.
 //
-//   working-set-1. A group is applied in one go over known facts. If a fact is missing, a member throws
-//       `Need`. The caller then undoes the group, reads the fact and applies the group again. Most groups are
-//       applied once.
-//   working-set-2. `consulted` holds every session that the group looked at. The write checks their versions,
-//       and a changed session gets a new version.
-//   working-set-3. A session or signal that is not known is taken for absent, because most are new; the
-//       database refuses the second row. Only a group that was refused (`isCareful`) asks beforehand.
-//   working-set-4. A change to a list of children also changes the parent's version, so a reader of the list
-//       notices the change. A pause for an exhausted budget likewise changes the payer's version.
-//   working-set-5. A row that the group writes and takes back is not written.
+//   - A group is applied in one go over known facts. If a fact is missing, a member throws `Need`. The caller
+//     then undoes the group, reads the fact and applies the group again. Most groups are applied once.
+//   - `consulted` holds every session that the group looked at. The write checks their versions, and a
+//     changed session gets a new version.
+//   - A session or signal that is not known is taken for absent, because most are new; the database refuses
+//     the second row. Only a group that was refused (`isCareful`) asks beforehand.
+//   - A change to a list of children also changes the parent's version, so a reader of the list notices the
+//     change. A pause for an exhausted budget likewise changes the payer's version.
+//   - A row that the group writes and takes back is not written.
 //   working-set-6. The list of sessions that an account has paused is good for one version of the payer. A pause of
 //       this process may change the payer while the list is read. The write would not notice that, because it
 //       checks the newer version.
@@ -103,7 +102,6 @@ export class WorkingSet implements RowPort {
     throw new Need({ type: "head", sessionId });
   }
 
-  /** working-set-3. */
   exists(sessionId: string): boolean {
     const { heads, facts } = this.#options;
     const isKnown =
@@ -170,7 +168,7 @@ export class WorkingSet implements RowPort {
     const known = facts.seen.get(keyOf(head.sessionId, mark));
     if (known !== undefined) return known;
     if (facts.isCareful) throw new Need({ type: "seen", head, mark });
-    return false; // working-set-3.
+    return false; // Most are new, and the database refuses the second row.
   }
 
   #find(sessionId: string): Head {
@@ -193,7 +191,8 @@ export class WorkingSet implements RowPort {
       `session ${sessionId} is removed and created again in one statement`,
     );
     const above = parent === undefined ? undefined : this.find(parent.sessionId);
-    if (above !== undefined) this.#change(above); // working-set-4.
+    // A reader of its children notices the change by the version.
+    if (above !== undefined) this.#change(above);
     const { stamp, laneOf } = this.#options;
     const born = stamp();
     const claim =
@@ -253,7 +252,8 @@ export class WorkingSet implements RowPort {
     const head = this.#find(sessionId);
     const parent = head.session.parent?.sessionId;
     const above = parent === undefined ? undefined : this.find(parent);
-    if (above !== undefined) this.#change(above); // working-set-4.
+    // A reader of its children notices the change by the version.
+    if (above !== undefined) this.#change(above);
     if (above?.childIds !== undefined) above.childIds = above.childIds.filter((id) => id !== sessionId);
     if (!this.writes.created.delete(sessionId)) this.writes.removed.add(head);
   }
@@ -298,7 +298,6 @@ export class WorkingSet implements RowPort {
     this.#dropSignal(head, signal.order);
   }
 
-  /** working-set-5. */
   #dropSignal(head: Head, order: number): void {
     if (!this.writes.signals.delete(keyOf(head.sessionId, order))) this.writes.consumed.push({ head, order });
   }
@@ -307,7 +306,8 @@ export class WorkingSet implements RowPort {
     const { exhausted } = session;
     if (exhausted !== undefined && exhausted !== head.session.exhausted) {
       const payer = this.find(exhausted.payer);
-      if (payer !== undefined) this.#change(payer); // working-set-4.
+      // A pause for its budget changes the payer, so that a raise notices it.
+      if (payer !== undefined) this.#change(payer);
     }
     head.session = session;
     if (isEnded(session.status)) {

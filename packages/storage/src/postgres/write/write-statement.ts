@@ -9,13 +9,13 @@
 // their version, and a division by zero aborts the statement if one row has not. That saves each step a lock. The
 // error gets into the server's log, so a second try locks instead.
 //
-//   write-statement-1. It applies all or nothing. Every row that was read is unchanged, and stays so until the
-//       commit; otherwise no row is touched and the answer is `false`.
-//   write-statement-2. A row that was read and found missing is not locked. Writing it conflicts with the row of
-//       another process, and the conflict is an error of the statement as a whole.
+//   - It applies all or nothing. Every row that was read is unchanged, and stays so until the commit;
+//     otherwise no row is touched and the answer is `false`.
+//   - A row that was read and found missing is not locked. Writing it conflicts with the row of another
+//     process, and the conflict is an error of the statement as a whole.
 //   write-statement-3. A row is touched by one part only; what the parts do does not depend on their order.
-//   write-statement-4. Its text depends only on which parts it has, and whether each has one row. It is thus prepared
-//       once for each combination that occurs.
+//   - Its text depends only on which parts it has, and whether each has one row. It is thus prepared once for
+//     each combination that occurs.
 //   write-statement-5. A group whose parts have one row each, such as a step of one session, is written with plain
 //       values. Other groups are written with an array for each column.
 //

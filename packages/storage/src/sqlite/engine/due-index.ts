@@ -5,11 +5,11 @@
 // This class adds both, in memory, so that neither an arrival nor a claim costs a write. It knows nothing of
 // rules: `dueAt` decides.
 //
-//   due-index-1. `ready` holds the unclaimed sessions that are due up to the watermark, by agent. Each row
-//       behind the watermark is read once, however often `due` is asked, also when other agents' sessions
-//       come first. `note` maintains `ready` after each commit.
-//   due-index-2. A claimed session is in the file's index as well, and is skipped here. The release of its
-//       claim passes the session to `note`.
+//   - `ready` holds the unclaimed sessions that are due up to the watermark, by agent. Each row behind the
+//     watermark is read once, however often `due` is asked, also when other agents' sessions come first.
+//     `note` maintains `ready` after each commit.
+//   - A claimed session is in the file's index as well, and is skipped here. The release of its claim passes
+//     the session to `note`.
 //   due-index-3. Rows are read in pages. Each page is found by where the page before ended, also where many
 //       rows have the same time. The cost grows with the number of rows, not with its square.
 
@@ -68,7 +68,7 @@ export class DueIndex {
     this.#nextDeadline = driver.prepare("SELECT min(overdue_at) AS at FROM state WHERE overdue_at > ?");
   }
 
-  /** To be called after every committed change of a session's row, claim or pending signals (due-index-1). */
+  /** To be called after every committed change of a session's row, claim or pending signals. */
   note({ session, claim, answered }: Head): void {
     const { sessionId, agent } = session;
     const at = dueAt(session, claim, answered);
@@ -147,7 +147,7 @@ export class DueIndex {
     const rows = this.#pageBehind(this.#watermark, now);
     for (const row of rows) {
       const sessionId = row["session_id"] as string;
-      if (this.#heads.isClaimed(sessionId)) continue; // due-index-2.
+      if (this.#heads.isClaimed(sessionId)) continue; // The release of its claim passes it to `note`.
       const agent = agentName(row["agent"]);
       if (agent === undefined) continue;
       const dueFrom = row["due_at"] as number;

@@ -1,8 +1,8 @@
 // Reads: every query that only reads, for the owner and for readers beside it.
 //
-//   sqlite-reads-1. A method runs one statement. A method that runs several reads only rows that never change
-//       after the first. No method therefore needs a transaction, and none holds one open.
-//   sqlite-reads-2. The methods are synchronous. `SqliteReader` wraps them in the promises of the port.
+//   - A method runs one statement. A method that runs several reads only rows that never change after the
+//     first. No method therefore needs a transaction, and none holds one open.
+//   - The methods are synchronous. `SqliteReader` wraps them in the promises of the port.
 //   sqlite-reads-3. An index finds a page of sessions. A page by one filter (owner, agent, status, parent) or
 //       by none reads as many rows as it answers. Several filters walk the index of one of them.
 

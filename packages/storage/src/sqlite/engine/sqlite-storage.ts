@@ -3,14 +3,13 @@
 // Every method runs to its end on the calling thread, so its promise is settled when it returns (but for
 // `claim`, sqlite-storage-4). It knows nothing of sockets, locks or files; `open.ts` puts those around it.
 //
-//   sqlite-storage-1. `commit` is one transaction. An answered commit is synced (`synchronous=FULL`), and
-//       only then are listeners notified.
-//   sqlite-storage-2. There are no savepoints. When the file refuses a statement for an unforeseen reason,
-//       the transaction is rolled back. The group is then halved until the change at fault is alone (ST4).
-//   sqlite-storage-3. When the environment is at fault (disk full, read-only, a failing disk), nothing of the
-//       group is applied and the call rejects. The next call starts from the content of the file.
-//   sqlite-storage-5. A write to a file that its path no longer leads to is not acknowledged
-//       (`file-guard.ts`).
+//   - `commit` is one transaction. An answered commit is synced (`synchronous=FULL`), and only then are
+//     listeners notified.
+//   - There are no savepoints. When the file refuses a statement for an unforeseen reason, the transaction is
+//     rolled back. The group is then halved until the change at fault is alone (ST4).
+//   - When the environment is at fault (disk full, read-only, a failing disk), nothing of the group is
+//     applied and the call rejects. The next call starts from the content of the file.
+//   - A write to a file that its path no longer leads to is not acknowledged (`file-guard.ts`).
 //   sqlite-storage-4. Claims that are requested at the same time share one transaction, because a process
 //       that distributes sessions claims many at a time. They are made before any later call.
 
@@ -69,7 +68,7 @@ export interface ChangeGroup {
 export interface SqliteStorageOptions {
   readonly driver: SqlDriver;
   readonly path: string;
-  /** Asked before a commit is answered (sqlite-storage-5). Closed with the storage. */
+  /** Asked before a commit is answered. Closed with the storage. */
   readonly guard?: FileGuard;
   /** How many heads of unclaimed sessions are cached. */
   readonly headsMax?: number;
@@ -379,7 +378,6 @@ export class SqliteStorage implements AgentStorage {
     }
   }
 
-  /** sqlite-storage-2. */
   #applyAll(changes: readonly TimedChange[], hasNeighbours: boolean): ChangeResult[] {
     if (changes.length === 0) return [];
     try {
@@ -390,7 +388,7 @@ export class SqliteStorage implements AgentStorage {
         }),
       );
     } catch (error) {
-      if (isEnvironmental(error)) throw error; // sqlite-storage-3.
+      if (isEnvironmental(error)) throw error; // The next call starts from the content of the file.
       if (changes.length > 1) {
         const half = changes.length >> 1;
         return [
@@ -420,7 +418,7 @@ export class SqliteStorage implements AgentStorage {
         this.#writer.writeAccounts();
         this.#commit.run();
         // mutant: removed-file-unnoticed
-        this.#options.guard?.check(); // sqlite-storage-5.
+        this.#options.guard?.check();
       }
     } catch (error) {
       this.#undo();

@@ -2,7 +2,7 @@
 //
 // It only reads, so it also runs beside a live owner; rows that are committed meanwhile are checked or not.
 //
-//   sqlite-verify-1. Memory is bounded: rows come in pages.
+// Memory is bounded: rows come in pages.
 
 import { AUDIT_START, verifyAudit } from "@holdfast/core";
 import { readHold, SELECT_HOLDS } from "../tables/accounts.ts";

@@ -1,12 +1,11 @@
 // `Writer`: the row port of a SQLite file, inside a transaction that its caller began.
 //
-//   writer-1. A commit that changes neither status nor waits is one INSERT. The session's row is written when
-//       the batch has a patch or changes the checkpoint, the children or the inbox.
-//   writer-2. Heads are changed here at once, so a later change of the group sees an earlier one (ST5).
-//       `touched` holds each changed head with its former claim: after a failed transaction all of these are
-//       forgotten.
-//   writer-3. An account is written once per transaction: at the transaction's end, or before a session is
-//       read from the file.
+//   - A commit that changes neither status nor waits is one INSERT. The session's row is written when the
+//     batch has a patch or changes the checkpoint, the children or the inbox.
+//   - Heads are changed here at once, so a later change of the group sees an earlier one (ST5). `touched`
+//     holds each changed head with its former claim: after a failed transaction all of these are forgotten.
+//   - An account is written once per transaction: at the transaction's end, or before a session is read from
+//     the file.
 
 import {
   type Amount,
@@ -61,12 +60,12 @@ import { partsOf } from "../../journal-parts.ts";
 import type { Tokens } from "../tables/tokens.ts";
 
 export class Writer implements RowPort {
-  /** The heads that this transaction changed, with their former claims (writer-2). */
+  /** The heads that this transaction changed, with their former claims. */
   touched = new Map<Head, Claim>();
   /** The arrivals to announce when the transaction is committed. */
   readonly arrived: Arrival[] = [];
 
-  /** The heads whose account or reservations have changed (writer-3). */
+  /** The heads whose account or reservations have changed. */
   readonly #unwritten = new Set<Head>();
   readonly #heads: Heads;
   readonly #reads: Reads;
@@ -205,7 +204,7 @@ export class Writer implements RowPort {
       after.cost !== before.cost || // A list shows it, and reads no journal.
       lastConsumed > head.writtenInbox;
     if (mustWrite) this.#writeRow(head, after);
-    else head.session = after; // writer-1.
+    else head.session = after;
     if (consumed.length > 0 || after.waits !== before.waits)
       head.answered = head.pending.answers(after.waits);
   }
@@ -241,7 +240,6 @@ export class Writer implements RowPort {
     this.arrived.push({ sessionId, awaited });
   }
 
-  /** writer-3. */
   writeAccounts(): void {
     for (const { number, session, holds } of this.#unwritten)
       if (session.account !== undefined)

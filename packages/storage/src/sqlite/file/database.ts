@@ -1,12 +1,12 @@
 // openForWriting and openForReading: make a new database file, refuse a foreign one, migrate an old one.
 //
-//   sqlite-database-1. A file is inspected before it is opened for writing, by means that change nothing and
-//       leave nothing behind. A refused file keeps every byte (D2).
-//   sqlite-database-2. A new database appears whole or not at all: it is made under another name and moved.
-//       An empty file is therefore never an unfinished database of ours. It is refused like any other file
-//       that is no database.
-//   sqlite-database-3. Only the owner (`ownership.ts`) opens for writing.
-//   sqlite-database-4. No trigger and no view is in a database of ours. A file with one is refused, because a stranger's would act at each commit.
+//   - A file is inspected before it is opened for writing, by means that change nothing and leave nothing
+//     behind. A refused file keeps every byte (D2).
+//   - A new database appears whole or not at all: it is made under another name and moved. An empty file is
+//     therefore never an unfinished database of ours. It is refused like any other file that is no database.
+//   - Only the owner (`ownership.ts`) opens for writing.
+//   - No trigger and no view is in a database of ours. A file with one is refused, because a stranger's would
+//     act at each commit.
 
 import { accessSync, chmodSync, constants, renameSync, rmSync } from "node:fs";
 import { randomUUID } from "node:crypto";
@@ -110,8 +110,7 @@ function assertFolderWritable(file: string): void {
 }
 
 /**
- * Refuse a file that is no database of ours, from the main file alone and without touching it
- * (sqlite-database-1).
+ * Refuse a file that is no database of ours, from the main file alone and without touching it.
  *
  * @throws CorruptRecordError, or HoldfastError `version_unsupported` or `storage_unavailable`.
  */
@@ -182,7 +181,6 @@ function assertVersion(driver: SqlDriver, file: string): void {
     });
 }
 
-/** sqlite-database-4. */
 function assertPlain(driver: SqlDriver, file: string): void {
   const found = driver.value("SELECT name FROM sqlite_schema WHERE type IN ('trigger', 'view') LIMIT 1");
   if (found === undefined) return;
@@ -203,7 +201,6 @@ function assertWhole(driver: SqlDriver, file: string, bytes: number): void {
   });
 }
 
-/** sqlite-database-2. */
 function createDatabase(file: string, mark: Mark | undefined): void {
   const draft = `${file}-new`;
   const discard = () => {

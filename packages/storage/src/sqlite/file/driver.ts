@@ -3,10 +3,10 @@
 // It knows nothing of our schema. Another library (better-sqlite3 has the same synchronous shape) needs this
 // file alone.
 //
-//   driver-1. Everything is synchronous. No statement is ever left open: `all` and `get` run to their end, so
-//       that no read transaction outlives the call that began it.
-//   driver-2. Statements are prepared once per connection and kept.
-//   driver-3. Errors pass through as the library throws them; `sql-errors.ts` gives them meaning.
+//   - Everything is synchronous. No statement is ever left open: `all` and `get` run to their end, so that no
+//     read transaction outlives the call that began it.
+//   - Statements are prepared once per connection and kept.
+//   - Errors pass through as the library throws them; `sql-errors.ts` gives them meaning.
 
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";

@@ -4,17 +4,17 @@
 // writes are lost when the process ends. The write-ahead log is such a file as well. A folder that was
 // renamed and a disk that was unmounted count as removals: nobody would find the database again.
 //
-//   file-guard-1. `check` runs between the commit of a transaction and its answer, so nothing is acknowledged
-//       after a removal. The index of the log is checked by a timer alone, as losing it loses no data.
-//   file-guard-4. No commit calls `stat` on the log where that can be avoided. A kernel with multigrain
-//       timestamps (Linux 6.13) stamps the next write to a file after a `stat` with a new time. The sync of
-//       that write then has to store the time: 100 microseconds a commit, measured on ext4. The name of an
-//       open descriptor in `/proc` answers the same question in 3 microseconds.
-//   file-guard-2. A loss is final: the storage refuses every write until it is closed. Reads still work, so
-//       that sessions can be saved.
-//   file-guard-3. At a loss the log is written into the database. A database that is lost itself is copied as
-//       well, because this process may be about to end and has its only copy. A log that stays beside the
-//       lost database is removed, as SQLite would apply it to whatever is put there next.
+//   - `check` runs between the commit of a transaction and its answer, so nothing is acknowledged after a
+//     removal. The index of the log is checked by a timer alone, as losing it loses no data.
+//   - No commit calls `stat` on the log where that can be avoided. A kernel with multigrain timestamps (Linux
+//     6.13) stamps the next write to a file after a `stat` with a new time. The sync of that write then has
+//     to store the time: 100 microseconds a commit, measured on ext4. The name of an open descriptor in
+//     `/proc` answers the same question in 3 microseconds.
+//   - A loss is final: the storage refuses every write until it is closed. Reads still work, so that sessions
+//     can be saved.
+//   - At a loss the log is written into the database. A database that is lost itself is copied as well,
+//     because this process may be about to end and has its only copy. A log that stays beside the lost
+//     database is removed, as SQLite would apply it to whatever is put there next.
 
 import { lstatSync, mkdtempSync, readlinkSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,7 +31,7 @@ interface Kept {
   readonly path: string;
   /** Device and inode. */
   readonly identity: string;
-  /** Set where the kernel names the open file at any time (file-guard-4). */
+  /** Set where the kernel names the open file at any time. */
   readonly named?: Named | undefined;
 }
 
@@ -133,10 +133,7 @@ export class FileGuard {
     }
   }
 
-  /**
-   * file-guard-3. Beside the database, or where that folder is gone in the temporary one. `undefined`: in
-   * neither.
-   */
+  /** Beside the database, or where that folder is gone in the temporary one. `undefined`: in neither. */
   #save(): string | undefined {
     const name = `${basename(this.#file)}-saved-${new Date().toISOString().replaceAll(/[:.]/g, "")}`;
     const folders = [() => dirname(this.#file), () => mkdtempSync(join(tmpdir(), "holdfast-saved-"))];

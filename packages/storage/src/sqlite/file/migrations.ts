@@ -1,9 +1,7 @@
 // The schema, as the numbered steps that lead to it. Forward only: a step that was released is never edited.
 //
-//   migrations-1. `user_version` is the number of the last step applied; each step and its number are one
-//       transaction.
-//   migrations-2. A database of a later version than ours is refused by `database.ts` before anything is
-//       written to it.
+//   - `user_version` is the number of the last step applied; each step and its number are one transaction.
+//   - A database of a later version than ours is refused by `database.ts` before anything is written to it.
 //
 // Why the tables look as they do, measured on node:sqlite with groups of 64 batches at synchronous=FULL:
 //
@@ -215,7 +213,8 @@ export function migrate(driver: SqlDriver, steps = STEPS): void {
     driver.exec("BEGIN IMMEDIATE");
     try {
       driver.exec(steps[version]!);
-      driver.exec(`PRAGMA user_version = ${version + 1}; PRAGMA application_id = ${APPLICATION_ID}`); // migrations-1.
+      // The step and its number are one transaction.
+      driver.exec(`PRAGMA user_version = ${version + 1}; PRAGMA application_id = ${APPLICATION_ID}`);
       driver.exec("COMMIT");
     } catch (error) {
       if (driver.inTransaction) driver.exec("ROLLBACK");

@@ -4,13 +4,13 @@
 // log under another name holds acknowledged data, and an owner under another name holds another lock. Every
 // command therefore uses the same name of a file.
 //
-//   other-names-1. The main file of a database records the name under which its owner last opened it
-//       (`noteName`). In a copy or a moved file that name does not lead to the file. Then the path in use is
-//       the path that was given.
-//   other-names-2. A name is in use when an owner's note or a log lies beside it. If exactly one known name
-//       is in use, that name wins. A database that was made on a full disk records no name, so there only
-//       the names in the same folder are known. Two names in use are refused: each may have a log.
-//   other-names-3. A link count of 1 ends the question at the cost of one `stat`.
+//   - The main file of a database records the name under which its owner last opened it (`noteName`). In a
+//     copy or a moved file that name does not lead to the file. Then the path in use is the path that was
+//     given.
+//   - A name is in use when an owner's note or a log lies beside it. If exactly one known name is in use,
+//     that name wins. A database that was made on a full disk records no name, so there only the names in the
+//     same folder are known. Two names in use are refused: each may have a log.
+//   - A link count of 1 ends the question at the cost of one `stat`.
 
 import { readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -24,11 +24,12 @@ const KEY = "path";
  * The path of the database at `file` that everybody uses.
  *
  * @param file a real path; there may be no file.
- * @throws UnavailableError when more than one name of the file is in use (other-names-2).
+ * @throws UnavailableError when more than one name of the file is in use.
  */
 export function nameInUse(file: string): string {
   const links = statSync(file, { throwIfNoEntry: false });
-  if (links === undefined || !links.isFile() || links.nlink < 2) return file; // other-names-3.
+  // A link count of 1 ends the question at the cost of one `stat`.
+  if (links === undefined || !links.isFile() || links.nlink < 2) return file;
   const said = saidName(file);
   const names = namesOf(file, said);
   const used = [...names.values()].filter(isInUse);
@@ -39,8 +40,8 @@ export function nameInUse(file: string): string {
 }
 
 /**
- * other-names-1. Record in the database the name that it is used under, before anything is stored under that
- * name. The caller owns the database.
+ * Record in the database the name that it is used under, before anything is stored under that name. The
+ * caller owns the database.
  *
  * @throws UnavailableError when the log beside its last name stayed behind.
  */
@@ -51,8 +52,8 @@ export function noteName(driver: SqlDriver, file: string): void {
     throw logLeftBehind(file, said);
   try {
     driver.prepare("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)").run(KEY, file);
-    // Into the main file. A reader may delay that until the next checkpoint; until then other-names-2 alone
-    // decides.
+    // Into the main file. A reader may delay that until the next checkpoint; until then only a note or a log
+    // tells the name in use.
     driver.value("PRAGMA wal_checkpoint(TRUNCATE)");
   } catch (error) {
     if (sqliteCode(error) !== SQLITE.full) throw error; // On a full disk a database must still open, if only to be read.

@@ -3,14 +3,12 @@
 //   ownership-1. The owner is the process that holds an exclusive lock on a lock database beside the file.
 //       The operating system frees the lock at any death. A file's presence, a pid or a time decides nothing,
 //       as each can be stale.
-//   ownership-2. A lock can be lost while its owner lives: its file is removed, or code in the owner's
-//       process opens and closes it. A process that gets the lock therefore first checks that
-//       nobody still listens on the socket. It then holds a name that cannot be deleted (`folder-name.ts`),
-//       and only then is the owner.
-//   ownership-3. The note `-owner` holds the owner's pid, start and socket. It serves people, and the next
-//       holder of the lock: a note that is left there says that the last owner did not close. Then a
-//       write-ahead log must be there. The note names the boot of the machine, which tells the death of a
-//       process from a loss of power.
+//   - A lock can be lost while its owner lives: its file is removed, or code in the owner's process opens and
+//     closes it. A process that gets the lock therefore first checks that nobody still listens on the socket.
+//     It then holds a name that cannot be deleted (`folder-name.ts`), and only then is the owner.
+//   - The note `-owner` holds the owner's pid, start and socket. It serves people, and the next holder of the
+//     lock: a note that is left there says that the last owner did not close. Then a write-ahead log must be
+//     there. The note names the boot of the machine, which tells the death of a process from a loss of power.
 //   ownership-4. The lock is by path, for every version of Holdfast. On Linux the owner also holds a name
 //       made of the file's device and inode. Two hard links have one owner even where `other-names.ts` does
 //       not know both.
@@ -83,7 +81,7 @@ export async function acquireOwnership(
 const DEATH_MS = 500;
 const DEATH_STEP_MS = 20;
 
-/** ownership-2. Hold the database's name; `undefined` when an owner that lost its lock still lives. */
+/** Hold the database's name; `undefined` when an owner that lost its lock still lives. */
 function outliveOwner(paths: DatabasePaths): Promise<(() => void) | undefined> {
   return outlive(async () => ((await isListening(paths)) ? undefined : holdName(paths.file)));
 }

@@ -1,10 +1,9 @@
 // DatabasePaths: the paths of a database and of the files that belong to it.
 //
-//   paths-1. Two spellings of one path must lead to one lock, so every file is named after the real path. A
-//       file with hard links is named after the link in use (`other-names.ts`).
-//   paths-2. Nobody but the user may read any of it: folders we make are 0700, files 0600, whatever the
-//       umask.
-//   paths-3. Nothing here opens a file with `node:fs` (`plain-files.ts` says why).
+//   - Two spellings of one path must lead to one lock, so every file is named after the real path. A file
+//     with hard links is named after the link in use (`other-names.ts`).
+//   - Nobody but the user may read any of it: folders we make are 0700, files 0600, whatever the umask.
+//   - Nothing here opens a file with `node:fs` (`plain-files.ts` says why).
 
 import { hash } from "node:crypto";
 import { chmodSync, existsSync, lstatSync, mkdirSync, realpathSync, statSync, type Stats } from "node:fs";
@@ -30,7 +29,7 @@ export interface DatabasePaths {
 const SOCKET_PATH_BYTES = 100;
 
 /**
- * The paths of a database, real as far as they exist (paths-1).
+ * The paths of a database, real as far as they exist.
  *
  * @param create make the missing folder.
  * @throws NotFoundError `file_not_found` when the folder is missing and not to be made.
@@ -84,7 +83,7 @@ function makeFolders(folder: string): void {
   }
 }
 
-/** The file's status, or `undefined` when there is none. Does not open it (paths-3). */
+/** The file's status, or `undefined` when there is none. Does not open it. */
 export function statFile(path: string): Stats | undefined {
   try {
     return statSync(path);

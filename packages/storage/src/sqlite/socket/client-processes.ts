@@ -4,11 +4,11 @@
 //   client-processes-1. The end of an owner touches no claim of another process (O15). The next owner finds
 //       the claims of such processes in the file. It keeps them until their process says which of them it
 //       still has, or is gone.
-//   client-processes-2. A process is gone when it has said so, or when its mark proves it
-//       (`host-presence.ts`). A process that is stopped or busy keeps its claims. A process whose mark proves
-//       nothing has `UNPROVEN_MS` to come back.
-//   client-processes-3. The owner's listeners are notified of the sessions whose claims were released,
-//       because somebody has to go on with them.
+//   - A process is gone when it has said so, or when its mark proves it (`host-presence.ts`). A process that
+//     is stopped or busy keeps its claims. A process whose mark proves nothing has `UNPROVEN_MS` to come
+//     back.
+//   - The owner's listeners are notified of the sessions whose claims were released, because somebody has to
+//     go on with them.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { bootId, findPresence, type Found, type PresenceMark } from "../../host-presence.ts";
@@ -92,7 +92,7 @@ export class ClientProcesses {
     this.#awaited.delete(client);
   }
 
-  /** client-processes-2. Never rejects. */
+  /** Never rejects. */
   async #awaitReturn(client: number, mark: PresenceMark | undefined): Promise<void> {
     this.#stopAwaiting(client);
     const controller = new AbortController();

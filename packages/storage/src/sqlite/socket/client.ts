@@ -1,11 +1,10 @@
 // SocketStorage: the storage port over the owner's socket, for a process that does not own the database.
 //
-//   socket-client-1. Every request is answered or rejected. When the connection ends, all open requests
-//       reject as unavailable, because they may or may not have been done. Sending them again is safe (the
-//       port says why). `SharedStorage` does so.
-//   socket-client-2. Arrivals come before the answer of the commit that made them, in the order in which they
-//       were stored.
-//   socket-client-3. It keeps the process alive only while a request is under way.
+//   - Every request is answered or rejected. When the connection ends, all open requests reject as
+//     unavailable, because they may or may not have been done. Sending them again is safe (the port says
+//     why). `SharedStorage` does so.
+//   - Arrivals come before the answer of the commit that made them, in the order in which they were stored.
+//   - It keeps the process alive only while a request is under way.
 
 import type { Socket } from "node:net";
 import { dirname } from "node:path";
@@ -160,7 +159,7 @@ export class SocketStorage implements AgentStorage {
       );
     }
     this.#owner = { pid: hello.pid, since: hello.since };
-    this.#socket.unref(); // socket-client-3.
+    this.#socket.unref(); // It keeps the process alive only while a request is under way.
     return true;
   }
 
@@ -266,10 +265,9 @@ export class SocketStorage implements AgentStorage {
     else waiter?.resolve(message.result);
     if (this.#waiters.size > 0) return;
     if (this.#isClosing) this.#socket.end();
-    else this.#socket.unref(); // socket-client-3.
+    else this.#socket.unref();
   }
 
-  /** socket-client-1. */
   #fail(error: HoldfastError): void {
     this.#greeted?.(undefined);
     for (const { reject } of this.#waiters.values()) reject(error);

@@ -1,10 +1,10 @@
 // Connection: one client of the owner, as the owner sees it. Bytes come in, requests go out, answers go back.
 //
-//   socket-connection-1. A line that is no request ends the connection. A request that is not of the port is
-//       answered with a usage error.
-//   socket-connection-2. Nothing piles up. While a long answer may be under way, no further request is
-//       handled and none is read from the socket. The same holds while the client has unread answers.
-//   socket-connection-3. It keeps no process alive.
+//   - A line that is no request ends the connection. A request that is not of the port is answered with a
+//     usage error.
+//   - Nothing piles up. While a long answer may be under way, no further request is handled and none is read
+//     from the socket. The same holds while the client has unread answers.
+//   - It keeps no process alive.
 
 import { randomInt } from "node:crypto";
 import type { Socket } from "node:net";
@@ -33,8 +33,7 @@ export class Connection {
   client = clientNumber();
   isSubscribed = false;
   /**
-   * A request is under way whose answer may be long: the next one waits, or answers would pile up unseen
-   * (socket-connection-2).
+   * A request is under way whose answer may be long: the next one waits, or answers would pile up unseen.
    */
   isAsking = false;
   readonly #socket: Socket;
@@ -45,7 +44,7 @@ export class Connection {
   constructor(socket: Socket, events: ConnectionEvents) {
     this.#socket = socket;
     this.#events = events;
-    socket.unref(); // socket-connection-3.
+    socket.unref(); // It keeps no process alive.
     socket.on("data", (chunk: Buffer) => {
       const lines = this.#splitter.push(chunk);
       if (lines === "too_long") return void socket.destroy();
@@ -97,7 +96,7 @@ export class Connection {
       const request = parseRequest(this.#lines.shift()!);
       if (request === undefined) {
         this.#lines.drain();
-        this.#socket.destroy(); // socket-connection-1.
+        this.#socket.destroy();
         return;
       }
       if ("method" in request) this.#events.request(request);

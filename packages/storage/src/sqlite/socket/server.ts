@@ -1,13 +1,13 @@
 // StorageServer: the owner's side of the socket. It does the requests of other processes on the owner's
 // storage.
 //
-//   socket-server-1. A client can hurt nobody but itself (`connection.ts`).
+//   - A client can hurt nobody but itself (`connection.ts`).
 //   socket-server-2. Commits that arrive in one turn of the event loop, of however many clients, share a
 //       transaction. Any other request sees the commits before it.
 //   socket-server-3. Claims without an end that were made over a connection end with its process
 //       (`client-processes.ts`). Without a word of the process they end with the connection. A claim with a
 //       lease expires with the lease.
-//   socket-server-4. The server keeps no process alive.
+//   - The server keeps no process alive.
 
 import { createServer, type Server, type Socket } from "node:net";
 import { chmodSync, rmSync } from "node:fs";
@@ -45,7 +45,7 @@ export class StorageServer {
     this.processes = new ClientProcesses(options.storage, options.now);
     this.#server = createServer((socket) => this.#accept(socket));
     this.#server.maxConnections = CONNECTIONS_MAX;
-    this.#server.unref(); // socket-server-4.
+    this.#server.unref(); // It keeps no process alive.
     // A client must not wait for arrivals that never come: its next request gets the reason. Answers are
     // written first.
     void options.storage.lost?.then(() => {

@@ -4,11 +4,11 @@
 //   owner → client   hello first; then one answer per request, and arrivals to subscribed clients
 //   client → owner   requests, each with an id of its choice; many may be under way
 //
-//   wire-1. The protocol has a number in the hello. There is no negotiation: another number is refused by the
-//       client.
-//   wire-2. A request is checked to the last field before it is handled; a wrong one is answered with a usage
-//       error. A client that sends anything else is disconnected. Neither harms other clients or undoes
-//       earlier requests.
+//   - The protocol has a number in the hello. There is no negotiation: another number is refused by the
+//     client.
+//   - A request is checked to the last field before it is handled; a wrong one is answered with a usage
+//     error. A client that sends anything else is disconnected. Neither harms other clients or undoes earlier
+//     requests.
 
 import { type Arrival, isStorageCall, type StorageMethod, type WireError } from "@holdfast/core";
 import { readMark } from "../../host-presence.ts";

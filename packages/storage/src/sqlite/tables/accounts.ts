@@ -7,8 +7,8 @@
 //       settles one task and reserves for the next thus writes one row. Further holds have a row each, as do
 //       all holds of sessions without an account. Otherwise each commit of a wide fan-out would write every
 //       hold.
-//   accounts-2. Charges for lost attempts, and the ledgers of windows, are stored beside the spent amount, in
-//       the same column.
+//   - Charges for lost attempts, and the ledgers of windows, are stored beside the spent amount, in the same
+//     column.
 
 import type { Account, Amount, Budget, Hold } from "@holdfast/core";
 import { rowChecksum } from "./checksum.ts";

@@ -1,9 +1,9 @@
 // Blobs: large texts, stored once under their own hash.
 //
-//   blobs-1. A blob is written in the transaction of the row that refers to it, and never changed.
-//   blobs-2. Text that is read back must hash to the address by which it was requested.
-//   blobs-3. The sessions that use a blob are stored with it. The blob is removed with the last of these
-//       sessions, and not before.
+//   - A blob is written in the transaction of the row that refers to it, and never changed.
+//   - Text that is read back must hash to the address by which it was requested.
+//   - The sessions that use a blob are stored with it. The blob is removed with the last of these sessions,
+//     and not before.
 
 import {
   CorruptRecordError,
@@ -37,7 +37,7 @@ export class Blobs implements BlobSource {
     this.#insertUse = driver.prepare(INSERT_USE);
   }
 
-  /** @param number of the session it is for (blobs-3). */
+  /** @param number of the session it is for. */
   put(text: JsonText, number: number): string {
     const address = sha256(text);
     this.#insert.run(address, text);
@@ -51,7 +51,6 @@ export class Blobs implements BlobSource {
     return this.#sink;
   }
 
-  /** blobs-3. */
   removeOf(number: number): void {
     this.#driver.prepare(DELETE_BLOBS).run(number);
     this.#driver.prepare("DELETE FROM blob_use WHERE session = ?").run(number);

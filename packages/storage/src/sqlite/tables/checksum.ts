@@ -2,7 +2,7 @@
 // passes its `quick_check`. CRC-32 finds such accidents; against a forger it is no help, and is not meant to
 // be.
 //
-//   checksum-1. The key is part of the sum, so that an intact row in the wrong place is found as well.
+// The key is part of the sum, so that an intact row in the wrong place is found as well.
 
 import { hash } from "node:crypto";
 import { crc32 } from "node:zlib";

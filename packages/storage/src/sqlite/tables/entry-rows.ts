@@ -1,6 +1,6 @@
 // Rows of entries in SQLite as values of the port, and back.
 //
-//   entry-rows-1. An entry is checked against its checksum before anything is made of it (sqlite-rows-1).
+// An entry is checked against its checksum before anything is made of it (sqlite-rows-1).
 
 import type { Entry, NewEntry } from "@holdfast/core";
 import type { Blobs } from "./blobs.ts";

@@ -5,12 +5,11 @@
 // token, owner, length of the lease and losses, but no expiry time. A renewal therefore writes nothing, and a lease that outlived its storage
 // starts over in full.
 //
-//   sqlite-leases-1. `#rows` mirrors the table. It changes in the transaction that changes the table. After a
-//       failed transaction the next use reads the table again.
-//   sqlite-leases-2. After opening, leases count from the first time that a caller gives; until then they
-//       have no expiry.
-//   sqlite-leases-3. The claim of a session that has ended is kept until its lease expires. Its holder may
-//       have missed the answer to the ending commit, and sends it again (ST3).
+//   - `#rows` mirrors the table. It changes in the transaction that changes the table. After a failed
+//     transaction the next use reads the table again.
+//   - After opening, leases count from the first time that a caller gives; until then they have no expiry.
+//   - The claim of a session that has ended is kept until its lease expires. Its holder may have missed the
+//     answer to the ending commit, and sends it again (ST3).
 //   sqlite-leases-4. A claim without an expiry ends with the process that owns the file. The file holds such
 //       a claim where its loss must be counted. Then the session has losses, or the last owner died and the
 //       session has not been claimed since. A commit that proves the holder, or a release, removes the row. The next owner
@@ -58,7 +57,7 @@ export interface Filing {
 
 interface Kept extends Lease {
   readonly sessionId: string;
-  /** Whether the session has ended (sqlite-leases-3). */
+  /** Whether the session has ended. */
   readonly isSpent: boolean;
 }
 
@@ -79,10 +78,7 @@ export class Leases {
   /** The latest time that `begin` was called with. */
   latestNow = 0;
   #hasBegun = false;
-  /**
-   * sqlite-leases-1. Whether the open transaction has changed it, and whether a transaction that had changed
-   * it failed.
-   */
+  /** Whether the open transaction has changed it, and whether a transaction that had changed it failed. */
   #isChanged = false;
   #isStale = true;
 
@@ -133,7 +129,7 @@ export class Leases {
     return this.#rows.get(sessionId)?.leaseMs;
   }
 
-  /** Claims that are held or have losses, by session; none of them has an expiry yet (sqlite-leases-2). */
+  /** Claims that are held or have losses, by session; none of them has an expiry yet. */
   *claims(): Iterable<readonly [sessionId: string, claim: Claim]> {
     for (const { sessionId, token, owner, leaseMs, losses } of this.#rows.values())
       yield [
@@ -191,7 +187,7 @@ export class Leases {
     else for (const sessionIds of this.#owned.values()) yield* sessionIds;
   }
 
-  /** sqlite-leases-2. The expiry of each lease, at the first call; nothing at later calls. */
+  /** The expiry of each lease, at the first call; nothing at later calls. */
   begin(now: number): readonly (readonly [sessionId: string, until: number])[] {
     this.latestNow = Math.max(this.latestNow, now);
     if (this.#hasBegun) return NONE;
@@ -258,7 +254,7 @@ export class Leases {
     this.#spent.set(sessionId, until);
   }
 
-  /** Ended sessions whose lease has expired (sqlite-leases-3). */
+  /** Ended sessions whose lease has expired. */
   spentBy(now: number): readonly string[] {
     if (this.#spent.size === 0) return [];
     return [...this.#spent].flatMap(([sessionId, until]) => (until <= now ? sessionId : []));

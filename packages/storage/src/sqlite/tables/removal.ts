@@ -1,8 +1,8 @@
 // Removal: deletes a session's rows from the file.
 //
-//   removal-1. The transaction of a deletion removes all rows of the session except those in `seen`. Those
-//       rows are led by their keys, so finding the rows of one session means reading all of them. The next
-//       opening does that once, for all deleted sessions.
+//   - The transaction of a deletion removes all rows of the session except those in `seen`. Those rows are
+//     led by their keys, so finding the rows of one session means reading all of them. The next opening does
+//     that once, for all deleted sessions.
 //   removal-2. The number of a session whose rows in `seen` are left is not given to another.
 
 import type { SqlDriver } from "../file/driver.ts";
@@ -29,7 +29,7 @@ export class Removal {
     this.#driver.prepare("INSERT INTO removed (session) VALUES (?)").run(number);
   }
 
-  /** removal-1. A disk without room is no reason not to open. */
+  /** A disk without room is no reason not to open. */
   sweep(): void {
     if (this.#driver.value("SELECT count(*) FROM removed") === 0) return;
     try {

@@ -2,10 +2,10 @@
 //
 //   sqlite-rows-1. A row is checked against its checksum before anything is made of it. A mismatch is a
 //       `CorruptRecordError` that names file, table and row; no default stands in for it.
-//   sqlite-rows-2. An absent value is NULL, and NULL comes back as absent.
-//   sqlite-rows-3. `state` may be behind the journal, the entries and the pending signals of its session (see
-//       `migrations.ts`); reading brings the row up to them. It is never ahead: if it counts
-//       more records or entries than there are, rows were lost, and that is a `CorruptRecordError`.
+//   - An absent value is NULL, and NULL comes back as absent.
+//   - `state` may be behind the journal, the entries and the pending signals of its session (see
+//     `migrations.ts`); reading brings the row up to them. It is never ahead: if it counts more records or
+//     entries than there are, rows were lost, and that is a `CorruptRecordError`.
 
 import {
   type CancelRequest,
@@ -163,7 +163,7 @@ function restOf({
   } satisfies Partial<Record<keyof Session, unknown>>);
 }
 
-/** sqlite-rows-2. Most sessions have none of these parts, and an object without any is not worth encoding. */
+/** Most sessions have none of these parts, and an object without any is not worth encoding. */
 function objectColumn(parts: Readonly<Record<string, unknown>>): string | null {
   for (const name in parts) if (parts[name] !== undefined) return JSON.stringify(parts);
   return null;
@@ -213,7 +213,7 @@ export interface SessionRow {
   readonly accountHolds: readonly Hold[];
 }
 
-/** The session of a `SELECT_SESSION` row (sqlite-rows-3). */
+/** The session of a `SELECT_SESSION` row. */
 export function readSession(row: SqlRow, { path, blobs }: RowPlace): SessionRow {
   const number = row["session"] as number;
   const key = `${String(row["session_id"])} (${number})`;

@@ -1,13 +1,15 @@
 // `findMasked`: what a sandbox of mounts does with a mask of paths, before each command.
 //
-//   masked-places-1. A file or folder that is kept from reading is hidden where it is there. A file that comes later is hidden before
-//       the next command.
-//   masked-places-2. No mount keeps one name from a folder, so the folder before the first sign of globs is read-only as a whole. For `infra/**` it is
-//       `infra`, and for `**/*.lock` it is the root. A path without such signs is read-only itself.
-//   masked-places-3. A path that is not there cannot be mounted. A command may make it, and it is renamed after the command (`nested-places.ts`).
-//   masked-places-4. A link leads a mount to its target. The target is hidden or read-only if it lies in the root, and the folder of the link
-//       is read-only.
-//   masked-places-5. A command is refused where there are too many folders or places to look at.
+//   - A file or folder that is kept from reading is hidden where it is there. A file that comes later is
+//     hidden before the next command.
+//   - No mount keeps one name from a folder, so the folder before the first sign of globs is read-only as a
+//     whole. For `infra/**` it is `infra`, and for `**/*.lock` it is the root. A path without such signs is
+//     read-only itself.
+//   - A path that is not there cannot be mounted. A command may make it, and it is renamed after the command
+//     (`nested-places.ts`).
+//   - A link leads a mount to its target. The target is hidden or read-only if it lies in the root, and the
+//     folder of the link is read-only.
+//   - A command is refused where there are too many folders or places to look at.
 
 import { existsSync, lstatSync, readdirSync, realpathSync, type Dirent } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
@@ -21,7 +23,6 @@ export interface MaskedPlaces {
   readonly hiddenFiles: readonly string[];
   /** Files and folders, outer ones first. */
   readonly readOnly: readonly string[];
-  /** masked-places-3. */
   readonly absent: readonly string[];
 }
 
@@ -31,7 +32,7 @@ const FOLDERS_MAX = 50_000;
 /** The arguments of a program have a limit. */
 const PLACES_MAX = 2_000;
 
-/** @param root without symbolic links. @returns the reason for which no command may run (masked-places-5). */
+/** @param root without symbolic links. @returns the reason for which no command may run. */
 export function findMasked(root: string, mask: PathMask | undefined): MaskedPlaces | string {
   if (mask === undefined) return NO_MASK;
   const hidden = hiddenIn(root, mask);
@@ -52,7 +53,6 @@ interface Hidden {
   readonly links: readonly Written[];
 }
 
-/** masked-places-1. */
 function hiddenIn(root: string, mask: PathMask): Hidden | string {
   const [folders, files, links]: [Set<string>, Set<string>, Written[]] = [new Set(), new Set(), []];
   if (mask.unreadable.length === 0) return { folders: [], files: [], links };
@@ -71,7 +71,7 @@ function hiddenIn(root: string, mask: PathMask): Hidden | string {
       if (!isUnreadable(relative(root, path).split(sep).join("/"))) {
         if (entry.isDirectory()) queue.push(path);
       } else if (entry.isSymbolicLink()) {
-        // masked-places-4.
+        // A link leads a mount to its target, so the folder of the link is read-only.
         links.push({ readOnly: [dirname(path)], absent: [] });
         const target = targetIn(root, path);
         if (target !== undefined) hide(target);
@@ -92,7 +92,6 @@ interface Written {
   readonly absent: readonly string[];
 }
 
-/** masked-places-2 and 3. */
 function writtenPlace(root: string, glob: string): Written {
   const steps = glob.split("/");
   const signs = steps.findIndex((step) => GLOB_SIGNS.test(step));

@@ -1,8 +1,10 @@
 // `mountsOf`: the mounts over the folder of a sandbox, in the order in which they can be made.
 //
-//   mount-list-1. An outer mount comes before those below it, which it would cover otherwise. For one path the strictest counts.
-//   mount-list-2. Nothing is mounted below a hidden folder. A place below a read-only folder is read-only as well.
-//   mount-list-3. Every folder above a place is mounted over itself, so that no command can move it away with the place in it.
+//   - An outer mount comes before those below it, which it would cover otherwise. For one path the strictest
+//     counts.
+//   - Nothing is mounted below a hidden folder. A place below a read-only folder is read-only as well.
+//   - Every folder above a place is mounted over itself, so that no command can move it away with the place
+//     in it.
 
 import { dirname, sep } from "node:path";
 

@@ -1,9 +1,10 @@
 // `findNested`: what a sandbox of mounts keeps from a command below its folder. A folder below may be a project of its own, and may hold a database.
 //
-//   nested-places-1. `.git` and the places that give rights are read-only below any folder, and `.holdfast`, databases of Holdfast and the user's
-//       data folder are hidden. The search leaves out `node_modules`, and ends after `FOLDERS_MAX` folders.
-//   nested-places-2. A mount guards what is there. `withoutNewPlaces` renames what a command has made, after the command, so that no program reads
-//       it. leaky: what reads the place while the command runs.
+//   - `.git` and the places that give rights are read-only below any folder, and `.holdfast`, databases of
+//     Holdfast and the user's data folder are hidden. The search leaves out `node_modules`, and ends after
+//     `FOLDERS_MAX` folders.
+//   - A mount guards what is there. `withoutNewPlaces` renames what a command has made, after the command, so
+//     that no program reads it. leaky: what reads the place while the command runs.
 
 import {
   closeSync,
@@ -55,7 +56,7 @@ export function findNested(root: string): NestedPlaces {
   };
 }
 
-/** nested-places-2. The error output of the command names each place that was renamed. */
+/** The error output of the command names each place that was renamed. */
 export async function withoutNewPlaces(
   root: string,
   { absent }: Pick<MaskedPlaces, "absent">,

@@ -1,9 +1,10 @@
 // `FolderMirror`: the differences between a folder of this machine and its copy in a remote sandbox.
 //
-//   folder-mirror-1. The folder of this machine is the truth before a command. After it, the files that the command changed or removed are changed here.
-//   folder-mirror-2. Links, and what `STAYING` names, stay on their side. Empty folders are no part of the copy.
-//   folder-mirror-3. A sandbox may be hostile: its files are written as file tools write, so that no path and no link leads out of the folder.
-//       A changed file that gives rights stays in the sandbox.
+//   - The folder of this machine is the truth before a command. After it, the files that the command changed
+//     or removed are changed here.
+//   - Links, and what `STAYING` names, stay on their side. Empty folders are no part of the copy.
+//   - A sandbox may be hostile: its files are written as file tools write, so that no path and no link leads
+//     out of the folder. A changed file that gives rights stays in the sandbox.
 
 import type { Stats } from "node:fs";
 import { lstat, readdir, readFile } from "node:fs/promises";
@@ -40,7 +41,7 @@ export class FolderMirror {
     this.#copied.clear();
   }
 
-  /** folder-mirror-1. The changes that the sandbox does not have yet. @throws LimitError for a folder that is too large. */
+  /** The changes that the sandbox does not have yet. @throws LimitError for a folder that is too large. */
   async changes(): Promise<FolderChanges> {
     const present = new Map<string, Stats>();
     await this.#scan("", present);
@@ -65,7 +66,7 @@ export class FolderMirror {
     return { changed, removed };
   }
 
-  /** Takes over the changes of a command (folder-mirror-3). @returns the paths that were not taken, with the reasons. */
+  /** Takes over the changes of a command. @returns the paths that were not taken, with the reasons. */
   async take({ changed, names }: Pick<JobResult, "changed" | "names">): Promise<readonly string[]> {
     const root = await containedRoot(this.#root);
     const refused: string[] = [];

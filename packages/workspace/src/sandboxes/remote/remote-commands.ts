@@ -1,10 +1,11 @@
 // Runs commands of a workspace in a sandbox of a remote service (`remoteCommands`).
 //
-//   remote-commands-1. A session has one machine. It is found by its label, also by another process, and made when there is none.
-//   remote-commands-2. Commands of one session take turns, because they share the machine and the folder.
-//   remote-commands-3. The folder of this machine stays the place of the files: what has changed goes there before a command, and comes back after it. A
-//       machine that is gone loses nothing but what lies outside of the folder.
-//   remote-commands-4. A command whose service did not answer may have run. Its end says so.
+//   - A session has one machine. It is found by its label, also by another process, and made when there is
+//     none.
+//   - Commands of one session take turns, because they share the machine and the folder.
+//   - The folder of this machine stays the place of the files: what has changed goes there before a command,
+//     and comes back after it. A machine that is gone loses nothing but what lies outside of the folder.
+//   - A command whose service did not answer may have run. Its end says so.
 
 import { createHash } from "node:crypto";
 import { HoldfastError } from "@holdfast/core";
@@ -42,7 +43,6 @@ export interface RemoteCommandsOptions {
   readonly fileBytes: number;
 }
 
-/** remote-commands-1. */
 export function labelOf({ session, root }: SandboxPlace): string {
   return createHash("sha256").update(`${session}\0${root}`).digest("hex").slice(0, 40);
 }
@@ -58,7 +58,8 @@ export function remoteCommands(options: RemoteCommandsOptions): CommandRunner {
     containment: `commands run on a machine of ${service.name} without network, over a copy of this folder; what they change comes back when they have ended`,
     run: (request, isOwn) => {
       if (isOwn) return host.run(request, true);
-      const running = last.then(() => jobs.run(request)); // remote-commands-2.
+      // Commands of one session share the machine and the folder.
+      const running = last.then(() => jobs.run(request));
       last = running;
       return running;
     },
@@ -112,7 +113,7 @@ class RemoteJobs {
     } catch (error) {
       if (isAborted()) return ended({ type: "aborted" });
       const { message } = error as Error;
-      // remote-commands-4.
+      // The command may have run, and its end says so.
       return ended({ type: "spawn_error", code: "remote", message: `${message}; the command may have run` });
     }
   }

@@ -1,9 +1,9 @@
 // One command in a remote sandbox, as an archive that goes there (`packJob`) and one that comes back (`readJob`).
 //
-//   remote-job-1. The script writes the files that have changed, runs the command, ends everything that it started, and packs what the command
-//       changed. A process that a command started has a mark in its environment.
-//   remote-job-2. Values of variables are in a file of the archive, and in no argument of a process.
-//   remote-job-3. Output, files and time are limited there. The archive that comes back is checked here.
+//   - The script writes the files that have changed, runs the command, ends everything that it started, and
+//     packs what the command changed. A process that a command started has a mark in its environment.
+//   - Values of variables are in a file of the archive, and in no argument of a process.
+//   - Output, files and time are limited there. The archive that comes back is checked here.
 
 import { randomUUID } from "node:crypto";
 

@@ -1,7 +1,8 @@
 // The sandboxes `daytona` and `e2b`: a machine of a service, over a copy of the folder.
 //
-//   remote-sandbox-1. It is used after its canaries have tried to break out, once in each process.
-//   remote-sandbox-2. The key is the secret that `keyName` names. It is sent to the service, and to no sandbox and no command.
+//   - It is used after its canaries have tried to break out, once in each process.
+//   - The key is the secret that `keyName` names. It is sent to the service, and to no sandbox and no
+//     command.
 
 import { randomUUID } from "node:crypto";
 import { realpath } from "node:fs/promises";

@@ -1,9 +1,10 @@
 // The port for services that run sandboxes on machines of their own: `RemoteService`.
 //
-//   remote-service-1. Every call has a time-out of ours: a service whose machine died may never answer.
-//   remote-service-2. A sandbox is found by its label, which is made of the session and the folder. The address of the sandbox is in the
-//       journal before the first command, so a sandbox that was made and not recorded is found again.
-//   remote-service-3. The service removes a sandbox that nobody has used for its TTL.
+//   - Every call has a time-out of ours: a service whose machine died may never answer.
+//   - A sandbox is found by its label, which is made of the session and the folder. The address of the
+//     sandbox is in the journal before the first command, so a sandbox that was made and not recorded is
+//     found again.
+//   - The service removes a sandbox that nobody has used for its TTL.
 
 import { UnavailableError } from "@holdfast/core";
 
@@ -46,7 +47,7 @@ export interface RemoteRequest {
   readonly also?: readonly number[];
 }
 
-/** remote-service-1. @throws UnavailableError that names the service and what it answered, and no header. */
+/** @throws UnavailableError that names the service and what it answered, and no header. */
 export async function callService(
   service: string,
   url: string,

@@ -1,7 +1,8 @@
 // Tar archives of small sets of files: `packTar` and `unpackTar`. A remote sandbox gets and returns files in this form.
 //
-//   tar-1. Only regular files are packed and unpacked. Links, devices and folders of an archive are left out.
-//   tar-2. An archive comes from a sandbox that may be hostile: sizes are checked against its length, and nothing is written here.
+//   - Only regular files are packed and unpacked. Links, devices and folders of an archive are left out.
+//   - An archive comes from a sandbox that may be hostile: sizes are checked against its length, and nothing
+//     is written here.
 
 export interface TarFile {
   /** With `/`, as the archive names it. */
@@ -59,13 +60,14 @@ export function unpackTar(archive: Buffer): readonly TarFile[] {
     if (block.every((byte) => byte === 0)) break;
     const size = sizeOf(block);
     const end = at + BLOCK + size;
-    if (end > archive.length) throw new Error("the archive of the sandbox is cut off"); // tar-2.
+    // The archive comes from a sandbox that may be hostile.
+    if (end > archive.length) throw new Error("the archive of the sandbox is cut off");
     const bytes = archive.subarray(at + BLOCK, end);
     const type = String.fromCharCode(block[156] ?? 0);
     if (type === "L") longName = textOf(bytes);
     else if (type === "x") longName = paxPath(bytes) ?? longName;
     else {
-      // tar-1.
+      // Links, devices and folders of an archive are left out.
       if (type === "0" || type === "\0")
         files.push({ path: longName ?? nameOf(block), bytes, mode: modeOf(block) });
       longName = undefined;

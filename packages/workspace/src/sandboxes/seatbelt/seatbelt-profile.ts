@@ -2,10 +2,13 @@
 //
 // Pure. It is the list of `bubblewrap`, in the words of Seatbelt. The last rule that fits an operation decides.
 //
-//   seatbelt-profile-1. Everything is denied that no rule allows: the network, the files of the user, and the services of the system.
-//   seatbelt-profile-2. `.git` of the folder cannot be changed or made, and `.holdfast` is out of reach. These rules stand last.
-//   seatbelt-profile-3. Paths are parameters of the command line, so no path can end a rule.
-//   seatbelt-profile-4. A program that talks has the network, the services that networks need, and folders of its own (`ProgramPlaces`).
+//   - Everything is denied that no rule allows: the network, the files of the user, and the services of the
+//     system.
+//   - `.git` of the folder cannot be changed or made, and `.holdfast` is out of reach. These rules stand
+//     last.
+//   - Paths are parameters of the command line, so no path can end a rule.
+//   - A program that talks has the network, the services that networks need, and folders of its own
+//     (`ProgramPlaces`).
 
 export interface SeatbeltPlaces {
   /** The folder, without symbolic links. */
@@ -18,7 +21,7 @@ export interface SeatbeltPlaces {
   readonly program?: ProgramPlaces;
 }
 
-/** seatbelt-profile-4. The places that a program writes, without symbolic links. */
+/** The places that a program writes, without symbolic links. */
 export interface ProgramPlaces {
   readonly written: readonly string[];
 }

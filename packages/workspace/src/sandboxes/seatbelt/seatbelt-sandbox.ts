@@ -1,8 +1,8 @@
 // The sandbox `seatbelt`: programs of this machine under a profile of the kernel, over the folder. macOS only.
 //
-//   seatbelt-sandbox-1. It is used after its canaries have tried to break out, once in each process.
-//   seatbelt-sandbox-2. The kernel limits no memory of a command and ends no process with it. Processes that a command leaves running are found by their
-//       group and its marker.
+//   - It is used after its canaries have tried to break out, once in each process.
+//   - The kernel limits no memory of a command and ends no process with it. Processes that a command leaves
+//     running are found by their group and its marker.
 
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { realpath } from "node:fs/promises";
@@ -24,7 +24,6 @@ export const SEATBELT = "/usr/bin/sandbox-exec";
 /** `ulimit -f` counts in these. */
 const BLOCK_BYTES = 512;
 
-/** seatbelt-sandbox-2. */
 const CAPABILITIES: WorkspaceCapabilities = {
   ...ISOLATED_CAPABILITIES,
   limits: ["time", "output", "file_size"],

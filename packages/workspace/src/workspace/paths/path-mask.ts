@@ -1,7 +1,8 @@
 // `PathMask`: the files that a sandbox keeps from the commands of an agent, because a rule of the agent denies them.
 //
-//   path-mask-1. The patterns are those of the rules, over paths from the root of the workspace. A pattern that matches a folder covers all below.
-//   path-mask-2. Where files are kept from reading, no command sees a `.git` either, because a commit may hold them.
+//   - The patterns are those of the rules, over paths from the root of the workspace. A pattern that matches
+//     a folder covers all below.
+//   - Where files are kept from reading, no command sees a `.git` either, because a commit may hold them.
 
 import { isOutside, normalizeGlob, pathFilter } from "./path-globs.ts";
 
@@ -19,7 +20,7 @@ export interface MaskFilter {
   readonly isUnwritable: (path: string) => boolean;
 }
 
-/** path-mask-1 and 2. Patterns of paths outside of the workspace match nothing in it. */
+/** Patterns of paths outside of the workspace match nothing in it. */
 export function maskFilter({ unreadable, unwritable }: PathMask): MaskFilter {
   const isRead = pathFilter(insideOf(unreadable));
   const isWritten = pathFilter(insideOf(unwritable));

@@ -1,8 +1,8 @@
 // `readGitFolder`: git's own folder of a worktree, which git deletes with the worktree. Reads only.
 //
-//   git-folder-1. A stash, a ref of the worktree and a reflog are files with object ids. Each id in any file of the folder counts, so that a
-//       state file of a later version of git is no exception.
-//   git-folder-2. An index is no text. The rescue reads it by git.
+//   - A stash, a ref of the worktree and a reflog are files with object ids. Each id in any file of the
+//     folder counts, so that a state file of a later version of git is no exception.
+//   - An index is no text. The rescue reads it by git.
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -27,7 +27,8 @@ export interface GitFolder {
 /** @param worktree the root of the worktree. */
 export async function readGitFolder(worktree: string, settings: GitSettings): Promise<GitFolder> {
   const path = await pathOf(worktree, settings);
-  const files = filesIn(path, "").filter((file) => !/(^|-)index(\.lock)?$/.test(file)); // git-folder-2.
+  // An index is no text. The rescue reads it by git.
+  const files = filesIn(path, "").filter((file) => !/(^|-)index(\.lock)?$/.test(file));
   const ids = new Set(files.flatMap((file) => idsIn(readFileSync(join(path, file), "latin1"))));
   const refs = await gitIn(worktree, ["for-each-ref", "--format=%(objectname)", ...OWN_REFS], settings);
   const log = await gitIn(worktree, ["log", "-g", "--format=%H", "HEAD"], settings, { codes: [0, 128] });

@@ -1,9 +1,9 @@
 // `restoreFiles`: makes the files of a folder those of a snapshot. The folder has the files of HEAD, or none, and nobody works in it.
 //
-//   restore-files-1. Files that differ are written byte for byte, without filters and conversions, and the index stays that of HEAD. Changes
-//       that were not committed thus are changes again.
-//   restore-files-2. A call that was cut off is repeated from its beginning, and has the same result.
-//   restore-files-3. Nothing is written through a link, and nothing of `.git` or `.holdfast` changes.
+//   - Files that differ are written byte for byte, without filters and conversions, and the index stays that
+//     of HEAD. Changes that were not committed thus are changes again.
+//   - A call that was cut off is repeated from its beginning, and has the same result.
+//   - Nothing is written through a link, and nothing of `.git` or `.holdfast` changes.
 
 import { chmodSync, lstatSync, mkdirSync, rmdirSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -114,7 +114,6 @@ function groupBySize(files: readonly SizedFile[]): readonly SizedFile[][] {
   return groups;
 }
 
-/** restore-files-3. */
 function writeFile(root: string, { path, mode }: ChangedFile, bytes: Buffer): void {
   const at = join(root, path);
   makeFolders(root, dirname(path));

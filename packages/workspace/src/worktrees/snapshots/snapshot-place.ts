@@ -1,7 +1,8 @@
 // `SnapshotPlace`: the files of one session and the repository that keeps their snapshots, as git is called for both.
 //
-//   snapshot-place-1. A snapshot has an index of its own. The index, the HEAD and the branches of the user and of the agent stay as they are.
-//   snapshot-place-2. No hook and no filter of the repository's own configuration runs.
+//   - A snapshot has an index of its own. The index, the HEAD and the branches of the user and of the agent
+//     stay as they are.
+//   - No hook and no filter of the repository's own configuration runs.
 
 import { OWN_FOLDER } from "../../workspace/contained-directory.ts";
 import { isTemporaryName } from "../../workspace/contained-files.ts";
@@ -21,7 +22,7 @@ export interface SnapshotPlace {
 
 export type SnapshotGit = (args: readonly string[], call?: GitCall) => Promise<GitAnswer>;
 
-/** Git of one snapshot (snapshot-place-2). */
+/** Git of one snapshot. */
 export async function snapshotGit(
   { root, bare }: SnapshotPlace,
   settings: GitSettings,

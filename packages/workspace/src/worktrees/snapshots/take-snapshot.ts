@@ -1,10 +1,11 @@
 // `takeSnapshot`: commits the files of a session to `refs/holdfast/snapshots/…`, also those that are not committed and not ignored.
 //
-//   take-snapshot-1. Files are stored as they are, without filters and conversions. A file that has not changed since its checkout is not read,
-//       and is stored as git has it.
-//   take-snapshot-2. A snapshot is a commit whose parents are the snapshot before it and HEAD, so that git's clean-up keeps all of them.
-//   take-snapshot-3. Files and HEAD as in the last snapshot make no commit. A call that a crash cut off can be repeated.
-//   take-snapshot-4. Files that git ignores, repositories inside of the folder, `.git` and `.holdfast` are left out.
+//   - Files are stored as they are, without filters and conversions. A file that has not changed since its
+//     checkout is not read, and is stored as git has it.
+//   - A snapshot is a commit whose parents are the snapshot before it and HEAD, so that git's clean-up keeps
+//     all of them.
+//   - Files and HEAD as in the last snapshot make no commit. A call that a crash cut off can be repeated.
+//   - Files that git ignores, repositories inside of the folder, `.git` and `.holdfast` are left out.
 
 import { randomBytes } from "node:crypto";
 import { existsSync, lstatSync, readdirSync, renameSync, rmSync } from "node:fs";
@@ -82,7 +83,7 @@ export async function beginIndex(
   await dropOwnFiles(head, (args, call) => run(args, { ...call, env: { GIT_INDEX_FILE: index } }));
 }
 
-/** take-snapshot-4. A repository may have them in its commits. */
+/** A repository may have them in its commits. */
 async function dropOwnFiles(head: string, inIndex: SnapshotGit): Promise<void> {
   const { stdout } = await inIndex(["ls-files", "-z", "--", `:(glob)**/${OWN_FOLDER}/**`]);
   await dropFiles(namesIn(stdout), head, inIndex);
@@ -156,7 +157,6 @@ function isBehindLink(root: string, path: string): boolean {
   return false;
 }
 
-/** take-snapshot-2. */
 async function keep(
   { session, ref }: SnapshotPlace,
   { tree, head }: { readonly tree: string; readonly head: string | null },

@@ -1,9 +1,10 @@
 // `findSubmodules`: the submodules of a commit whose repositories are there, from the objects of git alone.
 //
-//   find-submodules-1. The repository of a submodule is the one that git keeps in the user's `.git/modules`. Only names and
-//       paths of `.gitmodules` count: no address, and no command. Nothing is fetched, and nothing of a submodule's checkout is read.
-//   find-submodules-2. A submodule that the user's checkout has and a worktree cannot have is refused, before anything is made. A submodule that the user
-//       has never initialised is an empty folder, as in the user's checkout.
+//   - The repository of a submodule is the one that git keeps in the user's `.git/modules`. Only names and
+//     paths of `.gitmodules` count: no address, and no command. Nothing is fetched, and nothing of a
+//     submodule's checkout is read.
+//   - A submodule that the user's checkout has and a worktree cannot have is refused, before anything is
+//     made. A submodule that the user has never initialised is an empty folder, as in the user's checkout.
 
 import { existsSync, lstatSync, realpathSync } from "node:fs";
 import { join } from "node:path";
@@ -24,7 +25,7 @@ interface Above {
   readonly prefix: string;
 }
 
-/** @returns each submodule before those inside of it. @throws HoldfastError `invalid_input` (find-submodules-2). */
+/** @returns each submodule before those inside of it. @throws HoldfastError `invalid_input`. */
 export async function findSubmodules(
   above: Above,
   commit: string,

@@ -1,9 +1,9 @@
 // `partsOf`: the submodules of a worktree, each as a worktree of the submodule's own repository.
 //
-//   worktree-parts-1. A part has the branch and the rescue ref of its session, in its own repository. The creation, the comparison, the rescue
-//       and the removal of a worktree are those of a part too.
-//   worktree-parts-2. The file `.git` of a part lies in reach of an agent. It says only whether the part is still there. Git is told the
-//       repository, and reads no configuration that an agent could have written.
+//   - A part has the branch and the rescue ref of its session, in its own repository. The creation, the
+//     comparison, the rescue and the removal of a worktree are those of a part too.
+//   - The file `.git` of a part lies in reach of an agent. It says only whether the part is still there. Git
+//     is told the repository, and reads no configuration that an agent could have written.
 
 import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -45,7 +45,7 @@ export async function partsOf(
   return parts;
 }
 
-/** The record of a submodule's worktree (worktree-parts-1). */
+/** The record of a submodule's worktree. */
 export function recordOf(record: WorktreeRecord, { path, store, base }: SubmoduleRecord): WorktreeRecord {
   const { submodules: _all, snapshot: _files, ...own } = record;
   // Git names real paths. A link that came among the folders of the path later leads to no part.
@@ -65,7 +65,7 @@ export function adminEntry({ repository, path }: WorktreeRecord): string | undef
   );
 }
 
-/** Whether the checkout in a folder is one of this git directory (worktree-parts-2). */
+/** Whether the checkout in a folder is one of this git directory. */
 export function leadsTo(folder: string, gitFolder: string): boolean {
   const file = join(folder, ".git");
   if (lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true || realpathSync(folder) !== folder)
