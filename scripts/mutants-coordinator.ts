@@ -140,8 +140,8 @@ export const COORDINATOR_MUTANTS = [
   {
     name: "L10: which runners hold a suspect is read in storage, also by a coordinator that did not give it",
     marker: "suspects-not-stored",
-    part: "suspectSince === undefined",
-    becomes: "true",
+    part: "defined({ suspectSince })",
+    becomes: "{}",
     tests: ["packages/coordinator/src/dispatch/suspects.test.ts"],
     test: "another coordinator also keeps the runner for its suspect",
   },

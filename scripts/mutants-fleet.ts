@@ -377,8 +377,8 @@ export const FLEET_MUTANTS = [
   {
     name: "H7: what starts a queued task names the claim of who asks",
     marker: "queued-task-without-claim",
-    part: "task?.under === undefined",
-    becomes: "true",
+    part: "defined({ under: task?.under })",
+    becomes: "{}",
     tests: ["packages/holdfast/src/fleet/late-starts.test.ts"],
     test: "a task is not done when it was withdrawn before its start was answered",
   },

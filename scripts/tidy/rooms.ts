@@ -14,6 +14,7 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
       errors: "error classes, damage to stored rows, the author's line in a stack",
       collections: "queues, heaps and maps",
       contents: "hashes and paths of the contents of folders",
+      "defined.ts": "an object without the fields that have no value",
       "hash.ts": "the function that turns a text into its hash",
       "ids.ts": "where ids are made and checked",
       "limits.ts": "every limit, with its unit in its name",

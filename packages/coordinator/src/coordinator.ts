@@ -15,6 +15,7 @@ import {
   type AgentStorage,
   type ChangeResult,
   type Clock,
+  defined,
   HoldfastError,
   type Random,
   repeat,
@@ -176,7 +177,7 @@ class FleetCoordinator implements Coordinator {
   async createToken({ kind, name, owner }: Parameters<Coordinator["createToken"]>[0]): Promise<string> {
     const user = kind === "user" ? name : owner;
     const { text } = await this.#host.tokens.create(
-      { kind, name, ...(user === undefined ? {} : { user }) },
+      { kind, name, ...defined({ user }) },
       { actor: "coordinator", action: "token.create", object: "" },
     );
     return text;
@@ -274,10 +275,7 @@ function apiOf(options: CoordinatorOptions, { host, metrics, writes, log }: ApiP
       mayDelete: config.mcp?.deleteSessions === true,
       offersAgents: config.mcp?.agentTools === true,
     }),
-    ...(page === undefined ? {} : { page }),
-    ...(config.limits === undefined ? {} : { limits: config.limits }),
-    ...(config.hosts === undefined ? {} : { hosts: config.hosts }),
-    ...(config.origins === undefined ? {} : { origins: config.origins }),
+    ...defined({ page, limits: config.limits, hosts: config.hosts, origins: config.origins }),
   });
 }
 
@@ -310,6 +308,6 @@ function callerWith(token: StoredToken): Caller {
     kind,
     name: user !== undefined && kind === "user" ? user : (sessionId ?? runnerId ?? name),
     tokenId: tokenId(token),
-    ...(user === undefined ? {} : { owner: user }),
+    ...defined({ owner: user }),
   };
 }

@@ -1,7 +1,7 @@
 // The `holdfast` command: finds the command that is meant, runs it, and turns what it throws into an exit code.
 
 import { Console } from "node:console";
-import { didYouMean, HoldfastError, NotFoundError, toError, VERSION } from "@holdfast/core";
+import { defined, didYouMean, HoldfastError, NotFoundError, toError, VERSION } from "@holdfast/core";
 import type { OwnKeys } from "@holdfast/system";
 import { parseArguments, refuse } from "./frame/arguments.ts";
 import { COMMON_OPTIONS, type Command } from "./frame/command.ts";
@@ -156,7 +156,7 @@ function uncaught(thrown: unknown): HoldfastError {
   const error = toError(thrown);
   const place = placeOf(error);
   return new HoldfastError("agent_error", `nobody caught ${error.name}: ${error.message}`, {
-    ...(place === undefined ? {} : { at: place }),
+    ...defined({ at: place }),
     fix: "catch the error where it happens; committed work is kept",
     cause: error,
   });

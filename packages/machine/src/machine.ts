@@ -38,7 +38,7 @@ import {
   type GivenEnvironment,
   type PlaceSession,
 } from "@holdfast/agents";
-import { HoldfastError } from "@holdfast/core";
+import { defined, HoldfastError } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import { ownSandboxes, Sandboxes } from "@holdfast/workspace";
 import { dirname, join } from "node:path";
@@ -183,8 +183,7 @@ export class Machine {
       });
       return {
         address,
-        ...(worktree === undefined ? {} : { worktree }),
-        ...(files === undefined ? {} : { files }),
+        ...defined({ worktree, files }),
       };
     };
     const scripts = { places, workspace: sandboxes.open, secrets: commandSecrets };
@@ -342,7 +341,7 @@ async function makeAgent(
       hookAgents,
       ownTools,
       optionalSecrets,
-      ...(version === undefined ? {} : { version }),
+      ...defined({ version }),
     }),
   );
 }

@@ -2,7 +2,7 @@
 //
 // The result is an agent, which the parent declares in `agents`, and the mode of `ctx.spawnAgent`.
 
-import { UsageError, type AgentMode } from "@holdfast/core";
+import { defined, UsageError, type AgentMode } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import type { Environment } from "@holdfast/system";
 
@@ -69,7 +69,7 @@ export function external({
   sandbox,
   environment,
 }: ExternalOptions): ExternalMode {
-  const protocol = knownAgent(name, { folder, ...(environment === undefined ? {} : { environment }) });
+  const protocol = knownAgent(name, { folder, ...defined({ environment }) });
   if (protocol === undefined)
     throw new UsageError(`there is no external agent "${name}" that Holdfast knows`, {
       expected: INCLUDED_NAMES.join(", "),
@@ -89,10 +89,7 @@ export function external({
       fix: "leave `model` out, and choose the model in the settings of the program",
     });
   const permissionModes = [first, ...modes.filter((mode) => mode !== first)] as const;
-  const chosen = {
-    ...(model === undefined ? {} : { model }),
-    ...(sandbox === undefined ? {} : { sandbox }),
-  };
+  const chosen = defined({ model, sandbox });
   const made = externalAgent(protocol, { folder, permissionModes: [...permissionModes], ...chosen });
   return { ...made, type: "local" };
 }

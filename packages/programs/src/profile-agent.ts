@@ -1,7 +1,7 @@
 // The adapter for an agent that a profile of the user describes (`profileAgent`).
 
 import { join, resolve } from "node:path";
-import { HoldfastError } from "@holdfast/core";
+import { defined, HoldfastError } from "@holdfast/core";
 import type { Environment } from "@holdfast/system";
 
 import { a2aAgent } from "./adapters/a2a/a2a-agent.ts";
@@ -77,13 +77,4 @@ function tokenOf(
     expected: `the variable ${variable}, which its profile names`,
     fix: `set ${variable}`,
   });
-}
-
-type Defined<Fields> = { [Field in keyof Fields]: Exclude<Fields[Field], undefined> };
-
-/** Without the fields that a file leaves out. */
-function defined<Fields extends object>(fields: Fields): Defined<Fields> {
-  return Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value !== undefined),
-  ) as Defined<Fields>;
 }

@@ -1,6 +1,7 @@
 // `announcementOf`: what a runner tells its coordinator of an agent, so that inputs are checked before a session exists.
 // `announcedRefusals`: the agents of the catalogue that the runner does not offer.
 
+import { defined } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 
 export interface AnnouncedAgent {
@@ -42,7 +43,7 @@ export function announcementOf(
   const announced = {
     name,
     version,
-    ...(purpose === undefined ? {} : { description: purpose }),
+    ...defined({ description: purpose }),
     ...(tags.length === 0 ? {} : { tags: tags.slice(0, TAGS_MAX) }),
   };
   const inputSchema = schemaText(input);

@@ -24,6 +24,7 @@
 
 import {
   decodeJson,
+  defined,
   encodeJson,
   HoldfastError,
   recordError,
@@ -327,15 +328,13 @@ class QueuedAttempt implements RunningAttempt {
     const decoded = decodeJson(this.#request.input);
     const input = hasConversation ? await resolveConversations(decoded, conversation) : decoded;
     const queued: QueuedInput = {
-      ...(input === undefined ? {} : { input }),
+      ...defined({ input }),
       task: {
         sessionId,
         taskId,
         attempt,
         idempotencyKey,
-        ...(effect === undefined ? {} : { effect }),
-        ...(timeoutMs === undefined ? {} : { timeoutMs }),
-        ...(deadlineAt === undefined ? {} : { deadlineAt }),
+        ...defined({ effect, timeoutMs, deadlineAt }),
       },
     };
     return encodeJson(queued, `input of task "${this.#request.kind}"`)!;
@@ -354,8 +353,7 @@ class QueuedAttempt implements RunningAttempt {
             status: "failed",
             error,
             retryable,
-            ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-            ...(asked === undefined ? {} : { pause: asked }),
+            ...defined({ retryAfterMs, pause: asked }),
           };
         }
         return { status: "completed", output: encodeJson(output.output, "output") };
@@ -398,7 +396,7 @@ export function coordinatorQueue(connection: CoordinatorConnection): TaskQueue {
         sessionId,
         taskId,
         ...(claimToken === undefined ? {} : { claimToken: BigInt(claimToken) }),
-        ...(traceparent === undefined ? {} : { traceparent }),
+        ...defined({ traceparent }),
       };
       await connection.ask(() => client.start(request));
     },
@@ -438,5 +436,5 @@ function recordedOf(error: {
   readonly code?: string | undefined;
 }): RecordedError {
   const { name, message, code } = error;
-  return { name, message, ...(code === undefined ? {} : { code }) };
+  return { name, message, ...defined({ code }) };
 }

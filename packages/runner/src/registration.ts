@@ -12,6 +12,7 @@
 import {
   BEHAVIOUR_FLAGS,
   type Clock,
+  defined,
   HoldfastError,
   type Random,
   toHoldfastError,
@@ -154,7 +155,7 @@ async function registerWith(
   connection.useToken(token);
   const request = {
     protocol: PROTOCOL,
-    ...(name === undefined ? {} : { name }),
+    ...defined({ name }),
     hostname,
     project,
     labels: { ...labels },
@@ -202,7 +203,7 @@ function explained(error: HoldfastError, url: string): HoldfastError {
     `the coordinator at ${url} speaks another protocol: ${error.message}`,
     {
       got: `protocol ${PROTOCOL} here`,
-      ...(error.expected === undefined ? {} : { expected: error.expected }),
+      ...defined({ expected: error.expected }),
       fix: "use the same version of Holdfast for both",
       cause: error,
     },
@@ -230,7 +231,7 @@ export function offersOf(options: Offering): Offers {
   };
   for (const agent of agents) add(agent);
   return {
-    ...(options.name === undefined ? {} : { name: options.name }),
+    ...defined({ name: options.name }),
     hostname: options.hostname ?? osHostname(),
     project: options.workspace,
     labels,
@@ -238,6 +239,6 @@ export function offersOf(options: Offering): Offers {
     taskKinds: tasks.map((task) => task.name),
     maxRuns,
     refusedAgents: announcedRefusals(options.refusedAgents ?? []),
-    ...(options.forTrials === undefined ? {} : { forTrials: options.forTrials }),
+    ...defined({ forTrials: options.forTrials }),
   };
 }

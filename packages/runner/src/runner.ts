@@ -24,6 +24,7 @@
 
 import {
   type Clock,
+  defined,
   HoldfastError,
   mintId,
   type Random,
@@ -182,9 +183,7 @@ class CoordinatedRunner implements Runner {
       adopt: true,
       dispatched: { claimAgeMs: CLAIM_AGE_MS, knowing: (know) => (parts.known.know = know) },
       machine: parts.offers.labels["machine"] ?? parts.offers.hostname,
-      ...(options.secrets === undefined ? {} : { secrets: options.secrets }),
-      ...(options.tracer === undefined ? {} : { tracer: options.tracer }),
-      ...(options.watchdog === undefined ? {} : { watchdog: options.watchdog }),
+      ...defined({ secrets: options.secrets, tracer: options.tracer, watchdog: options.watchdog }),
     });
     this.#loop = new PollLoop({
       clock,
@@ -300,7 +299,7 @@ class CoordinatedRunner implements Runner {
       process,
       withArrivals: true,
       startsTrials: this.#parts.options.startTrial !== undefined, // runner-8.
-      ...(ackPollId === undefined ? {} : { ackPollId }),
+      ...defined({ ackPollId }),
       ...this.#supersession.pollPart,
     };
     const call = { signal, timeoutMs: pollTimeoutMs + ANSWER_MS };

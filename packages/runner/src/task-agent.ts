@@ -10,6 +10,7 @@
 //       this session.
 
 import {
+  defined,
   HoldfastError,
   recordError,
   UncertainEffectError,
@@ -66,9 +67,9 @@ export function taskAgent(task: TaskDefinition): Agent {
   const name = taskAgentName(task.name);
   const attempt = defineTask({
     name,
-    ...(task.secrets === undefined ? {} : { secrets: task.secrets }),
+    ...defined({ secrets: task.secrets }),
     retry: task.retry?.maxAttempts === undefined ? ONCE : { maxAttempts: 1 }, // task-agent-2.
-    ...(task.effect === undefined ? {} : { effect: task.effect }),
+    ...defined({ effect: task.effect }),
     run: (queued: QueuedInput, context) => perform(task, queued, context),
     ...(task.endLost === undefined
       ? {}
@@ -89,8 +90,7 @@ export function taskAgent(task: TaskDefinition): Agent {
       try {
         return await ctx.scheduleTask(attempt, input as QueuedInput, {
           deadlineMs,
-          ...(effect === undefined ? {} : { effect }),
-          ...(timeoutMs === undefined ? {} : { timeoutMs }),
+          ...defined({ effect, timeoutMs }),
         });
       } catch (error) {
         if (!HoldfastError.is(error) || error.code !== "task_failed") throw error; // The session was cancelled.
@@ -113,7 +113,7 @@ async function perform(
   const used = (): { usage?: TokenUsage[] } => (usage.length === 0 ? {} : { usage });
   try {
     const output = await performTask(task, queued.input, asked);
-    return { status: "completed", ...(output === undefined ? {} : { output }), ...used() };
+    return { status: "completed", ...defined({ output }), ...used() };
   } catch (thrown) {
     const failure = attemptFailure(thrown);
     return { ...failure, ...(isOnceHereOnly(task, queued) ? { retryable: false } : {}), ...used() };

@@ -9,6 +9,7 @@ import {
   answerSignalName,
   decodeJson,
   decodeRecords,
+  defined,
   encodeJson,
   encodeRecords,
   Kernel,
@@ -195,7 +196,7 @@ export class KernelStand {
       type: "cancel_requested",
       at: ++this.time,
       deadlineAt,
-      ...(reason === undefined ? {} : { reason }),
+      ...defined({ reason }),
     });
   }
 

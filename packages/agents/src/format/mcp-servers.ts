@@ -1,5 +1,6 @@
 // MCP servers as other tools write them: in front matter and in `.mcp.json`.
 
+import { defined } from "@holdfast/core";
 import { z } from "zod";
 import type { McpReference, McpServer } from "../record/agent-record.ts";
 import type { AgentDraft } from "./agent-draft.ts";
@@ -80,7 +81,7 @@ function containerOf({ image, args, env, enabledTools }: z.output<typeof docker>
     command: "docker",
     args: ["run", "-i", "--rm", "--init", ...variables, image, ...args],
     env,
-    ...(enabledTools === undefined ? {} : { enabledTools }),
+    ...defined({ enabledTools }),
   };
 }
 

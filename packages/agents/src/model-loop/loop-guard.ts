@@ -5,6 +5,7 @@
 //   asked     questions to a person for one request
 
 import { createHash } from "node:crypto";
+import { defined } from "@holdfast/core";
 
 export interface GuardState {
   /** Invalid calls since the last valid one. */
@@ -52,7 +53,7 @@ export function noteCall(guard: GuardState, call: FinishedCall): Verdict {
       invalid >= GUARD_LIMITS.invalid
         ? `${invalid} calls in a row were of no tool, or with wrong arguments`
         : undefined;
-    return { guard: { ...guard, invalid }, ...(stop === undefined ? {} : { stop }) };
+    return { guard: { ...guard, invalid }, ...defined({ stop }) };
   }
   const key = createHash("sha256")
     .update(JSON.stringify([call.name, call.input, call.text]))

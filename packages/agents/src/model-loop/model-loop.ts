@@ -12,7 +12,7 @@
 //   - Every call of a tool gets a result. A call that was cut off by a crash gets one that says so.
 //   - A limit that is reached is a question to a person. The session's budget limits the cost.
 
-import type { Json, StandardSchemaV1 } from "@holdfast/core";
+import { defined, type Json, type StandardSchemaV1 } from "@holdfast/core";
 import { defineAgent, type Agent, type TaskContext, type TaskDefinition } from "@holdfast/runtime";
 import { type OptionalSecrets } from "@holdfast/system";
 import { z } from "zod";
@@ -259,8 +259,7 @@ export class ModelLoop {
     return {
       workspace: {
         ...found,
-        ...(worktree === undefined ? {} : { worktree }),
-        ...(mask === undefined ? {} : { mask }),
+        ...defined({ worktree, mask }),
       },
       files:
         files === undefined

@@ -10,7 +10,7 @@
 //     short reply.
 //   ai-sdk-provider-4. A reply is bounded: the provider closes the connection to a server that never stops.
 
-import { encodeJson, LimitError, LIMITS, toError } from "@holdfast/core";
+import { defined, encodeJson, LimitError, LIMITS, toError } from "@holdfast/core";
 import type {
   LanguageModelV4,
   LanguageModelV4FunctionTool,
@@ -309,7 +309,7 @@ class ReplyCollector {
           id: this.#uniqueId(part.toolCallId),
           name: part.toolName,
           ...readInput(part.input),
-          ...(part.providerMetadata === undefined ? {} : { data: part.providerMetadata }),
+          ...defined({ data: part.providerMetadata }),
         });
         break;
       case "finish":

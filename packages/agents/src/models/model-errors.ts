@@ -4,7 +4,7 @@
 // A key is never part of an error. Servers' texts are shown only where they help, with the key cut out. For a
 // refused key no text is shown, because servers quote parts of the key.
 
-import { HoldfastError, PauseError, toError, UnavailableError } from "@holdfast/core";
+import { defined, HoldfastError, PauseError, toError, UnavailableError } from "@holdfast/core";
 import { Redactor } from "@holdfast/system";
 import type { APICallError } from "@ai-sdk/provider";
 
@@ -117,7 +117,7 @@ function limitReached(
   const key = keyVariable === undefined ? "" : ` of the key in ${keyVariable}`;
   return new PauseError("quota_exceeded", `${model}: the usage limit${key} is reached${until}: ${said}`, {
     fix: `${resetsAt === undefined ? "add credit or raise the limit at the provider" : "wait for the reset"}, or set another key`,
-    pause: { reason: "quota", pool: model, ...(resetsAt === undefined ? {} : { resetsAt }) },
+    pause: { reason: "quota", pool: model, ...defined({ resetsAt }) },
   });
 }
 

@@ -4,7 +4,7 @@
 // a call without a result. The stored conversation keeps a model's text unchanged; this file makes a copy
 // that servers accept.
 
-import { HoldfastError } from "@holdfast/core";
+import { defined, HoldfastError } from "@holdfast/core";
 import type {
   LanguageModelV4Message,
   LanguageModelV4Prompt,
@@ -147,7 +147,7 @@ function readTool(content: unknown): ToolContent {
     isObject(content) && typeof content["toolCallId"] === "string" && typeof content["text"] === "string";
   if (!isRight) throw invalid("a tool entry", content, "{ toolCallId, name, text, isError }");
   const { toolCallId, name, text, isError, images } = content as unknown as ToolContent;
-  return { toolCallId, name, text, isError, ...(images === undefined ? {} : { images }) };
+  return { toolCallId, name, text, isError, ...defined({ images }) };
 }
 
 function isThought(value: unknown): value is ModelThought {

@@ -1,6 +1,6 @@
 // Which model, by the environment.
 
-import { HoldfastError, PauseError } from "@holdfast/core";
+import { defined, HoldfastError, PauseError } from "@holdfast/core";
 
 import { aiSdkProvider, type AiSdkProviderOptions, type ModelTimeouts } from "./ai-sdk-provider.ts";
 import { PROVIDER_KEYS } from "./model-keys.ts";
@@ -118,9 +118,7 @@ const MAKERS: Readonly<Record<Kind, Maker>> = {
       ...key.options,
       load: async (secret) => {
         const { createAnthropic } = await import("@ai-sdk/anthropic");
-        return createAnthropic({ apiKey: key.read(secret), ...(baseURL === undefined ? {} : { baseURL }) })(
-          model,
-        );
+        return createAnthropic({ apiKey: key.read(secret), ...defined({ baseURL }) })(model);
       },
     });
   },

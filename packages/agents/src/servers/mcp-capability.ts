@@ -17,7 +17,7 @@
 //     server gets them. State and journal have their values, and of secrets the names. The fields of the
 //     input that its placeholders name are values, too.
 
-import { type EffectClass, HoldfastError, PauseError } from "@holdfast/core";
+import { defined, type EffectClass, HoldfastError, PauseError } from "@holdfast/core";
 import { defineTask, type TaskContext, type TaskDefinition } from "@holdfast/runtime";
 
 import type { AgentRecord, McpServer } from "../record/agent-record.ts";
@@ -296,7 +296,7 @@ async function takeStep(
     if (step.type === "asks") {
       const { isOpen, state } = step;
       const questions = redactor.value(step.questions) as readonly ServerQuestion[];
-      const asks: Asks = { call: id, questions, isOpen, ...(state === undefined ? {} : { state }) };
+      const asks: Asks = { call: id, questions, isOpen, ...defined({ state }) };
       return { text: "The server asks a person.", isError: false, asks };
     }
     return recordedResult(step.result, name, redactor);

@@ -9,7 +9,7 @@
 //   - Only files of the content can be read by `read_skill`: a path is looked up and never opened.
 
 import { isUtf8 } from "node:buffer";
-import { didYouMean, HoldfastError } from "@holdfast/core";
+import { defined, didYouMean, HoldfastError } from "@holdfast/core";
 import { defineTask } from "@holdfast/runtime";
 import { z } from "zod";
 
@@ -259,7 +259,7 @@ function readSkillTool(facts: readonly SkillFact[], schedule: Schedule): Tool {
         const names = facts.map((fact) => fact.name);
         return `There is no skill "${name.slice(0, 100)}"${didYouMean(name, names) || "."} The skills are: ${names.join(", ")}.`;
       }
-      const input = { name, hash: skill.hash, workspace, ...(file === undefined ? {} : { file }) };
+      const input = { name, hash: skill.hash, workspace, ...defined({ file }) };
       return (await schedule(ctx, input)).text;
     },
   });

@@ -4,7 +4,7 @@
 // again may do harm. The task then fails and says so. For a command that may be repeated (tests, queries),
 // schedule the task with REPEATABLE.
 
-import type { RetryPolicy } from "@holdfast/core";
+import { defined, type RetryPolicy } from "@holdfast/core";
 import type { TaskContext } from "@holdfast/runtime";
 import { describeProcessEnd } from "@holdfast/system";
 import { z } from "zod";
@@ -76,9 +76,7 @@ export function shellTask(source: WorkspaceSource, secrets: readonly string[] = 
         onOutput: (stream, text) => task.progress({ stream, text }),
         env: { ...variablesOf(input.environment, task), ...calls?.variables },
         pathFolders: calls === undefined ? [] : [SCRIPT_BIN],
-        ...(input.cwd === undefined ? {} : { cwd: input.cwd }),
-        ...(input.mask === undefined ? {} : { mask: input.mask }),
-        ...(input.timeoutMs === undefined ? {} : { timeoutMs: input.timeoutMs }),
+        ...defined({ cwd: input.cwd, mask: input.mask, timeoutMs: input.timeoutMs }),
       });
       if (end.type === "aborted") task.signal.throwIfAborted();
       const scripts = (await calls?.read()) ?? [];

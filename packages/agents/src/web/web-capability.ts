@@ -3,6 +3,7 @@
 //   - The argument that rules look at is the host. Without a rule each call asks a person.
 //   - A page is a GET, which changes nothing: a call that a crash cut off runs again.
 
+import { defined } from "@holdfast/core";
 import { defineTask } from "@holdfast/runtime";
 import { z } from "zod";
 
@@ -29,7 +30,7 @@ export function webCapability(network: Network = PUBLIC_NETWORK): Capability<tru
       const page = await fetchPage(url, signal, network);
       const { status, isCut, movedTo } = page;
       const text = await pageText(page, signal);
-      return { url: page.url, status, text, isCut, ...(movedTo === undefined ? {} : { movedTo }) };
+      return { url: page.url, status, text, isCut, ...defined({ movedTo }) };
     },
   });
   const tool = defineTool({

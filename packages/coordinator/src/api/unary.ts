@@ -19,7 +19,7 @@ import {
 } from "@bufbuild/protobuf";
 import { isFieldError } from "@bufbuild/protobuf/reflect";
 import { createContextValues, type HandlerContext } from "@connectrpc/connect";
-import { toHoldfastError, type HoldfastError } from "@holdfast/core";
+import { defined, toHoldfastError, type HoldfastError } from "@holdfast/core";
 import { identify } from "../call/caller.ts";
 import type { Calls } from "./calls.ts";
 import { answer, readAll, refuse, type Exchange } from "./exchange.ts";
@@ -68,7 +68,7 @@ function unreadable({ typeName }: DescMessage, { message, cause }: Error): Refus
   const field = isFieldError(cause) ? cause.field().name : undefined;
   const key = field ?? /(?:key|object key) "([^"]{1,200})"/.exec(message)?.[1];
   return new Refusal("bad_request", `the body is no ${typeName} in protobuf's JSON format`, {
-    ...(key === undefined ? {} : { at: key }),
+    ...defined({ at: key }),
     expected: `${typeName}, as the contract defines it, each field once; bytes are base64`,
     fix: key === undefined ? "send an object with its fields" : `correct "${key}", or leave it out`,
   });

@@ -6,7 +6,14 @@
 
 import { randomUUID } from "node:crypto";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { ERROR_TABLE, HoldfastError, type ErrorCode, type ErrorDetails, type RpcCode } from "@holdfast/core";
+import {
+  defined,
+  ERROR_TABLE,
+  HoldfastError,
+  type ErrorCode,
+  type ErrorDetails,
+  type RpcCode,
+} from "@holdfast/core";
 import { ErrorDetailSchema } from "@holdfast/proto";
 
 /** Makes the id of a request, for its answer and the log. */
@@ -86,7 +93,7 @@ export function toProblem(error: HoldfastError, requestId: string): Problem {
     detail: message,
     instance: requestId,
     code,
-    ...given({ at, got, expected, fix }),
+    ...defined({ at, got, expected, fix }),
     ...(errors.length === 0 ? {} : { errors }),
   };
 }
@@ -109,7 +116,7 @@ export function toConnectError(error: HoldfastError, requestId: string): Connect
     desc: ErrorDetailSchema,
     value: {
       code,
-      ...given({ at, got, expected, fix }),
+      ...defined({ at, got, expected, fix }),
       requestId,
       errors: [...errors],
       ...(retryAfterMs === undefined ? {} : { retryAfterMs: Math.ceil(retryAfterMs) }),
@@ -167,9 +174,4 @@ function partsOf(
 function retryAfterOf(error: HoldfastError): number | undefined {
   if (error instanceof Refusal && error.retryAfterMs !== undefined) return error.retryAfterMs;
   return ERROR_TABLE[error.code].http === 503 ? 1000 : undefined;
-}
-
-function given<T extends Record<string, string | undefined>>(details: T): { [K in keyof T]?: string } {
-  const there = Object.entries(details).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(there) as { [K in keyof T]?: string };
 }

@@ -20,6 +20,7 @@
 
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import {
+  defined,
   HoldfastError,
   type AgentStorage,
   type Audit,
@@ -193,7 +194,7 @@ export class Tokens {
       process === undefined
         ? undefined
         : { runnerId, process: hashOf(process), salt: secretOf(() => random.u32()) };
-    const used = { ...token, usedAt: clock.now(), ...(use === undefined ? {} : { use }) };
+    const used = { ...token, usedAt: clock.now(), ...defined({ use }) };
     this.#believed.delete(token.hash);
     const result = await this.#commit({ type: "audited", change: putOf(used, version), audit });
     if (result.status === "conflict") return this.use(id, { runnerId, process }, audit); // The token was used meanwhile, perhaps by this process.
@@ -247,7 +248,7 @@ export class Tokens {
     const documents = await reader.documents({
       collection: COLLECTION,
       limit,
-      ...(after === undefined ? {} : { after }),
+      ...defined({ after }),
     });
     return documents.map(({ body }) => JSON.parse(body) as StoredToken);
   }

@@ -12,6 +12,7 @@ import {
   type Clock,
   contentPathProblem,
   contentText,
+  defined,
   HoldfastError,
   LimitError,
   NotFoundError,
@@ -204,7 +205,7 @@ export class Catalogue {
       const page = await this.#storage.reader.documents({
         collection: ITEMS,
         limit: PAGE,
-        ...(after === undefined ? {} : { after }),
+        ...defined({ after }),
       });
       items.push(...page.flatMap(({ body }) => parseItem(body) ?? []));
       after = page.at(-1)?.id;

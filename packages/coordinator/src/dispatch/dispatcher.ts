@@ -16,7 +16,7 @@
 // claims and releases sessions. `arrival-router.ts` decides which runner is sent an arrival.
 // The dispatcher knows no requests and no callers. The service decides which caller may poll as which runner.
 
-import type { Session } from "@holdfast/core";
+import { defined, type Session } from "@holdfast/core";
 import { fitnessOf, type StoredRunner } from "../store/registry.ts";
 import { ArrivalRouter } from "./arrival-router.ts";
 import { Claiming, type ClaimingHost } from "./claiming.ts";
@@ -270,7 +270,7 @@ export class Dispatcher {
         ...(runner.trialsOf === undefined ? {} : { trials: "only" as const }),
         ...(poller.startsTrials ? { trials: "starts" as const } : {}),
         // mutant: suspects-not-stored
-        ...(suspectSince === undefined ? {} : { suspectSince }),
+        ...defined({ suspectSince }),
         ...fitnessOf(runner),
       });
     }

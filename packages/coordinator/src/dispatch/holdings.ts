@@ -9,7 +9,7 @@
 //
 // This class knows no polls. It returns which arrivals are news for which runner.
 
-import { type AgentStorage, ChurnMap, type Clock, type HeldClaim } from "@holdfast/core";
+import { type AgentStorage, ChurnMap, type Clock, defined, type HeldClaim } from "@holdfast/core";
 import { isSuspect } from "./rules.ts";
 
 const PAGE = 1_000;
@@ -125,7 +125,7 @@ export class Holdings {
         now: this.#clock.now(),
         limit: PAGE,
         owner: runnerId,
-        ...(after === undefined ? {} : { after }),
+        ...defined({ after }),
       });
       for (const { sessionId, token, inbox, losses } of page) {
         before.delete(sessionId);

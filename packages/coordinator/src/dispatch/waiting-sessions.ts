@@ -12,7 +12,7 @@
 //
 // This class knows runners only by the agents they offer.
 
-import { type AgentStorage, ifCorrupt, isEnded, type Session } from "@holdfast/core";
+import { type AgentStorage, defined, ifCorrupt, isEnded, type Session } from "@holdfast/core";
 import { dueSince, type Candidate } from "./rules.ts";
 
 export const SCAN_MS = 1_000;
@@ -114,8 +114,7 @@ export class WaitingSessions {
       flags,
       since: dueSince(session, now),
       ...placement,
-      ...(lastRunner === undefined ? {} : { lastRunner }),
-      ...(checkpointSeq === undefined ? {} : { checkpointSeq }),
+      ...defined({ lastRunner, checkpointSeq }),
       ...suspect,
     });
   }

@@ -1,6 +1,6 @@
 // `announcedAgents` reads the agents that a runner registers with, and the schemas of their inputs.
 
-import { UsageError } from "@holdfast/core";
+import { defined, UsageError } from "@holdfast/core";
 import type { RegisterRequest } from "@holdfast/proto";
 import { textOf } from "../call/json-field.ts";
 import type { OfferedAgent } from "../store/registry.ts";
@@ -30,9 +30,9 @@ export function announcedAgents(agents: RegisterRequest["agents"]): readonly Off
       });
     return {
       ...offeredOf(agent),
-      ...(inputSchema === undefined ? {} : { inputSchema }),
+      ...defined({ inputSchema }),
       ...(agent.inputOptional ? { isInputOptional: true as const } : {}),
-      ...(agent.description === undefined ? {} : { description: agent.description }),
+      ...defined({ description: agent.description }),
       ...(agent.tags.length === 0 ? {} : { tags: agent.tags }),
     };
   });

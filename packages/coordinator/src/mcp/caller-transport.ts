@@ -3,6 +3,7 @@
 // Role, rate and constraints are checked as for a request over the wire, so an endpoint that uses it grants
 // no right.
 
+import { defined } from "@holdfast/core";
 import { create, type DescMethod } from "@bufbuild/protobuf";
 import { createHandlerContext, type HandlerContext, type Transport } from "@connectrpc/connect";
 
@@ -33,7 +34,7 @@ export function callerTransport({
       requestMethod: "POST",
       url: "",
       requestHeader: authorization === undefined ? [] : [["authorization", authorization]],
-      ...(requestSignal === undefined ? {} : { requestSignal }),
+      ...defined({ requestSignal }),
     });
     identify(context, caller, requestId);
     return context;

@@ -5,7 +5,7 @@
 //     client that asks again for a lost answer gets the session of its first request.
 
 import { createClient } from "@connectrpc/connect";
-import { toHoldfastError } from "@holdfast/core";
+import { defined, toHoldfastError } from "@holdfast/core";
 import { RunnerService, SessionService } from "@holdfast/proto";
 import type { McpHttpHandler } from "@modelcontextprotocol/server";
 
@@ -83,7 +83,7 @@ async function orchestratorFor(
     stateKey: stateKeyOf(authorization ?? ""),
     demands: demandsIn(request.headers),
     tags: tagsIn(request.headers),
-    ...(parentSessionId === undefined ? {} : { parentSessionId }),
+    ...defined({ parentSessionId }),
   };
 }
 

@@ -6,7 +6,7 @@
 //   - An error is a result that a model can act on.
 //   - A client that knows tasks gets one for a call that takes long (`session-tasks.ts`).
 
-import { toHoldfastError, UsageError, VERSION } from "@holdfast/core";
+import { defined, toHoldfastError, UsageError, VERSION } from "@holdfast/core";
 import {
   CLIENT_CAPABILITIES_META_KEY,
   createRequestStateCodec,
@@ -127,7 +127,7 @@ class OrchestratorTools {
         description: tool.description,
         inputSchema: tool.input,
         ...(name === "delete_all_agent_sessions" ? { annotations: { destructiveHint: true } } : {}),
-        ...(annotations === undefined ? {} : { annotations }),
+        ...defined({ annotations }),
       },
       (given, ctx) => this.#answered(() => work(given as SessionToolInput<Name>, ctx)),
     );

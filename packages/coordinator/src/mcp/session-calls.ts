@@ -9,7 +9,7 @@
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { HoldfastError, NEXT_INPUT, UsageError } from "@holdfast/core";
+import { defined, HoldfastError, NEXT_INPUT, UsageError } from "@holdfast/core";
 import type { Session } from "@holdfast/proto";
 
 import type { Orchestrator } from "./orchestrator.ts";
@@ -83,7 +83,7 @@ export class SessionCalls {
         sessionId,
         demands,
         invocation: callsBack ? "async_callback" : "async_poll",
-        ...(parentSessionId === undefined ? {} : { parentSessionId }),
+        ...defined({ parentSessionId }),
         ...(seconds === undefined ? {} : { timeoutMs: BigInt(seconds * 1_000) }),
       }),
     );
@@ -157,7 +157,7 @@ export class SessionCalls {
 
   async list(cursor: string | undefined) {
     const { sessions } = this.#orchestrator;
-    return this.#ask(() => sessions.list({ limit: LIST_MAX, ...(cursor === undefined ? {} : { cursor }) }));
+    return this.#ask(() => sessions.list({ limit: LIST_MAX, ...defined({ cursor }) }));
   }
 
   async deleteEnded(): Promise<{ readonly deleted: number; readonly kept: number }> {
@@ -177,7 +177,7 @@ export class SessionCalls {
     const own: Session[] = [];
     let cursor: string | undefined;
     for (let page = 0; page < DELETE_PAGES_MAX; page++) {
-      const request = { limit: DELETE_PAGE, status, ...(cursor === undefined ? {} : { cursor }) };
+      const request = { limit: DELETE_PAGE, status, ...defined({ cursor }) };
       const found = await this.#ask(() => sessions.list(request));
       own.push(...found.sessions.filter(({ sessionId }) => sessionId.startsWith(idPrefix(caller))));
       cursor = found.nextCursor;

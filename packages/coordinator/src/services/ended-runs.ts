@@ -3,7 +3,7 @@
 //
 // A run is identified by its token. Another run of its session is never returned in its place.
 
-import { ENDED_RUNS, type EndedRun, endedRunsOf, isEnded, type Session } from "@holdfast/core";
+import { defined, ENDED_RUNS, type EndedRun, endedRunsOf, isEnded, type Session } from "@holdfast/core";
 import { News } from "../store/notices.ts";
 import type { Call } from "../call/call.ts";
 import type { ServiceHost } from "./service-host.ts";
@@ -27,7 +27,7 @@ export async function* sessionsWithEndedRuns(
     const page = await storage.reader.documents({
       collection: ENDED_RUNS,
       limit: PAGE,
-      ...(last === undefined ? {} : { after: last }),
+      ...defined({ after: last }),
     });
     for (const document of page) {
       const session = await storage.reader.session(document.id);

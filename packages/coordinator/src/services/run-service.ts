@@ -12,6 +12,7 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
+  defined,
   dueAt,
   type EndedRun,
   type HeldClaim,
@@ -298,7 +299,7 @@ function claimedRun({ dispatcher, registry }: ServiceHost, session: Session, cla
     token: BigInt(token),
     leaseUntil: BigInt(Math.round(until)),
     ...(since === undefined ? {} : { since: BigInt(Math.round(since)) }),
-    ...(name === undefined ? {} : { runnerName: name }),
+    ...defined({ runnerName: name }),
     ...(step === undefined ? {} : { blocked: `${step} blocks the event loop of its runner` }),
   };
 }
@@ -325,7 +326,7 @@ function runFields({ sessionId, agent, placement = {} }: Session, token: string)
     sessionId,
     agent: agent.name,
     agentVersion: agent.version,
-    ...(placement.owner === undefined ? {} : { owner: placement.owner }),
+    ...defined({ owner: placement.owner }),
     demands: { ...placement.demands },
     priority: placement.priority ?? 0,
   };
@@ -353,7 +354,7 @@ class Runners {
         return {
           ...fitnessOf(runner),
           isForTrials: runner.trialsOf !== undefined,
-          ...(keptFor === undefined ? {} : { keptFor }),
+          ...defined({ keptFor }),
           isFull: (await heldBy(host, runner)) >= runner.maxRuns,
           isDraining: runner.draining === true || runner.superseded === true,
           isSilent: status === "silent",

@@ -17,7 +17,14 @@
 
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { ConflictError, NotFoundError, type Clock, type HeldClaim, type ReleaseClaim } from "@holdfast/core";
+import {
+  ConflictError,
+  defined,
+  NotFoundError,
+  type Clock,
+  type HeldClaim,
+  type ReleaseClaim,
+} from "@holdfast/core";
 import type {
   CreateJobTokenRequest,
   DeleteRunnerRequest,
@@ -79,12 +86,12 @@ export class RunnerService implements ServiceImpl<typeof Contract> {
     );
     return {
       runnerId,
-      ...(token === undefined ? {} : { token }),
+      ...defined({ token }),
       leaseMs: BigInt(leaseMs),
       renewMs: BigInt(renewMs),
       pollTimeoutMs: BigInt(POLL_TIMEOUT_MS),
       protocol: PROTOCOL,
-      ...(owner === undefined ? {} : { owner }),
+      ...defined({ owner }),
       now: BigInt(this.#clock.now()),
     };
   }
@@ -162,7 +169,7 @@ export class RunnerService implements ServiceImpl<typeof Contract> {
     const next = after.length > limit ? page.at(-1)?.runnerId : undefined;
     return {
       runners: await Promise.all(page.map((runner) => this.#messageFor(runner))),
-      ...(next === undefined ? {} : { nextCursor: next }),
+      ...defined({ nextCursor: next }),
     };
   }
 
@@ -265,10 +272,9 @@ export class RunnerService implements ServiceImpl<typeof Contract> {
       agents: agents.map(offeredOf),
       taskKinds: [...taskKinds],
       maxRuns: runner.maxRuns,
-      ...(runner.version === undefined ? {} : { version: runner.version }),
-      ...(runner.trialsOf === undefined ? {} : { trialsOf: runner.trialsOf }),
+      ...defined({ version: runner.version, trialsOf: runner.trialsOf }),
       status,
-      ...(owner === undefined ? {} : { owner }),
+      ...defined({ owner }),
       held: await heldBy(this.#host, runner),
       registeredAt: BigInt(registeredAt),
       seenAt: BigInt(Math.round(this.#clock.now() - quietMs)),

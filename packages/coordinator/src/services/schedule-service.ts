@@ -4,6 +4,7 @@ import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
   checkBudget,
+  defined,
   LIMITS,
   NotFoundError,
   refuseIfLarge,
@@ -55,7 +56,7 @@ export class ScheduleService implements ServiceImpl<typeof Contract> {
     const owner = call.caller.kind === "user" ? call.caller.name : known?.owner;
     const schedule: Schedule = {
       scheduleId,
-      ...(owner === undefined ? {} : { owner }),
+      ...defined({ owner }),
       cron,
       timeZone,
       action,
@@ -153,7 +154,7 @@ async function actionOf(
       {
         agent: { name: start.agent, version },
         input,
-        placement: { ...placement, ...(owner === undefined ? {} : { owner }) },
+        placement: { ...placement, ...defined({ owner }) },
       },
       "/start/input",
     );
@@ -161,8 +162,7 @@ async function actionOf(
       type: "start",
       agent: { name: start.agent, version: start.agentVersion ?? UNKNOWN_VERSION },
       input,
-      ...(budget === undefined ? {} : { budget }),
-      ...(placement === undefined ? {} : { placement }),
+      ...defined({ budget, placement }),
     };
   }
   const { sessionId, name, payload: bytes } = signal!;
@@ -191,7 +191,7 @@ function scheduleMessage(schedule: Schedule): ScheduleMessage {
             ...(action.input === undefined ? {} : { input: bytesOf(action.input) }),
             ...(action.budget === undefined ? {} : { budget: budgetMessage(action.budget) }),
             demands: { ...action.placement?.demands },
-            ...(action.placement?.priority === undefined ? {} : { priority: action.placement.priority }),
+            ...defined({ priority: action.placement?.priority }),
           },
         }
       : {
@@ -205,7 +205,7 @@ function scheduleMessage(schedule: Schedule): ScheduleMessage {
     isPaused,
     ...(lastAt === undefined ? {} : { lastAt: time(lastAt) }),
     createdAt: time(createdAt),
-    ...(owner === undefined ? {} : { owner }),
+    ...defined({ owner }),
   };
 }
 

@@ -5,7 +5,7 @@
 //     page.
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { isEnded, type Session, type SessionStatus } from "@holdfast/core";
+import { defined, isEnded, type Session, type SessionStatus } from "@holdfast/core";
 import type {
   ListCostsRequest,
   ListCostsResponseSchema,
@@ -63,10 +63,9 @@ export async function listSessions(
   if (cursor !== undefined) await checkCursor(host, caller, cursor);
   const query = {
     limit,
-    ...(cursor === undefined ? {} : { before: cursor }),
+    ...defined({ before: cursor }),
     ...(status === undefined ? {} : { status: status as SessionStatus }),
-    ...(agent === undefined ? {} : { agent }),
-    ...(parentSessionId === undefined ? {} : { parent: parentSessionId }),
+    ...defined({ agent, parent: parentSessionId }),
     ...ownerOf(caller, owner),
   };
   const matches = filterOf(request);
@@ -74,7 +73,7 @@ export async function listSessions(
     const { sessions, next, searched } = await searchSessions(reader, query, matches);
     return {
       sessions: sessions.map(messageFor),
-      ...(next === undefined ? {} : { nextCursor: next }),
+      ...defined({ nextCursor: next }),
       searched,
     };
   }
@@ -82,7 +81,7 @@ export async function listSessions(
   const last = sessions.length < limit ? undefined : sessions.at(-1)?.sessionId;
   return {
     sessions: sessions.map(messageFor),
-    ...(last === undefined ? {} : { nextCursor: last }),
+    ...defined({ nextCursor: last }),
   };
 }
 
@@ -97,7 +96,7 @@ export async function listCosts(
   if (cursor !== undefined) await checkCursor(host, caller, cursor);
   const sessions = await host.storage.reader.sessions({
     limit,
-    ...(cursor === undefined ? {} : { before: cursor }),
+    ...defined({ before: cursor }),
     ...ownerOf(caller, owner),
   });
   const costs: CostMessage[] = [];
@@ -110,7 +109,7 @@ export async function listCosts(
   }
   const isLast = costs.length === sessions.length && sessions.length < limit;
   const last = isLast ? undefined : costs.at(-1)?.sessionId;
-  return { costs, ...(last === undefined ? {} : { nextCursor: last }) };
+  return { costs, ...defined({ nextCursor: last }) };
 }
 
 function costMessage(session: Session, parts: readonly CostPart[]): CostMessage {
@@ -118,7 +117,7 @@ function costMessage(session: Session, parts: readonly CostPart[]): CostMessage 
   return {
     sessionId,
     agent: agent.name,
-    ...(placement?.owner === undefined ? {} : { owner: placement.owner }),
+    ...defined({ owner: placement?.owner }),
     createdAt: time(createdAt),
     unrecorded: persistence !== undefined,
     parts: parts.map(({ model, day, cost }) => ({
@@ -174,6 +173,6 @@ async function listOfJob(
   const last = asked.length > limit ? asked[limit - 1]?.sessionId : undefined;
   return {
     sessions: asked.slice(0, limit).map(messageFor),
-    ...(last === undefined ? {} : { nextCursor: last }),
+    ...defined({ nextCursor: last }),
   };
 }

@@ -2,6 +2,7 @@
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
+  defined,
   resumesAt,
   spentIn,
   type Account,
@@ -53,8 +54,7 @@ export function sessionMessage(
     agent: agent.name,
     agentVersion: agent.version,
     status: session.status,
-    ...defined("pauseReason", session.pauseReason),
-    ...defined("owner", placement.owner),
+    ...defined({ pauseReason: session.pauseReason, owner: placement.owner }),
     demands: { ...placement.demands },
     priority: placement.priority ?? 0,
     ...json("input", session.input),
@@ -64,11 +64,10 @@ export function sessionMessage(
     ...(account === undefined ? {} : { account: accountMessage(account, now) }),
     ...(session.cost === undefined ? {} : { cost: costMessage(session.cost) }),
     ...(session.exhausted === undefined ? {} : { exhausted: exhaustedMessage(session.exhausted) }),
-    ...defined("parentSessionId", parent?.sessionId),
+    ...defined({ parentSessionId: parent?.sessionId }),
     depth: session.depth,
     children: session.children,
-    ...defined("handedOffTo", session.handedOffTo),
-    ...defined("originSessionId", fork?.origins[0]),
+    ...defined({ handedOffTo: session.handedOffTo, originSessionId: fork?.origins[0] }),
     turn: session.turn,
     nextSeq: BigInt(session.nextSeq),
     entryCount: session.entryCount,
@@ -80,18 +79,16 @@ export function sessionMessage(
           cancel: {
             mode: cancel.mode,
             deadlineAt: time(cancel.deadlineAt),
-            ...defined("reason", cancel.reason),
-            ...defined("cause", cancel.cause),
+            ...defined({ reason: cancel.reason, cause: cancel.cause }),
           },
         }),
-    ...defined("blocked", blocked),
-    ...defined("runnerId", runnerId),
+    ...defined({ blocked, runnerId }),
     createdAt: time(session.createdAt),
     updatedAt: time(session.updatedAt),
     ...number("endedAt", session.endedAt),
     ...number("deadlineAt", session.deadlineAt),
     ...number("wakeAt", session.wakeAt),
-    ...defined("movedTo", session.move?.to),
+    ...defined({ movedTo: session.move?.to }),
     ...number("resumesAt", resumesAt(session)),
   };
 }
@@ -164,7 +161,7 @@ export function budgetMessage(limits: Budget): MessageInitShape<typeof BudgetSch
   return {
     ...limitsMessage(BUDGET_LIMITS, limits),
     windows: (limits.windows ?? []).map(windowMessage),
-    ...defined("onExhausted", limits.onExhausted),
+    ...defined({ onExhausted: limits.onExhausted }),
   };
 }
 
@@ -194,7 +191,7 @@ function exhaustedMessage({
   return {
     payer,
     limit,
-    ...defined("per", per),
+    ...defined({ per }),
     used: BigInt(used),
     max: BigInt(max),
     ...number("asked", asked),
@@ -240,7 +237,7 @@ function waitMessage(wait: Wait, pending?: ReadonlySet<string>): MessageInitShap
     : {
         ...named,
         prompt: wait.prompt,
-        ...defined("answer", wait.answer),
+        ...defined({ answer: wait.answer }),
         ...(pending?.has(wait.name) === true ? { answered: true } : {}),
       };
 }
@@ -248,10 +245,6 @@ function waitMessage(wait: Wait, pending?: ReadonlySet<string>): MessageInitShap
 /** Times in the contract are whole milliseconds. */
 export function time(ms: number): bigint {
   return BigInt(Math.round(ms));
-}
-
-function defined<K extends string>(key: K, value: string | undefined): { readonly [key in K]?: string } {
-  return value === undefined ? {} : ({ [key]: value } as { readonly [key in K]: string });
 }
 
 function number<K extends string>(key: K, value: number | undefined): { readonly [key in K]?: bigint } {

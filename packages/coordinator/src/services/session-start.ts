@@ -20,6 +20,7 @@ import {
   checkBudget,
   ConflictError,
   type CreateSession,
+  defined,
   type HeldAs,
   HoldfastError,
   isEnded,
@@ -80,7 +81,7 @@ export async function creationOf(
     agent: {
       name: request.agent,
       version,
-      ...(traceparent === undefined ? {} : { traceparent }),
+      ...defined({ traceparent }),
     },
     input,
     seed: idempotencyKey === undefined ? host.random.u32() : seedOf(sessionId, request, budget),
@@ -98,11 +99,11 @@ export async function creationOf(
           depth: parent.depth + 1,
         }),
     ...(persistence === undefined || persistence === "full" ? {} : { persistence }),
-    ...(budget === undefined ? {} : { budget }),
+    ...defined({ budget }),
     ...(timeoutMs === Infinity ? {} : { deadlineAt: host.clock.now() + timeoutMs }),
-    ...(placement === undefined ? {} : { placement }),
+    ...defined({ placement }),
     // mutant: queued-task-without-claim
-    ...(task?.under === undefined ? {} : { under: task.under }),
+    ...defined({ under: task?.under }),
   };
 }
 
@@ -300,9 +301,9 @@ export function placementOf(
   const hasDemands = Object.keys(demands).length > 0;
   if (owner === undefined && !hasDemands && priority === undefined) return undefined;
   return {
-    ...(owner === undefined ? {} : { owner }),
+    ...defined({ owner }),
     ...(hasDemands ? { demands: { ...demands } } : {}),
-    ...(priority === undefined ? {} : { priority }),
+    ...defined({ priority }),
   };
 }
 

@@ -14,6 +14,7 @@ import {
   type ChangeResult,
   type CommitBatch,
   type CreateSession,
+  defined,
   type Effect,
   type ImportedSession,
   isEnded,
@@ -61,7 +62,7 @@ function runNote(
   { sessionId, token }: CommitBatch | ReleaseClaim,
 ): RunNote {
   const since = dispatcher.givenAt(sessionId, token);
-  return { holder, ...(since === undefined ? {} : { since }) };
+  return { holder, ...defined({ since }) };
 }
 
 /** A child whose agent the parent's runner does not know gets the version that runners offer now. */

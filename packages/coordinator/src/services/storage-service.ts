@@ -13,6 +13,7 @@ import {
   type Change,
   type ChangeResult,
   type Clock,
+  defined,
   type Entry,
   HoldfastError,
   ifCorrupt,
@@ -86,7 +87,7 @@ export class StorageService implements ServiceImpl<typeof Contract> {
       owner: claimOwner(caller, owner),
       now: this.#clock.now(),
       leaseMs: claimLease(caller, leaseMs === undefined ? undefined : Number(leaseMs), this.#host.leaseMs),
-      ...(unlessHeld === undefined ? {} : { unlessHeld }),
+      ...defined({ unlessHeld }),
     });
     if (caller.kind === "runner" && result.status === "claimed")
       await this.#dispatcher.holds(caller.name, sessionId, result.token);
@@ -97,9 +98,7 @@ export class StorageService implements ServiceImpl<typeof Contract> {
     const held = await this.#storage.heldClaims({
       now: this.#clock.now(),
       limit,
-      ...(sessionId === undefined ? {} : { sessionId }),
-      ...(owner === undefined ? {} : { owner }),
-      ...(after === undefined ? {} : { after }),
+      ...defined({ sessionId, owner, after }),
     });
     return { claims: held.map(bytesOfValue) };
   }

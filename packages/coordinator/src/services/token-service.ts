@@ -2,7 +2,7 @@
 
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { NotFoundError, UsageError, type Clock } from "@holdfast/core";
+import { defined, NotFoundError, UsageError, type Clock } from "@holdfast/core";
 import type {
   CreateTokenRequest,
   ListTokensRequest,
@@ -39,7 +39,7 @@ export class TokenService implements ServiceImpl<typeof Contract> {
         kind: kind as "admin" | "user" | "registration",
         name,
         ...(kind === "user" ? { user: name } : owner === undefined ? {} : { user: owner }),
-        ...(ttl === undefined ? {} : { ttlMs: ttl }),
+        ...defined({ ttlMs: ttl }),
       },
       auditOf(callOf(context), "token.create", ""),
     );
@@ -54,7 +54,7 @@ export class TokenService implements ServiceImpl<typeof Contract> {
       tokens: page
         .filter(({ revokedAt, usedAt }) => revokedAt === undefined && usedAt === undefined)
         .map(tokenMessage),
-      ...(next === undefined ? {} : { nextCursor: next }),
+      ...defined({ nextCursor: next }),
     };
   }
 
@@ -85,8 +85,7 @@ function tokenMessage(token: StoredToken): MessageInitShape<typeof TokenSchema> 
     tokenId: tokenId(token),
     kind,
     name,
-    ...(user === undefined ? {} : { owner: user }),
-    ...(runnerId === undefined ? {} : { runnerId }),
+    ...defined({ owner: user, runnerId }),
     createdAt: BigInt(createdAt),
     ...(expiresAt === undefined ? {} : { expiresAt: BigInt(expiresAt) }),
     ...(lastUsedAt === undefined ? {} : { lastUsedAt: BigInt(lastUsedAt) }),

@@ -16,6 +16,7 @@
 // This class knows no polls and no sessions.
 
 import {
+  defined,
   HoldfastError,
   UsageError,
   type AgentStorage,
@@ -278,7 +279,7 @@ export class Registry {
       const page = await this.#host.storage.reader.documents({
         collection: COLLECTION,
         limit: PAGE,
-        ...(after === undefined ? {} : { after }),
+        ...defined({ after }),
       });
       for (const { id, body, version } of page)
         known.set(id, { runner: JSON.parse(body) as StoredRunner, version });
@@ -349,8 +350,7 @@ export function fitnessOf(runner: StoredRunner): Fitness {
   return {
     labels: { machine: hostname, ...labels, hostname, runner: runnerId },
     agents: offered,
-    ...(owner === undefined ? {} : { owner }),
-    ...(behaviourFlags === undefined ? {} : { behaviourFlags }),
+    ...defined({ owner, behaviourFlags }),
   };
 }
 

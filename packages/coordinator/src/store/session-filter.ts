@@ -4,7 +4,7 @@
 //       change the cost of an answer.
 //   session-filter-2. Only the beginning of an input is searched, because an input may have megabytes.
 
-import type { Session, StorageReader } from "@holdfast/core";
+import { defined, type Session, type StorageReader } from "@holdfast/core";
 import type { ListSessionsRequest } from "@holdfast/proto";
 
 export type UnindexedFilters = Pick<
@@ -75,7 +75,7 @@ export async function searchSessions(
     const page = await reader.sessions({
       ...query,
       limit: SEARCH_PAGE,
-      ...(before === undefined ? {} : { before }),
+      ...defined({ before }),
     });
     for (const session of page) {
       searched++;

@@ -2,7 +2,7 @@
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { StartableAgentSchema } from "@holdfast/proto";
-import type { JsonText } from "@holdfast/core";
+import { defined, type JsonText } from "@holdfast/core";
 import type { StoredRunner } from "./registry.ts";
 
 const encoder = new TextEncoder();
@@ -40,7 +40,7 @@ export function startableAgents(
       versions: found.takesAny ? [] : [...found.versions].toSorted(),
       runners: found.runners,
       ...(found.inputSchema === undefined ? {} : { inputSchema: encoder.encode(found.inputSchema) }),
-      ...(found.description === undefined ? {} : { description: found.description }),
+      ...defined({ description: found.description }),
       ...(found.tags === undefined ? {} : { tags: [...found.tags] }),
     }))
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));

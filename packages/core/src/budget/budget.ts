@@ -13,6 +13,7 @@
 //       amounts only grow, until a person releases the part that was charged for lost attempts.
 //   budget-3. All amounts are integers: tokens, micro-dollars, counts.
 
+import { defined } from "../defined.ts";
 import { add, subtract, type Amount, type RemainingBudget } from "../journal/amounts.ts";
 import { book, emptied, freeAt, spentIn, type Ledgers, type Per } from "./windows.ts";
 
@@ -243,7 +244,7 @@ export function isLow(account: Account, now: number): boolean {
 
 /** The account with these limits; other limits stay. After a raise the account may no longer be low. */
 export function raise(account: Account, { windows, ...limits }: Budget, now: number): Account {
-  const raised = { ...account, limits: { ...account.limits, ...given(limits) } };
+  const raised = { ...account, limits: { ...account.limits, ...defined(limits) } };
   if (windows !== undefined) raised.limits.windows = raisedWindows(raised.limits.windows, windows);
   return { ...raised, low: raised.low && isLow(raised, now) };
 }
@@ -253,12 +254,8 @@ function raisedWindows(
   windows: readonly BudgetWindow[],
 ): readonly BudgetWindow[] {
   const raised = new Map(before.map((window) => [window.per, window]));
-  for (const { per, ...limits } of windows) raised.set(per, { ...raised.get(per), per, ...given(limits) });
+  for (const { per, ...limits } of windows) raised.set(per, { ...raised.get(per), per, ...defined(limits) });
   return [...raised.values()];
-}
-
-function given<T extends object>(limits: T): T {
-  return Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined)) as T;
 }
 
 /** One more window: nothing is spent in it yet (windows-4). Reserved amounts stay reserved. */

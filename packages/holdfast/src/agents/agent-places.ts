@@ -1,6 +1,7 @@
 // `agentPlaces`: where this call looks for agent files. `shownPath` shows a path as a person would write it.
 
 import { isAbsolute, relative } from "node:path";
+import { defined } from "@holdfast/core";
 import type { AgentPlaces } from "@holdfast/agents";
 import type { Machine } from "@holdfast/machine";
 import type { Io } from "../frame/command.ts";
@@ -36,7 +37,7 @@ export function agentPlaces(
     trustsProject,
     externalAgents: () => externalAgentNames(io),
     ...(io.servesOthers === true ? { servesOthers: true } : {}),
-    ...(io.labels === undefined ? {} : { labels: io.labels }),
+    ...defined({ labels: io.labels }),
   };
 }
 

@@ -3,7 +3,7 @@
 import { chosenByProfile, externalNames, protocolOf } from "@holdfast/machine/programs";
 import { type ExternalAgentCapabilities } from "@holdfast/programs";
 import { isIncluded } from "@holdfast/programs/included-programs";
-import { HoldfastError } from "@holdfast/core";
+import { defined, HoldfastError } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import type { Io } from "../frame/command.ts";
 import { agentPlaces, type AgentSearch } from "./agent-places.ts";
@@ -66,7 +66,7 @@ async function findProgram(name: string, io: Pick<Io, "cwd" | "env">): Promise<E
     if (code === "program_missing" && isIncluded(name))
       return { name, status: "missing", found: `${name} is not installed` };
     const found = got === undefined ? message : `${message}: ${got}`;
-    return { name, status: "refused", found, ...(fix === undefined ? {} : { fix }) };
+    return { name, status: "refused", found, ...defined({ fix }) };
   }
 }
 

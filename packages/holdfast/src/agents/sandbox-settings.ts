@@ -10,7 +10,7 @@
 //   - SANDBOX_TYPE and SANDBOX_ROOT_DIR are the names that earlier systems gave to the same settings.
 
 import { resolve } from "node:path";
-import { HoldfastError, UsageError } from "@holdfast/core";
+import { defined, HoldfastError, UsageError } from "@holdfast/core";
 import { makePrivateFolder } from "@holdfast/system";
 import type { Io } from "../frame/command.ts";
 import { findMode, type Mode } from "../place/mode.ts";
@@ -75,7 +75,7 @@ export function findCommandNamespace(io: Pick<Io, "cwd" | "env">): Given<boolean
 function isOn({ value, from }: Given<string>): boolean {
   if (value === "on" || value === "off") return value === "on";
   throw new UsageError(`"${value}" is neither on nor off`, {
-    ...(from === undefined ? {} : { at: from }),
+    ...defined({ at: from }),
     got: value,
     expected: "on or off",
   });

@@ -15,6 +15,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import {
+  defined,
   NEXT_INPUT,
   toError,
   UnavailableError,
@@ -274,10 +275,7 @@ export class ChatTalk implements DriveChat, LiveView {
     const always =
       lastingRule === undefined ? "" : `, or a to allow ${questionLine(lastingRule, 2_000)} in this session`;
     const lines = [...asked, paint.dim(`  ${howToAnswer(question.answer)}${always}`)];
-    this.#keep([
-      ...this.#questions,
-      { ...question, lines, ...(lastingRule === undefined ? {} : { lastingRule }) },
-    ]);
+    this.#keep([...this.#questions, { ...question, lines, ...defined({ lastingRule }) }]);
   }
 
   #keep(questions: Question[]): void {

@@ -1,4 +1,5 @@
 import {
+  defined,
   isEnded,
   UsageError,
   type Account,
@@ -161,15 +162,15 @@ async function report(session: Session, reader: StorageReader, io: Io, resume?: 
     accounts.push({
       payer,
       onExhausted,
-      ...(maxTokensPerCall === undefined ? {} : { maxTokensPerCall }),
+      ...defined({ maxTokensPerCall }),
       limits,
     });
     lines.push(io.results.paint.bold(payer), ...accountLines(account, Date.now()).map((line) => `  ${line}`));
   }
   const uncounted = await uncountedBelow(session, reader);
   const { sessionId, status, pauseReason } = session;
-  const state = { sessionId, status, ...(pauseReason === undefined ? {} : { pauseReason }) };
-  io.show({ ...state, accounts, ...(resume === undefined ? {} : { resume }) }, lines.join("\n"));
+  const state = { sessionId, status, ...defined({ pauseReason }) };
+  io.show({ ...state, accounts, ...defined({ resume }) }, lines.join("\n"));
   for (const payer of losers) {
     const call = io.call(`budget ${payer} --release-lost`);
     io.note(

@@ -1,4 +1,4 @@
-import { isEnded } from "@holdfast/core";
+import { defined, isEnded } from "@holdfast/core";
 import { takeOnly } from "../frame/arguments.ts";
 import type { Command } from "../frame/command.ts";
 import { findDatabase } from "../place/project.ts";
@@ -32,7 +32,7 @@ export const cancel: Command = {
       const { storage } = access;
       const receipt = await requestsOver(storage).cancel(sessionId, {
         hard,
-        ...(reason === undefined ? {} : { reason }),
+        ...defined({ reason }),
       });
       const status = (await storage.reader.session(sessionId))?.status ?? session.status;
       const idle = !isEnded(status) && (await isIdle(access, [sessionId]));
@@ -48,7 +48,7 @@ export const cancel: Command = {
         sessionId,
         status: receipt.status,
         sessionStatus: status,
-        ...(resume === undefined ? {} : { resume }),
+        ...defined({ resume }),
       },
       "",
     );

@@ -1,4 +1,4 @@
-import { didYouMean, HoldfastError } from "@holdfast/core";
+import { defined, didYouMean, HoldfastError } from "@holdfast/core";
 import { refuse, refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../frame/arguments.ts";
 import type { Arguments, Command, Io } from "../frame/command.ts";
 import { plainLine, table } from "../frame/plain-text.ts";
@@ -105,11 +105,11 @@ async function find(key: string, args: Arguments, io: Io): Promise<Setting> {
   switch (key) {
     case "db": {
       const { path, origin, from } = findDatabase(args, io);
-      return { key, value: path, origin, ...(from === undefined ? {} : { from }) };
+      return { key, value: path, origin, ...defined({ from }) };
     }
     case "trace": {
       const { targets, origin, from } = findTraces(args, io);
-      return { key, value: targets.join(", "), origin, ...(from === undefined ? {} : { from }) };
+      return { key, value: targets.join(", "), origin, ...defined({ from }) };
     }
     case "strictBounds": {
       return { key, ...findStrictBounds(args, io) };

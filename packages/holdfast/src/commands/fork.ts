@@ -1,3 +1,4 @@
+import { defined } from "@holdfast/core";
 import { createRuntime, type ForkOptions, type Runtime } from "@holdfast/runtime";
 import { refuse, takeOnly } from "../frame/arguments.ts";
 import type { Arguments, Command } from "../frame/command.ts";
@@ -60,7 +61,7 @@ export const fork: Command = {
     const wanted = {
       ...point,
       ...(args.has("input") ? { input: call.input } : {}),
-      ...(call.wanted === undefined ? {} : { sessionId: call.wanted }),
+      ...defined({ sessionId: call.wanted }),
     };
     const database = await findPlace(findDatabase(args, io), args, io);
     if (args.has("agent")) {

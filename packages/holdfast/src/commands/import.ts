@@ -1,4 +1,4 @@
-import { isEnded } from "@holdfast/core";
+import { defined, isEnded } from "@holdfast/core";
 import { sessionIdOf, takeOnly } from "../frame/arguments.ts";
 import type { Command } from "../frame/command.ts";
 import { resolve } from "node:path";
@@ -33,7 +33,7 @@ export const importSession: Command = {
       try {
         const options = {
           name: file === "-" ? "standard input" : file,
-          ...(wanted === undefined ? {} : { sessionId: wanted }),
+          ...defined({ sessionId: wanted }),
         };
         const { sessionId, created, session } = await runtime.import(chunks, options);
         const row = await session();

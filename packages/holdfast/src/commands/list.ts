@@ -1,4 +1,5 @@
 import {
+  defined,
   didYouMean,
   isEnded,
   isLost,
@@ -53,7 +54,7 @@ export const list: Command = {
             return { place, sessions: [], costs: new Map<string, Cost | undefined>() };
           const sessions = args.has("unfinished")
             ? await firstUnfinished(reader, limit + 1)
-            : await reader.sessions({ limit: limit + 1, ...(status === undefined ? {} : { status }) });
+            : await reader.sessions({ limit: limit + 1, ...defined({ status }) });
           return { place, sessions, costs: await costsAtWork(sessions.slice(0, limit), reader) };
         });
       }),

@@ -1,5 +1,6 @@
 import {
   decodeJson,
+  defined,
   describeRecord,
   encodeJson,
   isEnded,
@@ -55,7 +56,7 @@ export const replay: Command = {
         records,
         states: await statesBefore(reader, session, records[0]),
         acceptDrift: args.has("accept-drift"),
-        ...(at === undefined ? {} : { stopAt: at }),
+        ...defined({ stopAt: at }),
         onStep: (step) => io.show({ step: "delivery", ...stepJson(step) }, stepText(step, io)),
       });
       const said = await lastEntries(reader, sessionId, stand.entryCount);

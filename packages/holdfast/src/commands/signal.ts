@@ -1,3 +1,4 @@
+import { defined } from "@holdfast/core";
 import { refuse } from "../frame/arguments.ts";
 import type { Command } from "../frame/command.ts";
 import { isSignalName } from "../view/typed-answer.ts";
@@ -49,7 +50,7 @@ export const signal: Command = {
         send: (requests, sessionId, signalId) =>
           requests.signal(sessionId, name, payload, {
             signalId,
-            ...(dedupKey === undefined ? {} : { dedupKey }),
+            ...defined({ dedupKey }),
           }),
         said: `signal "${name}" is stored`,
         repeated: `a signal with the key "${dedupKey}" is already stored; nothing changes`,

@@ -1,4 +1,4 @@
-import { ConflictError, isEnded } from "@holdfast/core";
+import { ConflictError, defined, isEnded } from "@holdfast/core";
 import { takeOnly } from "../frame/arguments.ts";
 import type { Command } from "../frame/command.ts";
 import { findDatabase } from "../place/project.ts";
@@ -29,7 +29,7 @@ export const unpause: Command = {
           },
         );
       const resume = await resumeHint(access, session, io);
-      io.result({ sessionId, status, ...(resume === undefined ? {} : { resume }) }, "");
+      io.result({ sessionId, status, ...defined({ resume }) }, "");
       // Success: what was asked for is so already.
       io.note(
         before === "paused"

@@ -1,7 +1,14 @@
 // The examination of a database behind `holdfast doctor`: its rows, and the sessions in it.
 
 import { existsSync, statSync } from "node:fs";
-import { exitCodeOf, isEnded, toHoldfastError, type Session, type StorageReader } from "@holdfast/core";
+import {
+  defined,
+  exitCodeOf,
+  isEnded,
+  toHoldfastError,
+  type Session,
+  type StorageReader,
+} from "@holdfast/core";
 import type { SqliteFileReader, VerifyReport } from "@holdfast/storage/sqlite";
 import type { Io, Look } from "../frame/command.ts";
 import { isAuthorsFault, describeWaits, statusText } from "../view/describe-session.ts";
@@ -52,7 +59,7 @@ const PROBLEMS_SHOWN = 20;
 
 export async function examine(database: Database, io: Io): Promise<Examination> {
   const { path, origin, from } = database;
-  const place = { path, origin, ...(from === undefined ? {} : { from }) };
+  const place = { path, origin, ...defined({ from }) };
   const listCommand = io.call("list");
   const base = { listCommand, node: process.versions.node, sqlite: process.versions.sqlite ?? "none" };
   const nothing = { rows: {}, sessions: {}, unfinished: [] };
@@ -67,7 +74,7 @@ export async function examine(database: Database, io: Io): Promise<Examination> 
     bytes: size,
     ...logOf(path),
     mode: (mode & 0o777).toString(8).padStart(3, "0"),
-    ...(ownerPid === undefined ? {} : { ownerPid }),
+    ...defined({ ownerPid }),
   };
   const { openSqliteReader } = await import("@holdfast/storage/sqlite");
   let reader: SqliteFileReader;

@@ -1,6 +1,13 @@
 // Errors that only the command has, and every error as the command shows it.
 
-import { ERROR_TABLE, HoldfastError, toError, type ErrorDetails, type RecordedError } from "@holdfast/core";
+import {
+  defined,
+  ERROR_TABLE,
+  HoldfastError,
+  toError,
+  type ErrorDetails,
+  type RecordedError,
+} from "@holdfast/core";
 import { jsonLine, plain } from "./plain-text.ts";
 
 /** Exit codes of errors that only the command has; all others are in `ERROR_TABLE`. */
@@ -48,7 +55,7 @@ export function shownError(given: unknown): ShownError {
     const { code, message, cause, stack } = thrown;
     // Structural: it may come from another copy of the package, where a field is missing.
     const { at, got, expected, fix } = thrown as Partial<ErrorDetails>;
-    const details = { ...definedOf({ at, got, expected, fix }) };
+    const details = defined({ at, got, expected, fix });
     const { shownCode, exitCode } = kindOf(isFarAway(code, at) ? "unavailable" : code, cause);
     // A recorded error has no stack. Every other cause is part of the error, and is shown on request.
     const behind = cause instanceof Error ? cause.stack : undefined;
@@ -82,7 +89,7 @@ export function reportedError(error: unknown): ReportedError {
 
 /** An error that another process reported, as if it had been thrown here. */
 export function errorOf({ code, message, ...details }: ReportedError): HoldfastError {
-  return new HoldfastError(code as HoldfastError["code"], message, definedOf(details));
+  return new HoldfastError(code as HoldfastError["code"], message, defined(details));
 }
 
 /** The commands that an error names, as this call was made. */
@@ -164,10 +171,6 @@ function chainOf(cause: unknown): Partial<RecordedError>[] {
     chain.push(at);
   }
   return chain;
-}
-
-export function definedOf<T extends object>(fields: T): { [K in keyof T]?: NonNullable<T[K]> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 }
 
 /** Messages may hold an agent's text: cleaned, bounded, and with their lines below their label. */

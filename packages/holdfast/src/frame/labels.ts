@@ -1,7 +1,7 @@
 // NAME=VALUE, as labels and demands are given.
 
 import { hostname } from "node:os";
-import { UsageError } from "@holdfast/core";
+import { defined, UsageError } from "@holdfast/core";
 import type { Arguments } from "./command.ts";
 
 /** All that an option gives. @throws UsageError for what is no label. */
@@ -26,5 +26,5 @@ export function allLabels(
   name: string | undefined,
 ): Readonly<Record<string, string>> {
   const always = { hostname: hostname(), machine: hostname(), project_dir: project };
-  return { ...always, ...(name === undefined ? {} : { runner: name }), ...labels };
+  return { ...always, ...defined({ runner: name }), ...labels };
 }

@@ -1,6 +1,7 @@
 // `ipcError`: an error as a host receives it, with its details and the advice for a person.
 
-import { definedOf, reportedError } from "../frame/command-error.ts";
+import { defined } from "@holdfast/core";
+import { reportedError } from "../frame/command-error.ts";
 
 export interface IpcError {
   readonly [detail: string]: unknown;
@@ -10,5 +11,5 @@ export interface IpcError {
 
 export function ipcError(thrown: unknown): IpcError {
   const { code, message, ...details } = reportedError(thrown);
-  return { code, message, ...definedOf(details) };
+  return { code, message, ...defined(details) };
 }

@@ -12,6 +12,7 @@ import { type Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import {
   ConflictError,
+  defined,
   findPayloadProblem,
   HoldfastError,
   isEnded,
@@ -21,7 +22,6 @@ import {
   type TraceEvent,
   UsageError,
 } from "@holdfast/core";
-import { definedOf } from "../frame/command-error.ts";
 import { randomU32 } from "../frame/random.ts";
 import { questionFor } from "./ipc-answer.ts";
 import { sessionJson } from "../view/session-json.ts";
@@ -152,7 +152,7 @@ export class IpcHost implements IpcPlaceHost {
     } catch (error) {
       await this.#send({
         type: "error",
-        ...(id === undefined ? {} : { id }),
+        ...defined({ id }),
         line: line.number,
         error: ipcError(error),
       });
@@ -231,7 +231,7 @@ export class IpcHost implements IpcPlaceHost {
         return this.#deliver(request);
       case "cancel": {
         const { sessionId, hard, graceMs, reason } = request;
-        const options = definedOf({ hard, graceMs, reason });
+        const options = defined({ hard, graceMs, reason });
         return this.#there(async (place) => ({ ...(await place.requests.cancel(sessionId, options)) }));
       }
       case "pause":
@@ -252,7 +252,7 @@ export class IpcHost implements IpcPlaceHost {
         request.type === "signal"
           ? await requests.signal(sessionId, request.name, request.payload, {
               signalId,
-              ...(dedupKey === undefined ? {} : { dedupKey }),
+              ...defined({ dedupKey }),
             })
           : await requests.answer(sessionId, request.answer, {
               signalId,
@@ -383,8 +383,7 @@ async function list(
 ) {
   const sessions = await reader.sessions({
     limit,
-    ...(before === undefined ? {} : { before }),
-    ...(status === undefined ? {} : { status }),
+    ...defined({ before, status }),
   });
   return { sessions: sessions.map(sessionJson) };
 }

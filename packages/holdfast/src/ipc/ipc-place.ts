@@ -2,10 +2,9 @@
 //
 // There are two: a database that this process has opened, and a coordinator. A host uses both by the same requests.
 
-import type { AgentTracer, SessionStatus, StorageReader } from "@holdfast/core";
+import { type AgentTracer, defined, type SessionStatus, type StorageReader } from "@holdfast/core";
 import type { SessionRequests } from "@holdfast/runtime";
 import type { StopSignal } from "../frame/command.ts";
-import { definedOf } from "../frame/command-error.ts";
 import type { StartWish } from "../run/starting/start-plan.ts";
 import type { RequestOf } from "./ipc-messages.ts";
 
@@ -34,7 +33,7 @@ export interface IpcPlace {
 
 /** The wishes of a host for a session. */
 export function wishOf({ budget, timeoutMs, persistence }: RequestOf<"start">): StartWish {
-  return definedOf({ budget, timeoutMs, persistence });
+  return defined({ budget, timeoutMs, persistence });
 }
 
 /** Why a runner ends. */

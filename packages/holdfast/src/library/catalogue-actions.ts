@@ -1,5 +1,6 @@
 // The actions that agent files, skills and scripts at a coordinator share: `history`, `rollback`, `tag`, `activate`, `deactivate`.
 
+import { defined } from "@holdfast/core";
 import { refuse, takeOnly } from "../frame/arguments.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import type { Kind } from "./catalogue-calls.ts";
@@ -28,7 +29,7 @@ export async function catalogueAction(
     }
     case "tag": {
       const [name, tag = "", version] = takeUpTo(rest, 2, 3, usage);
-      const change = { tag, ...(version === undefined ? {} : { version }) };
+      const change = { tag, ...defined({ version }) };
       return calls.changeItem(kind, name, change, args, io);
     }
     case "activate":

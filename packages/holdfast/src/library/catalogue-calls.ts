@@ -1,6 +1,6 @@
 // `push | list | history | rollback | tag | activate | deactivate` of agent files, skills and scripts of a fleet, at its coordinator.
 
-import { UsageError } from "@holdfast/core";
+import { defined, UsageError } from "@holdfast/core";
 import { CatalogueService, RunnerService, type CatalogueItem } from "@holdfast/proto";
 import { unofferedAgents, unofferedText, type UnofferedAgent } from "@holdfast/proto/view";
 import type { CoordinatorConnection } from "@holdfast/storage/remote";
@@ -31,9 +31,7 @@ export async function pushContents(
   const items = await asAdmin(args, io, async (catalogue) => {
     const pushed: CatalogueItem[] = [];
     for (const { files, ...content } of contents)
-      pushed.push(
-        await catalogue.push({ ...content, files: [...files], ...(tag === undefined ? {} : { tag }) }),
-      );
+      pushed.push(await catalogue.push({ ...content, files: [...files], ...defined({ tag }) }));
     return pushed;
   });
   const lines = items.map(({ name, current, active }) => {

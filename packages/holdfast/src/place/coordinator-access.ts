@@ -3,12 +3,18 @@
 // Tokens come from the environment or from a file, never from the command line itself, where others of this machine would see them.
 
 import { existsSync } from "node:fs";
-import { HoldfastError, NotFoundError, toHoldfastError, UsageError, type ErrorCode } from "@holdfast/core";
+import {
+  defined,
+  HoldfastError,
+  NotFoundError,
+  toHoldfastError,
+  UsageError,
+  type ErrorCode,
+} from "@holdfast/core";
 import { checkUrl } from "@holdfast/storage/coordinator-url";
 import type { ReadPatience } from "@holdfast/storage/remote";
 import { adminTokenFile, readToken } from "./admin-token.ts";
 import type { Arguments, Io } from "../frame/command.ts";
-import { definedOf } from "../frame/command-error.ts";
 import { dataFolder } from "@holdfast/system";
 import { checkTrusted } from "../frame/given-file.ts";
 import { findRunningStack } from "./local-stack.ts";
@@ -64,7 +70,7 @@ export function checkedUrl(url: string, from: string, insecure = false): string 
     const { message, got, expected, fix } = toHoldfastError(thrown);
     throw new UsageError(`${from} is not the address of a coordinator: ${message}`, {
       at: from,
-      ...definedOf({ got, expected, fix }),
+      ...defined({ got, expected, fix }),
     });
   }
 }
@@ -137,8 +143,7 @@ export function asAsked(thrown: unknown, { url, tokenFrom, patience }: Coordinat
   const fixes = [fix, isOfToken ? where : undefined].filter((text) => text !== undefined);
   return new HoldfastError(code, message, {
     at,
-    ...(got === undefined ? {} : { got }),
-    ...(expected === undefined ? {} : { expected }),
+    ...defined({ got, expected }),
     ...(fixes.length === 0 ? {} : { fix: fixes.join("; ") }),
     cause: thrown,
   });

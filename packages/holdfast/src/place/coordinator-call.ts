@@ -2,7 +2,7 @@
 // coordinator answers. `allRunners` reads a list of several pages.
 
 import type { Client } from "@connectrpc/connect";
-import { HoldfastError, UsageError } from "@holdfast/core";
+import { defined, HoldfastError, UsageError } from "@holdfast/core";
 import type { Runner, RunnerService } from "@holdfast/proto";
 import { CoordinatorConnection } from "@holdfast/storage/remote";
 import type { Arguments, Io } from "../frame/command.ts";
@@ -32,7 +32,7 @@ export async function askCoordinator<T>(
     if (error.code !== "unavailable" && error.code !== "storage_unavailable") throw error;
     throw new HoldfastError("unavailable", error.message, {
       at: url,
-      ...(error.got === undefined ? {} : { got: error.got }),
+      ...defined({ got: error.got }),
       // For a coordinator that runs but is not trusted, the connection's own error says more.
       fix:
         error.fix?.includes("NODE_EXTRA_CA_CERTS") === true
@@ -49,7 +49,7 @@ export async function askCoordinator<T>(
 export async function allRunners(service: Client<typeof RunnerService>): Promise<readonly Runner[]> {
   const all: Runner[] = [];
   for (let cursor: string | undefined; ;) {
-    const page = await service.list({ limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
+    const page = await service.list({ limit: PAGE, ...defined({ cursor }) });
     all.push(...page.runners);
     cursor = page.nextCursor;
     if (cursor === undefined) return all;

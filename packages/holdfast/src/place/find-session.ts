@@ -2,6 +2,7 @@
 
 import { existsSync } from "node:fs";
 import {
+  defined,
   HoldfastError,
   isEnded,
   NotFoundError,
@@ -44,7 +45,7 @@ export async function withStorage<T>(
   const { withSqliteStorage } = await sqlite();
   if (create) makeProjectFolder(database);
   const mark = database.own?.mark;
-  return withSqliteStorage({ path: database.path, create, ...(mark === undefined ? {} : { mark }) }, work);
+  return withSqliteStorage({ path: database.path, create, ...defined({ mark }) }, work);
 }
 
 export async function withRemoteStorage<T>(
@@ -55,7 +56,7 @@ export async function withRemoteStorage<T>(
   let storage: AgentStorage | undefined;
   try {
     const { url, token, patience } = access;
-    storage = openRemoteStorage({ url, token, ...(patience === undefined ? {} : { patience }) });
+    storage = openRemoteStorage({ url, token, ...defined({ patience }) });
     return await work({ role: "remote", storage });
   } catch (thrown) {
     throw HoldfastError.is(thrown) ? asAsked(thrown, access) : thrown;
@@ -298,7 +299,7 @@ export function isOfAgent({ agent }: Session, name: string, file: string): boole
 export async function* newestFirst(reader: StorageReader): AsyncGenerator<Session> {
   let before: string | undefined;
   for (;;) {
-    const page = await reader.sessions({ limit: PAGE_SESSIONS, ...(before === undefined ? {} : { before }) });
+    const page = await reader.sessions({ limit: PAGE_SESSIONS, ...defined({ before }) });
     yield* page;
     before = page.at(-1)?.sessionId;
     if (page.length < PAGE_SESSIONS || before === undefined) return;

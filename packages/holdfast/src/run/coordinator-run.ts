@@ -12,6 +12,7 @@ import { createSecureContext } from "node:tls";
 import { createCoordinator, createPage, pageProblem } from "@holdfast/coordinator";
 import {
   ConflictError,
+  defined,
   HoldfastError,
   toError,
   toHoldfastError,
@@ -124,8 +125,7 @@ function explained(error: unknown): unknown {
   if (!HoldfastError.is(error) || error.code !== "locked") return error;
   const { message, at, got } = error;
   return new ConflictError("locked", message, {
-    ...(at === undefined ? {} : { at }),
-    ...(got === undefined ? {} : { got }),
+    ...defined({ at, got }),
     expected: "one coordinator on a SQLite file",
     fix: "use the coordinator that runs, stop it first, or give this one its own file; only PostgreSQL can be shared",
     cause: error,
@@ -160,7 +160,7 @@ function whereOf(args: Arguments, file: CoordinatorFile): Where {
       },
     );
   }
-  return { host, port, ...(tls === undefined ? {} : { tls }) };
+  return { host, port, ...defined({ tls }) };
 }
 
 /** @throws HoldfastError `config_invalid` */

@@ -3,7 +3,7 @@
 // It continues the sessions that an earlier process was running, and looks again for such sessions, because
 // another process may have ended since.
 
-import { repeat } from "@holdfast/core";
+import { defined, repeat } from "@holdfast/core";
 import { createRuntime, systemClock, Watchdog, type Runtime, type RuntimeOptions } from "@holdfast/runtime";
 import { leaseOf, suspectsFile, type Database } from "../place/project.ts";
 import { isDebugged, type StoppableWork } from "./typing/stopper.ts";
@@ -35,7 +35,7 @@ export async function keepRuntime<T>({
   const watchdog = isDebugged() ? undefined : new Watchdog({ path: suspectsFile(database) });
   const runtime = createRuntime({
     ...leaseOf(database),
-    ...(watchdog === undefined ? {} : { watchdog }),
+    ...defined({ watchdog }),
     ...options,
   });
   const recovery = repeat({ clock: systemClock, pauseMs: () => RECOVER_MS, look: () => runtime.recover() });

@@ -3,7 +3,7 @@
 
 import { basename, extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { HoldfastError, NotFoundError } from "@holdfast/core";
+import { defined, HoldfastError, NotFoundError } from "@holdfast/core";
 import { lookAtPath } from "../frame/given-file.ts";
 import type { Io } from "../frame/command.ts";
 import { agentPlaces, type AgentSearch } from "../agents/agent-places.ts";
@@ -95,7 +95,7 @@ export async function loadAgent(
     given,
     ...(resumesAtReset === true ? { resumesAtReset } : {}),
     overrides,
-    ...(recorded === undefined ? {} : { recorded }),
+    ...defined({ recorded }),
   };
   const fileAgent = await asFileAgent(path, { cwd, env, ...ofMachine }, options);
   if (fileAgent !== undefined) {

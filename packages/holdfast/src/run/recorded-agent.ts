@@ -1,14 +1,13 @@
 // Finds the session that a command continues, and the agent that is recorded with it.
 
 import { existsSync } from "node:fs";
-import { HoldfastError, NotFoundError, type Session } from "@holdfast/core";
+import { defined, HoldfastError, NotFoundError, type Session } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import { refuse, takeNothing, takeOnly } from "../frame/arguments.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { walkUp } from "../view/session-tree.ts";
 import { findUnfinished, withReader, withReaderOf } from "../place/find-session.ts";
 import { agentSourceText, programOf } from "@holdfast/machine/agent-source";
-import { definedOf } from "../frame/command-error.ts";
 import type { AgentRecord } from "@holdfast/agents";
 import { loadAgent, loadTasks, type LoadedAgent } from "./load-agent.ts";
 import { recordedRecord } from "./loading/recorded-record.ts";
@@ -100,7 +99,7 @@ function fileGone(
   io: Io,
 ): HoldfastError {
   return new HoldfastError(code, `session ${sessionId} needs the file of its agent: ${message}`, {
-    ...definedOf({ at, expected }),
+    ...defined({ at, expected }),
     fix: `put the file back, or name another one that has the agent "${agent.name}": \`${io.call(`resume ${sessionId} --agent FILE`)}\``,
   });
 }

@@ -1,6 +1,7 @@
 // `holdfast runner`: files, options and the environment in, lines for people or programs out. Running is the runner's.
 
 import {
+  defined,
   type HoldfastError,
   NotFoundError,
   parseDuration,
@@ -172,7 +173,7 @@ export async function keepRunner<T extends {}>({
   const watchdog = isDebugged() ? undefined : await watchdogOf(options, io);
   try {
     const started = await startedRunner(
-      { ...options, signal: giveUp.signal, log, ...(watchdog === undefined ? {} : { watchdog }) },
+      { ...options, signal: giveUp.signal, log, ...defined({ watchdog }) },
       until,
     );
     if ("gaveUp" in started) return started.gaveUp;
@@ -236,7 +237,7 @@ export async function runnerOptions(
   const imported = supervised === undefined ? () => [] : watchImports();
   const servesOthers = !args.has("supervised"); // The local stack serves the person who started it.
   const stage = findStage(io);
-  const labels = { ...(stage === undefined ? {} : { env: stage }), ...readLabels(args, "label") };
+  const labels = { ...defined({ env: stage }), ...readLabels(args, "label") };
   // The local stack is the user's own machine, and has no labels to give (demands-1).
   const demanded = servesOthers ? { labels: allLabels(labels, workspace, args.text("name")) } : undefined;
   const code = await loadCode(args, io, workspace, policyFile, executors, {
@@ -289,13 +290,9 @@ export async function runnerOptions(
       io,
       (current) => executors.noteOffered(current),
     )),
-    ...(name === undefined ? {} : { name }),
-    ...(token === undefined ? {} : { token }),
-    ...(maxRuns === undefined ? {} : { maxRuns }),
-    ...(healthPort === undefined ? {} : { healthPort }),
+    ...defined({ name, token, maxRuns, healthPort }),
     ...(grace === undefined ? {} : { graceMs: parseDuration(grace, "--grace") }),
-    ...(renewMs === undefined ? {} : { renewMs }),
-    ...(pollTimeoutMs === undefined ? {} : { pollTimeoutMs }),
+    ...defined({ renewMs, pollTimeoutMs }),
   };
 }
 

@@ -2,7 +2,7 @@
 //
 // Indexes by status find the sessions. However many have ended, about as many rows are read as are shown.
 
-import { decodeJson, type Session } from "@holdfast/core";
+import { decodeJson, defined, type Session } from "@holdfast/core";
 import {
   costText,
   inLiveOrder,
@@ -112,10 +112,7 @@ function plainSession(session: Session, blocked: string | undefined): PlainSessi
     sessionId,
     status,
     waits,
-    ...(pauseReason === undefined ? {} : { pauseReason }),
-    ...(error === undefined ? {} : { error }),
-    ...(session.exhausted === undefined ? {} : { exhausted: session.exhausted }),
-    ...(blocked === undefined ? {} : { blocked }),
+    ...defined({ pauseReason, error, exhausted: session.exhausted, blocked }),
     ...(progress === undefined ? {} : { progress: decodeJson(progress) }),
     ...(output === undefined ? {} : { output: decodeJson(output) }),
     ...(move === undefined ? {} : { movedTo: move.to }),
@@ -130,7 +127,7 @@ export function liveJson({ sessions, isCut }: LivePage): object {
         sessionId,
         agent: agent.name,
         status,
-        ...(pauseReason === undefined ? {} : { pauseReason }),
+        ...defined({ pauseReason }),
         ...(parent === undefined ? {} : { parentSessionId: parent.sessionId }),
         why,
         cost: cost ?? null,

@@ -1,6 +1,6 @@
 // A budget as the contract has it, with integers of 64 bits.
 
-import type { Budget } from "@holdfast/core";
+import { type Budget, defined } from "@holdfast/core";
 
 export function budgetMessage({ onExhausted, windows, ...limits }: Budget) {
   return {
@@ -8,7 +8,7 @@ export function budgetMessage({ onExhausted, windows, ...limits }: Budget) {
     ...(windows === undefined
       ? {}
       : { windows: windows.map(({ per, ...inWindow }) => ({ per, ...limitsMessage(inWindow) })) }),
-    ...(onExhausted === undefined ? {} : { onExhausted }),
+    ...defined({ onExhausted }),
   };
 }
 

@@ -18,6 +18,7 @@ import {
   checkBudget,
   ConflictError,
   decodeJson,
+  defined,
   encodeJson,
   errorFrom,
   HoldfastError,
@@ -160,7 +161,7 @@ export function createClient(settings: ClientOptions): HoldfastClient {
   const connection = new CoordinatorConnection({
     url,
     token,
-    ...(insecure === undefined ? {} : { insecure }),
+    ...defined({ insecure }),
   });
   const calls = new CoordinatorCalls(connection, retryMs);
   return {
@@ -205,7 +206,7 @@ function sessionOver<Output>(calls: CoordinatorCalls, sessionId: string): Remote
       const { dedupKey = randomUUID() } = options;
       const bytes = bytesOf(payload, `payload of signal "${name}"`);
       const stored = await calls.ask(() =>
-        service.signal({ sessionId, name, dedupKey, ...(bytes === undefined ? {} : { payload: bytes }) }),
+        service.signal({ sessionId, name, dedupKey, ...defined({ payload: bytes }) }),
       );
       return stored.status === "duplicate" ? "duplicate" : "stored";
     },
@@ -215,9 +216,7 @@ function sessionOver<Output>(calls: CoordinatorCalls, sessionId: string): Remote
       const bytes = bytesOf(answer, "the answer") ?? encoder.encode("null");
       // The question that is meant is named before it is sent: sent again it must not answer the next one.
       const name = question ?? onlyQuestionName(await status());
-      await calls.ask(() =>
-        service.answer({ sessionId, answer: bytes, ...(name === undefined ? {} : { question: name }) }),
-      );
+      await calls.ask(() => service.answer({ sessionId, answer: bytes, ...defined({ question: name }) }));
     },
     async cancel(options = {}) {
       checkOptions("cancel", options);
@@ -227,7 +226,7 @@ function sessionOver<Output>(calls: CoordinatorCalls, sessionId: string): Remote
           sessionId,
           mode: hard ? "hard" : "graceful",
           ...(graceMs === undefined ? {} : { graceMs: BigInt(graceMs) }),
-          ...(reason === undefined ? {} : { reason }),
+          ...defined({ reason }),
         }),
       );
       return statusOf(message);
@@ -252,7 +251,7 @@ async function resultOf(
     const found = await calls.ask(
       () => {
         const waitMs = Math.ceil(Math.min(LONG_POLL_MS, leftMs()));
-        const call = { timeoutMs: waitMs + ANSWER_MS, ...(signal === undefined ? {} : { signal }) };
+        const call = { timeoutMs: waitMs + ANSWER_MS, ...defined({ signal }) };
         return calls.service.getResult({ sessionId, waitMs }, call);
       },
       signal,
@@ -280,19 +279,16 @@ function startRequest(agent: Agent | string, input: unknown, options: RemoteStar
   const idempotencyKey = options.idempotencyKey ?? (sessionId === undefined ? randomUUID() : undefined);
   return {
     agent: name,
-    ...(version === undefined ? {} : { agentVersion: version }),
-    ...(bytes === undefined ? {} : { input: bytes }),
-    ...(sessionId === undefined ? {} : { sessionId }),
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...defined({ agentVersion: version, input: bytes, sessionId, idempotencyKey }),
     ...(demands === undefined ? {} : { demands: { ...demands } }),
-    ...(priority === undefined ? {} : { priority }),
+    ...defined({ priority }),
     ...(budget === undefined ? {} : { budget: budgetMessage(checkBudget(budget)) }),
     ...(timeoutMs === undefined ? {} : { timeoutMs: BigInt(timeoutMs) }),
-    ...(persistence === undefined ? {} : { persistence }),
+    ...defined({ persistence }),
     ...(callback === undefined
       ? {}
       : { invocation: "async_callback", parentSessionId: callback.parentSessionId }),
-    ...(traceparent === undefined ? {} : { traceparent }),
+    ...defined({ traceparent }),
   };
 }
 
@@ -378,11 +374,9 @@ function statusOf({
     sessionId,
     agent,
     status,
-    ...(pauseReason === undefined ? {} : { pauseReason }),
+    ...defined({ pauseReason }),
     ...(resumesAt === undefined ? {} : { resumesAt: Number(resumesAt) }),
-    ...(blocked === undefined ? {} : { blocked }),
-    ...(runnerId === undefined ? {} : { runnerId }),
-    ...(movedTo === undefined ? {} : { movedTo }),
+    ...defined({ blocked, runnerId, movedTo }),
     questions: waits.flatMap(({ type, name = "", prompt = "", answered = false }) =>
       type === "input" && !answered ? [{ name, prompt }] : [],
     ),

@@ -3,7 +3,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "@connectrpc/connect";
-import { HoldfastError } from "@holdfast/core";
+import { defined, HoldfastError } from "@holdfast/core";
 import { SessionService } from "@holdfast/proto";
 import type { CoordinatorConnection } from "@holdfast/storage/remote";
 
@@ -91,9 +91,7 @@ function unreachable(error: HoldfastError): HoldfastError {
   if (error.code !== "storage_unavailable") return error;
   const { message, at, got, fix } = error;
   return new HoldfastError("unavailable", message, {
-    ...(at === undefined ? {} : { at }),
-    ...(got === undefined ? {} : { got }),
-    ...(fix === undefined ? {} : { fix }),
+    ...defined({ at, got, fix }),
     cause: error,
   });
 }

@@ -8,7 +8,7 @@
 
 import { join } from "node:path";
 import type { ReadStream } from "node:tty";
-import { HoldfastError, UsageError } from "@holdfast/core";
+import { defined, HoldfastError, UsageError } from "@holdfast/core";
 import { isSecretName, namesOfSecrets, type WantedSecrets } from "@holdfast/system";
 import { askMasked, openKeychain, SecretPlaces, type SecretPlace } from "@holdfast/runner/secrets";
 import type { Arguments, Io } from "../frame/command.ts";
@@ -138,7 +138,7 @@ export async function namedSecrets(io: Io): Promise<readonly NamedSecret[]> {
       place,
       used: supplier === place,
       ...(supplier === undefined || supplier === place ? {} : { supplier }),
-      ...(usedAt === undefined ? {} : { usedAt }),
+      ...defined({ usedAt }),
     };
   });
 }

@@ -1,6 +1,13 @@
 // An answer to a question that a session asks a person.
 
-import { encodeJson, HoldfastError, UsageError, type Session, type StorageReader } from "@holdfast/core";
+import {
+  defined,
+  encodeJson,
+  HoldfastError,
+  UsageError,
+  type Session,
+  type StorageReader,
+} from "@holdfast/core";
 import { refuse } from "../frame/arguments.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { CommandError } from "../frame/command-error.ts";
@@ -174,7 +181,7 @@ async function noSuchQuestion(
     "question_not_found",
     `session ${sessionId} ${what}; it is ${statusText(session)}`,
     {
-      ...(last === undefined ? {} : { got: last }),
+      ...defined({ got: last }),
       ...(known === "" ? {} : { expected: `one of\n${known}` }),
       fix: `run ${io.call(`show ${sessionId}`)} to see what it waits for`,
     },

@@ -5,7 +5,7 @@
 //   inbox-sources-2. A cursor has one part for each source: the last session that was taken from it. It stays valid while sessions come,
 //       go on and end. Deleting the session of a part makes it invalid.
 
-import { UsageError, type Session, type SessionStatus, type StorageReader } from "@holdfast/core";
+import { defined, UsageError, type Session, type SessionStatus, type StorageReader } from "@holdfast/core";
 
 /** A session of a failed task whose effect is uncertain is in the inbox for this long after its end. */
 const FAILED_DAYS = 7;
@@ -77,7 +77,7 @@ export class InboxSources<Place> {
       const page = await source.reader.sessions({
         status,
         limit: PAGE_SESSIONS,
-        ...(read === undefined ? {} : { before: read }),
+        ...defined({ before: read }),
       });
       source.read = page.at(-1)?.sessionId ?? read;
       source.looked += page.length;

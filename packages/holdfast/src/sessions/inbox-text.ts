@@ -3,9 +3,9 @@
 // The command that is to be approved is shown in full. A person approves what is shown. Only beyond 20,000
 // characters the text says that there is more, and where.
 
+import { defined } from "@holdfast/core";
 import type { InboxItem } from "@holdfast/proto/view";
 import type { Look } from "../frame/command.ts";
-import { definedOf } from "../frame/command-error.ts";
 import { duration, plainLine } from "../frame/plain-text.ts";
 import { askedLines, moment } from "../view/describe-session.ts";
 
@@ -32,8 +32,8 @@ function itemLines(item: InboxItem, { paint, symbols }: Look, now: number): read
   const head = `${paint.bold(`${mark} ${TITLES[kind]}`)}  ${names}  ${paint.dim(`${sessionId}  ${age}`)}`;
   const asked = askedLines({
     prompt: what,
-    ...definedOf({ tool, action, folder, lastingRule }),
-    ...(details === undefined ? {} : { details }),
+    ...defined({ tool, action, folder, lastingRule }),
+    ...defined({ details }),
   });
   return [
     head,

@@ -1,6 +1,13 @@
 // `itemsOf`: what one session asks of a person, read from its row and the records of its open questions.
 
-import { decodeJson, positionId, type Question, type Session, type StorageReader } from "@holdfast/core";
+import {
+  decodeJson,
+  defined,
+  positionId,
+  type Question,
+  type Session,
+  type StorageReader,
+} from "@holdfast/core";
 import { principalOf, viewQuestion, type InboxItem } from "@holdfast/proto/view";
 import type { Io } from "../frame/command.ts";
 import type { Database } from "../place/project.ts";
@@ -42,7 +49,7 @@ export async function itemsOf(session: Session, context: InboxContext): Promise<
         id: sessionId,
         kind: "pause",
         what: `${statusText(session)}: ${paused.why}`,
-        ...(session.pauseReason === undefined ? {} : { pauseReason: session.pauseReason }),
+        ...defined({ pauseReason: session.pauseReason }),
         since: updatedAt,
         commands: paused.commands,
       },
@@ -60,13 +67,9 @@ export async function itemsOf(session: Session, context: InboxContext): Promise<
       id: positionId(sessionId, wait.id),
       kind: isAnswered ? "answered" : kind,
       what: prompt,
-      ...(tool === undefined ? {} : { tool }),
-      ...(action === undefined ? {} : { action }),
-      ...(folder === undefined ? {} : { folder }),
-      ...(lastingRule === undefined ? {} : { lastingRule }),
-      ...(details === undefined ? {} : { details }),
+      ...defined({ tool, action, folder, lastingRule, details }),
       since: asked?.at ?? updatedAt,
-      ...(wait.until === undefined ? {} : { until: wait.until }),
+      ...defined({ until: wait.until }),
       commands: isAnswered
         ? isElsewhere
           ? [] // Its runners take the answer.

@@ -1,5 +1,6 @@
 // `holdfast runners`: asks a coordinator for its runners, as an admin.
 
+import { defined } from "@holdfast/core";
 import type { Client } from "@connectrpc/connect";
 import { RunnerService, type Runner } from "@holdfast/proto";
 import type { Arguments, Io } from "../frame/command.ts";
@@ -110,13 +111,13 @@ function runnerJson(runner: Runner) {
     project,
     labels,
     agents: agents.map((agent) => {
-      return { name: agent.name, ...(agent.version === undefined ? {} : { version: agent.version }) };
+      return { name: agent.name, ...defined({ version: agent.version }) };
     }),
     taskKinds,
     maxRuns,
-    ...(version === undefined ? {} : { version }),
+    ...defined({ version }),
     status,
-    ...(owner === undefined ? {} : { owner }),
+    ...defined({ owner }),
     held,
     refusedAgents: refusedAgents.map((refused) => ({ name: refused.name, problem: refused.problem })),
     registeredAt: Number(runner.registeredAt),

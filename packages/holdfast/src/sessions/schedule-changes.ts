@@ -5,7 +5,14 @@
 // stack when the stack has loaded the agent, and else the project's database. A schedule stores a start that
 // a runtime makes later, so it shares the plan with `run` and starts nothing here.
 
-import { ConflictError, HoldfastError, isEnded, type AgentStorage, type Schedule } from "@holdfast/core";
+import {
+  ConflictError,
+  defined,
+  HoldfastError,
+  isEnded,
+  type AgentStorage,
+  type Schedule,
+} from "@holdfast/core";
 import {
   type Agent,
   createRuntime,
@@ -43,7 +50,7 @@ export async function addSchedule(
   }
   const id = args.text("id");
   const timing = {
-    ...(id === undefined ? {} : { id }),
+    ...defined({ id }),
     cron,
     timeZone: args.text("tz") ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
   };

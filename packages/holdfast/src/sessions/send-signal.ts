@@ -4,6 +4,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import {
   ConflictError,
+  defined,
   HoldfastError,
   isAwaited,
   isEnded,
@@ -137,7 +138,7 @@ async function report(io: Io, access: Access, { session, message, status }: Sent
   const isWaiting = isAwaited(session, name);
   const resume =
     isWaiting && (await isIdle(access, [sessionId])) ? io.call(`resume ${sessionId}`) : undefined;
-  io.result({ sessionId, name, status, awaited: isWaiting, ...(resume === undefined ? {} : { resume }) }, "");
+  io.result({ sessionId, name, status, awaited: isWaiting, ...defined({ resume }) }, "");
   io.note(status === "stored" ? said : repeated);
   const receipt = programOf(session.agent.file) === undefined ? undefined : RECEIPTS[name];
   if (isWaiting && receipt !== undefined)

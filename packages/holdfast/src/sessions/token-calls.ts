@@ -1,6 +1,6 @@
 // `holdfast token`: asks a coordinator for tokens, as an admin.
 
-import { HoldfastError, parseDuration, UsageError } from "@holdfast/core";
+import { defined, HoldfastError, parseDuration, UsageError } from "@holdfast/core";
 import { resolve } from "node:path";
 import { createPrivate } from "@holdfast/system";
 import { TokenService, type Token } from "@holdfast/proto";
@@ -28,7 +28,7 @@ export async function createToken(name: string, args: Arguments, io: Io): Promis
       kind,
       name,
       ...(ttlMs === undefined ? {} : { ttlMs: BigInt(ttlMs) }),
-      ...(owner === undefined ? {} : { owner }),
+      ...defined({ owner }),
     }),
   );
   try {
@@ -51,7 +51,7 @@ export async function listTokens(args: Arguments, io: Io): Promise<number> {
   const tokens: Token[] = [];
   await asAdmin(args, io, async (service) => {
     for (let cursor: string | undefined; ;) {
-      const page = await service.list({ limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
+      const page = await service.list({ limit: PAGE, ...defined({ cursor }) });
       tokens.push(...page.tokens);
       cursor = page.nextCursor;
       if (cursor === undefined) return;
@@ -87,8 +87,7 @@ function tokenJson(token: Token) {
     tokenId,
     kind,
     name,
-    ...(owner === undefined ? {} : { owner }),
-    ...(runnerId === undefined ? {} : { runnerId }),
+    ...defined({ owner, runnerId }),
     createdAt: Number(createdAt),
     ...(expiresAt === undefined ? {} : { expiresAt: Number(expiresAt) }),
     ...(lastUsedAt === undefined ? {} : { lastUsedAt: Number(lastUsedAt) }),

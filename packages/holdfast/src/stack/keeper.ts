@@ -11,7 +11,7 @@
 //   - At most `OLD_MAX` replaced processes stay for their sessions. The oldest of more is hurried.
 //   - Every process is cleaned up after its end, whatever ended it.
 
-import { toError } from "@holdfast/core";
+import { defined, toError } from "@holdfast/core";
 import type { ProcessState } from "../place/local-stack.ts";
 import { RestartPolicy } from "./restart-policy.ts";
 import type { StackChild } from "./process/stack-child.ts";
@@ -120,13 +120,13 @@ export class Keeper {
         status: this.#status,
         restarts: this.#restarts,
         ...(pid === undefined || hasEnded ? {} : { pid }),
-        ...(this.#lastEnd === undefined ? {} : { lastEnd: this.#lastEnd }),
+        ...defined({ lastEnd: this.#lastEnd }),
       },
       ...[...this.#draining].map(({ pid: old }) => ({
         component: this.#component,
         status: "draining" as const,
         restarts: 0,
-        ...(old === undefined ? {} : { pid: old }),
+        ...defined({ pid: old }),
       })),
     ];
   }

@@ -11,7 +11,14 @@ import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { closeSync, existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { ConflictError, HoldfastError, NotFoundError, STOP_GRACE_MS, UsageError } from "@holdfast/core";
+import {
+  ConflictError,
+  defined,
+  HoldfastError,
+  NotFoundError,
+  STOP_GRACE_MS,
+  UsageError,
+} from "@holdfast/core";
 import {
   INHERITED_VARIABLES,
   keyVariables,
@@ -22,7 +29,7 @@ import {
 import { lockFile } from "@holdfast/storage/lock-file";
 import { graceOf } from "../frame/arguments.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
-import { definedOf, errorOf, reportedError, shownError, type ReportedError } from "../frame/command-error.ts";
+import { errorOf, reportedError, shownError, type ReportedError } from "../frame/command-error.ts";
 import { duration } from "../frame/plain-text.ts";
 import { isFolder, lookAtPath } from "../frame/given-file.ts";
 import { readStackState, stackPaths, type StackPaths, type StackState } from "../place/local-stack.ts";
@@ -111,7 +118,7 @@ async function planOf(args: Arguments, io: Io): Promise<StackPlan> {
     agents,
     tasks,
     graceMs,
-    ...definedOf({ executor, policy }),
+    ...defined({ executor, policy }),
     marker: `stack-${createHash("sha256").update(stackPaths(io).folder).digest("hex").slice(0, 16)}`,
   };
 }

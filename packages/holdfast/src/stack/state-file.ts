@@ -1,6 +1,6 @@
 // `StateFile`: the state of the stack as its supervisor writes it (local-stack-1).
 
-import { toError } from "@holdfast/core";
+import { defined, toError } from "@holdfast/core";
 import { replacePrivate } from "@holdfast/system";
 import type { StackState, StackStatus } from "../place/local-stack.ts";
 
@@ -27,7 +27,7 @@ export class StateFile {
     if (isFinal(this.#state.status)) return;
     const { problem, ...state } = { ...this.#state, ...change };
     const processes = isFinal(state.status) ? [] : state.processes;
-    this.#state = { ...state, processes, ...(problem === undefined ? {} : { problem }) };
+    this.#state = { ...state, processes, ...defined({ problem }) };
     try {
       replacePrivate(this.#path, `${JSON.stringify(this.#state)}\n`);
     } catch (error) {

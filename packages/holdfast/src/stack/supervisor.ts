@@ -16,7 +16,7 @@
 
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { HoldfastError, toError, toHoldfastError } from "@holdfast/core";
+import { defined, HoldfastError, toError, toHoldfastError } from "@holdfast/core";
 import { endExecution, EXECUTION_MARKER, processIdentity, withHandedKeys } from "@holdfast/system";
 import type { Report } from "./process/supervisor-link.ts";
 import type { StackPaths, StackState } from "../place/local-stack.ts";
@@ -95,7 +95,7 @@ export class Supervisor {
       project,
       agents,
       ...(executor === undefined ? {} : { executor: executor[1] }),
-      ...(policy === undefined ? {} : { policy }),
+      ...defined({ policy }),
       graceMs,
       offers: [],
       processes: [],

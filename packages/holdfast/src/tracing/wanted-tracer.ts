@@ -6,7 +6,7 @@
 
 import type { Origin } from "../frame/origin.ts";
 import { isAbsolute, resolve } from "node:path";
-import { HoldfastError, traceJson, type AgentTracer } from "@holdfast/core";
+import { defined, HoldfastError, traceJson, type AgentTracer } from "@holdfast/core";
 import { compositeTracer, fileTracer, stdoutTracer } from "@holdfast/runtime";
 import type { Io } from "../frame/command.ts";
 import { otlpTracer } from "./otlp-tracer.ts";
@@ -39,7 +39,7 @@ async function tracerOf(target: string, folder: string, io: Io): Promise<AgentTr
   const path = where === undefined || where === "" || isAbsolute(where) ? where : resolve(folder, where);
   if (kind === "stdout" && where === undefined) return linesTo(io);
   if (kind === "otlp" && where !== "") {
-    return otlpTracer({ onProblem, ...(where === undefined ? {} : { url: where }) });
+    return otlpTracer({ onProblem, ...defined({ url: where }) });
   }
   if (path !== undefined && path !== "") {
     if (kind === "file") return fileTracer({ path, onProblem });

@@ -11,6 +11,7 @@ import { dirname, join, sep } from "node:path";
 import {
   checkBudget,
   ConflictError,
+  defined,
   encodeJson,
   HoldfastError,
   type AgentStorage,
@@ -187,7 +188,7 @@ async function rowsOf(
       timeZone,
       action: {
         type: "start",
-        agent: { name, version, ...(path === undefined ? {} : { file: path }) },
+        agent: { name, version, ...defined({ file: path }) },
         input: encodeJson(input, `input of schedule ${scheduleId}`),
         ...(budget === undefined ? {} : { budget: checkBudget(budget) }),
         ...(Object.keys(placement).length === 0 ? {} : { placement }),

@@ -7,7 +7,14 @@
 //   - A newer version of the format is refused by its number.
 
 import { createHash } from "node:crypto";
-import { type Budget, HoldfastError, isSessionId, jsonSyntaxProblem, refuseSignalName } from "@holdfast/core";
+import {
+  type Budget,
+  defined,
+  HoldfastError,
+  isSessionId,
+  jsonSyntaxProblem,
+  refuseSignalName,
+} from "@holdfast/core";
 import { checkRunnerPolicy, type RunnerPolicy } from "@holdfast/runner";
 import { readCron } from "@holdfast/runtime";
 import { z } from "zod";
@@ -184,7 +191,7 @@ export function sorted<T extends object>(value: T): T {
 function invalid(at: string, message: string, expected?: string): HoldfastError {
   return new HoldfastError("config_invalid", message, {
     at,
-    ...(expected === undefined ? {} : { expected }),
+    ...defined({ expected }),
     fix: "take a file that `holdfast config export` has written; nothing was changed",
   });
 }

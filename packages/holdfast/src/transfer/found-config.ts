@@ -6,7 +6,7 @@
 
 import { existsSync, lstatSync, readdirSync, realpathSync, type Dirent } from "node:fs";
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
-import { decodeJson, HoldfastError, type Schedule } from "@holdfast/core";
+import { decodeJson, defined, HoldfastError, type Schedule } from "@holdfast/core";
 import type { RunnerPolicy } from "@holdfast/runner";
 import type { Arguments, Io } from "../frame/command.ts";
 import { readGiven } from "../frame/given-file.ts";
@@ -163,7 +163,7 @@ function movedSchedule(
   if (action.type === "signal") {
     const { sessionId, name } = action;
     const payload = decodeJson(action.payload);
-    return { id, cron, timeZone, signal: { sessionId, name, ...(payload === undefined ? {} : { payload }) } };
+    return { id, cron, timeZone, signal: { sessionId, name, ...defined({ payload }) } };
   }
   const { agent, budget, placement } = action;
   const file = agent.file === undefined ? undefined : relative(project, agent.file).split(sep).join("/");
@@ -179,11 +179,10 @@ function movedSchedule(
     start: {
       agent: agent.name,
       version: agent.version,
-      ...(file === undefined ? {} : { file }),
-      ...(input === undefined ? {} : { input }),
+      ...defined({ file, input }),
       ...(budget === undefined ? {} : { budget: sorted(budget) }),
       ...(placement?.demands === undefined ? {} : { demands: sorted(placement.demands) }),
-      ...(placement?.priority === undefined ? {} : { priority: placement.priority }),
+      ...defined({ priority: placement?.priority }),
     },
   };
 }

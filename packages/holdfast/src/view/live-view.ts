@@ -5,7 +5,14 @@
 // progress come from running tasks and are provisional: a new attempt replaces them, and only the task's
 // output is recorded.
 
-import { isReservedName, NEXT_INPUT, type AnswerShape, type Session, type TraceEvent } from "@holdfast/core";
+import {
+  defined,
+  isReservedName,
+  NEXT_INPUT,
+  type AnswerShape,
+  type Session,
+  type TraceEvent,
+} from "@holdfast/core";
 import { subAgentCallOf, viewQuestion, type AskedQuestion } from "@holdfast/proto/view";
 import type { Io } from "../frame/command.ts";
 import {
@@ -163,7 +170,7 @@ class TextView implements LiveView {
   }
 
   #hintAtQuestion({ id = 0, takes: answer }: JournalEvent): void {
-    const question = { id, ...(answer === undefined ? {} : { answer }) };
+    const question = { id, ...defined({ answer }) };
     this.#hintAtAnswers(answer, answerCommands(this.#sessionId, question, this.#io));
   }
 

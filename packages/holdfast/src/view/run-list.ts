@@ -1,6 +1,6 @@
 // Asks a coordinator about runs: `holdfast runs`, the result of one run, and for `show` the run that a session has.
 
-import { toHoldfastError } from "@holdfast/core";
+import { defined, toHoldfastError } from "@holdfast/core";
 import { RunService, type Run } from "@holdfast/proto";
 import { CoordinatorConnection } from "@holdfast/storage/remote";
 import type { Arguments, Io } from "../frame/command.ts";
@@ -121,13 +121,7 @@ async function readRuns(
 ): Promise<readonly [runs: readonly Run[], isMore: boolean]> {
   const [status, sessionId, agent] = [args.text("status"), args.text("session"), args.text("agent")];
   const [runnerId, owner] = [args.text("runner"), args.text("owner")];
-  const filter = {
-    ...(status === undefined ? {} : { status }),
-    ...(sessionId === undefined ? {} : { sessionId }),
-    ...(agent === undefined ? {} : { agent }),
-    ...(runnerId === undefined ? {} : { runnerId }),
-    ...(owner === undefined ? {} : { owner }),
-  };
+  const filter = defined({ status, sessionId, agent, runnerId, owner });
   return askCoordinator(args, io, async (connection) => {
     const service = connection.client(RunService);
     const runs: Run[] = [];
@@ -135,7 +129,7 @@ async function readRuns(
       const page = await service.list({
         ...filter,
         limit: Math.min(PAGE, limit - runs.length),
-        ...(cursor === undefined ? {} : { cursor }),
+        ...defined({ cursor }),
       });
       runs.push(...page.runs);
       cursor = page.nextCursor;
@@ -157,15 +151,14 @@ function runJson(run: Run) {
     status,
     demands,
     priority,
-    ...(owner === undefined ? {} : { owner }),
+    ...defined({ owner }),
     ...(since === undefined ? {} : { since: Number(since) }),
-    ...(blocked === undefined ? {} : { blocked }),
+    ...defined({ blocked }),
     ...(blockedUntil === undefined ? {} : { blockedUntil: Number(blockedUntil) }),
-    ...(holder === undefined ? {} : { holder }),
-    ...(runnerName === undefined ? {} : { runnerName }),
+    ...defined({ holder, runnerName }),
     ...(token === undefined ? {} : { token: Number(token) }),
     ...(leaseUntil === undefined ? {} : { leaseUntil: Number(leaseUntil) }),
     ...(endedAt === undefined ? {} : { endedAt: Number(endedAt) }),
-    ...(outcome === undefined ? {} : { outcome }),
+    ...defined({ outcome }),
   };
 }

@@ -1,6 +1,6 @@
 // Schedules as they are shown: for people, and as JSON for programs.
 
-import { decodeJson, type Schedule } from "@holdfast/core";
+import { decodeJson, defined, type Schedule } from "@holdfast/core";
 import { limitsText } from "./budget-text.ts";
 import { plainLine, table, zonedTime } from "../frame/plain-text.ts";
 
@@ -16,7 +16,7 @@ export function scheduleJson({ scheduleId, cron, timeZone, action, ...times }: S
           start: {
             agent: action.agent,
             input: decodeJson(action.input) ?? null,
-            ...(action.budget === undefined ? {} : { budget: action.budget }),
+            ...defined({ budget: action.budget }),
           },
         }
       : {
@@ -32,7 +32,7 @@ export function scheduleJson({ scheduleId, cron, timeZone, action, ...times }: S
     timeZone,
     ...does,
     ...(isPaused ? { isPaused } : { nextAt }),
-    ...(lastAt === undefined ? {} : { lastAt }),
+    ...defined({ lastAt }),
     createdAt,
   };
 }

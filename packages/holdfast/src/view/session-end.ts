@@ -1,8 +1,7 @@
 // How a session that ended is told: its output on standard output, or its error, and the exit code that goes with it.
 
-import { decodeJson, HoldfastError, type RecordedError, type Session } from "@holdfast/core";
+import { decodeJson, defined, HoldfastError, type RecordedError, type Session } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
-import { definedOf } from "../frame/command-error.ts";
 import { currentError } from "./describe-session.ts";
 import { cancelText } from "./session-tree.ts";
 import { duration, jsonText } from "../frame/plain-text.ts";
@@ -39,7 +38,7 @@ export function showEnd(session: Session, io: Io, tookMs?: number): number {
       "session_failed",
       `session ${sessionId} failed: ${error?.message ?? "for an unknown reason"}`,
       {
-        ...definedOf({ at: error?.at ?? error?.cause?.at, got: error?.got, expected: error?.expected }),
+        ...defined({ at: error?.at ?? error?.cause?.at, got: error?.got, expected: error?.expected }),
         fix: `${fix === undefined ? "" : `${fix}; `}run \`${io.call(`show ${sessionId}`)}\` or \`${io.call(`logs ${sessionId}`)}\` to see what it did`,
         cause: error,
       },
@@ -66,20 +65,20 @@ export function resultOf(session: Session, resume?: string, pausedBelow: readonl
     type: "result",
     sessionId,
     status,
-    ...(pauseReason === undefined ? {} : { pauseReason }),
+    ...defined({ pauseReason }),
     ...(status === "completed" || session.output !== undefined
       ? { output: decodeJson(session.output) ?? null }
       : {}),
-    ...(error === undefined ? {} : { error }),
+    ...defined({ error }),
     ...(waits.length === 0 ? {} : { waits }),
-    ...(resume === undefined ? {} : { resume }),
+    ...defined({ resume }),
     ...(pausedBelow.length === 0
       ? {}
       : {
           pausedBelow: pausedBelow.map((below) => ({
             sessionId: below.sessionId,
             pauseReason: below.pauseReason,
-            ...definedOf({ error: below.error }),
+            ...defined({ error: below.error }),
           })),
         }),
   };

@@ -1,6 +1,6 @@
 // A session as JSON for programs: decoded, without what only storage needs.
 
-import { decodeJson, type Session } from "@holdfast/core";
+import { decodeJson, defined, type Session } from "@holdfast/core";
 import { currentError } from "./describe-session.ts";
 import { kinJson } from "./session-tree.ts";
 
@@ -12,21 +12,19 @@ export function sessionJson(session: Session): object {
     sessionId,
     agent,
     status,
-    ...(pauseReason === undefined ? {} : { pauseReason }),
+    ...defined({ pauseReason }),
     input: decodeJson(input) ?? null,
     ...(output === undefined ? {} : { output: decodeJson(output) }),
-    ...(error === undefined ? {} : { error }),
+    ...defined({ error }),
     waits,
-    ...(wakeAt === undefined ? {} : { wakeAt }),
-    ...(cancel === undefined ? {} : { cancel }),
-    ...(move === undefined ? {} : { move }),
+    ...defined({ wakeAt, cancel, move }),
     ...kinJson(session),
-    ...(cost === undefined ? {} : { cost }),
+    ...defined({ cost }),
     turn,
     entryCount,
     recordCount: nextSeq,
     createdAt,
     updatedAt,
-    ...(endedAt === undefined ? {} : { endedAt }),
+    ...defined({ endedAt }),
   };
 }

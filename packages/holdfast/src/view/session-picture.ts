@@ -1,6 +1,6 @@
 // Everything there is to know of one session, read from its journal: for `show`.
 
-import { isEnded, type RecordedError, type Session, type StorageReader } from "@holdfast/core";
+import { defined, isEnded, type RecordedError, type Session, type StorageReader } from "@holdfast/core";
 import type { Cost } from "@holdfast/proto/view";
 import type { Io } from "../frame/command.ts";
 import { callbackJson, kinJson, readBelow, ReceivedCallbacks, walk, type KinNode } from "./session-tree.ts";
@@ -250,16 +250,14 @@ export function pictureJson(picture: Picture, now: number): object {
     waitsFor: waits,
     ...(questions.size === 0 ? {} : { questions: [...questions.values()] }),
     ...(answers.length === 0 ? {} : { answers }),
-    ...(resume === undefined ? {} : { resume }),
-    ...(run === undefined ? {} : { run }),
+    ...defined({ resume, run }),
     ...(starts.length === 0 ? {} : { starts }),
-    ...(elsewhere === undefined ? {} : { elsewhere }),
-    ...(paused === undefined ? {} : { paused }),
+    ...defined({ elsewhere, paused }),
     ...(pausedBelow.length === 0 ? {} : { pausedBelow }),
-    ...(persistedBy === undefined ? {} : { persistedBy }),
+    ...defined({ persistedBy }),
     ...(children.length === 0 ? {} : { tree: children.map(treeJson) }),
     ...(callbacks.length === 0 ? {} : { callbacksNotReceived: callbacks.map(callbackJson) }),
-    ...(ownerPid === undefined ? {} : { ownerPid }),
+    ...defined({ ownerPid }),
     tasks,
     entries,
     pendingSignals: pending,

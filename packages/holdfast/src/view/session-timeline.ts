@@ -1,6 +1,6 @@
 // `readTimeline`: the timeline of a session with all sessions below it, from storage. `TimelineBuilder` computes each.
 
-import type { Session, StorageReader } from "@holdfast/core";
+import { defined, type Session, type StorageReader } from "@holdfast/core";
 import { addCosts, type Cost, TimelineBuilder, type TimelineTurn } from "@holdfast/proto/view";
 import { readBelow, walk } from "./session-tree.ts";
 import { JournalTail } from "./journal-events.ts";
@@ -32,7 +32,7 @@ export async function readTimeline(reader: StorageReader, sessionId: string, now
   let usageOfAll = building.usage;
   for (const { session: child, depth } of walk(await readBelow(reader, session, Infinity))) {
     const { usage } = await built(reader, child.sessionId);
-    children.push({ session: child, depth, ...(usage === undefined ? {} : { usage }) });
+    children.push({ session: child, depth, ...defined({ usage }) });
     if (usage !== undefined) usageOfAll = usageOfAll === undefined ? usage : addCosts(usageOfAll, usage);
   }
   return {
@@ -40,9 +40,9 @@ export async function readTimeline(reader: StorageReader, sessionId: string, now
     until: session.endedAt ?? Math.max(now, session.updatedAt),
     turns: building.turns,
     models: building.models,
-    ...(building.usage === undefined ? {} : { usage: building.usage }),
+    ...defined({ usage: building.usage }),
     children,
-    ...(usageOfAll === undefined ? {} : { usageOfAll }),
+    ...defined({ usageOfAll }),
   };
 }
 
@@ -61,13 +61,12 @@ export function timelineJson(timeline: Timeline): object {
     version: agent.version,
     status,
     startedAt: createdAt,
-    ...(endedAt === undefined ? {} : { endedAt }),
+    ...defined({ endedAt }),
     durationMs: until - createdAt,
-    ...(agent.traceparent === undefined ? {} : { traceparent: agent.traceparent }),
-    ...(usage === undefined ? {} : { usage }),
+    ...defined({ traceparent: agent.traceparent, usage }),
     models,
     ...(children.length === 0 ? {} : { children: children.map(childJson) }),
-    ...(usageOfAll === undefined ? {} : { usageOfAll }),
+    ...defined({ usageOfAll }),
     turns: turns.map((turn) => ({ ...turn, durationMs: (turn.endedAt ?? until) - turn.startedAt })),
   };
 }
@@ -79,7 +78,6 @@ function childJson({ session, usage }: TimelineChild): object {
     agent: agent.name,
     status,
     startedAt: createdAt,
-    ...(endedAt === undefined ? {} : { endedAt }),
-    ...(usage === undefined ? {} : { usage }),
+    ...defined({ endedAt, usage }),
   };
 }

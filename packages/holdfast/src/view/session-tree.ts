@@ -3,6 +3,7 @@
 import {
   CHILD_ENDED,
   decodeJson,
+  defined,
   isEnded,
   LIMITS,
   type Account,
@@ -143,15 +144,14 @@ export function kinJson(session: Session): object {
   const { parent, children, handedOffTo, progress, deadlineAt, account, payers } = session;
   const { exhausted, quota } = session;
   return {
-    ...(parent === undefined ? {} : { parent }),
+    ...defined({ parent }),
     ...(children === 0 ? {} : { childCount: children }),
-    ...(handedOffTo === undefined ? {} : { handedOffTo }),
+    ...defined({ handedOffTo }),
     ...(progress === undefined ? {} : { progress: decodeJson(progress) }),
-    ...(deadlineAt === undefined ? {} : { deadlineAt }),
+    ...defined({ deadlineAt }),
     ...(account === undefined ? {} : { budget: withoutLedgers(account) }),
     ...(payers.length === 0 ? {} : { payers }),
-    ...(exhausted === undefined ? {} : { exhausted }),
-    ...(quota === undefined ? {} : { quota }),
+    ...defined({ exhausted, quota }),
   };
 }
 
@@ -205,6 +205,6 @@ export function callbackJson(session: Session): object {
     sessionId,
     status,
     ...(output === undefined ? {} : { output: decodeJson(output) }),
-    ...(error === undefined ? {} : { error }),
+    ...defined({ error }),
   };
 }

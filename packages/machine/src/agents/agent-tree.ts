@@ -24,7 +24,7 @@ import {
   type Tool,
   unmetDemands,
 } from "@holdfast/agents";
-import { HoldfastError } from "@holdfast/core";
+import { defined, HoldfastError } from "@holdfast/core";
 import type { Agent, TaskDefinition } from "@holdfast/runtime";
 import { taskToolsOf } from "./agent-tasks.ts";
 import type { MachinePrograms } from "../programs/machine-programs.ts";
@@ -101,7 +101,7 @@ export class AgentTree {
     const secrets = [...new Set([...record.secrets, ...this.variables.secretsOf(record)])];
     return proceduralAgent(
       { ...record, secrets },
-      { ...parts, places: this.places, script, ...(version === undefined ? {} : { version }) },
+      { ...parts, places: this.places, script, ...defined({ version }) },
     );
   }
 

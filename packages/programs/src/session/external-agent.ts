@@ -14,7 +14,7 @@
 //   external-agent-6. A safe point has a restore receipt (`receipt/`). Where a resume would lack something of it, a person decides first.
 //   external-agent-7. A limit of the agent's account, or a missing sign-in, pauses the session and is never the end of its work.
 
-import type { StandardSchemaV1 } from "@holdfast/core";
+import { defined, type StandardSchemaV1 } from "@holdfast/core";
 import { defineAgent, type Agent, type TaskContext, type TurnResult } from "@holdfast/runtime";
 import { z } from "zod";
 
@@ -98,7 +98,7 @@ export function externalAgent<Output = string>(
     ...(protocol.readRequest === undefined ? { input: inputOf(protocol, options) } : {}),
     ...(agents === "any" ? {} : { agents }),
     tasks: [parts.task, parts.countTask, summaryTask, limitTask],
-    ...(protocol.secrets === undefined ? {} : { secrets: protocol.secrets }),
+    ...defined({ secrets: protocol.secrets }),
     optionalSecrets: [...new Set([...(protocol.keys ?? []), ...profileKeys])].map((name) => ({
       anyOf: [name],
       isAsked: false, // Its program may have a sign-in of its own.

@@ -1,7 +1,7 @@
 // One turn of an external agent's session (`ExternalAgentTurn`): it prepares the session, lets the program work, or waits for the next
 // request. The rules are in `external-agent.ts`.
 
-import { CancelledError, HoldfastError, UncertainEffectError } from "@holdfast/core";
+import { CancelledError, defined, HoldfastError, UncertainEffectError } from "@holdfast/core";
 import type { AgentContext, TurnResult } from "@holdfast/runtime";
 
 import { EventEntries } from "./event-entries.ts";
@@ -408,7 +408,7 @@ export class ExternalAgentTurn {
     return {
       ...before,
       turns: before.turns + 1,
-      ...(countedTo === undefined ? {} : { countedBytes: countedTo }),
+      ...defined({ countedBytes: countedTo }),
       request: messages.request ?? request,
       queued: messages.followUps,
       rules: questions.rules,

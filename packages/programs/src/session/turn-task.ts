@@ -22,6 +22,7 @@
 //     cut off is counted afterwards (`recorded-usage.ts`).
 
 import { join } from "node:path";
+import { defined } from "@holdfast/core";
 import { defineTask, type TaskContext } from "@holdfast/runtime";
 import { isUrgentAbort } from "@holdfast/system";
 
@@ -187,7 +188,7 @@ export function turnTask(place: TurnPlace) {
     name: `${protocol.name}:turn`,
     description: `One turn of ${protocol.name}.`,
     effect: "once", // The agent decides what follows a turn that was cut off.
-    ...(protocol.secrets === undefined ? {} : { secrets: protocol.secrets }),
+    ...defined({ secrets: protocol.secrets }),
     cost: (request) => turnCost(protocol, request),
     run: (request, task) => carryOut(place, request, task),
     endLost: (request) => protocol.endLost(tagOf((request as TurnRequest).intent)),
@@ -341,7 +342,7 @@ function startAgent(
     ...own,
     tag: tagOf(intent),
     wayBack,
-    ...(parameters === undefined ? {} : { parameters }),
+    ...defined({ parameters }),
     ...(costMicroUsdLeft === null ? {} : { costMicroUsdMax: costMicroUsdLeft }),
     ...(lines && { onLine: (line: string) => lines.add(line) }),
     ...(enclose && { enclose }),
@@ -397,9 +398,7 @@ async function awaitEnd(
     isOverBudget: limits.fence.isReached,
     isSuspended: live.isSuspended,
     reports,
-    ...(limit === undefined ? {} : { limit }),
-    ...(raw === undefined ? {} : { raw }),
-    ...(parts.keys === undefined ? {} : { keys: parts.keys }),
+    ...defined({ limit, raw, keys: parts.keys }),
   };
   if (!IN_ORDER.includes(end.type)) return output;
   // A turn in order without a usage has an unknown one, and not none.

@@ -5,7 +5,7 @@
 //   - A key of the file is asked for only when a value is needed that no other place has.
 //   - A key file does not lie in the folder of the secrets: a copy of that folder would open itself.
 
-import { HoldfastError } from "@holdfast/core";
+import { defined, HoldfastError } from "@holdfast/core";
 import { isWritableByOthers } from "@holdfast/system";
 import { randomBytes } from "node:crypto";
 import { readFileSync, realpathSync, statSync } from "node:fs";
@@ -72,11 +72,11 @@ export class SecretPlaces {
     } catch (error) {
       if (!HoldfastError.is(error)) throw error;
       const { code, at, expected, fix } = error;
-      throw new HoldfastError(code, `the secret ${name} cannot be read: ${error.message}`, {
-        ...(at === undefined ? {} : { at }),
-        ...(expected === undefined ? {} : { expected }),
-        ...(fix === undefined ? {} : { fix }),
-      });
+      throw new HoldfastError(
+        code,
+        `the secret ${name} cannot be read: ${error.message}`,
+        defined({ at, expected, fix }),
+      );
     }
   }
 

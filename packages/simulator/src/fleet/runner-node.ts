@@ -7,7 +7,7 @@
 //   - While a step blocks the event loop, the watchdog's thread renews the leases. Other sessions wait, and
 //     lose nothing. The thread ends the process when the step blocks for longer than it may.
 
-import { BEHAVIOUR_FLAGS, isEnded, type Random, STOP_GRACE_MS } from "@holdfast/core";
+import { BEHAVIOUR_FLAGS, defined, isEnded, type Random, STOP_GRACE_MS } from "@holdfast/core";
 import { RunnerService, type PollResponse } from "@holdfast/proto";
 import {
   CLAIM_AGE_MS,
@@ -284,7 +284,7 @@ export class RunnerNode {
                 taskKinds: [],
                 waitMs: POLL_WAIT_MS,
                 withArrivals: true,
-                ...(ackPollId === undefined ? {} : { ackPollId }),
+                ...defined({ ackPollId }),
               },
               { signal, timeoutMs: POLL_WAIT_MS + ANSWER_MS },
             ),

@@ -4,7 +4,7 @@
 //   - A repeated request has the same id or dedup key.
 //   - A sender sends the next signal of a name only when the last was acknowledged, so their order is known.
 
-import { HoldfastError, type Exhausted, type Session } from "@holdfast/core";
+import { defined, HoldfastError, type Exhausted, type Session } from "@holdfast/core";
 import { unlessEnded } from "@holdfast/testkit/test-runtime";
 import type { Runtime, ScheduleRequest, StartOptions } from "@holdfast/runtime";
 import type { Dice } from "../world/dice.ts";
@@ -100,7 +100,7 @@ export class Clients {
     const { budget, prelude } = program;
     const options = {
       sessionId,
-      ...(budget === undefined ? {} : { budget }),
+      ...defined({ budget }),
       ...(prelude === undefined ? {} : { persistence: "minimal" as const }),
     };
     this.#after(dice.between(0, 200), () =>

@@ -5,7 +5,7 @@
 
 import { openPostgresStorage } from "@holdfast/storage/postgres";
 import { runSql } from "@holdfast/storage/postgres-testing";
-import type { JournalRecord, Session, StorageReader } from "@holdfast/core";
+import { defined, type JournalRecord, type Session, type StorageReader } from "@holdfast/core";
 import { monotonicMs, type Batch, type ClaimChange, type FinalSession } from "./observed.ts";
 
 const SQL = `
@@ -88,7 +88,7 @@ export async function readSessions(url: string): Promise<readonly FinalSession[]
 export async function allSessions({ reader }: Readable): Promise<readonly Session[]> {
   const all: Session[] = [];
   for (let before: string | undefined; ; before = all.at(-1)!.sessionId) {
-    const page = await reader.sessions({ limit: PAGE, ...(before === undefined ? {} : { before }) });
+    const page = await reader.sessions({ limit: PAGE, ...defined({ before }) });
     all.push(...page);
     if (page.length < PAGE) return all;
   }

@@ -10,6 +10,7 @@ import { appendFileSync, mkdtempSync, readdirSync, readFileSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { defined } from "@holdfast/core";
 import { check } from "./checkers.ts";
 import { Claims } from "./claims.ts";
 import { readDatabase, readSessions } from "./database-watch.ts";
@@ -143,7 +144,7 @@ class Nemesis {
       width,
       pace,
       isPoisoned,
-      ...(sessionsMax === undefined ? {} : { sessionsMax }),
+      ...defined({ sessionsMax }),
     });
   }
 

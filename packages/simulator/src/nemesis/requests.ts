@@ -4,6 +4,7 @@
 // makes the repetition harmless.
 
 import { setTimeout as sleep } from "node:timers/promises";
+import { defined } from "@holdfast/core";
 import { monotonicMs, type Request } from "./observed.ts";
 
 const ANSWER_MS = 8_000;
@@ -84,7 +85,7 @@ export class Clients {
         headers: {
           authorization: `Bearer ${this.#token}`,
           "content-type": "application/json",
-          ...(key === undefined ? {} : { "idempotency-key": key }),
+          ...defined({ "idempotency-key": key }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });

@@ -1,6 +1,6 @@
 // Kinds of nodes with other sessions, such as `child`: children, signals both ways, and requests of children to their parent.
 
-import type { ChildHandle } from "@holdfast/core";
+import { type ChildHandle, defined } from "@holdfast/core";
 import { local } from "@holdfast/runtime";
 import { agentOf, type NodeKind, type Program, type ProgramNode, type Stage, type Value } from "./program.ts";
 
@@ -32,7 +32,7 @@ export const child: NodeKind<ChildNode> = {
     const one = ctx.spawnAgent(local(agentOf(program)), program, {
       onParentEnd,
       ...(prelude === undefined ? {} : { persistence: "minimal" }),
-      ...(budget === undefined ? {} : { budget }),
+      ...defined({ budget }),
     });
     for (let i = 0; i < letters; i++) ctx.signalChild(one, FROM_PARENT, i);
     switch (how) {
@@ -117,7 +117,7 @@ export const doomed: NodeKind<DoomedNode> = {
     const { budget } = program;
     const one = ctx.spawnAgent(local(agentOf(program)), program, {
       ...(doom === "deadline" ? { timeoutMs: 700 } : {}),
-      ...(budget === undefined ? {} : { budget }),
+      ...defined({ budget }),
     });
     if (doom === "hard" || doom === "graceful")
       ctx.cancelChild(one, { hard: doom === "hard", graceMs: 1_000 });

@@ -1,6 +1,6 @@
 // Kinds of nodes made of tasks.
 
-import { TaskFailedError } from "@holdfast/core";
+import { defined, TaskFailedError } from "@holdfast/core";
 import type { Behaviour } from "./effects.ts";
 import { NEVER, type Expectation, type NodeKind, type ProgramNode } from "./program.ts";
 
@@ -51,7 +51,7 @@ export const task: NodeKind<TaskNode> = {
     const options = withTimeout ? { timeoutMs: TIMEOUT_MS } : {};
     if (isClosure) {
       const retry = POLICIES[policy];
-      return ctx.run(name, work(name, behaviour), { ...options, ...(retry === undefined ? {} : { retry }) });
+      return ctx.run(name, work(name, behaviour), { ...options, ...defined({ retry }) });
     }
     const probes = withProbes
       ? { now: ctx.now(), random: ctx.random(), uuid: ctx.randomUuid(), entries: ctx.conversation() }

@@ -1,6 +1,6 @@
 // All kinds of nodes, the programs drawn from them (`drawProgram`), and their expected results (`expectedOf`).
 
-import { PERIODS, type Budget } from "@holdfast/core";
+import { defined, PERIODS, type Budget } from "@holdfast/core";
 import type { Dice } from "../world/dice.ts";
 import {
   askParent,
@@ -195,8 +195,7 @@ function drawOne(dice: Dice, place: Place): Program {
       mayHandOver && dice.chance(0.07)
         ? drawHandOver(dice, drawChild, isObserved)
         : (place.end ?? { type: "output" }),
-    ...(prelude === undefined ? {} : { prelude }),
-    ...(budget === undefined ? {} : { budget }),
+    ...defined({ prelude, budget }),
     ...(isPlain ? { isPlain } : {}),
   };
 }

@@ -1,5 +1,6 @@
 // The agents that do programs, and the tasks of all programs, in one life of a process.
 
+import { defined } from "@holdfast/core";
 import {
   defineAgent,
   defineTask,
@@ -104,7 +105,7 @@ async function doTurn(
       const { budget, prelude: little } = program;
       return ctx.handoffToAgent(local(agentOf(program)), program, {
         completion,
-        ...(budget === undefined ? {} : { budget }),
+        ...defined({ budget }),
         ...(little === undefined ? {} : { persistence: "minimal" }),
       });
     }
@@ -137,7 +138,7 @@ export function programTasks(world: ProgramWorld): readonly TaskDefinition[] {
     const retry = POLICIES[policy];
     return defineTask<unknown, unknown>({
       name: policy,
-      ...(retry === undefined ? {} : { retry }),
+      ...defined({ retry }),
       // One attempt alone does not say so: an orderly stop hands an attempt over without counting it.
       ...(policy === "once" ? { effect: "once" as const } : {}),
       ...(policy === "call" ? { cost: (input) => costOf(input as WorkInput) } : {}),

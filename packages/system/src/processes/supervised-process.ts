@@ -11,6 +11,7 @@
 import type { ChildProcess } from "node:child_process";
 import type { Writable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
+import { defined } from "@holdfast/core";
 
 import { OutputCapture } from "./output-capture.ts";
 import type { PidNamespace } from "./pid-namespace.ts";
@@ -141,7 +142,7 @@ export class SupervisedProcess {
   stop(reason: string, options: StopOptions = {}): Promise<ProcessReport> {
     if (options.isUrgent === true) this.#isUrgent.resolve();
     this.#stopped.resolve({
-      end: (means, exit) => ({ type: "stopped", reason, means, ...(exit === undefined ? {} : { exit }) }),
+      end: (means, exit) => ({ type: "stopped", reason, means, ...defined({ exit }) }),
       options,
     });
     return this.ended;

@@ -1,24 +1,25 @@
 // A storage per test, and short ways to say what the tests are about: a session that is claimed, and batches that continue
 // its journal. Knows nothing of any adapter.
 
-import type {
-  AgentStorage,
-  Amount,
-  Budget,
-  Change,
-  ChangeResult,
-  Charge,
-  CommitBatch,
-  CreateSession,
-  Effect,
-  JournalRecord,
-  NewEntry,
-  ReleaseClaim,
-  RequestCancel,
-  SendSignal,
-  Session,
-  SessionPatch,
-  SessionStatus,
+import {
+  type AgentStorage,
+  type Amount,
+  type Budget,
+  type Change,
+  type ChangeResult,
+  type Charge,
+  type CommitBatch,
+  type CreateSession,
+  defined,
+  type Effect,
+  type JournalRecord,
+  type NewEntry,
+  type ReleaseClaim,
+  type RequestCancel,
+  type SendSignal,
+  type Session,
+  type SessionPatch,
+  type SessionStatus,
 } from "@holdfast/core";
 import { afterEach, beforeEach, expect } from "vitest";
 import type { StorageSubject } from "./storage-subject.ts";
@@ -200,11 +201,7 @@ export class Claimant {
     });
     const { sessionId, token, nextSeq: firstSeq } = this;
     const { consumed = [], session, effects, charges } = parts;
-    const more = {
-      ...(session === undefined ? {} : { session }),
-      ...(effects === undefined ? {} : { effects }),
-      ...(charges === undefined ? {} : { charges }),
-    };
+    const more = defined({ session, effects, charges });
     return {
       type: "commit_batch",
       sessionId,

@@ -3,6 +3,7 @@
 
 import { createHash } from "node:crypto";
 import {
+  defined,
   verifyAudit,
   type Audit,
   type AuditRow,
@@ -98,7 +99,7 @@ export function ledgerConformance(fixture: Fixture): void {
       );
       await fixture.apply(put("other", "1", { collection: "runner" }));
       const page = async (limit: number, after?: string) => {
-        const query = { collection: "token", limit, ...(after === undefined ? {} : { after }) };
+        const query = { collection: "token", limit, ...defined({ after }) };
         return (await fixture.storage.reader.documents(query)).map(({ id }) => id);
       };
       const sorted = ids.toSorted();

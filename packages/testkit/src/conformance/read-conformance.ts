@@ -1,6 +1,6 @@
 // ST13, ST14 and ST24: creating a session, loading it where it was never seen, and reading it.
 
-import type { JournalRecord, Session } from "@holdfast/core";
+import { defined, type JournalRecord, type Session } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
 import {
   checkpointing,
@@ -212,7 +212,7 @@ export function readConformance(fixture: Fixture): void {
           model: "m",
           inputTokens: 100,
           outputTokens: 10,
-          ...(costMicroUsd === undefined ? {} : { costMicroUsd }),
+          ...defined({ costMicroUsd }),
         },
       });
       const claimant = await fixture.createClaimed();

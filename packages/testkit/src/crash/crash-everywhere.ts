@@ -22,6 +22,7 @@ import {
   type ChangeResult,
   type ClaimResult,
   type CommitBatch,
+  defined,
   isEnded,
   type Persistence,
   type RunningAttempt,
@@ -309,7 +310,7 @@ class Run<Input, Output, Given> {
       const handle = await runtime.start<Input, Output, Given | undefined>(agent, input, {
         sessionId: SESSION_ID,
         ...options,
-        ...(persistence === undefined ? {} : { persistence }),
+        ...defined({ persistence }),
       });
       if (!handle.created && parks !== true) await runtime.resume(SESSION_ID);
       if (life > 1) await runtime.recover();
@@ -363,7 +364,7 @@ class Run<Input, Output, Given> {
     const { signals } = this.#composition;
     if (signals === "direct") return runtime;
     const send: Runtime["signal"] = async (sessionId, name, payload, { dedupKey } = {}) => {
-      const signal = { name, payload, ...(dedupKey === undefined ? {} : { dedupKey }) };
+      const signal = { name, payload, ...defined({ dedupKey }) };
       if (signals === "channel") return this.#channel.send({ sessionId, ...signal });
       this.#stdin.write(`${JSON.stringify(signal)}\n`);
       return { status: "stored" };

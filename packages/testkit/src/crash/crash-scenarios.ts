@@ -1,6 +1,6 @@
 // Scenarios for `crashEverywhere`: one per thing that can be interrupted. Adapters run them all on their storage.
 
-import type { JournalRecord } from "@holdfast/core";
+import { defined, type JournalRecord } from "@holdfast/core";
 import { defineAgent, defineTask } from "@holdfast/runtime";
 import type { CrashScenario, CrashWorld } from "./crash-everywhere.ts";
 import { budgetScenarios } from "./crash-scenarios-budget.ts";
@@ -398,7 +398,7 @@ function forkedWorld(
     if (forked === undefined) {
       const journal = await storage.reader.journal(sessionId, 0, 1_000);
       const at = journal.find(isPoint)!.seq;
-      await runtime.fork(sessionId, { at, sessionId: forkId, ...(input === undefined ? {} : { input }) });
+      await runtime.fork(sessionId, { at, sessionId: forkId, ...defined({ input }) });
     } else if (forked.endedAt === undefined) {
       await runtime.resume(forkId);
     }

@@ -8,6 +8,7 @@
 // refused, because the reply has to depend on what is sent. Tools that are not functions are not shown to the
 // script.
 
+import { defined } from "@holdfast/core";
 import type { ConversationTool, MessagePiece } from "./conversation.ts";
 import {
   encodeOpenaiError,
@@ -259,7 +260,7 @@ function encodeCall({ suffix, name, inputJson }: Answer["toolCalls"][number]): E
     id: `fc_${suffix}`,
     call_id: `call_${suffix}`,
     name: own,
-    ...(namespace === undefined ? {} : { namespace }),
+    ...defined({ namespace }),
   };
   return {
     item: { ...head, status: "completed", arguments: inputJson },

@@ -5,7 +5,7 @@
 
 import { stat, unlink } from "node:fs/promises";
 import { sep } from "node:path";
-import { HoldfastError, UnavailableError } from "@holdfast/core";
+import { defined, HoldfastError, UnavailableError } from "@holdfast/core";
 
 import type { Execution, ExecuteOptions } from "../workspace/execute.ts";
 import { TEMPORARY_PREFIX } from "../workspace/contained-files.ts";
@@ -132,7 +132,7 @@ async function waitForLock(
       "--absolute-git-dir",
       "--git-common-dir",
     ],
-    { isOwn: true, ...(signal === undefined ? {} : { signal }) },
+    { isOwn: true, ...defined({ signal }) },
   );
   await refuseLocked(said, stdout.trim().split("\n"));
 }

@@ -8,6 +8,7 @@
 //     change no `.git`, so git finds no program of the sandbox there.
 
 import { Worker } from "node:worker_threads";
+import { defined } from "@holdfast/core";
 import { OutputCapture } from "@holdfast/system";
 
 import type { WorkspaceCapabilities } from "../workspace/capabilities.ts";
@@ -171,7 +172,7 @@ class VirtualThread {
 
 function commandOf({ command, cwd, env, input = "", mask }: Launch): VirtualCommand {
   const variables = { ...env, PATH: "/usr/bin:/bin", HOME, TMPDIR: "/tmp" };
-  return { command, cwd, env: variables, input, ...(mask === undefined ? {} : { mask }) };
+  return { command, cwd, env: variables, input, ...defined({ mask }) };
 }
 
 function saidOf(ended: ThreadEnd): string {

@@ -5,7 +5,7 @@
 //
 // No isolation: a command may do whatever the operating system lets the user of this process do.
 
-import { HoldfastError } from "@holdfast/core";
+import { defined, HoldfastError } from "@holdfast/core";
 import type { ProcessEnd, ProcessSupervisor } from "@holdfast/system";
 
 import type { PathMask } from "./paths/path-mask.ts";
@@ -104,10 +104,7 @@ export async function launch(supervisor: ProcessSupervisor, request: Launch): Pr
   }
   const started = await supervisor.start({
     ...options,
-    ...(input === undefined ? {} : { input }),
-    ...(signal === undefined ? {} : { signal }),
-    ...(onOutput === undefined ? {} : { onOutput }),
-    ...(tag === undefined ? {} : { tag }),
+    ...defined({ input, signal, onOutput, tag }),
   });
   const { end, ...report } = await started.ended;
   return { command, end: recordedEnd(end), ...report };

@@ -4,7 +4,7 @@
 // therefore run in a separate thread, which is ended when the time is over.
 
 import { Worker } from "node:worker_threads";
-import { HoldfastError } from "@holdfast/core";
+import { defined, HoldfastError } from "@holdfast/core";
 
 import type { FileContent, FileListing } from "./contained-files.ts";
 import type { WorkspaceLimits } from "./limits.ts";
@@ -83,7 +83,7 @@ export async function searchFiles(
   return {
     matches: matches.slice(0, limits.matches),
     filesSearched,
-    ...(incomplete === undefined ? {} : { incomplete }),
+    ...defined({ incomplete }),
   };
 }
 

@@ -5,7 +5,7 @@
 // write whatever the user may. `describe()` says so. The backends of `sandboxes/` bring runners that isolate.
 
 import { basename, delimiter, join } from "node:path";
-import { HoldfastError } from "@holdfast/core";
+import { defined, HoldfastError } from "@holdfast/core";
 import { scrubEnvironment, type Environment } from "@holdfast/system";
 
 import { PROTECTED_PLACES, WRITTEN_FOLDERS } from "../granting-places.ts";
@@ -264,7 +264,7 @@ class FolderWorkspace implements Workspace {
     const found = await this.execute(
       ["git", ...gitOptions(false), "--literal-pathspecs", "ls-files", ...selection],
       {
-        ...(signal === undefined ? {} : { signal }),
+        ...defined({ signal }),
         timeoutMs: this.limits.searchMs,
         isOwn: true,
       },

@@ -14,7 +14,7 @@ import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { HoldfastError, NotFoundError } from "@holdfast/core";
+import { defined, HoldfastError, NotFoundError } from "@holdfast/core";
 import { guardedMarker, scrubEnvironment, TAG_MARKER, type Environment } from "@holdfast/system";
 
 import { refuseLocked } from "../git/git.ts";
@@ -105,7 +105,7 @@ function placeOf(folder: string, gitFolders: GitSettings["gitFolders"]): GitEnvi
   const gitFolder = gitFolders[folder];
   return {
     GIT_ALLOW_PROTOCOL: "none",
-    ...(gitFolder === undefined ? {} : { GIT_DIR: gitFolder }),
+    ...defined({ GIT_DIR: gitFolder }),
     ...(gitFolder === undefined || gitFolder === folder ? {} : { GIT_WORK_TREE: folder }),
   };
 }

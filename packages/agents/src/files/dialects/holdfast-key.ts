@@ -4,6 +4,7 @@ import {
   type AmountLimits,
   type Budget,
   checkBudget,
+  defined,
   EFFECT_CLASSES,
   parseDuration,
   PERIODS,
@@ -56,17 +57,12 @@ const budget = z
 type Amounts = { readonly [name in keyof typeof amounts]?: number | undefined };
 
 function limitsOf({ usd, tokens, steps, turns }: Amounts): AmountLimits {
-  return present({
+  return defined({
     maxCostMicroUsd: usd === undefined ? undefined : Math.round(usd * 1e6),
     maxTokens: tokens,
     maxSteps: steps,
     maxTurns: turns,
   } satisfies Record<keyof AmountLimits, unknown>);
-}
-
-function present<T extends object>(fields: T): { readonly [name in keyof T]?: Exclude<T[name], undefined> } {
-  const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as { readonly [name in keyof T]?: Exclude<T[name], undefined> };
 }
 
 const names = (what: string) =>
@@ -86,7 +82,7 @@ const RULES: Readonly<Record<string, FieldRule>> = {
       onExhausted,
     } satisfies Record<Exclude<keyof Budget, keyof AmountLimits | "ttlMs">, unknown>;
     try {
-      draft.budget = checkBudget({ ...limitsOf(lifetime), ...present(others) });
+      draft.budget = checkBudget({ ...limitsOf(lifetime), ...defined(others) });
       return HONOURED;
     } catch (error) {
       return refused((error as Error).message);

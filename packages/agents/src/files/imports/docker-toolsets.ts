@@ -1,6 +1,7 @@
 // Toolsets of an agent of Docker, as tools and MCP servers of Holdfast (`takeToolsets`). The rules are in
 // `docker-agents.ts`.
 
+import { defined } from "@holdfast/core";
 import { z } from "zod";
 import type { AgentDraft } from "../../format/agent-draft.ts";
 import type { FieldReport } from "../../format/field-report.ts";
@@ -130,7 +131,7 @@ function takeServer(
   if (Object.hasOwn(draft.mcpServers, name))
     return refused(`two toolsets are the MCP server ${name}; give each a name`);
   takeServers(
-    [[name, { ...settings, ...(data.tools === undefined ? {} : { enabledTools: data.tools }) }]],
+    [[name, { ...settings, ...defined({ enabledTools: data.tools }) }]],
     "mcpServers",
     draft,
     report,

@@ -6,7 +6,7 @@
 //   - The class of an error says what a caller can do about it (`../call-errors.ts`).
 //   - The checks of a server's JSON Schemas are left to the server: a pattern in them could stop our process.
 
-import { toError } from "@holdfast/core";
+import { defined, toError } from "@holdfast/core";
 import {
   Client,
   SdkError,
@@ -219,7 +219,7 @@ export class McpConnection {
   #begin({ tool, args, meta, answers, state, known }: ServerCall): OpenCall {
     const retry = {
       ...(Object.keys(answers).length === 0 ? {} : { inputResponses: answers }),
-      ...(state === undefined ? {} : { requestState: state }),
+      ...defined({ requestState: state }),
     };
     const params = { name: tool, arguments: { ...args }, _meta: { ...meta }, ...retry };
     return new OpenCall({

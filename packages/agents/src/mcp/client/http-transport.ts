@@ -4,6 +4,7 @@
 //     wait for its time-out. A server of an older version may continue a stream, which the SDK tries first.
 //   - Headers of the settings go to the origin of the server alone (server-fetch-2).
 
+import { defined } from "@holdfast/core";
 import {
   isJSONRPCRequest,
   isJSONRPCResponse,
@@ -51,7 +52,7 @@ export class HttpTransport implements ServerTransport {
       requestInit: { headers },
       fetch: serverFetch({ allowsPrivate, refused: (offence) => (this.#offence ??= offence) }),
       reconnectionOptions: MCP_LIMITS.reconnection,
-      ...(tokens === undefined ? {} : { authProvider: tokens }),
+      ...defined({ authProvider: tokens }),
       onInsufficientScope: "throw",
     });
     Object.assign(this.#inner, {

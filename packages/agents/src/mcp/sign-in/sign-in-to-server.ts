@@ -8,7 +8,7 @@
 import { randomBytes } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { HoldfastError, toError } from "@holdfast/core";
+import { defined, HoldfastError, toError } from "@holdfast/core";
 import {
   auth,
   extractWWWAuthenticateParams,
@@ -54,7 +54,7 @@ export async function signInToServer(request: SignInRequest): Promise<string> {
         once: true,
       });
       const { code, iss } = await Promise.race([answer, stopped.promise]);
-      await auth(person, { ...options, authorizationCode: code, ...(iss === undefined ? {} : { iss }) });
+      await auth(person, { ...options, authorizationCode: code, ...defined({ iss }) });
     }
     const record = person.record();
     // Nothing is kept before the tokens are there.
@@ -82,10 +82,7 @@ async function challengeOf(url: string, fetchFn: ReturnType<typeof serverFetch>,
   await refusal.body?.cancel();
   if (refusal.status !== 401) return {};
   const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(refusal);
-  return {
-    ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
-    ...(scope === undefined ? {} : { scope }),
-  };
+  return defined({ resourceMetadataUrl, scope });
 }
 
 /** The state of one sign-in, as the SDK reads and writes it. */
@@ -172,7 +169,7 @@ class SigningPerson implements OAuthClientProvider {
       client,
       tokens,
       ...(metadata === undefined ? {} : { metadata: { ...metadata } }),
-      ...(this.#resource === undefined ? {} : { resource: this.#resource }),
+      ...defined({ resource: this.#resource }),
       expiresAt: expiryOf(tokens.expires_in),
     };
   }

@@ -5,6 +5,7 @@
 //     output means `continue`. A guard of Claude Code may write plain text, as there. An output of it that
 //     looks like an answer and is none blocks.
 
+import { defined } from "@holdfast/core";
 import { parseDocument } from "yaml";
 import { z } from "zod";
 import type { AgentHook } from "../../record/agent-record.ts";
@@ -154,7 +155,7 @@ function answerOf(hook: AgentHook, value: unknown): HookAnswer {
     };
   if (decisions.includes("ask")) return { action: "ask", reason, context };
   const input = value["input"] ?? value["parameters"];
-  return { action: "continue", reason, context, ...(input === undefined ? {} : { input }) };
+  return { action: "continue", reason, context, ...defined({ input }) };
 }
 
 /** Why an object is not exactly an answer of its point. Programs for Claude Code may write fields that Holdfast does not know. */

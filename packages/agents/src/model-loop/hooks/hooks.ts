@@ -5,7 +5,7 @@
 //   - The first hook that blocks decides, and the later ones do not run.
 //   - Each call of a hook is a task or a child of the session, so a replay takes its recorded answer.
 
-import { HoldfastError, type Json } from "@holdfast/core";
+import { defined, HoldfastError, type Json } from "@holdfast/core";
 import { local } from "@holdfast/runtime";
 
 import type { AgentHook, AgentRecord, HookPoint } from "../../record/agent-record.ts";
@@ -153,11 +153,7 @@ function eventOf(
 ): Readonly<Record<string, unknown>> {
   if (claudeEvent === null) return { tool_call_id: id, tool: name, tool_input: input };
   const { path, oldText, newText } = (input ?? {}) as Readonly<Record<string, unknown>>;
-  const named = {
-    ...(path === undefined ? {} : { file_path: path }),
-    ...(oldText === undefined ? {} : { old_string: oldText }),
-    ...(newText === undefined ? {} : { new_string: newText }),
-  };
+  const named = defined({ file_path: path, old_string: oldText, new_string: newText });
   const tool_input = typeof input === "object" && input !== null ? { ...input, ...named } : input;
   return { tool_use_id: id, tool_name: claudeNames(name)[0] ?? name, tool_input };
 }

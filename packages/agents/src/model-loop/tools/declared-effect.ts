@@ -3,7 +3,7 @@
 // The author's word counts more than the tool's own, and more than what a model says of one call.
 
 import { matchesName } from "../../record/tool-names.ts";
-import type { EffectClass, TaskOptions } from "@holdfast/core";
+import { defined, type EffectClass, type TaskOptions } from "@holdfast/core";
 import type { AgentRecord } from "../../record/agent-record.ts";
 import type { ToolContext } from "./tool.ts";
 
@@ -41,7 +41,6 @@ function optionsOf(
 ): TaskOptions {
   if (effect === "once") return { ...options, effect };
   const retry = asked ?? task.retry;
-  if (retry?.maxAttempts !== 1)
-    return { ...options, effect, ...(asked === undefined ? {} : { retry: asked }) };
+  if (retry?.maxAttempts !== 1) return { ...options, effect, ...defined({ retry: asked }) };
   return { ...options, effect, retry: { ...retry, maxAttempts: REPEATS_MAX } };
 }

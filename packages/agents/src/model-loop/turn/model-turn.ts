@@ -1,6 +1,6 @@
 // One turn of the model loop: a model call, the tool calls it asks for, their results. The rules of a turn are in `../model-loop.ts`.
 
-import { HoldfastError, NEXT_INPUT, type Json } from "@holdfast/core";
+import { defined, HoldfastError, NEXT_INPUT, type Json } from "@holdfast/core";
 
 import type { AgentRecord } from "../../record/agent-record.ts";
 import type { AssistantContent, ModelReply, ToolContent } from "../../models/model-provider.ts";
@@ -175,7 +175,7 @@ export class ModelTurn {
     const { text, thoughts } = reply;
     const { earlier, boundaries } = this.#draft.state;
     const toolCalls = withOwnIds(reply.toolCalls, earlier, boundaries.count);
-    const content: AssistantContent = { text, ...(thoughts === undefined ? {} : { thoughts }), toolCalls };
+    const content: AssistantContent = { text, ...defined({ thoughts }), toolCalls };
     this.#draft.append("assistant", content);
     if (reply.finishReason === "refusal")
       throw new HoldfastError("invalid_output", `the model ${reply.model} refused to continue`, {

@@ -6,7 +6,7 @@
 //   admission-3. A runner registers a runner for trials beside itself by its own token. That runner belongs to the same
 //       user. By the token that it gets, it registers again as itself.
 
-import { HoldfastError, mintId } from "@holdfast/core";
+import { defined, HoldfastError, mintId } from "@holdfast/core";
 import type { RegisterRequest } from "@holdfast/proto";
 import { auditOf, type Call } from "../../call/call.ts";
 import { tokenId } from "../../call/tokens.ts";
@@ -29,8 +29,7 @@ export async function admitted(host: ServiceHost, request: RegisterRequest, call
   return {
     runnerId,
     tokenId: ofToken,
-    ...(owner === undefined ? {} : { owner }),
-    ...(trialsOf === undefined ? {} : { trialsOf }),
+    ...defined({ owner, trialsOf }),
   };
 }
 
@@ -51,11 +50,11 @@ async function admit(
   const { owner } = caller;
   const { runnerId } = used;
   const { text, token } = await tokens.create(
-    { kind: "runner", name: request.hostname, runnerId, ...(owner === undefined ? {} : { user: owner }) },
+    { kind: "runner", name: request.hostname, runnerId, ...defined({ user: owner }) },
     auditOf(call, "token.create", ""),
     used.text,
   );
-  return { runnerId, token: text, tokenId: tokenId(token), ...(owner === undefined ? {} : { owner }) };
+  return { runnerId, token: text, tokenId: tokenId(token), ...defined({ owner }) };
 }
 
 /** admission-3. */
@@ -68,7 +67,7 @@ async function admitForTrials(
   const runnerId = mintId("rnr", clock.now(), () => random.u32());
   const ofUser = owner === undefined ? {} : { owner };
   const { text, token } = await tokens.create(
-    { kind: "runner", name: hostname, runnerId, ...(owner === undefined ? {} : { user: owner }) },
+    { kind: "runner", name: hostname, runnerId, ...defined({ user: owner }) },
     auditOf(call, "runner.admit", `runner:${runnerId}`),
   );
   return { runnerId, token: text, tokenId: tokenId(token), trialsOf, ...ofUser };

@@ -1,5 +1,6 @@
 // Polls of the contract in the form of dispatch, and its answers in the form of the contract.
 
+import { defined } from "@holdfast/core";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ArrivalNoticeSchema, ClaimSchema, PollRequest } from "@holdfast/proto";
 import { bytesOf } from "../../call/json-field.ts";
@@ -38,9 +39,7 @@ export function pollOf(request: PollRequest, offers: Offers, process: string | u
     ackCommandIds,
     ...offers,
     startsTrials: request.startsTrials,
-    ...(kept === undefined ? {} : { kept }),
-    ...(ackPollId === undefined ? {} : { ackPollId }),
-    ...(process === undefined ? {} : { process }),
+    ...defined({ kept, ackPollId, process }),
     ...(request.number === undefined ? {} : { number: Number(request.number) }),
   };
 }

@@ -1,7 +1,7 @@
 // `registeredRunner` makes the stored runner of a registration, and `refuseUnfit` refuses processes that
 // cannot be runners here.
 
-import { HoldfastError, UsageError } from "@holdfast/core";
+import { defined, HoldfastError, UsageError } from "@holdfast/core";
 import type { RegisterRequest } from "@holdfast/proto";
 import { announcedAgents } from "../../input/announced-agents.ts";
 import type { StoredRunner } from "../../store/registry.ts";
@@ -48,8 +48,7 @@ export function registeredRunner(
   return {
     runnerId,
     tokenId,
-    ...(owner === undefined ? {} : { owner }),
-    ...(trialsOf === undefined ? {} : { trialsOf }),
+    ...defined({ owner, trialsOf }),
     ...(name === undefined || name === "" ? {} : { name }),
     hostname,
     project,
@@ -57,8 +56,7 @@ export function registeredRunner(
     agents: announcedAgents(request.agents),
     taskKinds: [...taskKinds],
     maxRuns,
-    ...(behaviourFlags === undefined ? {} : { behaviourFlags }),
-    ...(version === undefined ? {} : { version }),
+    ...defined({ behaviourFlags, version }),
     ...(refusedAgents.length === 0 ? {} : { refusedAgents }),
     leaseMs,
     registeredAt: before?.registeredAt ?? now,

@@ -2,7 +2,7 @@
 // answer of the first one, also after the end of the session (session-service-1).
 
 import { createHash } from "node:crypto";
-import { ConflictError, HoldfastError, mintId, type Session } from "@holdfast/core";
+import { ConflictError, defined, HoldfastError, mintId, type Session } from "@holdfast/core";
 import type { SignalResponse } from "@holdfast/proto";
 import { auditOf, type Call } from "../../call/call.ts";
 import { audited, sessionNotFound, sessionObject, unexpected, type ServiceHost } from "../service-host.ts";
@@ -38,7 +38,7 @@ export async function sendSignal(
       signalId,
       name,
       payload: text,
-      ...(dedupKey === undefined ? {} : { dedupKey }),
+      ...defined({ dedupKey }),
     },
     auditOf(call, action, sessionObject({ sessionId })),
   );

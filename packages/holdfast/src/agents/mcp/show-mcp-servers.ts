@@ -16,7 +16,7 @@ import {
   type McpFile,
   type McpPlace,
 } from "@holdfast/agents";
-import { didYouMean, NotFoundError } from "@holdfast/core";
+import { defined, didYouMean, NotFoundError } from "@holdfast/core";
 import { refuse } from "../../frame/arguments.ts";
 import type { Arguments, Io } from "../../frame/command.ts";
 import { count, cutTo, plainLine, table } from "../../frame/plain-text.ts";
@@ -101,10 +101,7 @@ export async function showServer(name: string, args: Arguments, io: Io): Promise
     ]),
     ...toolRows(checked),
   ];
-  io.show(
-    { ...jsonOf(found), server, ...(checked === undefined ? {} : { check: checked }) },
-    table(rows).join("\n"),
-  );
+  io.show({ ...jsonOf(found), server, ...defined({ check: checked }) }, table(rows).join("\n"));
   return checked?.status === "failed" ? 1 : 0;
 }
 

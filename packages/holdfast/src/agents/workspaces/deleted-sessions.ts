@@ -4,7 +4,7 @@
 
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { HoldfastError, type StorageReader } from "@holdfast/core";
+import { defined, HoldfastError, type StorageReader } from "@holdfast/core";
 import type { Io } from "../../frame/command.ts";
 import { agentPlaces } from "../agent-places.ts";
 import { findSandboxRoot } from "../sandbox-settings.ts";
@@ -20,7 +20,7 @@ export async function idsBelow(reader: StorageReader, sessionId: string): Promis
       const page = await reader.sessions({
         parent,
         limit: PAGE,
-        ...(before === undefined ? {} : { before }),
+        ...defined({ before }),
       });
       const ids = page.map((session) => session.sessionId);
       found.push(...ids);

@@ -13,7 +13,7 @@ import {
   stateKeyOf,
   type Orchestrator,
 } from "@holdfast/coordinator/mcp";
-import { UsageError } from "@holdfast/core";
+import { defined, UsageError } from "@holdfast/core";
 import { RunnerService, SessionService } from "@holdfast/proto";
 import { CoordinatorConnection } from "@holdfast/storage/remote";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
@@ -38,7 +38,7 @@ export async function serveMcp(args: Arguments, io: Io): Promise<number> {
     tags: splitTags(args.text("tag") ?? ""),
     settings: { mayDelete: args.has("allow-delete"), offersAgents: args.has("agent-tools") },
     memory: new OrchestratorMemory(),
-    ...(parentSessionId === undefined ? {} : { parentSessionId }),
+    ...defined({ parentSessionId }),
   };
   const output = new PassThrough({ encoding: "utf8" });
   const written = io.stream(output);

@@ -1,4 +1,4 @@
-import { NotFoundError, type Approval, type Remember } from "@holdfast/core";
+import { defined, NotFoundError, type Approval, type Remember } from "@holdfast/core";
 import { refuse, takeOnly } from "../../frame/arguments.ts";
 import type { Arguments, Command, Io } from "../../frame/command.ts";
 import { answerQuestion, questionIn } from "../../sessions/answer-question.ts";
@@ -54,8 +54,7 @@ export const approve: Command = {
     const given = args.text("input");
     const approval: Approval = {
       approved: !args.has("no"),
-      ...(reason === undefined ? {} : { reason }),
-      ...(remember === undefined ? {} : { remember }),
+      ...defined({ reason, remember }),
       ...(given === undefined ? {} : { input: inputIn(given) }),
     };
     return answerQuestion(args, io, {
@@ -87,7 +86,7 @@ function rememberIn(args: Arguments): Remember | undefined {
     throw refuse(`--pattern ${JSON.stringify(pattern)} names no call`, approve.usage, {
       expected: "a path such as `src/**`, or a command such as `git diff:*`; `*` is every call of the tool",
     });
-  return { scope, ...(pattern === undefined ? {} : { pattern }) };
+  return { scope, ...defined({ pattern }) };
 }
 
 const NAMES_NOTHING = /^\s*(\.\/+)*\s*$|^\s*:\*$/;

@@ -1,4 +1,4 @@
-import { HoldfastError } from "@holdfast/core";
+import { defined, HoldfastError } from "@holdfast/core";
 import { type InboxItem, inInboxOrder } from "@holdfast/proto/view";
 import { refuse, takeNothing } from "../../frame/arguments.ts";
 import type { Arguments, Command, Io } from "../../frame/command.ts";
@@ -44,7 +44,7 @@ export const inbox: Command = {
         return answerInbox(read, where, args, io);
       }
       const { items, next } = await readPage(readers, limit, args, io);
-      if (io.isJson) io.result({ items, ...(next === undefined ? {} : { next }) }, "");
+      if (io.isJson) io.result({ items, ...defined({ next }) }, "");
       else showPage(items, next, places, io);
       return 0;
     });

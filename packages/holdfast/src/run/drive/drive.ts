@@ -18,6 +18,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import {
   type AgentStorage,
   type AgentTracer,
+  defined,
   HoldfastError,
   isEnded,
   type Prices,
@@ -183,7 +184,7 @@ class StorageRun {
       io: parts.io,
       isDurable: database !== undefined,
       isElsewhere: database?.coordinator !== undefined,
-      ...(parts.questions === undefined ? {} : { questions: parts.questions }),
+      ...defined({ questions: parts.questions }),
     });
   }
 
@@ -293,8 +294,7 @@ class StorageRun {
       adopt: false,
       ...options.runtime,
       ...(options.database === undefined ? {} : leaseOf(options.database)),
-      ...(watchdog === undefined ? {} : { watchdog }),
-      ...(prices === undefined ? {} : { prices }),
+      ...defined({ watchdog, prices }),
       tracer:
         options.tracer === undefined ? this.#watcher() : compositeTracer([this.#watcher(), options.tracer]),
     });

@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { modelPrices } from "@holdfast/agents/prices";
-import { HoldfastError, UsageError, type AgentStorage, type Wait } from "@holdfast/core";
+import { defined, HoldfastError, UsageError, type AgentStorage, type Wait } from "@holdfast/core";
 import { createRuntime, type Agent, type Runtime } from "@holdfast/runtime";
 import { dataFolder, layeredEnvironment, wantedSecretsOf, type Environment } from "@holdfast/system";
 import { newMachine } from "../../agents/this-machine.ts";
@@ -57,10 +57,7 @@ export class AgentFileRun {
       },
     });
     try {
-      const given = {
-        ...(sessionId === undefined ? {} : { sessionId }),
-        ...(budget === undefined ? {} : { budget }),
-      };
+      const given = defined({ sessionId, budget });
       const handle = await runtime.start(this.#agent, input, given);
       return await Promise.race([handle.result(), failed.promise]);
     } finally {

@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { decodedPlace, HoldfastError, toError } from "@holdfast/core";
+import { decodedPlace, defined, HoldfastError, toError } from "@holdfast/core";
 import { withoutKeys } from "@holdfast/system";
 import { placeOf } from "../../frame/error-place.ts";
 
@@ -40,7 +40,7 @@ export function importError(thrown: unknown, file: string): HoldfastError {
     const fix = NO_EXPORT.test(error.message) ? "correct the name, or export it there" : "correct the line";
     return invalid(`the file cannot be read: ${error.message}`, file, {
       ...details,
-      ...(line === undefined ? {} : { at: line }),
+      ...defined({ at: line }),
       fix,
     });
   }
@@ -48,7 +48,7 @@ export function importError(thrown: unknown, file: string): HoldfastError {
   const said = HoldfastError.is(thrown) ? thrown : undefined;
   return invalid(`the file threw an error while it was loaded: ${error.message || error.name}`, file, {
     ...details,
-    ...(said?.expected === undefined ? {} : { expected: said.expected }),
+    ...defined({ expected: said?.expected }),
     fix:
       said?.fix ??
       "correct the file; code that needs the network or a key belongs in a task, not at the top level",

@@ -1,8 +1,7 @@
 // `logEvent`, `logTrace`: lines for people, or JSON, about a runner and its sessions.
 
-import type { TraceEvent } from "@holdfast/core";
+import { defined, type TraceEvent } from "@holdfast/core";
 import type { RunnerEvent } from "@holdfast/runner";
-import { definedOf } from "../../frame/command-error.ts";
 import type { Io } from "../../frame/command.ts";
 import { count, plainLine } from "../../frame/plain-text.ts";
 
@@ -28,7 +27,7 @@ export function logEvent(event: RunnerEvent, io: Io): void {
     case "lost": {
       const { message, got, fix } = event.error;
       io.note(paint.yellow(`${symbols.warn} ${plainLine(message, MESSAGE_CHARS)}; trying again`));
-      for (const [what, text] of Object.entries(definedOf({ got, fix })))
+      for (const [what, text] of Object.entries(defined({ got, fix })))
         io.note(`  ${what}: ${plainLine(text, MESSAGE_CHARS)}`);
       return;
     }
@@ -55,7 +54,7 @@ function jsonOf(event: RunnerEvent): object {
   const { type, error } = event;
   if (error === undefined) return { type };
   const { code, message, got, fix } = error;
-  return { type, error: { code, message, ...definedOf({ got, fix }) } };
+  return { type, error: { code, message, ...defined({ got, fix }) } };
 }
 
 /** Shows warnings, and with `isVerbose` the ends of sessions. */

@@ -1,7 +1,7 @@
 // `readCall`, `loadStarted`: what a command that starts a session reads before the start is planned. The command
 // line is checked before a file of the user is loaded.
 
-import { mintId } from "@holdfast/core";
+import { defined, mintId } from "@holdfast/core";
 import { graceOf, sessionIdOf } from "../../frame/arguments.ts";
 import type { Arguments, Io } from "../../frame/command.ts";
 import { readInput } from "../../frame/input.ts";
@@ -58,7 +58,7 @@ export async function loadStarted(
     resumesAtReset: args.has("resume-at-reset"),
     overrides: {
       ...(args.has("worktree") ? { workspace: "worktree" } : {}),
-      ...(sandbox === undefined ? {} : { sandbox }),
+      ...defined({ sandbox }),
     },
     profile: args.text("profile") ?? profileIn(input),
     onSlow: () => io.note(`${path} is still being loaded`),

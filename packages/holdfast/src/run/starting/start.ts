@@ -1,11 +1,10 @@
 // `start`: carries out a plan. The session runs in this process, or runners have it and this process follows.
 // `startAt` is the start alone. A held runner uses it, because its host follows the session in its own way.
 
-import { encodeJson, ConflictError, HoldfastError, validate } from "@holdfast/core";
+import { defined, encodeJson, ConflictError, HoldfastError, validate } from "@holdfast/core";
 import type { Agent, Runtime, SessionHandle } from "@holdfast/runtime";
 import { worksInFolder } from "../../agents/workspaces/works-in-folder.ts";
 import type { Arguments, Io } from "../../frame/command.ts";
-import { definedOf } from "../../frame/command-error.ts";
 import { quoted } from "../../frame/plain-text.ts";
 import type { CoordinatorAccess } from "../../place/coordinator-access.ts";
 import { noteStack } from "../../place/find-session.ts";
@@ -131,7 +130,7 @@ async function checkInput(
   }
   if (found === null || encodeJson(valid, "the input") === found.input) return;
   throw new ConflictError("session_exists", `session ${sessionId} was started with another input`, {
-    ...definedOf({ got: args.text("input") ?? text }),
+    ...defined({ got: args.text("input") ?? text }),
     expected: found.input ?? "no input",
     fix: "leave --input out to continue it, or start another session",
   });

@@ -3,6 +3,7 @@
 // A request, its answer and the time of both have limits. Only calls that read are tried again.
 
 import { setTimeout as delay } from "node:timers/promises";
+import { defined } from "@holdfast/core";
 
 import { fieldsOf, isFields, listOf, textOr, type Fields } from "../../session/fields.ts";
 
@@ -151,7 +152,7 @@ export class A2aClient {
     const timeout = AbortSignal.timeout(LIMITS.requestMs);
     const response = await fetch(url, {
       method: body === undefined ? "GET" : "POST",
-      ...(body === undefined ? {} : { body }),
+      ...defined({ body }),
       redirect: "error",
       signal: given === undefined ? timeout : AbortSignal.any([given, timeout]),
       headers: {

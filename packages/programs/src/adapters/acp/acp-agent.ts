@@ -13,6 +13,7 @@
 //
 // Neither files nor terminals are offered to the program: it uses its own.
 
+import { defined } from "@holdfast/core";
 import { endTagged, ProcessSupervisor, Redactor, scrubEnvironment, type Environment } from "@holdfast/system";
 
 import { hostEnvironment } from "@holdfast/workspace";
@@ -82,8 +83,7 @@ export class AcpAgent implements ExternalAgentProtocol {
       resume: resumes ? "id" : "none",
       usage: reportsUsage ? "turn" : "none",
       model: takesModel,
-      ...(signIn === undefined ? {} : { signIn }),
-      ...(profileFields === undefined ? {} : { profileFields }),
+      ...defined({ signIn, profileFields }),
     };
   }
 

@@ -154,7 +154,7 @@ export class ClaudeMessages {
       }
       case "message_delta": {
         const open = this.#open.get(parent);
-        if (open !== undefined) open.usage = { ...open.usage, ...defined(fieldsOf(event["usage"])) };
+        if (open !== undefined) open.usage = { ...open.usage, ...withoutNulls(fieldsOf(event["usage"])) };
         return;
       }
       case "message_stop": {
@@ -359,6 +359,6 @@ function resultText(content: unknown): string {
 }
 
 /** Without the fields that are `null`: a later report leaves out what did not change. */
-function defined(fields: Fields): Fields {
+function withoutNulls(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 }

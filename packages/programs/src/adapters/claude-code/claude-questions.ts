@@ -5,6 +5,7 @@
 //   - An elicitation of an MCP server is answered where it asks for the fields of a form. Any other request
 //     is refused, with a message that names it.
 
+import { defined } from "@holdfast/core";
 import type { PermissionAnswer, PermissionRequest } from "../../session/external-agent-protocol.ts";
 import { fieldsOf, isFields, textOr, type Fields } from "../../session/fields.ts";
 import { answeredChoices, choicesForm } from "../../session/questions/choices.ts";
@@ -23,7 +24,7 @@ export function claudeRequest(requestId: string, request: Fields): PermissionReq
       toolCallId: textOr(toolCallId, ""),
       tool,
       input: fieldsOf(input),
-      ...(form === undefined ? {} : { form }),
+      ...defined({ form }),
     };
   }
   const { mode = "form", message, mcp_server_name: server, requested_schema: schema } = request;

@@ -12,6 +12,7 @@
 //
 // An interrupted turn leaves its shell running (observed with 0.169.0). The end of the process ends the shell.
 
+import { defined } from "@holdfast/core";
 import type {
   Author,
   Delivery,
@@ -334,7 +335,7 @@ export class CodexDialogue implements LineDialogue {
     const cause = CAUSES[textOr(fieldsOf(error)["codexErrorInfo"] ?? this.#errorInfo, "")];
     this.#turn.end({
       type: "error",
-      ...(cause === undefined ? {} : { cause }),
+      ...defined({ cause }),
       ...(cause === "quota" && this.#resetsAt !== undefined ? { resetsAt: this.#resetsAt } : {}),
       message: why === "" ? `the turn ended as ${textOr(status, "unknown")}` : why,
     });

@@ -8,6 +8,7 @@
 //     long. The child continues then.
 
 import {
+  defined,
   endEvent,
   HoldfastError,
   isEnded,
@@ -152,8 +153,7 @@ function readStart(body: Body, sessionId: string, executor: string): Start {
       agent_name: readAgent(body) ?? executor,
       input: readChildInput(body),
       mode: mode === "async_callback" ? mode : "async_poll",
-      ...(key === undefined ? {} : { idempotency_key: key }),
-      ...(timeout === undefined ? {} : { timeout_seconds: timeout }),
+      ...defined({ idempotency_key: key, timeout_seconds: timeout }),
     },
   };
 }
@@ -192,7 +192,7 @@ function readChildInput(body: Body): unknown {
   const projectDir = readText(body, "project_dir", Infinity);
   return {
     ...(isGiven(prompt) ? { prompt } : { parameters }),
-    ...(projectDir === undefined ? {} : { project_dir: projectDir }),
+    ...defined({ project_dir: projectDir }),
   };
 }
 

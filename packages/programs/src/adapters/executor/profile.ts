@@ -4,7 +4,7 @@
 // `profiles/NAME.json` names another command or gives the executor a configuration. Both lie in the same folder,
 // and the command of a profile is relative to it.
 
-import { HoldfastError, NotFoundError } from "@holdfast/core";
+import { defined, HoldfastError, NotFoundError } from "@holdfast/core";
 import { isSecretName } from "@holdfast/system";
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
@@ -166,7 +166,7 @@ function readProfile(file: string): ExecutorProfile {
     secrets: given.secrets ?? [],
     providers: given.providers ?? {},
     conversationTtlMs: (given.conversation_ttl_seconds ?? CONVERSATION_TTL_SECONDS) * 1_000,
-    ...(given.schema_version === undefined ? {} : { schemaVersion: given.schema_version }),
+    ...defined({ schemaVersion: given.schema_version }),
     ...(given.timeout_seconds === undefined ? {} : { timeoutMs: given.timeout_seconds * 1_000 }),
   };
 }
@@ -265,7 +265,7 @@ function invalid(
     {
       at: file,
       expected,
-      ...(cause === undefined ? {} : { cause }),
+      ...defined({ cause }),
     },
   );
 }

@@ -1,7 +1,7 @@
 // `awaitRequest`: a session of an external agent between two turns. It waits for a request of a person, for feedback on its work, or for a
 // callback, and ends where it has waited long enough.
 
-import { CHILD_ENDED, NEXT_INPUT } from "@holdfast/core";
+import { CHILD_ENDED, defined, NEXT_INPUT } from "@holdfast/core";
 import {
   type DeliveredMessage,
   FEEDBACK_SIGNALS,
@@ -47,8 +47,7 @@ export async function awaitRequest(ctx: Context, state: ExternalState, parts: Re
     if (kept !== undefined) return begin(ctx, { ...state, queued }, queuedMessage(kept));
     const isPatient = endsAt === undefined || expectsCallbacks(ctx, started);
     const next = await nextRequest(ctx, isPatient ? {} : { timeoutMs: Math.max(1, endsAt - ctx.now()) });
-    if (next.type === "nothing")
-      return { done: parts.output({ text, ...(data === undefined ? {} : { data }) }) };
+    if (next.type === "nothing") return { done: parts.output({ text, ...defined({ data }) }) };
     if (next.type === "callback") continue;
     if (protocol.readRequest === undefined || !("given" in next)) return begin(ctx, state, next.content);
     const request = protocol.readRequest(next.given);

@@ -2,7 +2,7 @@
 
 import { realpathSync, statSync } from "node:fs";
 import { isAbsolute } from "node:path";
-import { HoldfastError, type RetryPolicy } from "@holdfast/core";
+import { defined, HoldfastError, type RetryPolicy } from "@holdfast/core";
 import type { AgentContext, TaskContext } from "@holdfast/runtime";
 
 import type { AgentRecord, PermissionRule, ProjectRules } from "@holdfast/agents";
@@ -69,19 +69,19 @@ export async function prepareSession(
         folder: root,
         ...(access && { keys: { held: access.held, readable: access.readable } }), // For `holdfast show`.
         rules: projectRules?.read() ?? [],
-        ...(chosen === undefined ? {} : { taken: chosen }),
+        ...defined({ taken: chosen }),
       };
     },
     { retry: PREPARE_RETRY },
   );
   const intent: ExternalIntent = {
     ...found,
-    ...(sandbox === undefined ? {} : { sandbox }),
+    ...defined({ sandbox }),
     agentSessionId: ctx.randomUuid(),
     model: input.model ?? taken?.model ?? parts.model ?? null,
     permissionMode: input.permissionMode ?? taken?.permissionMode ?? permissionMode,
     ...(taken === undefined ? {} : { profile: taken.intended }),
-    ...(asked?.sessionFields === undefined ? {} : { sessionFields: asked.sessionFields }),
+    ...defined({ sessionFields: asked?.sessionFields }),
   };
   const { parameters } = asked ?? {};
   return { intent, input, ...(parameters && { parameters }), rules: [...(taken?.rules ?? []), ...rules] };

@@ -9,7 +9,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { HoldfastError } from "@holdfast/core";
+import { defined, HoldfastError } from "@holdfast/core";
 import { createPrivate, makePrivateFolder } from "@holdfast/system";
 
 import type { AgentProfile, PermissionRule } from "@holdfast/agents";
@@ -63,12 +63,7 @@ export function takeProfile(
     throw refuse("settings.env", "no variables in the settings");
   const kept: KeptFields = {
     settings: settings === undefined ? null : JSON.stringify(settings),
-    ...(agents === undefined ? {} : { agents }),
-    ...(deletesSessions === undefined ? {} : { deletesSessions }),
-    ...(program === undefined ? {} : { program }),
-    ...(variables === undefined ? {} : { variables }),
-    ...(keys === undefined ? {} : { keys }),
-    ...(folders === undefined ? {} : { folders }),
+    ...defined({ agents, deletesSessions, program, variables, keys, folders }),
   };
   if (needsKeeping(kept)) keep("profile", textOf(kept), folder);
   return {

@@ -1,6 +1,7 @@
 // `openModelGateway`: the gateway of one turn, which holds the keys of its program. It is the gateway that runs of executors have, with no route
 // but those of model providers. It listens on loopback alone, and its token is good for nothing after the turn.
 
+import { defined } from "@holdfast/core";
 import { Redactor } from "@holdfast/system";
 
 import type { KeyAccess, ModelGateway } from "./program-keys.ts";
@@ -26,8 +27,7 @@ export async function openModelGateway(
   const providers = held.map(({ api, key, upstream, headers, isBearer }) => ({
     ...make[api]({
       key: () => key,
-      ...(upstream === undefined ? {} : { upstream }),
-      ...(headers === undefined ? {} : { headers }),
+      ...defined({ upstream, headers }),
     }),
     ...(isBearer === true ? ({ keyHeader: "authorization" } as const) : {}),
   }));

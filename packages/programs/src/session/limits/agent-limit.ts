@@ -2,6 +2,7 @@
 //
 // Programs report both as a text for people. An adapter that has more than the text says so in the end of its turn (`cause`, `resetsAt`).
 
+import { defined } from "@holdfast/core";
 import type { ExternalEnd } from "../external-agent-protocol.ts";
 
 export interface AgentLimit {
@@ -29,7 +30,7 @@ export function limitOf(end: ExternalEnd, now: number): AgentLimit | undefined {
   if (reason === undefined) return undefined;
   if (reason === "auth_required") return { reason, message };
   const resetsAt = (end.type === "error" ? end.resetsAt : undefined) ?? resetIn(message, now);
-  return { reason, message, ...(resetsAt === undefined ? {} : { resetsAt }) };
+  return { reason, message, ...defined({ resetsAt }) };
 }
 
 /** The time of the reset in a text for people, in the forms that Claude Code and Codex use. */
@@ -89,7 +90,7 @@ function momentOf(
 function offsetOf(zone: string | undefined, now: number): number | undefined {
   try {
     const format = new Intl.DateTimeFormat("en-US", {
-      ...(zone === undefined ? {} : { timeZone: zone }),
+      ...defined({ timeZone: zone }),
       hourCycle: "h23",
       year: "numeric",
       month: "numeric",

@@ -4,7 +4,7 @@
 // the program is asked again in a turn of its own. An attempt that was lost before the pause costs one more
 // turn, which pauses in its place.
 
-import { PauseError } from "@holdfast/core";
+import { defined, PauseError } from "@holdfast/core";
 import { defineTask } from "@holdfast/runtime";
 
 import type { AgentLimit } from "./agent-limit.ts";
@@ -36,7 +36,7 @@ function quotaReached({ agent, limit: { message, resetsAt }, resumeAtReset }: Li
       pause: {
         reason: "quota",
         pool: agent,
-        ...(resetsAt === undefined ? {} : { resetsAt }),
+        ...defined({ resetsAt }),
         ...(resumeAtReset ? { resumeAtReset } : {}),
       },
     },

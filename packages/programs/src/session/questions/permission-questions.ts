@@ -10,7 +10,7 @@
 //     answer, once, and nobody is asked again.
 //   - A rule that forbids a call also forbids it as an input that a person gave in place of another.
 
-import { HoldfastError } from "@holdfast/core";
+import { defined, HoldfastError } from "@holdfast/core";
 import type { AgentContext } from "@holdfast/runtime";
 
 import {
@@ -172,7 +172,7 @@ export class PermissionQuestions {
     const grant = this.grants[at];
     if (grant === undefined) return undefined;
     this.grants = this.grants.toSpliced(at, 1);
-    return { allowed: true, ...(grant.filled === undefined ? {} : { filled: grant.filled }) };
+    return { allowed: true, ...defined({ filled: grant.filled }) };
   }
 }
 
@@ -183,5 +183,5 @@ function grantOf(
   given: { readonly input?: Input; readonly filled?: Input } = {},
 ): Grant {
   const { filled } = given;
-  return { tool, input: JSON.stringify(given.input ?? input), ...(filled === undefined ? {} : { filled }) };
+  return { tool, input: JSON.stringify(given.input ?? input), ...defined({ filled }) };
 }

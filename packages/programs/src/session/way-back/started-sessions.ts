@@ -9,6 +9,7 @@
 
 import {
   decodeJson,
+  defined,
   HoldfastError,
   LIMITS,
   NEXT_INPUT,
@@ -130,7 +131,7 @@ export class StartedSessions {
         agent: target.name,
         isConversation,
         ...(callsBack ? { callsBack } : {}),
-        ...(key === undefined ? {} : { key }),
+        ...defined({ key }),
       };
       this.#started = [...this.#started, started];
       if (mode !== "sync") return running(sessionId);
@@ -201,7 +202,7 @@ export class StartedSessions {
   async status(id: string): Promise<CallResult> {
     if (this.#find(id) === undefined) return shown({ session_id: id, status: "not_existent" });
     const { status, detail, isError } = await this.#look(id);
-    return shown({ session_id: id, status, detail, ...(isError === undefined ? {} : { failed: isError }) });
+    return shown({ session_id: id, status, detail, ...defined({ failed: isError }) });
   }
 
   async result(id: string): Promise<CallResult> {

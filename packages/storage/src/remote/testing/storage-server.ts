@@ -4,7 +4,7 @@
 import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { ErrorDetailSchema, StorageService } from "@holdfast/proto";
-import { toHoldfastError, type AgentStorage, type Arrival, type Change } from "@holdfast/core";
+import { defined, toHoldfastError, type AgentStorage, type Arrival, type Change } from "@holdfast/core";
 import { createServer as createHttpServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
@@ -191,12 +191,6 @@ function encode(value: object): Uint8Array<ArrayBuffer> {
 
 function decode<T>(bytes: Uint8Array): T {
   return JSON.parse(new TextDecoder().decode(bytes)) as T;
-}
-
-function defined(fields: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(fields).filter((field): field is [string, string] => field[1] !== undefined),
-  );
 }
 
 function withLease(change: Change): Change {

@@ -4,7 +4,7 @@
 // sandbox, whose address the API says.
 
 import { setTimeout as wait } from "node:timers/promises";
-import { UnavailableError } from "@holdfast/core";
+import { defined, UnavailableError } from "@holdfast/core";
 import {
   callService,
   MACHINE_LABEL,
@@ -86,7 +86,7 @@ class DaytonaApi {
     return this.#ask("/sandbox", {
       method: "POST",
       json: {
-        ...(this.#image === undefined ? {} : { snapshot: this.#image }),
+        ...defined({ snapshot: this.#image }),
         labels: { [MACHINE_LABEL]: label },
         public: false,
         networkBlockAll: true,
