@@ -11,6 +11,9 @@ export type Layers = readonly Readonly<Record<string, string>>[];
 export const ROOMS: Readonly<Record<string, Layers>> = {
   core: [
     {
+      "units.ts": "numbers of milliseconds and of bytes",
+    },
+    {
       errors: "error classes, damage to stored rows, the author's line in a stack",
       collections: "queues, heaps and maps",
       contents: "hashes and paths of the contents of folders",

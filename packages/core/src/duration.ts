@@ -1,8 +1,9 @@
 // `parseDuration`: time spans as people write them on a command line and in agent files, such as "10m".
 
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "./units.ts";
 import { UsageError } from "./errors/errors.ts";
 
-const DURATIONS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const DURATIONS = { ms: 1, s: 1_000, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS } as const;
 const DURATION_MAX_MS = 3_650 * DURATIONS.d;
 
 /** "90s", "10m", "1h30m" in milliseconds. @throws UsageError */

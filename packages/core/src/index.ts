@@ -30,6 +30,7 @@ export { decodedPlace, lineOf, isOurs } from "./errors/author-line.ts";
 export { isName, isSessionId, mintId, positionId, type IdPrefix } from "./ids.ts";
 export { decodeJson, encodeJson, type Json, type JsonText } from "./json/json.ts";
 export { defined } from "./defined.ts";
+export { DAY_MS, HOUR_MS, MIB, MINUTE_MS, SECOND_MS } from "./units.ts";
 export { FORMAT_LIMITS, LIMITS, type Limits, STOP_GRACE_MS } from "./limits.ts";
 export { validate, type InputArguments, type StandardSchemaV1, validateNow } from "./standard-schema.ts";
 export { AgentContext } from "./kernel/context.ts";

@@ -2,6 +2,8 @@
 //
 // The values in `LIMITS` are defaults, which a runtime may replace; `FORMAT_LIMITS` are part of the format.
 
+import { MIB, MINUTE_MS } from "./units.ts";
+
 export const LIMITS = {
   /** Commands an agent may ask for between two deliveries (K4a). */
   commandsPerSlice: 10_000,
@@ -12,12 +14,12 @@ export const LIMITS = {
   /** Outcomes delivered into one segment before it is committed. */
   deliveriesPerSegment: 4_096,
   /** Any one payload (input, output, signal, entry, state) in UTF-16 code units of its JSON. */
-  payloadChars: 10 * 1024 * 1024,
+  payloadChars: 10 * MIB,
   /**
    * All texts that an agent asks to have recorded, stored or sent between two deliveries, because they are in
    * one batch. Outcomes are delivered into a batch up to half as much.
    */
-  batchChars: 32 * 1024 * 1024,
+  batchChars: 32 * MIB,
   /** Sessions above a session, predecessors included. */
   depth: 8,
   /** Children a session may ever ask for. */
@@ -29,7 +31,7 @@ export const LIMITS = {
   /** One slice may keep the process busy this long before the watchdog ends it (K4a). */
   sliceMs: 5_000,
   /** A step without a time-out may block the event loop this long before the watchdog lets the leases of its process end (O5). */
-  stepBlocksMs: 10 * 60_000,
+  stepBlocksMs: 10 * MINUTE_MS,
   /** An agent that is blocked on nothing durable for this long is faulted (K2). */
   blockedOnNothingMs: 1_000,
   /** Attempts of in-process tasks running at once in one process. */

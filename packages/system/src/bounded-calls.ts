@@ -1,10 +1,11 @@
 // Calls of programs and servers that end in time, whatever the other side does (`tryProgram`, `askForJson`).
 
 import { execFile } from "node:child_process";
+import { MIB } from "@holdfast/core";
 import { withoutKeys } from "./secrets/handed-keys.ts";
 
 const OUTPUT_BYTES_MAX = 64 * 1024;
-const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
+const ANSWER_BYTES_MAX = 4 * MIB;
 
 export type ProgramEnd =
   | { readonly status: "done"; readonly output: string }

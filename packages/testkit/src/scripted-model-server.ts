@@ -8,7 +8,7 @@
 // A request is served from its first byte until its response closes, for whatever reason; `close()` closes
 // them all.
 
-import { toError } from "@holdfast/core";
+import { MIB, toError } from "@holdfast/core";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -54,9 +54,9 @@ export interface ScriptedModelServer {
 }
 
 /** Largest request body. Real servers take a little more; a test that needs it has gone wrong. */
-const BODY_BYTES_MAX = 8 * 1024 * 1024;
+const BODY_BYTES_MAX = 8 * MIB;
 /** How much of a larger body is read and dropped, so that the client gets as far as reading the 413. */
-const DROPPED_BYTES_MAX = 64 * 1024 * 1024;
+const DROPPED_BYTES_MAX = 64 * MIB;
 
 /** Start a scripted model server on 127.0.0.1. Rejects when the port is taken. */
 export async function startScriptedModelServer(

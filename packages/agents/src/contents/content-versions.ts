@@ -29,7 +29,8 @@ export const NO_VERSIONS: ContentVersions = { current: null, versions: [], tags:
 const VERSIONS_MAX = 100;
 /** The fewest characters of a hash that name a version. */
 const HASH_CHARS_MIN = 4;
-const HASH_CHARS = 12;
+/** How much of a hash people see. */
+export const HASH_CHARS = 12;
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
 const entry = z.strictObject({

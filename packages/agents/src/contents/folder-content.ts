@@ -9,7 +9,7 @@
 import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, type Dirent } from "node:fs";
 import { join } from "node:path";
-import { contentText, isPortableName } from "@holdfast/core";
+import { contentText, isPortableName, MIB } from "@holdfast/core";
 import { FileProblem } from "../format/front-matter.ts";
 
 export interface ContentFile {
@@ -28,8 +28,8 @@ export interface FolderContent {
 
 export const CONTENT_LIMITS = {
   files: 200,
-  fileBytes: 1024 * 1024,
-  bytes: 10 * 1024 * 1024,
+  fileBytes: MIB,
+  bytes: 10 * MIB,
   depth: 8,
 } as const;
 

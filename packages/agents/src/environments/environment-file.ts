@@ -5,11 +5,11 @@
 
 import { readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { HoldfastError, UsageError } from "@holdfast/core";
+import { HoldfastError, MIB, UsageError } from "@holdfast/core";
 import { isSecretName, isWritableByOthers, makePrivateFolder, replacePrivate } from "@holdfast/system";
 import { z } from "zod";
 
-const LIMITS = { environments: 200, keys: 500, valueBytes: 32 * 1024, fileBytes: 4 * 1024 * 1024 } as const;
+const LIMITS = { environments: 200, keys: 500, valueBytes: 32 * 1024, fileBytes: 4 * MIB } as const;
 
 /** A key of an environment. Without a value it is required, or a secret of this name, or both. */
 export interface EnvironmentKey {

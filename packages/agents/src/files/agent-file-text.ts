@@ -3,7 +3,7 @@
 // The file permits no more than the record. Patterns are mapped again when it is read, which only narrows
 // what is allowed.
 
-import type { AmountLimits, Budget } from "@holdfast/core";
+import { type AmountLimits, type Budget, DAY_MS, HOUR_MS, MINUTE_MS } from "@holdfast/core";
 import { stringify } from "yaml";
 import type { AgentRecord, PermissionDecision } from "../record/agent-record.ts";
 import { TOOLS } from "../record/tool-names.ts";
@@ -182,9 +182,9 @@ function amountsOf({
 }
 
 const UNITS = [
-  ["d", 86_400_000],
-  ["h", 3_600_000],
-  ["m", 60_000],
+  ["d", DAY_MS],
+  ["h", HOUR_MS],
+  ["m", MINUTE_MS],
   ["s", 1_000],
 ] as const;
 

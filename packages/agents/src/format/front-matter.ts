@@ -9,11 +9,11 @@
 
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { basename } from "node:path";
-import { jsonSyntaxProblem } from "@holdfast/core";
+import { jsonSyntaxProblem, MIB } from "@holdfast/core";
 import { LineCounter, isAlias, parseDocument, visit, type Document } from "yaml";
 
 /** The largest agent file. */
-const AGENT_FILE_BYTES_MAX = 1024 * 1024;
+const AGENT_FILE_BYTES_MAX = MIB;
 
 /** The largest front matter, and the largest file that is YAML as a whole. */
 const YAML_BYTES_MAX = 64 * 1024;

@@ -1,5 +1,7 @@
 // The limits of MCP servers (`MCP_LIMITS`). Each keeps one bad server from hanging or filling a session.
 
+import { HOUR_MS, MIB } from "@holdfast/core";
+
 export const MCP_LIMITS = {
   /** From the start of a server to its list of tools. */
   startMs: 30_000,
@@ -27,9 +29,9 @@ export const MCP_LIMITS = {
     maxRetries: 3,
   },
   /** One message of a server. */
-  messageChars: 16 * 1024 * 1024,
+  messageChars: 16 * MIB,
   /** All messages of a server between two of ours. */
-  burstChars: 64 * 1024 * 1024,
+  burstChars: 64 * MIB,
   /** Lines on standard output that are no messages. Some servers print a greeting there. */
   strayLines: 100,
   /** Questions of a server in one call. */
@@ -38,7 +40,7 @@ export const MCP_LIMITS = {
   /** How often a person is asked for one form. */
   answersPerForm: 5,
   /** A call stays open in this process until its question has an answer, and no longer than this. */
-  answerMs: 3_600_000,
+  answerMs: HOUR_MS,
   /** The wait before a task of a server is asked for again, where the server suggests none; its bounds. */
   taskPollMs: 1_000,
   taskPollMinMs: 100,
@@ -64,5 +66,5 @@ export const MCP_LIMITS = {
   /** The recorded text of one result. A model reads far less. */
   resultChars: 256 * 1024,
   /** The base64 of all images, sounds and files that are kept of one result. */
-  mediaChars: 5 * 1024 * 1024,
+  mediaChars: 5 * MIB,
 } as const;

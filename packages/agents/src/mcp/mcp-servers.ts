@@ -9,6 +9,7 @@
 //   - A program that failed several times in a short time is not started again for some time.
 
 import { createHash } from "node:crypto";
+import { MINUTE_MS } from "@holdfast/core";
 import { endTagged, ProcessSupervisor, Redactor } from "@holdfast/system";
 
 import type { McpServer } from "../record/agent-record.ts";
@@ -217,7 +218,7 @@ function refuseFailing(name: string, { failures }: SessionServers, key: string):
   const leftMs = first + MCP_LIMITS.failuresMs - performance.now();
   if (times.length < MCP_LIMITS.failures || leftMs <= 0) return;
   throw new ServerFailedError(
-    `the MCP server ${name} failed ${times.length} times and is not started again for ${Math.ceil(leftMs / 60_000)} minutes`,
+    `the MCP server ${name} failed ${times.length} times and is not started again for ${Math.ceil(leftMs / MINUTE_MS)} minutes`,
   );
 }
 

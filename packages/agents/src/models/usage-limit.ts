@@ -3,6 +3,7 @@
 // A plain rate limit passes within minutes, and the task simply tries again. A usage limit lasts for hours or until
 // somebody pays: a plan's allowance, a day's quota, an empty account.
 
+import { MINUTE_MS } from "@holdfast/core";
 import { retryAfterMs } from "./retry-after.ts";
 
 export interface UsageLimit {
@@ -17,7 +18,7 @@ export interface Refusal {
 }
 
 /** A server that asks to wait for longer than this has reached a usage limit. */
-export const USAGE_LIMIT_WAIT_MS = 10 * 60_000;
+export const USAGE_LIMIT_WAIT_MS = 10 * MINUTE_MS;
 
 /** The part of a body that is searched. */
 const BODY_CHARS_MAX = 20_000;

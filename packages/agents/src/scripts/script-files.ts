@@ -16,10 +16,10 @@ import type { FolderContent } from "../contents/folder-content.ts";
 import { writeContent, writeMissing } from "../contents/written-content.ts";
 import type { ScriptManifest } from "./script-manifest.ts";
 import { scriptWrapper } from "./script-wrapper.ts";
+import { HASH_CHARS } from "../contents/content-versions.ts";
 
 /** The folder of the workspace that holds what Holdfast writes for an agent. */
 const FOLDER = ".agent-orchestrator/scripts";
-const HASH_CHARS = 12;
 
 /** @returns the path of the wrapper of this version, from the root of the workspace. */
 export async function writeScript(

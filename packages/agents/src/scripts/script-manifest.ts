@@ -7,7 +7,9 @@ import {
   didYouMean,
   EFFECT_CLASSES,
   type EffectClass,
+  HOUR_MS,
   jsonSyntaxProblem,
+  MIB,
   parseDuration,
 } from "@holdfast/core";
 import { z } from "zod";
@@ -39,10 +41,10 @@ export const MANIFEST = "script.json";
 const SCRIPT_LIMITS = {
   /** A script without a time limit of its own. */
   timeoutMs: 120_000,
-  timeoutMaxMs: 3_600_000,
+  timeoutMaxMs: HOUR_MS,
   /** The output that is kept, both streams together. */
   outputBytes: 256 * 1024,
-  outputMaxBytes: 10 * 1024 * 1024,
+  outputMaxBytes: 10 * MIB,
   parameters: 50,
   /** The name is a part of a tool's name, which servers limit. */
   nameChars: 48,

@@ -4,7 +4,7 @@
 // again may do harm. The task then fails and says so. For a command that may be repeated (tests, queries),
 // schedule the task with REPEATABLE.
 
-import { defined, type RetryPolicy } from "@holdfast/core";
+import { defined, HOUR_MS, type RetryPolicy } from "@holdfast/core";
 import type { TaskContext } from "@holdfast/runtime";
 import { describeProcessEnd } from "@holdfast/system";
 import { z } from "zod";
@@ -31,7 +31,7 @@ export const shellInput = z.strictObject({
   timeoutMs: z
     .int()
     .min(1)
-    .max(3_600_000)
+    .max(HOUR_MS)
     .optional()
     .describe("Milliseconds after which it is ended; 120000 by default"),
   environment: shellEnvironment.optional(),

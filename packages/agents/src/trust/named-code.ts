@@ -6,12 +6,13 @@
 
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, extname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { MIB } from "@holdfast/core";
 
 import { hashOf } from "./trust-file.ts";
 
 /** The most files of one hash, and the largest of them that is read for its imports. */
 const FILES_MAX = 2_000;
-const SOURCE_BYTES_MAX = 4 * 1024 * 1024;
+const SOURCE_BYTES_MAX = 4 * MIB;
 
 const SOURCES = [".ts", ".mts", ".cts", ".tsx", ".js", ".mjs", ".cjs", ".jsx"];
 const PROGRAMS = new Set([...SOURCES, ".sh", ".bash", ".zsh", ".py", ".rb", ".pl", ".php", ".lua", ".ps1"]);

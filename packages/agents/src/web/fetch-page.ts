@@ -10,11 +10,11 @@
 import { lookup as lookupByName, type LookupAddress } from "node:dns";
 import type { IncomingMessage, RequestOptions } from "node:http";
 import { isIP, type LookupFunction } from "node:net";
-import { HoldfastError, UnavailableError } from "@holdfast/core";
+import { HoldfastError, MIB, UnavailableError } from "@holdfast/core";
 import { addressKind } from "@holdfast/system";
 
 export const FETCH_LIMITS = {
-  bytes: 4 * 1024 * 1024,
+  bytes: 4 * MIB,
   totalMs: 60_000,
   redirects: 5,
   urlChars: 4_000,

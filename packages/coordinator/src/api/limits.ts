@@ -1,13 +1,14 @@
 // `API_LIMITS` are the limits of the API, each with its unit in its name. A coordinator's configuration may
 // change them. `ratesOf` makes of them the rates of starts and events.
 
+import { MIB } from "@holdfast/core";
 import type { Rate } from "./rates.ts";
 
 export const API_LIMITS = {
   /** The size of a request's body. */
-  bodyBytes: 1024 * 1024,
+  bodyBytes: MIB,
   /** The size of a body for methods whose requests carry many items. */
-  batchBytes: 8 * 1024 * 1024,
+  batchBytes: 8 * MIB,
   headerBytes: 16 * 1024,
   /** How long a connection may take to send a whole head. */
   headerMs: 10_000,

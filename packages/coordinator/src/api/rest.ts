@@ -20,8 +20,9 @@ import { factsOf, findField, valueOf } from "./fields.ts";
 import { readBody, readTexts } from "./json-read.ts";
 import { writeMessage } from "./json-write.ts";
 import type { ApiLimits } from "./limits.ts";
-import { Refusal, type FieldError } from "../call/refusal.ts";
+import type { FieldError } from "../call/refusal.ts";
 import { decode, findRoute, isUnderV1, type Route } from "./routes.ts";
+import { OVER } from "./unary.ts";
 
 export interface RestOptions {
   readonly calls: Calls;
@@ -154,9 +155,6 @@ function fieldOf(desc: DescMessage, name: string): DescField {
   if (field === undefined) throw new Error(`${desc.typeName} has no field ${name}`);
   return field;
 }
-
-/** Made once: a new reason for each call costs more than the rest of the signal. */
-const OVER = new Refusal("unavailable", "the call is over");
 
 /** The context of a call. Its signal is aborted when the caller goes, the call ends, or the API closes. */
 function contextOf(exchange: Exchange, method: Method, caller: Caller, closing: AbortSignal): HandlerContext {

@@ -27,6 +27,8 @@ import {
   type Change,
   type ChangeResult,
   type Clock,
+  HOUR_MS,
+  MINUTE_MS,
   type Random,
 } from "@holdfast/core";
 
@@ -101,12 +103,12 @@ const COLLECTION = "token";
 const JOBS = "job_token";
 const SWEEP_PAGE = 500;
 const BELIEVED_MS = 900;
-const USED_EVERY_MS = 10 * 60_000;
-const AGAIN_MS = 10 * 60_000;
+const USED_EVERY_MS = 10 * MINUTE_MS;
+const AGAIN_MS = 10 * MINUTE_MS;
 /** The most tokens whose check is cached. Guessed tokens are not cached. */
 const BELIEVED_MAX = 10_000;
 /** The longest life of a registration token. */
-export const REGISTRATION_MS_MAX = 60 * 60_000;
+export const REGISTRATION_MS_MAX = HOUR_MS;
 
 export class Tokens {
   readonly #host: TokensHost;

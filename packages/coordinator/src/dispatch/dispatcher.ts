@@ -16,7 +16,7 @@
 // claims and releases sessions. `arrival-router.ts` decides which runner is sent an arrival.
 // The dispatcher knows no requests and no callers. The service decides which caller may poll as which runner.
 
-import { defined, type Session } from "@holdfast/core";
+import { defined, MINUTE_MS, type Session } from "@holdfast/core";
 import { fitnessOf, type StoredRunner } from "../store/registry.ts";
 import { ArrivalRouter } from "./arrival-router.ts";
 import { Claiming, type ClaimingHost } from "./claiming.ts";
@@ -28,7 +28,7 @@ import { DRAIN, Pollers, type PollAnswer, type PollRequest } from "./poller.ts";
 import { isKept, match, type Offer, type Suspect, type Trial } from "./rules.ts";
 import { SCAN_MS, WaitingSessions } from "./waiting-sessions.ts";
 
-export const FORGET_MS = 10 * 60_000;
+export const FORGET_MS = 10 * MINUTE_MS;
 
 export class Dispatcher {
   readonly #host: ClaimingHost;

@@ -33,6 +33,7 @@ import type { Fitness } from "../store/registry.ts";
 import {
   dueAt,
   isAnsweredBy,
+  MINUTE_MS,
   NO_CLAIM,
   type Placement,
   type Session,
@@ -108,13 +109,13 @@ export interface Trial {
 }
 
 /** How long a session waits for a runner that fits. */
-export const NO_MATCH_MS = 5 * 60_000;
+export const NO_MATCH_MS = 5 * MINUTE_MS;
 /** A session that has waited this long goes before every priority. */
-export const STARVING_MS = 10 * 60_000;
+export const STARVING_MS = 10 * MINUTE_MS;
 /** rules-6. How long a runner is kept for a waiting suspect. */
 export const ALONE_MS = 60_000;
 /** rules-6. How long a runner is kept for the suspect that it holds. */
-export const TRIAL_MS = 5 * 60_000;
+export const TRIAL_MS = 5 * MINUTE_MS;
 
 const NO_RUNNER: ReadonlySet<string> = new Set();
 

@@ -19,6 +19,7 @@ import {
   type Change,
   type Clock,
   ifCorrupt,
+  MINUTE_MS,
   type PutDocument,
   type RemoveDocument,
   type Session,
@@ -211,7 +212,7 @@ function endOf(session: Session, token: number, unmet: string): Change {
   const error = {
     name: "HoldfastError",
     code: "no_matching_runner",
-    message: `no runner matched the session within ${NO_MATCH_MS / 60_000} minutes: ${unmet}`,
+    message: `no runner matched the session within ${NO_MATCH_MS / MINUTE_MS} minutes: ${unmet}`,
     fix: hasBegun(session)
       ? `start a matching runner, then unpause the session: \`holdfast unpause ${sessionId}\``
       : "start a matching runner, or demand less, and start the session again",

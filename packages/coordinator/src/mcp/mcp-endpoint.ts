@@ -5,7 +5,7 @@
 //     client that asks again for a lost answer gets the session of its first request.
 
 import { createClient } from "@connectrpc/connect";
-import { defined, toHoldfastError } from "@holdfast/core";
+import { defined, MIB, toHoldfastError } from "@holdfast/core";
 import { RunnerService, SessionService } from "@holdfast/proto";
 import type { McpHttpHandler } from "@modelcontextprotocol/server";
 
@@ -26,7 +26,7 @@ import { demandsIn, parentIn, tagsIn } from "./request-context.ts";
 
 const PATH = "/mcp";
 /** Above the largest input of a tool. */
-const BODY_BYTES = 1024 * 1024;
+const BODY_BYTES = MIB;
 const CALLERS: ReadonlySet<"admin" | "user"> = new Set(["admin", "user"]);
 
 export function createMcpEndpoint(settings: OrchestratorSettings): Endpoint {

@@ -9,7 +9,7 @@
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { defined, HoldfastError, NEXT_INPUT, UsageError } from "@holdfast/core";
+import { defined, HoldfastError, MINUTE_MS, NEXT_INPUT, UsageError } from "@holdfast/core";
 import type { Session } from "@holdfast/proto";
 
 import type { Orchestrator } from "./orchestrator.ts";
@@ -17,10 +17,10 @@ import { turnAfter, turnOf, type SessionTurn } from "./session-turn.ts";
 import { idPrefix, startId } from "./start-id.ts";
 
 /** The longest wait of one call. */
-const WAIT_MS = 10 * 60_000;
+const WAIT_MS = 10 * MINUTE_MS;
 const RECONNECT_MS = 1_000;
 /** An answer about a session that ended longer ago was received, or is not waited for any more. */
-const REPEAT_MS = 10 * 60_000;
+const REPEAT_MS = 10 * MINUTE_MS;
 /** Equal requests of one caller that are told apart by their round. */
 const ROUNDS_MAX = 64;
 const LIST_MAX = 100;

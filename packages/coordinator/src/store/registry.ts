@@ -18,6 +18,7 @@
 import {
   defined,
   HoldfastError,
+  MINUTE_MS,
   UsageError,
   type AgentStorage,
   type Audit,
@@ -105,7 +106,7 @@ export interface RegistryHost {
 const COLLECTION = "runner";
 const PAGE = 500;
 const SEEN_EVERY_MS = 60_000;
-const SILENT_MS = 10 * 60_000;
+const SILENT_MS = 10 * MINUTE_MS;
 const COUNT_EVERY_MS = 60_000;
 const KNOWN_MS = 5_000;
 /** Longer than the interval between two writes of `seenAt`, as a runner polls at least twice a minute. */

@@ -18,11 +18,10 @@ import {
   repeat,
   type Repetition,
   type Schedule,
+  SECOND_MS,
   type SendSignal,
   UNKNOWN_VERSION,
 } from "@holdfast/core";
-
-const SECOND_MS = 1_000;
 
 /** The times of a cron line in a zone. */
 export interface CronTimes {

@@ -26,13 +26,14 @@ import {
   type AgentStorage,
   type ClaimResult,
   type HeldClaim,
+  MINUTE_MS,
   repeat,
   type Repetition,
   type SteadyClock,
 } from "@holdfast/core";
 
 /** The longest lease, because a lease that is not renewed must end some day. */
-export const LEASE_MS_MAX = 10 * 60_000;
+export const LEASE_MS_MAX = 10 * MINUTE_MS;
 const LOOK_MS = 1_000;
 const SAVE_MS = 2_000;
 /** The document whose `updatedAt` is the last written time, and whose body is a `Carry`. */

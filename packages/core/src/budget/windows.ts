@@ -12,13 +12,11 @@
 //   windows-3. A ledger has at most 25 hours and 31 days, however much is spent.
 //   windows-4. A grant empties a ledger: a window begins now.
 
+import { DAY_MS, HOUR_MS } from "../units.ts";
 import type { Amount } from "../journal/amounts.ts";
 
 /** The windows of limits. A month is 30 days. */
 export type Per = "run" | "turn" | "hour" | "day" | "month";
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 /** The length of each window in milliseconds; `Infinity` for a window that does not roll. */
 const WINDOW_MS: { readonly [per in Per]: number } = {

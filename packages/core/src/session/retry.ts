@@ -1,13 +1,14 @@
 // `retryDelayMs`, `mayRetryLost`: when a failed attempt is tried again. Pure: randomness and time are
 // arguments.
 
+import { DAY_MS } from "../units.ts";
 import type { RecordedError } from "../errors/recorded-error.ts";
 import type { EffectClass, RetryPolicy } from "../journal/task-policy.ts";
 
 export const RETRY_DEFAULTS = { maxAttempts: 3, initialDelayMs: 200, factor: 2, maxDelayMs: 30_000 } as const;
 
 /** The longest delay that a failure may ask for. */
-const RETRY_AFTER_MAX_MS = 24 * 60 * 60 * 1_000;
+const RETRY_AFTER_MAX_MS = DAY_MS;
 
 /**
  * The delay before the next attempt, or `undefined` when this was the last one.

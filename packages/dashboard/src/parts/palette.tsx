@@ -10,7 +10,7 @@ interface Choice {
   readonly go: () => void;
 }
 
-const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
+export const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 
 export function Palette() {
   const dialog = useRef<HTMLDialogElement>(null);

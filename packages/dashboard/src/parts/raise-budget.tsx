@@ -5,13 +5,12 @@ import type { Session } from "../api/types.ts";
 import { Button } from "./parts.tsx";
 import { sessionPath, useDraft } from "./use-session.ts";
 import { raisedLimit, usdText } from "@holdfast/proto/view";
+import { MICRO } from "./text.ts";
 
 export interface RaisedBudget {
   readonly maxCostMicroUsd?: number;
   readonly maxTokens?: number;
 }
-
-const MICRO = 1_000_000;
 
 interface RaiseProps {
   readonly session: Partial<Pick<Session, "sessionId" | "account" | "exhausted">>;

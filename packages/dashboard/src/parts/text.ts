@@ -3,6 +3,9 @@
 import { whyText as viewWhyText } from "@holdfast/proto/view";
 import type { Session } from "../api/types.ts";
 
+/** Millionths of a US dollar in one dollar. */
+export const MICRO = 1_000_000;
+
 // Characters that steer a terminal, have no shape, or reorder text. React shows all others as text.
 // oxlint-disable-next-line no-control-regex -- they are what is looked for.
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;

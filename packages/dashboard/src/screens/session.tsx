@@ -9,6 +9,7 @@ import { Conversation } from "./conversation.tsx";
 import { SessionHead } from "./session-head.tsx";
 import { Timeline } from "./timeline.tsx";
 import { Tree } from "./tree.tsx";
+import { SESSION_ID } from "../parts/palette.tsx";
 
 const TABS = ["timeline", "conversation", "journal", "workspace", "tree"] as const;
 type Tab = (typeof TABS)[number];
@@ -19,8 +20,6 @@ export interface SessionSearch {
   readonly at?: number;
   readonly beside?: string;
 }
-
-const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 
 export function readSessionSearch(search: Readonly<Record<string, unknown>>): SessionSearch {
   const tab = TABS.find((each) => each === search["tab"]);

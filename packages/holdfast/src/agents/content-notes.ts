@@ -2,13 +2,14 @@
 
 import { isUtf8 } from "node:buffer";
 import { readFileSync, statSync } from "node:fs";
+import { MIB } from "@holdfast/core";
 import { compareContents, findHiddenText, type FolderContent } from "@holdfast/agents";
 import type { Io } from "../frame/command.ts";
 import { plainLine } from "../frame/plain-text.ts";
 
 const WARNINGS_MAX = 5;
 const CHANGES_MAX = 20;
-const FILE_BYTES_MAX = 1024 * 1024;
+const FILE_BYTES_MAX = MIB;
 
 type Files = readonly { readonly path: string; readonly bytes: Buffer }[];
 

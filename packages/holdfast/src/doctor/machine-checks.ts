@@ -3,7 +3,7 @@
 import { existsSync, mkdtempSync, rmdirSync } from "node:fs";
 import { stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { ERROR_TABLE, VERSION } from "@holdfast/core";
+import { ERROR_TABLE, MIB, VERSION } from "@holdfast/core";
 import { dataFolder, findNamespaceSupport, tryProgram, type ProgramEnd } from "@holdfast/system";
 import { assertSqliteVersion } from "@holdfast/storage/sqlite";
 import { ownSandboxes, type SandboxProgram } from "@holdfast/workspace";
@@ -16,7 +16,6 @@ import { readRunnerPolicy, policyPath } from "../settings/runner-policy-file.ts"
 import type { Finding } from "./check.ts";
 
 const PROGRAM_MS = 3_000;
-const MIB = 1024 * 1024;
 const FREE_WARNING = 1024 * MIB;
 const FREE_PROBLEM = 64 * MIB;
 

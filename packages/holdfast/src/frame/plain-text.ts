@@ -14,7 +14,7 @@ export function plain(text: string): string {
 }
 
 // oxlint-disable-next-line no-control-regex -- it is what is looked for.
-const COLOUR = /(\u001b\[[\d;]*m)/;
+export const COLOUR = /(\u001b\[[\d;]*m)/;
 
 /** A line of ours, with our colours: names of files and folders in it may hold anything. */
 export function coloured(text: string): string {

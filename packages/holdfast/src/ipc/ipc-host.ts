@@ -17,6 +17,7 @@ import {
   HoldfastError,
   isEnded,
   jsonSyntaxProblem,
+  MIB,
   mintId,
   type Session,
   type TraceEvent,
@@ -40,7 +41,7 @@ import type { IpcOutput } from "./ipc-output.ts";
 import type { IpcPlace, IpcPlaceHost } from "./ipc-place.ts";
 import { IpcSubscription } from "./ipc-subscription.ts";
 
-const IPC_LIMITS = { lineBytes: 48 * 1024 * 1024, openRequests: 256, subscriptions: 256 } as const;
+const IPC_LIMITS = { lineBytes: 48 * MIB, openRequests: 256, subscriptions: 256 } as const;
 /** The ids that are known as used. An older id is unlikely to come again. */
 const IDS_KEPT = 10_000;
 const SESSIONS_DEFAULT = 50;

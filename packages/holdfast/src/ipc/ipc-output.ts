@@ -6,12 +6,13 @@
 //   - A host that reads no more loses nothing that is stored. `closed` resolves, and later messages are
 //     dropped.
 
+import { MIB } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
 import { jsonLine } from "../frame/plain-text.ts";
 import type { IpcMessage } from "./ipc-messages.ts";
 
 /** Characters that wait before a sender has to wait as well. */
-const ROOM_CHARS = 1024 * 1024;
+const ROOM_CHARS = MIB;
 const PIECE_CHARS = 64 * 1024;
 
 export class IpcOutput {

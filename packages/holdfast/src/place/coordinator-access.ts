@@ -20,6 +20,9 @@ import { checkTrusted } from "../frame/given-file.ts";
 import { findRunningStack } from "./local-stack.ts";
 import type { Origin } from "../frame/origin.ts";
 
+/** The port of a coordinator where nothing names another. */
+export const PORT = 8765;
+
 export interface CoordinatorAccess {
   readonly url: string;
   readonly token: string;

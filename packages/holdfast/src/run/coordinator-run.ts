@@ -22,7 +22,7 @@ import {
 import { clockFor, firingName, limitProcessMemory, readCron, systemRandom } from "@holdfast/runtime";
 import { keepAdminToken } from "../place/admin-token.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
-import { URL_DEFAULT } from "../place/coordinator-access.ts";
+import { PORT, URL_DEFAULT } from "../place/coordinator-access.ts";
 import { readCoordinatorFile, readPem, type CoordinatorFile } from "../settings/coordinator-config.ts";
 import { openCoordinatorStorage } from "../place/coordinator-storage.ts";
 import { findFleetMode } from "../place/mode.ts";
@@ -30,7 +30,6 @@ import { stopper } from "./typing/stopper.ts";
 import { plainLine } from "../frame/plain-text.ts";
 import { supervisorLink, type SupervisorLink } from "../stack/process/supervisor-link.ts";
 
-const PORT = 8765;
 const ANY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 const MESSAGE_CHARS = 500;
 /** Longer than a runner takes to end what it was doing. */

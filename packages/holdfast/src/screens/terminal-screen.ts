@@ -8,7 +8,7 @@
 import { emitKeypressEvents } from "node:readline";
 import { stripVTControlCharacters } from "node:util";
 import { STOP_EXIT, type Io, type StopSignal } from "../frame/command.ts";
-import { coloured } from "../frame/plain-text.ts";
+import { COLOUR, coloured } from "../frame/plain-text.ts";
 
 /** A key as Node names it. `text` is what it types. */
 export interface Key {
@@ -116,9 +116,6 @@ export async function withScreen<T>(io: Io, work: (screen: TerminalScreen) => Pr
 function setRawMode({ stdin }: Io, isRaw: boolean): void {
   if ("setRawMode" in stdin && typeof stdin.setRawMode === "function") stdin.setRawMode(isRaw);
 }
-
-// oxlint-disable-next-line no-control-regex -- it is what is looked for.
-const COLOUR = /(\u001b\[[\d;]*m)/;
 
 /** A line cut to a number of characters, of which colours are none. */
 export function cutColoured(line: string, charsMax: number): string {

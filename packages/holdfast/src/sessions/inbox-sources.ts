@@ -5,7 +5,14 @@
 //   inbox-sources-2. A cursor has one part for each source: the last session that was taken from it. It stays valid while sessions come,
 //       go on and end. Deleting the session of a part makes it invalid.
 
-import { defined, UsageError, type Session, type SessionStatus, type StorageReader } from "@holdfast/core";
+import {
+  DAY_MS,
+  defined,
+  UsageError,
+  type Session,
+  type SessionStatus,
+  type StorageReader,
+} from "@holdfast/core";
 
 /** A session of a failed task whose effect is uncertain is in the inbox for this long after its end. */
 const FAILED_DAYS = 7;
@@ -91,7 +98,7 @@ export class InboxSources<Place> {
   #needsSomebody({ status, error, endedAt, move }: Session): boolean {
     if (move !== undefined) return false; // Its new place has it.
     if (status !== "failed") return true;
-    const isRecent = endedAt !== undefined && endedAt > this.#now - FAILED_DAYS * 86_400_000;
+    const isRecent = endedAt !== undefined && endedAt > this.#now - FAILED_DAYS * DAY_MS;
     return isRecent && error?.name === "UncertainEffectError";
   }
 }

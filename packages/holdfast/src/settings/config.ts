@@ -8,7 +8,7 @@
 //   - A file that other users may write is refused: it says where sessions are stored and where traces go.
 
 import { isAbsolute, join } from "node:path";
-import { didYouMean, HoldfastError, jsonSyntaxProblem } from "@holdfast/core";
+import { didYouMean, HoldfastError, jsonSyntaxProblem, MIB } from "@holdfast/core";
 import { checkTrusted, kindOfValue, readGiven } from "../frame/given-file.ts";
 
 export const CONFIG_SCHEMA = {
@@ -110,7 +110,7 @@ export function checkConfig(config: unknown, at: string): Config {
   return config;
 }
 
-const FILE_BYTES_MAX = 1024 * 1024;
+const FILE_BYTES_MAX = MIB;
 
 /** The text of a file up to the limit; a larger file is no configuration. @throws Error */
 export function readBounded(path: string): string {

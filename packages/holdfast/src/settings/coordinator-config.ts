@@ -8,7 +8,7 @@
 //     is no configuration by its size is not read.
 
 import { resolve } from "node:path";
-import { didYouMean, HoldfastError, jsonSyntaxProblem } from "@holdfast/core";
+import { DAY_MS, didYouMean, HoldfastError, jsonSyntaxProblem, MIB } from "@holdfast/core";
 import { readBounded } from "./config.ts";
 import { checkTrusted, kindOfValue } from "../frame/given-file.ts";
 import { API_LIMITS, type ApiLimits, type CoordinatorConfig } from "@holdfast/coordinator";
@@ -38,8 +38,7 @@ const texts = (pattern: string, description: string): Setting => ({
   description,
 });
 
-const DAY_MS = 86_400_000;
-const LIMIT_MAX = 1024 * 1024 * 1024;
+const LIMIT_MAX = 1024 * MIB;
 
 const SETTINGS: Readonly<Record<string, Setting>> = {
   $schema: text("Location of this schema, for editors."),

@@ -8,6 +8,7 @@
 //   - No line of any component shows a secret that the stack holds.
 
 import { closeSync, fstatSync, lstatSync, renameSync, rmSync, writeSync } from "node:fs";
+import { MIB } from "@holdfast/core";
 import { openPrivateAppend } from "@holdfast/system";
 import { plain } from "../frame/plain-text.ts";
 import { COMPONENTS, type Component } from "../place/local-stack.ts";
@@ -17,7 +18,7 @@ export interface LogLimits {
   readonly filesMax: number;
 }
 
-export const LOG_LIMITS: LogLimits = { bytesMax: 4 * 1024 * 1024, filesMax: 4 };
+export const LOG_LIMITS: LogLimits = { bytesMax: 4 * MIB, filesMax: 4 };
 
 export interface LogLine {
   /** When it was written, as ISO 8601; empty for a line that no component wrote through the log. */

@@ -41,8 +41,8 @@ import { suppliedFor } from "../secrets/agent-secrets.ts";
 import { StackLog } from "./stack-log.ts";
 import { Supervisor, type StackPlan } from "./supervisor.ts";
 import { agentPlaces } from "../agents/agent-places.ts";
+import { PORT } from "../place/coordinator-access.ts";
 
-const PORT = 8765;
 const LOCK_WATCH_MS = 250;
 /** A small space of young objects saves ten megabytes in each process of a stack that is mostly idle. */
 const MEMORY_FLAG = "--max-semi-space-size=1";

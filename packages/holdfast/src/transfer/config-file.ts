@@ -13,6 +13,7 @@ import {
   HoldfastError,
   isSessionId,
   jsonSyntaxProblem,
+  MIB,
   refuseSignalName,
 } from "@holdfast/core";
 import { checkRunnerPolicy, type RunnerPolicy } from "@holdfast/runner";
@@ -23,8 +24,8 @@ import { checkConfig, type Config } from "../settings/config.ts";
 export const FORMAT = "holdfast-config";
 export const VERSION = 1;
 /** More than this is no configuration. */
-export const FILE_BYTES_MAX = 16 * 1024 * 1024;
-const TEXT_CHARS_MAX = 1024 * 1024;
+export const FILE_BYTES_MAX = 16 * MIB;
+const TEXT_CHARS_MAX = MIB;
 const ITEMS_MAX = 10_000;
 /** As storage wants it, because started sessions have longer ids. */
 const SCHEDULE_ID_CHARS_MAX = 64;

@@ -6,7 +6,7 @@
 
 import { existsSync, lstatSync, readdirSync, realpathSync, type Dirent } from "node:fs";
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
-import { decodeJson, defined, HoldfastError, type Schedule } from "@holdfast/core";
+import { decodeJson, defined, HoldfastError, MIB, type Schedule } from "@holdfast/core";
 import type { RunnerPolicy } from "@holdfast/runner";
 import type { Arguments, Io } from "../frame/command.ts";
 import { readGiven } from "../frame/given-file.ts";
@@ -47,7 +47,7 @@ export interface LeftOut {
 }
 
 const DEPTH_MAX = 5;
-const CODE_BYTES_MAX = 16 * 1024 * 1024;
+const CODE_BYTES_MAX = 16 * MIB;
 
 export function configPlaces(args: Arguments, io: Pick<Io, "cwd" | "env">): ConfigPlaces {
   const project = findProject(io);

@@ -7,7 +7,7 @@
 //     name.
 
 import { gunzipSync } from "node:zlib";
-import { HoldfastError } from "@holdfast/core";
+import { HoldfastError, MIB } from "@holdfast/core";
 
 export interface ArchivedFile {
   /** From the folder of the agent, with `/`. */
@@ -16,7 +16,7 @@ export interface ArchivedFile {
   readonly isExecutable: boolean;
 }
 
-const LIMITS = { entries: 20_000, bytes: 1024 * 1024 * 1024, pathChars: 1_000 } as const;
+const LIMITS = { entries: 20_000, bytes: 1024 * MIB, pathChars: 1_000 } as const;
 const BLOCK = 512;
 const OTHER_KINDS = /\.(zip|tar\.bz2|tbz2|tar\.xz|txz|7z|dmg|pkg|deb|rpm|msi|appimage)$/i;
 

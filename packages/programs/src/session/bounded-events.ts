@@ -3,10 +3,11 @@
 //   - A text over its limit is cut with a note, so that finished work is never lost for its length.
 //   - An id over its limit is refused, because a part of an id names nothing.
 
+import { MIB } from "@holdfast/core";
 import { cutText } from "./fields.ts";
 import type { ExternalEnd, ExternalEvent } from "./external-agent-protocol.ts";
 
-const TEXT_CHARS = 1024 * 1024;
+const TEXT_CHARS = MIB;
 const MESSAGE_CHARS = 16 * 1024;
 const TOO_LONG_FORM = `the agent asks a question of more than ${TEXT_CHARS} characters`;
 const PLAN_STEPS = 500;

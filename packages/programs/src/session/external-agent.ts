@@ -14,7 +14,7 @@
 //   external-agent-6. A safe point has a restore receipt (`receipt/`). Where a resume would lack something of it, a person decides first.
 //   external-agent-7. A limit of the agent's account, or a missing sign-in, pauses the session and is never the end of its work.
 
-import { defined, type StandardSchemaV1 } from "@holdfast/core";
+import { DAY_MS, defined, type StandardSchemaV1 } from "@holdfast/core";
 import { defineAgent, type Agent, type TaskContext, type TurnResult } from "@holdfast/runtime";
 import { z } from "zod";
 
@@ -81,7 +81,7 @@ export interface ExternalAgentOptions {
 
 const INPUT_TEXT =
   'The input is a text. With {"text": "…", "workspace": "worktree"} it works in a git worktree of its own, and its result names the branch; with "workspace": "empty" in an empty folder of its own.';
-const KEEP_ALIVE_MS_MAX = 24 * 3_600_000;
+const KEEP_ALIVE_MS_MAX = DAY_MS;
 const MODEL = /^[A-Za-z0-9][\w.:/@[\]-]{0,199}$/;
 
 /** Makes an agent of an adapter. Each of its turns is carried out by the adapter's program. */

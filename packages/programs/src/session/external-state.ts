@@ -1,5 +1,6 @@
 // The state of a session of an external agent, stored with each checkpoint.
 
+import { MINUTE_MS } from "@holdfast/core";
 import type { PermissionRule } from "@holdfast/agents";
 import type { Grant } from "./questions/permission-questions.ts";
 import type { ExternalIntent } from "./external-agent-protocol.ts";
@@ -80,7 +81,7 @@ export interface ExternalUsage {
 }
 
 /** A process takes some hundred megabytes of memory. */
-const KEEP_ALIVE_MS = 10 * 60_000;
+const KEEP_ALIVE_MS = 10 * MINUTE_MS;
 
 export const FIRST_STATE: ExternalState = {
   intent: null,

@@ -1,7 +1,7 @@
 // `TurnEvents`: records what the agent of a turn says and asks, as signals of its session. The rules are in
 // `turn-task.ts`.
 
-import { HoldfastError, toError } from "@holdfast/core";
+import { HoldfastError, MIB, toError } from "@holdfast/core";
 import type { TaskContext } from "@holdfast/runtime";
 
 import { boundedEvent } from "./bounded-events.ts";
@@ -24,7 +24,7 @@ export interface StoredReport {
 export type RecordedEvent = Exclude<ExternalEvent, { type: "text_delta" }> | SessionCallEvent;
 
 /** Events that wait to be stored. */
-const PENDING_CHARS_MAX = 32 * 1024 * 1024;
+const PENDING_CHARS_MAX = 32 * MIB;
 /** The events of one signal. A single event may be larger. */
 const REPORT_CHARS = 256 * 1024;
 

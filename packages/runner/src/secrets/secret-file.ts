@@ -8,7 +8,7 @@
 //   - The file is replaced as a whole, with mode 0600. A process that ends in between leaves the old file.
 //   - A file that other users may write, or whose content is wrong, is an error and is not changed.
 
-import { HoldfastError } from "@holdfast/core";
+import { HoldfastError, MIB } from "@holdfast/core";
 import { isSecretName, isWritableByOthers, makePrivateFolder, replacePrivate } from "@holdfast/system";
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, scryptSync } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
@@ -16,9 +16,9 @@ import { dirname } from "node:path";
 
 const VERSION = 1;
 const SCOPE = "user";
-const BYTES_MAX = 4 * 1024 * 1024;
+const BYTES_MAX = 4 * MIB;
 /** 128 MiB and about 0.4 s: a guess costs as much. */
-const SCRYPT = { N: 2 ** 17, r: 8, p: 1, maxmem: 160 * 1024 * 1024 } as const;
+const SCRYPT = { N: 2 ** 17, r: 8, p: 1, maxmem: 160 * MIB } as const;
 
 /** Where the key of a file is. */
 export type KeyPlace = "passphrase" | "keychain" | "key_file";

@@ -7,13 +7,13 @@
 //   - A reader never waits without limit: neither in time nor in bytes.
 //   - No error contains a part of the message.
 
-import { HoldfastError } from "@holdfast/core";
+import { HoldfastError, MIB } from "@holdfast/core";
 import { isSecretName } from "@holdfast/system";
 import { Socket } from "node:net";
 import type { Writable } from "node:stream";
 
 const VERSION = 1;
-const BYTES_MAX = 1024 * 1024;
+const BYTES_MAX = MIB;
 const WAIT_MS = 30_000;
 
 /** Sends the values and ends the stream. Rejects with the error of the stream when the child has gone. */

@@ -11,7 +11,7 @@
 //     compressed.
 //   provider-proxy-5. A call of a model that its caller does not admit is answered with the reason, and nothing is sent.
 
-import { HoldfastError, UsageError } from "@holdfast/core";
+import { HoldfastError, MIB, UsageError } from "@holdfast/core";
 import type { Environment, Redactor } from "@holdfast/system";
 import {
   Agent as HttpAgent,
@@ -153,7 +153,7 @@ export function namedProviders(
 
 /** The first segment of the paths of providers. */
 const PATH = "/providers/";
-const BODY_BYTES_MAX = 32 * 1024 * 1024;
+const BODY_BYTES_MAX = 32 * MIB;
 /** Headers of a request that pass. */
 const SENT = /^(accept|content-type|user-agent|anthropic-(version|beta)|openai-beta|x-stainless-.+)$/;
 /** Headers of an answer that do not pass: those of one connection (RFC 9110, 7.6.1), and those that change with a redacted body. */

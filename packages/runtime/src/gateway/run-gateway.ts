@@ -11,7 +11,7 @@
 //
 // The gateway knows no coordinator and no executor. Its caller gives the handlers.
 
-import { ERROR_TABLE, HoldfastError, toHoldfastError } from "@holdfast/core";
+import { ERROR_TABLE, HoldfastError, MIB, toHoldfastError } from "@holdfast/core";
 import type { Environment, Redactor } from "@holdfast/system";
 import { chmodSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -31,7 +31,7 @@ import { JobToken } from "./job-token.ts";
 import { checkNetworkPolicy, type NetworkPolicy } from "./network-policy.ts";
 import { ProviderProxy, type Provider } from "./provider-proxy.ts";
 
-const LIMITS = { bodyBytes: 1024 * 1024, headMs: 10_000, requestMs: 30_000, connections: 64 } as const;
+const LIMITS = { bodyBytes: MIB, headMs: 10_000, requestMs: 30_000, connections: 64 } as const;
 const HOST = "127.0.0.1";
 
 export interface RunGatewayOptions {

@@ -10,9 +10,10 @@
 
 import { PerformanceObserver } from "node:perf_hooks";
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
+import { MIB } from "@holdfast/core";
 
 /** The space of young objects stops growing here. V8 doubles it, so it may end at twice this size. */
-const YOUNG_BYTES = 4 * 1024 * 1024;
+const YOUNG_BYTES = 4 * MIB;
 /** The heap may grow by so much between two collections of all of it. V8's own choice is up to 300 %. */
 const GROWTH_PERCENT = 50;
 

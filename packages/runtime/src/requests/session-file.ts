@@ -13,6 +13,7 @@ import {
   HoldfastError,
   importedBy,
   isSameSession,
+  MIB,
   notOurs,
   SessionFile,
   type StorageReader,
@@ -20,7 +21,7 @@ import {
 import { unexpected } from "./session-requests.ts";
 
 /** Nothing we write is longer: payloads have a limit far below. */
-const LINE_BYTES_MAX = 256 * 1024 * 1024;
+const LINE_BYTES_MAX = 256 * MIB;
 
 /** The lines of the file of a session, or of a tree, as `exportLines` of core writes them. */
 export function exportLines(

@@ -11,10 +11,8 @@
 //
 // It knows neither the current time nor the action of a schedule.
 
-import { UsageError } from "@holdfast/core";
+import { DAY_MS, UsageError } from "@holdfast/core";
 import { Cron } from "croner";
-
-const DAY_MS = 86_400_000;
 
 /** A line that can be read, in a zone that exists. */
 export interface CronTimes {

@@ -23,6 +23,7 @@ import {
   repeat,
   type Repetition,
   type Schedule,
+  SECOND_MS,
   type SendSignal,
   type Session,
   toHoldfastError,
@@ -34,7 +35,6 @@ import type { KnownAgents } from "../agents/agent-registry.ts";
 import type { ScheduleOptions } from "../api/runtime-api.ts";
 
 /** Cron knows whole seconds. */
-const SECOND_MS = 1_000;
 
 export interface ScheduleKeeperHost {
   readonly storage: AgentStorage;

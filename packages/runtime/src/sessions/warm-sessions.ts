@@ -6,7 +6,7 @@
 //
 // It knows no drivers and never evicts: it only says when its owner must.
 
-import { ChurnMap, WakeQueue, type Queued } from "@holdfast/core";
+import { ChurnMap, MIB, WakeQueue, type Queued } from "@holdfast/core";
 import type { RuntimeOptions } from "../api/runtime-api.ts";
 
 export interface WarmLimits {
@@ -18,7 +18,7 @@ export interface WarmLimits {
 /** By default 200 sessions: those that have only begun to wait take about 3 MB. */
 export function warmLimits({
   warmSessions = 200,
-  warmBytes = 16 * 1024 * 1024,
+  warmBytes = 16 * MIB,
 }: Pick<RuntimeOptions, "warmBytes" | "warmSessions">): WarmLimits {
   return { sessionsMax: warmSessions, bytesMax: warmBytes };
 }

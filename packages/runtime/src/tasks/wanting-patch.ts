@@ -1,12 +1,12 @@
 // `wantingPatch`: the row of a session that is paused because one of its tasks asked for that.
 
-import type { PauseRequest, RecordedError, SessionPatch } from "@holdfast/core";
+import { DAY_MS, type PauseRequest, type RecordedError, type SessionPatch } from "@holdfast/core";
 
 /** How often in a row one task may wait for its usage limit without a person. */
 export const QUOTA_WAITS_MAX = 10;
 
 /** A reset that is further away is a mistake of the provider. A person decides then. */
-const RESET_AHEAD_MAX_MS = 40 * 24 * 60 * 60 * 1_000;
+const RESET_AHEAD_MAX_MS = 40 * DAY_MS;
 
 interface PausedAttempt {
   readonly error: RecordedError;

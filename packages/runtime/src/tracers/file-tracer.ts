@@ -10,7 +10,7 @@
 
 import { constants } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
-import { traceJson, type AgentTracer, type TraceTextOptions } from "@holdfast/core";
+import { MIB, traceJson, type AgentTracer, type TraceTextOptions } from "@holdfast/core";
 
 /** Options of `fileTracer`. */
 export interface FileTracerOptions extends TraceTextOptions {
@@ -49,7 +49,7 @@ class FileTracer implements AgentTracer {
   #writing: Promise<void> | undefined;
 
   constructor(options: FileTracerOptions) {
-    this.#options = { bytesMax: 64 * 2 ** 20, filesMax: 3, bufferChars: 8 * 2 ** 20, ...options };
+    this.#options = { bytesMax: 64 * MIB, filesMax: 3, bufferChars: 8 * MIB, ...options };
   }
 
   trace(event: Parameters<AgentTracer["trace"]>[0]): void {

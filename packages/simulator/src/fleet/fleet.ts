@@ -2,7 +2,7 @@
 //
 // Clients outside the fleet send their requests to a coordinator over the same network.
 
-import type { AgentStorage, Session } from "@holdfast/core";
+import { type AgentStorage, HOUR_MS, type Session } from "@holdfast/core";
 import type { Desk } from "../machine/clients.ts";
 import type { ConnectionFaults } from "../world/connection.ts";
 import type { Dice } from "../world/dice.ts";
@@ -24,7 +24,6 @@ import { Network } from "./network.ts";
 import { RunnerNode } from "./runner-node.ts";
 import { WorkWatch } from "./work-watch.ts";
 
-const HOUR_MS = 60 * 60_000;
 /** The time-out of a client's request; the client repeats the request earlier. */
 const CLIENT_TIMEOUT_MS = 5_000;
 const OUTSIDE = "user";

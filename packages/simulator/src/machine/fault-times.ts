@@ -1,11 +1,10 @@
 // `Nemesis` of a simulation: until it is stopped, processes die, close and pause, storage is away, and the clock jumps.
 
+import { HOUR_MS } from "@holdfast/core";
 import type { Dice } from "../world/dice.ts";
 import type { EventLog } from "../world/event-log.ts";
 import type { Scheduler } from "../world/scheduler.ts";
 import type { Swarm } from "../world/swarm.ts";
-
-const HOUR_MS = 60 * 60_000;
 
 /** The processes that faults happen to, by number. */
 export interface Victims {

@@ -12,7 +12,8 @@ import type { Effect, FinalSession, Observed, Request } from "./observed.ts";
 const SKEW_MS = 100;
 /** The time that a frozen process may take to notice its losses, and to end the processes that it started. */
 const THAW_MS = 3_000;
-const TERMINAL = new Set(["completed", "failed", "cancelled"]);
+/** The statuses of a session that has ended. */
+export const TERMINAL = new Set(["completed", "failed", "cancelled"]);
 /** Codes of errors that pass after a while. */
 const PASSING = new Set(["storage_unavailable", "storage_full", "storage_readonly", "unavailable"]);
 

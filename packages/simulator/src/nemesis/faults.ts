@@ -2,6 +2,7 @@
 // for how long.
 
 import { setTimeout as sleep } from "node:timers/promises";
+import { HOUR_MS } from "@holdfast/core";
 import { seededRandom } from "@holdfast/core/internal";
 import type { Cut } from "./network.ts";
 import { monotonicMs, type Freeze } from "./observed.ts";
@@ -38,7 +39,6 @@ export interface Fault {
   happen(context: FaultContext): Promise<string>;
 }
 
-const HOUR_MS = 3_600_000;
 /** The maximum time in which a process ends after SIGTERM, under any other fault. */
 const STOP_MS = 45_000;
 const always = (): undefined => undefined;

@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defined } from "@holdfast/core";
-import { check } from "./checkers.ts";
+import { TERMINAL, check } from "./checkers.ts";
 import { Claims } from "./claims.ts";
 import { readDatabase, readSessions } from "./database-watch.ts";
 import { chanceOf, FAULTS, type Chance, type Fault, type FaultContext } from "./faults.ts";
@@ -34,7 +34,6 @@ const HEALED_MS = 60_000;
 const LOOK_EVERY_MS = 400;
 /** The interval at which the role of a person looks for poison sessions. */
 const DECIDE_EVERY_MS = 2_000;
-const TERMINAL = new Set(["completed", "failed", "cancelled"]);
 
 export interface NemesisOptions extends Omit<WorldOptions, "folder"> {
   readonly seed: number;

@@ -11,11 +11,11 @@ import { SIGNAL_NAMES } from "./agents.ts";
 import type { Chance } from "./faults.ts";
 import type { Watched } from "./observed.ts";
 import type { Clients } from "./requests.ts";
+import { TERMINAL } from "./checkers.ts";
 
 const AT_ONCE = 20;
 const LONG_POLL_MS = 5_000;
 const NEVER_MS = 1_000_000_000;
-const TERMINAL = new Set(["completed", "failed", "cancelled"]);
 
 export interface WorkloadOptions {
   readonly clients: Clients;

@@ -1,6 +1,6 @@
 // Kinds of nodes made of tasks.
 
-import { defined, TaskFailedError } from "@holdfast/core";
+import { defined, HOUR_MS, TaskFailedError } from "@holdfast/core";
 import type { Behaviour } from "./effects.ts";
 import { NEVER, type Expectation, type NodeKind, type ProgramNode } from "./program.ts";
 
@@ -18,7 +18,7 @@ export type Policy = keyof typeof POLICIES;
 
 const TIMEOUT_MS = 2_000;
 /** Longer than the wall clock ever jumps. */
-const LONG_MS = 10 * 60 * 60_000;
+const LONG_MS = 10 * HOUR_MS;
 
 interface TaskNode extends ProgramNode {
   readonly kind: "task";

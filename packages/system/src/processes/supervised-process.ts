@@ -11,7 +11,7 @@
 import type { ChildProcess } from "node:child_process";
 import type { Writable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
-import { defined } from "@holdfast/core";
+import { defined, MIB } from "@holdfast/core";
 
 import { OutputCapture } from "./output-capture.ts";
 import type { PidNamespace } from "./pid-namespace.ts";
@@ -85,7 +85,7 @@ export interface Spawned {
   readonly isCwdThere: boolean;
 }
 
-const OUTPUT_BYTES = 10 * 1024 * 1024;
+const OUTPUT_BYTES = 10 * MIB;
 const KILL_GRACE_MS = 5_000;
 /** The most that each step of an urgent stop takes. */
 const URGENT_STEP_MS = 500;

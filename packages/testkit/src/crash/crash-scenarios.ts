@@ -1,6 +1,6 @@
 // Scenarios for `crashEverywhere`: one per thing that can be interrupted. Adapters run them all on their storage.
 
-import { defined, type JournalRecord } from "@holdfast/core";
+import { defined, HOUR_MS, type JournalRecord } from "@holdfast/core";
 import { defineAgent, defineTask } from "@holdfast/runtime";
 import type { CrashScenario, CrashWorld } from "./crash-everywhere.ts";
 import { budgetScenarios } from "./crash-scenarios-budget.ts";
@@ -71,7 +71,7 @@ export const crashScenarios: readonly CrashScenario[] = [
         tasks: [step],
         run: async (ctx) => {
           const stuck = ctx.run("stuck", () => new Promise(() => {}), { deadlineMs: 10 });
-          const done = ctx.scheduleTask(step, { value: "done" }, { deadlineMs: 3_600_000 });
+          const done = ctx.scheduleTask(step, { value: "done" }, { deadlineMs: HOUR_MS });
           const why = await stuck.catch((error: { cause: { code: string } }) => error.cause.code);
           return [await done, why];
         },

@@ -3,6 +3,7 @@
 
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { MIB } from "@holdfast/core";
 
 export interface McpMessage {
   readonly id?: number;
@@ -162,7 +163,7 @@ export async function startMcpHttpServer(options: McpHttpOptions = {}): Promise<
 
 /** Writes until the client has enough. */
 function flood(response: ServerResponse): void {
-  const chunk = "x".repeat(1024 * 1024);
+  const chunk = "x".repeat(MIB);
   let count = 0;
   const more = (): void => {
     while (count++ < 100) if (!response.write(chunk)) return void response.once("drain", more);

@@ -17,6 +17,7 @@
 
 import { existsSync } from "node:fs";
 import { dirname, isAbsolute, join, relative } from "node:path";
+import { MIB } from "@holdfast/core";
 
 import { ISOLATED_CAPABILITIES } from "../workspace/capabilities.ts";
 import { hostCommands, type CommandRunner } from "../workspace/command-runner.ts";
@@ -38,7 +39,7 @@ export interface BubblewrapOptions {
 }
 
 /** Compilers and test runners need some gigabytes. */
-const MEMORY_BYTES = 4 * 1024 ** 3;
+const MEMORY_BYTES = 4 * 1024 * MIB;
 /** The kernel exempts root from this limit. */
 const PROCESSES = 4_096;
 /** The folders that programs need, apart from those of PATH. */

@@ -17,6 +17,7 @@
 
 import { createHash } from "node:crypto";
 import { basename } from "node:path";
+import { MIB } from "@holdfast/core";
 
 import { ISOLATED_CAPABILITIES, type WorkspaceCapabilities } from "../workspace/capabilities.ts";
 import { hostCommands, type CommandRunner } from "../workspace/command-runner.ts";
@@ -53,7 +54,6 @@ export const CONTAINER_CAPABILITIES: WorkspaceCapabilities = {
 };
 
 const TTL_SECONDS = 24 * 3_600;
-const MIB = 1024 ** 2;
 const MEMORY_BYTES = 4_096 * MIB;
 const PROCESSES = 1_024;
 const ENGINE_MS = 60_000;

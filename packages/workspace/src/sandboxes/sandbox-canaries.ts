@@ -18,6 +18,7 @@ import {
 import { createServer, type AddressInfo, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { MIB } from "@holdfast/core";
 
 import type { Workspace } from "../workspace/workspace.ts";
 
@@ -39,7 +40,6 @@ export interface TrialLimits {
   readonly memoryBytes: number;
 }
 
-const MIB = 1024 ** 2;
 const TRIAL_LIMITS: TrialLimits = { memoryBytes: 200 * MIB };
 const MEMORY_TRIED = 300 * MIB;
 

@@ -4,7 +4,7 @@
 // kept in memory and gone after the command.
 
 import { parentPort, workerData } from "node:worker_threads";
-import { toError } from "@holdfast/core";
+import { MIB, toError } from "@holdfast/core";
 import { Bash, InMemoryFs, MountableFs, ReadWriteFs } from "just-bash";
 
 import type { PathMask } from "../workspace/paths/path-mask.ts";
@@ -32,7 +32,7 @@ export interface VirtualResult {
 /** Commands of one line; a loop that never ends reaches its time-out long before. */
 const STEPS_MAX = 10_000_000;
 /** Output that the shell keeps. The workspace cuts it to its own limit. */
-const OUTPUT_BYTES = 64 * 1024 * 1024;
+const OUTPUT_BYTES = 64 * MIB;
 
 const { root, fileBytes } = workerData as VirtualThreadData;
 const folder = new ReadWriteFs({ root, maxFileReadSize: fileBytes });

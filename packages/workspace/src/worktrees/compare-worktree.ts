@@ -1,6 +1,7 @@
 // `diffWork` and `summarizeWork`: the work in a worktree against its base. `commitWork` commits what is open.
 
 import { existsSync, rmSync } from "node:fs";
+import { MIB } from "@holdfast/core";
 
 import { copyIndex } from "./copy-index.ts";
 import { OWN_FILES } from "../git/git.ts";
@@ -11,7 +12,7 @@ import { partsOf, type WorktreePart } from "./submodules/worktree-parts.ts";
 import { namesOf, type WorktreeRecord } from "./worktree-record.ts";
 import { draftIndexOf, gitIn, type GitSettings } from "./worktree-git.ts";
 
-const DIFF_BYTES = 10 * 1024 * 1024;
+const DIFF_BYTES = 10 * MIB;
 
 export interface WorktreeSummary {
   readonly branch: string;

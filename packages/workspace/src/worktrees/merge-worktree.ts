@@ -12,7 +12,7 @@ import { HoldfastError } from "@holdfast/core";
 import { OWN_FILES, parseStatus } from "../git/git.ts";
 import { PLAIN_DIFF, SHALLOW } from "../workspace/git-options.ts";
 import { commitOf, identityIn } from "./repository.ts";
-import { inStore } from "./submodules/find-submodules.ts";
+import { GITLINK, inStore } from "./submodules/find-submodules.ts";
 import type { WorktreeRecord } from "./worktree-record.ts";
 import { gitIn, type GitSettings } from "./worktree-git.ts";
 
@@ -29,8 +29,6 @@ export interface MergedWorktree {
 }
 
 const NAMED_MAX = 10;
-/** The mode of a submodule in a tree. */
-const GITLINK = "160000";
 
 export async function mergeWorktree(
   record: WorktreeRecord,

@@ -14,7 +14,7 @@ import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { defined, HoldfastError, NotFoundError } from "@holdfast/core";
+import { defined, HoldfastError, MIB, NotFoundError } from "@holdfast/core";
 import { guardedMarker, scrubEnvironment, TAG_MARKER, type Environment } from "@holdfast/system";
 
 import { refuseLocked } from "../git/git.ts";
@@ -29,10 +29,13 @@ import {
 } from "../workspace/git-options.ts";
 import { hostEnvironment } from "../workspace/host-environment.ts";
 
+/** The tree without files, which git knows without storing it. */
+export const EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+
 /** A call on a large repository may take this long. */
 const GIT_MS = 600_000;
 /** The output of one call. Beyond, the call fails, unless it asked for less. */
-const OUTPUT_BYTES = 64 * 1024 * 1024;
+const OUTPUT_BYTES = 64 * MIB;
 const SAID_CHARS = 2_000;
 
 export interface GitSettings {

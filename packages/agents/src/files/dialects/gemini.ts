@@ -1,5 +1,6 @@
 // The dialect of Gemini CLI (`.gemini/agents/*.md`).
 
+import { MINUTE_MS } from "@holdfast/core";
 import { z } from "zod";
 import { field, HONOURED, ignored, mapped, refused } from "../../format/fields.ts";
 import { mcpServerValue, takeServers } from "../../format/mcp-servers.ts";
@@ -37,8 +38,6 @@ export const GEMINI_TOOLS: ToolNames = {
   enter_plan_mode: null,
   exit_plan_mode: null,
 };
-
-const MINUTE_MS = 60_000;
 
 export const gemini: Dialect = {
   name: "gemini",

@@ -7,6 +7,7 @@ import { defineTask } from "@holdfast/runtime";
 import { EVENT_ROLE, type AssistantContent, type ToolContent } from "../../models/model-provider.ts";
 import { entryBytes } from "./context-size.ts";
 import { aboutOf, cutResult, type ShownWork } from "./earlier-work.ts";
+import { RESULT_CHARS_MIN } from "./keep-result.ts";
 
 export interface StoredEntry {
   readonly role: string;
@@ -25,7 +26,6 @@ export interface Tail extends ShownWork {
 
 /** Longer results of the tail are cut, and shorter ones too where the newest reply has many. The whole result can be read again. */
 const RESULT_CHARS = 4_000;
-const RESULT_CHARS_MIN = 400;
 /** Shorter results are not worth to be read again. */
 const CALL_CHARS_MIN = 500;
 const WRITERS: ReadonlySet<string> = new Set(["write_file", "edit_file"]);

@@ -15,7 +15,7 @@ import { contextTokens, roomBytes } from "./context-size.ts";
 import { aboutOf, addCall, cutResult } from "./earlier-work.ts";
 
 /** Shown of every result, however little room there is: a reply has at most 64 of them. */
-const RESULT_CHARS_MIN = 400;
+export const RESULT_CHARS_MIN = 400;
 
 export function keepResult(
   draft: TurnDraft,

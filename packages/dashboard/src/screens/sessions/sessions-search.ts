@@ -1,6 +1,7 @@
 // `SessionsSearch`: the filters of the sessions, as the address has them and as the server is asked for them.
 
 import type { ListQuery } from "../../api/session-list.ts";
+import { MICRO } from "../../parts/text.ts";
 
 export interface SessionsSearch {
   readonly status?: string;
@@ -29,7 +30,6 @@ export function readSessionsSearch(search: Readonly<Record<string, unknown>>): S
 }
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
-const MICRO = 1_000_000;
 
 /** The request for the filters in the address. A filter that cannot be read is none. */
 export function queryOf(search: SessionsSearch): ListQuery {

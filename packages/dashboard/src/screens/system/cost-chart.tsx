@@ -5,10 +5,10 @@ import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 // oxlint-disable-next-line import/no-unassigned-import -- styles have no name.
 import "uplot/dist/uPlot.min.css";
+import { MICRO } from "../../parts/text.ts";
 
 const HEIGHT = 180;
 const DAY_S = 86_400;
-const MICRO = 1_000_000;
 
 export default function CostChart({ days }: { readonly days: readonly CostSum[] }) {
   const box = useRef<HTMLDivElement>(null);

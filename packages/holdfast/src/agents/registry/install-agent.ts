@@ -20,7 +20,7 @@ import {
   type InstalledAgent,
 } from "@holdfast/programs";
 import { hasOwnAdapter } from "@holdfast/programs/included-programs";
-import { HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
+import { HoldfastError, MIB, NotFoundError, UsageError } from "@holdfast/core";
 import { createPrivate, makePrivateFolder } from "@holdfast/system";
 import { isLoopback } from "@holdfast/storage/coordinator-url";
 import type { Arguments, Io } from "../../frame/command.ts";
@@ -28,8 +28,8 @@ import { plainLine, table } from "../../frame/plain-text.ts";
 import { installedAgents } from "@holdfast/machine/programs";
 
 const LIMITS = {
-  registryBytes: 16 * 1024 * 1024,
-  archiveBytes: 512 * 1024 * 1024,
+  registryBytes: 16 * MIB,
+  archiveBytes: 512 * MIB,
   downloadMs: 600_000,
 } as const;
 

@@ -7,7 +7,7 @@
 //   it is new, and the stack has loaded its agent  in the stack, and this process follows
 //   otherwise                                      in this process, over a database or in memory
 
-import { defined, isEnded, UsageError, type Session } from "@holdfast/core";
+import { isEnded, UsageError, type Session } from "@holdfast/core";
 import type { AgentRecord } from "@holdfast/agents";
 import { agentSourceText } from "@holdfast/machine/agent-source";
 import { checkBounds, type StartOptions } from "@holdfast/runtime";

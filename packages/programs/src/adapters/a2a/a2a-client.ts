@@ -3,14 +3,14 @@
 // A request, its answer and the time of both have limits. Only calls that read are tried again.
 
 import { setTimeout as delay } from "node:timers/promises";
-import { defined } from "@holdfast/core";
+import { defined, MIB } from "@holdfast/core";
 
 import { fieldsOf, isFields, listOf, textOr, type Fields } from "../../session/fields.ts";
 
 const LIMITS = {
   requestMs: 60_000,
   cancelMs: 5_000,
-  bodyBytes: 16 * 1024 * 1024,
+  bodyBytes: 16 * MIB,
   reads: 5,
   messageChars: 2_000,
 } as const;

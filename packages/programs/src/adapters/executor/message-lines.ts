@@ -1,9 +1,10 @@
 // `MessageLines`: JSON objects, one a line, from the output of a persistent executor.
 
+import { MIB } from "@holdfast/core";
 import { OutputLines } from "@holdfast/system";
 
 /** A line above this size is no message of an executor. */
-const LINE_CHARS_MAX = 1024 * 1024;
+const LINE_CHARS_MAX = MIB;
 
 export type Message = Readonly<Record<string, unknown>> & { readonly type: string };
 

@@ -8,7 +8,7 @@
 //     are replaced.
 
 import { randomUUID } from "node:crypto";
-import { HoldfastError } from "@holdfast/core";
+import { HoldfastError, HOUR_MS } from "@holdfast/core";
 import { endTagged, ProcessSupervisor, Redactor, scrubEnvironment, type Environment } from "@holdfast/system";
 
 import {
@@ -55,7 +55,7 @@ export interface McpToolAgentOptions {
 }
 
 /** A turn may take this long without any progress that the server reports. */
-const CALL_MS = 6 * 3_600_000;
+const CALL_MS = 6 * HOUR_MS;
 
 /** The adapter for an agent behind a tool of an MCP server. */
 export function mcpToolAgent(options: McpToolAgentOptions): ExternalAgentProtocol {

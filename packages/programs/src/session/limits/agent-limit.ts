@@ -2,7 +2,7 @@
 //
 // Programs report both as a text for people. An adapter that has more than the text says so in the end of its turn (`cause`, `resetsAt`).
 
-import { defined } from "@holdfast/core";
+import { DAY_MS, defined, HOUR_MS, MINUTE_MS } from "@holdfast/core";
 import type { ExternalEnd } from "../external-agent-protocol.ts";
 
 export interface AgentLimit {
@@ -17,8 +17,7 @@ const QUOTA =
 const AUTH =
   /please run \/login|not (?:logged|signed) in|(?:log|sign)[ -]?in (?:is )?required|authentication (?:is )?required|invalid (?:x-)?api[ _-]?key|incorrect api key|api key (?:is )?(?:not valid|missing|not found)|no api key|oauth (?:token|session)[\w ]* (?:expired|revoked)|\b401\b[^\n]{0,40}unauthorized|authentication_error/i;
 
-const DAY_MS = 24 * 3_600_000;
-const UNITS: Readonly<Record<string, number>> = { d: DAY_MS, h: 3_600_000, m: 60_000, s: 1_000 };
+const UNITS: Readonly<Record<string, number>> = { d: DAY_MS, h: HOUR_MS, m: MINUTE_MS, s: 1_000 };
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
 /** @returns `undefined` for an end that is neither. */
@@ -102,7 +101,7 @@ function offsetOf(zone: string | undefined, now: number): number | undefined {
       format.formatToParts(now).map(({ type, value }) => [type, Number(value)]),
     );
     const shown = Date.UTC(parts["year"]!, parts["month"]! - 1, parts["day"], parts["hour"], parts["minute"]);
-    return shown - Math.floor(now / 60_000) * 60_000;
+    return shown - Math.floor(now / MINUTE_MS) * MINUTE_MS;
   } catch {
     return undefined;
   }

@@ -8,7 +8,7 @@
 //     never zero.
 
 import { readFile, stat } from "node:fs/promises";
-import type { TokenUsage } from "@holdfast/core";
+import { MIB, type TokenUsage } from "@holdfast/core";
 import { defineTask, type AgentContext } from "@holdfast/runtime";
 
 import type { ExternalAgentProtocol, ExternalEnd, ExternalIntent } from "../external-agent-protocol.ts";
@@ -18,7 +18,7 @@ import { findSessionFile } from "../receipt/read-receipt.ts";
 import { priced } from "./budget-fence.ts";
 
 /** A larger record is not read. */
-const RECORD_BYTES_MAX = 256 * 1024 * 1024;
+const RECORD_BYTES_MAX = 256 * MIB;
 
 export interface CountRequest {
   readonly intent: ExternalIntent;

@@ -1,5 +1,6 @@
 // The parts that adapters share whose agent is a process: limits, the events before a subscriber comes, and the reason why a process ended.
 
+import { MIB } from "@holdfast/core";
 import { describeProcessEnd, type ProcessReport, type Redactor } from "@holdfast/system";
 
 import type { ExternalEnd, ExternalEvent } from "../external-agent-protocol.ts";
@@ -20,7 +21,7 @@ export const AGENT_PROCESS = {
   /** The output that is kept for errors. */
   outputBytes: 128 * 1024,
   /** One message, which may hold a picture. */
-  lineChars: 16 * 1024 * 1024,
+  lineChars: 16 * MIB,
   errorChars: 1_000,
 } as const;
 

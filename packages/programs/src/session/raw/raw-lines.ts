@@ -12,6 +12,7 @@ import { createHash, randomBytes, type Hash } from "node:crypto";
 import { closeSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
+import { DAY_MS, MIB } from "@holdfast/core";
 import { makePrivateFolder, openPrivateAppend } from "@holdfast/system";
 
 /** Where the lines of a turn are, as the record of the turn names them. */
@@ -25,7 +26,7 @@ export interface RawReference {
 }
 
 /** The lines of one turn. */
-const CHARS_MAX = 64 * 1024 * 1024;
+const CHARS_MAX = 64 * MIB;
 /** Lines in memory. */
 const WAITING_CHARS = 128 * 1024;
 const DAYS = 180;
@@ -117,7 +118,7 @@ export function readRawLines(folder: string, { blob }: Pick<RawReference, "blob"
 
 /** Removes the lines of sessions that have added none for months. */
 export function pruneRawLines(folder: string): void {
-  const oldest = Date.now() - DAYS * 24 * 3_600_000;
+  const oldest = Date.now() - DAYS * DAY_MS;
   try {
     for (const name of readdirSync(folder)) {
       const path = join(folder, name);

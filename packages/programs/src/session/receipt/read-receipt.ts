@@ -13,6 +13,7 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
+import { DAY_MS } from "@holdfast/core";
 import { createPrivate, makePrivateFolder } from "@holdfast/system";
 
 import { gitIn } from "@holdfast/workspace";
@@ -147,7 +148,7 @@ const CHANGED = "Since your last turn this has changed, and not by you:";
 
 /** Removes the copies that no session has renewed for months. Each turn renews the copy of its session, and no turn renews the files of profiles. */
 async function prune(mirrors: string): Promise<void> {
-  const oldest = Date.now() - MIRROR_DAYS * 24 * 3_600_000;
+  const oldest = Date.now() - MIRROR_DAYS * DAY_MS;
   const names = await readdir(mirrors).catch(() => []);
   for (const name of names.filter((one) => !KEPT_FILE.test(one))) {
     const path = join(mirrors, name);

@@ -9,13 +9,14 @@ import { createHash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { MIB } from "@holdfast/core";
 
 import { gitIn, ownGuard, SHALLOW, withoutPrograms } from "@holdfast/workspace";
 import type { Workspace } from "./restore-receipt.ts";
 import { FILES_MAX, stampOf, type Repository } from "./workspace-stamp.ts";
 
 /** Larger files of the workspace are known by their size and time. */
-const HASHED_BYTES_MAX = 4 * 1024 * 1024;
+const HASHED_BYTES_MAX = 4 * MIB;
 const UNCOMMITTED_MAX = 500;
 /** Sections of a configuration with programs, and those that bring in other files. */
 const WITH_PROGRAMS = /\[\s*(filter|hook|include)/i;

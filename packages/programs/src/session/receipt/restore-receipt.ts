@@ -6,6 +6,7 @@
 //   - After a turn that was cut off, the files of the workspace are not compared, because the agent was
 //     changing them.
 
+import { MIB } from "@holdfast/core";
 import type { ExternalIntent } from "../external-agent-protocol.ts";
 
 export interface RestoreReceipt {
@@ -71,7 +72,7 @@ export interface Difference {
 }
 
 /** Larger session files are hashed and not copied. */
-export const MIRROR_BYTES_MAX = 32 * 1024 * 1024;
+export const MIRROR_BYTES_MAX = 32 * MIB;
 /** Names in one difference. */
 const NAMES_MAX = 10;
 

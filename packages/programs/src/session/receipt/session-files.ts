@@ -27,7 +27,7 @@ const KNOWN_MAX = 100;
 /** The end of what is known, which must still be there before an addition. */
 const END_BYTES = 4 * 1024;
 /** The clock of a file system steps by up to 10 ms. */
-const SETTLED_MS = 20;
+export const SETTLED_MS = 20;
 
 export type Hashed = Pick<SessionFile, "bytes" | "sha256">;
 

@@ -9,6 +9,7 @@
 import { createHash, type Hash } from "node:crypto";
 import { existsSync, lstatSync, readdirSync, readFileSync, statSync, type Stats } from "node:fs";
 import { join, resolve } from "node:path";
+import { SETTLED_MS } from "./session-files.ts";
 
 export interface Repository {
   readonly root: string;
@@ -17,8 +18,6 @@ export interface Repository {
 
 /** A look at a file takes 3 µs, and a start of git some 5 ms, as measured. */
 export const FILES_MAX = 1_000;
-/** The clock of a file system steps by up to 10 ms. */
-const SETTLED_MS = 20;
 
 /** @param ignored the paths that git ignores. */
 export function stampOf(repository: Repository, ignored: ReadonlySet<string>): string | undefined {

@@ -21,6 +21,7 @@ import {
   type HeldClaim,
   HoldfastError,
   LimitError,
+  MIB,
   type SessionSnapshot,
   type StorageReader,
   UnavailableError,
@@ -36,7 +37,7 @@ import { isHello, LINE_BYTES_MAX, PROTOCOL_VERSION, type Hello, type Message, ty
 export const HELLO_TIMEOUT_MS = 10_000;
 
 /** Answers may be as long as the owner can make them. */
-const ANSWER_BYTES_MAX = 512 * 1024 * 1024;
+const ANSWER_BYTES_MAX = 512 * MIB;
 
 /**
  * Connect to the owner of a database.

@@ -8,13 +8,13 @@
 
 import { randomInt } from "node:crypto";
 import type { Socket } from "node:net";
-import { type Arrival, Fifo, toError, type WireError } from "@holdfast/core";
+import { type Arrival, Fifo, MIB, toError, type WireError } from "@holdfast/core";
 import { LineSplitter } from "./lines.ts";
 import { LINE_BYTES_MAX, parseRequest, type Hello, type Message, type Request } from "./wire.ts";
 
 /** A client with more than this unread is not read from until it has caught up. */
-const OUTPUT_BYTES_HIGH = 1024 * 1024;
-const OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
+const OUTPUT_BYTES_HIGH = MIB;
+const OUTPUT_BYTES_MAX = 64 * MIB;
 const NOT_OF_THE_PORT: WireError = {
   code: "usage",
   message: "the owner of the database received a request that the storage port does not have",

@@ -10,7 +10,7 @@
 //     error. A client that sends anything else is disconnected. Neither harms other clients or undoes earlier
 //     requests.
 
-import { type Arrival, isStorageCall, type StorageMethod, type WireError } from "@holdfast/core";
+import { type Arrival, isStorageCall, MIB, type StorageMethod, type WireError } from "@holdfast/core";
 import { readMark } from "../../host-presence.ts";
 import { isObject } from "../file/plain-files.ts";
 import type { OwnerInfo } from "../file/ownership.ts";
@@ -18,7 +18,7 @@ import type { OwnerInfo } from "../file/ownership.ts";
 export const PROTOCOL_VERSION = 1;
 
 /** One request, as a line. Commits are limited to much less by `LIMITS.batchChars`. */
-export const LINE_BYTES_MAX = 64 * 1024 * 1024;
+export const LINE_BYTES_MAX = 64 * MIB;
 
 export interface Hello extends OwnerInfo {
   readonly holdfast: "storage";

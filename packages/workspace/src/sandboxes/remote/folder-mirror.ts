@@ -9,7 +9,7 @@
 import type { Stats } from "node:fs";
 import { lstat, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { LimitError } from "@holdfast/core";
+import { LimitError, MIB } from "@holdfast/core";
 
 import { GRANTING_PLACES } from "../../granting-places.ts";
 import { containedRoot } from "../../workspace/contained-directory.ts";
@@ -18,7 +18,7 @@ import { STAYING, type JobResult } from "./remote-job.ts";
 import type { TarFile } from "./tar.ts";
 
 /** A larger folder is not copied. */
-const MIRROR_LIMITS = { files: 20_000, bytes: 200 * 1024 * 1024 } as const;
+const MIRROR_LIMITS = { files: 20_000, bytes: 200 * MIB } as const;
 
 export interface FolderChanges {
   readonly changed: readonly TarFile[];

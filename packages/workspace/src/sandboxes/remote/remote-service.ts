@@ -6,7 +6,7 @@
 //     found again.
 //   - The service removes a sandbox that nobody has used for its TTL.
 
-import { UnavailableError } from "@holdfast/core";
+import { MIB, UnavailableError } from "@holdfast/core";
 
 export interface RemoteMachine {
   readonly id: string;
@@ -35,7 +35,7 @@ export const MACHINE_LABEL = "holdfast-place";
 /** Machines that nobody uses are removed after this time. */
 export const TTL_SECONDS = 3_600;
 const CALL_MS = 60_000;
-const ANSWER_BYTES = 256 * 1024 * 1024;
+const ANSWER_BYTES = 256 * MIB;
 
 export interface RemoteRequest {
   readonly method?: "GET" | "POST" | "DELETE";

@@ -5,13 +5,12 @@ import { join } from "node:path";
 
 import { copyIndex } from "../copy-index.ts";
 import { commitOf, identity } from "../repository.ts";
-import { gitIn, type GitSettings } from "../worktree-git.ts";
+import { EMPTY_TREE, gitIn, type GitSettings } from "../worktree-git.ts";
 import { readGitFolder, type GitFolder } from "./git-folder.ts";
 import { fileOf, refused, storeFiles, type RescuePlace, type Run } from "./stored-files.ts";
 
 /** Commits that nothing but the worktree's git folder reaches. Beyond, the removal is refused. */
 const LOST_COMMITS_MAX = 50;
-const EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 /** The same content is the same commit, so that a repeated rescue adds nothing. */
 const FIXED = {
   ...identity("rescue@holdfast.invalid"),

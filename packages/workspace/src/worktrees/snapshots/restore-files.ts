@@ -7,16 +7,15 @@
 
 import { chmodSync, lstatSync, mkdirSync, rmdirSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { HoldfastError, NotFoundError } from "@holdfast/core";
+import { HoldfastError, MIB, NotFoundError } from "@holdfast/core";
 
-import type { GitSettings } from "../worktree-git.ts";
+import { EMPTY_TREE, type GitSettings } from "../worktree-git.ts";
 import { isOwnPath, namesIn, snapshotGit, type SnapshotGit, type SnapshotPlace } from "./snapshot-place.ts";
 
 /** The bytes of the files of one call of git. A larger file has a call of its own. */
-const BYTES_PER_CALL = 32 * 1024 * 1024;
+const BYTES_PER_CALL = 32 * MIB;
 /** The bytes before each object in the output of git, at most. */
 const HEADER_BYTES = 128;
-const EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 const MODES = { link: "120000", program: "100755", repository: "160000" } as const;
 
 interface ChangedFile {

@@ -10,7 +10,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, lstatSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { HoldfastError } from "@holdfast/core";
+import { HoldfastError, MIB } from "@holdfast/core";
 
 import { copyIndex } from "../copy-index.ts";
 import { isRepository } from "../../git/stage.ts";
@@ -23,7 +23,7 @@ import type { GitSettings } from "../worktree-git.ts";
 import { isOwnPath, namesIn, snapshotGit, type SnapshotGit, type SnapshotPlace } from "./snapshot-place.ts";
 
 /** A larger file is in no snapshot. The whole of it would be stored again after each change. */
-const FILE_BYTES_MAX = 100 * 1024 * 1024;
+const FILE_BYTES_MAX = 100 * MIB;
 const IDENTITY = identity("snapshot@holdfast.invalid");
 
 /** @throws HoldfastError `limit_exceeded` or `conflict` for files that cannot be kept, `invalid_input` with the words of git. */

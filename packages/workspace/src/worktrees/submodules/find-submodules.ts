@@ -13,7 +13,8 @@ import { HoldfastError } from "@holdfast/core";
 import type { SubmoduleRecord } from "../worktree-record.ts";
 import { gitIn, type GitSettings } from "../worktree-git.ts";
 
-const GITLINK = "160000";
+/** The mode of a submodule in a tree. */
+export const GITLINK = "160000";
 const NO_PARTS: readonly string[] = ["", ".", ".."];
 
 interface Above {
