@@ -15,7 +15,7 @@ test("no two sessions of a tree draw the same UUIDs, however alike their command
     },
   });
   const runtime = createRuntime({ storage: new MemoryStorage(), development: false });
-  const drawn = (await (await runtime.start(chain, 6)).result()) as readonly string[];
+  const drawn = await (await runtime.start(chain, 6)).result();
   await runtime.close();
   expect(new Set(drawn).size).toBe(7);
 });
