@@ -1,7 +1,8 @@
 // The bench runs, prints the lines that it promises, and does its work. These tests check no speed.
 //
-// `npm test` measures the workload of `ALWAYS` on SQLite: a workload starts up to a dozen processes. The bench
-// campaign measures all of them in memory and on SQLite, and packs and installs the packages (`HOLDFAST_CAMPAIGN`).
+// `npm test` measures the workload of `ALWAYS` on SQLite: a workload starts up to a dozen processes. The
+// bench campaign measures all of them in memory and on SQLite, and packs and installs the packages
+// (`HOLDFAST_CAMPAIGN`).
 
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -56,7 +57,8 @@ const OF_PROCESSES = ["W8", "W9", "herd"];
 const ALWAYS: ReadonlySet<string> = new Set(["W3"]);
 const isMeasured = (workload: string): boolean => isCampaign || ALWAYS.has(workload);
 
-// One process measures all that is asked of a storage: loading the bench takes longer than many of its workloads.
+// One process measures all that is asked of a storage: loading the bench takes longer than many of its
+// workloads.
 describe.each(isCampaign ? ["memory", "sqlite"] : ["sqlite"])("a smoke run on %s", (storage) => {
   const measurable = MAIN_VARIANTS.filter(
     ([workload]) => isMeasured(workload) && (storage === "sqlite" || workload !== "W5"),

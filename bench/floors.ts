@@ -1,4 +1,5 @@
-// `Floor` is the cost of the same durability without Holdfast: one row per step, without kernel, replay, claims or checks.
+// `Floor` is the cost of the same durability without Holdfast: one row per step, without kernel, replay,
+// claims or checks.
 //
 //   - All rows of one turn of the event loop are one group, and a row is kept when its group is.
 //   - SQLite: WAL, `synchronous=FULL`, one transaction per group, prepared statements. A row has the

@@ -1,4 +1,5 @@
-// Runs in processes of their own. A side that is measured cold begins in a fresh process each time, and so does its floor.
+// Runs in processes of their own. A side that is measured cold begins in a fresh process each time, and so
+// does its floor.
 
 import { startChild } from "./child.ts";
 import type { Bench } from "./workload.ts";

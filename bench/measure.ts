@@ -2,7 +2,8 @@
 
 import { readFileSync } from "node:fs";
 
-// Taken before a runtime watches it: in development it reports agents that read clocks, and ours do, to be measured.
+// Taken before a runtime watches it: in development it reports agents that read clocks, and ours do, to be
+// measured.
 const hrtime = process.hrtime.bigint;
 
 /** Milliseconds of a clock that all processes of this machine share. */
@@ -68,8 +69,9 @@ export async function eachOf(
 }
 
 /**
- * Runs both sides `repeats` times, in turns and with alternating order, so that a slow period of the machine slows both.
- * With more than one repeat, the first run of each side only compiles the code and does not count.
+ * Runs both sides `repeats` times, in turns and with alternating order, so that a slow period of the machine
+ * slows both. With more than one repeat, the first run of each side only compiles the code and does not
+ * count.
  */
 export async function inTurns<Ours, Floor>(
   repeats: number,

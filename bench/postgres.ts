@@ -1,6 +1,8 @@
-// The PostgreSQL server that is measured: one of our own for the time of the bench, or the one that HOLDFAST_BENCH_POSTGRES_URL names.
+// The PostgreSQL server that is measured: one of our own for the time of the bench, or the one that
+// HOLDFAST_BENCH_POSTGRES_URL names.
 //
-// Settings are PostgreSQL's own defaults, with `fsync` and `synchronous_commit` on. Child processes find it by the same variable.
+// Settings are PostgreSQL's own defaults, with `fsync` and `synchronous_commit` on. Child processes find it
+// by the same variable.
 
 import { randomUUID } from "node:crypto";
 import { chmodSync } from "node:fs";
@@ -11,7 +13,8 @@ const VARIABLE = "HOLDFAST_BENCH_POSTGRES_URL";
 /** Start one if none is given. Answers what stops it. */
 export async function provideServer(parent: string): Promise<() => Promise<void>> {
   if (process.env[VARIABLE] !== undefined) return async () => undefined;
-  // Root starts it as another user, who may have to look into the folder; where it may not, the system's own folder has to do.
+  // Root starts it as another user, who may have to look into the folder; where it may not, the system's own
+  // folder has to do.
   chmodSync(parent, 0o711);
   const server = await startServer({ fsync: true, parent }).catch(() => startServer({ fsync: true }));
   process.env[VARIABLE] = server.url;

@@ -1,4 +1,5 @@
-// `BenchStack`: a local stack that the bench starts as users do, by the bundled command, in a home folder of its own.
+// `BenchStack`: a local stack that the bench starts as users do, by the bundled command, in a home folder of
+// its own.
 
 import { execFile } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";

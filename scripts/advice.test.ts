@@ -1,4 +1,5 @@
-// Every command that an error, a note or a question advises is one that the command takes, and that a test carries out.
+// Every command that an error, a note or a question advises is one that the command takes, and that a test
+// carries out.
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,7 +1,7 @@
 // `advisedCommands`: the command lines that sources tell people to call, in errors, notes and questions.
 //
-// A text advises a command in backticks (`holdfast list`), after a colon ("with: holdfast resume ID"), and as the first argument of
-// `io.call`. A value that is only known later stands as `LATER`.
+// A text advises a command in backticks (`holdfast list`), after a colon ("with: holdfast resume ID"), and as
+// the first argument of `io.call`. A value that is only known later stands as `LATER`.
 
 import { LATER, printedTexts, speakingSources, type PrintedText } from "./printed-texts.ts";
 import type { Node, Tree } from "./tidy/tree.ts";

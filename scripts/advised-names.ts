@@ -1,4 +1,5 @@
-// `unknownNames`: the names in the texts of the sources that nothing has. A person who follows an advice types them.
+// `unknownNames`: the names in the texts of the sources that nothing has. A person who follows an advice
+// types them.
 //
 //   - Each kind of name has one table that defines it. Options stand in the commands, fields in the schema of
 //     their file, and pages in `docs`. A name that stands in no table is reported with its place and its

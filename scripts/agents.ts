@@ -1,9 +1,10 @@
-// `npm run agents`: the real programs of external agents against the scripted model server. Writes docs/agents.md.
+// `npm run agents`: the real programs of external agents against the scripted model server. Writes
+// docs/agents.md.
 //
 //   -- [--programs FOLDER] [NAME…]    the place of the programs, a new folder by default, and the agents whose columns are written, all by default
 //
-// It needs the npm registry, some gigabytes and some minutes, and no account. It is no part of `npm test`: `npm test` runs the same adapters
-// against programs that only speak the protocols.
+// It needs the npm registry, some gigabytes and some minutes, and no account. It is no part of `npm test`:
+// `npm test` runs the same adapters against programs that only speak the protocols.
 
 import { existsSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -35,7 +36,10 @@ interface Column {
   readonly cells: readonly Observed[];
 }
 
-/** The sandbox of Codex makes these empty folders, and a killed one leaves them. Its bridge does so although its settings say otherwise. */
+/**
+ * The sandbox of Codex makes these empty folders, and a killed one leaves them. Its bridge does so although
+ * its settings say otherwise.
+ */
 const LEFT = [".git", ".agents", ".codex", ".aws"]
   .map((name) => join("/tmp", name))
   .filter((path) => !existsSync(path));

@@ -1,4 +1,5 @@
-// `apiReference`: the page docs/api-reference.md, with each public name, its declaration and its doc comments.
+// `apiReference`: the page docs/api-reference.md, with each public name, its declaration and its doc
+// comments.
 //
 // The texts are those of the sources. The header of an entry introduces its names, and a doc comment explains
 // a name, a field or a method. The page has a heading for each name, so other documents can link to it.
@@ -225,7 +226,10 @@ function linkTo(name: string, anchors: ReadonlyMap<string, string>): string {
   return `[${name}](#${anchors.get(name)})`;
 }
 
-/** The anchor of each heading, in the order of the page. A name that differs from an earlier name only in case has a number. */
+/**
+ * The anchor of each heading, in the order of the page. A name that differs from an earlier name only in case
+ * has a number.
+ */
 function anchorsOf(names: readonly PublicName[]): ReadonlyMap<string, string> {
   const anchors = numberedAnchors(names.map(({ name }) => name));
   return new Map(names.map(({ name }, index) => [name, anchors[index]!]));

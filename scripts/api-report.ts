@@ -1,6 +1,6 @@
-// `npm run api-report`: writes the public API into `docs/api-report`, one file for each entry, and into the page
-// docs/api-reference.md, and prints how many names it has. `api-report.test.ts` compares these files with the
-// sources, so a change of the public API is seen in the difference of a commit.
+// `npm run api-report`: writes the public API into `docs/api-report`, one file for each entry, and into the
+// page docs/api-reference.md, and prints how many names it has. `api-report.test.ts` compares these files
+// with the sources, so a change of the public API is seen in the difference of a commit.
 
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

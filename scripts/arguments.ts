@@ -1,4 +1,5 @@
-// Reads the arguments of a script. `--help` prints the script's first comment; a wrong argument ends the script with 2.
+// Reads the arguments of a script. `--help` prints the script's first comment; a wrong argument ends the
+// script with 2.
 
 import { readFileSync } from "node:fs";
 import { parseArgs, type ParseArgsConfig } from "node:util";

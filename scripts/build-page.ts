@@ -1,5 +1,5 @@
-// `npm run page`: builds the page into `packages/coordinator/built-page`, where a coordinator and `holdfast ui` find it. The set-up of a
-// checkout, the tests and `npm run pack` do it, too.
+// `npm run page`: builds the page into `packages/coordinator/built-page`, where a coordinator and
+// `holdfast ui` find it. The set-up of a checkout, the tests and `npm run pack` do it, too.
 //
 //   - It builds only when a source has changed: the folder holds a key of the sources that it was made of.
 //     The time of the key says when that was looked at last, for the set-up, which only compares times.

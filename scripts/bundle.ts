@@ -1,7 +1,8 @@
-// The packages as users have them: `publishedPackages` names them, `bundlePackage` bundles the modules of one.
+// The packages as users have them: `publishedPackages` names them, `bundlePackage` bundles the modules of
+// one.
 //
-// A bundle has one file for each entry and files that entries share. Finding, reading and linking a hundred small files
-// took two thirds of the time that a user's program waits for its imports.
+// A bundle has one file for each entry and files that entries share. Finding, reading and linking a hundred
+// small files took two thirds of the time that a user's program waits for its imports.
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -38,8 +39,8 @@ const FOUND_BY_PATH: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Packages of other authors that become part of a bundle, because they have many files and every run of an agent file loads them.
- * They stay dependencies, because the published types name them (decision 53).
+ * Packages of other authors that become part of a bundle, because they have many files and every run of an
+ * agent file loads them. They stay dependencies, because the published types name them (decision 53).
  */
 const INCLUDED: Readonly<Record<string, string>> = {
   "@holdfast/system": "zod",
@@ -69,7 +70,8 @@ export async function bundlePackage({ folder, manifest }: Package): Promise<Read
   const exported = Object.values(manifest.exports).map((source) =>
     source.replace(/^\.\/src\/(.*)\.ts$/, "$1"),
   );
-  // A module that is found by its path lies beside the bundled code that looks for it: an export of its folder, or the package.
+  // A module that is found by its path lies beside the bundled code that looks for it: an export of its
+  // folder, or the package.
   const found = (FOUND_BY_PATH[manifest.name] ?? []).map((module) => {
     const isBesideExport = exported.includes(`${dirname(module)}/index`);
     return [isBesideExport ? module : basename(module), module] as const;

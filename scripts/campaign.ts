@@ -1,44 +1,51 @@
-// `npm run campaign`: what takes too long for every change. Its evidence goes to RELIABILITY.md, a row per campaign; what was
-// not run this time keeps the row it has.
+// `npm run campaign`: what takes too long for every change. Its evidence goes to RELIABILITY.md, a row per
+// campaign; what was not run this time keeps the row it has.
 //
 //   -- NAME ...                only these. Kills and orphans: kills, external-kills, real-kills, worktree-kills, stack-kills, agent-kills,
-//                             fleet-kills, orphans, rollouts. Faults: streams, crash-points, postgres, simulation, nemesis, outages, boundaries.
-//                             Suites: conformance, command-lines, mcp, real-clients, real-keys, real-budget, sandboxes, parity, external-agents, page, bench,
-//                             mutants, tests
+//                             fleet-kills, orphans, rollouts. Faults: streams, crash-points, postgres,
+//                             simulation, nemesis, outages, boundaries. Suites: conformance, command-lines,
+//                             mcp, real-clients, real-keys, real-budget, sandboxes, parity, external-agents,
+//                             page, bench, mutants, tests
 //   -- tests                   every test, with all of its repetitions, in the files that no other campaign has. The tests with the
 //                             tag `campaign`, which `npm test` leaves out, are among them
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
 //   -- --reconnects N          of readers of event streams (10,000 by default), and nothing else
 //   -- --seeds N --minutes M --from SEED
-//                              simulations on all cores (100,000 and 30 by default), and nothing else. They end with the
-//                              first of the two. Without a first seed each campaign begins at another. Seeds that fail go
-//                              to the simulator's regression-seeds.json
+//                              simulations on all cores (100,000 and 30 by default), and nothing else. They
+//                              end with the first of the two. Without a first seed each campaign begins at
+//                              another. Seeds that fail go to the simulator's regression-seeds.json
 //   -- nemesis --minutes M --seed N
-//                              real processes in network namespaces under every fault there is (30 minutes by default). A
-//                              fault that this machine cannot make is skipped by name
+//                              real processes in network namespaces under every fault there is (30 minutes by
+//                              default). A fault that this machine cannot make is skipped by name
 //   -- outages --minutes M --seed N
-//                              the same processes, whose coordinators or network are away for longer than a lease of 15 s
+//                              the same processes, whose coordinators or network are away for longer than a
+//                              lease of 15 s
 //   -- stack-kills --kills N --seed N
-//                              kills of coordinator, runner and supervisor of a local stack, in any order (100 by default)
+//                              kills of coordinator, runner and supervisor of a local stack, in any order
+//                              (100 by default)
 //   -- external-kills --kills N
-//                              kills of the process that supervises an external agent, N for each kind of adapter (100 by default)
+//                              kills of the process that supervises an external agent, N for each kind of
+//                              adapter (100 by default)
 //   -- page --minutes M         the screens, and the memory of a page that stays open for M minutes (60 by default)
 //   -- agent-kills --kills N    kills of the process that runs an agent file: N of `holdfast run`, and N of a runner (50 by default)
 //   -- real-kills --kills N --programs FOLDER
-//                              the same kills over each real agent, N for each (10 by default). `real-kills-opencode` kills one of
-//                              them. Programs are installed from the npm registry, into a new folder by default. Runs only when named
+//                              the same kills over each real agent, N for each (10 by default).
+//                              `real-kills-opencode` kills one of them. Programs are installed from the npm
+//                              registry, into a new folder by default. Runs only when named
 //   -- real-clients, real-keys, real-budget --programs FOLDER
-//                              Claude Code and the MCP Inspector's command call the orchestrator's tools. No command of a real agent finds its key.
-//                              A tree of them is charged what was served, over `--kills N` (10 by default). Installed and named in the same way
+//                              Claude Code and the MCP Inspector's command call the orchestrator's tools. No
+//                              command of a real agent finds its key. A tree of them is charged what was
+//                              served, over `--kills N` (10 by default). Installed and named in the same way
 //   -- worktree-kills --kills N
-//                              kills around the creation, the use and the removal of worktrees (1,000 by default)
+//                              kills around the creation, the use and the removal of worktrees (1,000 by
+//                              default)
 //   -- orphans --runs N         runs of executors that leave processes behind (10,000 by default)
 //   -- rollouts --runs N       orderly stops and restarts of a program, and of the processes of a fleet (200 of each by default)
 //   -- postgres --restarts N    deaths of a PostgreSQL server under 10,000 sessions (200 by default). Then the crash scenarios and
 //                              all tests run over a server whose transactions are SERIALIZABLE
 //   -- fleet-kills --kills N --restarts N --sessions N
-//                              kills of coordinators and runners, and deaths of their PostgreSQL, under so many sessions at once.
-//                              Their numbers are 500, 200 and 300 by default
+//                              kills of coordinators and runners, and deaths of their PostgreSQL, under so
+//                              many sessions at once. Their numbers are 500, 200 and 300 by default
 
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

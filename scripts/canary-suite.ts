@@ -1,4 +1,5 @@
-// Runs before each file of tests (`setupFiles` of vitest), and plants a secret whose appearance anywhere fails the file (X15).
+// Runs before each file of tests (`setupFiles` of vitest), and plants a secret whose appearance anywhere
+// fails the file (X15).
 //
 //   - The secret is in the environment of the test process, and so in that of everything which it starts with
 //     its environment. A runtime or supervisor in a test gives its agents, executors, hooks and servers only

@@ -1,4 +1,5 @@
-// Which tests a change can affect: `choose` answers the files of tests that reach a changed file, nearest first, up to a time.
+// Which tests a change can affect: `choose` answers the files of tests that reach a changed file, nearest
+// first, up to a time.
 //
 //   - A source reaches what it imports. An import of named values through an `index.ts` reaches the sources
 //     of these values alone, because through whole packages nearly every test reaches every source.
@@ -96,7 +97,10 @@ function stepsFrom(tree: Tree, changed: readonly string[]): Map<string, number> 
 
 interface Importer {
   readonly by: string;
-  /** The import takes named values of other sources through this one, and so only the text of this one itself matters to it. */
+  /**
+   * The import takes named values of other sources through this one, and so only the text of this one itself
+   * matters to it.
+   */
   readonly isThrough: boolean;
 }
 

@@ -1,7 +1,7 @@
 // One set of scenarios over every combination of ports: the same comes of it (H12).
 //
-// `npm test` plays each scenario over the first combination and every fourth of the others, another fourth for each
-// scenario. The crash-points campaign plays all of them (`HOLDFAST_CAMPAIGN`).
+// `npm test` plays each scenario over the first combination and every fourth of the others, another fourth
+// for each scenario. The crash-points campaign plays all of them (`HOLDFAST_CAMPAIGN`).
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

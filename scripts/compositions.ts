@@ -1,12 +1,14 @@
-// `npm run compositions`: every scenario over every combination of ports there is, and a report of what differs.
+// `npm run compositions`: every scenario over every combination of ports there is, and a report of what
+// differs.
 //
-//   - storage: memory, memory with little of the session stored (minimal, ephemeral), a SQLite file, PostgreSQL, and a
-//     coordinator over each
+//   - storage: memory, memory with little of the session stored (minimal, ephemeral), a SQLite file,
+//     PostgreSQL, and a coordinator over each
 //   - signals: a channel, standard input
-//   - tasks: in process, or queued and done by a runner. With a SQLite file of one's own that is the hybrid mode
+//   - tasks: in process, or queued and done by a runner. With a SQLite file of one's own that is the hybrid
+//     mode
 //
-// Outcomes, effects and the things asked for must be the same, and so must entries wherever they are stored. The report
-// must be empty. It leaves out the death of a session's process: `crashEverywhere` plays that.
+// Outcomes, effects and the things asked for must be the same, and so must entries wherever they are stored.
+// The report must be empty. It leaves out the death of a session's process: `crashEverywhere` plays that.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -132,8 +134,8 @@ function queueOf(fleets: ReadonlyMap<AgentStorage, Fleet>): NonNullable<Composit
 }
 
 /**
- * Run the scenarios. The first combination says what is expected of the others. With `every` a scenario runs over every
- * n-th of the others, and the next scenario begins one further.
+ * Run the scenarios. The first combination says what is expected of the others. With `every` a scenario runs
+ * over every n-th of the others, and the next scenario begins one further.
  */
 export async function compareAll(
   all: readonly Combination[],

@@ -1,4 +1,5 @@
-// Each code of an error has a test that does what the advice says and sees the error gone. A code without one has a reason.
+// Each code of an error has a test that does what the advice says and sees the error gone. A code without one
+// has a reason.
 
 import { fileURLToPath } from "node:url";
 import { ERROR_TABLE } from "@holdfast/core";

@@ -1,6 +1,8 @@
-// `CURES`, `WITHOUT_CURE`: for each code of an error the test that meets it, does what its advice says, and sees it gone.
+// `CURES`, `WITHOUT_CURE`: for each code of an error the test that meets it, does what its advice says, and
+// sees it gone.
 //
-// The rows here cite tests that have another subject, too. Most codes have a row in a `cures.test.ts`, by a call of `cure(code, …)`.
+// The rows here cite tests that have another subject, too. Most codes have a row in a `cures.test.ts`, by a
+// call of `cure(code, …)`.
 
 /** By the code: a file and the title of a test in it, in which the code stands. */
 export const CURES: Readonly<Record<string, readonly [file: string, title: string]>> = {

@@ -1,5 +1,5 @@
-// A user can follow docs/deploy.md, docs/guide.md and the README. Every command line in them is accepted by its command,
-// and every configuration by a coordinator.
+// A user can follow docs/deploy.md, docs/guide.md and the README. Every command line in them is accepted by
+// its command, and every configuration by a coordinator.
 
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

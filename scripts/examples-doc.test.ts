@@ -64,7 +64,8 @@ test.each(sampled(programs, 2))("%s", async (name, text) => {
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding("utf8").on("data", (chunk: string) => (said += chunk));
   const ended = new Promise<number | null>((resolve) => child.on("close", resolve));
-  // Two answers to one question are in each other's way: the second one is refused, as nothing is asked any more.
+  // Two answers to one question are in each other's way: the second one is refused, as nothing is asked any
+  // more.
   const isAnswering = text.includes(".answer(");
   const approving = isAnswering ? undefined : setInterval(() => void approveAll(), 50);
   const code = await ended;

@@ -1,4 +1,5 @@
-// The runtime of docs/frameworks.md in a process that loads its files again after an edit, as a development server does.
+// The runtime of docs/frameworks.md in a process that loads its files again after an edit, as a development
+// server does.
 
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";

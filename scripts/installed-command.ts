@@ -1,4 +1,5 @@
-// Bundles the `holdfast` command before the tests, as users install it, for the hundreds of tests that start it as a process.
+// Bundles the `holdfast` command before the tests, as users install it, for the hundreds of tests that start
+// it as a process.
 //
 // A command that is loaded from its 300 sources takes twice the processor time to start.
 //

@@ -1,4 +1,5 @@
-// The launcher is what an older Node reads, so it is tried here as it stands on disk, beside a `main` of our own.
+// The launcher is what an older Node reads, so it is tried here as it stands on disk, beside a `main` of our
+// own.
 
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import {

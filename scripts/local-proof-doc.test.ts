@@ -1,4 +1,5 @@
-// docs/local-proof.md names tests that are there, labels that promises.md defines, and campaigns that can be run.
+// docs/local-proof.md names tests that are there, labels that promises.md defines, and campaigns that can be
+// run.
 
 import { existsSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";

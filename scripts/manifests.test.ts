@@ -39,7 +39,8 @@ test("a peer is optional, and any version of it can be installed beside the pack
   expect(narrow).toEqual([]);
 });
 
-// A global installation gives each package its own dependencies: a package does not find those of another one.
+// A global installation gives each package its own dependencies: a package does not find those of another
+// one.
 test("code that is loaded without being asked for imports only dependencies of its own package", () => {
   const published = new Map(packages.filter(([, manifest]) => manifest.private !== true));
   const strange = sources.flatMap((source) => {
@@ -61,7 +62,10 @@ test("code that is loaded without being asked for imports only dependencies of i
   expect(strange).toEqual([]);
 });
 
-/** The modules that are loaded with a source. Types are not there at run time, and what is loaded later says what it lacks. */
+/**
+ * The modules that are loaded with a source. Types are not there at run time, and what is loaded later says
+ * what it lacks.
+ */
 function importedBy({ walk }: Source): readonly string[] {
   const names: string[] = [];
   walk((node) => {

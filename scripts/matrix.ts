@@ -1,4 +1,5 @@
-// `npm run test:matrix`: all of `npm test` on the newest Node of each line that we support, one after the other.
+// `npm run test:matrix`: all of `npm test` on the newest Node of each line that we support, one after the
+// other.
 //
 // `-- 22.22.3 26` runs it on these instead: a version, or the beginning of one for the newest of its kind.
 //

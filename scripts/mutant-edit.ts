@@ -1,5 +1,6 @@
-// `Edit` is the change of one source that plants a mutant. The environment variable `HOLDFAST_MUTANT` holds it as JSON, and vitest and Node
-// make it as they load the source. This file imports nothing, because each program that a test starts with a mutant loads it.
+// `Edit` is the change of one source that plants a mutant. The environment variable `HOLDFAST_MUTANT` holds
+// it as JSON, and vitest and Node make it as they load the source. This file imports nothing, because each
+// program that a test starts with a mutant loads it.
 
 export interface Edit {
   /** Path of the source from the root of the repository. */

@@ -17,8 +17,8 @@ export interface Mutant extends MarkedChange {
   /** Part of the name of the test that must fail. */
   readonly test: string;
   /**
-   * The mutant makes that test wait without an end, so the test can only run out of time. It counts as a kill only if the same test
-   * passes right before, in the same way, without the mutant.
+   * The mutant makes that test wait without an end, so the test can only run out of time. It counts as a kill
+   * only if the same test passes right before, in the same way, without the mutant.
    */
   readonly hangs?: boolean;
 }

@@ -1,8 +1,9 @@
-// Finds what a planted mutant replaces: `editOf` answers the change of a source that a mutant of `mutants.ts` describes.
+// Finds what a planted mutant replaces: `editOf` answers the change of a source that a mutant of `mutants.ts`
+// describes.
 //
-// A comment `// mutant: MARKER` stands above the code that the mutant changes, so the place survives a move, another layout and new names
-// around it. The marked code is the longest piece of syntax that begins below the comment. That is a statement, or a property, an
-// operand or an argument that begins a line.
+// A comment `// mutant: MARKER` stands above the code that the mutant changes, so the place survives a move,
+// another layout and new names around it. The marked code is the longest piece of syntax that begins below
+// the comment. That is a statement, or a property, an operand or an argument that begins a line.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +14,10 @@ import { MUTANT_MARKER, parseSource, type Source } from "./tidy/tree.ts";
 export interface MarkedChange {
   /** The name in the comment above the code. */
   readonly marker: string;
-  /** The text of the marked code that is replaced, at its first place; any white space matches any other. Without `part`, all is replaced. */
+  /**
+   * The text of the marked code that is replaced, at its first place; any white space matches any other.
+   * Without `part`, all is replaced.
+   */
   readonly part?: string;
   readonly becomes: string;
 }

@@ -1,4 +1,5 @@
-// Guards of what sessions of one family have to do with each other, each taken out: a part of the list in `mutants.ts`.
+// Guards of what sessions of one family have to do with each other, each taken out: a part of the list in
+// `mutants.ts`.
 
 const MEMORY = "packages/runtime/src/memory/memory-storage.test.ts";
 

@@ -1,4 +1,5 @@
-// Guards of what a fleet needs of storage, runtime and runners, each taken out: a part of the list in `mutants.ts`.
+// Guards of what a fleet needs of storage, runtime and runners, each taken out: a part of the list in
+// `mutants.ts`.
 
 const MEMORY = "packages/runtime/src/memory/memory-storage.test.ts";
 const SQLITE = "packages/storage/src/sqlite/engine/sqlite-storage.test.ts";

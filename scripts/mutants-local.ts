@@ -1,4 +1,5 @@
-// Guards of the local stack and of processes that hold secrets, each taken out: a part of the list in `mutants.ts`.
+// Guards of the local stack and of processes that hold secrets, each taken out: a part of the list in
+// `mutants.ts`.
 
 const SECRETS = "packages/holdfast/src/behaviour/secrets.test.ts";
 const STACK_OPTIONS = "packages/holdfast/src/behaviour/local-stack-options.test.ts";

@@ -1,4 +1,5 @@
-// Planted mutants of loops that run for as long as their process, and of the orderly stop of a process (`mutants.ts`).
+// Planted mutants of loops that run for as long as their process, and of the orderly stop of a process
+// (`mutants.ts`).
 
 import type { Mutant } from "./mutant-run.ts";
 

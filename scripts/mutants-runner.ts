@@ -1,4 +1,5 @@
-// Guards of a runner against its executors, and of a process against itself, each taken out: a part of the list in `mutants.ts`.
+// Guards of a runner against its executors, and of a process against itself, each taken out: a part of the
+// list in `mutants.ts`.
 
 const GATEWAY = "packages/runtime/src/gateway/";
 const WATCHDOG = "packages/runtime/src/isolation/watchdog.test.ts";

@@ -11,7 +11,10 @@ import { nameOf, parseSource, readTree, type Source } from "./tidy/tree.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** The mutant that shows that the mechanism works. Each costs a run of its tests, so all are a campaign (`HOLDFAST_CAMPAIGN`). */
+/**
+ * The mutant that shows that the mechanism works. Each costs a run of its tests, so all are a campaign
+ * (`HOLDFAST_CAMPAIGN`).
+ */
 const ALWAYS = ["H5: another input at a position is seen"];
 
 const SOURCES = markableSources(root);

@@ -1,12 +1,13 @@
-// Planted mutants: each takes one guard out, and a test named beside it must fail because of that. A test that only runs out of
-// time has not noticed: on a busy machine it would without the mutant.
+// Planted mutants: each takes one guard out, and a test named beside it must fail because of that. A test
+// that only runs out of time has not noticed: on a busy machine it would without the mutant.
 //
 // `npm run mutants` runs all of them. `npm test` runs some, through `scripts/mutants.test.ts`.
 //
 //   -- TEXT ...                those with one of these in their names or markers, such as D3
 //
-// Sources are never touched: the change is made as the file is loaded, by vitest (see `vitest.config.ts`) or by Node (see
-// `mutant-hook.ts`). A comment `// mutant: MARKER` in the source stands above the code that a mutant changes (see `mutant-source.ts`).
+// Sources are never touched: the change is made as the file is loaded, by vitest (see `vitest.config.ts`) or
+// by Node (see `mutant-hook.ts`). A comment `// mutant: MARKER` in the source stands above the code that a
+// mutant changes (see `mutant-source.ts`).
 
 import { readArguments, refuse } from "./arguments.ts";
 import { COORDINATOR_MUTANTS } from "./mutants-coordinator.ts";

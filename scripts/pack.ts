@@ -1,9 +1,11 @@
 // `npm run pack`: the packages as they would be published, in `dist/packages/*.tgz`.
 //
-// In the repository the manifests point at `src/*.ts`, which runs unbuilt. A published package has no sources: each
-// package is built, laid out in `dist/staging` with a manifest that points at `dist/*.js`, checked and packed there.
+// In the repository the manifests point at `src/*.ts`, which runs unbuilt. A published package has no
+// sources: each package is built, laid out in `dist/staging` with a manifest that points at `dist/*.js`,
+// checked and packed there.
 //
-// Its modules are bundled (`bundle.ts`). Types stay a file per module, as no program waits for them. A package has those that its entries reach.
+// Its modules are bundled (`bundle.ts`). Types stay a file per module, as no program waits for them. A
+// package has those that its entries reach.
 
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,7 +1,7 @@
 // Measures the processor time of each test file, and hands it to the run as `meta.processorMs`.
 //
-// Vitest loads this file before each test file, in the same process. The time between the two readings is the test file's, with that
-// of its imports.
+// Vitest loads this file before each test file, in the same process. The time between the two readings is the
+// test file's, with that of its imports.
 
 import { afterAll } from "vitest";
 import { treeMs } from "./processor-time.ts";

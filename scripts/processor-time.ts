@@ -1,11 +1,12 @@
-// The processor time of test files: `treeMs` measures it, and `keepTimes` and `knownTimes` keep it beside the times of vitest.
+// The processor time of test files: `treeMs` measures it, and `keepTimes` and `knownTimes` keep it beside the
+// times of vitest.
 //
 //   - The time of a process tree is that of the process, of its children that have ended, and of its
 //     descendants that still run.
 //   - A run of some files replaces the times of these files alone.
 //
-// Leaky: a process that outlives its parent belongs to no tree, so its time is missing. Linux alone says what running children
-// have used; elsewhere the time is that of the worker of the tests.
+// Leaky: a process that outlives its parent belongs to no tree, so its time is missing. Linux alone says what
+// running children have used; elsewhere the time is that of the worker of the tests.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,5 +1,5 @@
-// The recipes of CONTRIBUTING.md: each step names a file that is there, and the place in it. Lists that a new part must be in, and that no
-// type or other test holds together, are compared here.
+// The recipes of CONTRIBUTING.md: each step names a file that is there, and the place in it. Lists that a new
+// part must be in, and that no type or other test holds together, are compared here.
 
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -1,8 +1,10 @@
-// record-demo: plays the README's demonstration with real processes and draws it as an animated picture, docs/demo.svg.
+// record-demo: plays the README's demonstration with real processes and draws it as an animated picture,
+// docs/demo.svg.
 //
 //   npm run demo        in an empty folder: start an agent, kill its process with -9, resume it, approve
 //
-// Every line in the picture was printed by the command; only the process id and the waiting times are shortened.
+// Every line in the picture was printed by the command; only the process id and the waiting times are
+// shortened.
 
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";

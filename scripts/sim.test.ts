@@ -11,7 +11,10 @@ import { MUTANTS } from "./mutants.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** The bugs that each run looks for, on one machine and in fleets. The mutants campaign looks for all (`HOLDFAST_CAMPAIGN`). */
+/**
+ * The bugs that each run looks for, on one machine and in fleets. The mutants campaign looks for all
+ * (`HOLDFAST_CAMPAIGN`).
+ */
 const ALWAYS: ReadonlySet<string> = new Set([
   "H1, S1: a delivered signal is consumed by the same commit",
   "S4: the end of a child is told once",
@@ -85,8 +88,8 @@ const REGRESSIONS = JSON.parse(
 ) as readonly { readonly seed: number; readonly found: string; readonly mutant?: string }[];
 
 describe("a seed that once failed is the program it was", () => {
-  // For some seeds it is not known which guard mended them alone. A change that makes one stale makes most of them
-  // stale, so `npm test` tries every fifth, and the mutants campaign tries all.
+  // For some seeds it is not known which guard mended them alone. A change that makes one stale makes most of
+  // them stale, so `npm test` tries every fifth, and the mutants campaign tries all.
   const known = REGRESSIONS.filter(({ mutant }) => mutant !== undefined);
   test.each(sampled(known.filter((_, i) => isCampaign || i % 5 === 0)))(
     "$found",

@@ -1,11 +1,13 @@
 // `npm run sim`: random programs of agents under random faults, each decided by its seed.
 //
 //   -- --seed N [--verbose]                        one of them, with its last events or all of them
-//   -- --seeds N [--from M] [--minutes K] [--json] many of them, on one core; `npm run campaign -- --seeds N` uses all
+//   -- --seeds N [--from M] [--minutes K] [--json] many of them, on one core; `npm run campaign -- --seeds N`
+//   uses all
 //   … --first                                      ends with the first that breaks a promise
 //   … --fleet                                      only the fleets of these: several runners and coordinators, and a network
 //
-// Which seeds are fleets is decided by the seed: every fifth is one (4, 9, 14, …), so that one number replays either.
+// Which seeds are fleets is decided by the seed: every fifth is one (4, 9, 14, …), so that one number replays
+// either.
 //
 // Ends with 1 when a promise was broken.
 

@@ -1,7 +1,7 @@
 // The order in which vitest starts the files of tests: those of `LONG` before all others.
 //
-// Vitest starts the files first that took longest in the run before, and in a fresh clone the largest files. A small file with a long suite
-// would then start last, when nothing is left to run beside it.
+// Vitest starts the files first that took longest in the run before, and in a fresh clone the largest files.
+// A small file with a long suite would then start last, when nothing is left to run beside it.
 
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 

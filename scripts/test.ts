@@ -2,9 +2,9 @@
 //
 //   -- kernel                  file filters or vitest's own flags, as in `-t "ST4"`: vitest alone, with every test of these files
 //   -- --changed               the tests that reach a changed file by imports, nearest first, until their last times add up to a minute.
-//                              It also checks types and tidy, and lint and format of the changed files. A change is the
-//                              difference from the merge base with `main`, and on `main` from the commit before. The
-//                              first line of the output says what is left out.
+//                              It also checks types and tidy, and lint and format of the changed files. A
+//                              change is the difference from the merge base with `main`, and on `main` from
+//                              the commit before. The first line of the output says what is left out.
 //   -- --expensive             runs nothing: the test files with the most processor time, as they were last measured in this checkout
 //
 //   - The last line is `N passed, N failed`, and `, N skipped` when there are any. A check counts as one
@@ -64,7 +64,10 @@ const PROGRAMS = [
 ] as const;
 
 const STALL_MS = 5 * 60_000;
-/** A test file has this processor time, with the processes that it starts. CONTRIBUTING.md says what belongs to a campaign instead. */
+/**
+ * A test file has this processor time, with the processes that it starts. CONTRIBUTING.md says what belongs
+ * to a campaign instead.
+ */
 const BUDGET_MS = 5_000;
 const EXPENSIVE_FILES = 40;
 /** The tag of tests that a run of all files leaves out; declared in `vitest.config.ts`. */

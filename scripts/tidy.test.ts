@@ -1,4 +1,5 @@
-// A rule that finds nothing proves nothing. Each one is shown a violation it must find, and its neighbour that is right.
+// A rule that finds nothing proves nothing. Each one is shown a violation it must find, and its neighbour
+// that is right.
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

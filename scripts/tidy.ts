@@ -3,7 +3,8 @@
 // `npm run tidy`. Each rule is a function from the tree to its violations; `tidy.test.ts` plants at least one
 // violation per rule and sees it found. A rule that meets a file which does not exist yet says nothing.
 //
-// Some rules have a falling baseline: a file may have as many offences as `scripts/tidy/RULE-baseline.json` says.
+// Some rules have a falling baseline: a file may have as many offences as `scripts/tidy/RULE-baseline.json`
+// says.
 //
 //   --list RULE [PATH…]  print the offences against such a rule, in these files and folders
 //   --lower              lower the baselines to the offences that there still are

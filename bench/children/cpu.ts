@@ -1,6 +1,8 @@
-// One side of `cpu`: chunks of a workload with the sources of a tree, each when the parent asks for it. The process has run nothing before.
+// One side of `cpu`: chunks of a workload with the sources of a tree, each when the parent asks for it. The
+// process has run nothing before.
 //
-// Packages are imported from the tree alone. An import by name would be of this checkout, whichever tree is measured.
+// Packages are imported from the tree alone. An import by name would be of this checkout, whichever tree is
+// measured.
 
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// The turns of an external agent, in a process that has run nothing before, with the limits of memory that the command sets.
+// The turns of an external agent, in a process that has run nothing before, with the limits of memory that
+// the command sets.
 
 import { limitProcessMemory } from "@holdfast/runtime";
 import { measureTurns, type TurnsRun } from "../workloads/external-agent.ts";

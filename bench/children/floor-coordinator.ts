@@ -1,4 +1,5 @@
-// The floor of a coordinator: rows that come over HTTP/2 are kept in groups, and that is answered. No tokens, checks or sessions.
+// The floor of a coordinator: rows that come over HTTP/2 are kept in groups, and that is answered. No tokens,
+// checks or sessions.
 
 import { once } from "node:events";
 import { createServer, type ServerHttp2Stream } from "node:http2";

@@ -1,4 +1,5 @@
-// The floor of a runner. The rows of one turn of the event loop are one request, and one request is in flight at a time.
+// The floor of a runner. The rows of one turn of the event loop are one request, and one request is in flight
+// at a time.
 
 import { connect } from "node:http2";
 import { text } from "node:stream/consumers";

@@ -1,4 +1,5 @@
-// One run of one side of a workload, in a process that has run nothing before: cold code, and nobody else's garbage.
+// One run of one side of a workload, in a process that has run nothing before: cold code, and nobody else's
+// garbage.
 
 import type { FreshReport, FreshRun } from "../fresh.ts";
 import { median, percentile } from "../measure.ts";

@@ -1,4 +1,5 @@
-// Many runners in one process. Each is given one session, and stays in the middle of it until it is told to go on.
+// Many runners in one process. Each is given one session, and stays in the middle of it until it is told to
+// go on.
 
 import { startRunner } from "@holdfast/runner";
 import { defineAgent } from "@holdfast/runtime";

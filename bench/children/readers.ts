@@ -1,4 +1,5 @@
-// Readers of event streams: a connection of HTTP/1.1 each. Says when each event came. Some read nothing, if they are asked for.
+// Readers of event streams: a connection of HTTP/1.1 each. Says when each event came. Some read nothing, if
+// they are asked for.
 
 import { get, type IncomingMessage } from "node:http";
 import type { ReadersOptions } from "../workloads/streams.ts";

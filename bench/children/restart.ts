@@ -1,5 +1,5 @@
-// Runs one session until `steps` of its steps are committed and the next one runs; that one hangs, to be killed. A stand-by only
-// waits until the session is due.
+// Runs one session until `steps` of its steps are committed and the next one runs; that one hangs, to be
+// killed. A stand-by only waits until the session is due.
 
 import { createRuntime, defineAgent, type AgentContext } from "@holdfast/runtime";
 import { openPlace } from "../storages.ts";

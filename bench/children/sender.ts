@@ -1,4 +1,5 @@
-// Another process that sends signals to sessions, as `holdfast signal` does: over the socket of a file's owner, or to the server.
+// Another process that sends signals to sessions, as `holdfast signal` does: over the socket of a file's
+// owner, or to the server.
 
 import { mintId } from "@holdfast/core";
 import { openPostgresStorage } from "@holdfast/storage/postgres";

@@ -1,6 +1,8 @@
-// The sources beside which the CPU time is measured: those of a commit, in a folder of their own with an install of their own.
+// The sources beside which the CPU time is measured: those of a commit, in a folder of their own with an
+// install of their own.
 //
-//   baseline-1. A package of ours is never shared with this checkout: its packages would then be measured twice.
+//   baseline-1. A package of ours is never shared with this checkout: its packages would then be measured
+//       twice.
 //   - Packages of others are links to those of this checkout where both package-lock.json name the same.
 //     Otherwise npm installs those of the commit.
 //   - A folder is whole or absent: it is filled under another name and renamed.

@@ -34,7 +34,10 @@ export interface Length {
 
 export interface Comparison {
   readonly workload: CpuWorkload;
-  /** CPU of ours divided by that of the base: the median over all chunks, each beside the chunk of the base in the same moment. */
+  /**
+   * CPU of ours divided by that of the base: the median over all chunks, each beside the chunk of the base in
+   * the same moment.
+   */
   readonly ratio: number;
   /** The same of each pair of processes. */
   readonly pairs: readonly number[];

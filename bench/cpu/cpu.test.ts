@@ -1,5 +1,5 @@
-// The guard of the CPU time judges as it says, and measures the sources of the commit alone. No test here depends on the machine's speed, but
-// those of the campaign, with a slowdown that is far above the limit.
+// The guard of the CPU time judges as it says, and measures the sources of the commit alone. No test here
+// depends on the machine's speed, but those of the campaign, with a slowdown that is far above the limit.
 
 import { spawnSync } from "node:child_process";
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";

@@ -1,7 +1,8 @@
-// The short form: whether the sources of this checkout cost more CPU than the baseline, in the time that every change has for it.
+// The short form: whether the sources of this checkout cost more CPU than the baseline, in the time that
+// every change has for it.
 //
-// A workload above the limit is measured twice more, three times as long. Only three ratios above it are a failure. Other
-// work on the machine bends one of them now and then, and slower sources bend all.
+// A workload above the limit is measured twice more, three times as long. Only three ratios above it are a
+// failure. Other work on the machine bends one of them now and then, and slower sources bend all.
 
 import { CPU_WORKLOADS, type Comparison, type CpuWorkload, type Length } from "./compare.ts";
 

@@ -1,5 +1,5 @@
-// The cost of tracing and of a budget: W1 to W3 with a tracer of all events, or under limits. The floor here is the same
-// workload without them.
+// The cost of tracing and of a budget: W1 to W3 with a tracer of all events, or under limits. The floor here
+// is the same workload without them.
 //
 // The unit is CPU time, because neither waits for anything, and the disk would hide their cost.
 

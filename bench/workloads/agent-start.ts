@@ -1,7 +1,8 @@
-// agent-start: from the start of `holdfast run FILE.md` to its first model request, with the bundled command as users have it.
+// agent-start: from the start of `holdfast run FILE.md` to its first model request, with the bundled command
+// as users have it.
 //
-// The floor is a Node process that sends one request of the same kind to the same server. The server refuses both, so that they end and
-// Node keeps their compiled code, as it does for a user.
+// The floor is a Node process that sends one request of the same kind to the same server. The server refuses
+// both, so that they end and Node keeps their compiled code, as it does for a user.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,7 +1,8 @@
-// `agent-turns`: the turns of an agent file, each with a model call and a file that is read. The model answers at once.
+// `agent-turns`: the turns of an agent file, each with a model call and a file that is read. The model
+// answers at once.
 //
-// The floor of a late turn is an early turn of the same session. The floor of a long session's resume is that of a short one. The CPU of the
-// model's stand-in is not counted.
+// The floor of a late turn is an early turn of the same session. The floor of a long session's resume is that
+// of a short one. The CPU of the model's stand-in is not counted.
 
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { join } from "node:path";

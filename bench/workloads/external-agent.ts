@@ -1,9 +1,10 @@
-// `external-agent`: what Holdfast adds to the turns of a coding agent. The agent is a program that speaks Claude Code's protocol and answers at
-// once. The floor is the same program under a process that only reads its lines.
+// `external-agent`: what Holdfast adds to the turns of a coding agent. The agent is a program that speaks
+// Claude Code's protocol and answers at once. The floor is the same program under a process that only reads
+// its lines.
 //
-// Our share of a turn is the CPU of this process and of all processes that it started, without the floor. It includes git for the restore
-// receipt. The program's own CPU is in both sides. Turns are measured in a process of their own, because each start of a process costs more in a
-// process with much memory.
+// Our share of a turn is the CPU of this process and of all processes that it started, without the floor. It
+// includes git for the restore receipt. The program's own CPU is in both sides. Turns are measured in a
+// process of their own, because each start of a process costs more in a process with much memory.
 //
 // It does not measure a model, or the start of a real program.
 

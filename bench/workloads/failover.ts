@@ -1,4 +1,5 @@
-// W5 in a fleet: the time from kill -9 of the runner that holds a session to a new step of it at another runner.
+// W5 in a fleet: the time from kill -9 of the runner that holds a session to a new step of it at another
+// runner.
 
 import { withFleet } from "../fleet.ts";
 import type { Measured } from "../line.ts";

@@ -1,8 +1,8 @@
-// W8: W1, W2, W3 and W4 through a coordinator and four runners, each a process, over HTTP on this machine. It also measures
-// the time from the store of a session to its first run.
+// W8: W1, W2, W3 and W4 through a coordinator and four runners, each a process, over HTTP on this machine. It
+// also measures the time from the store of a session to its first run.
 //
-// This process starts sessions and waits for them over the same HTTP. The floor writes the same rows from as many processes over
-// HTTP/2 without Holdfast: one request per group, kept by one process.
+// This process starts sessions and waits for them over the same HTTP. The floor writes the same rows from as
+// many processes over HTTP/2 without Holdfast: one request per group, kept by one process.
 
 import type { RemoteSession } from "holdfast/client";
 import {

@@ -1,4 +1,5 @@
-// Costs that may grow with the stored sessions and schedules: starting, waking, listing, finding due ones, removing.
+// Costs that may grow with the stored sessions and schedules: starting, waking, listing, finding due ones,
+// removing.
 
 import { createRuntime, defineAgent } from "@holdfast/runtime";
 import { assertDone, eachOf } from "../measure.ts";

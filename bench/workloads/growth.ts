@@ -1,12 +1,15 @@
-// How the cost of each operation grows with what is open, queued, parked or stored: nothing may grow faster than its work.
+// How the cost of each operation grows with what is open, queued, parked or stored: nothing may grow faster
+// than its work.
 //
-// Each operation is measured at three sizes, by CPU time. A size is repeated until it took about as much time as the largest one does,
-// and the mean counts. The least of many short repeats would leave out the garbage collection, which long repeats include. The exponent is
-// that of the total work: 1 when an operation has a constant cost, 2 when it scans everything each time.
+// Each operation is measured at three sizes, by CPU time. A size is repeated until it took about as much time
+// as the largest one does, and the mean counts. The least of many short repeats would leave out the garbage
+// collection, which long repeats include. The exponent is that of the total work: 1 when an operation has a
+// constant cost, 2 when it scans everything each time.
 //
-// The operations run in a process of their own whose space of young objects is `YOUNG_MB`. By default V8 lets it grow to 130 MB. There the
-// objects of a small size die before a collection ever copies them, and those of a large size are copied. That cost depends on the heap's
-// size, not on the loops that this workload looks for.
+// The operations run in a process of their own whose space of young objects is `YOUNG_MB`. By default V8 lets
+// it grow to 130 MB. There the objects of a small size die before a collection ever copies them, and those of
+// a large size are copied. That cost depends on the heap's size, not on the loops that this workload looks
+// for.
 
 import { startChild } from "../child.ts";
 import type { StorageKind } from "../storages.ts";

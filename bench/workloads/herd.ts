@@ -1,7 +1,7 @@
 // herd: a coordinator is killed and restarted under 500 runners, each in the middle of a session.
 //
-// It measures the time until its API and all runners are back, and the coordinator's CPU. It checks that no step is lost or
-// runs twice.
+// It measures the time until its API and all runners are back, and the coordinator's CPU. It checks that no
+// step is lost or runs twice.
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";

@@ -1,7 +1,8 @@
-// W10: what a user gets: packed as for publishing, installed from the tarballs into an empty folder, and run from cold.
+// W10: what a user gets: packed as for publishing, installed from the tarballs into an empty folder, and run
+// from cold.
 //
-// Everything happens on a copy of the packages, so that a bench disturbs nobody who works in the checkout. Installing is
-// offline: what a registry and a network add is not ours.
+// Everything happens on a copy of the packages, so that a bench disturbs nobody who works in the checkout.
+// Installing is offline: what a registry and a network add is not ours.
 
 import { spawnSync } from "node:child_process";
 import {

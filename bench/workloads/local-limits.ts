@@ -1,7 +1,9 @@
-// local-limits: how soon the processes of a cancelled session are gone, and how far a budget is overspent (figures 14 and 17).
+// local-limits: how soon the processes of a cancelled session are gone, and how far a budget is overspent
+// (figures 14 and 17).
 //
-// Both are measured on a local stack as users start it. The cancelled sessions have an executor that ignores the process signals that a
-// program can ignore. It leaves a process in a group of its own. The runner is killed while the budgets are spent.
+// Both are measured on a local stack as users start it. The cancelled sessions have an executor that ignores
+// the process signals that a program can ignore. It leaves a process in a group of its own. The runner is
+// killed while the budgets are spent.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

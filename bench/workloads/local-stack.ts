@@ -1,7 +1,8 @@
-// local-stack: the memory of an idle local stack, the time of a start, and how soon sessions continue after a kill.
+// local-stack: the memory of an idle local stack, the time of a start, and how soon sessions continue after a
+// kill.
 //
-// It starts the bundled command, as users do, in a home folder of its own. A session writes a line for each step, so a gap
-// between two lines is the time in which nothing was done.
+// It starts the bundled command, as users do, in a home folder of its own. A session writes a line for each
+// step, so a gap between two lines is the time in which nothing was done.
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";

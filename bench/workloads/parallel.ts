@@ -1,4 +1,5 @@
-// W2: one session asks for many tasks at once and joins them. Each run of either side is a process of its own.
+// W2: one session asks for many tasks at once and joins them. Each run of either side is a process of its
+// own.
 
 import { createRuntime, defineAgent, silentTracer } from "@holdfast/runtime";
 import { withFloor } from "../floors.ts";

@@ -1,4 +1,5 @@
-// W6: very many sessions parked on a signal. It measures the memory and disk of one session, and how quickly some wake.
+// W6: very many sessions parked on a signal. It measures the memory and disk of one session, and how quickly
+// some wake.
 //
 // A child process holds the sessions, so that nothing else is in its memory.
 

@@ -1,7 +1,9 @@
-// parking: sessions parked one after the other with default options. How much memory the process holds while it does.
+// parking: sessions parked one after the other with default options. How much memory the process holds while
+// it does.
 //
-// The child is bundled first and runs as published code does, because reading TypeScript takes 40 MB of a process. It has
-// a heap of 512 MB and calls `limitProcessMemory`, as the command does. HOLDFAST_BENCH_PARKED is how many are parked.
+// The child is bundled first and runs as published code does, because reading TypeScript takes 40 MB of a
+// process. It has a heap of 512 MB and calls `limitProcessMemory`, as the command does. HOLDFAST_BENCH_PARKED
+// is how many are parked.
 
 import { fork } from "node:child_process";
 import { once } from "node:events";

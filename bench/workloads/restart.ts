@@ -1,6 +1,7 @@
 // W5: kill -9 after N committed steps, restart, and how long until the first new step runs.
 //
-// Measured from the moment the new process is asked for, so Node's own start is in it, in ours as in the floor's.
+// Measured from the moment the new process is asked for, so Node's own start is in it, in ours as in the
+// floor's.
 
 import { join } from "node:path";
 import { startChild, type Child } from "../child.ts";

@@ -1,4 +1,5 @@
-// `sandboxes`: the start of a sandbox, and what it adds to a command. The floor of a command is the same command in the folder itself.
+// `sandboxes`: the start of a sandbox, and what it adds to a command. The floor of a command is the same
+// command in the folder itself.
 //
 // It does not measure remote services, or the first download of an image.
 

@@ -1,4 +1,5 @@
-// W1: one session, sequential trivial durable steps. Every step waits for its own commit, so this is the price of one.
+// W1: one session, sequential trivial durable steps. Every step waits for its own commit, so this is the
+// price of one.
 
 import { createRuntime, defineAgent, silentTracer } from "@holdfast/runtime";
 import { keepInOrder, withFloor } from "../floors.ts";

@@ -1,7 +1,7 @@
 // W3: many sessions, 64 at a time. The fsync is shared between them, or it is the ceiling.
 //
-// The floor of a session is `four`: the start is acknowledged, then step after step, the last one with the end. A session of three
-// steps is four commits and five rows on both sides.
+// The floor of a session is `four`: the start is acknowledged, then step after step, the last one with the
+// end. A session of three steps is four commits and five rows on both sides.
 
 import { createRuntime, defineAgent, silentTracer } from "@holdfast/runtime";
 import { keepSession, withFloor } from "../floors.ts";

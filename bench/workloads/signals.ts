@@ -1,7 +1,8 @@
-// W4: sessions wait for a signal, somebody sends it. Parked: the session is in no process's memory when it is sent.
+// W4: sessions wait for a signal, somebody sends it. Parked: the session is in no process's memory when it is
+// sent.
 //
-// A round trip is from one send to the next: sent, stored, delivered, and the agent has gone on. The floor is one row per
-// round trip, or two where the agent answers by a durable step.
+// A round trip is from one send to the next: sent, stored, delivered, and the agent has gone on. The floor is
+// one row per round trip, or two where the agent answers by a durable step.
 
 import { createRuntime, defineAgent, type AgentContext, type Runtime } from "@holdfast/runtime";
 import { startChild } from "../child.ts";

@@ -1,9 +1,9 @@
-// W9: 1,000 readers of event streams with 1,000 events a second in all. It measures the time from commit to reader and the cost of
-// a reader. It also measures idle readers, and readers that do not read.
+// W9: 1,000 readers of event streams with 1,000 events a second in all. It measures the time from commit to
+// reader and the cost of a reader. It also measures idle readers, and readers that do not read.
 //
-// Each reader has a session. This process commits records over HTTP, ten at a time, so ten readers share a commit. The
-// coordinator's process notes the time of the commit, so the request is not in the time. A commit waits only for the previous
-// commit of the same session, so a slow coordinator gets the same load.
+// Each reader has a session. This process commits records over HTTP, ten at a time, so ten readers share a
+// commit. The coordinator's process notes the time of the commit, so the request is not in the time. A commit
+// waits only for the previous commit of the same session, so a slow coordinator gets the same load.
 
 import { JOURNAL_FORMAT, type AgentStorage, type Change, type JournalRecord } from "@holdfast/core";
 import { openRemoteStorage } from "@holdfast/storage/remote";
@@ -18,7 +18,10 @@ const P50_GOAL_MS = 2;
 const P99_GOAL_MS = 10;
 const BYTES_GOAL = 64 * 1024;
 const LEASE_MS = 3_600_000;
-/** Readers that read nothing, of a session that is many times what two kernels hold for a socket; they are stuck after so long. */
+/**
+ * Readers that read nothing, of a session that is many times what two kernels hold for a socket; they are
+ * stuck after so long.
+ */
 const STUCK = 20;
 const STUCK_MS = 2_000;
 const LONG = "ses_long";

@@ -1,4 +1,5 @@
-// W7: ten thousand turns of 1 KB, each ended by a checkpoint. Waking must not get dearer, nor storage grow beyond what is said.
+// W7: ten thousand turns of 1 KB, each ended by a checkpoint. Waking must not get dearer, nor storage grow
+// beyond what is said.
 //
 // The floor of a late wake is an early one: of another session in the same database, woken in turns with it.
 

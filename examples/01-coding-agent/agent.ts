@@ -1,6 +1,8 @@
-// The agent of `coding-agent.md` for any repository: `npx holdfast run examples/01-coding-agent/agent.ts --input '{"repo": ".", "text": "..."}'`
+// The agent of `coding-agent.md` for any repository:
+// `npx holdfast run examples/01-coding-agent/agent.ts --input '{"repo": ".", "text": "..."}'`
 //
-// The repository is in the input, the model in the environment: another process that resumes the session finds both again.
+// The repository is in the input, the model in the environment: another process that resumes the session
+// finds both again.
 
 import { fileURLToPath } from "node:url";
 import { findAgent, ModelLoop, type ModelSource, workspacesByRoot } from "@holdfast/agents";

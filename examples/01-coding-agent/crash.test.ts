@@ -1,8 +1,8 @@
-// The coding agent is interrupted at commits and at starts and ends of tasks. The crash-points campaign plays all of these points.
-// `npm test` leaves them out, and a run of this file alone plays every 16th.
+// The coding agent is interrupted at commits and at starts and ends of tasks. The crash-points campaign plays
+// all of these points. `npm test` leaves them out, and a run of this file alone plays every 16th.
 //
-// A run takes a fraction of a second, because the repository has two files and the model is in this process. The agent, its
-// tasks, git and the shell are real.
+// A run takes a fraction of a second, because the repository has two files and the model is in this process.
+// The agent, its tasks, git and the shell are real.
 
 import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";

@@ -1,7 +1,8 @@
 // Real kills of the real command while the coding agent works.
 //
-// HOLDFAST_KILLS sets how many: 500 in the kills campaign, 3 without it. Sessions run one after the other until the
-// kills are used up; each must end as an undisturbed one does. A commit that a kill cuts off is not repeated: the model looks first.
+// HOLDFAST_KILLS sets how many: 500 in the kills campaign, 3 without it. Sessions run one after the other
+// until the kills are used up; each must end as an undisturbed one does. A commit that a kill cuts off is not
+// repeated: the model looks first.
 
 import { existsSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
@@ -94,7 +95,8 @@ describe("KILL", () => {
       clearTimeout(timer);
       await asking?.catch(() => {}); // An earlier process may have received the answer.
       if (signal === "SIGKILL") killed += 1;
-      // A slow machine can be killed five times in a row before its first commit. Then a person resumes the session.
+      // A slow machine can be killed five times in a row before its first commit. Then a person resumes the
+      // session.
       else if (stderr.includes("died 5 times in a row")) expect(stderr).toContain(`holdfast resume ${id}`);
       // A program that cannot start would be started without end.
       else expect(code, stderr).toBe(0);
@@ -147,7 +149,10 @@ describe("KILL", () => {
   }
 });
 
-/** Without what differs from run to run: times, the folder, ids of commits, and ids of calls, which are hashes of what was said before. */
+/**
+ * Without what differs from run to run: times, the folder, ids of commits, and ids of calls, which are hashes
+ * of what was said before.
+ */
 function comparable(content: string, repo: string): string {
   return content
     .replaceAll(repo, "REPO")

@@ -20,8 +20,8 @@ export function chooseModel(env: ModelEnvironment): ModelProvider {
 /**
  * The model for a session that has worked with one before.
  *
- * @param wanted as `provider/model`. A session of a real model does not go on with a script only because another
- *   terminal has no key.
+ * @param wanted as `provider/model`. A session of a real model does not go on with a script only because
+ *   another terminal has no key.
  */
 export function chooseModelAgain(env: ModelEnvironment, wanted: string | undefined): ModelProvider {
   const model = chooseModel(env);

@@ -1,4 +1,5 @@
-// The `screen` of a session for a person: the model's words as they come, each tool call in one line, and the plan.
+// The `screen` of a session for a person: the model's words as they come, each tool call in one line, and the
+// plan.
 
 import { createInterface } from "node:readline/promises";
 import { describeEnd, type ModelReply } from "@holdfast/agents";

@@ -1,7 +1,8 @@
 // The replies of the scripted model, for the repository in `fixture/` and no other.
 //
-// It decides from the conversation alone, so a retry and a resumed session get the same answers. Like a real model it does
-// not know everything at once: its first plan leaves one test failing, and it has to look again.
+// It decides from the conversation alone, so a retry and a resumed session get the same answers. Like a real
+// model it does not know everything at once: its first plan leaves one test failing, and it has to look
+// again.
 
 import type { Conversation, ModelScript, Reply } from "@holdfast/testkit";
 

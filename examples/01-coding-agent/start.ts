@@ -1,7 +1,7 @@
 // The main job: `npm start`, or `npm start -- --repo PATH` for a repository of your own.
 //
-// A coding agent gets a repository with a failing test, reads, plans, asks, edits, tests, and commits. The session is
-// durable: end this process at any moment, and `npx holdfast resume ID` goes on where it was.
+// A coding agent gets a repository with a failing test, reads, plans, asks, edits, tests, and commits. The
+// session is durable: end this process at any moment, and `npx holdfast resume ID` goes on where it was.
 
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";

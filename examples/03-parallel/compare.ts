@@ -33,7 +33,8 @@ export default defineAgent({
     const offers = await Promise.all(SHOPS.map((shop) => ctx.scheduleTask(askPrice, shop)));
     const cheapest = offers.reduce((best, offer) => (offer.cents < best.cents ? offer : best));
 
-    // The first result counts. The timer is withdrawn when the shop answers; the task is stopped when the timer is due.
+    // The first result counts. The timer is withdrawn when the shop answers; the task is stopped when the
+    // timer is due.
     const slow = ctx.scheduleTask(askPrice, { name: "Island", cents: 500, ms: 60_000 });
     const last = await ctx.race([slow, ctx.sleep(200)]);
     return { cheapest, offers: offers.length, island: last ?? "did not answer in time" };

@@ -29,7 +29,8 @@ export default defineAgent<Input | undefined, State, State>({
   name: "order-desk",
   tasks: [ship],
   initial: () => ({ shipped: 0, cents: 0 }),
-  // One turn, one event. Each ends in a checkpoint, so waking up costs the same after ten orders as after ten million.
+  // One turn, one event. Each ends in a checkpoint, so waking up costs the same after ten orders as after ten
+  // million.
   async turn(ctx, state) {
     let order: Order;
     try {

@@ -1,4 +1,5 @@
-// Starts the watch with a budget, puts its schedule, and leaves: `holdfast schedule run` does the rest. Safe to repeat.
+// Starts the watch with a budget, puts its schedule, and leaves: `holdfast schedule run` does the rest. Safe
+// to repeat.
 
 import { mkdirSync } from "node:fs";
 import { resolve } from "node:path";

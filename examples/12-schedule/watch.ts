@@ -29,7 +29,8 @@ export default defineAgent<Input, Output, State>({
   name: "watch",
   tasks: [countLines],
   initial: () => ({ looks: 0, lines: 0 }),
-  // One turn is one tick of the schedule. The code decides the end, and the budget of the start limits the spending.
+  // One turn is one tick of the schedule. The code decides the end, and the budget of the start limits the
+  // spending.
   async turn(ctx, { looks, lines: before }) {
     if (looks >= ctx.input.looksMax) return { done: { why: "enough looks", looks, lines: before } };
 

@@ -1,5 +1,5 @@
-// A release of which each part has its place: compiling where the processors are, signing where the key is. The one that asks for
-// both may run anywhere.
+// A release of which each part has its place: compiling where the processors are, signing where the key is.
+// The one that asks for both may run anywhere.
 
 import { createHash } from "node:crypto";
 import { defineAgent, remote } from "holdfast";

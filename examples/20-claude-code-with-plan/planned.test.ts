@@ -1,4 +1,5 @@
-// The program `claude` is a fake that speaks the protocol of Claude Code. The last line of its prompt says what it does.
+// The program `claude` is a fake that speaks the protocol of Claude Code. The last line of its prompt says
+// what it does.
 
 import { copyFileSync, existsSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";

@@ -1,4 +1,5 @@
-// The programs are fakes that speak the protocols of Claude Code and Codex. The last line of a prompt says what they do.
+// The programs are fakes that speak the protocols of Claude Code and Codex. The last line of a prompt says
+// what they do.
 
 import { copyFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";

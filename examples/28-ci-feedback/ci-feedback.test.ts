@@ -1,4 +1,5 @@
-// The program `claude` is a fake that speaks the protocol of Claude Code. The step of the workflow runs as it is written.
+// The program `claude` is a fake that speaks the protocol of Claude Code. The step of the workflow runs as it
+// is written.
 
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";

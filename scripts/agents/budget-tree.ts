@@ -1,4 +1,5 @@
-// A tree of three real coding agents, which the tests of `real-budget.test.ts` copy into a project. In its input `NAME` stands for the name of each.
+// A tree of three real coding agents, which the tests of `real-budget.test.ts` copy into a project. In its
+// input `NAME` stands for the name of each.
 
 import { ClaudeCode, CODEX, externalAgent, LineAgent, PI } from "@holdfast/programs";
 import { defineAgent, local } from "holdfast";

@@ -1,4 +1,5 @@
-// `CountingServer`: stands before a scripted model server, and counts the tokens of each answer that it has given.
+// `CountingServer`: stands before a scripted model server, and counts the tokens of each answer that it has
+// given.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

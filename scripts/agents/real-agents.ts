@@ -1,4 +1,5 @@
-// The programs that `npm run agents` installs and runs (`REAL_AGENTS`): packages, settings that point them at a model server, adapters.
+// The programs that `npm run agents` installs and runs (`REAL_AGENTS`): packages, settings that point them at
+// a model server, adapters.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -27,7 +28,10 @@ export interface RealAgent {
   readonly killWithinMs?: number;
   /** Writes the settings of the program. @returns its environment. */
   settings(home: string, server: ScriptedModelServer): Readonly<Record<string, string>>;
-  /** The profile by which `holdfast run` knows the agent. Absent for an agent that it knows without one. @param bin the folder of the program. */
+  /**
+   * The profile by which `holdfast run` knows the agent. Absent for an agent that it knows without one.
+   * @param bin the folder of the program.
+   */
   profile?(bin: string): OwnProfile;
   adapter(environment: Readonly<Record<string, string>>, folder: string): ExternalAgentProtocol;
 }

@@ -1,5 +1,6 @@
-// The budget of a tree of real coding agents. It is charged what their models' server has served, also when the process that supervises them is
-// killed. `npm run campaign -- real-budget` installs the programs, and names their folder in `HOLDFAST_REAL_PROGRAMS`.
+// The budget of a tree of real coding agents. It is charged what their models' server has served, also when
+// the process that supervises them is killed. `npm run campaign -- real-budget` installs the programs, and
+// names their folder in `HOLDFAST_REAL_PROGRAMS`.
 
 import { copyFileSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

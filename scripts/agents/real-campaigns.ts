@@ -1,4 +1,5 @@
-// The campaigns over real programs, which are installed first: `realKillCampaigns` and `realProgramCampaigns`.
+// The campaigns over real programs, which are installed first: `realKillCampaigns` and
+// `realProgramCampaigns`.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";

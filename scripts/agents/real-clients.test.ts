@@ -1,5 +1,6 @@
-// The orchestrator's tools, called by clients that others wrote: Claude Code, and the command of the MCP Inspector. Each is tried with `/mcp` of a
-// coordinator and with `holdfast mcp`. `npm run campaign -- real-clients` installs them, and names their folder in `HOLDFAST_REAL_PROGRAMS`.
+// The orchestrator's tools, called by clients that others wrote: Claude Code, and the command of the MCP
+// Inspector. Each is tried with `/mcp` of a coordinator and with `holdfast mcp`.
+// `npm run campaign -- real-clients` installs them, and names their folder in `HOLDFAST_REAL_PROGRAMS`.
 
 import { execFile } from "node:child_process";
 import { mkdirSync } from "node:fs";

@@ -1,5 +1,5 @@
-// The key of a real external agent: its program works with it, and no command of its model finds it. `npm run campaign -- real-keys` installs the
-// programs, and names their folder in `HOLDFAST_REAL_PROGRAMS`.
+// The key of a real external agent: its program works with it, and no command of its model finds it.
+// `npm run campaign -- real-keys` installs the programs, and names their folder in `HOLDFAST_REAL_PROGRAMS`.
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,5 +1,5 @@
-// Kills of the process that supervises a real external agent, at random moments. `npm run campaign -- real-kills` installs the programs, and names
-// their folder in `HOLDFAST_REAL_PROGRAMS`.
+// Kills of the process that supervises a real external agent, at random moments.
+// `npm run campaign -- real-kills` installs the programs, and names their folder in `HOLDFAST_REAL_PROGRAMS`.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,5 @@
-// A real program at work, for one behaviour (`RealSubject`): a home and a project of its own, and a scripted model.
+// A real program at work, for one behaviour (`RealSubject`): a home and a project of its own, and a scripted
+// model.
 
 import { randomUUID } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";

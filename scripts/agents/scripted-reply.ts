@@ -1,4 +1,5 @@
-// The models that real programs get: in `npm run agents` (`scriptedReply`), and where they are killed (`stepsReply`).
+// The models that real programs get: in `npm run agents` (`scriptedReply`), and where they are killed
+// (`stepsReply`).
 
 import { writeFileSync } from "node:fs";
 import type { Conversation, ConversationTool, Reply } from "@holdfast/testkit";
@@ -6,8 +7,8 @@ import type { Conversation, ConversationTool, Reply } from "@holdfast/testkit";
 const SHELLS = ["Bash", "bash", "exec_command", "shell", "run_shell_command"];
 
 /**
- * `command:[…]` in the last message calls the shell of the program, `then:[…]` after its result once more, and `canary-progress` a tool of its session.
- * `recall` asks for the beginning of the conversation.
+ * `command:[…]` in the last message calls the shell of the program, `then:[…]` after its result once more,
+ * and `canary-progress` a tool of its session. `recall` asks for the beginning of the conversation.
  */
 export function scriptedReply({ messages, tools }: Conversation): Reply {
   const last = messages.at(-1);
@@ -44,7 +45,8 @@ export function stepsReply({ messages, tools }: Conversation): Reply {
   const names = [...new Map(words.map(([word, kind = "", name = ""]) => [word, { kind, name }])).entries()];
   for (const [, { kind, name }] of names) {
     if (seen.includes(`${kind} ${name} is done`)) continue;
-    // A call that was cut off is named in the request to continue, or has no result that says it is done. It is verified.
+    // A call that was cut off is named in the request to continue, or has no result that says it is done. It
+    // is verified.
     const place = kind === "step" ? seen : said.join("\n");
     const isUncertain = place.includes(`${kind}.sh ${name}`);
     const call = shellCall(tools, `./${kind}.sh ${name}${isUncertain ? " verify" : ""}`);

@@ -52,8 +52,9 @@ export function lowered(tree: Tree, rule: string, offences: readonly Offence[]):
 }
 
 /**
- * The baseline after offences moved between files of a package, with the text that they are in. In a package that has no
- * more of them than before, each file is allowed the offences that it has. In any other package numbers are only lowered.
+ * The baseline after offences moved between files of a package, with the text that they are in. In a package
+ * that has no more of them than before, each file is allowed the offences that it has. In any other package
+ * numbers are only lowered.
  */
 export function moved(tree: Tree, rule: string, offences: readonly Offence[]): Baseline {
   const found = countByFile(offences);

@@ -1,4 +1,5 @@
-// Rules that hold documents and code together: contract clauses, promises, links, decisions, the change log, the command's help.
+// Rules that hold documents and code together: contract clauses, promises, links, decisions, the change log,
+// the command's help.
 
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path/posix";
@@ -78,8 +79,9 @@ function pathsIn(text: string): readonly string[] {
 }
 
 /**
- * A link of a document leads to a file or folder that is there, and to a heading of it. A path in backticks is there, too, except in
- * decisions and in the change log, which say how things were. NAME in a path stands for the name of a new file.
+ * A link of a document leads to a file or folder that is there, and to a heading of it. A path in backticks
+ * is there, too, except in decisions and in the change log, which say how things were. NAME in a path stands
+ * for the name of a new file.
  */
 export function documentLinks(tree: Tree): readonly Violation[] {
   return tree.files.filter(isDocument).flatMap((file) => {

@@ -1,4 +1,5 @@
-// A rule about calls of git: a repository that an agent wrote must not name programs that run outside of its sandbox.
+// A rule about calls of git: a repository that an agent wrote must not name programs that run outside of its
+// sandbox.
 
 import { child, nameOf, type Node, type Tree, type Violation } from "./tree.ts";
 

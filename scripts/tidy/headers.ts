@@ -5,7 +5,10 @@ import type { Source, Tree, Violation } from "./tree.ts";
 /** The names before the first word of a header's first line. */
 const FIRST_NAMES = /^((?:`[A-Za-z_$][\w$]*`(?:, | and )?)+)/;
 
-/** A header that begins with names in backticks names what its source contains: a renamed function would leave its old name there. */
+/**
+ * A header that begins with names in backticks names what its source contains: a renamed function would leave
+ * its old name there.
+ */
 export function headerName(tree: Tree): readonly Violation[] {
   return tree.sources.flatMap((source) => {
     const [header] = source.comments;

@@ -1,4 +1,5 @@
-// The directions of imports between packages (ARCHITECTURE.md, the map). Imports of types count: what is named is known.
+// The directions of imports between packages (ARCHITECTURE.md, the map). Imports of types count: what is
+// named is known.
 
 import { dirname, join, normalize } from "node:path/posix";
 import type { Source, Tree, Violation } from "./tree.ts";

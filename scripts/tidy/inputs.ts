@@ -1,4 +1,5 @@
-// A rule about inputs: each variable of the environment and each path of a project has a row with the trust that it needs.
+// A rule about inputs: each variable of the environment and each path of a project has a row with the trust
+// that it needs.
 
 import { child, nameOf, type Node, type Source, type Tree, type Violation } from "./tree.ts";
 

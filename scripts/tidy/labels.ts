@@ -1,10 +1,10 @@
 // Labels of promises, clauses and rules: `K2`, `ST7`, `claiming-2`.
 //
-//   - A bare label (letters and a number) is a promise of docs/internals/promises.md or a clause of a port, and
-//     nothing else.
+//   - A bare label (letters and a number) is a promise of docs/internals/promises.md or a clause of a port,
+//     and nothing else.
 //   - A rule of one source has a label only where another file cites it. Other rules are sentences of a list.
-//   - Such a label has the source's name as its prefix. Where two sources have that name, the name of a folder
-//     above the source stands before it: `postgres-rows-1`.
+//   - Such a label has the source's name as its prefix. Where two sources have that name, the name of a
+//     folder above the source stands before it: `postgres-rows-1`.
 //   - Each label is defined once, and each citation has a definition.
 //
 // The header of a source may restate a promise under its bare label when the promise names the source.
@@ -27,8 +27,8 @@ const DEFINED_IN_BLOCK = new RegExp(`^\\s*\\*${DEFINED.source.slice(1)}`);
 
 const PREFIXED = "[a-z][a-z0-9]*(?:-[a-z0-9]+)*-\\d+[a-z]?";
 /**
- * Labels that a line begins with, or that stand alone in parentheses, are citations, even when no source has their prefix any more.
- * Elsewhere a word such as `sha-256` has the form of a label.
+ * Labels that a line begins with, or that stand alone in parentheses, are citations, even when no source has
+ * their prefix any more. Elsewhere a word such as `sha-256` has the form of a label.
  */
 const CITED = new RegExp(
   `^[\\s*]*(${PREFIXED}(?:, ${PREFIXED})*)[.:](?=\\s|$)|\\((${PREFIXED}(?:(?:, | and )${PREFIXED})*)\\)`,

@@ -1,4 +1,5 @@
-// A rule about loops that run for as long as their process. A loop of its own may forget an error on one way, and then it never runs again.
+// A rule about loops that run for as long as their process. A loop of its own may forget an error on one way,
+// and then it never runs again.
 
 import { child, nameOf, type Node, type Source, type Tree, type Violation } from "./tree.ts";
 
@@ -94,8 +95,8 @@ interface Unit {
 }
 
 /**
- * Work that is done again and again is done by `repeat`, which survives each error. The rule finds endless loops that pause, intervals
- * whose work may fail, and timers whose callbacks set them again.
+ * Work that is done again and again is done by `repeat`, which survives each error. The rule finds endless
+ * loops that pause, intervals whose work may fail, and timers whose callbacks set them again.
  */
 export function loopsAreRepeats(tree: Tree): readonly Violation[] {
   const sources = tree.sources.filter(

@@ -1,7 +1,7 @@
 // Plain English in comments, documents and names of tests.
 //
-// The checks are about form: a sentence names its subject, is short, and uses words that a dictionary explains.
-// Each check has a pattern that prefers a missed offence over a false alarm.
+// The checks are about form: a sentence names its subject, is short, and uses words that a dictionary
+// explains. Each check has a pattern that prefers a missed offence over a false alarm.
 
 import { againstBaseline, type Offence } from "./baseline.ts";
 import {
@@ -21,8 +21,9 @@ const WORDS_MAX_IN_PROSE = 30;
 
 const SOURCE = /\.(ts|tsx|mjs)$/;
 /**
- * Text that others wrote, text that is a test's input, and evidence that campaigns write. The sentences of the reference are checked in
- * the sources that they come from. The decisions before this rule are left out as well, because an accepted decision is never edited.
+ * Text that others wrote, text that is a test's input, and evidence that campaigns write. The sentences of
+ * the reference are checked in the sources that they come from. The decisions before this rule are left out
+ * as well, because an accepted decision is never edited.
  */
 const LEFT_OUT =
   /(^|\/)(fixtures?|histories|gen)\/|^docs\/decisions\/00(?:0\d|1[0-7])-|^RELIABILITY\.md$|^docs\/api-reference\.md$/;

@@ -1,8 +1,8 @@
 // Rooms: the folders of each package, in layers.
 //
-// A room imports from the layers below its own and from itself. Rooms of one layer do not know each other. A source directly
-// in `src` is a room of its own if the table has its name. Any other source there composes the package: it may import
-// every room, and no room may import it. Tests import any room.
+// A room imports from the layers below its own and from itself. Rooms of one layer do not know each other. A
+// source directly in `src` is a room of its own if the table has its name. Any other source there composes
+// the package: it may import every room, and no room may import it. Tests import any room.
 
 /** Layers from the bottom up. Each has its rooms with a phrase that says what belongs there. */
 export type Layers = readonly Readonly<Record<string, string>>[];

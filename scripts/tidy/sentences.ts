@@ -1,7 +1,7 @@
 // The sentences of the project: of comments, of Markdown files, and the names of tests.
 //
-// A sentence keeps its text for messages and a masked copy for checks. In the copy each piece of code, each quotation
-// and each address is one opaque word. Such a piece is not written in plain English.
+// A sentence keeps its text for messages and a masked copy for checks. In the copy each piece of code, each
+// quotation and each address is one opaque word. Such a piece is not written in plain English.
 
 import type { Comment } from "oxc-parser";
 import { child, nameOf, type Node, type Source } from "./tree.ts";

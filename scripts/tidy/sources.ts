@@ -42,7 +42,10 @@ const BANNED_WORDS = new Set(
   ),
 );
 
-/** Words of our own making inside names, each with the field's word. A pair is two words that stand side by side, as in `letGo`. */
+/**
+ * Words of our own making inside names, each with the field's word. A pair is two words that stand side by
+ * side, as in `letGo`.
+ */
 const HOME_MADE_WORDS: Readonly<Record<string, string>> = {
   told: "notified, redelivered or the name of the content",
   untold: "not notified",
@@ -129,7 +132,10 @@ export function thrownIsRead(tree: Tree): readonly Violation[] {
     });
 }
 
-/** The only sources that make files for one user alone: each creates them exclusively, or never follows a link (private-file-1). */
+/**
+ * The only sources that make files for one user alone: each creates them exclusively, or never follows a link
+ * (private-file-1).
+ */
 const MAKES_PRIVATE_FILES: ReadonlySet<string> = new Set([
   "packages/workspace/src/workspace/contained-files.ts",
   "packages/holdfast/src/frame/new-file.ts",
@@ -139,7 +145,10 @@ const MAKES_PRIVATE_FILES: ReadonlySet<string> = new Set([
   "packages/storage/src/sqlite/file/plain-files.ts",
 ]);
 
-/** A file that is made with a mode of its user alone holds something that must not be written into what somebody planted there. */
+/**
+ * A file that is made with a mode of its user alone holds something that must not be written into what
+ * somebody planted there.
+ */
 export function privateFiles(tree: Tree): readonly Violation[] {
   return tree.sources
     .filter(
@@ -196,8 +205,9 @@ export function sqliteLocks(tree: Tree): readonly Violation[] {
 }
 
 /**
- * A skipped test is a debt, and a debt has a reason. The reason is a comment on its line or the line above, or the
- * argument of `skip` inside the test. The formatter moves comments from the line's end to the line above.
+ * A skipped test is a debt, and a debt has a reason. The reason is a comment on its line or the line above,
+ * or the argument of `skip` inside the test. The formatter moves comments from the line's end to the line
+ * above.
  */
 export function skipsHaveReasons(tree: Tree): readonly Violation[] {
   return tree.sources.flatMap((source) => {

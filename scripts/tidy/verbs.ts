@@ -1,6 +1,8 @@
-// Verbs, as far as names of tests need them: whether a name is a sentence, and whether it begins without a subject.
+// Verbs, as far as names of tests need them: whether a name is a sentence, and whether it begins without a
+// subject.
 //
-// The lists hold the verbs that names of tests use. A name with another verb is reported, and its author adds the verb.
+// The lists hold the verbs that names of tests use. A name with another verb is reported, and its author adds
+// the verb.
 
 const AUXILIARIES =
   "is are was were has have had do does did can cannot may might must will would shall should could isn't aren't doesn't don't can't won't";

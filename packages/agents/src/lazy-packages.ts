@@ -1,4 +1,5 @@
-// Packages that many runs never use and that take 40 to 70 ms to load. The first use loads them, synchronously.
+// Packages that many runs never use and that take 40 to 70 ms to load. The first use loads them,
+// synchronously.
 //
 // A caller that can wait uses `import()` instead.
 

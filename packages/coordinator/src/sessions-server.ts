@@ -1,4 +1,5 @@
-// `serveSessions`: the API of the sessions of a storage that other processes drive, for the page of `holdfast ui`.
+// `serveSessions`: the API of the sessions of a storage that other processes drive, for the page of
+// `holdfast ui`.
 //
 //   - It dispatches nothing, fires no schedule, claims nothing and ends no session. It answers reads, and
 //     commits the changes that a person asks for.

@@ -30,7 +30,10 @@ export const LIMITS = {
   cancelledWaits: 100,
   /** One slice may keep the process busy this long before the watchdog ends it (K4a). */
   sliceMs: 5_000,
-  /** A step without a time-out may block the event loop this long before the watchdog lets the leases of its process end (O5). */
+  /**
+   * A step without a time-out may block the event loop this long before the watchdog lets the leases of its
+   * process end (O5).
+   */
   stepBlocksMs: 10 * MINUTE_MS,
   /** An agent that is blocked on nothing durable for this long is faulted (K2). */
   blockedOnNothingMs: 1_000,
@@ -41,8 +44,8 @@ export const LIMITS = {
 } as const;
 
 /**
- * A process that stops in order gives its running tasks this long, unless it is told otherwise. Service managers and
- * containers must wait longer before they kill (docs/deploy.md).
+ * A process that stops in order gives its running tasks this long, unless it is told otherwise. Service
+ * managers and containers must wait longer before they kill (docs/deploy.md).
  */
 export const STOP_GRACE_MS = 25_000;
 

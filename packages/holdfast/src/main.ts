@@ -1,4 +1,5 @@
-// The `holdfast` command: finds the command that is meant, runs it, and turns what it throws into an exit code.
+// The `holdfast` command: finds the command that is meant, runs it, and turns what it throws into an exit
+// code.
 
 import { Console } from "node:console";
 import { defined, didYouMean, HoldfastError, NotFoundError, toError, VERSION } from "@holdfast/core";

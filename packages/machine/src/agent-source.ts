@@ -1,5 +1,6 @@
-// `AgentSource`: where the agent of a session comes from, which a session stores as one text (`AgentRef.file`). Only this module knows the form of
-// the text: the absolute path of a file, or `external:` with the name of a program. An argument of a command may have the second form too.
+// `AgentSource`: where the agent of a session comes from, which a session stores as one text
+// (`AgentRef.file`). Only this module knows the form of the text: the absolute path of a file, or `external:`
+// with the name of a program. An argument of a command may have the second form too.
 
 import { extname } from "node:path";
 

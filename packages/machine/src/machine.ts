@@ -1,10 +1,12 @@
 // `Machine`: makes agents of agent files and of external programs, as the user of this machine has set it up.
 //
-// The tasks of a process are known by their names. Therefore all its agent files share one model loop for each folder, and an external agent
-// has one definition for each folder. A session starts only on a machine that can run the sandboxes of its agent and of the
-// agents that it may start. An agent that names no sandbox has that of the agent which may start it.
+// The tasks of a process are known by their names. Therefore all its agent files share one model loop for
+// each folder, and an external agent has one definition for each folder. A session starts only on a machine
+// that can run the sandboxes of its agent and of the agents that it may start. An agent that names no sandbox
+// has that of the agent which may start it.
 //
-// `agent-tree.ts` has the rules for the agents below. Nothing here prints or reads a setting: the command hands both in.
+// `agent-tree.ts` has the rules for the agents below. Nothing here prints or reads a setting: the command
+// hands both in.
 
 import {
   environmentCapability,
@@ -67,7 +69,10 @@ export interface FileAgent {
 }
 
 export interface LoadOptions extends Omit<AgentTreeOptions, "variables" | "programs"> {
-  /** The agent is for a session that has begun. It keeps the skills and variables of its start, whatever happened to their files. */
+  /**
+   * The agent is for a session that has begun. It keeps the skills and variables of its start, whatever
+   * happened to their files.
+   */
   readonly isContinued?: boolean;
   /** The record that the session began with. Its secrets and its sandbox count, whatever happened to its file. */
   readonly recorded?: () => Promise<Pick<AgentRecord, "name" | "secrets" | "sandbox"> | undefined>;

@@ -1,4 +1,5 @@
-// `sessionFolder`: the folder that a session of an agent file works in. It is the shared one, a git worktree, or an empty folder.
+// `sessionFolder`: the folder that a session of an agent file works in. It is the shared one, a git worktree,
+// or an empty folder.
 //
 //   - A child whose file says `shared` works in the folder of the session that started it, whatever that one
 //     is.

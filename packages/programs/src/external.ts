@@ -59,7 +59,8 @@ export interface ExternalMode extends Omit<Agent, "output">, AgentMode<ExternalI
 /**
  * An included coding agent, such as Claude Code, as an agent and as the mode of a child.
  *
- * @throws UsageError for a name that is not known, and a permission mode or a model that the agent does not have.
+ * @throws UsageError for a name that is not known, and a permission mode or a model that the agent does not
+ *   have.
  */
 export function external({
   agent: name,

@@ -1,4 +1,5 @@
-// The table of the included programs agrees with their adapters and with the manual, and costs nothing to load.
+// The table of the included programs agrees with their adapters and with the manual, and costs nothing to
+// load.
 
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";

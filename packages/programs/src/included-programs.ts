@@ -1,5 +1,5 @@
-// The programs that Holdfast knows without a profile or a registry: `INCLUDED_PROGRAMS`. This module imports nothing, because the command reads the
-// names at every start, and the adapters load slowly.
+// The programs that Holdfast knows without a profile or a registry: `INCLUDED_PROGRAMS`. This module imports
+// nothing, because the command reads the names at every start, and the adapters load slowly.
 
 interface IncludedProgram {
   /** `own` is an adapter that Holdfast has for this program alone, and no registry replaces the program. */

@@ -1,7 +1,8 @@
-// `SESSION_TOOLS`: the tools by which an agent starts sessions of others and gets their results, as the earlier orchestrator named them.
+// `SESSION_TOOLS`: the tools by which an agent starts sessions of others and gets their results, as the
+// earlier orchestrator named them.
 //
-// Two backends carry them out: the sessions of a coordinator, for clients of MCP, and the children of a session, for coding agents and
-// executors. A model reads the same words in all of them.
+// Two backends carry them out: the sessions of a coordinator, for clients of MCP, and the children of a
+// session, for coding agents and executors. A model reads the same words in all of them.
 
 import { z } from "zod";
 

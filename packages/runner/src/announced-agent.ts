@@ -1,5 +1,5 @@
-// `announcementOf`: what a runner tells its coordinator of an agent, so that inputs are checked before a session exists.
-// `announcedRefusals`: the agents of the catalogue that the runner does not offer.
+// `announcementOf`: what a runner tells its coordinator of an agent, so that inputs are checked before a
+// session exists. `announcedRefusals`: the agents of the catalogue that the runner does not offer.
 
 import { defined } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
@@ -52,7 +52,10 @@ export function announcementOf(
   return { ...announced, inputSchema, ...(takesNothing(input) ? { inputOptional: true } : {}) };
 }
 
-/** Within the limits of a registration, because a coordinator refuses the whole registration otherwise. The rest is left out. */
+/**
+ * Within the limits of a registration, because a coordinator refuses the whole registration otherwise. The
+ * rest is left out.
+ */
 export function announcedRefusals(refused: readonly RefusedAgent[]): readonly RefusedAgent[] {
   let bytes = 0;
   return refused

@@ -1,4 +1,5 @@
-// `keepCatalogue` keeps the agents of a runner as the catalogue of its coordinator says, as far as the runner's owner allows.
+// `keepCatalogue` keeps the agents of a runner as the catalogue of its coordinator says, as far as the
+// runner's owner allows.
 //
 //   - A content is used only if its files have the hash that the catalogue names, and paths that lead nowhere
 //     else.

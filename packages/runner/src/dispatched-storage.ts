@@ -1,7 +1,8 @@
-// `DispatchedStorage` is the storage of a runner: a coordinator's storage whose arrivals come with the answers to polls.
+// `DispatchedStorage` is the storage of a runner: a coordinator's storage whose arrivals come with the
+// answers to polls.
 //
-//   dispatched-storage-1. The coordinator alone decides which sessions run here. A session that is not given is
-//       reported as busy, and none is due.
+//   dispatched-storage-1. The coordinator alone decides which sessions run here. A session that is not given
+//       is reported as busy, and none is due.
 //   dispatched-storage-5. Arrivals that were sent with a notice answer only the request that this notice
 //       causes. Later, they may be outdated.
 //

@@ -29,7 +29,10 @@ export interface RunnerOptions extends Omit<ConnectionOptions, "token"> {
   /** Tasks that this runner also performs for sessions of other runners. */
   // oxlint-disable-next-line typescript/no-explicit-any -- the same for tasks.
   readonly tasks?: readonly TaskDefinition<any, any>[];
-  /** Makes further agents of the catalogue of the coordinator, again after each change. Without it the catalogue is not read. */
+  /**
+   * Makes further agents of the catalogue of the coordinator, again after each change. Without it the
+   * catalogue is not read.
+   */
   readonly catalogueAgents?: CatalogueAgents;
   /** Values of the secrets that agents and tasks declare. By default, environment variables. */
   readonly secrets?: SecretSource;
@@ -49,8 +52,8 @@ export interface RunnerOptions extends Omit<ConnectionOptions, "token"> {
   /** The runner takes suspects alone, beside the runner whose token it was given (rules-6 of the coordinator). */
   readonly forTrials?: boolean;
   /**
-   * Starts a runner for trials in a process of its own, if there is room for one. It is given this runner's token.
-   * Without this, a suspect runs in this process, and nothing else meanwhile. Must not throw.
+   * Starts a runner for trials in a process of its own, if there is room for one. It is given this runner's
+   * token. Without this, a suspect runs in this process, and nothing else meanwhile. Must not throw.
    */
   readonly startTrial?: (trial: WantedTrial) => void;
   /** The runner asks for sessions once this has resolved. By default, at once. */
@@ -76,22 +79,22 @@ export interface WantedTrial {
 export interface Runner {
   readonly runnerId: string;
   /**
-   * The process of a runner for trials that this runner started has ended, with all that it had started. Its claims
-   * are lost at once. Never rejects.
+   * The process of a runner for trials that this runner started has ended, with all that it had started. Its
+   * claims are lost at once. Never rejects.
    */
   trialEnded(runnerId: string): Promise<void>;
   /** The state of the runner now. */
   health(): Health;
   /**
-   * Newer code has replaced this runner's code (runner-6). Resolves when the coordinator knows it, or when the runner
-   * stops. The runner ends later, as if it was drained.
+   * Newer code has replaced this runner's code (runner-6). Resolves when the coordinator knows it, or when
+   * the runner stops. The runner ends later, as if it was drained.
    */
   supersede(): Promise<void>;
   /** Tasks that have begun here and have not ended. */
   readonly running: number;
   /**
-   * Begins nothing more, lets running tasks end within the grace, hands the sessions back, and deregisters. A second
-   * call may shorten the grace.
+   * Begins nothing more, lets running tasks end within the grace, hands the sessions back, and deregisters. A
+   * second call may shorten the grace.
    */
   stop(options?: CloseOptions): Promise<void>;
   /** Resolves when the runner has stopped, with an error if the coordinator refused it. Never rejects. */

@@ -13,14 +13,14 @@
 //     last answer (S3).
 //   runner-5. A runner that the coordinator drains finishes its running work without a time limit. A runner
 //       that is stopped, also while it drains, begins nothing more, and gives running tasks its grace.
-//   runner-6. A runner whose code was replaced says so with each poll. Once the coordinator has answered such a
-//       poll, the runner releases sessions for the newer code: at a checkpoint, or when they only wait. It
+//   runner-6. A runner whose code was replaced says so with each poll. Once the coordinator has answered such
+//       a poll, the runner releases sessions for the newer code: at a checkpoint, or when they only wait. It
 //       takes back the sessions that diverge there, and drains when no session of its code is left.
 //   - Agents of the catalogue are offered beside the runner's own. A change of them is another registration,
 //     which announces their schemas and the agents that the runner refuses. Sessions of an earlier version
 //     stay held.
-//   runner-8. A session that was lost repeatedly with its runner is tried in a process of its own. It is a runner for
-//       trials, which the owner of this runner starts. Its death takes no other session with it.
+//   runner-8. A session that was lost repeatedly with its runner is tried in a process of its own. It is a
+//       runner for trials, which the owner of this runner starts. Its death takes no other session with it.
 
 import {
   type Clock,
@@ -327,7 +327,8 @@ class CoordinatedRunner implements Runner {
     for (const claim of claims) {
       const given = givenBy(claim, this.#parts.connection.time);
       const { sessionId, agent, nextSeq } = given.snapshot.session;
-      // The token does not tell: a storage counts tokens over all sessions, and a lost claim may have recorded nothing.
+      // The token does not tell: a storage counts tokens over all sessions, and a lost claim may have
+      // recorded nothing.
       const runType = nextSeq === 0 ? "start_session" : "resume_session";
       const runId = `run_${sessionId}.${claim.token}`;
       this.#parts.log({ type: "received", runId, runType, sessionId, agent: agent.name });

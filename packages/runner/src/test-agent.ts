@@ -20,8 +20,8 @@ export type TestStep =
   | { readonly fail: string };
 
 /**
- * An agent that carries out a list of steps, for tests of the code around agents. Its output is the list of what
- * each step returned: a signal's payload, an answer, a task's output.
+ * An agent that carries out a list of steps, for tests of the code around agents. Its output is the list of
+ * what each step returned: a signal's payload, an answer, a task's output.
  */
 export function testAgent({
   name,

@@ -1,7 +1,7 @@
 // `RuntimeParts`: the parts of a runtime, with the order in which they are made and closed.
 //
-// Each part gets the parts that were made before it. Parts that need each other are in one class: `LeasedClaims` and
-// `LiveSessions`.
+// Each part gets the parts that were made before it. Parts that need each other are in one class:
+// `LeasedClaims` and `LiveSessions`.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import {

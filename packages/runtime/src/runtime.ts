@@ -1,4 +1,5 @@
-// `LocalRuntime`: a process that runs sessions, as its users call it. `runtime-parts.ts` makes and closes its parts.
+// `LocalRuntime`: a process that runs sessions, as its users call it. `runtime-parts.ts` makes and closes its
+// parts.
 //
 // `start`, `signal` and `cancel` answer after what they asked for is durable.
 //

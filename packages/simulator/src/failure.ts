@@ -1,4 +1,5 @@
-// `describeFailure`: a failed simulation as text, with the broken promise, the last events and the command that repeats it.
+// `describeFailure`: a failed simulation as text, with the broken promise, the last events and the command
+// that repeats it.
 
 import type { SimulationReport } from "./simulation.ts";
 

@@ -1,4 +1,5 @@
-// The simulator's entry: run one seed, and describe what it broke. This package is private; it is never published.
+// The simulator's entry: run one seed, and describe what it broke. This package is private; it is never
+// published.
 
 export { describeFailure } from "./failure.ts";
 export {

@@ -1,8 +1,9 @@
-// `simulate`: runs one seed, which is a random set of programs under random faults, on the real core and runtime, over simulated time.
+// `simulate`: runs one seed, which is a random set of programs under random faults, on the real core and
+// runtime, over simulated time.
 //
-// Phases. *Safety*: the faults of the seed's swarm are on, and every answer of storage is compared with all before it.
-// *Liveness*: the faults are healed. Within any 60 simulated seconds some session must change, until all have ended or wait for a
-// signal that nobody sends.
+// Phases. *Safety*: the faults of the seed's swarm are on, and every answer of storage is compared with all
+// before it. *Liveness*: the faults are healed. Within any 60 simulated seconds some session must change,
+// until all have ended or wait for a signal that nobody sends.
 // Then each session is judged by its program.
 //
 //   simulation-1. Everything is decided by the seed: the same seed gives the same log, to the byte.

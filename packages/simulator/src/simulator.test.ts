@@ -1,5 +1,5 @@
-// Random programs under random faults, by the seed. `npm run campaign -- --seeds N` runs more of them. The tests campaign repeats
-// each seed of this file (`HOLDFAST_CAMPAIGN`).
+// Random programs under random faults, by the seed. `npm run campaign -- --seeds N` runs more of them. The
+// tests campaign repeats each seed of this file (`HOLDFAST_CAMPAIGN`).
 
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
@@ -8,8 +8,9 @@ import { describeFailure } from "./failure.ts";
 import { simulate } from "./simulation.ts";
 
 /**
- * Seeds that once broke a promise, each with the mutant that removes the fix. `scripts/sim.test.ts` checks that each seed still
- * finds its mutant. When the order of the draws changes, search new seeds with these mutants.
+ * Seeds that once broke a promise, each with the mutant that removes the fix. `scripts/sim.test.ts` checks
+ * that each seed still finds its mutant. When the order of the draws changes, search new seeds with these
+ * mutants.
  */
 const REGRESSIONS = JSON.parse(readFileSync(new URL("regression-seeds.json", import.meta.url), "utf8")) as {
   readonly seed: number;

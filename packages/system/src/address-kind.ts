@@ -1,4 +1,5 @@
-// `addressKind`: which network an IP address belongs to. It decides for the address that is dialled, and not for a name.
+// `addressKind`: which network an IP address belongs to. It decides for the address that is dialled, and not
+// for a name.
 
 import { BlockList, isIP, isIPv6 } from "node:net";
 

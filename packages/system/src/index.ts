@@ -1,5 +1,5 @@
-// The operating system, as the processes of Holdfast use it. They keep files that only their user reads, start and end programs, choose
-// the variables of these programs, and keep keys out of them.
+// The operating system, as the processes of Holdfast use it. They keep files that only their user reads,
+// start and end programs, choose the variables of these programs, and keep keys out of them.
 
 export { addressKind } from "./address-kind.ts";
 export { type Answer, askForJson, type ProgramEnd, tryProgram } from "./bounded-calls.ts";

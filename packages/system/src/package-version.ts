@@ -1,7 +1,8 @@
-// `packageVersion`: the version of an installed package that Holdfast can do without, such as an exporter of traces.
+// `packageVersion`: the version of an installed package that Holdfast can do without, such as an exporter of
+// traces.
 //
-// The manifests accept any version of such packages: npm would refuse a whole installation for one that is never used.
-// The code that uses one refuses an old one by its version.
+// The manifests accept any version of such packages: npm would refuse a whole installation for one that is
+// never used. The code that uses one refuses an old one by its version.
 
 import { readFileSync } from "node:fs";
 import { findPackageJSON } from "node:module";
@@ -18,7 +19,10 @@ export function packageVersion(name: string, from: string): string | undefined {
   }
 }
 
-/** Whether a version is below another one. A part that is no number counts as 0, and a version that is not known is not old. */
+/**
+ * Whether a version is below another one. A part that is no number counts as 0, and a version that is not
+ * known is not old.
+ */
 export function isOlder(found: string | undefined, least: string): boolean {
   if (found === undefined) return false;
   const [ours, theirs] = [found, least].map((version) =>

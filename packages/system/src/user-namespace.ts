@@ -1,5 +1,5 @@
-// A user namespace for one command (`findUserNamespace`). The kernel then refuses the command the environment, the descriptors and the
-// memory of every process outside, also of the same user.
+// A user namespace for one command (`findUserNamespace`). The kernel then refuses the command the
+// environment, the descriptors and the memory of every process outside, also of the same user.
 //
 //   - One trial decides, because what a machine allows cannot be read anywhere. The trial reads the
 //     environment of this process, and has to fail.
@@ -12,7 +12,10 @@ import { existsSync, readFileSync } from "node:fs";
 const FOLDERS = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
 const PROBE = '! head -c 1 /proc/"$1"/environ >/dev/null 2>&1';
 
-/** @returns the words before a command line, which put the command into a namespace of its own; `undefined` where there is none. */
+/**
+ * @returns the words before a command line, which put the command into a namespace of its own; `undefined`
+ *   where there is none.
+ */
 export async function findUserNamespace(): Promise<readonly [string, ...string[]] | undefined> {
   if (process.platform !== "linux") return undefined;
   const unshare = FOLDERS.map((folder) => `${folder}/unshare`).find((path) => existsSync(path));

@@ -1,4 +1,5 @@
-// The names of `zod` that are used. The whole of it, with sixty languages and its own compiler, would be loaded at each start.
+// The names of `zod` that are used. The whole of it, with sixty languages and its own compiler, would be
+// loaded at each start.
 
 export {
   any,

@@ -1,7 +1,7 @@
 // `@holdfast/system/zod`: the schema library, which the published packages share.
 //
-// `npm run pack` bundles it here and sends every import of `zod` to this file. A copy in each package would be loaded and kept in memory
-// for each of them.
+// `npm run pack` bundles it here and sends every import of `zod` to this file. A copy in each package would
+// be loaded and kept in memory for each of them.
 
 import * as z from "./zod-names.ts";
 

@@ -1,12 +1,14 @@
 // `watchReceived`: lets every armed `CanaryScan` search the bytes that this process receives.
 //
-//   canary-received-1. Bytes that a socket or a pipe receives are searched, also across their borders. They are the answers and event
-//       streams of HTTP/1.1, and the outputs of child processes.
-//   canary-received-2. A request that an HTTP/1.1 server receives is searched: its address, its headers and its body. Node gives the
-//       bytes of such a socket to its parser, so no stream has them.
-//   canary-received-3. On a stream of HTTP/2, in either direction, the headers, the bytes and the trailers are searched.
+//   canary-received-1. Bytes that a socket or a pipe receives are searched, also across their borders. They
+//       are the answers and event streams of HTTP/1.1, and the outputs of child processes.
+//   canary-received-2. A request that an HTTP/1.1 server receives is searched: its address, its headers and
+//       its body. Node gives the bytes of such a socket to its parser, so no stream has them.
+//   canary-received-3. On a stream of HTTP/2, in either direction, the headers, the bytes and the trailers
+//       are searched.
 //
-// Leaky: a message between processes of Node (`process.send`), and the trailers of a request of HTTP/1.1, are not seen.
+// Leaky: a message between processes of Node (`process.send`), and the trailers of a request of HTTP/1.1, are
+// not seen.
 
 import { subscribe } from "node:diagnostics_channel";
 import { IncomingMessage } from "node:http";

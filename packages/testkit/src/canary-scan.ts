@@ -1,5 +1,5 @@
-// `CanaryScan` searches everything that a test has made for a secret that must be nowhere. That includes files and
-// database pages, output, answers and events, and the arguments and environments of processes.
+// `CanaryScan` searches everything that a test has made for a secret that must be nowhere. That includes
+// files and database pages, output, answers and events, and the arguments and environments of processes.
 //
 //   - The secret is found in every encoding that `secret-forms.ts` knows, in bytes as they are.
 //   - A process is looked at while it lives: `watch` looks at all descendants of a process again and again.
@@ -43,8 +43,8 @@ export class CanaryScan {
   }
 
   /**
-   * All files below a folder, byte by byte. No link is followed, because it may lead to the root of the machine. Sockets and
-   * pipes have no content, and a file may go while it is searched.
+   * All files below a folder, byte by byte. No link is followed, because it may lead to the root of the
+   * machine. Sockets and pipes have no content, and a file may go while it is searched.
    */
   searchFolder(folder: string): void {
     for (const entry of entriesBelow(folder)) {
@@ -66,7 +66,10 @@ export class CanaryScan {
     }
   }
 
-  /** The arguments of all processes of the machine, now: also of those that left their parents. Only where there is /proc. */
+  /**
+   * The arguments of all processes of the machine, now: also of those that left their parents. Only where
+   * there is /proc.
+   */
   searchArguments(): void {
     for (const pid of namesIn("/proc").filter((name) => /^\d+$/.test(name))) {
       const content = readProc(`/proc/${pid}/cmdline`);

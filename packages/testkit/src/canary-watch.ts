@@ -1,7 +1,7 @@
 // `armScan`: lets a `CanaryScan` see what the process of a test receives and removes, until it is disarmed.
 //
-//   canary-watch-1. A folder below the machine's folder for temporary files is searched before this process removes it. It may hold
-//       databases, logs, audit rows, crash reports and core files.
+//   canary-watch-1. A folder below the machine's folder for temporary files is searched before this process
+//       removes it. It may hold databases, logs, audit rows, crash reports and core files.
 //   - Everything that `canary-received.ts` sees is searched.
 //
 // Leaky: a folder that another process removes is not seen.

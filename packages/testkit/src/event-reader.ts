@@ -1,4 +1,5 @@
-// A reader of a session's events over server-sent events, that can be cut off at any moment and continue where it was.
+// A reader of a session's events over server-sent events, that can be cut off at any moment and continue
+// where it was.
 //
 //   - Only whole events count: an event that was cut in the middle is dropped.
 //   - Each event has the number that follows the one before, also over connections; any other event is an

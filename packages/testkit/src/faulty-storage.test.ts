@@ -99,7 +99,8 @@ describe("faults that kill", () => {
     expect(await sessionIds(inner)).toEqual([]);
   });
 
-  // The neighbours' commits were on their way when the process died. The first would have succeeded, and the second would have failed.
+  // The neighbours' commits were on their way when the process died. The first would have succeeded, and the
+  // second would have failed.
   test("calls in flight inside the dead storage never settle, and it reports its death after its writes", async () => {
     const { promise: hold, resolve: release } = Promise.withResolvers<void>();
     const inner = new MemoryStorage();

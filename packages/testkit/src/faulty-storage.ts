@@ -22,9 +22,10 @@ import {
 } from "@holdfast/core";
 
 /**
- * `before`: refused with an `UnavailableError`, nothing was applied. `reply_lost`: applied, and then the same error, so the
- * caller does not know. `crash_before`, `crash_after`: dies without having applied it, dies having applied it and without
- * an answer. `torn`: dies in the middle of a write, of which a storage with one transaction per call must show nothing.
+ * `before`: refused with an `UnavailableError`, nothing was applied. `reply_lost`: applied, and then the same
+ * error, so the caller does not know. `crash_before`, `crash_after`: dies without having applied it, dies
+ * having applied it and without an answer. `torn`: dies in the middle of a write, of which a storage with one
+ * transaction per call must show nothing.
  */
 export type FaultKind = "before" | "reply_lost" | "crash_before" | "crash_after" | "torn";
 
@@ -42,8 +43,8 @@ export interface FaultPlan {
   /** Awaited before a call reaches the storage inside. Calls may overtake each other when it answers out of order. */
   readonly latency?: (call: CommitCall) => Promise<void>;
   /**
-   * For `torn`: damage the tail of what the storage inside wrote last, for example cut the last frame of its log. Called once,
-   * after the call was applied. Without it a torn call is one of which nothing was written.
+   * For `torn`: damage the tail of what the storage inside wrote last, for example cut the last frame of its
+   * log. Called once, after the call was applied. Without it a torn call is one of which nothing was written.
    */
   readonly tear?: (inner: AgentStorage) => Promise<void>;
 }

@@ -1,7 +1,7 @@
 // One agent and its course per behaviour, for the golden histories.
 //
-// A history is never edited and never deleted, so the requests of an agent here never change. A changed behaviour gets a
-// new scenario under a new name.
+// A history is never edited and never deleted, so the requests of an agent here never change. A changed
+// behaviour gets a new scenario under a new name.
 
 import {
   defineAgent,

@@ -1,5 +1,5 @@
-// The shared parts of tests of agents and of adapters. The conformance suites are apart, under `@holdfast/testkit/…-conformance`:
-// they import vitest, and this entry must work without a test runner.
+// The shared parts of tests of agents and of adapters. The conformance suites are apart, under
+// `@holdfast/testkit/…-conformance`: they import vitest, and this entry must work without a test runner.
 
 export {
   crashEverywhere,

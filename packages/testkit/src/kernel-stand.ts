@@ -1,8 +1,8 @@
 // A kernel on a test stand: one agent, one kernel, no runtime, no storage, no time.
 //
-// The stand opens and closes slices as the runtime does, between two immediates queued together, and keeps what is sealed.
-// Everything delivered is decided by the test. The journal it keeps has gone through the codec, so that what is replayed
-// is what a storage would give back.
+// The stand opens and closes slices as the runtime does, between two immediates queued together, and keeps
+// what is sealed. Everything delivered is decided by the test. The journal it keeps has gone through the
+// codec, so that what is replayed is what a storage would give back.
 
 import {
   AgentContext,

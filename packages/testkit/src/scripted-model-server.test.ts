@@ -102,8 +102,8 @@ describe.each(WAYS)("through $way", ({ way, path }) => {
     );
   });
 
-  // A durable agent depends on this: it retries, or another process resumes it with a server that never saw the first
-  // half.
+  // A durable agent depends on this: it retries, or another process resumes it with a server that never saw
+  // the first half.
   test("the same request gets the same bytes, again and from another server", async () => {
     await start({ script: sumScript });
     await generateText({ model: modelFor(way), ...sumTask });

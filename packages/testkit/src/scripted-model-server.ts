@@ -1,9 +1,9 @@
-// `startScriptedModelServer`: a model server whose replies come from a script, over real HTTP on loopback. It serves tests
-// and trials without a key.
+// `startScriptedModelServer`: a model server whose replies come from a script, over real HTTP on loopback. It
+// serves tests and trials without a key.
 //
 // This file handles sockets and time. `scripted-model/exchange.ts` decides the answer to a request, and
-// `scripted-model/*-wire.ts` have the formats. `scripted-model/script.ts` has replies and the promises script-1
-// to script-4.
+// `scripted-model/*-wire.ts` have the formats. `scripted-model/script.ts` has replies and the promises
+// script-1 to script-4.
 //
 // A request is served from its first byte until its response closes, for whatever reason; `close()` closes
 // them all.

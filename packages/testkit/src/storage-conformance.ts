@@ -1,8 +1,8 @@
-// `storageConformance` tests the duties of every adapter. The clauses are those of the `AgentStorage` port. Each test is named
-// after the clause that it proves, and every clause has at least one.
+// `storageConformance` tests the duties of every adapter. The clauses are those of the `AgentStorage` port.
+// Each test is named after the clause that it proves, and every clause has at least one.
 //
-// An adapter's whole test file is `storageConformance({ name: "…", open: async () => … })`. It imports vitest on purpose:
-// the suite is published for authors of adapters, who bring vitest and fast-check along.
+// An adapter's whole test file is `storageConformance({ name: "…", open: async () => … })`. It imports vitest
+// on purpose: the suite is published for authors of adapters, who bring vitest and fast-check along.
 //
 // Time is an argument everywhere and stands still unless a test moves it. Nothing here sleeps.
 

@@ -1,4 +1,5 @@
-// `GRANTING_PLACES`: the places of a project whose files give rights, such as a hook, a server to start, or a rule that allows a call.
+// `GRANTING_PLACES`: the places of a project whose files give rights, such as a hook, a server to start, or a
+// rule that allows a call.
 //
 //   - The readers of such files take their paths from the table in `project-inputs.ts`, whose rows have the
 //     type `ProtectedPath`. File tools and sandboxes keep agents from all places here, so a new format cannot

@@ -1,4 +1,5 @@
-// The folders in which agents work: files inside one folder, the sandboxes around its commands, and worktrees of Git.
+// The folders in which agents work: files inside one folder, the sandboxes around its commands, and worktrees
+// of Git.
 
 export {
   hiddenPlaces,

@@ -1,4 +1,5 @@
-// `ContentStore`: contents of skills or scripts by their hash, in the user's data folder. A session reads the content of its start there.
+// `ContentStore`: contents of skills or scripts by their hash, in the user's data folder. A session reads the
+// content of its start there.
 //
 //   - A content is written beside its place and renamed, so that it is there as a whole or not at all.
 //   - A content is hashed again when it is read. A damaged content is removed, and counts as missing.

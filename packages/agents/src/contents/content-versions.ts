@@ -1,4 +1,5 @@
-// `VersionsFile`: the versions of scripts or skills that the user has pushed or approved. The file lies in the user's data folder, never in a project.
+// `VersionsFile`: the versions of scripts or skills that the user has pushed or approved. The file lies in
+// the user's data folder, never in a project.
 //
 //   - The file names versions by the hashes of their contents. A version that is added again moves to the
 //     end.
@@ -25,7 +26,10 @@ interface ContentVersion {
 
 export const NO_VERSIONS: ContentVersions = { current: null, versions: [], tags: {} };
 
-/** Versions of one content. The oldest ones without a tag are forgotten, and their contents stay for the sessions that use them. */
+/**
+ * Versions of one content. The oldest ones without a tag are forgotten, and their contents stay for the
+ * sessions that use them.
+ */
 const VERSIONS_MAX = 100;
 /** The fewest characters of a hash that name a version. */
 const HASH_CHARS_MIN = 4;

@@ -1,5 +1,5 @@
-// `findHiddenText`: what a person does not see when reading a text that a model will read. It is a warning and refuses nothing, because each of
-// it also has honest uses.
+// `findHiddenText`: what a person does not see when reading a text that a model will read. It is a warning
+// and refuses nothing, because each of it also has honest uses.
 //
 // Leaky: words that are visible and mislead are not found.
 
@@ -11,7 +11,8 @@ export interface HiddenText {
 
 /** Kinds of characters without a shape of their own (Unicode 17, general category Cf and the blank letters). */
 const KINDS: readonly (readonly [characters: RegExp, what: string])[] = [
-  // Letters and digits of the block "Tags" spell a text that nothing draws. Flags of regions begin with a black flag.
+  // Letters and digits of the block "Tags" spell a text that nothing draws. Flags of regions begin with a
+  // black flag.
   [
     /(?<!\u{1F3F4})(?<![\u{E0020}-\u{E007E}])[\u{E0001}-\u{E007F}]{2,}/u,
     "characters of the block Tags, which spell a text that nobody sees",

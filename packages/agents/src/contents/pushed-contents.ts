@@ -1,8 +1,10 @@
-// `PushedContents`: the skills or the scripts of a coordinator that a machine holds for agents which come from there.
+// `PushedContents`: the skills or the scripts of a coordinator that a machine holds for agents which come
+// from there.
 //
 //   - A content is read only where the policy of the machine takes it, also for a session that began with it
 //     elsewhere.
-//   pushed-contents-2. An item that is inactive, or that the policy does not take, keeps its name and its status for errors.
+//   pushed-contents-2. An item that is inactive, or that the policy does not take, keeps its name and its
+//       status for errors.
 
 import { join } from "node:path";
 

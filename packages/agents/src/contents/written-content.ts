@@ -1,7 +1,8 @@
-// `writeContent`: the files of an approved content in a workspace, in a folder that holds exactly these files.
+// `writeContent`: the files of an approved content in a workspace, in a folder that holds exactly these
+// files.
 //
-//   written-content-1. A file that differs is written again, and anything else in the folder is removed. A script would load a file such as
-//       `json.py` beside it in the place of a library.
+//   written-content-1. A file that differs is written again, and anything else in the folder is removed. A
+//       script would load a file such as `json.py` beside it in the place of a library.
 //   - Programs look for settings and libraries in the folders above as well. Only contents stay in those of
 //     them that are Holdfast's. A `package.json` there hides the one of the project.
 //   - leaky: a program that looks further, as Node does for `node_modules`, finds what the project has. A

@@ -1,5 +1,5 @@
-// `environmentCapability`: the variables of a session, as a line in the system prompt. The shell gets their values. Also `ownValues`, those of
-// its MCP servers.
+// `environmentCapability`: the variables of a session, as a line in the system prompt. The shell gets their
+// values. Also `ownValues`, those of its MCP servers.
 //
 // A session keeps the values of its start, and of secrets their names. No value is in a prompt.
 

@@ -1,5 +1,5 @@
-// `sessionEnvironment`, `serverEnvironment`: the variables of a session, merged from environments, and which of them its commands and its
-// MCP servers get.
+// `sessionEnvironment`, `serverEnvironment`: the variables of a session, merged from environments, and which
+// of them its commands and its MCP servers get.
 //
 //   - The base environment, then the named ones in their order, then the values of the call: the last value
 //     of a key counts. They are always merged, also when only one of them is there.
@@ -46,7 +46,8 @@ export const NO_ENVIRONMENT: GivenEnvironment = { references: [], values: {} };
 /**
  * The variables of an agent's session.
  *
- * @throws HoldfastError `agent_invalid` for an environment that is not there and for keys without a value. UsageError for a value
+ * @throws HoldfastError `agent_invalid` for an environment that is not there and for keys without a value.
+ *   UsageError for a value
  *     of the call that is a secret.
  */
 export function sessionEnvironment(
@@ -83,8 +84,9 @@ export function serverEnvironment(
 }
 
 /**
- * The secrets among the variables of a session that has begun, as far as today's environments say. Its call may have named any environment.
- * A variable without a plain value in those of the agent is thus a secret where any environment says so.
+ * The secrets among the variables of a session that has begun, as far as today's environments say. Its call
+ * may have named any environment. A variable without a plain value in those of the agent is thus a secret
+ * where any environment says so.
  */
 export function secretsOfBegun(
   record: EnvironmentOf,

@@ -95,7 +95,10 @@ function isApproved({ path, dialect }: Pick<AgentFile, "path" | "dialect">, plac
   return isUnchanged(main) && grantingFilesOf(path).every(isUnchanged);
 }
 
-/** The files of a folder agent with rights, those of its capabilities among them. A folder that cannot be read has none, and its reader says why. */
+/**
+ * The files of a folder agent with rights, those of its capabilities among them. A folder that cannot be read
+ * has none, and its reader says why.
+ */
 function grantingFilesOf(path: string): readonly string[] {
   try {
     return filesOfFolder(path).filter((file) => file.endsWith(".json"));
@@ -171,7 +174,10 @@ function qualifiedNameOf(file: UnnamedAgent, listed: readonly UnnamedAgent[]): s
   return sharing.length > 1 && agentNamed(name, listed) === file ? name : null;
 }
 
-/** Whether the agent of a trusted project that somebody names by its path has other rights. A file elsewhere is used because it is named. */
+/**
+ * Whether the agent of a trusted project that somebody names by its path has other rights. A file elsewhere
+ * is used because it is named.
+ */
 function hasOtherRights(file: AgentFile, places: AgentPlaces): boolean {
   const { project, trustFile, trustsProject = false } = places;
   if (trustsProject || file.dialect === "folder" || !isTrusted(trustFile, project)) return false;

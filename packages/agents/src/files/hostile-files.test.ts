@@ -1,4 +1,5 @@
-// Small agent files that take time out of proportion to their size. Every list of agents reads the files of projects that nobody trusts.
+// Small agent files that take time out of proportion to their size. Every list of agents reads the files of
+// projects that nobody trusts.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,5 @@
-// The instructions of a project reach the model when the user trusts the project, and stay those of the session's start.
+// The instructions of a project reach the model when the user trusts the project, and stay those of the
+// session's start.
 
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

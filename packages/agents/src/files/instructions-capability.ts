@@ -1,4 +1,5 @@
-// `instructionsCapability`: the `AGENTS.md` files of a trusted project, as a part of the system prompt of a session.
+// `instructionsCapability`: the `AGENTS.md` files of a trusted project, as a part of the system prompt of a
+// session.
 //
 //   - A session keeps the text of its start. The files of a project that the user does not trust are not
 //     read.
@@ -30,7 +31,8 @@ export interface ProjectInstructions extends Instructions {
 /**
  * The `AGENTS.md` files for work in a folder.
  *
- * @param worktree the folder that stands for the project, for work in a worktree of it. The trust is that of the project.
+ * @param worktree the folder that stands for the project, for work in a worktree of it. The trust is that of
+ *   the project.
  * @throws HoldfastError `config_invalid` when the file of trusted folders cannot be used.
  */
 export function readProjectInstructions(

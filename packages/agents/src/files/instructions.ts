@@ -1,4 +1,5 @@
-// `readInstructions`: the text of the `AGENTS.md` files that hold for a folder. `findNestedInstructions`: those below it.
+// `readInstructions`: the text of the `AGENTS.md` files that hold for a folder. `findNestedInstructions`:
+// those below it.
 //
 //   - The files from the root down to the folder hold, and a nearer file goes before one that is further
 //     away. It stands last in the text, and the furthest files are left out first when the text would be too
@@ -32,7 +33,8 @@ const SKIPPED_FOLDERS: ReadonlySet<string> = new Set(["node_modules", "vendor", 
  * The instructions for work in a folder.
  *
  * @param folder the folder, such as a workspace.
- * @param root the uppermost folder that is looked into, by default the root of the git repository of the folder, or the folder itself.
+ * @param root the uppermost folder that is looked into, by default the root of the git repository of the
+ *   folder, or the folder itself.
  */
 export function readInstructions(folder: string, root: string = rootOf(folder)): Instructions {
   const leftOut: { path: string; reason: string }[] = [];

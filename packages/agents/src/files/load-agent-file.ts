@@ -1,4 +1,5 @@
-// Reads one agent file of any dialect into an agent record, with a verdict on each of its fields (`loadAgentFile`).
+// Reads one agent file of any dialect into an agent record, with a verdict on each of its fields
+// (`loadAgentFile`).
 //
 //   - A file with a problem or a refused field has no record. Nothing here throws for a wrong file, so that
 //     one broken file never breaks a list.
@@ -155,7 +156,10 @@ export function checkAgent(
     report.add([promptField], "refused", "the system prompt is missing: write it below the front matter");
 }
 
-/** Refuses a shell that could do what a rule for paths forbids. Without a sandbox of its own, the agent is checked when it starts. */
+/**
+ * Refuses a shell that could do what a rule for paths forbids. Without a sandbox of its own, the agent is
+ * checked when it starts.
+ */
 function checkShell(draft: AgentDraft, report: FieldReport): void {
   const { sandbox } = draft;
   const denial = freelyBroken(draft);

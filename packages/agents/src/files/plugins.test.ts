@@ -1,4 +1,5 @@
-// Agent Plugins are read where they lie, by version 1.0.0 of their format. The files follow plugins that are published.
+// Agent Plugins are read where they lie, by version 1.0.0 of their format. The files follow plugins that are
+// published.
 
 import {
   chmodSync,

@@ -1,5 +1,5 @@
-// `findPlugins`: the Agent Plugins of a project and its user, from `.agents/plugins`. A plugin has skills and MCP servers. The format is
-// version 1.0.0 of agent-plugins.org.
+// `findPlugins`: the Agent Plugins of a project and its user, from `.agents/plugins`. A plugin has skills and
+// MCP servers. The format is version 1.0.0 of agent-plugins.org.
 //
 //   - A plugin whose `plugin.json` is wrong is refused as a whole. Unknown fields of it are ignored, as the
 //     specification says.

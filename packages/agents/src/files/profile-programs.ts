@@ -1,4 +1,5 @@
-// The part of a profile that makes it an agent of its own (`ProfileProgram`): a remote agent, a tool, a program, or a harness.
+// The part of a profile that makes it an agent of its own (`ProfileProgram`): a remote agent, a tool, a
+// program, or a harness.
 //
 // A profile has at most one of them, and then no field that belongs to the program of another agent.
 

@@ -1,5 +1,6 @@
-// Profiles of external agents (`readProfiles`, `findProfile`): named files with a model, a permission mode, rules, settings and MCP servers.
-// A profile with `a2a`, `mcp`, `custom` or `harness` is an agent of its own (`findUsableProfile`).
+// Profiles of external agents (`readProfiles`, `findProfile`): named files with a model, a permission mode,
+// rules, settings and MCP servers. A profile with `a2a`, `mcp`, `custom` or `harness` is an agent of its own
+// (`findUsableProfile`).
 //
 //   - A profile of a project counts only where the user trusts the project, and can only restrict. The fields
 //     that permit something or start a program are refused in it.

@@ -7,7 +7,10 @@ import { readTrust, writeTrust } from "../trust/trust-file.ts";
 import { codeIn, codeKey, filesToTrust, pathIn, rightsToTrust } from "../trust/trusted-contents.ts";
 import { trustHash } from "../trust/trusted-folders.ts";
 
-/** Trusts a folder with the present content of its files. @param tasks more code. @returns the real path of the folder. @throws HoldfastError `config_invalid` */
+/**
+ * Trusts a folder with the present content of its files. @param tasks more code. @returns the real path of
+ * the folder. @throws HoldfastError `config_invalid`
+ */
 export function trustFolder(trustFile: string, folder: string, tasks: readonly string[] = []): string {
   const real = realPath(folder);
   const { folders, contents } = readTrust(trustFile);
@@ -23,7 +26,10 @@ export function trustAgentFile(trustFile: string, folder: string, path: string):
   trustHash(trustFile, folder, path, rightsToTrust(loadAgentFile(foundAt(path)).record, folder));
 }
 
-/** The hashes of a project by the paths of the files. @param tasks files of code that agents of the user name in this project. */
+/**
+ * The hashes of a project by the paths of the files. @param tasks files of code that agents of the user name
+ * in this project.
+ */
 function contentsToTrust(project: string, tasks: readonly string[]): Readonly<Record<string, string>> {
   const agents = findAgentFiles({ project, home: undefined, env: {}, trustFile: "" })
     .filter(({ dialect }) => dialect !== "folder")

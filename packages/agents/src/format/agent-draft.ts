@@ -1,4 +1,5 @@
-// An agent record while its file is read (`AgentDraft`): the record without its source, with fields that may change.
+// An agent record while its file is read (`AgentDraft`): the record without its source, with fields that may
+// change.
 
 import type { AgentRecord, PermissionDecision, PermissionRule } from "../record/agent-record.ts";
 

@@ -1,4 +1,5 @@
-// The report on the fields of an agent file (`FieldReport`): one verdict for each field, so that nothing is ignored silently.
+// The report on the fields of an agent file (`FieldReport`): one verdict for each field, so that nothing is
+// ignored silently.
 
 export type Verdict = "honoured" | "mapped" | "ignored" | "refused";
 

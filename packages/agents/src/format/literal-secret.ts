@@ -1,4 +1,5 @@
-// `literalSecret`: where the settings of an MCP server have a secret that is written out, instead of a placeholder.
+// `literalSecret`: where the settings of an MCP server have a secret that is written out, instead of a
+// placeholder.
 //
 // Leaky: a secret without a known form, under another name, is not found.
 

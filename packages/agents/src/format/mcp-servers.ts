@@ -73,7 +73,10 @@ function readMcpServer(given: Readonly<Record<string, unknown>>): McpServer | Mc
   return { ...read.data, type: isProgram ? "stdio" : "http" } as McpServer;
 }
 
-/** A container that ends with its input. Docker takes the values of its variables from its own environment, not from its arguments. */
+/**
+ * A container that ends with its input. Docker takes the values of its variables from its own environment,
+ * not from its arguments.
+ */
 function containerOf({ image, args, env, enabledTools }: z.output<typeof docker>): McpServer {
   const variables = Object.keys(env).flatMap((name) => ["-e", name]);
   return {
@@ -85,7 +88,10 @@ function containerOf({ image, args, env, enabledTools }: z.output<typeof docker>
   };
 }
 
-/** Reads servers by name, each with verdicts of its own. A text names a configured server, as a reference without a configuration does. */
+/**
+ * Reads servers by name, each with verdicts of its own. A text names a configured server, as a reference
+ * without a configuration does.
+ */
 export function takeServers(
   servers: readonly (readonly [name: string, given: Readonly<Record<string, unknown>> | string])[],
   path: string,

@@ -5,7 +5,8 @@
 //   - A pattern of an `ask` or a `deny` is mapped to patterns that match no less; if there are none, to the
 //     whole tool.
 //
-// The formats disagree on stars: one crosses the folders of a path in OpenCode and none in a glob. Both rules hold for either meaning.
+// The formats disagree on stars: one crosses the folders of a path in OpenCode and none in a glob. Both rules
+// hold for either meaning.
 
 /** Patterns, or the whole tool; no patterns for nothing. */
 export type MappedPattern = readonly string[] | "whole tool";
@@ -39,7 +40,8 @@ export function pathPattern(pattern: string, isAllow: boolean): MappedPattern {
   const isForeign = path === "" || /^[/~$]|\.\.|[[\]{}()!+@|\\]/.test(path);
   if (isForeign) return isAllow ? [] : "whole tool";
   if (isAllow) {
-    // A step of two stars stands for one folder or more in OpenCode, and also for none in a glob. At the end it stands for a file.
+    // A step of two stars stands for one folder or more in OpenCode, and also for none in a glob. At the end
+    // it stands for a file.
     const steps = path.split("/").map((step, index, all) => {
       if (step !== "**") return step;
       return index === all.length - 1 ? "**/*" : "*/**";

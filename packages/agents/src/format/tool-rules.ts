@@ -87,7 +87,8 @@ export function ruleTools(
 /**
  * Adds the rules for one tool.
  *
- * @param fit `less` for patterns that match no more than the given one, `more` for patterns that match no less.
+ * @param fit `less` for patterns that match no more than the given one, `more` for patterns that match no
+ *   less.
  * @returns the rules in text.
  */
 export function ruleTool(

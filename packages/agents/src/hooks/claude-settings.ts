@@ -1,5 +1,5 @@
-// `readHookFiles`: the hooks that a project configures for Claude Code, in `.claude/settings.json` and `.claude/settings.local.json`, and those of
-// its user's and the machine's settings.
+// `readHookFiles`: the hooks that a project configures for Claude Code, in `.claude/settings.json` and
+// `.claude/settings.local.json`, and those of its user's and the machine's settings.
 //
 //   - A file of a project that the user does not trust is listed, and not read: a hook is a program to start.
 //     A file is not read, either, whose hooks have changed since then (trusted-folders-2).

@@ -11,7 +11,10 @@ export const MCP_LIMITS = {
   callMs: 300_000,
   /** A call, whatever progress the server reports. */
   callTotalMs: 1_800_000,
-  /** A connection that no call has used is closed, for sessions whose end this process does not see. The next call opens it again. */
+  /**
+   * A connection that no call has used is closed, for sessions whose end this process does not see. The next
+   * call opens it again.
+   */
   idleMs: 1_800_000,
   /** A program that failed so often in this time is not started again before its end. */
   failures: 5,

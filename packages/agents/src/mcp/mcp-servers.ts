@@ -32,7 +32,10 @@ export interface SessionServer {
   readonly own?: OwnValues;
 }
 
-/** Values of a session for the placeholders of one server, by the names of variables. They go before the variables of this process. */
+/**
+ * Values of a session for the placeholders of one server, by the names of variables. They go before the
+ * variables of this process.
+ */
 export interface OwnValues {
   /** The session has recorded them, so nothing hides them. */
   readonly values: Readonly<Record<string, string>>;
@@ -92,7 +95,8 @@ export class McpServers {
   /**
    * Uses the connection of a session to a server, and opens it when there is none.
    *
-   * @throws errors of `call-errors.ts`, HoldfastError `config_invalid` for a placeholder without a value, and the errors of `use`.
+   * @throws errors of `call-errors.ts`, HoldfastError `config_invalid` for a placeholder without a value, and
+   *   the errors of `use`.
    */
   async with<T>(wanted: SessionServer, use: (open: OpenServer) => Promise<T>): Promise<T> {
     const held = this.#hold(wanted);

@@ -1,7 +1,9 @@
-// `OpenCall`: one call of a tool, from its request to its result, with the questions that the server asks in between.
+// `OpenCall`: one call of a tool, from its request to its result, with the questions that the server asks in
+// between.
 //
-// A person may answer hours later, so a call goes on in steps. A step ends with the result or with a question. The next step gives the
-// answer, and continues the same call as long as this process and the server live.
+// A person may answer hours later, so a call goes on in steps. A step ends with the result or with a
+// question. The next step gives the answer, and continues the same call as long as this process and the
+// server live.
 //
 //   - A step has a limit of time without progress, and all steps one together. The time of a person does not
 //     count.

@@ -6,8 +6,9 @@
 //   - A variable of Holdfast itself (`HOLDFAST_TOKEN`) is refused, because some of them are its credentials.
 //   - A placeholder that can never have a value refuses the agent's file (`placeholderProblem`).
 //
-// `${NAME}`, `${env.NAME}` and `${env:NAME}` are variables. `${NAME:-text}` has a text for when there is no value. `${runtime.session_id}` is
-// the session, `${workspaceFolder}` the folder it works in, and `${params.NAME}` a field of its input.
+// `${NAME}`, `${env.NAME}` and `${env:NAME}` are variables. `${NAME:-text}` has a text for when there is no
+// value. `${runtime.session_id}` is the session, `${workspaceFolder}` the folder it works in, and
+// `${params.NAME}` a field of its input.
 
 import { didYouMean, HoldfastError } from "@holdfast/core";
 

@@ -1,6 +1,7 @@
 // `resultMedia`: the images, sounds and other files in the result of an MCP tool.
 //
-// The output of the call's task keeps them, and storage makes blobs of large outputs. Images go on to the model.
+// The output of the call's task keeps them, and storage makes blobs of large outputs. Images go on to the
+// model.
 //
 // All media of a result together have a limit. The text of the result says what was left out.
 

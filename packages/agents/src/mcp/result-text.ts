@@ -1,4 +1,5 @@
-// `resultText`: the result of an MCP tool as the text that a model reads. Other content is named, with its size and what became of it.
+// `resultText`: the result of an MCP tool as the text that a model reads. Other content is named, with its
+// size and what became of it.
 
 import type { CallToolResult } from "@modelcontextprotocol/client";
 

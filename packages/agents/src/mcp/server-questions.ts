@@ -1,7 +1,7 @@
 // `ServerQuestion`: a question of an MCP server to a person, in the middle of a call. Pure.
 //
-// A server asks for the fields of a form, or that a person opens an address. It asks with a result (`input_required`, MCP 2026-07-28), or by a
-// request of its own while the call runs (2025-11-25).
+// A server asks for the fields of a form, or that a person opens an address. It asks with a result
+// (`input_required`, MCP 2026-07-28), or by a request of its own while the call runs (2025-11-25).
 //
 //   - The text of a server has limits, and it is shown as the words of the server.
 //   - A content of a form is checked by our own few rules and not by a pattern of the server.

@@ -1,4 +1,5 @@
-// `ServerTask`: a call that an MCP server carries out as a task of the extension `io.modelcontextprotocol/tasks`. Pure.
+// `ServerTask`: a call that an MCP server carries out as a task of the extension
+// `io.modelcontextprotocol/tasks`. Pure.
 //
 // The server answers the call with the id of the task, and we poll the task by that id, from any process.
 //

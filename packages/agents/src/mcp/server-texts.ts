@@ -1,5 +1,5 @@
-// `serverTexts`: the texts of an MCP server's settings that may have placeholders, the variables and fields of the input that these name,
-// and their problems.
+// `serverTexts`: the texts of an MCP server's settings that may have placeholders, the variables and fields
+// of the input that these name, and their problems.
 
 import type { AgentRecord, McpReference, McpServer } from "../record/agent-record.ts";
 import { paramsIn, placeholderProblem, variablesIn, type InputFields } from "./placeholders.ts";
@@ -24,7 +24,10 @@ export function variablesOfServer(server: McpServer): readonly string[] {
   return variablesIn(serverTexts(server).map(([, text]) => text));
 }
 
-/** The problem of the first placeholder that can never have a value, with its place. @param agent none for a server of any agent. */
+/**
+ * The problem of the first placeholder that can never have a value, with its place. @param agent none for a
+ * server of any agent.
+ */
 export function serverPlaceholderProblem(
   server: McpServer | McpReference,
   agent: Pick<AgentRecord, "inputSchema"> | null,

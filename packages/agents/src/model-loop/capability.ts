@@ -1,5 +1,5 @@
-// The port through which the model loop gets instructions and tools that depend on the session (`Capability`): skills, scripts, MCP
-// servers, instructions of a project.
+// The port through which the model loop gets instructions and tools that depend on the session
+// (`Capability`): skills, scripts, MCP servers, instructions of a project.
 //
 //   - `prepare` runs once, in a task at the start of a session. The facts that it returns are kept in the
 //     session's state. The session thus works with the same facts after any crash, whatever happens to the
@@ -38,15 +38,17 @@ export interface Capability<Facts extends Json = Json> {
   // oxlint-disable-next-line typescript/no-explicit-any -- tasks of any input and output.
   readonly tasks?: readonly TaskDefinition<any, any>[];
   /**
-   * Reads what the session needs: small, because it is stored with each checkpoint. `null` when the agent does not use the capability.
+   * Reads what the session needs: small, because it is stored with each checkpoint. `null` when the agent
+   * does not use the capability.
    *
-   * @throws HoldfastError when the agent asks for something that is not there. The session then fails before its first model call.
+   * @throws HoldfastError when the agent asks for something that is not there. The session then fails before
+   *   its first model call.
    */
   readonly prepare: (session: CapabilitySession, task: TaskContext) => Promise<Facts | null>;
   readonly offer: (facts: Facts) => CapabilityOffer;
   /**
-   * The facts for a fork, whose workspace is another folder. Absent where neither facts nor files depend on the folder. It is called in a
-   * task of the fork, and again after a crash.
+   * The facts for a fork, whose workspace is another folder. Absent where neither facts nor files depend on
+   * the folder. It is called in a task of the fork, and again after a crash.
    */
   readonly move?: (facts: Facts, session: CapabilitySession) => Promise<Facts>;
 }

@@ -1,5 +1,6 @@
-// The model loop is interrupted at commits, and at starts and ends of tasks. Its sessions have calls beside each other, an approval, children,
-// an MCP call and a script. Others have an output that is corrected and a usage limit. `compaction.test.ts` has the context boundaries.
+// The model loop is interrupted at commits, and at starts and ends of tasks. Its sessions have calls beside
+// each other, an approval, children, an MCP call and a script. Others have an output that is corrected and a
+// usage limit. `compaction.test.ts` has the context boundaries.
 //
 // A call that may be made once is uncertain where a crash cut it off. Nothing else differs from the
 // undisturbed run.

@@ -1,7 +1,8 @@
-// Feedback of machines and reviewers to the session that made a change (`feedbackText`): the output of a CI run, or the comments of a review.
-// Pure.
+// Feedback of machines and reviewers to the session that made a change (`feedbackText`): the output of a CI
+// run, or the comments of a review. Pure.
 //
-//   feedback-1. A conversation that waits takes feedback as its next request. At work it takes it when it waits again.
+//   feedback-1. A conversation that waits takes feedback as its next request. At work it takes it when it
+//       waits again.
 //   - Feedback is marked as data, because strangers may have written it. Its text has a limit; the end of an
 //     output counts most.
 

@@ -1,5 +1,5 @@
-// A fork of a session of the model loop begins with the files of its checkpoint. A fork that worked in the folder of its origin would destroy
-// the work of both.
+// A fork of a session of the model loop begins with the files of its checkpoint. A fork that worked in the
+// folder of its origin would destroy the work of both.
 
 import { execFileSync } from "node:child_process";
 import {

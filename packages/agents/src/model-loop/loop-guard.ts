@@ -61,7 +61,8 @@ export function noteCall(guard: GuardState, call: FinishedCall): Verdict {
     .slice(0, 16);
   const before = guard.seen.find((seen) => seen.key === key);
   const count = (before?.count ?? 0) + 1;
-  // After a change the same question may have another answer. The same change again and again is a circle itself.
+  // After a change the same question may have another answer. The same change again and again is a circle
+  // itself.
   const others = guard.seen.filter((seen) => seen.key !== key && (!call.isChange || seen.isChange));
   const seen = [...others, { key, count, isChange: call.isChange }].slice(-GUARD_LIMITS.seen);
   const asked = (guard.asked ?? 0) + (call.asksPerson === true ? 1 : 0);

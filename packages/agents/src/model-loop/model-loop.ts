@@ -2,8 +2,8 @@
 //
 //   request ─► (model call → tool calls → results)* ─► answer ─► a conversation waits for the next request, another agent ends
 //
-// The agent has the turn form and uses the public SDK alone. A turn is one model call with the tool calls it asks for and their results,
-// and ends with a checkpoint.
+// The agent has the turn form and uses the public SDK alone. A turn is one model call with the tool calls it
+// asks for and their results, and ends with a checkpoint.
 //
 //   - Every model call and every tool call is a durable task. The conversation is kept in entries and handed
 //     to the model by reference.
@@ -47,13 +47,16 @@ export interface ModelLoopOptions {
   readonly workspace: WorkspaceSource;
   /** The root of the workspace of sessions that start here. */
   readonly root: string;
-  /** The workspace of a session that starts here; the one of the root by default. It is called in a task, and again after a crash. */
+  /**
+   * The workspace of a session that starts here; the one of the root by default. It is called in a task, and
+   * again after a crash.
+   */
   readonly place?: PlaceSession;
   /** Keeps the files of a session's own workspace. It is called in a task of that session, and again after a crash. */
   readonly keepFiles?: KeepFiles;
   /**
-   * Tells the model of a parent what became of the workspace of a child that has ended; `null` when there is nothing to say. It is called
-   * in a task of the parent, and again after a crash.
+   * Tells the model of a parent what became of the workspace of a child that has ended; `null` when there is
+   * nothing to say. It is called in a task of the parent, and again after a crash.
    */
   readonly finishChild?: (
     record: Pick<AgentRecord, "name" | "workspace">,
@@ -157,7 +160,8 @@ export class ModelLoop {
   /**
    * Make an agent of a record. Its input is a text, or what its input schema asks for.
    *
-   * The types are those of the caller. The schemas of the record check input and output, and the compiler knows neither.
+   * The types are those of the caller. The schemas of the record check input and output, and the compiler
+   * knows neither.
    *
    * @param agents the agents that its tool `delegate` may start.
    */

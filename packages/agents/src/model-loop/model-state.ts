@@ -15,7 +15,10 @@ import { FRESH_GUARD, type GuardState } from "./loop-guard.ts";
 import type { WorkspaceFacts } from "./workspace-facts.ts";
 
 export interface ModelState {
-  /** The agent as it was when the session started: a later change of its file does not concern the session. `null` before the start. */
+  /**
+   * The agent as it was when the session started: a later change of its file does not concern the session.
+   * `null` before the start.
+   */
   readonly agent: AgentRecord | null;
   readonly workspace: WorkspaceFacts | null;
   /** The files of a workspace that the session has for itself; `null` for a shared one. */

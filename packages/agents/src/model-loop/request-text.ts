@@ -1,4 +1,5 @@
-// A request of a person or a parent as the text that the model reads (`requestText`), and its way to the model (`Delivery`).
+// A request of a person or a parent as the text that the model reads (`requestText`), and its way to the
+// model (`Delivery`).
 
 /** A request as the text that the model reads: a text itself, `{ text }`, or JSON. */
 export function requestText(input: unknown): string {

@@ -1,4 +1,5 @@
-// The events of a script's call as entries of the session: `script_started` and `script_finished`, joined by the id of the tool call.
+// The events of a script's call as entries of the session: `script_started` and `script_finished`, joined by
+// the id of the tool call.
 //
 // The start is recorded with the task that runs the script, and so before the script can run.
 

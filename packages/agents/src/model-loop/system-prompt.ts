@@ -1,6 +1,7 @@
 // The system prompt of the model loop. Pure.
 //
-// The prompt does not change during a session, because providers charge less for text that is repeated unchanged.
+// The prompt does not change during a session, because providers charge less for text that is repeated
+// unchanged.
 
 import type { AgentRecord } from "../record/agent-record.ts";
 import { SUBMIT_OUTPUT } from "./tools/loop-tools.ts";

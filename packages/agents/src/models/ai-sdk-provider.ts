@@ -1,7 +1,7 @@
 // A model provider over the provider packages of the Vercel AI SDK. Only this file calls them.
 //
-// It calls the language model interface (version 4) of these packages and not `streamText` of the package `ai`. Loops,
-// retries and tools are durable ones of ours, and loading `ai` takes as long as starting Node.
+// It calls the language model interface (version 4) of these packages and not `streamText` of the package
+// `ai`. Loops, retries and tools are durable ones of ours, and loading `ai` takes as long as starting Node.
 //
 //   - One request. Retries are recorded by the task and survive the process.
 //   - Silence ends the attempt. The time-outs begin with the request, so that a server that never answers
@@ -53,8 +53,8 @@ export interface AiSdkProviderOptions {
   readonly provider: string;
   readonly model: string;
   /**
-   * Loads the model with the first call, because loading a package takes time. With `secrets` it is called for each call, and
-   * `secret` gives their values.
+   * Loads the model with the first call, because loading a package takes time. With `secrets` it is called
+   * for each call, and `secret` gives their values.
    */
   readonly load: (secret: (name: string) => string) => Promise<LanguageModelV4>;
   readonly description: string;
@@ -282,7 +282,8 @@ class ReplyCollector {
   readonly #thoughts = new Map<string, { text: string; data?: ProviderData }>();
   #text = "";
   /**
-   * All characters received, thoughts and partial tool calls included, because the SDK keeps the latter as well.
+   * All characters received, thoughts and partial tool calls included, because the SDK keeps the latter as
+   * well.
    */
   #chars = 0;
   #finish: { readonly reason: FinishReason; readonly usage: ModelUsage } | undefined;

@@ -88,8 +88,8 @@ export function unavailable(source: ErrorSource, why: string, afterMs?: number):
 }
 
 /**
- * The last of several attempts at a model that is not available. The session pauses, because a person or time can bring the
- * model back.
+ * The last of several attempts at a model that is not available. The session pauses, because a person or time
+ * can bring the model back.
  */
 export function outage({ message }: HoldfastError, model: string): PauseError {
   return new PauseError("model_unavailable", message, {

@@ -1,4 +1,5 @@
-// The keys of models: the variable of each provider (`PROVIDER_KEYS`), and those that an agent needs (`modelSecrets`).
+// The keys of models: the variable of each provider (`PROVIDER_KEYS`), and those that an agent needs
+// (`modelSecrets`).
 
 import type { Environment, OptionalSecrets, PROVIDER_KEY_NAMES } from "@holdfast/system";
 
@@ -12,7 +13,8 @@ export const PROVIDER_KEYS = {
 } as const satisfies Readonly<Record<string, (typeof PROVIDER_KEY_NAMES)[number]>>;
 
 /**
- * The keys for the models of an agent. Sessions ask only for those that belong to the provider of their model.
+ * The keys for the models of an agent. Sessions ask only for those that belong to the provider of their
+ * model.
  *
  * @param model the full name; `null` where the environment chooses.
  */

@@ -26,7 +26,10 @@ const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 /** Stands for a name that no server would accept. */
 const NO_NAME = "invalid_tool_name";
 
-/** @param takesImages whether the server takes images in the result of a call. Elsewhere a sentence says that they are not shown. */
+/**
+ * @param takesImages whether the server takes images in the result of a call. Elsewhere a sentence says that
+ *   they are not shown.
+ */
 export function toPrompt(all: ModelRequest["messages"], takesImages: boolean): LanguageModelV4Prompt {
   const entries = all.filter(({ role }) => role !== EVENT_ROLE);
   const messages: LanguageModelV4Prompt = [];

@@ -30,7 +30,8 @@ export type ModelProviderName = "anthropic" | "openai" | "google" | "compatible"
  * The full name of a model, `provider/model`.
  *
  * @param name a full name, an alias, or the name of a model of Anthropic, OpenAI or Google.
- * @throws HoldfastError `agent_invalid` for a name of no known provider: no other model is taken in its place.
+ * @throws HoldfastError `agent_invalid` for a name of no known provider: no other model is taken in its
+ *   place.
  */
 export function fullModelName(name: string): string {
   const alias = MODEL_ALIASES[name];

@@ -126,7 +126,8 @@ export interface ModelProvider {
    * One attempt; retries are the task's.
    *
    * @throws HoldfastError `model_auth` (a wrong key; final), `model_unavailable` (worth another attempt, with
-   *   `retryAfterMs` when the server named a time), `invalid_input` and `config_invalid` (the request cannot succeed).
+   *   `retryAfterMs` when the server named a time), `invalid_input` and `config_invalid` (the request cannot
+   *   succeed).
    */
   generate(request: ModelRequest, observer: ModelObserver): Promise<ModelReply>;
 }

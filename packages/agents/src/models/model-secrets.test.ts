@@ -1,5 +1,5 @@
-// Keys of models as declared secrets. The model task reads its key from the source of secrets of its runtime, whatever
-// the environment has. The key is nowhere else.
+// Keys of models as declared secrets. The model task reads its key from the source of secrets of its runtime,
+// whatever the environment has. The key is nowhere else.
 
 import { createRuntime, defineAgent, MemoryStorage } from "@holdfast/runtime";
 import { type SecretSource } from "@holdfast/system";

@@ -45,8 +45,8 @@ export const modelInput = z.strictObject({
 export type ModelTaskInput = Omit<z.input<typeof modelInput>, "messages"> & { readonly messages: unknown };
 
 /**
- * Two minutes of back-off in all, in addition to the time that the server asks for. A task cannot pause its session in its
- * last attempt, so an outage pauses the session in the one before.
+ * Two minutes of back-off in all, in addition to the time that the server asks for. A task cannot pause its
+ * session in its last attempt, so an outage pauses the session in the one before.
  */
 const RETRY: RetryPolicy = {
   maxAttempts: 10,

@@ -26,7 +26,8 @@ export function costMicroUsd(
     prices,
   );
   if (priced === null) return undefined;
-  // Whole thousandths first: 0.0045 dollars are 4500.000000000001 millionths to a computer, and would be rounded up.
+  // Whole thousandths first: 0.0045 dollars are 4500.000000000001 millionths to a computer, and would be
+  // rounded up.
   return Math.ceil(Math.round(priced.total_price * 1e9) / 1e3);
 }
 

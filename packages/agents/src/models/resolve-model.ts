@@ -14,8 +14,8 @@ export type ModelEnvironment = Readonly<Record<string, string | undefined>>;
 export interface ResolveModelOptions {
   readonly timeouts?: Partial<ModelTimeouts>;
   /**
-   * Keys that are declared secrets: they count as set, and each call of the model reads its key by `task.secret`.
-   * Others are read from the environment, now.
+   * Keys that are declared secrets: they count as set, and each call of the model reads its key by
+   * `task.secret`. Others are read from the environment, now.
    */
   readonly secrets?: readonly KeyName[];
 }

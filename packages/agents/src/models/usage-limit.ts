@@ -1,7 +1,7 @@
 // `usageLimitOf`: whether a server's refusal says that a usage limit is reached, and until when. Pure.
 //
-// A plain rate limit passes within minutes, and the task simply tries again. A usage limit lasts for hours or until
-// somebody pays: a plan's allowance, a day's quota, an empty account.
+// A plain rate limit passes within minutes, and the task simply tries again. A usage limit lasts for hours or
+// until somebody pays: a plan's allowance, a day's quota, an empty account.
 
 import { MINUTE_MS } from "@holdfast/core";
 import { retryAfterMs } from "./retry-after.ts";

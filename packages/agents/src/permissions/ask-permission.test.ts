@@ -1,4 +1,5 @@
-// Rules and kept answers in sessions of the model loop: what a call may do that no rule and no person allowed.
+// Rules and kept answers in sessions of the model loop: what a call may do that no rule and no person
+// allowed.
 
 import { execFileSync } from "node:child_process";
 import {

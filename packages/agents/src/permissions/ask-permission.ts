@@ -1,4 +1,5 @@
-// `askPermission`: decides whether a tool call may run, and asks a person where no rule decides. An answer can become a rule.
+// `askPermission`: decides whether a tool call may run, and asks a person where no rule decides. An answer
+// can become a rule.
 //
 //   - A rule that an answer makes names one tool, and the exact main argument of the call or the pattern that
 //     the person gave. The question shows the exact rule before anybody answers. A pattern that cannot be
@@ -96,8 +97,8 @@ export async function askPermission(ctx: Context, call: AskedCall): Promise<stri
 }
 
 /**
- * The subjects that the rules compare: the main argument, and for a path also the place that it leads to (permissions-8). Links are read only where a rule
- * compares paths.
+ * The subjects that the rules compare: the main argument, and for a path also the place that it leads to
+ * (permissions-8). Links are read only where a rule compares paths.
  */
 export async function subjectsOf(
   ctx: Pick<Context, "run">,

@@ -1,30 +1,37 @@
 // Decides whether a tool call runs, is asked for, or is refused. Pure.
 //
-//   permissions-1. A rule never permits more than it says. A line for a shell runs by rules for commands only if these allow each simple
-//       command of it. A redirection to a file, a name that the line does not show, or an error of the parser matches no such rule.
-//   permissions-2. The commands of a line are decided one by one, also those behind wrappers (`timeout`, `env`, `sh -c`), and the strictest
-//       decision counts. Where a line may run what nobody sees, an `ask` or a `deny` with a pattern asks a person.
+//   permissions-1. A rule never permits more than it says. A line for a shell runs by rules for commands only
+//       if these allow each simple command of it. A redirection to a file, a name that the line does not
+//       show, or an error of the parser matches no such rule.
+//   permissions-2. The commands of a line are decided one by one, also those behind wrappers (`timeout`,
+//       `env`, `sh -c`), and the strictest decision counts. Where a line may run what nobody sees, an `ask`
+//       or a `deny` with a pattern asks a person.
 //   - The rules with a pattern decide before the rules without one. Among these a `deny` that matches wins
 //     over an `ask`, which wins over an `allow`, whatever their order. The pattern `*` matches every call.
-//   permissions-4. Without a subject no pattern can be compared. A `deny` or an `ask` with a pattern then asks a person, and an `allow` with a
-//       pattern permits nothing.
-//   permissions-5. The rules of the agent decide first. The rules that people gave by answers decide what these would ask for, and can only
-//       forbid what these allow.
-//   permissions-6. A pattern without a sign of globs matches exactly itself. The exact pattern of a call (`exactPattern`) matches this call alone.
-//       The quotes of a command count for its words alone.
-//   permissions-7. A pattern that cannot be used (`patternProblem`) permits nothing. In a `deny` or an `ask` it counts as matching.
-//   permissions-8. A path is decided as it was given and as the place that its links lead to, and the stricter decision counts. A path that leads
-//       out of the folder matches no `allow` with a relative pattern.
-//   permissions-9. The results of a tool for whole folders leave out what a rule of the tool forbids or asks for (`hiddenPaths`), with all below. Tools
-//       that show contents also hide what `read_file` may not read.
+//   permissions-4. Without a subject no pattern can be compared. A `deny` or an `ask` with a pattern then
+//       asks a person, and an `allow` with a pattern permits nothing.
+//   permissions-5. The rules of the agent decide first. The rules that people gave by answers decide what
+//       these would ask for, and can only forbid what these allow.
+//   permissions-6. A pattern without a sign of globs matches exactly itself. The exact pattern of a call
+//       (`exactPattern`) matches this call alone. The quotes of a command count for its words alone.
+//   permissions-7. A pattern that cannot be used (`patternProblem`) permits nothing. In a `deny` or an `ask`
+//       it counts as matching.
+//   permissions-8. A path is decided as it was given and as the place that its links lead to, and the
+//       stricter decision counts. A path that leads out of the folder matches no `allow` with a relative
+//       pattern.
+//   permissions-9. The results of a tool for whole folders leave out what a rule of the tool forbids or asks
+//       for (`hiddenPaths`), with all below. Tools that show contents also hide what `read_file` may not
+//       read.
 //   - A `deny` or an `ask` for a path holds for every file tool that does the same. A rule for `read_file` is
 //     one for the tools that list, search, compare and edit, too. A rule for a tool that writes is one for
 //     the other.
-//   permissions-11. Such a rule also holds for the redirections of a line for a shell and for the files that known commands name. Where a line does not
-//       show the path, it asks, unless the sandbox keeps the path from commands (`maskOf`). An agent with such a `deny` runs commands freely only
-//       in such a sandbox (`freeShellProblem`).
+//   permissions-11. Such a rule also holds for the redirections of a line for a shell and for the files that
+//       known commands name. Where a line does not show the path, it asks, unless the sandbox keeps the path
+//       from commands (`maskOf`). An agent with such a `deny` runs commands freely only in such a sandbox
+//       (`freeShellProblem`).
 //
-// A rule for commands is no boundary: a program that is not in the tables (`commands/programs.ts`) can start another. A sandbox is the boundary.
+// A rule for commands is no boundary: a program that is not in the tables (`commands/programs.ts`) can start
+// another. A sandbox is the boundary.
 
 import type { AgentRecord, PermissionDecision, PermissionRule } from "../record/agent-record.ts";
 import { matchesName } from "../record/tool-names.ts";
@@ -172,7 +179,10 @@ function decidesNothing({ readings, files, line, isHidden }: ReadCommand): boole
 
 type ShellAgent = Pick<AgentRecord, "tools" | "deniedTools" | "permissions">;
 
-/** permissions-11. @returns the rule for a path that the commands of an agent could break, because all of them run without a question. */
+/**
+ * permissions-11. @returns the rule for a path that the commands of an agent could break, because all of them
+ *     run without a question.
+ */
 export function freelyBroken({ tools, deniedTools, permissions }: ShellAgent): PermissionRule | undefined {
   const isShell = (name: string): boolean => matchesName(name, "shell");
   if (deniedTools.some(isShell) || tools?.some(isShell) === false) return undefined;
@@ -188,7 +198,10 @@ export function freeShellProblem(agent: ShellAgent, sandbox: string): string | u
   return `its rules forbid ${denial.tool}(${denial.pattern}) and allow every command, which could do the same in the sandbox ${sandbox}; choose a sandbox that keeps the path from commands (virtual, bubblewrap or docker), name the commands that run, such as Bash(npm test:*), or let commands ask`;
 }
 
-/** permissions-11. @returns what a sandbox keeps from the commands of an agent with these rules; nothing where no path is denied. */
+/**
+ * permissions-11. @returns what a sandbox keeps from the commands of an agent with these rules; nothing where
+ *     no path is denied.
+ */
 export function maskOf(rules: readonly PermissionRule[]): PathMask | undefined {
   const denied = pathRules(rules).filter(({ decision }) => decision === "deny");
   const patternsOf = (isRead: boolean): readonly string[] => [
@@ -248,7 +261,8 @@ export function hasPattern(rules: readonly PermissionRule[], tool: PermissionToo
 }
 
 /**
- * The patterns of paths that are left out of the results of this call (permissions-9). An `ask` that the call itself matches was answered.
+ * The patterns of paths that are left out of the results of this call (permissions-9). An `ask` that the call
+ * itself matches was answered.
  */
 export function hiddenPaths(
   rules: readonly PermissionRule[],
@@ -327,7 +341,8 @@ const NO_COMMAND = "it is not one command of a shell, with or without :* at its 
 /**
  * The pattern that matches this main argument alone, `null` for a call without one.
  *
- * @returns nothing where no pattern can say that: for a line of several commands, and for an argument with signs that patterns use.
+ * @returns nothing where no pattern can say that: for a line of several commands, and for an argument with
+ *   signs that patterns use.
  */
 export function exactPattern(tool: PermissionTool, subject: string | null): string | null | undefined {
   if (subject === null) return null;

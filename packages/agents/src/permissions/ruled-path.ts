@@ -1,4 +1,5 @@
-// The subjects of a permission rule for a file: its path as it was given (`ruledPath`), and the place that it leads to (`followLinks`).
+// The subjects of a permission rule for a file: its path as it was given (`ruledPath`), and the place that it
+// leads to (`followLinks`).
 
 import { readlink } from "node:fs/promises";
 import { isAbsolute, join, relative } from "node:path";
@@ -13,7 +14,8 @@ export function ruledPath(path: string, folder: string): string {
 const LINKS_MAX = 40;
 
 /**
- * The place of a file without symbolic links, in the form of `ruledPath`. Names that do not exist stay as they are.
+ * The place of a file without symbolic links, in the form of `ruledPath`. Names that do not exist stay as
+ * they are.
  *
  * Leaky: a link that is made after this look is not seen.
  *

@@ -24,7 +24,10 @@ export interface AgentPlaces {
   readonly trustFile: string;
   /** Loads the files of the project although the user has not trusted it. */
   readonly trustsProject?: boolean;
-  /** The sessions belong to several people, as those of a coordinator's runner. No answer becomes a rule of the project then. */
+  /**
+   * The sessions belong to several people, as those of a coordinator's runner. No answer becomes a rule of
+   * the project then.
+   */
   readonly servesOthers?: boolean;
   /** The labels of the runner that looks for agents; absent in a process that is no runner. */
   readonly labels?: Readonly<Record<string, string>>;
@@ -158,7 +161,8 @@ function readFolder(path: string) {
 }
 
 /**
- * A file must lie inside the folder that it came from when links are followed: a link could bring in a file of anybody.
+ * A file must lie inside the folder that it came from when links are followed: a link could bring in a file
+ * of anybody.
  *
  * @param within the real path of the folder; without it the user alone decides.
  * @throws FileProblem

@@ -1,5 +1,6 @@
-// `PROJECT_FILES` and `VARIABLES`: everything that Holdfast reads in a project or from its environment, each with the trust that it needs. The
-// settings of `.holdfast/config.json` have their own rows in `setting-trust.ts` of the package holdfast.
+// `PROJECT_FILES` and `VARIABLES`: everything that Holdfast reads in a project or from its environment, each
+// with the trust that it needs. The settings of `.holdfast/config.json` have their own rows in
+// `setting-trust.ts` of the package holdfast.
 //
 //   - A cloned repository brings any file. A file that gives a right, or names code, a file outside, a server
 //     or a program, counts only with the trust of its row. A row that counts before trust says why that is
@@ -12,7 +13,8 @@
 //   - Variables come from the shell of the user. No file of a project sets one, so `.env` has no meaning to
 //     Holdfast.
 //
-// Variables that only the programs of coding agents read stand with these agents (`ExternalAgentCapabilities`).
+// Variables that only the programs of coding agents read stand with these agents
+// (`ExternalAgentCapabilities`).
 
 import type { ProtectedPath } from "@holdfast/workspace";
 

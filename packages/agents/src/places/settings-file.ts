@@ -1,4 +1,5 @@
-// `readSettings`: a file of settings of another tool that has rules for its agents. Also the places of those of Claude Code.
+// `readSettings`: a file of settings of another tool that has rules for its agents. Also the places of those
+// of Claude Code.
 //
 // A file that is there and cannot be read refuses the agents of its tool, because nobody knows what it
 // forbids.

@@ -1,5 +1,5 @@
-// The internal record of an agent without code (`AgentRecord`). The loader reads every file format into it, and the model
-// loop runs it.
+// The internal record of an agent without code (`AgentRecord`). The loader reads every file format into it,
+// and the model loop runs it.
 //
 //   - A record names tools by Holdfast's own names (`read_file`, `shell`, `mcp__SERVER__TOOL`). A format's
 //     names are mapped by its dialect; a name that has no counterpart is reported and is in no record.
@@ -14,8 +14,8 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 export type PermissionDecision = "allow" | "ask" | "deny";
 
 /**
- * A rule for calls of a tool. The order of rules has no meaning. The rules with a pattern that match the call decide first, then the
- * rules without a pattern. Among these a `deny` wins over an `ask`, which wins over an `allow`. Thus `deny shell` and `allow shell
+ * A rule for calls of a tool. The order of rules has no meaning. The rules with a pattern that match the call
+ * decide first, then the rules without a pattern. Among these a `deny` wins over an `ask`, which wins over an `allow`. Thus `deny shell` and `allow shell
  * git diff:*` permit `git diff` alone. A call that no rule matches is allowed when its tool only reads, and asked otherwise.
  */
 export interface PermissionRule {
@@ -23,8 +23,9 @@ export interface PermissionRule {
   /** The name of a tool. `*` at its end stands for any text: `mcp__github__*`. */
   readonly tool: string;
   /**
-   * A pattern for the call's main argument, `null` for any. For `shell` it is a command, and `git diff:*` is the command `git diff` with
-   * any arguments. For a file tool it is a glob of the path, and for `web_fetch` a host. `*` is a pattern that every call matches.
+   * A pattern for the call's main argument, `null` for any. For `shell` it is a command, and `git diff:*` is
+   * the command `git diff` with any arguments. For a file tool it is a glob of the path, and for `web_fetch`
+   * a host. `*` is a pattern that every call matches.
    */
   readonly pattern: string | null;
 }
@@ -98,7 +99,10 @@ export interface AgentRecord {
   readonly fallbackModels: readonly string[];
   /** A session that a usage limit pauses continues without a person when the limit is reset. Absent means no. */
   readonly resumeAtReset?: boolean;
-  /** The tools that are offered to the model, `null` for all built-in tools. `*` at the end of a name stands for any text. */
+  /**
+   * The tools that are offered to the model, `null` for all built-in tools. `*` at the end of a name stands
+   * for any text.
+   */
   readonly tools: readonly string[] | null;
   /** Tools that are not offered, although `tools` names them. */
   readonly deniedTools: readonly string[];
@@ -158,8 +162,8 @@ export interface ToolCondition {
 }
 
 /**
- * An agent that another agent's file defines. It is otherwise like the agent of the file, and never has more tools or fewer
- * rules. It starts no agents itself.
+ * An agent that another agent's file defines. It is otherwise like the agent of the file, and never has more
+ * tools or fewer rules. It starts no agents itself.
  */
 export type SubAgent = Pick<
   AgentRecord,
@@ -198,7 +202,10 @@ export interface AgentProfile {
   readonly program?: string | undefined;
   /** The names of variables that the program gets of the user's environment, besides those that it always gets. */
   readonly variables?: readonly string[] | undefined;
-  /** The names of variables whose values are keys, which are replaced in everything that is recorded. The program gets them, too. */
+  /**
+   * The names of variables whose values are keys, which are replaced in everything that is recorded. The
+   * program gets them, too.
+   */
   readonly keys?: readonly string[] | undefined;
   /** The places that the program needs in a sandbox besides its own. Absolute paths. */
   readonly folders?: { readonly written: readonly string[]; readonly read: readonly string[] } | undefined;

@@ -1,4 +1,5 @@
-// References of agent files to skills and scripts (`splitReference`): a name, or `NAME@VERSION` with a tag or the beginning of a hash.
+// References of agent files to skills and scripts (`splitReference`): a name, or `NAME@VERSION` with a tag or
+// the beginning of a hash.
 
 export interface Reference {
   readonly name: string;

@@ -1,7 +1,9 @@
-// Demands of agents and scripts: labels that the runner of their sessions must have (`demandsValue`, `unmetDemands`).
+// Demands of agents and scripts: labels that the runner of their sessions must have (`demandsValue`,
+// `unmetDemands`).
 //
-//   demands-1. A runner offers no agent whose demands it does not meet, so that no session of it begins there. The demands of its scripts
-//       are among them. Demands do not concern a process of the user, nor the local stack.
+//   demands-1. A runner offers no agent whose demands it does not meet, so that no session of it begins
+//       there. The demands of its scripts are among them. Demands do not concern a process of the user, nor
+//       the local stack.
 
 import { z } from "zod";
 

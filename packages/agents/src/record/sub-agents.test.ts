@@ -1,4 +1,5 @@
-// Agents that an agent file defines itself: their fields, and that none of them can do more than the agent of the file.
+// Agents that an agent file defines itself: their fields, and that none of them can do more than the agent of
+// the file.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -18,7 +18,10 @@ export const TOOLS = [
 
 export type ToolName = (typeof TOOLS)[number];
 
-/** Tools that change something or reach outside the workspace. They are denied where a format says that nothing may be changed. */
+/**
+ * Tools that change something or reach outside the workspace. They are denied where a format says that
+ * nothing may be changed.
+ */
 export const CHANGING_TOOLS = [
   "write_file",
   "edit_file",

@@ -1,4 +1,5 @@
-// `findScripts`: the scripts of a project and its user, from `.holdfast/scripts`. `pushScript` keeps a version, which agents then use.
+// `findScripts`: the scripts of a project and its user, from `.holdfast/scripts`. `pushScript` keeps a
+// version, which agents then use.
 //
 //   - An agent uses the current version of a script: the one that was pushed last, or that a rollback chose.
 //     A later change of the folder changes nothing before it is pushed, so each content of a script has been
@@ -27,8 +28,8 @@ export interface Script {
   readonly path: string;
   readonly scope: "project" | "user" | "coordinator";
   /**
-   * `unpushed` for a script without a version, `hidden` for one whose name another one has that goes before it.
-   * `inactive` and `denied` are for one of a coordinator (pushed-contents-2).
+   * `unpushed` for a script without a version, `hidden` for one whose name another one has that goes before
+   * it. `inactive` and `denied` are for one of a coordinator (pushed-contents-2).
    */
   readonly status: "loaded" | "refused" | "untrusted" | "unpushed" | "hidden" | "inactive" | "denied";
   /** That of the current version, or of the folder when there is none. `null` when it cannot be used. */
@@ -225,7 +226,10 @@ function ownerOf(scope: Script["scope"], { project }: AgentPlaces): string {
   return scope === "project" ? realPath(project) : "user";
 }
 
-/** The version of a script that a call runs. @throws HoldfastError `policy_denied` or `agent_invalid` for one that cannot be used. */
+/**
+ * The version of a script that a call runs. @throws HoldfastError `policy_denied` or `agent_invalid` for one
+ * that cannot be used.
+ */
 export function usableScript(
   { name, status, current, manifest, path, problem }: Script,
   places: AgentPlaces,

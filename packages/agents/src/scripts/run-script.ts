@@ -1,4 +1,5 @@
-// `runScript`: one call of a script in a workspace, by the script's wrapper. `checkCall` looks at the arguments before.
+// `runScript`: one call of a script in a workspace, by the script's wrapper. `checkCall` looks at the
+// arguments before.
 //
 //   - The arguments fit the schema of the script before anything is written or started.
 //   - The script's exit code and streams are a result. Time and output are limited by the script's manifest.

@@ -1,4 +1,5 @@
-// The parameters of a script as flags of a command line: `parametersOf`, the usage text, and the flags of given arguments. Pure.
+// The parameters of a script as flags of a command line: `parametersOf`, the usage text, and the flags of
+// given arguments. Pure.
 //
 //   - A nested value is one flag whose value is JSON. A switch (a boolean) has no value.
 //   - The flags stand in the order of the schema, so that equal arguments make equal command lines.

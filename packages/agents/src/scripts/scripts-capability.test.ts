@@ -1,4 +1,5 @@
-// Scripts in sessions: the tool and the command of a script, its events, and the version that a session began with.
+// Scripts in sessions: the tool and the command of a script, its events, and the version that a session began
+// with.
 
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

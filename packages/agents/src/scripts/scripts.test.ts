@@ -1,4 +1,5 @@
-// Scripts below their command: what a push refuses, how a wrapper answers, and how a script that misbehaves ends.
+// Scripts below their command: what a push refuses, how a wrapper answers, and how a script that misbehaves
+// ends.
 
 import { spawnSync } from "node:child_process";
 import {

@@ -1,5 +1,6 @@
-// `describeServer`: starts or reaches one MCP server outside of any session of Holdfast, for `holdfast mcp list --check`. It returns the
-// enabled tools of the server, or why it failed. The caller closes it.
+// `describeServer`: starts or reaches one MCP server outside of any session of Holdfast, for
+// `holdfast mcp list --check`. It returns the enabled tools of the server, or why it failed. The caller
+// closes it.
 
 import { toError } from "@holdfast/core";
 

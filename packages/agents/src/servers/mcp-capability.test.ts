@@ -1,4 +1,5 @@
-// MCP servers in sessions, with a real server program: names, environment, the end of a server, and each kind of misbehaviour.
+// MCP servers in sessions, with a real server program: names, environment, the end of a server, and each kind
+// of misbehaviour.
 
 import {
   existsSync,

@@ -1,5 +1,6 @@
-// `readMcpFiles`: the files with MCP servers, in the order in which they count. Files of the project (`.mcp.json`, `.vscode/mcp.json`,
-// `mcp-servers/ID/mcp-server.json`) come first, then those of its plugins, of the user, and of the user's plugins.
+// `readMcpFiles`: the files with MCP servers, in the order in which they count. Files of the project
+// (`.mcp.json`, `.vscode/mcp.json`, `mcp-servers/ID/mcp-server.json`) come first, then those of its plugins,
+// of the user, and of the user's plugins.
 //
 //   - The servers of a project that the user does not trust are listed and not used: each is a program to
 //     start. The same holds for a file whose servers are new or have changed since the user trusted the

@@ -1,4 +1,5 @@
-// MCP servers at an address in sessions, with a real HTTP server: both versions of the protocol, losses, limits, addresses and redirects.
+// MCP servers at an address in sessions, with a real HTTP server: both versions of the protocol, losses,
+// limits, addresses and redirects.
 
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { createServer } from "node:http";

@@ -1,5 +1,5 @@
-// MCP servers that others wrote, over their standard input and over HTTP. The servers are installed into a scratch folder, so these tests are a
-// campaign (`HOLDFAST_CAMPAIGN`).
+// MCP servers that others wrote, over their standard input and over HTTP. The servers are installed into a
+// scratch folder, so these tests are a campaign (`HOLDFAST_CAMPAIGN`).
 
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";

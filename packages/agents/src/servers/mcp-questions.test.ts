@@ -1,4 +1,5 @@
-// Questions of MCP servers during a call, as durable questions of the session: forms, addresses, both versions of the protocol, and limits.
+// Questions of MCP servers during a call, as durable questions of the session: forms, addresses, both
+// versions of the protocol, and limits.
 
 import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

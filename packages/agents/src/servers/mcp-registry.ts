@@ -1,4 +1,5 @@
-// `addMcpServer`, `removeMcpServer`: changes of a file with MCP servers, of a project (`.mcp.json`) or of the user.
+// `addMcpServer`, `removeMcpServer`: changes of a file with MCP servers, of a project (`.mcp.json`) or of the
+// user.
 //
 //   - A change keeps everything else in the file, and writes the whole file or nothing.
 //   - A file that cannot be read is refused and not replaced.
@@ -15,7 +16,10 @@ import type { McpPlace } from "./mcp-files.ts";
 
 type Content = Record<string, unknown> & { mcpServers: Record<string, unknown> };
 
-/** @throws UsageError for a name or settings that cannot be, HoldfastError `config_invalid` for a file that cannot be used. */
+/**
+ * @throws UsageError for a name or settings that cannot be, HoldfastError `config_invalid` for a file that
+ *   cannot be used.
+ */
 export function addMcpServer(place: McpPlace, name: string, server: McpServer): void {
   checkServerName(name);
   const secret = literalSecret(server);

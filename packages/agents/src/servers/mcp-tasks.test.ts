@@ -1,6 +1,8 @@
-// Tasks of MCP servers by the extension: their polls, questions, ends and cancels, and the next process of a session.
+// Tasks of MCP servers by the extension: their polls, questions, ends and cancels, and the next process of a
+// session.
 //
-// The sessions have other ids than those of the neighbouring tests, because a process ends what an earlier one of its session has left.
+// The sessions have other ids than those of the neighbouring tests, because a process ends what an earlier
+// one of its session has left.
 
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

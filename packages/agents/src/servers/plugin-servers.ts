@@ -1,4 +1,5 @@
-// `readPluginServers`: the MCP servers in the `mcp.json` of an Agent Plugin (agent-plugins.org, version 1.0.0).
+// `readPluginServers`: the MCP servers in the `mcp.json` of an Agent Plugin (agent-plugins.org, version
+// 1.0.0).
 //
 //   - A file that is wrong as a whole has no servers, and a server that is wrong leaves the others usable.
 //   - `${PLUGIN_ROOT}` and `${PLUGIN_DATA}` are filled in once, in arguments, variables and the folder. Any

@@ -1,4 +1,5 @@
-// `readRegistryFile`: a server of a registry of folders, `mcp-servers/ID/mcp-server.json`. References of agents name it by its id.
+// `readRegistryFile`: a server of a registry of folders, `mcp-servers/ID/mcp-server.json`. References of
+// agents name it by its id.
 //
 // The configuration is headers (decision 62). A required key without a default is a header with a
 // placeholder, and a session without a value for it does not start.

@@ -1,4 +1,5 @@
-// `askForServer`: asks a person what an MCP server asks in the middle of a call. Each question is a durable question of the session.
+// `askForServer`: asks a person what an MCP server asks in the middle of a call. Each question is a durable
+// question of the session.
 //
 //   - The words of a server are shown as its words. The answer goes to that server alone.
 //   - An answer that does not fit its form is asked for again, a few times.

@@ -1,5 +1,5 @@
-// `followTask`: a task of an MCP server, from its id to its result. Each look at the task is a durable task of the session, and each wait
-// between two looks is a durable timer.
+// `followTask`: a task of an MCP server, from its id to its result. Each look at the task is a durable task
+// of the session, and each wait between two looks is a durable timer.
 //
 //   - The id is in the journal before the first look, so the next process of a session that was killed looks
 //     on.

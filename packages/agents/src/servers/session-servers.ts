@@ -1,4 +1,5 @@
-// `withMcpServers`: the record of an agent with the settings of its MCP servers, checked before a session starts.
+// `withMcpServers`: the record of an agent with the settings of its MCP servers, checked before a session
+// starts.
 //
 //   - A server is a program to start, or an address that learns what a session does. Settings from a folder
 //     that the user has not trusted are not used.
@@ -26,7 +27,8 @@ export type VariablesOf = (record: AgentRecord, variables: readonly string[]) =>
 const NO_VARIABLES: VariablesOf = () => ({ values: {}, secrets: [] });
 
 /**
- * The record with settings in the place of each name of a server. Servers of the project that its `tools` name are added.
+ * The record with settings in the place of each name of a server. Servers of the project that its `tools`
+ * name are added.
  *
  * @throws HoldfastError `agent_invalid`, `config_invalid`, `policy_denied`, and the errors of `variablesOf`
  */
@@ -142,7 +144,8 @@ function checkServer(
   const isGivenLater = (variable: string): boolean =>
     variable.startsWith("params.") || places.storedSecrets?.includes(variable) === true;
   const values = {
-    // The fields of the input have their values when the session starts, and a secret when its process asks for it.
+    // The fields of the input have their values when the session starts, and a secret when its process asks
+    // for it.
     variable: (variable: string) =>
       ownValues.get(variable) ?? places.env[variable] ?? (isGivenLater(variable) ? "a value" : undefined),
     sessionId: "session",

@@ -1,4 +1,5 @@
-// The contents of a project's skills that the user has approved (`readApprovedSkills`), in a file of the user's data folder.
+// The contents of a project's skills that the user has approved (`readApprovedSkills`), in a file of the
+// user's data folder.
 //
 // An approval is for one content of one skill of one project, by the project's real path. A changed content
 // needs a new one.

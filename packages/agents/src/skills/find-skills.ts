@@ -1,4 +1,5 @@
-// `findSkills`: the skills of a project and its user, from `.agents/skills`, `.claude/skills` and their plugins.
+// `findSkills`: the skills of a project and its user, from `.agents/skills`, `.claude/skills` and their
+// plugins.
 //
 //   - A skill of the project goes before one of the user, and `.agents` before `.claude` before plugins. The
 //     others are hidden by it.
@@ -7,7 +8,8 @@
 //     approves all of them.
 //   - Each content that the user approves is a version, which an agent file may name (`NAME@TAG`,
 //     `NAME@HASH`).
-//   find-skills-5. A skill of a coordinator is there only for an agent that names it. It hides no other skill.
+//   find-skills-5. A skill of a coordinator is there only for an agent that names it. It hides no other
+//       skill.
 
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -39,8 +41,8 @@ export interface Skill {
   readonly path: string;
   readonly scope: "project" | "user" | "coordinator";
   /**
-   * `hidden` for a skill whose name another one has that goes before it, `unapproved` for a content that the user has not approved.
-   * `inactive` and `denied` are for one of a coordinator (pushed-contents-2).
+   * `hidden` for a skill whose name another one has that goes before it, `unapproved` for a content that the
+   * user has not approved. `inactive` and `denied` are for one of a coordinator (pushed-contents-2).
    */
   readonly status: "loaded" | "refused" | "untrusted" | "unapproved" | "hidden" | "inactive" | "denied";
   /** The version of the skill: the hash of the content of its folder. `null` when it was not read. */
@@ -199,7 +201,8 @@ export function versionsOfSkill(skill: Pick<Skill, "name" | "scope">, places: Ag
  * Puts a tag on a version of a skill of this machine.
  *
  * @param version a tag or the beginning of a hash; without it the present content, which is a version then.
- * @returns its hash. @throws HoldfastError `file_not_found` for an unknown version, `agent_invalid` for a content that is not usable.
+ * @returns its hash. @throws HoldfastError `file_not_found` for an unknown version, `agent_invalid` for a
+ *   content that is not usable.
  */
 export function tagSkill(
   skill: Skill,
@@ -271,7 +274,10 @@ function versionsFile({ trustFile }: AgentPlaces): VersionsFile {
   return new VersionsFile(join(dirname(trustFile), "skill-versions.json"), "skills");
 }
 
-/** The content of a skill of the project that the user approved last, if it is still kept. @throws HoldfastError `config_invalid` */
+/**
+ * The content of a skill of the project that the user approved last, if it is still kept. @throws
+ * HoldfastError `config_invalid`
+ */
 export function approvedContent(places: AgentPlaces, name: string): FolderContent | undefined {
   const hash = readApprovedSkills(approvalsFile(places), realPath(places.project))[name];
   return hash === undefined ? undefined : contentsOfSkills(places).read(hash);

@@ -1,4 +1,5 @@
-// Skills in sessions: the list in the prompt, the text on demand, and the files in the workspace. A session keeps the content of its start.
+// Skills in sessions: the list in the prompt, the text on demand, and the files in the workspace. A session
+// keeps the content of its start.
 
 import {
   existsSync,

@@ -44,8 +44,8 @@ const FOLDER = ".agent-orchestrator/skills";
 /**
  * The skills that sessions of an agent get now.
  *
- * @throws HoldfastError `agent_invalid` for a skill of the agent that cannot be used, and for too many skills. `file_not_found` for a
- *   version that is not there.
+ * @throws HoldfastError `agent_invalid` for a skill of the agent that cannot be used, and for too many
+ *   skills. `file_not_found` for a version that is not there.
  */
 export function skillsOf(
   { name: agent, skills: wanted, source, tools, deniedTools }: AgentRecord,

@@ -20,8 +20,8 @@ export interface Edited {
 }
 
 /**
- * @param isRetry an earlier attempt may have made this very edit and died before it was recorded. Then a text whose
- *   every `oldText` stands inside a `newText` counts as edited: otherwise appending to a line ("a" → "a b") would be done
+ * @param isRetry an earlier attempt may have made this very edit and died before it was recorded. Then a text
+ *   whose every `oldText` stands inside a `newText` counts as edited: otherwise appending to a line ("a" → "a b") would be done
  *   twice. Leaky: it is mistaken when the file already looked like that before the first attempt.
  * @throws HoldfastError `invalid_input` that says what to do instead.
  */

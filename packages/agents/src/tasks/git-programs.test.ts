@@ -1,4 +1,5 @@
-// Holdfast calls git on this machine, over folders that an agent wrote. A program that the agent named there must not run outside of its sandbox.
+// Holdfast calls git on this machine, over folders that an agent wrote. A program that the agent named there
+// must not run outside of its sandbox.
 
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";

@@ -147,8 +147,8 @@ export function gitCommitTask(source: WorkspaceSource) {
 }
 
 /**
- * Exactly once, whatever happens to the attempts: the commit carries the task's key, and an attempt that finds a commit
- * with its key makes none.
+ * Exactly once, whatever happens to the attempts: the commit carries the task's key, and an attempt that
+ * finds a commit with its key makes none.
  */
 async function commit(
   workspace: Workspace,

@@ -1,4 +1,5 @@
-// `ScriptCalls`: the calls of scripts that a command line of a shell makes, from the lines that the wrappers of the scripts write.
+// `ScriptCalls`: the calls of scripts that a command line of a shell makes, from the lines that the wrappers
+// of the scripts write.
 //
 // The lines are for people who look at a session. The command could change them, so nothing is decided by
 // them.

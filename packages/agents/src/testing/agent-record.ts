@@ -1,4 +1,5 @@
-// The agent record that tests of the model loop change (`RECORD`): an agent with all built-in tools and no restriction.
+// The agent record that tests of the model loop change (`RECORD`): an agent with all built-in tools and no
+// restriction.
 
 import type { AgentRecord } from "../record/agent-record.ts";
 import { newDraft } from "../format/agent-draft.ts";

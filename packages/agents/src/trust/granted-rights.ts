@@ -1,5 +1,5 @@
-// `rightsOf`: the hash of what an agent file gives to its sessions. A file whose rights are others than those that its user has trusted is
-// asked for again, and its prompt may change without that.
+// `rightsOf`: the hash of what an agent file gives to its sessions. A file whose rights are others than those
+// that its user has trusted is asked for again, and its prompt may change without that.
 //
 //   - A field counts when it lets a session do more than a file without it could, or when a file without it
 //     could do more. The table has a line for each field of a record. A new field without one does not

@@ -1,8 +1,8 @@
-// `lethalTrifecta`: whether an agent has private data, texts of strangers and a way out that asks nobody. A text of a stranger could then
-// make its model send the data away.
+// `lethalTrifecta`: whether an agent has private data, texts of strangers and a way out that asks nobody. A
+// text of a stranger could then make its model send the data away.
 //
-// A way out that asks a person is none: the person sees the call. The rules that people gave for a project are not seen here. The agents
-// that it starts have files of their own.
+// A way out that asks a person is none: the person sees the call. The rules that people gave for a project
+// are not seen here. The agents that it starts have files of their own.
 //
 // Leaky: scripts, tasks and hooks of the user are taken as what the user wants them to do.
 

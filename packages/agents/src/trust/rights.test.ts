@@ -1,4 +1,5 @@
-// The rights of an agent file that comes from a coordinator: what the policy of a machine gives, and nothing more.
+// The rights of an agent file that comes from a coordinator: what the policy of a machine gives, and nothing
+// more.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

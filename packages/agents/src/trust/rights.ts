@@ -1,5 +1,5 @@
-// `withinRights`: compares the agent file of a coordinator with the policy of the runner, which the owner of the machine writes. It returns the
-// completed record, or why the record is refused.
+// `withinRights`: compares the agent file of a coordinator with the policy of the runner, which the owner of
+// the machine writes. It returns the completed record, or why the record is refused.
 //
 //   - A record that asks for more is refused. A record without `tools` gets the tools of Holdfast that the
 //     policy gives. A record that names no skills gets none, because the skills of the machine's user are for
@@ -28,7 +28,10 @@ export const READING_TOOLS: readonly string[] = [
 
 const SKILL_TOOL = "read_skill";
 
-/** @param tools the tools that are given; `*` at the end of a name stands for any text. @returns the record, or why it is refused. */
+/**
+ * @param tools the tools that are given; `*` at the end of a name stands for any text. @returns the record,
+ *   or why it is refused.
+ */
 export function withinRights(
   record: AgentRecord,
   tools: readonly string[],
@@ -103,7 +106,8 @@ const RULES = {
     const own = Object.entries(mcpServers).find(([, server]) => typeof server !== "string");
     if (own !== undefined)
       return `a file from a coordinator cannot have settings of an MCP server of its own (${own[0]}) on this runner`;
-    // A tool is named by the server's name in the file, and the machine knows a server by the name that it gave to it.
+    // A tool is named by the server's name in the file, and the machine knows a server by the name that it
+    // gave to it.
     const renamed = Object.entries(mcpServers).find(([name, server]) => server !== name);
     if (renamed !== undefined)
       return `a file from a coordinator cannot give an MCP server of the machine another name (${renamed[0]})`;

@@ -1,4 +1,5 @@
-// The file with what the user trusts: folders, and the hashes of contents in them. It lies in the user's data folder, never in a project.
+// The file with what the user trusts: folders, and the hashes of contents in them. It lies in the user's data
+// folder, never in a project.
 //
 // Every command that finds settings in a project reads it, so this source loads no library.
 

@@ -1,5 +1,5 @@
-// `filesToTrust`: the hashes of the files of a project that give rights. They have hooks, MCP servers or settings. Also the hash of one agent
-// file (`rightsToTrust`), and the names of all hashes.
+// `filesToTrust`: the hashes of the files of a project that give rights. They have hooks, MCP servers or
+// settings. Also the hash of one agent file (`rightsToTrust`), and the names of all hashes.
 //
 //   - Only the fields that Holdfast reads count: other programs keep their own settings in the same files,
 //     and change them.

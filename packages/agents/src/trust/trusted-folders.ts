@@ -1,10 +1,11 @@
-// The folders whose agent files the user trusts, in a file of the user's data folder, never in a project. `trustFolder` (`trust-project.ts`)
-// adds one.
+// The folders whose agent files the user trusts, in a file of the user's data folder, never in a project.
+// `trustFolder` (`trust-project.ts`) adds one.
 //
 //   - A folder is trusted by its real path. A project in a folder below it needs trust of its own.
-//   trusted-folders-2. Everything that gives rights or is code is trusted with its content (`trusted-contents.ts`). A file that is new or has changed
-//       is not used until the user trusts the folder again. A command of Holdfast that changes one trusts its change. Other files have the trust of the
-//       folder alone. Another repository at the same path therefore has no rights.
+//   trusted-folders-2. Everything that gives rights or is code is trusted with its content
+//       (`trusted-contents.ts`). A file that is new or has changed is not used until the user trusts the
+//       folder again. A command of Holdfast that changes one trusts its change. Other files have the trust of
+//       the folder alone. Another repository at the same path therefore has no rights.
 //   - A person may name an agent file by its path. Its hooks and servers have the trust of the project around
 //     the file. The folder that the person works in does not count. A folder with `.git` or `.holdfast`
 //     begins another project.
@@ -30,14 +31,20 @@ export function isTrusted(trustFile: string, folder: string): boolean {
   return readTrust(trustFile).folders.includes(realPath(folder));
 }
 
-/** trusted-folders-2. @returns whether a file of the folder starts nothing, or what the user has trusted. @throws HoldfastError `config_invalid` */
+/**
+ * trusted-folders-2. @returns whether a file of the folder starts nothing, or what the user has trusted.
+ *     @throws HoldfastError `config_invalid`
+ */
 export function isTrustedContent(trustFile: string, folder: string, path: string): boolean {
   const real = realPath(folder);
   const hash = contentToTrust(folder, path);
   return hash === undefined || readTrust(trustFile).contents[real]?.[pathIn(folder, path)] === hash;
 }
 
-/** Whether the rules of a file, which may allow calls, are those that the user has trusted. @throws HoldfastError `config_invalid` */
+/**
+ * Whether the rules of a file, which may allow calls, are those that the user has trusted. @throws
+ * HoldfastError `config_invalid`
+ */
 export function areTrustedRules(trustFile: string, folder: string, path: string): boolean {
   const known = readTrust(trustFile).contents[realPath(folder)]?.[rulesKey(pathIn(folder, path))];
   return rulesToTrust(folder, path) === known;
@@ -73,7 +80,10 @@ export function trustHash(trustFile: string, folder: string, path: string, hash:
   writeTrust(trustFile, { folders, contents: { ...contents, [real]: own } });
 }
 
-/** Whether the user trusts the project that a file, or the folder of an agent, lies in. @throws HoldfastError `config_invalid` */
+/**
+ * Whether the user trusts the project that a file, or the folder of an agent, lies in. @throws HoldfastError
+ * `config_invalid`
+ */
 export function isFileTrusted(
   places: Pick<AgentPlaces, "trustFile" | "home" | "env">,
   path: string,

@@ -1,7 +1,8 @@
 // `fetchPage`: one GET of a public web page, for a model that names the address.
 //
-//   fetch-page-1. A private, local, reserved or metadata address is refused where it is dialled. The name is resolved once for each
-//       connection, and the addresses that were checked are the ones that are dialled. A name that changes its address gains nothing.
+//   fetch-page-1. A private, local, reserved or metadata address is refused where it is dialled. The name is
+//       resolved once for each connection, and the addresses that were checked are the ones that are dialled.
+//       A name that changes its address gains nothing.
 //   - A redirect is followed to the same host alone. A person permitted this host, and another one is another
 //     question.
 //   - The page has limits of size, time and redirects. The server chooses none of them.
@@ -50,8 +51,8 @@ export const PUBLIC_NETWORK: Network = {
 };
 
 /**
- * @throws HoldfastError `invalid_input` for an address that is none, `policy_denied` for a host that is not public, `unavailable` for a
- *   server that does not answer.
+ * @throws HoldfastError `invalid_input` for an address that is none, `policy_denied` for a host that is not
+ *   public, `unavailable` for a server that does not answer.
  */
 export async function fetchPage(text: string, signal: AbortSignal, network = PUBLIC_NETWORK): Promise<Page> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(FETCH_LIMITS.totalMs)]);

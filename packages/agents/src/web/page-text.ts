@@ -1,4 +1,5 @@
-// `pageText`: a web page as text that a model reads, with HTML as Markdown (`toMarkdown`), however hostile the page is.
+// `pageText`: a web page as text that a model reads, with HTML as Markdown (`toMarkdown`), however hostile
+// the page is.
 //
 // HTML is converted in a thread with limits of time and memory, because some pages take minutes: elements
 // inside of each other without end. Such a page becomes its text without structure.

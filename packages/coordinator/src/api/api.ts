@@ -1,8 +1,8 @@
 // `serveApi` serves every service of the contract on one port, as gRPC, gRPC-Web, Connect, REST and
 // server-sent events.
 //
-// The API knows the contract, but not what a service does. A request passes the request guards, is matched to its
-// protocol and becomes a call. This file alone turns errors into answers of that protocol.
+// The API knows the contract, but not what a service does. A request passes the request guards, is matched to
+// its protocol and becomes a call. This file alone turns errors into answers of that protocol.
 
 import type { IncomingHttpHeaders } from "node:http";
 import { performance } from "node:perf_hooks";

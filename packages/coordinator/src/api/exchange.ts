@@ -1,5 +1,5 @@
-// `Exchange` is a request and its answer, with what every protocol needs: headers, reading a body, answering, and refusing in its own
-// form.
+// `Exchange` is a request and its answer, with what every protocol needs: headers, reading a body, answering,
+// and refusing in its own form.
 //
 // Exchanges of HTTP/2 use Node's compatibility API, and have the types of HTTP/1.1 here.
 

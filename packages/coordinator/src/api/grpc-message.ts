@@ -1,6 +1,8 @@
-// Encodes the text of an error for gRPC's trailer `grpc-message`: only percent signs and what is no printable ASCII.
+// Encodes the text of an error for gRPC's trailer `grpc-message`: only percent signs and what is no printable
+// ASCII.
 //
-// Connect's library encodes all that a URL component would; stock clients undo only what a whole URL would, and show `%2C` for a comma.
+// Connect's library encodes all that a URL component would; stock clients undo only what a whole URL would,
+// and show `%2C` for a comma.
 
 import type { ServerResponse } from "node:http";
 

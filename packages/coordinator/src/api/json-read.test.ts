@@ -5,7 +5,8 @@ import type { FieldError } from "../call/refusal.ts";
 import { readBody } from "./json-read.ts";
 
 describe("json-read-3: a repeated key", () => {
-  // Before, the place of the first value was read as the kind of the last one. The search ran beyond the text and filled the memory.
+  // Before, the place of the first value was read as the kind of the last one. The search ran beyond the text
+  // and filled the memory.
   it.each(['{"budget":0,"budget":{}}', '{"budget":{},"budget":0}', '{"budget":{"maxTokens":1},"budget":{}}'])(
     "%s is reported once at its place, whatever types the values have",
     (text) => {

@@ -5,7 +5,8 @@
 //
 //   - The answer lists all mistakes, each with its place. A wrong field is left out of the message.
 //   - A user's JSON is kept byte for byte.
-//   json-read-3. `JSON.parse` returns the last value of a repeated key. Only the place of the last one is read with it.
+//   json-read-3. `JSON.parse` returns the last value of a repeated key. Only the place of the last one is
+//       read with it.
 
 import { create, ScalarType, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { didYouMean, jsonSyntaxProblem, type Span } from "@holdfast/core";

@@ -4,7 +4,8 @@
 // The text is well-formed, because `JSON.parse` accepted it; nothing here checks syntax. There is no
 // recursion, so any nesting depth works.
 //
-//   json-spans-1. Members of a value that is no object, and elements of a value that is no list, are an error. It never becomes a search beyond the end of the text.
+//   json-spans-1. Members of a value that is no object, and elements of a value that is no list, are an
+//       error. It never becomes a search beyond the end of the text.
 
 import { endOfString, NUMERIC, skip, type Span } from "@holdfast/core";
 

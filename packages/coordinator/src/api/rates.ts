@@ -1,8 +1,8 @@
 // `Rates` limit how often a token may make each kind of call.
 //
 // There is a bucket for each token and kind of call, filled at a rate up to a burst; each call takes one out.
-// A full bucket is the same as a new one. Full buckets are removed when there are more than 10,000 buckets, and more than twice as many
-// as after the last removal.
+// A full bucket is the same as a new one. Full buckets are removed when there are more than 10,000 buckets,
+// and more than twice as many as after the last removal.
 
 import { Refusal } from "../call/refusal.ts";
 

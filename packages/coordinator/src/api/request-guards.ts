@@ -1,9 +1,9 @@
 // `checkHead` and `checkBody` refuse requests by their heads alone, before routing. All checks are pure.
 //
-//   request-guards-1. A request names one Host, and it is ours. A name that an attacker points at this address is
-//       refused (DNS rebinding).
-//   request-guards-2. A web page of another origin, or of no origin (`null`), is refused. No answer allows all origins
-//       to read it.
+//   request-guards-1. A request names one Host, and it is ours. A name that an attacker points at this
+//       address is refused (DNS rebinding).
+//   request-guards-2. A web page of another origin, or of no origin (`null`), is refused. No answer allows
+//       all origins to read it.
 //   - A body is JSON and is not compressed. A body whose declared length is too large is refused before it is
 //     read.
 //   - A header that may appear once appears once. If there were two tokens or types, a proxy might have

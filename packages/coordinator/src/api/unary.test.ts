@@ -1,4 +1,5 @@
-// Binary unary calls beyond what all protocols share (conformance.test.ts): how they end, and what is no message.
+// Binary unary calls beyond what all protocols share (conformance.test.ts): how they end, and what is no
+// message.
 
 import { toBinary } from "@bufbuild/protobuf";
 import { afterEach, expect, it } from "vitest";

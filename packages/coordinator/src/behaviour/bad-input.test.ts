@@ -1,7 +1,7 @@
 // The bad inputs to the API that every release is tried with, over a whole coordinator.
 //
-// A case's `/runs` is `/sessions` here, and its claims are polls. Its batches and completions are commits, where
-// `fenced` and the like are results of changes. After each case the coordinator must still be healthy.
+// A case's `/runs` is `/sessions` here, and its claims are polls. Its batches and completions are commits,
+// where `fenced` and the like are results of changes. After each case the coordinator must still be healthy.
 
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -1,4 +1,5 @@
-// The catalogue of a coordinator over REST: versions, tags, inactive agents, the versions of sessions, and roles.
+// The catalogue of a coordinator over REST: versions, tags, inactive agents, the versions of sessions, and
+// roles.
 
 import { createHash } from "node:crypto";
 import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";

@@ -1,4 +1,5 @@
-// The coordinator checks the input of a session by the schemas that runners announce, before the session exists.
+// The coordinator checks the input of a session by the schemas that runners announce, before the session
+// exists.
 
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openFleet, type Fleet, type Person } from "../testing/fleet.ts";

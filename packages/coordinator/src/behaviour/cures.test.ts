@@ -1,5 +1,5 @@
-// Cures of the errors of REST: each is met, its advice is followed, and the same call succeeds. `scripts/cures.test.ts` finds the rows
-// by their first argument.
+// Cures of the errors of REST: each is met, its advice is followed, and the same call succeeds.
+// `scripts/cures.test.ts` finds the rows by their first argument.
 
 import { request, type OutgoingHttpHeaders } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";

@@ -1,4 +1,5 @@
-// A browser's `EventSource` on a session's stream: it reconnects after every end, until it is answered with 204.
+// A browser's `EventSource` on a session's stream: it reconnects after every end, until it is answered with
+// 204.
 
 import { afterEach, expect, test } from "vitest";
 import { openFleet, type Fleet } from "../testing/fleet.ts";

@@ -1,8 +1,8 @@
-// The loops of a coordinator survive an error of every call to storage, whatever the error is. They are its sweeps, its schedules,
-// its time and its dispatch.
+// The loops of a coordinator survive an error of every call to storage, whatever the error is. They are its
+// sweeps, its schedules, its time and its dispatch.
 //
-// Each scenario runs once without an error, and its calls are counted. It then runs again for each kind of call, each of its first
-// calls and each error, which that call fails with once.
+// Each scenario runs once without an error, and its calls are counted. It then runs again for each kind of
+// call, each of its first calls and each error, which that call fails with once.
 
 import { HoldfastError, UnavailableError } from "@holdfast/core";
 import { countingRandom, failingCalls, MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";

@@ -1,4 +1,5 @@
-// Lists that a page reads in parts, over real HTTP: the audit backwards, sessions by filters without an index, and costs.
+// Lists that a page reads in parts, over real HTTP: the audit backwards, sessions by filters without an
+// index, and costs.
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openFleet, type Fleet, type Person } from "../testing/fleet.ts";

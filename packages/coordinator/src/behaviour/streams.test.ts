@@ -1,4 +1,5 @@
-// V2: readers of event streams that do not read, beside those that do. Real sockets, and a coordinator as it is.
+// V2: readers of event streams that do not read, beside those that do. Real sockets, and a coordinator as it
+// is.
 
 import { ServerResponse } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";

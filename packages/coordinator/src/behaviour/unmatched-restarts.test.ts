@@ -1,4 +1,5 @@
-// Sessions that no runner fits, while the coordinator restarts and runners come and leave: over HTTP, by a fake clock.
+// Sessions that no runner fits, while the coordinator restarts and runners come and leave: over HTTP, by a
+// fake clock.
 
 import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
 import { afterEach, beforeEach, expect, test } from "vitest";

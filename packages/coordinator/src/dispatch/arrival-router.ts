@@ -1,7 +1,7 @@
 // `ArrivalRouter` sends each arrival to the runner that holds its session, or has the session matched.
 //
-//   arrival-router-1. An arrival for a session that a runner holds is sent to that runner alone. A runner that was
-//       silent here for a lease may have lost the session, so that storage is asked first.
+//   arrival-router-1. An arrival for a session that a runner holds is sent to that runner alone. A runner
+//       that was silent here for a lease may have lost the session, so that storage is asked first.
 //   - An arrival whose holder is not known makes the router ask storage for the claim, in the next cycle.
 //     Without a claim the session becomes a candidate.
 //   - Every `SCAN_MS` while polls wait, the router asks storage for arrivals that came without a notice. The

@@ -1,4 +1,5 @@
-// `Cycles` runs dispatch cycles one after another: it decides when the next one begins, and holds the timer for it.
+// `Cycles` runs dispatch cycles one after another: it decides when the next one begins, and holds the timer
+// for it.
 //
 //   - There is one cycle at a time. Events during a cycle belong to the next one.
 //   - `wake(0)` begins a cycle at once. `wake(JOIN_MS)` begins it at the earliest that long after the

@@ -12,8 +12,8 @@
 //       that poll elsewhere are compared with storage (due-scans-2). Memory here therefore does not grow
 //       with all the sessions and runners that ever existed.
 //
-// `cycles.ts` says when a cycle begins, and `due-scans.ts` when storage is asked for due sessions. `claiming.ts`
-// claims and releases sessions. `arrival-router.ts` decides which runner is sent an arrival.
+// `cycles.ts` says when a cycle begins, and `due-scans.ts` when storage is asked for due sessions.
+// `claiming.ts` claims and releases sessions. `arrival-router.ts` decides which runner is sent an arrival.
 // The dispatcher knows no requests and no callers. The service decides which caller may poll as which runner.
 
 import { defined, MINUTE_MS, type Session } from "@holdfast/core";

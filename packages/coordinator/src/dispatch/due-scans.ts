@@ -2,8 +2,8 @@
 //
 //   - A scan runs when a claim was released, when `SCAN_MS` have passed, and when the next session becomes
 //     due. It also runs when a poll offers an agent that the last scan did not ask for.
-//   due-scans-2. While no runner has a free slot, candidates that other coordinators gave away are removed every
-//       `PRUNE_MS`.
+//   due-scans-2. While no runner has a free slot, candidates that other coordinators gave away are removed
+//       every `PRUNE_MS`.
 
 import type { Clock } from "@holdfast/core";
 import type { Cycles } from "./cycles.ts";

@@ -1,16 +1,18 @@
 // `EarlierCode`: which runners may get a session while a runner with earlier code still keeps it.
 //
-// A runner is *superseded* once a newer runner with newer code has started beside it. It is given no sessions but
-// those that it *keeps*: sessions that its code has advanced, and that no other runner has committed to since.
+// A runner is *superseded* once a newer runner with newer code has started beside it. It is given no sessions
+// but those that it *keeps*: sessions that its code has advanced, and that no other runner has committed to
+// since.
 //
-//   earlier-code-1. A kept session goes to a runner with newer code that it fits and has not diverged from. If there is
-//       none, the session goes back to a runner that keeps it.
+//   earlier-code-1. A kept session goes to a runner with newer code that it fits and has not diverged from.
+//       If there is none, the session goes back to a runner that keeps it.
 //   - A divergence is known until the session's next checkpoint: the journal that diverged is gone then. It
 //     is kept in memory only. If it is forgotten, the newer code replays the session and diverges again.
-//   earlier-code-3. That a runner is superseded is stored with it. After a restart of the coordinator, such a runner may
-//       keep any session until it polls, for one lease at most.
+//   earlier-code-3. That a runner is superseded is stored with it. After a restart of the coordinator, such a
+//       runner may keep any session until it polls, for one lease at most.
 //
-// The runners of one machine poll one coordinator. A superseded runner that polls another coordinator keeps nothing here.
+// The runners of one machine poll one coordinator. A superseded runner that polls another coordinator keeps
+// nothing here.
 
 import { type AgentStorage, type Clock, ifCorrupt, isEnded, type Session } from "@holdfast/core";
 import { fitnessOf, type Registry, type StoredRunner } from "../store/registry.ts";
@@ -91,8 +93,8 @@ export class EarlierCode {
   }
 
   /**
-   * The first kept sessions that have ended, that another runner has committed to, or that wait for other code. The
-   * first one that stays ends the search, because its runner stays for it.
+   * The first kept sessions that have ended, that another runner has committed to, or that wait for other
+   * code. The first one that stays ends the search, because its runner stays for it.
    */
   async leftOf(runnerId: string, kept: readonly KeptSession[]): Promise<readonly string[]> {
     const left: string[] = [];

@@ -47,7 +47,8 @@ test("arrival-router-1: a runner that is silent here does not keep a session tha
 });
 
 /**
- * Two coordinators of one storage. Commits through the other one are announced to this one only by `announce`.
+ * Two coordinators of one storage. Commits through the other one are announced to this one only by
+ * `announce`.
  */
 async function two() {
   const clock = new TestClock();

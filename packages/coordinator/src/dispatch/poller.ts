@@ -1,5 +1,5 @@
-// `Poller` is one runner at this coordinator: its waiting poll, its unacknowledged answer, and the news to send
-// it.
+// `Poller` is one runner at this coordinator: its waiting poll, its unacknowledged answer, and the news to
+// send it.
 //
 //   poller-1. A repeated poll id gets the same answer, without the claims that were released since.
 //   poller-2. A poll acknowledges the answer that it names. Any use of a claim acknowledges that claim. An
@@ -8,8 +8,8 @@
 //   poller-3. A command is sent with every answer until the runner acknowledges it.
 //   poller-4. One poll of a runner waits at a time. A new poll ends the waiting one with an empty answer, and
 //       takes over its news.
-//   poller-5. A poll that arrives after a later one of its process was replaced by its runner. It gets nothing
-//       and changes nothing.
+//   poller-5. A poll that arrives after a later one of its process was replaced by its runner. It gets
+//       nothing and changes nothing.
 //   poller-6. Draining is stored, and every coordinator that the runner polls sends the command. The
 //       coordinator that was asked to drain the runner may be another one, or be gone. The command ends when
 //       the flag is removed because the runner left and came back.

@@ -396,7 +396,8 @@ function live({ runners, slots, innocents, proofMs, workMs, killsAfterMs }: Life
   return { poisoned, ended };
 }
 
-// In an upgrade the coordinators are newer than some runners, and start sessions with flags that these do not know.
+// In an upgrade the coordinators are newer than some runners, and start sessions with flags that these do not
+// know.
 describe("rules-7: a session with behaviour flags", () => {
   const old = offer("old", { behaviourFlags: 7, free: 5 });
   const newer = offer("newer", { behaviourFlags: 15 });

@@ -14,18 +14,19 @@
 //   rules-5. A session that no registered runner fits for five minutes fails if it never began, and is paused
 //       if it has. The error names the unmet need.
 //
-//   rules-6. A session that was lost twice in a row is a suspect. It is given alone, so that every counted loss
-//       of a suspect happened alone. A runner that starts trials gets no suspect. It is asked to start a process for
-//       trials, which gets suspects and nothing else. No other session waits for that. A runner that cannot gets a
-//       suspect when it holds nothing, in an answer of its own. While a suspect waits, one such runner that fits is
-//       kept until it holds nothing, for `ALONE_MS` at most. It gets nothing else until the suspect has committed,
-//       for `TRIAL_MS` at most. A suspect that found no process of its own for `ALONE_MS`, or gets company later, is
-//       pardoned first: its losses no longer count. No session waits without limit.
-//   rules-8. A session that a superseded runner keeps goes only to the runners that `earlier-code.ts` names. A superseded
-//       runner gets no other session.
-//   rules-7. A session goes only to a runner that knows its behaviour flags. Where no matching runner knows them, the
-//       session waits. Its runners are about to be restarted with a newer Holdfast, so nothing ends for that, and
-//       rules-5 does not count it.
+//   rules-6. A session that was lost twice in a row is a suspect. It is given alone, so that every counted
+//       loss of a suspect happened alone. A runner that starts trials gets no suspect. It is asked to start a
+//       process for trials, which gets suspects and nothing else. No other session waits for that. A runner
+//       that cannot gets a suspect when it holds nothing, in an answer of its own. While a suspect waits, one
+//       such runner that fits is kept until it holds nothing, for `ALONE_MS` at most. It gets nothing else
+//       until the suspect has committed, for `TRIAL_MS` at most. A suspect that found no process of its own
+//       for `ALONE_MS`, or gets company later, is pardoned first: its losses no longer count. No session
+//       waits without limit.
+//   rules-8. A session that a superseded runner keeps goes only to the runners that `earlier-code.ts` names.
+//       A superseded runner gets no other session.
+//   rules-7. A session goes only to a runner that knows its behaviour flags. Where no matching runner knows
+//       them, the session waits. Its runners are about to be restarted with a newer Holdfast, so nothing ends
+//       for that, and rules-5 does not count it.
 //
 // The rules know no storage and no connections, and are told the time.
 

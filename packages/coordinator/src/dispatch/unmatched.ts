@@ -69,7 +69,10 @@ export class Unmatched {
   #servesSince: number | undefined;
   #waiting = new Map<string, Waits>();
   readonly #stored = new Map<string, Mark>();
-  /** The fields that never change of sessions that were due at the last sweep: each row is read once for as long as it waits. */
+  /**
+   * The fields that never change of sessions that were due at the last sweep: each row is read once for as
+   * long as it waits.
+   */
   #needs = new Map<string, Needs>();
 
   constructor(host: UnmatchedHost) {

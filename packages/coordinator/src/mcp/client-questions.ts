@@ -1,4 +1,5 @@
-// A question of a session as a form for the person at an MCP client (`questionForm`), and the answer of that person (`answerOf`).
+// A question of a session as a form for the person at an MCP client (`questionForm`), and the answer of that
+// person (`answerOf`).
 
 import { z } from "zod";
 

@@ -1,4 +1,5 @@
-// `orchestratorServer`: the seven tools by which an agent anywhere starts sessions and gets their results, as an MCP server.
+// `orchestratorServer`: the seven tools by which an agent anywhere starts sessions and gets their results, as
+// an MCP server.
 //
 //   - The names and modes are those of the earlier orchestrator, so its clients work unchanged.
 //   - A question of a session is put to the person at the client, where the client can ask. Otherwise the

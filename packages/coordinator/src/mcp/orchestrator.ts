@@ -1,6 +1,7 @@
 // `Orchestrator`: the port of the orchestrator's tools to a coordinator, for one caller.
 //
-// There are two: the coordinator's own endpoint `/mcp`, within its process, and `holdfast mcp`, over a connection.
+// There are two: the coordinator's own endpoint `/mcp`, within its process, and `holdfast mcp`, over a
+// connection.
 
 import { createHmac } from "node:crypto";
 import type { Client } from "@connectrpc/connect";
@@ -14,7 +15,10 @@ export interface Orchestrator {
   readonly explained: (thrown: unknown) => Promise<HoldfastError>;
   /** Identifies the caller's token without revealing it. */
   readonly caller: string;
-  /** Signs what a client carries between a question and its answer. It is made of the caller's token, so every process has the same. */
+  /**
+   * Signs what a client carries between a question and its answer. It is made of the caller's token, so every
+   * process has the same.
+   */
   readonly stateKey: Uint8Array;
   /** The session on whose behalf the tools are called. */
   readonly parentSessionId?: string;

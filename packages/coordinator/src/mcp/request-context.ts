@@ -1,4 +1,5 @@
-// The headers by which a calling session names itself, what it demands, and the agents that it wants to see (`parentIn`, `demandsIn`, `tagsIn`).
+// The headers by which a calling session names itself, what it demands, and the agents that it wants to see
+// (`parentIn`, `demandsIn`, `tagsIn`).
 
 import { UsageError } from "@holdfast/core";
 import type { IncomingHttpHeaders } from "node:http";

@@ -1,4 +1,5 @@
-// `SessionCalls` starts and continues sessions for the tools, waits for the end of a turn, lists sessions and deletes them.
+// `SessionCalls` starts and continues sessions for the tools, waits for the end of a turn, lists sessions and
+// deletes them.
 //
 //   - A start that is repeated finds the session of the first (`start-id.ts`), also while the first call
 //     still waits.

@@ -1,4 +1,5 @@
-// `SessionTasks`: calls that take long, as tasks of MCP's extension `io.modelcontextprotocol/tasks`. A client polls such a task.
+// `SessionTasks`: calls that take long, as tasks of MCP's extension `io.modelcontextprotocol/tasks`. A client
+// polls such a task.
 //
 //   - A task is a turn of a session, and its id names both. The coordinator keeps nothing about a task, so a
 //     task survives every restart, and a call that is sent again finds it.

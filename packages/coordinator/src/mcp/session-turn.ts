@@ -1,4 +1,5 @@
-// `turnOf` tells a caller whether a session works, waits for a person, or has answered. The session may be a conversation.
+// `turnOf` tells a caller whether a session works, waits for a person, or has answered. The session may be a
+// conversation.
 //
 // A conversation that waits for its next prompt has finished its turn, although the session has not ended.
 

@@ -1,9 +1,10 @@
 // `startId`: the ids of sessions that tool calls start.
 //
-//   start-id-1. A client that has lost an answer sends its request again, with another request id. A start is therefore recognised by what it
-//       asks for: by its `idempotency_key`, or without a key by all of its arguments.
-//   start-id-2. The same work may be wanted again, so equal arguments do not stand for one session always. Once the answer about a finished
-//       session was given, the next equal request starts the next round.
+//   start-id-1. A client that has lost an answer sends its request again, with another request id. A start is
+//       therefore recognised by what it asks for: by its `idempotency_key`, or without a key by all of its
+//       arguments.
+//   start-id-2. The same work may be wanted again, so equal arguments do not stand for one session always.
+//       Once the answer about a finished session was given, the next equal request starts the next round.
 //   - The id begins with a part that only this caller has, so that the sessions of a caller can be found
 //     again.
 

@@ -1,7 +1,7 @@
 // `readPageFiles`: the built files of the dashboard, in memory.
 //
-// The folder `built-page` of this package is made by `scripts/build-page.ts`. A published package contains it. In a checkout,
-// the set-up, `npm test` and `npm run page` make it.
+// The folder `built-page` of this package is made by `scripts/build-page.ts`. A published package contains
+// it. In a checkout, the set-up, `npm test` and `npm run page` make it.
 
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";

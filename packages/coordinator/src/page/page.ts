@@ -1,7 +1,7 @@
 // `createPage`: serves the dashboard under `/ui`, and signs browsers in.
 //
-//   page-1. The answers carry a policy by which the browser runs only scripts of this origin, and none that is written in the page. It
-//       loads nothing from elsewhere.
+//   page-1. The answers carry a policy by which the browser runs only scripts of this origin, and none that
+//       is written in the page. It loads nothing from elsewhere.
 //   - Files need no token, because they hold no data. Everything else is the API, with its own checks.
 //   - No path names a file outside of the built ones: it is a key of a map.
 //   - A browser gets a page in any case: one that is not built says how to build it.

@@ -1,4 +1,5 @@
-// `SignIns`: how a browser is signed in, by a cookie that holds its token encrypted, and by the key, which the page keeps.
+// `SignIns`: how a browser is signed in, by a cookie that holds its token encrypted, and by the key, which
+// the page keeps.
 //
 //   - The cookie counts only together with the header `X-Holdfast-Page`, which has the key. A form or an
 //     image of another page cannot send that header. A script of another origin would have to ask first,

@@ -9,10 +9,10 @@
 //     coordinator, are released before the runner is forgotten. No coordinator would release them later, and
 //     the lease of an unknown holder is unknown. A late request to leave has no effect once another process
 //     is the runner.
-//   runner-service-7. An admin who has seen a runner's process end says so when deleting the runner. Its claims
-//       are then lost at once, as if their leases had passed, and other runners continue the sessions. A runner says the
-//       same of a runner for trials that it started. The runners for trials of a process end with it, which is no loss of
-//       the sessions that they try.
+//   runner-service-7. An admin who has seen a runner's process end says so when deleting the runner. Its
+//       claims are then lost at once, as if their leases had passed, and other runners continue the sessions.
+//       A runner says the same of a runner for trials that it started. The runners for trials of a process
+//       end with it, which is no loss of the sessions that they try.
 //   - A runner for trials drains with the runner that started it.
 
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";

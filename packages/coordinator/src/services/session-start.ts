@@ -320,9 +320,11 @@ export async function refuseInactive(
 }
 
 /**
- * The version that a request means: a tag or a version of the catalogue, one that runners offer, or the current one.
+ * The version that a request means: a tag or a version of the catalogue, one that runners offer, or the
+ * current one.
  *
- * @throws NotFoundError for a version that neither the catalogue nor a runner has, of an agent that the catalogue has.
+ * @throws NotFoundError for a version that neither the catalogue nor a runner has, of an agent that the
+ *   catalogue has.
  */
 export async function versionFor(
   host: Pick<ServiceHost, "registry" | "catalogue">,

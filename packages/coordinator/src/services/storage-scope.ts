@@ -1,5 +1,5 @@
-// `scopeChange` decides which changes and reads of storage a runtime elsewhere may request, by the owner of its
-// sessions.
+// `scopeChange` decides which changes and reads of storage a runtime elsewhere may request, by the owner of
+// its sessions.
 //
 //   O1. A runner commits to and releases the sessions that it claimed, under their tokens. Storage checks the
 //       token, and this file checks that the claim is this runner's. A runner creates nothing except through

@@ -1,5 +1,5 @@
-// `changeOf` and `readOf` parse requests of runtimes elsewhere in the form of the storage port, and `readLines` the
-// lines of a session file. Every field is checked.
+// `changeOf` and `readOf` parse requests of runtimes elsewhere in the form of the storage port, and
+// `readLines` the lines of a session file. Every field is checked.
 
 import {
   type Change,

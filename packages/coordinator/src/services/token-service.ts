@@ -68,7 +68,10 @@ export class TokenService implements ServiceImpl<typeof Contract> {
   }
 }
 
-/** Lifetime of a token in milliseconds; `undefined` for no end. @throws Refusal for longer than it may be, or than an integer can tell. */
+/**
+ * Lifetime of a token in milliseconds; `undefined` for no end. @throws Refusal for longer than it may be, or
+ * than an integer can tell.
+ */
 function lifeOf(ttlMs: bigint | undefined, isRegistration: boolean, now: number): number | undefined {
   const most = isRegistration ? REGISTRATION_MS_MAX : Number.MAX_SAFE_INTEGER - now;
   const ms = ttlMs === undefined ? undefined : Number(ttlMs);

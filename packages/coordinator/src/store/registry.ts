@@ -5,9 +5,9 @@
 //     A coordinator that has not heard of the runner for a lease writes at once. The previous coordinator
 //     then learns that it cannot judge whether the runner is alive.
 //   registry-2. A runner of which nothing new was written for `SILENT_MS` is removed. Its claims run out by
-//       their leases long before. Each coordinator counts this time by a clock that does not jump, so no clock
-//       that is set removes a runner. The count is stored about once a minute, and the largest one counts, so
-//       that a restarted coordinator continues it. Time without any coordinator does not count.
+//       their leases long before. Each coordinator counts this time by a clock that does not jump, so no
+//       clock that is set removes a runner. The count is stored about once a minute, and the largest one
+//       counts, so that a restarted coordinator continues it. Time without any coordinator does not count.
 //   - A list of all runners is at most `KNOWN_MS` old. Knowledge of a single runner is as old as the last
 //     list, which each `sweep` reads. Changes that this coordinator stores are known at once.
 //   - A name is for people, and several runners may share it. A name stands for a runner only if no other

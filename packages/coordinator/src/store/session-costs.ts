@@ -1,6 +1,7 @@
 // `SessionCosts`: what the calls of sessions cost by model and day, read from their journals as these grow.
 //
-//   session-costs-1. A record is read once while its session is among the `KNOWN_MAX` that were asked for last.
+//   session-costs-1. A record is read once while its session is among the `KNOWN_MAX` that were asked for
+//       last.
 //   - Only the record that ends an attempt has its usage, so no call counts twice.
 
 import type { Session, StorageReader } from "@holdfast/core";

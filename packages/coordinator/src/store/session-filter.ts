@@ -1,7 +1,7 @@
 // `filterOf`, `searchSessions`: sessions by filters that no index serves.
 //
-//   session-filter-1. One search reads at most `SEARCH_MAX` rows, and says where the next one begins. The size of the table does not
-//       change the cost of an answer.
+//   session-filter-1. One search reads at most `SEARCH_MAX` rows, and says where the next one begins. The
+//       size of the table does not change the cost of an answer.
 //   session-filter-2. Only the beginning of an input is searched, because an input may have megabytes.
 
 import { defined, type Session, type StorageReader } from "@holdfast/core";

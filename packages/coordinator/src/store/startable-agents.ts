@@ -1,4 +1,5 @@
-// `startableAgents` lists the agents that a caller can start, from the runners that take the caller's sessions.
+// `startableAgents` lists the agents that a caller can start, from the runners that take the caller's
+// sessions.
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { StartableAgentSchema } from "@holdfast/proto";
@@ -7,7 +8,10 @@ import type { StoredRunner } from "./registry.ts";
 
 const encoder = new TextEncoder();
 
-/** @param owner the user whose sessions are meant, or `undefined` for an admin, whose sessions belong to nobody or to any user. */
+/**
+ * @param owner the user whose sessions are meant, or `undefined` for an admin, whose sessions belong to
+ *   nobody or to any user.
+ */
 export function startableAgents(
   runners: readonly StoredRunner[],
   owner: string | undefined,

@@ -1,4 +1,5 @@
-// The time of coordinators over one storage, while the wall clock they go by is set, and while they come and go.
+// The time of coordinators over one storage, while the wall clock they go by is set, and while they come and
+// go.
 
 import { SteadyClock } from "@holdfast/core";
 import { MemoryStorage, storageWith, TestClock } from "@holdfast/testkit/test-runtime";

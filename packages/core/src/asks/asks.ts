@@ -1,9 +1,9 @@
 // `Asks`: the asks of an agent that are answered at once, such as entries, probes and checkpoints.
 //
-// All asks of an agent go through the same steps, here and in the other sources of this folder. The guard checks
-// that the agent may ask now, and the author's values are checked. Then the ask gets a place in the journal and,
-// unless it is answered at once, an open item with the future of its answer. Deliveries, which are the kernel's,
-// bring the answers.
+// All asks of an agent go through the same steps, here and in the other sources of this folder. The guard
+// checks that the agent may ask now, and the author's values are checked. Then the ask gets a place in the
+// journal and, unless it is answered at once, an open item with the future of its answer. Deliveries, which
+// are the kernel's, bring the answers.
 //
 //   K1. Nothing comes between claiming a number and storing its command.
 //   K4. Every refusal is remembered before it is thrown.
@@ -178,7 +178,10 @@ export class Asks {
     return this.#random();
   }
 
-  /** A fork and a copy under another id replay the numbers of their origin. After the point of a fork its seed is another one. */
+  /**
+   * A fork and a copy under another id replay the numbers of their origin. After the point of a fork its seed
+   * is another one.
+   */
   #ownRandom(): () => number {
     const { sessionId, origins = [], baseId } = this.#parts.options;
     return sessionRandom(origins.at(-1) ?? sessionId, this.#seed, baseId);

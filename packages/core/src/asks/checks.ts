@@ -1,5 +1,6 @@
-// `checkMoment`, `checkTimeout`, `checkRetry`, `checkName`: checks of an author's values before they are recorded. Numbers
-// come first, because NaN and Infinity have no JSON, and would stop or spin a timer that others share.
+// `checkMoment`, `checkTimeout`, `checkRetry`, `checkName`: checks of an author's values before they are
+// recorded. Numbers come first, because NaN and Infinity have no JSON, and would stop or spin a timer that
+// others share.
 
 import { callerLine } from "../errors/author-line.ts";
 import { UsageError } from "../errors/errors.ts";

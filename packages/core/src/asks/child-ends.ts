@@ -1,8 +1,8 @@
 // `ChildEnds`: the ends of a session's children, as its agent and its own end wait for them.
 //
 //   - A child's end can be awaited any number of times in a turn; it is consumed once.
-//   child-ends-2. The runtime redelivers a child's end that was received before, also before a checkpoint, to a
-//       new wait for it. This file tells the runtime which child that may be.
+//   child-ends-2. The runtime redelivers a child's end that was received before, also before a checkpoint, to
+//       a new wait for it. This file tells the runtime which child that may be.
 //   K13. An agent that returned waits for the ends of the children that were asked for with that policy.
 
 import { childEndName, senderChild } from "../journal/signal-names.ts";

@@ -39,8 +39,8 @@ export interface TaskOptions {
    * The answer to the agent when an effect that happens `once` may have happened, or not.
    *
    * With `throw`, the default, it is an `UncertainEffectError`. With `return` it is an `UncertainEffect` in
-   * place of the output. With `ask` a person is asked whether the task is to run again, as a new task. Without
-   * an approval it is the error.
+   * place of the output. With `ask` a person is asked whether the task is to run again, as a new task.
+   * Without an approval it is the error.
    */
   readonly onUncertain?: "throw" | "return" | "ask";
 }

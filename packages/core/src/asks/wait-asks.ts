@@ -1,4 +1,5 @@
-// `WaitAsks`: the timers, signals and questions that an agent waits for, and the signals that it takes at once.
+// `WaitAsks`: the timers, signals and questions that an agent waits for, and the signals that it takes at
+// once.
 //
 //   K2a. While a consuming wait for a name is open, no other ask may wait for, take or probe that name.
 

@@ -43,8 +43,8 @@ export interface Budget extends AmountLimits {
   /** The time from the session's start until it is cancelled. */
   readonly ttlMs?: number;
   /**
-   * The reaction to a reached limit: `park` the session until the budget is raised or its window has rolled on,
-   * or `cancel` it.
+   * The reaction to a reached limit: `park` the session until the budget is raised or its window has rolled
+   * on, or `cancel` it.
    */
   readonly onExhausted?: "park" | "cancel";
 }

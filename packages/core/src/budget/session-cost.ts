@@ -1,7 +1,8 @@
-// `costAfter`: the cost of a session's own calls of models, which its row keeps so that a list needs no journal.
+// `costAfter`: the cost of a session's own calls of models, which its row keeps so that a list needs no
+// journal.
 //
-// The row counts the usage of each record once, when the record is committed. It is therefore the sum over the journal, and the
-// journal is never read for it.
+// The row counts the usage of each record once, when the record is committed. It is therefore the sum over
+// the journal, and the journal is never read for it.
 
 import type { SessionCost } from "../journal/amounts.ts";
 import type { JournalRecord } from "../journal/record.ts";

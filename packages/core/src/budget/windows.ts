@@ -1,14 +1,15 @@
 // Windows: what is spent in a run, a turn, an hour, a day or a month, as pure functions.
 //
-// A limit of a budget is per lifetime, or per *window*. A window has a *ledger*: sums of what was spent in it.
+// A limit of a budget is per lifetime, or per *window*. A window has a *ledger*: sums of what was spent in
+// it.
 //
-//   windows-1. The ledger of a turn is emptied when the account's own session begins a turn. The ledger of a run
-//       is emptied when that session is blocked on its waits and none of its tasks runs. Its next arrival begins
-//       another run.
-//   windows-2. The windows hour, day and month roll. Their ledger has one sum for each clock hour, and one for
-//       each day of what is older than a day. A sum counts until the whole window has passed since the last
-//       amount in it. In no hour, day or month is therefore more spent than the limit. An amount is free again
-//       at most an hour late, or in a month at most a day late.
+//   windows-1. The ledger of a turn is emptied when the account's own session begins a turn. The ledger of a
+//       run is emptied when that session is blocked on its waits and none of its tasks runs. Its next arrival
+//       begins another run.
+//   windows-2. The windows hour, day and month roll. Their ledger has one sum for each clock hour, and one
+//       for each day of what is older than a day. A sum counts until the whole window has passed since the
+//       last amount in it. In no hour, day or month is therefore more spent than the limit. An amount is free
+//       again at most an hour late, or in a month at most a day late.
 //   windows-3. A ledger has at most 25 hours and 31 days, however much is spent.
 //   windows-4. A grant empties a ledger: a window begins now.
 
@@ -60,8 +61,8 @@ export function spentIn(ledgers: Ledgers | undefined, per: Per, now: number): Am
 }
 
 /**
- * When a window has no more than this much spent, if nothing else is spent: epoch milliseconds. `undefined` if
- * it does not roll.
+ * When a window has no more than this much spent, if nothing else is spent: epoch milliseconds. `undefined`
+ * if it does not roll.
  */
 export function freeAt(
   ledgers: Ledgers | undefined,

@@ -1,5 +1,5 @@
-// The hash of the content of a folder, such as a skill or an agent file, and the paths that it may have. Both sides of a
-// transfer use the same rules, so that neither trusts the other.
+// The hash of the content of a folder, such as a skill or an agent file, and the paths that it may have. Both
+// sides of a transfer use the same rules, so that neither trusts the other.
 //
 //   - The hash covers the path, the bytes and the executable bit of every file, and nothing else. It is the
 //     version.

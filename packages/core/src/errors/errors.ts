@@ -1,9 +1,9 @@
 // `HoldfastError` and its classes: every error of Holdfast, by the person or program that must act on it.
 //
-// A `code` is API: stable, snake_case, and listed in `ERROR_TABLE` (`error-table.ts`) with its meaning on the command line and
-// in the API. Check errors with `code` or `X.is(e)`, never with `instanceof` across packages and never by
-// text. Expected endings of domain operations (fenced, duplicate, ended) are values and not errors.
-// Suspension is neither.
+// A `code` is API: stable, snake_case, and listed in `ERROR_TABLE` (`error-table.ts`) with its meaning on the
+// command line and in the API. Check errors with `code` or `X.is(e)`, never with `instanceof` across packages
+// and never by text. Expected endings of domain operations (fenced, duplicate, ended) are values and not
+// errors. Suspension is neither.
 
 import { ERROR_TABLE, type ErrorCode } from "./error-table.ts";
 import { isOwnError, OWN_ERROR } from "./own-error.ts";
@@ -19,8 +19,8 @@ export interface ErrorDetails {
 }
 
 /**
- * The base class of all errors of Holdfast. `code` says which error it is. `name` is a field, so that it survives
- * minification.
+ * The base class of all errors of Holdfast. `code` says which error it is. `name` is a field, so that it
+ * survives minification.
  */
 export class HoldfastError extends Error {
   override name = "HoldfastError";
@@ -46,9 +46,9 @@ export class HoldfastError extends Error {
 
   /**
    * Whether a value is an error of the class that is asked. Our errors bear a mark, and classes are told by
-   * name, so that it also holds across two copies of this package. A foreign error with a code of ours is none.
-   * An error of ours that was recorded and read again is a `HoldfastError`. It has none of the fields of its
-   * class and is therefore of no other.
+   * name, so that it also holds across two copies of this package. A foreign error with a code of ours is
+   * none. An error of ours that was recorded and read again is a `HoldfastError`. It has none of the fields
+   * of its class and is therefore of no other.
    */
   static is<T>(this: abstract new (...args: never) => T, value: unknown): value is T {
     if (!isReadableError(value) || !isOwnError(value)) return false;
@@ -125,8 +125,8 @@ export class AttemptLostError extends TaskFailedError {
 }
 
 /**
- * The attempt was lost, or was cut off by a time-out, and its task's effect happens at most `once`. Look before
- * doing it again.
+ * The attempt was lost, or was cut off by a time-out, and its task's effect happens at most `once`. Look
+ * before doing it again.
  */
 export class UncertainEffectError extends AttemptLostError {
   override name = "UncertainEffectError";

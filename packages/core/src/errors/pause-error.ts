@@ -4,8 +4,9 @@ import { HoldfastError, type ErrorDetails } from "./errors.ts";
 import type { ErrorCode } from "./error-table.ts";
 
 /**
- * A task cannot do its work until a person has repaired something, or until a time. Thrown by a task, it pauses the
- * session, and the task runs again when the session resumes. It fails a task that may have no other attempt.
+ * A task cannot do its work until a person has repaired something, or until a time. Thrown by a task, it
+ * pauses the session, and the task runs again when the session resumes. It fails a task that may have no
+ * other attempt.
  */
 export class PauseError extends HoldfastError {
   override name = "PauseError";

@@ -1,4 +1,5 @@
-// Amount, RemainingBudget, CancelCause and SessionCost: values of budgets, costs and cancels as a journal records them.
+// Amount, RemainingBudget, CancelCause and SessionCost: values of budgets, costs and cancels as a journal
+// records them.
 
 /** Something spent or reserved. */
 export interface Amount {

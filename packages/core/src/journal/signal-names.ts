@@ -22,9 +22,9 @@ const REPLY_PREFIX = "reply:";
 export const CHILD_ENDED = `${CHILD_PREFIX}ended`;
 
 /**
- * The signal that a conversation waits for as its next message. A session that waits for it has answered the message before. Agents of every kind
- * keep to it, so that chats, the page and the tools continue each conversation in one way. The payload is a text, or an object whose fields the
- * agent defines.
+ * The signal that a conversation waits for as its next message. A session that waits for it has answered the
+ * message before. Agents of every kind keep to it, so that chats, the page and the tools continue each
+ * conversation in one way. The payload is a text, or an object whose fields the agent defines.
  */
 export const NEXT_INPUT = "next_input";
 

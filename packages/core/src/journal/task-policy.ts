@@ -1,4 +1,5 @@
-// The policies of a task that are recorded with it: when it is tried again, and what a repeat of it does outside.
+// The policies of a task that are recorded with it: when it is tried again, and what a repeat of it does
+// outside.
 
 /**
  * The effect of a task on the outside world, and so what a repeat of it does there.

@@ -159,8 +159,8 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   }
 
   /**
-   * The conversation so far, as input of a task. Task handlers receive the list of entries in its place: those from the last entry
-   * without a parent on.
+   * The conversation so far, as input of a task. Task handlers receive the list of entries in its place:
+   * those from the last entry without a parent on.
    *
    * @param to the id of the entry with which it ends; the last appended entry by default.
    */

@@ -1,7 +1,8 @@
 // `KernelEnding`: how a turn of an agent ends, by a checkpoint, a return, an error or a hand-over.
 //
-// The agent asks for a checkpoint or ends in the middle of a slice. At the standstill after each slice, `settle`
-// closes the turn once all that its end awaits is answered. Everything else that is open is withdrawn.
+// The agent asks for a checkpoint or ends in the middle of a slice. At the standstill after each slice,
+// `settle` closes the turn once all that its end awaits is answered. Everything else that is open is
+// withdrawn.
 //
 // A mistake in the agent's code is a fault, and not its end (K4).
 //

@@ -3,13 +3,14 @@
 // Pure: it knows no clock, storage, process or timer. It has two doors. `deliver` takes one outcome inside a
 // slice, and `seal` returns everything that was asked for since the last seal. The runtime opens and closes
 // slices and decides what to deliver. `asks.ts` has the asks of agents, and `turn.ts` says what an agent may
-// still ask for. `journal-cursor.ts` has the places in the journal (K1, K3), and `segment.ts` the contents of a
-// segment. `kernel-ending.ts` ends the turn. This file decides when each is used.
+// still ask for. `journal-cursor.ts` has the places in the journal (K1, K3), and `segment.ts` the contents of
+// a segment. `kernel-ending.ts` ends the turn. This file decides when each is used.
 //
 //   K2.  Outcomes are delivered one at a time, each in a slice of its own; a command outside a slice is a fault.
 //   K4.  An unanswered wait never settles. A fault is remembered: `seal` refuses even if the agent caught it.
 //   K5.  An outcome or an end that is not the recorded one is a divergence, with both sides.
-//   H11. The agent's present is that of the last delivery, and what arrives in a slice is seen from the next on.
+//   H11. The agent's present is that of the last delivery, and what arrives in a slice is seen from the next
+//       on.
 //   K14. Repeats of a call with the same result are first warned about, and later held for a person.
 
 import { Asks } from "../asks/asks.ts";
@@ -81,7 +82,8 @@ export class Kernel {
     pending.begin(options.signals);
   }
 
-  // ---- views, which are not to be changed --------------------------------------------------------------------------
+  // ---- views, which are not to be changed
+  // --------------------------------------------------------------------------
 
   get fault(): HoldfastError | undefined {
     return this.#faults.first;
@@ -121,7 +123,8 @@ export class Kernel {
     return Math.max(this.#cursor.now, this.#options.notBefore ?? 0);
   }
 
-  // ---- for the runtime: replay, slices, delivery -------------------------------------------------------------------
+  // ---- for the runtime: replay, slices, delivery
+  // -------------------------------------------------------------------
 
   /**
    * The next recorded outcome; notes are applied on the way. `undefined` at the journal's end, or when the

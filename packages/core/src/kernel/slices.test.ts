@@ -511,7 +511,8 @@ describe("K4: a suspended agent hangs, and a swallowed fault cannot commit", () 
   });
 });
 
-// ---- agents for the tests above ----------------------------------------------------------------------------------
+// ---- agents for the tests above
+// ----------------------------------------------------------------------------------
 
 async function callee(ctx: AgentContext, hop: () => Promise<unknown>): Promise<unknown> {
   await hop();

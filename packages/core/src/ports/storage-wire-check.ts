@@ -1,4 +1,5 @@
-// `parseChange`, `isStorageCall`: whether a received value belongs to the storage port, by every field that we use.
+// `parseChange`, `isStorageCall`: whether a received value belongs to the storage port, by every field that
+// we use.
 //
 // On an owner's socket the peer is a process of the same user, so the check is no defence against an attacker
 // there. It keeps a mistake, such as another version or a hand-made client, from becoming a record that

@@ -29,15 +29,15 @@ export interface ThreadRenewal {
   /** Can be sent to a thread. */
   readonly data: unknown;
   /**
-   * How long claims without an end last after the last sign of life of their process, in milliseconds. Absent where such
-   * claims need none.
+   * How long claims without an end last after the last sign of life of their process, in milliseconds. Absent
+   * where such claims need none.
    */
   readonly silentMs?: number;
 }
 
 /**
- * Renews claims as `AgentStorage.renew` does. @returns whether any was extended, or those without an end are still held: if not, others
- * may hold them.
+ * Renews claims as `AgentStorage.renew` does. @returns whether any was extended, or those without an end are
+ * still held: if not, others may hold them.
  *
  * @throws when storage does not answer.
  */
@@ -116,7 +116,8 @@ export type RenewInThread = (
  *   ST38. A claim whose lease ends survives closing and reopening with its token and owner (durable adapters
  *         only). Its lease then lasts at least `leaseMs` from the first `now` that the reopened storage is
  *         told.
- *   ST39. A claim is told how many claims before it were lost since the session's last commit. A claim is lost
+ *   ST39. A claim is told how many claims before it were lost since the session's last commit. A claim is
+ *       lost
  *         when its lease runs out, or when it is released with `isLost`. A claim without an end is lost when
  *         its process dies. SQLite counts such a death where the owner before had died as well. A commit that
  *         records only lost attempts does not count as one.
@@ -161,11 +162,13 @@ export type RenewInThread = (
  *   ST29. Below a tenth of a limit the payer's parent is sent `budget-low`, once until the limit is raised.
  *   ST51. An account says which part of its spent amount was charged for lost attempts. `set_budget` with
  *         `releaseLost` makes that part of this account unspent, once, and resumes sessions as a raise does.
- *   ST53. A limit may have a window (`budget/windows.ts`). `due` resumes a session that is paused for a window
+ *   ST53. A limit may have a window (`budget/windows.ts`). `due` resumes a session that is paused for a
+ *       window
  *         at the time that its refusal named (`exhausted.until`). The remaining amount of `load`
  *         and `arrivals` is as of the latest time that a call had.
  *   ST54. `set_budget` with `grant` empties a window of this account, and resumes sessions as a raise does.
- *   ST56. A signal that `spends` is charged to the payers of its session once, in the transaction that stores it. A
+ *   ST56. A signal that `spends` is charged to the payers of its session once, in the transaction that stores
+ *       it. A
  *         duplicate charges nothing. The result says what is not spent of the limits.
  *
  * Import and moves
@@ -189,8 +192,8 @@ export type RenewInThread = (
  * Schedules
  *
  *   ST34. A schedule fires once for each of its times: the effect and the next time are one transaction, and
- *         a second attempt is `fenced`. A put does not change what has fired (`session/schedules.ts`). A paused
- *         schedule is never due, and a put that does not end its pause keeps it.
+ *         a second attempt is `fenced`. A put does not change what has fired (`session/schedules.ts`). A
+ *         paused schedule is never due, and a put that does not end its pause keeps it.
  *
  * Documents and audit
  *
@@ -234,7 +237,8 @@ export interface AgentStorage {
    * Apply a group of changes in one transaction.
    *
    * @returns one result per change, in the same order.
-   * @throws UnavailableError when it is not known whether the group was applied; sending it again is safe (ST3, ST9, ST13).
+   * @throws UnavailableError when it is not known whether the group was applied; sending it again is safe
+   *   (ST3, ST9, ST13).
    */
   commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]>;
 
@@ -252,14 +256,14 @@ export interface AgentStorage {
   }): Promise<ClaimResult>;
 
   /**
-   * How a thread renews claims while the event loop of its process is blocked. Absent where no lease needs that, or no
-   * thread can.
+   * How a thread renews claims while the event loop of its process is blocked. Absent where no lease needs
+   * that, or no thread can.
    */
   renewal?(): ThreadRenewal;
 
   /**
-   * Extend claims of an owner until `now + leaseMs` (ST37). Claims without an end stay as they are: with `Infinity`, the call
-   * only shows that the process lives.
+   * Extend claims of an owner until `now + leaseMs` (ST37). Claims without an end stay as they are: with
+   * `Infinity`, the call only shows that the process lives.
    */
   renew(renewal: {
     readonly owner: string;

@@ -168,7 +168,8 @@ export interface RunningAttempt {
   /**
    * Ask it to stop: the handler's abort signal fires. Idempotent.
    *
-   * @param isUrgent the session was cancelled hard, so the attempt's processes get a moment to end, and no more.
+   * @param isUrgent the session was cancelled hard, so the attempt's processes get a moment to end, and no
+   *   more.
    */
   abort(reason: string, isUrgent?: boolean): void;
   /**

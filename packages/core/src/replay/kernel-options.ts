@@ -49,8 +49,8 @@ export interface KernelOptions {
   readonly describeAgent: DescribeAgent;
   readonly agentNames: () => readonly string[];
   /**
-   * The input of a child after the schema of its agent; as it is given where the agent or a schema is not known here. It may throw an
-   * error with the code `invalid_input`, which the agent sees at its ask.
+   * The input of a child after the schema of its agent; as it is given where the agent or a schema is not
+   * known here. It may throw an error with the code `invalid_input`, which the agent sees at its ask.
    */
   readonly acceptInput?: (agent: string, version: string | undefined, input: unknown) => unknown;
   /**

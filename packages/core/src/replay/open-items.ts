@@ -217,7 +217,8 @@ export class OpenItems {
   /**
    * The items that a return withdraws (K13).
    *
-   * @param isForChildren whether the end waits for children. They may need the answers to their requests in order to end.
+   * @param isForChildren whether the end waits for children. They may need the answers to their requests in
+   *   order to end.
    */
   besideReturn(isForChildren: boolean): DurableFuture<unknown>[] {
     const isAwaited = ({ task, future }: OpenItem): boolean => {

@@ -1,7 +1,8 @@
 // `Turn`: the state of one turn of an agent, which says what the agent may still ask for.
 //
 // A turn is *open* until its agent asks for a checkpoint or ends. The agent is then *leaving*: it may ask for
-// nothing more. The turn is *closed* once its checkpoint or its end is in the segment, or its kernel has a fault.
+// nothing more. The turn is *closed* once its checkpoint or its end is in the segment, or its kernel has a
+// fault.
 //
 //   K2. An ask outside a slice is a fault.
 //   K4. Every refusal is remembered before it is thrown.

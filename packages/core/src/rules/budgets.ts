@@ -8,10 +8,12 @@ import { movedAway } from "./moving.ts";
 
 /**
  * The account with its new limits. If the change says so, the charges for lost attempts are released from the
- * account, or a window of it is emptied. The caller then resumes the sessions that are paused because this account was exhausted. The
- * account of an ended session still changes as long as it pays for an active session.
+ * account, or a window of it is emptied. The caller then resumes the sessions that are paused because this
+ * account was exhausted. The account of an ended session still changes as long as it pays for an active
+ * session.
  *
- * @param paysBelow whether the account pays for an active session; asked only if the account's own session has ended.
+ * @param paysBelow whether the account pays for an active session; asked only if the account's own session
+ *   has ended.
  */
 export function decideBudget(
   session: Session,

@@ -13,8 +13,8 @@
 //       A request to a parent that has ended is answered at once.
 //   consequences-5. If a child's id belongs to another session already, the parent is notified that the child
 //       failed. Effects of the parent on that child do nothing.
-//   consequences-6. A parent that asked for a callback, or for the end alone, is told nothing else of the child.
-//       A callback is one signal, in the transaction of the end.
+//   consequences-6. A parent that asked for a callback, or for the end alone, is told nothing else of the
+//       child. A callback is one signal, in the transaction of the end.
 //
 // This file knows rows and makes changes. The storage finds children, and the cascade applies the changes.
 
@@ -110,8 +110,8 @@ export function notifyLow(payer: Session, account: Account, now: number): readon
     name: BUDGET_LOW,
     payload: remainingOf([account], now),
   });
-  // It is low again only after it was raised, which changes the row, or a window has rolled on. Either way more
-  // was spent or reserved since.
+  // It is low again only after it was raised, which changes the row, or a window has rolled on. Either way
+  // more was spent or reserved since.
   const { tokens, costMicroUsd, steps, turns } = account.spent;
   const when = [payer.updatedAt, tokens, costMicroUsd, steps, turns].join(":");
   return [toParent(parent, `${sessionId}:low:${when}`, payload)];
@@ -146,8 +146,8 @@ function notifyEnd(session: Session): readonly SendSignal[] {
 }
 
 /**
- * The signals of a child's last event: one among its events, one for a wait for its end alone, and the callback
- * (consequences-6).
+ * The signals of a child's last event: one among its events, one for a wait for its end alone, and the
+ * callback (consequences-6).
  */
 export function lastWords(
   parent: Pick<ParentRef, "sessionId" | "child" | "notify">,

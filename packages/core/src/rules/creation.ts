@@ -19,7 +19,8 @@ import { isHeldAs, NO_CLAIM, type Claim } from "./claims.ts";
  *
  * @param predecessor the session that the new one takes over from. Its payers pay for its successor, and its
  * deadline is the latest for it.
- * @param predecessor the session that the new one takes over from. The accounts that paid for the predecessor pay for its successor.
+ * @param predecessor the session that the new one takes over from. The accounts that paid for the predecessor
+ *   pay for its successor.
  */
 export function createSession(
   change: CreateSession,
@@ -133,8 +134,9 @@ export function findImportProblem({
 }
 
 /**
- * Why these sessions are not one tree, or `undefined` when they are. Each session but the first comes after its
- * parent, or after the session that it took over from. No walk over parents or successors is therefore a circle.
+ * Why these sessions are not one tree, or `undefined` when they are. Each session but the first comes after
+ * its parent, or after the session that it took over from. No walk over parents or successors is therefore a
+ * circle.
  */
 export function findTreeProblem({ sessionId: root, sessions }: ImportTree): string | undefined {
   const all = new Set(sessions.map(({ sessionId }) => sessionId));

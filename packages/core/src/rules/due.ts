@@ -1,5 +1,5 @@
-// `dueAt`, `lookAt`, `overdueAt`: the times at which a session has something to do, or something is to be done to it,
-// for every storage (ST18).
+// `dueAt`, `lookAt`, `overdueAt`: the times at which a session has something to do, or something is to be
+// done to it, for every storage (ST18).
 
 import type { Claim } from "./claims.ts";
 import { isEnded, isLost, type Session } from "../session/session.ts";
@@ -48,8 +48,8 @@ export function lookAt(session: Session, claim: Claim, answered: boolean): numbe
 type Timed = Pick<Session, "status" | "cancel" | "deadlineAt" | "move" | "exhausted" | "quota">;
 
 /**
- * The time at which the storage's owner acts on a session without its agent. It is the end of its cancel, its own
- * deadline, or the time when it resumes without a person.
+ * The time at which the storage's owner acts on a session without its agent. It is the end of its cancel, its
+ * own deadline, or the time when it resumes without a person.
  */
 export function overdueAt(session: Timed): number {
   // mutant: rolled-window-ignored
@@ -57,8 +57,8 @@ export function overdueAt(session: Timed): number {
 }
 
 /**
- * When a paused session resumes without a person. A window of its budget then has rolled on, or a provider's usage
- * limit is reset and the user asked for that.
+ * When a paused session resumes without a person. A window of its budget then has rolled on, or a provider's
+ * usage limit is reset and the user asked for that.
  */
 export function resumesAt({
   status,

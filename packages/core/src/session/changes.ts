@@ -98,8 +98,8 @@ export interface ImportSession extends ImportedSession {
 }
 
 /**
- * A session with the sessions below it that come from elsewhere, under ids that are not taken. They are stored
- * all or not at all.
+ * A session with the sessions below it that come from elsewhere, under ids that are not taken. They are
+ * stored all or not at all.
  */
 export interface ImportTree {
   readonly type: "import_tree";
@@ -346,8 +346,8 @@ export type ChangeResult =
   | { readonly status: "moved"; readonly to: string }
   | { readonly status: "fenced" }
   /**
-   * With `isTooLarge`, storage never accepts this change, whatever happens to the session. `endedAs` tells how
-   * the session of a batch had ended before it.
+   * With `isTooLarge`, storage never accepts this change, whatever happens to the session. `endedAs` tells
+   * how the session of a batch had ended before it.
    */
   | {
       readonly status: "invalid";

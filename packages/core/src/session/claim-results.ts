@@ -1,5 +1,5 @@
-// `ClaimResult`: the answer of a storage to an attempt to claim a session. A claim is the right of one owner to advance it until a lease ends.
-// `HeldClaimsQuery` and `HeldClaim`: the claims that are held.
+// `ClaimResult`: the answer of a storage to an attempt to claim a session. A claim is the right of one owner
+// to advance it until a lease ends. `HeldClaimsQuery` and `HeldClaim`: the claims that are held.
 
 import type { SessionStatus } from "./session.ts";
 

@@ -1,13 +1,13 @@
-// `Followers`: the callbacks of `follow`, by session, and those of all sessions. They are called when a session has, or may have, changed. A notice is
-// a hint to look, and must not throw.
+// `Followers`: the callbacks of `follow`, by session, and those of all sessions. They are called when a
+// session has, or may have, changed. A notice is a hint to look, and must not throw.
 //
 // A follower that leaves while others are notified is not notified any more.
 
 import type { Session } from "./session.ts";
 
 /**
- * Called with whether the session is known to be active, and for followers of all sessions with the session. The
- * session is missing when the storage does not know which one has changed.
+ * Called with whether the session is known to be active, and for followers of all sessions with the session.
+ * The session is missing when the storage does not know which one has changed.
  */
 export type Notice = (isActive: boolean, session?: Session) => void;
 

@@ -37,8 +37,8 @@ export type SessionStatus =
   | "cancelled";
 
 /**
- * `agent_fault`: the agent broke a rule for agents, or its own code made a mistake. `quota`: a provider's usage
- * limit is reached.
+ * `agent_fault`: the agent broke a rule for agents, or its own code made a mistake. `quota`: a provider's
+ * usage limit is reached.
  * `auth_required`: a server or provider refused the credentials that `error` names.
  */
 export type PauseReason =
@@ -183,9 +183,9 @@ export interface ParentRef {
 }
 
 /**
- * The notices of a child that reach its parent. `events`: signals, progress, pauses and its end, for a parent that waits for
- * this child. `end`: its end alone. `callback`: its end alone, which also arrives under the one name
- * `CHILD_ENDED`, for a parent that waits for any of its children.
+ * The notices of a child that reach its parent. `events`: signals, progress, pauses and its end, for a parent
+ * that waits for this child. `end`: its end alone. `callback`: its end alone, which also arrives under the
+ * one name `CHILD_ENDED`, for a parent that waits for any of its children.
  */
 export type ParentNotice = "events" | "end" | "callback";
 

@@ -28,8 +28,9 @@ export type Reducer<Value = unknown> =
 export type Reducers<State> = { readonly [Field in keyof State]?: Reducer<State[Field]> };
 
 /**
- * The changes that `ctx.update` takes: for each field what its reducer takes. Where the compiler does not know the
- * reducer of a field, it is a value of the field's type. A state without a type has fields of any name.
+ * The changes that `ctx.update` takes: for each field what its reducer takes. Where the compiler does not
+ * know the reducer of a field, it is a value of the field's type. A state without a type has fields of any
+ * name.
  */
 export type StatePatch<State, Given = Reducers<State>> = unknown extends State
   ? { readonly [field: string]: unknown }

@@ -1,6 +1,7 @@
 // `repeat`: looks again and again, for as long as a process lives, whatever a look meets.
 //
-//   repeat-1. Every look is followed by another until `close`: one that fails, too, whatever it throws and however early.
+//   repeat-1. Every look is followed by another until `close`: one that fails, too, whatever it throws and
+//       however early.
 //   repeat-2. There is one look at a time. A look that is asked for during another one follows it.
 //   repeat-3. The first of several failures in a row is reported. A look that succeeds ends the row.
 //
@@ -12,7 +13,10 @@ export interface RepeatOptions {
   readonly clock: Pick<Clock, "setTimer">;
   /** One look. May throw and reject. A look that never ends is followed by no other. */
   look(): Promise<unknown>;
-  /** The milliseconds until the next look. Must not throw. @param failures how many looks in a row have failed; 0 after a success. */
+  /**
+   * The milliseconds until the next look. Must not throw. @param failures how many looks in a row have
+   * failed; 0 after a success.
+   */
   pauseMs(failures: number): number;
   /** The least milliseconds until a look that was asked for with `hurry`; 0 when absent. Must not throw. */
   restMs?(): number;

@@ -330,7 +330,8 @@ function relativesOf({ rows }: Transaction, session: Session): Relatives {
   };
 }
 
-// ---- schedules, documents, audit ---------------------------------------------------------------------------------
+// ---- schedules, documents, audit
+// ---------------------------------------------------------------------------------
 
 function putSchedule({ rows: { ledger } }: Transaction, { schedule: put }: PutSchedule): ChangeResult {
   const schedule = replaceSchedule(ledger.schedule(put.scheduleId), put);

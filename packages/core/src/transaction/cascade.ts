@@ -175,7 +175,8 @@ function isForUnrelated(tx: Transaction, { sessionId }: Session, effect: Effect)
 }
 
 /**
- * consequences-5. Notify a session that another session has its child's id. If it is the child, the batch of an
+ * consequences-5. Notify a session that another session has its child's id. If it is the child, the batch of
+ *     an
  * ephemeral session was sent again, and the first one counted the child already.
  */
 function refuseChild(tx: Transaction, { sessionId, parent }: CreateSession): void {

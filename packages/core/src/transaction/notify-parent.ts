@@ -6,7 +6,8 @@ import type { Session } from "../session/session.ts";
 import { sessionIn, type Transaction } from "./transaction.ts";
 
 /**
- * ST36. Send a signal to a session's parent, unless the session that the child names is another owner's, or the
+ * ST36. Send a signal to a session's parent, unless the session that the child names is another owner's, or
+ *     the
  * parent does not want it (consequences-6).
  */
 export function notifyParent(tx: Transaction, from: Session, signal: SendSignal): void {

@@ -1,5 +1,5 @@
-// `exportLines`, `SessionFile`: one session, or one with all sessions below it, as a file that `holdfast export`
-// writes and `holdfast import` reads. docs/session-format.md describes the format.
+// `exportLines`, `SessionFile`: one session, or one with all sessions below it, as a file that
+// `holdfast export` writes and `holdfast import` reads. docs/session-format.md describes the format.
 //
 //   - Writing one session holds one page at a time. The session may continue meanwhile: the file has its
 //     state when its row was read. `session-tree.ts` reads a tree.

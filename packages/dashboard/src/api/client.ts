@@ -67,7 +67,10 @@ export async function call<T>(
   throw refused(response.status, text);
 }
 
-/** @param body the token, or a code that stands for one. @throws ApiError, or TypeError when the server cannot be reached. */
+/**
+ * @param body the token, or a code that stands for one. @throws ApiError, or TypeError when the server cannot
+ *   be reached.
+ */
 export async function signIn(body: { readonly token: string } | { readonly code: string }): Promise<void> {
   const { key } = await call<{ readonly key: string }>("POST", "/ui/sign-in", body);
   localStorage.setItem(KEY, key);
@@ -104,8 +107,8 @@ export interface Stream<T> {
 }
 
 /**
- * The events of a session, from the beginning of its journal until it has ended. A stream that breaks continues after the last
- * event. Ends without an error when there is nothing more, or on abort.
+ * The events of a session, from the beginning of its journal until it has ended. A stream that breaks
+ * continues after the last event. Ends without an error when there is nothing more, or on abort.
  *
  * @throws ApiError when the server refuses the stream.
  */
@@ -121,7 +124,8 @@ export interface Change {
 }
 
 /**
- * One event at once and after each reconnection, and one whenever something has changed (`GET /v1/changes`). Ends on abort.
+ * One event at once and after each reconnection, and one whenever something has changed (`GET /v1/changes`).
+ * Ends on abort.
  *
  * @throws ApiError when the server refuses the stream.
  */

@@ -1,4 +1,5 @@
-// `readDraft`, `writeDraft`: texts that a person has written on the page and that the server does not have yet.
+// `readDraft`, `writeDraft`: texts that a person has written on the page and that the server does not have
+// yet.
 //
 //   - A text is kept as long as the tab is open. A change of screens, a list that is read again and a reload
 //     do not erase it.

@@ -1,4 +1,5 @@
-// `InboxReader`: everything that waits for a person, from the list of sessions and the records of their questions.
+// `InboxReader`: everything that waits for a person, from the list of sessions and the records of their
+// questions.
 //
 //   - The record of a question is read once for each state of its session. A database that was replaced by an
 //     older copy may have another question under the same number. A person must not approve one command while
@@ -174,7 +175,10 @@ export class InboxReader {
   }
 }
 
-/** Whether a session of one of the statuses waits for a person. Failed sessions do so for a week, if an effect is uncertain. */
+/**
+ * Whether a session of one of the statuses waits for a person. Failed sessions do so for a week, if an effect
+ * is uncertain.
+ */
 function isOpen({ status, error, endedAt = 0 }: Session): boolean {
   return (
     status !== "failed" ||

@@ -1,4 +1,5 @@
-// `Outbox`: the messages of a person to one session, from the moment they are sent until the agent has taken them.
+// `Outbox`: the messages of a person to one session, from the moment they are sent until the agent has taken
+// them.
 //
 //   - A message has one key and one name of its signal from its first sending on, over every retry. The
 //     server stores it once, however often its answer is lost. An unchanged text that is sent again from the
@@ -19,8 +20,8 @@ export interface OutboxMessage {
   readonly name: string;
   readonly text: string;
   /**
-   * `waiting` behind an earlier one, `sending`, `unsent` until the person decides, `taken_back` into the box, or `stored` by the
-   * server.
+   * `waiting` behind an earlier one, `sending`, `unsent` until the person decides, `taken_back` into the box,
+   * or `stored` by the server.
    */
   readonly state: "waiting" | "sending" | "unsent" | "taken_back" | "stored";
   /** The id of its signal, once it is stored: records of the journal name it. */
@@ -75,7 +76,10 @@ export class Outbox {
     void this.#sendAll();
   }
 
-  /** @returns the text of a message that is not known to be stored, for the box. Its key counts until another text is sent. */
+  /**
+   * @returns the text of a message that is not known to be stored, for the box. Its key counts until another
+   *   text is sent.
+   */
   takeBack(key: string): string {
     const text = this.messages.find((each) => each.key === key)?.text ?? "";
     this.#change(key, { state: "taken_back" });

@@ -6,8 +6,8 @@
 //     again, and the rows behind it stay.
 //   - When a row that a page was to begin behind is gone, the list is read from its beginning. The session
 //     was deleted, or the database was replaced.
-//   session-list-4. No index serves a search, so the server answers for a part of the table at a time. One call asks at most `PARTS_MAX`
-//       times, and a person asks for more.
+//   session-list-4. No index serves a search, so the server answers for a part of the table at a time. One
+//       call asks at most `PARTS_MAX` times, and a person asks for more.
 //   - A change shows its sessions at once. A page that was asked for before the change may be older, so
 //     sessions of the change replace its rows, too. A newer state comes with a later change.
 

@@ -1,4 +1,5 @@
-// The answers of the API as JSON, as far as the page reads them. `packages/proto/proto/holdfast/v1/session.proto` says what they mean.
+// The answers of the API as JSON, as far as the page reads them.
+// `packages/proto/proto/holdfast/v1/session.proto` says what they mean.
 
 import type {
   Cost,

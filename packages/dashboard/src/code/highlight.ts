@@ -1,4 +1,5 @@
-// `highlight`: the kinds of the parts of code, for syntax colours. Loaded when code is first shown, each language when it is first needed.
+// `highlight`: the kinds of the parts of code, for syntax colours. Loaded when code is first shown, each
+// language when it is first needed.
 //
 //   - The result is text with the name of a kind, and the page's style sheet gives a kind its colour. The
 //     page's policy forbids styles in elements, so nothing here makes HTML.

@@ -1,4 +1,5 @@
-// A text of any length, as it is. Only the first part of a very long one is in the page until somebody asks for the rest.
+// A text of any length, as it is. Only the first part of a very long one is in the page until somebody asks
+// for the rest.
 
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { Button } from "./parts.tsx";

@@ -32,7 +32,8 @@ const MOVES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Calls the action of a key, unless a person types. Enter belongs to the button or the link that has the focus.
+ * Calls the action of a key, unless a person types. Enter belongs to the button or the link that has the
+ * focus.
  *
  * @param within a part of the page that must have the focus.
  */

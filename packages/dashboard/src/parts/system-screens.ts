@@ -1,4 +1,5 @@
-// The screens about everything rather than about one session: their addresses, names and keys, for the navigation, the palette and the help.
+// The screens about everything rather than about one session: their addresses, names and keys, for the
+// navigation, the palette and the help.
 
 export const SYSTEM_SCREENS = [
   { path: "/costs", name: "Costs", key: "C" },

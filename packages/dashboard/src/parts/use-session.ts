@@ -1,4 +1,5 @@
-// Hooks over the API: the session of a screen, the bearer of the token, messages, and requests that change something.
+// Hooks over the API: the session of a screen, the bearer of the token, messages, and requests that change
+// something.
 
 import { useQuery } from "@tanstack/react-query";
 import { createContext, useContext, useEffect, useRef, useState, useSyncExternalStore } from "react";
@@ -81,7 +82,8 @@ export function useRequest(): {
 }
 
 /**
- * A key for a request that may count once only, although its answer can be lost: it stays the same over every retry.
+ * A key for a request that may count once only, although its answer can be lost: it stays the same over every
+ * retry.
  *
  * @param content what the request says. Another content has another key.
  * @returns the key, and a call after an answer: what is asked for next is another request.

@@ -1,4 +1,5 @@
-// The head of a session's screen: its status, facts and relatives, why it waits, its input and output, and its buttons.
+// The head of a session's screen: its status, facts and relatives, why it waits, its input and output, and
+// its buttons.
 
 import { Link } from "@tanstack/react-router";
 import { useRef } from "react";

@@ -1,4 +1,5 @@
-// The timeline of one session: turns, and in them tasks with their attempts, waits and moments. Older turns are folded.
+// The timeline of one session: turns, and in them tasks with their attempts, waits and moments. Older turns
+// are folded.
 
 import {
   itemFacts,

@@ -1,5 +1,5 @@
-// `holdfast agents check`: for each file and field, whether it is honoured, mapped, ignored or refused. Without a path it also reports
-// on plugins, skills, MCP servers, hooks and profiles of external agents.
+// `holdfast agents check`: for each file and field, whether it is honoured, mapped, ignored or refused.
+// Without a path it also reports on plugins, skills, MCP servers, hooks and profiles of external agents.
 
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
@@ -70,8 +70,8 @@ export function agentReport(io: Io): object {
 }
 
 /**
- * All files with their fields. A file that could be used, if the user trusted the project or approved its content, has the state that keeps
- * it out of runs.
+ * All files with their fields. A file that could be used, if the user trusted the project or approved its
+ * content, has the state that keeps it out of runs.
  */
 function allFiles(io: Io): Found {
   const forRuns = filesOf(agentPlaces(io));

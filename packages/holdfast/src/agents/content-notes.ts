@@ -1,4 +1,5 @@
-// Notes on a content before a person approves it: text in it that nobody sees, and the files that have changed.
+// Notes on a content before a person approves it: text in it that nobody sees, and the files that have
+// changed.
 
 import { isUtf8 } from "node:buffer";
 import { readFileSync, statSync } from "node:fs";

@@ -1,4 +1,5 @@
-// The external programs of this machine: the agent of one for a command that runs agents (`loadExternalAgent`), and the list of all.
+// The external programs of this machine: the agent of one for a command that runs agents
+// (`loadExternalAgent`), and the list of all.
 
 import { chosenByProfile, externalNames, protocolOf } from "@holdfast/machine/programs";
 import { type ExternalAgentCapabilities } from "@holdfast/programs";
@@ -16,7 +17,8 @@ import { thisMachine } from "./this-machine.ts";
  *
  * @param io `profile` is the name of a profile, which may choose the program.
  * @param isContinued the session has begun, and checks the program itself.
- * @throws HoldfastError when the program is missing or too old, or the profile cannot be used with this agent.
+ * @throws HoldfastError when the program is missing or too old, or the profile cannot be used with this
+ *   agent.
  */
 export async function loadExternalAgent(
   name: string,

@@ -26,7 +26,10 @@ export function listRules(io: Io): number {
   return 0;
 }
 
-/** The rules of one session: those of its project at its start, and those of answers since. At a coordinator its owner and admins answer. */
+/**
+ * The rules of one session: those of its project at its start, and those of answers since. At a coordinator
+ * its owner and admins answer.
+ */
 export async function listSessionRules(
   session: Session,
   { reader, isElsewhere }: RulesPlace,

@@ -1,4 +1,5 @@
-// `keyReachText`: whether the shell of an external agent can read the keys of its program, as a text. It loads no agent, because `show` uses it.
+// `keyReachText`: whether the shell of an external agent can read the keys of its program, as a text. It
+// loads no agent, because `show` uses it.
 
 import type { KeyReach } from "@holdfast/programs";
 

@@ -1,4 +1,5 @@
-// `withLocalModel`: the environment for a run without a key, where an Ollama of this machine answers (`askOllama`).
+// `withLocalModel`: the environment for a run without a key, where an Ollama of this machine answers
+// (`askOllama`).
 //
 // An Ollama takes the place of no model that somebody named, and of no provider that has a key.
 

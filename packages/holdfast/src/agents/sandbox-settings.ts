@@ -1,5 +1,5 @@
-// The sandbox of agents that name none (`findSandbox`), the folder that it works in (`findSandboxRoot`), and the user namespace of its commands
-// (`findCommandNamespace`).
+// The sandbox of agents that name none (`findSandbox`), the folder that it works in (`findSandboxRoot`), and
+// the user namespace of its commands (`findCommandNamespace`).
 //
 //   - The agent's own file goes before these settings.
 //   - In mode cloud the default is a machine of Daytona, because a runner of a fleet works for several
@@ -65,7 +65,10 @@ export function makeSandboxRoot(io: Pick<Io, "cwd" | "env">): string {
   }
 }
 
-/** Whether each command of the sandbox `filesystem` has a user namespace of its own. @throws UsageError, HoldfastError `policy_denied` */
+/**
+ * Whether each command of the sandbox `filesystem` has a user namespace of its own. @throws UsageError,
+ * HoldfastError `policy_denied`
+ */
 export function findCommandNamespace(io: Pick<Io, "cwd" | "env">): Given<boolean> {
   const given = givenBy(io.env, "HOLDFAST_COMMAND_NAMESPACE");
   if (given !== undefined) return { ...given, value: isOn(given) };

@@ -19,7 +19,10 @@ export function thisMachine({ machine, ...io }: Pick<AgentSearch, "cwd" | "env" 
   return machine ?? (ofProcess ??= newMachine(io));
 }
 
-/** One for each runtime, because a runtime knows tasks by their names, and because the agents keep the environment of their start. */
+/**
+ * One for each runtime, because a runtime knows tasks by their names, and because the agents keep the
+ * environment of their start.
+ */
 export function newMachine(io: Pick<Io, "cwd" | "env">): Machine {
   return new Machine({
     secrets: ({ trustFile, env }) => signInStore(dirname(trustFile), { env }),

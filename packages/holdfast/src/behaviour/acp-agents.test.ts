@@ -1,4 +1,5 @@
-// Programs of the Agent Client Protocol as durable sessions, by the real command. The programs are fakes that speak it.
+// Programs of the Agent Client Protocol as durable sessions, by the real command. The programs are fakes that
+// speak it.
 
 import { existsSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";

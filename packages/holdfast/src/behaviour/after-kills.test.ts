@@ -1,4 +1,5 @@
-// A command that is killed while its programs work: no call of theirs reaches the model after the guard's looks, without any resume.
+// A command that is killed while its programs work: no call of theirs reaches the model after the guard's
+// looks, without any resume.
 
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";

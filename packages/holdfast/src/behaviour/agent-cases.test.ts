@@ -1,5 +1,5 @@
-// The cases of the list of bad inputs that concern agent files, seen through `holdfast agents check`, `agents push` and `run`. Each refusal
-// names the file, the field, what is wrong and what is expected.
+// The cases of the list of bad inputs that concern agent files, seen through `holdfast agents check`,
+// `agents push` and `run`. Each refusal names the file, the field, what is wrong and what is expected.
 
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";

@@ -1,4 +1,5 @@
-// Agent files through the command: their list, the report on their fields, trust, and files that are wrong in every way.
+// Agent files through the command: their list, the report on their fields, trust, and files that are wrong in
+// every way.
 
 import { spawnSync } from "node:child_process";
 import {

@@ -1,7 +1,9 @@
-// Kills of the process that runs an agent file, at random moments: `holdfast run`, and a runner of a coordinator. A kill repeats no call whose result is
-// recorded. A call that may be made once is never repeated, and the answer to a question is kept.
+// Kills of the process that runs an agent file, at random moments: `holdfast run`, and a runner of a
+// coordinator. A kill repeats no call whose result is recorded. A call that may be made once is never
+// repeated, and the answer to a question is kept.
 //
-// The kills take minutes, so only the campaign `agent-kills` makes them. `agent-file-runs.test.ts` and `pushed-agents.test.ts` have one of each.
+// The kills take minutes, so only the campaign `agent-kills` makes them. `agent-file-runs.test.ts` and
+// `pushed-agents.test.ts` have one of each.
 
 import { existsSync, readFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";

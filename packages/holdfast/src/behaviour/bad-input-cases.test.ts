@@ -1,7 +1,8 @@
-// The cases of agent files, command, configuration, scripts and executors that every release is tried with. The short ones run here,
-// over the real command, and the others are found by the name of their test.
+// The cases of agent files, command, configuration, scripts and executors that every release is tried with.
+// The short ones run here, over the real command, and the others are found by the name of their test.
 //
-// A case's server is our coordinator, its TOML our JSON. `NOT_OURS` has the cases of features that we do not have.
+// A case's server is our coordinator, its TOML our JSON. `NOT_OURS` has the cases of features that we do not
+// have.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

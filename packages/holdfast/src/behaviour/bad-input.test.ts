@@ -1,7 +1,7 @@
 // Bad input is reported in one paragraph, with the right exit code, without a stack and without side effects.
 //
-// Every wrong line is one process. The error as JSON takes a second process. That one is started once for each code, and for every line in
-// the command-lines campaign (`HOLDFAST_CAMPAIGN`).
+// Every wrong line is one process. The error as JSON takes a second process. That one is started once for
+// each code, and for every line in the command-lines campaign (`HOLDFAST_CAMPAIGN`).
 
 import { spawnSync } from "node:child_process";
 import {

@@ -1,4 +1,5 @@
-// A session that is paused because its next call needs more than is left: what it says is true, and what it advises cures.
+// A session that is paused because its next call needs more than is left: what it says is true, and what it
+// advises cures.
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";

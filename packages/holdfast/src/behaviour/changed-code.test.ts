@@ -1,4 +1,5 @@
-// Code that an agent could write is not loaded outside of its sandbox: what the user has trusted is trusted with its content.
+// Code that an agent could write is not loaded outside of its sandbox: what the user has trusted is trusted
+// with its content.
 
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";

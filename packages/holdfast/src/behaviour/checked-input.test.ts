@@ -1,4 +1,5 @@
-// The input of an agent is checked before anything starts: the error has places, messages and the schema, and no session is left.
+// The input of an agent is checked before anything starts: the error has places, messages and the schema, and
+// no session is left.
 
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,5 @@
-// The setting `commandNamespace`: whether the commands of the sandbox `filesystem` have a user namespace of their own.
+// The setting `commandNamespace`: whether the commands of the sandbox `filesystem` have a user namespace of
+// their own.
 
 import { mkdirSync, readlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,4 +1,5 @@
-// A person sees what has changed in a skill or a script, and text that a reader does not see, before an agent reads it.
+// A person sees what has changed in a skill or a script, and text that a reader does not see, before an agent
+// reads it.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";

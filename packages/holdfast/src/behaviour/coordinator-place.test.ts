@@ -1,4 +1,5 @@
-// The command with a coordinator in place of a database: sessions live there, are asked after there, and move there and back.
+// The command with a coordinator in place of a database: sessions live there, are asked after there, and move
+// there and back.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

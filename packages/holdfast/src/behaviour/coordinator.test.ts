@@ -1,4 +1,5 @@
-// `holdfast coordinator` and `holdfast token` as processes: over a file, through kills, and with what is wrong.
+// `holdfast coordinator` and `holdfast token` as processes: over a file, through kills, and with what is
+// wrong.
 
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
@@ -226,7 +227,8 @@ describe("holdfast coordinator", () => {
       expect((await project.run("coordinator", "--storage", "sqlite:/proc/none/x.db")).code).toBe(10);
       expect((await project.run("coordinator", "--port", "x")).code).toBe(2);
       expect((await project.run("coordinator", "--db", "x")).code).toBe(2);
-      // Only where sessions would have been kept is there a folder: for what was refused before, not even that.
+      // Only where sessions would have been kept is there a folder: for what was refused before, not even
+      // that.
       expect(existsSync(project.path(".local/share/holdfast/admin-token"))).toBe(false);
     },
   );

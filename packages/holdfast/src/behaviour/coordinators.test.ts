@@ -1,4 +1,5 @@
-// O14 as processes: two coordinators over one PostgreSQL, one of which is killed, and then the server under the other.
+// O14 as processes: two coordinators over one PostgreSQL, one of which is killed, and then the server under
+// the other.
 
 import { runSql, startServer, type PostgresServer } from "@holdfast/storage/postgres-testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -47,7 +48,8 @@ test(
     const result = ({ url }: { url: string }, sessionId: string) =>
       call(url, admin, `sessions/${sessionId}/result?waitMs=10000`);
 
-    // Started through one while the runner waits at the other, which then ends it; the result is waited for at the one.
+    // Started through one while the runner waits at the other, which then ends it; the result is waited for
+    // at the one.
     const waiting = poll(second.url, "p1");
     const { sessionId: one } = await call(first.url, admin, "sessions", { agent: "greeter", input: 1 });
     const { claims } = await waiting;

@@ -1,5 +1,6 @@
-// Cures of the errors of the command: each is met, its advice is followed, and the same command succeeds. `scripts/cures.test.ts` finds
-// the rows by their first argument. Errors of REST have theirs in `coordinator/src/behaviour/cures.test.ts`.
+// Cures of the errors of the command: each is met, its advice is followed, and the same command succeeds.
+// `scripts/cures.test.ts` finds the rows by their first argument. Errors of REST have theirs in
+// `coordinator/src/behaviour/cures.test.ts`.
 
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";

@@ -1,4 +1,5 @@
-// A name that an agent file and an external agent share is an error that names both, wherever the name is used.
+// A name that an agent file and an external agent share is an error that names both, wherever the name is
+// used.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,5 @@
-// Environments through the real command: the order of their values, what reaches a command, secrets that leave no trace, and bad input.
+// Environments through the real command: the order of their values, what reaches a command, secrets that
+// leave no trace, and bad input.
 
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

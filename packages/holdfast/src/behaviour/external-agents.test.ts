@@ -1,4 +1,5 @@
-// Claude Code as a durable session, by the real command. The program is a fake that speaks the protocol of the real one.
+// Claude Code as a durable session, by the real command. The program is a fake that speaks the protocol of
+// the real one.
 
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";

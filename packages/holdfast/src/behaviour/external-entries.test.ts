@@ -1,4 +1,5 @@
-// Entries and forms of external agents, by the real command. The program is a fake that speaks the protocol of the real one.
+// Entries and forms of external agents, by the real command. The program is a fake that speaks the protocol
+// of the real one.
 
 import { writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";

@@ -1,5 +1,5 @@
-// Kills of the supervising process at random moments, for each kind of adapter. A kill loses no answer, leaves no process, and repeats no
-// step that the program had reported as done.
+// Kills of the supervising process at random moments, for each kind of adapter. A kill loses no answer,
+// leaves no process, and repeats no step that the program had reported as done.
 
 import { writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, test } from "vitest";

@@ -1,4 +1,5 @@
-// Profiles of external agents, by the real command. The program is a fake that speaks the protocol of Claude Code.
+// Profiles of external agents, by the real command. The program is a fake that speaks the protocol of Claude
+// Code.
 
 import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";

@@ -1,4 +1,5 @@
-// An orderly stop while a coding agent works or asks: what it has done is not done again, and a person still finds the question.
+// An orderly stop while a coding agent works or asks: what it has done is not done again, and a person still
+// finds the question.
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ExternalProject } from "../testing/external-project.ts";

@@ -1,5 +1,5 @@
-// A lead of ours with two external agents as its children, under one budget, while any process of the tree is killed. `npm run campaign -- kills`
-// kills more often.
+// A lead of ours with two external agents as its children, under one budget, while any process of the tree is
+// killed. `npm run campaign -- kills` kills more often.
 
 import { writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
@@ -44,7 +44,8 @@ test(
       const done = (): number => project.steps().size;
       let seen = 0;
       let inARow = 0;
-      // The lead only waits, so that its kills are deaths without a commit. After five it is parked, and a person resumes it.
+      // The lead only waits, so that its kills are deaths without a commit. After five it is parked, and a
+      // person resumes it.
       const isParked = async (): Promise<boolean> =>
         running.child.exitCode !== null &&
         (await running.finished).stderr.includes("in a row while the session was tried alone");

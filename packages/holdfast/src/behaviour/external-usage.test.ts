@@ -1,4 +1,5 @@
-// The usage of coding agents whose supervising process was killed, by the real command: it is in the budget, or is said to be unknown.
+// The usage of coding agents whose supervising process was killed, by the real command: it is in the budget,
+// or is said to be unknown.
 
 import { existsSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";

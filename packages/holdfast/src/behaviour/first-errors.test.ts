@@ -1,4 +1,5 @@
-// The first errors and times that a new user meets: a wrong path, no coordinator, a schedule in another time zone.
+// The first errors and times that a new user meets: a wrong path, no coordinator, a schedule in another time
+// zone.
 
 import { writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";

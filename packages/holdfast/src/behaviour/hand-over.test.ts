@@ -1,4 +1,5 @@
-// `fork --agent` and feedback by `signal`, as users call them. The external agents are fakes that speak their protocols.
+// `fork --agent` and feedback by `signal`, as users call them. The external agents are fakes that speak their
+// protocols.
 
 import { writeFileSync } from "node:fs";
 import { startScriptedModelServer, type Conversation } from "@holdfast/testkit";

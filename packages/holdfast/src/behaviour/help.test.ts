@@ -1,4 +1,5 @@
-// Each way to ask for help is tried with a few commands, and with all of them in the command-lines campaign (`HOLDFAST_CAMPAIGN`).
+// Each way to ask for help is tried with a few commands, and with all of them in the command-lines campaign
+// (`HOLDFAST_CAMPAIGN`).
 
 import { readdirSync, readFileSync } from "node:fs";
 import { VERSION } from "@holdfast/core";

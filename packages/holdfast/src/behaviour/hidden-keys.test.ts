@@ -1,4 +1,5 @@
-// A key in the environment of the command: the shell of an agent looks for it everywhere, and finds it nowhere.
+// A key in the environment of the command: the shell of an agent looks for it everywhere, and finds it
+// nowhere.
 
 import { CanaryScan } from "@holdfast/testkit";
 import { ofCampaign } from "@holdfast/testkit/campaign";

@@ -1,4 +1,5 @@
-// Hooks through the real command: trust, hooks of Claude Code's settings, scripts as hooks, a kill, and bad input.
+// Hooks through the real command: trust, hooks of Claude Code's settings, scripts as hooks, a kill, and bad
+// input.
 
 import { existsSync, readFileSync } from "node:fs";
 import type { Conversation, Reply } from "@holdfast/testkit";

@@ -1,4 +1,5 @@
-// Agents of a registry in the format of the ACP registry: what is shown, the pinned hash, its check before each start, and refusals.
+// Agents of a registry in the format of the ACP registry: what is shown, the pinned hash, its check before
+// each start, and refusals.
 
 import { createHash } from "node:crypto";
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";

@@ -1,4 +1,5 @@
-// The golden transcripts of `holdfast runner --ipc`: what is published in docs/ipc is what a real runner says.
+// The golden transcripts of `holdfast runner --ipc`: what is published in docs/ipc is what a real runner
+// says.
 
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -1,7 +1,7 @@
 // Real kills of the real command: at any moment, again and again, with the outside world going on meanwhile.
 //
-// HOLDFAST_KILLS sets how many: 500 in the kills campaign. Without it, the daemon is killed 6 times here, and the
-// coding agent 3 times beside its example. `npm test` leaves both to the campaign.
+// HOLDFAST_KILLS sets how many: 500 in the kills campaign. Without it, the daemon is killed 6 times here, and
+// the coding agent 3 times beside its example. `npm test` leaves both to the campaign.
 
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -31,7 +31,8 @@ test(
     const { entries } = await project.shown("s");
     const prompt = entries.find(({ role, content }) => role === "user" && String(content).includes("Verify"));
     expect(prompt?.content).toContain('shell {"command":"sleep 1000"}');
-    // Each call of the model once. Neither the repeated report nor the sum of the thread counts; the killed call is in the record of the program.
+    // Each call of the model once. Neither the repeated report nor the sum of the thread counts; the killed
+    // call is in the record of the program.
     const { stdout: shown } = await run("show", "s");
     expect(shown).toContain('"outputTokens":38');
     expect(shown).not.toContain("Uncertain effects"); // The program was told of its cut-off turn.

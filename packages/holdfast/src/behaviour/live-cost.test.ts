@@ -1,4 +1,5 @@
-// The cost of a turn that is at work: a turn of a coding agent lasts hours, and its usage is known with each message.
+// The cost of a turn that is at work: a turn of a coding agent lasts hours, and its usage is known with each
+// message.
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ExternalProject } from "../testing/external-project.ts";

@@ -1,4 +1,5 @@
-// The time that a command takes to start is mostly the time to load modules, and the protocol of a fleet has 160 of them.
+// The time that a command takes to start is mostly the time to load modules, and the protocol of a fleet has
+// 160 of them.
 
 import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

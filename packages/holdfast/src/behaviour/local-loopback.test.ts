@@ -1,5 +1,5 @@
-// LS1: the local stack from its start to its stop on a machine without a network. A key is asked for on a terminal, an agent starts a
-// child that uses it, and the child's end reaches the agent.
+// LS1: the local stack from its start to its stop on a machine without a network. A key is asked for on a
+// terminal, an agent starts a child that uses it, and the child's end reaches the agent.
 
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";

@@ -1,6 +1,7 @@
 // New code in the local stack, as people meet it: sessions that live while the files of their agents change.
 //
-// The tasks of these agents wait for files, which a test makes when it has seen enough. No time decides a test.
+// The tasks of these agents wait for files, which a test makes when it has seen enough. No time decides a
+// test.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";

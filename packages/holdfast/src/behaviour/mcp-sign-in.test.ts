@@ -1,4 +1,5 @@
-// `holdfast mcp login` through the real command, against a real issuer: an agent then uses the server, and no file has a token.
+// `holdfast mcp login` through the real command, against a real issuer: an agent then uses the server, and no
+// file has a token.
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

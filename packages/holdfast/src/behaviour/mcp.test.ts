@@ -1,4 +1,5 @@
-// MCP servers through the real command: trust, the question about a call, and refusals before a session starts.
+// MCP servers through the real command: trust, the question about a call, and refusals before a session
+// starts.
 
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,5 @@
-// Agents that profiles of the user describe, by the real command: remote ones (A2A), tools of MCP servers, and programs of the user.
+// Agents that profiles of the user describe, by the real command: remote ones (A2A), tools of MCP servers,
+// and programs of the user.
 
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";

@@ -1,4 +1,5 @@
-// Orderly stops of commands that run steps, as processes: they drain first, and hand over at the end of the grace.
+// Orderly stops of commands that run steps, as processes: they drain first, and hand over at the end of the
+// grace.
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";

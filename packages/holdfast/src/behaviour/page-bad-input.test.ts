@@ -1,4 +1,5 @@
-// An open page under which something is replaced: its own files, its database, or the address in a link. A real browser.
+// An open page under which something is replaced: its own files, its database, or the address in a link. A
+// real browser.
 //
 // Each test starts processes beside the browser, so only the page campaign runs them (`HOLDFAST_CAMPAIGN`).
 

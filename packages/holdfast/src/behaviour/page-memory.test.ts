@@ -1,6 +1,7 @@
 // The memory of a page that stays open while sessions change, in a real browser over a coordinator.
 //
-// Only the page campaign runs it (`HOLDFAST_CAMPAIGN`), for `HOLDFAST_PAGE_MINUTES`. The figures go to the file that `HOLDFAST_PAGE_FIGURES` names.
+// Only the page campaign runs it (`HOLDFAST_CAMPAIGN`), for `HOLDFAST_PAGE_MINUTES`. The figures go to the
+// file that `HOLDFAST_PAGE_FIGURES` names.
 
 import { appendFileSync } from "node:fs";
 import type { Browser, CDPSession } from "playwright-core";

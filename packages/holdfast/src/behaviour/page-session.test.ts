@@ -1,6 +1,7 @@
 // The screens of one session in a real browser: its journal with the states and forks, and its workspace.
 //
-// They are in the page campaign (`HOLDFAST_CAMPAIGN`), because each starts several processes beside the browser.
+// They are in the page campaign (`HOLDFAST_CAMPAIGN`), because each starts several processes beside the
+// browser.
 
 import { execFileSync } from "node:child_process";
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -1,6 +1,8 @@
-// The screens about everything rather than one session, in a real browser, over a coordinator and over a local database.
+// The screens about everything rather than one session, in a real browser, over a coordinator and over a
+// local database.
 //
-// Each test starts several processes beside the browser, so only the page campaign runs them (`HOLDFAST_CAMPAIGN`).
+// Each test starts several processes beside the browser, so only the page campaign runs them
+// (`HOLDFAST_CAMPAIGN`).
 
 import { writeFileSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";

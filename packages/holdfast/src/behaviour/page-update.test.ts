@@ -1,6 +1,8 @@
-// How soon the page shows a change after its commit, in a real browser over a coordinator, at rest and under load.
+// How soon the page shows a change after its commit, in a real browser over a coordinator, at rest and under
+// load.
 //
-// It measures and asserts no time. The page campaign writes the figures to its evidence (`HOLDFAST_PAGE_FIGURES` names their file).
+// It measures and asserts no time. The page campaign writes the figures to its evidence
+// (`HOLDFAST_PAGE_FIGURES` names their file).
 
 import { appendFileSync } from "node:fs";
 import { loadavg } from "node:os";

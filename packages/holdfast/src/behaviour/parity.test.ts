@@ -1,5 +1,5 @@
-// One scenario in every mode and sandbox. The model must see the same, the person must see the same, and the folder must end the same. The table of
-// differences must be empty.
+// One scenario in every mode and sandbox. The model must see the same, the person must see the same, and the
+// folder must end the same. The table of differences must be empty.
 //
 //   - An MCP server that is a program runs outside of every sandbox. It is refused with all sandboxes but
 //     `filesystem`, so the scenario has a server over HTTP (docs/sandboxes.md).

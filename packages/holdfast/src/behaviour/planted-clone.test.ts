@@ -1,4 +1,5 @@
-// A cloned repository brings everything that Holdfast reads in a project. Nothing of it counts before its user trusts it.
+// A cloned repository brings everything that Holdfast reads in a project. Nothing of it counts before its
+// user trusts it.
 
 import { createServer } from "node:http";
 import { once } from "node:events";

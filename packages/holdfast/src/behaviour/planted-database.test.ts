@@ -1,5 +1,5 @@
-// A cloned repository brings a database with sessions. They have rights that somebody else gave, so nothing in it runs before its user has
-// seen them.
+// A cloned repository brings a database with sessions. They have rights that somebody else gave, so nothing
+// in it runs before its user has seen them.
 
 import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,5 +1,6 @@
-// A cloned repository plants everything that the tables of inputs name: settings, files and variables, each with a canary that shows its use. The
-// ordinary commands use none of them before the user trusts the project. A row of a table without a plant here does not compile.
+// A cloned repository plants everything that the tables of inputs name: settings, files and variables, each
+// with a canary that shows its use. The ordinary commands use none of them before the user trusts the
+// project. A row of a table without a plant here does not compile.
 
 import { spawnSync } from "node:child_process";
 import { createServer, type Server } from "node:http";

@@ -1,7 +1,8 @@
 // A PostgreSQL server is killed and restarted under sessions: nothing acknowledged is lost, nothing comes
 // twice, and no process has to be restarted.
 //
-// The server is one of the test's own, and syncs. HOLDFAST_TEST_POSTGRES_SESSIONS and _RESTARTS make it a campaign.
+// The server is one of the test's own, and syncs. HOLDFAST_TEST_POSTGRES_SESSIONS and _RESTARTS make it a
+// campaign.
 
 import { HoldfastError } from "@holdfast/core";
 import { createRuntime, defineAgent } from "@holdfast/runtime";

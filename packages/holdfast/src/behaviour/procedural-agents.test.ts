@@ -1,4 +1,5 @@
-// Agents without a model, through the real command: a script is the agent, its parameters are the input, and its output is the result.
+// Agents without a model, through the real command: a script is the agent, its parameters are the input, and
+// its output is the result.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,5 @@
-// The key of a coding agent. The gateway of its turn adds the key to the requests, and no command of its model finds it.
+// The key of a coding agent. The gateway of its turn adds the key to the requests, and no command of its
+// model finds it.
 
 import { CanaryScan, startScriptedModelServer, type ScriptedModelServer } from "@holdfast/testkit";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -6,7 +7,10 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Finished } from "../testing/holdfast-process.ts";
 import { ExternalProject } from "../testing/external-project.ts";
 
-/** Writes the variables of all processes that know the home folder of the test, which is the project: those of the agent, and ours. */
+/**
+ * Writes the variables of all processes that know the home folder of the test, which is the project: those of
+ * the agent, and ours.
+ */
 const LOOK = `env > seen
 for p in /proc/[0-9]*; do
   grep -qa "HOME=$HOME" $p/environ 2>/dev/null && { tr '\\0' ' ' <$p/cmdline; tr '\\0' '\\n' <$p/environ; } >> seen

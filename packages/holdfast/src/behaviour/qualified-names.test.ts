@@ -1,4 +1,5 @@
-// Files of several tools with one name: `TOOL:NAME` means the file of a tool wherever an agent's name may stand, and each copy is itself.
+// Files of several tools with one name: `TOOL:NAME` means the file of a tool wherever an agent's name may
+// stand, and each copy is itself.
 
 import { mkdirSync } from "node:fs";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";

@@ -55,8 +55,9 @@ async function runOnce(args: readonly string[], onReady?: (pid: number) => void)
   return { code, signal, output };
 }
 
-// `npm test` leaves these tests out. A run of this file alone plays a kill over PostgreSQL and an exception over SQLite. A kill over SQLite is in the test of `resume --last`. The
-// kills campaign plays every end over both (`HOLDFAST_CAMPAIGN`).
+// `npm test` leaves these tests out. A run of this file alone plays a kill over PostgreSQL and an exception
+// over SQLite. A kill over SQLite is in the test of `resume --last`. The kills campaign plays every end over
+// both (`HOLDFAST_CAMPAIGN`).
 const KINDS = [
   // The first death over SQLite is not counted, two make a suspect, and five happen on trial.
   ["SQLite", "kill", newDatabase, DEATHS],

@@ -1,7 +1,8 @@
-// Rollouts: a process is stopped in order at a random moment and started again at once, 200 times by default. No step is done twice, and
-// no attempt is counted as lost.
+// Rollouts: a process is stopped in order at a random moment and started again at once, 200 times by default.
+// No step is done twice, and no attempt is counted as lost.
 //
-// They take minutes, so only the campaign `rollouts` makes them. `orderly-stop.test.ts` and `runner-stop.test.ts` have one of each kind.
+// They take minutes, so only the campaign `rollouts` makes them. `orderly-stop.test.ts` and
+// `runner-stop.test.ts` have one of each kind.
 
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";

@@ -1,4 +1,5 @@
-// The rules of an agent and of the tool whose file it is, by the real command against a scripted model server.
+// The rules of an agent and of the tool whose file it is, by the real command against a scripted model
+// server.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

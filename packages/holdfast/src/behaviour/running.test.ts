@@ -234,7 +234,8 @@ describe("running", () => {
   });
 
   describe("several processes and one database", () => {
-    // Another command may own the database for no longer than its one signal takes, and be gone before we ask it anything.
+    // Another command may own the database for no longer than its one signal takes, and be gone before we ask
+    // it anything.
     test("an owner that ends before its first answer is followed by this process", ofCampaign, async () => {
       await project.run("run", "wait.ts", "--session", "s", "--park");
       const path = project.path(".holdfast/holdfast.db");

@@ -1,6 +1,7 @@
 // Schedules from the command line: real processes, real seconds, real kills.
 //
-// The tests campaign kills 12 times. `npm test` leaves the kills out, and a run of this file alone kills 3 times.
+// The tests campaign kills 12 times. `npm test` leaves the kills out, and a run of this file alone kills 3
+// times.
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { isNote } from "@holdfast/core";

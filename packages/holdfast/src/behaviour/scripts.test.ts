@@ -1,4 +1,5 @@
-// The library of scripts through the real command: new, push, list, show, run, history, rollback, and bad input.
+// The library of scripts through the real command: new, push, list, show, run, history, rollback, and bad
+// input.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

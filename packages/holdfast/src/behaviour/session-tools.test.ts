@@ -1,5 +1,5 @@
-// The tools by which external agents reach their sessions, by the real command. The programs are fakes, which start the MCP server that they were
-// given.
+// The tools by which external agents reach their sessions, by the real command. The programs are fakes, which
+// start the MCP server that they were given.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";

@@ -1,4 +1,5 @@
-// Skills through the real command: trust, approval of each content, the prompt and `read_skill` of a run, and bad input.
+// Skills through the real command: trust, approval of each content, the prompt and `read_skill` of a run, and
+// bad input.
 
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

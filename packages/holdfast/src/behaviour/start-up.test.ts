@@ -1,5 +1,5 @@
-// The packages that the start of a command loads. Each of them costs time in every run, so a new one is either listed here on purpose
-// or loaded later.
+// The packages that the start of a command loads. Each of them costs time in every run, so a new one is
+// either listed here on purpose or loaded later.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";

@@ -1,5 +1,5 @@
-// A session that was lost repeatedly is tried in a process of its own, and the machine works on meanwhile (rules-6,
-// runner-8). Real processes.
+// A session that was lost repeatedly is tried in a process of its own, and the machine works on meanwhile
+// (rules-6, runner-8). Real processes.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -11,8 +11,8 @@ import { LocalStack, textOf } from "../testing/local-stack.ts";
 
 const PATIENCE = { timeout: 60_000, interval: 50 };
 /**
- * The step of `sleeper` has no end. `guilty` ends its process a while after each start of its step. `counter` notes each of
- * its payments.
+ * The step of `sleeper` has no end. `guilty` ends its process a while after each start of its step. `counter`
+ * notes each of its payments.
  */
 const AGENTS = `
 import { appendFileSync } from "node:fs";

@@ -1,4 +1,5 @@
-// Agents written as TypeScript projects are written: by the conventions of compilers and editors, and not only as Node strips types.
+// Agents written as TypeScript projects are written: by the conventions of compilers and editors, and not
+// only as Node strips types.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";

@@ -1,4 +1,5 @@
-// Agent files with a workspace of their own, and the commands over worktrees, by the real command against a scripted model server.
+// Agent files with a workspace of their own, and the commands over worktrees, by the real command against a
+// scripted model server.
 
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,8 +1,8 @@
 // `ChatTalk`: what a person and a session say to each other in a terminal.
 //
-// The talk stands in one of three ways. It *works* from a request to its answer. It is *asked* while a question is open. It is *idle* while
-// the session waits for the next request. Events of the journal alone change that, apart from a line that was sent: the talk then works,
-// until an event says otherwise.
+// The talk stands in one of three ways. It *works* from a request to its answer. It is *asked* while a
+// question is open. It is *idle* while the session waits for the next request. Events of the journal alone
+// change that, apart from a line that was sent: the talk then works, until an event says otherwise.
 //
 //   - A line is an answer while the talk is asked, and the next request while it is idle. While it works, a
 //     typed line steers the model, and a piped line waits for its turn.
@@ -76,7 +76,10 @@ export class ChatTalk implements DriveChat, LiveView {
   #isInterrupting = false;
   #sending: Promise<void> = Promise.resolve();
 
-  /** @param begun the lines for a session that is there, or whose first message is known; `undefined` to begin one with the first line. */
+  /**
+   * @param begun the lines for a session that is there, or whose first message is known; `undefined` to begin
+   *   one with the first line.
+   */
   constructor(io: Io, sessionId: string, begun: readonly string[] | undefined) {
     this.#io = io;
     this.#stand = begun === undefined ? "new" : "working";

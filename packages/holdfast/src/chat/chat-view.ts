@@ -1,4 +1,5 @@
-// `ChatView`: the text of a conversation. The model's text is streamed, and each tool call with its result is a line.
+// `ChatView`: the text of a conversation. The model's text is streamed, and each tool call with its result is
+// a line.
 //
 //   - Where standard output is no terminal, it gets the answers alone, each after its commit. Everything else
 //     is a note.

@@ -94,8 +94,8 @@ async function firstUnfinished(reader: StorageReader, limit: number): Promise<Se
 }
 
 /**
- * The costs of coding agents at work, by the ids of their sessions. Their rows count a turn when it ends, and their journals each report.
- * The rows of all other sessions say it, so that no long journal is read.
+ * The costs of coding agents at work, by the ids of their sessions. Their rows count a turn when it ends, and
+ * their journals each report. The rows of all other sessions say it, so that no long journal is read.
  */
 async function costsAtWork(
   sessions: readonly Session[],

@@ -1,4 +1,5 @@
-// A check of the installation: what was found, whether it is as it should be, and what a person should do (`runChecks`).
+// A check of the installation: what was found, whether it is as it should be, and what a person should do
+// (`runChecks`).
 //
 //   - A check changes nothing, and ends: after `CHECK_MS` it is a warning.
 //   - An error that a check throws is a problem. The exit code is that of the error.

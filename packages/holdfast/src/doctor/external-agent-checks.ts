@@ -1,4 +1,5 @@
-// The check of external agents: their programs on the PATH, with version and abilities (`checkExternalAgents`).
+// The check of external agents: their programs on the PATH, with version and abilities
+// (`checkExternalAgents`).
 //
 // A program that is missing is no problem, because Holdfast needs none of them.
 

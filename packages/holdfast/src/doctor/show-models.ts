@@ -1,4 +1,5 @@
-// `holdfast models`: the aliases with their prices and context windows, and the providers that can be reached.
+// `holdfast models`: the aliases with their prices and context windows, and the providers that can be
+// reached.
 
 import { contextWindow, MODEL_ALIASES, modelPrices } from "@holdfast/agents";
 import { reachModels, type Reached } from "./model-checks.ts";

@@ -1,4 +1,5 @@
-// Checks of what runs: the local stack, its port, the coordinator that commands call, its runners and its clock.
+// Checks of what runs: the local stack, its port, the coordinator that commands call, its runners and its
+// clock.
 //
 // A token goes only to the coordinator that the user named, and to the one of the user's own stack. Another
 // process may listen on the default port.

@@ -1,4 +1,5 @@
-// watchdog-7: a step blocks the event loop of a runner for longer than a lease, as `execSync` does. Real processes.
+// watchdog-7: a step blocks the event loop of a runner for longer than a lease, as `execSync` does. Real
+// processes.
 
 import { writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";

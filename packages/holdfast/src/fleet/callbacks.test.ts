@@ -1,5 +1,5 @@
-// Callbacks over a real fleet, with executors in shell and Python. Coordinator and runners are processes, which are killed while a
-// callback is on its way.
+// Callbacks over a real fleet, with executors in shell and Python. Coordinator and runners are processes,
+// which are killed while a callback is on its way.
 
 import type { Session } from "@holdfast/core";
 import { execFileSync } from "node:child_process";

@@ -1,4 +1,5 @@
-// The policy of a runner for executors: real programs, which a session of theirs tries to replace, or which want more than is allowed.
+// The policy of a runner for executors: real programs, which a session of theirs tries to replace, or which
+// want more than is allowed.
 
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";

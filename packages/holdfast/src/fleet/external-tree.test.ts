@@ -1,4 +1,5 @@
-// A tree of agents over two runners (`external-tree-agents.ts`), under one budget. A campaign kills every kind of its processes.
+// A tree of agents over two runners (`external-tree-agents.ts`), under one budget. A campaign kills every
+// kind of its processes.
 
 import { copyFileSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";

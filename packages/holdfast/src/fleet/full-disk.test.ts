@@ -1,5 +1,5 @@
-// A coordinator whose disk is full (D1): a clear answer, reads go on, and so does everything else once there is room, without a restart.
-// On a real disk of a few megabytes, which only root may mount.
+// A coordinator whose disk is full (D1): a clear answer, reads go on, and so does everything else once there
+// is room, without a restart. On a real disk of a few megabytes, which only root may mount.
 
 import { spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";

@@ -1,4 +1,5 @@
-// Tasks between our own MCP client, in an agent file, and our own MCP servers: `/mcp` of a coordinator, and `holdfast mcp`.
+// Tasks between our own MCP client, in an agent file, and our own MCP servers: `/mcp` of a coordinator, and
+// `holdfast mcp`.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,5 @@
-// The orchestrator's tools for a client that wants agents with tags: by its header, and by `holdfast mcp --tag`.
+// The orchestrator's tools for a client that wants agents with tags: by its header, and by
+// `holdfast mcp --tag`.
 
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";

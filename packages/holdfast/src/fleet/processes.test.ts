@@ -149,7 +149,8 @@ describe.concurrent("KILL", () => {
     { ...ofCampaign, timeout: 240_000 },
     async () => {
       const project = openProject();
-      // All begin their work in a runner before the guilty one ends it, twice; from then on nobody waits for anybody.
+      // All begin their work in a runner before the guilty one ends it, twice; from then on nobody waits for
+      // anybody.
       writeFileSync(
         project.path("agents.ts"),
         `import { appendFileSync, existsSync, readFileSync } from "node:fs";

@@ -1,5 +1,5 @@
-// Agent files at a coordinator, with their skills and scripts: the command pushes them, and a runner whose policy allows them offers them. A session
-// keeps its versions.
+// Agent files at a coordinator, with their skills and scripts: the command pushes them, and a runner whose
+// policy allows them offers them. A session keeps its versions.
 
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";

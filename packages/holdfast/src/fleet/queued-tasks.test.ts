@@ -1,4 +1,5 @@
-// Tasks that the process of their session has no handler for: done by a runner that has, as sessions of their own (K10b).
+// Tasks that the process of their session has no handler for: done by a runner that has, as sessions of their
+// own (K10b).
 
 import {
   createRuntime,

@@ -1,4 +1,5 @@
-// `holdfast runner` with executors: the command line and the log lines of the earlier system, over a real coordinator.
+// `holdfast runner` with executors: the command line and the log lines of the earlier system, over a real
+// coordinator.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";

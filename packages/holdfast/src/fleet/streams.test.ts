@@ -126,7 +126,8 @@ class Writer {
   }
 
   async write(): Promise<void> {
-    // Each try is another record: what was shown and then not committed would be another one than the journal's.
+    // Each try is another record: what was shown and then not committed would be another one than the
+    // journal's.
     for (let seq = 0, tries = 0; ; tries++) {
       const record = { type: "warned", seq, at: tries, message: "x".repeat(drawn(500)) };
       const isLast = this.#isOver;

@@ -6,7 +6,10 @@ import type { Arguments, Command, Option, Options } from "./command.ts";
 /** A coordinator's token, alone or after an equals sign. */
 const TOKEN = /(^|=)hf_(adm|usr|reg|rnr|job)_[0-9a-f]{16,}$/;
 
-/** @throws UsageError for a token, for an option that is unknown, twice there, without its value, or at odds with another. */
+/**
+ * @throws UsageError for a token, for an option that is unknown, twice there, without its value, or at odds
+ *   with another.
+ */
 export function parseArguments(words: readonly string[], options: Options, usage: string): Arguments {
   const values = new Map<string, string[]>();
   const positionals: string[] = [];
@@ -80,7 +83,8 @@ export function refuseAction(
 }
 
 /**
- * Refuses options of another action of the command: an option that is not looked at would be a wish that is not heard.
+ * Refuses options of another action of the command: an option that is not looked at would be a wish that is
+ * not heard.
  *
  * @param optionsOf the options of each action. @throws UsageError
  */

@@ -138,7 +138,10 @@ export interface Io {
   result(value: unknown, text: string): void;
   /** A result that is our own text, with whatever colours it has. */
   show(value: unknown, text: string): void;
-  /** Data of the user's as it is, piece by piece, as fast as it is read. Resolves when all is written, or nobody reads any more. */
+  /**
+   * Data of the user's as it is, piece by piece, as fast as it is read. Resolves when all is written, or
+   * nobody reads any more.
+   */
   stream(pieces: AsyncIterable<string>): Promise<void>;
   /** A line for people, on standard error; not written with `--json`. */
   note(line: string): void;
@@ -152,7 +155,10 @@ export interface Io {
   supply(secrets: ReadonlyMap<string, string>): void;
   /** Passes everything that this process writes from now on through a function, also what agents print. */
   filterOutput(filter: (text: string) => string): void;
-  /** How to call us: `holdfast resume ID`, with what this call was told about where sessions are, or with `where` in its place. */
+  /**
+   * How to call us: `holdfast resume ID`, with what this call was told about where sessions are, or with
+   * `where` in its place.
+   */
   call(commandLine: string, where?: string): string;
   /** Hear of Ctrl-C and of requests to end; until the returned function is called they do not end the process. */
   onStop(listener: (signal: StopSignal) => void): () => void;

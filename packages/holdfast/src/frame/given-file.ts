@@ -1,4 +1,5 @@
-// Files that somebody names: on the command line, in a variable, in the configuration. It does not know what is in them.
+// Files that somebody names: on the command line, in a variable, in the configuration. It does not know what
+// is in them.
 //
 //   - A read that may never end is refused: a named pipe or a device is no file. A stream that a shell has
 //     opened (`<(…)`, /dev/stdin) has a writer, and is read.

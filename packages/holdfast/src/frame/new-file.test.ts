@@ -1,4 +1,5 @@
-// A file that cannot be written to its end does not appear. On a real disk of a few pages, which only root may mount.
+// A file that cannot be written to its end does not appear. On a real disk of a few pages, which only root
+// may mount.
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";

@@ -7,7 +7,8 @@ import { HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
 import { checkFile } from "./given-file.ts";
 
 /**
- * Write a file for this user only. It has its name once it is whole and on disk; one of that name is never replaced.
+ * Write a file for this user only. It has its name once it is whole and on disk; one of that name is never
+ * replaced.
  *
  * @throws UsageError when there is one, HoldfastError when it cannot be written.
  */

@@ -3,8 +3,8 @@
 
 import { stripVTControlCharacters } from "node:util";
 
-// Everything that steers a terminal, but for line breaks and tabs: C0, DEL, C1. And the marks that reorder text, with
-// which a question to a person could read otherwise than it is.
+// Everything that steers a terminal, but for line breaks and tabs: C0, DEL, C1. And the marks that reorder
+// text, with which a question to a person could read otherwise than it is.
 // oxlint-disable-next-line no-control-regex -- they are what is looked for.
 const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
@@ -45,7 +45,10 @@ export function cutTo(line: string, charsMax: number, cutMark: string): string {
   return (/[\uD800-\uDBFF]$/.test(head) ? head.slice(0, -1) : head) + cutMark;
 }
 
-/** A value as JSON on one line. Characters that steer terminals or that nothing draws are escaped, which changes no value. */
+/**
+ * A value as JSON on one line. Characters that steer terminals or that nothing draws are escaped, which
+ * changes no value.
+ */
 export function jsonLine(value: unknown): string {
   return escapeSteering(JSON.stringify(value) ?? "null");
 }
@@ -118,8 +121,9 @@ const LAST_MIN = 20;
 const OTHER_MIN = 14;
 
 /**
- * A table that is as wide as the terminal at most. The ids give way first, in their middle, because their ends tell them apart; then the
- * last column, then the widest of the others. Each cut shows the mark. Cells with colours are not cut.
+ * A table that is as wide as the terminal at most. The ids give way first, in their middle, because their
+ * ends tell them apart; then the last column, then the widest of the others. Each cut shows the mark. Cells
+ * with colours are not cut.
  *
  * @param id the column of the ids.
  */

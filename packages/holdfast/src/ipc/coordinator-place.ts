@@ -1,4 +1,5 @@
-// `runOverCoordinator`: a runner with `--ipc` of a coordinator. The coordinator decides which sessions run here.
+// `runOverCoordinator`: a runner with `--ipc` of a coordinator. The coordinator decides which sessions run
+// here.
 //
 //   - The host's requests go to the coordinator under the host's own token, and the runner has another one. A
 //     session that the host starts may therefore run at another runner; its events come all the same.

@@ -1,4 +1,5 @@
-// `runOverDatabase`: a runner with `--ipc` over a database, which this process opens or reaches through its owner.
+// `runOverDatabase`: a runner with `--ipc` over a database, which this process opens or reaches through its
+// owner.
 //
 //   - It needs no coordinator, and all other commands of Holdfast work on the same database meanwhile.
 //   - At its end it accepts nothing, lets running steps end within its grace, and hands over the rest. The

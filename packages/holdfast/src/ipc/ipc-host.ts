@@ -1,4 +1,5 @@
-// `IpcHost`: the runner's side of a host. It takes the host's lines and answers them, over whatever place is open.
+// `IpcHost`: the runner's side of a host. It takes the host's lines and answers them, over whatever place is
+// open.
 //
 //   - Every line gets an answer, in the order in which the answers are known. Requests that name one session
 //     are performed in the order in which they came.
@@ -349,7 +350,8 @@ export class IpcHost implements IpcPlaceHost {
     return { sessionId, wasSubscribed: subscription !== undefined };
   }
 
-  // ---- what sessions do ------------------------------------------------------------------------------------------------
+  // ---- what sessions do
+  // ------------------------------------------------------------------------------------------------
 
   #trace(event: TraceEvent): void {
     const { sessionId } = event;

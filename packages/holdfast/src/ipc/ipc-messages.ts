@@ -92,7 +92,8 @@ export type IpcRequest = { [T in RequestType]: z.infer<(typeof REQUESTS)[T]> }[R
 export type RequestOf<T extends RequestType> = Extract<IpcRequest, { type: T }>;
 export const REQUEST_TYPES = Object.keys(REQUESTS) as RequestType[];
 
-// ---- what the runner sends -----------------------------------------------------------------------------------------
+// ---- what the runner sends
+// -----------------------------------------------------------------------------------------
 
 const text = z.string();
 const error = z

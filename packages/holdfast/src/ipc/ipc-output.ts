@@ -1,7 +1,7 @@
 // `IpcOutput`: what a runner writes to its host, one message a line.
 //
-//   ipc-output-1. A host that reads slowly delays the messages, and never the sessions. A sender of events waits for room,
-//       and reads no further in the journal meanwhile.
+//   ipc-output-1. A host that reads slowly delays the messages, and never the sessions. A sender of events
+//       waits for room, and reads no further in the journal meanwhile.
 //   - A message that is not durable is left out while there is no room, because nobody could wait for it.
 //   - A host that reads no more loses nothing that is stored. `closed` resolves, and later messages are
 //     dropped.

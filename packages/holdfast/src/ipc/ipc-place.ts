@@ -1,6 +1,7 @@
 // `IpcPlace`: where the sessions of a runner with `--ipc` are, with the requests that a host makes there.
 //
-// There are two: a database that this process has opened, and a coordinator. A host uses both by the same requests.
+// There are two: a database that this process has opened, and a coordinator. A host uses both by the same
+// requests.
 
 import { type AgentTracer, defined, type SessionStatus, type StorageReader } from "@holdfast/core";
 import type { SessionRequests } from "@holdfast/runtime";

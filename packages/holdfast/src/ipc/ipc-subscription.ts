@@ -69,7 +69,10 @@ export class IpcSubscription {
     over();
   }
 
-  /** Over one opened place. @returns the last message; nothing when the place was closed. @throws HoldfastError of its reader. */
+  /**
+   * Over one opened place. @returns the last message; nothing when the place was closed. @throws
+   * HoldfastError of its reader.
+   */
   async #follow(place: IpcPlace): Promise<IpcMessage | undefined> {
     const { sessionId, send } = this.#options;
     const { signal } = this.#stopping;

@@ -1,4 +1,5 @@
-// The actions that agent files, skills and scripts at a coordinator share: `history`, `rollback`, `tag`, `activate`, `deactivate`.
+// The actions that agent files, skills and scripts at a coordinator share: `history`, `rollback`, `tag`,
+// `activate`, `deactivate`.
 
 import { defined } from "@holdfast/core";
 import { refuse, takeOnly } from "../frame/arguments.ts";

@@ -1,4 +1,5 @@
-// `push | list | history | rollback | tag | activate | deactivate` of agent files, skills and scripts of a fleet, at its coordinator.
+// `push | list | history | rollback | tag | activate | deactivate` of agent files, skills and scripts of a
+// fleet, at its coordinator.
 
 import { defined, UsageError } from "@holdfast/core";
 import { CatalogueService, RunnerService, type CatalogueItem } from "@holdfast/proto";

@@ -1,4 +1,5 @@
-// `givenEnvironment`: the environments and variables that a call names by `--env-ref NAME` and `--env KEY=VALUE`.
+// `givenEnvironment`: the environments and variables that a call names by `--env-ref NAME` and
+// `--env KEY=VALUE`.
 
 import { checkKey, environmentsBeside, type GivenEnvironment } from "@holdfast/agents";
 import { refuse } from "../frame/arguments.ts";

@@ -1,4 +1,5 @@
-// `holdfast agents push`, `skill push` and `script push --catalogue`: contents of this machine for a coordinator.
+// `holdfast agents push`, `skill push` and `script push --catalogue`: contents of this machine for a
+// coordinator.
 //
 // Everything is read and checked before the first content is pushed. A content that is refused here is not
 // pushed.

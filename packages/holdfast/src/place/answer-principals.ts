@@ -1,7 +1,8 @@
-// `recordingAnswers`, `AnswerPrincipals`: the person who gave an answer on this machine, as a row of the audit beside the answer.
+// `recordingAnswers`, `AnswerPrincipals`: the person who gave an answer on this machine, as a row of the
+// audit beside the answer.
 //
-// A coordinator records its callers in the same rows. On this machine the user of the answering process is the principal, because only that
-// user may open the database.
+// A coordinator records its callers in the same rows. On this machine the user of the answering process is
+// the principal, because only that user may open the database.
 //
 // The row and the answer are one transaction. The row names the answer by the id of its signal.
 

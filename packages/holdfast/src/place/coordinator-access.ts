@@ -1,6 +1,7 @@
 // Finds the coordinator that a command calls, and the token for the call.
 //
-// Tokens come from the environment or from a file, never from the command line itself, where others of this machine would see them.
+// Tokens come from the environment or from a file, never from the command line itself, where others of this
+// machine would see them.
 
 import { existsSync } from "node:fs";
 import {
@@ -48,8 +49,8 @@ export function namedCoordinator(args: Arguments, io: Pick<Io, "env">): NamedUrl
 }
 
 /**
- * The coordinator for commands that need one. It is the named one, else the local stack's if that runs, else the one
- * that would be started here.
+ * The coordinator for commands that need one. It is the named one, else the local stack's if that runs, else
+ * the one that would be started here.
  */
 export function findCoordinator(args: Arguments, io: Pick<Io, "env" | "cwd">): CoordinatorAccess {
   const url = namedUrl(args, io)?.url ?? findRunningStack(io)?.url ?? URL_DEFAULT;
@@ -64,7 +65,10 @@ function namedUrl(args: Arguments, { env }: Pick<Io, "env">): NamedUrl | undefin
   return { url: checkedUrl(variable, VARIABLE), origin: "environment", from: VARIABLE };
 }
 
-/** A URL from a flag or a variable, which an error names. @throws UsageError before anything else is looked at, also the token. */
+/**
+ * A URL from a flag or a variable, which an error names. @throws UsageError before anything else is looked
+ * at, also the token.
+ */
 export function checkedUrl(url: string, from: string, insecure = false): string {
   try {
     checkUrl(url, insecure);

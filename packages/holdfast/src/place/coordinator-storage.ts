@@ -1,4 +1,5 @@
-// Where a coordinator keeps its sessions: what `--storage` names, and the folder that what belongs to it lies in.
+// Where a coordinator keeps its sessions: what `--storage` names, and the folder that what belongs to it lies
+// in.
 
 import { dirname, join, resolve } from "node:path";
 import { HoldfastError, UsageError, type AgentStorage } from "@holdfast/core";
@@ -17,7 +18,8 @@ export interface CoordinatorStorage {
 /**
  * Open what is named, or a SQLite file in the user's data folder.
  *
- * @throws UsageError for what is no storage, ConflictError `locked` when another process has the file, HoldfastError when it cannot be
+ * @throws UsageError for what is no storage, ConflictError `locked` when another process has the file,
+ *   HoldfastError when it cannot be
  * opened.
  */
 export async function openCoordinatorStorage(

@@ -1,7 +1,7 @@
 // The local stack of this user: where its files are, and what its supervisor wrote about it (`StackState`).
 //
-//   local-stack-1. The supervisor replaces the state file after each change. The file outlives a killed supervisor, so
-//       a reader believes it only while that very process runs.
+//   local-stack-1. The supervisor replaces the state file after each change. The file outlives a killed
+//       supervisor, so a reader believes it only while that very process runs.
 //   - All files are in one folder that only this user may read.
 
 import { readFileSync } from "node:fs";

@@ -13,7 +13,10 @@ import { fromConfigFiles, type Given } from "./project.ts";
 const MODES = ["local", "cloud"] as const;
 export type Mode = (typeof MODES)[number];
 
-/** @param isOfFleet whether another value of a bare MODE is an error. @throws UsageError, or HoldfastError `config_invalid` for a file. */
+/**
+ * @param isOfFleet whether another value of a bare MODE is an error. @throws UsageError, or HoldfastError
+ *   `config_invalid` for a file.
+ */
 export function findMode(
   args: Pick<Arguments, "text">,
   io: Pick<Io, "cwd" | "env">,

@@ -1,7 +1,7 @@
 // Whether the sessions of a database may run on this machine (`withOwnStorage`, `requireOwnDatabase`).
 //
-//   own-database-1. A session has the rights of its start. In a database that came with a clone somebody else gave them. A database inside of a
-//       project therefore bears a mark of its user. Without it nothing in it runs until the user has seen these rights (`holdfast agents trust
+//   own-database-1. A session has the rights of its start. In a database that came with a clone somebody else
+//       gave them. A database inside of a project therefore bears a mark of its user. Without it nothing in it runs until the user has seen these rights (`holdfast agents trust
 //       --sessions`). Reading and answering start nothing. Databases of coordinators, and outside of a project, are their operator's.
 
 import { existsSync, realpathSync } from "node:fs";

@@ -1,5 +1,5 @@
-// `withoutProject`: the PATH without what a project put there. `npm` and `npx` put `node_modules/.bin` of the current folder first, and of the
-// folders above it. A clone may bring programs of any name in them.
+// `withoutProject`: the PATH without what a project put there. `npm` and `npx` put `node_modules/.bin` of the
+// current folder first, and of the folders above it. A clone may bring programs of any name in them.
 //
 // Programs are found outside of a project. One inside is run by its explicit path, which a profile or an
 // agent file names, and both need trust.

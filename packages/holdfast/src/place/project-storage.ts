@@ -1,5 +1,5 @@
-// `projectStorage`: the database of a project for a process that stays long and owns nothing, such as `holdfast ui`. `findOwner`: the process that
-// owns a database.
+// `projectStorage`: the database of a project for a process that stays long and owns nothing, such as
+// `holdfast ui`. `findOwner`: the process that owns a database.
 //
 //   - Every read opens the file and closes it, so another process may own the database, move it or replace it
 //     at any time. A database that does not exist is empty.
@@ -67,8 +67,9 @@ export function projectStorage(database: Database): AgentStorage {
 }
 
 /**
- * A text that differs when the database or its log was written or replaced. The time of a file is coarse. A file that was written just now
- * may be written again at the same time, and therefore has a new state at each look.
+ * A text that differs when the database or its log was written or replaced. The time of a file is coarse. A
+ * file that was written just now may be written again at the same time, and therefore has a new state at each
+ * look.
  */
 function stateOfFiles(path: string): string {
   return ["", "-wal"]

@@ -1,7 +1,7 @@
 // Where we are: the project and its database.
 //
-// The project is the nearest folder upward with `.holdfast`, else the root of the git repository, else this folder. The home folder is
-// the project only outside of a git repository.
+// The project is the nearest folder upward with `.holdfast`, else the root of the git repository, else this
+// folder. The home folder is the project only outside of a git repository.
 // The first source that has a value wins: the command line, the environment, the project's configuration, the
 // user's configuration, the default.
 //
@@ -219,7 +219,8 @@ export function configFiles(
 export function findProject({ cwd, env }: Pick<Io, "cwd" | "env">): string {
   const marked = nearest(cwd, (folder) => isFolder(join(folder, FOLDER)));
   const repository = nearest(cwd, (folder) => isRepository(join(folder, ".git")));
-  // The home folder has agents of the user in `.holdfast`, and is not the project of every repository below it.
+  // The home folder has agents of the user in `.holdfast`, and is not the project of every repository below
+  // it.
   const isBelowHome = marked === env["HOME"] && repository?.startsWith(`${marked}${sep}`) === true;
   return (isBelowHome ? repository : (marked ?? repository)) ?? cwd;
 }
@@ -237,7 +238,8 @@ export function suspectsFile({ path, coordinator, projectFolder }: Database): st
 /**
  * A cloned project may have links in the place of its folders, and a command must not write through them.
  *
- * @param path a path below the project, which need not be there. @throws HoldfastError `config_invalid` for a link that leads out.
+ * @param path a path below the project, which need not be there. @throws HoldfastError `config_invalid` for a
+ *   link that leads out.
  */
 export function requireInProject(path: string, project: string): void {
   let at = project;

@@ -1,7 +1,8 @@
-// `cleanUp`: carries out the end of a cancelled session that no process runs, where its agent is an external one.
+// `cleanUp`: carries out the end of a cancelled session that no process runs, where its agent is an external
+// one.
 //
-// A remote task would go on, because the time that a graceful cancel gives passes without a process. Agents of code are not run: their
-// files are the user's, and a cancel is not expected to load them.
+// A remote task would go on, because the time that a graceful cancel gives passes without a process. Agents
+// of code are not run: their files are the user's, and a cancel is not expected to load them.
 
 import { HoldfastError, type Session } from "@holdfast/core";
 import type { Arguments, Io } from "../frame/command.ts";

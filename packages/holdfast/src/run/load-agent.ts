@@ -39,7 +39,8 @@ export interface LoadedAgent {
 }
 
 /**
- * Load the agent of a file: its default export, or the only agent it exports. With a name, or with `FILE#NAME`, the agent of that name.
+ * Load the agent of a file: its default export, or the only agent it exports. With a name, or with
+ * `FILE#NAME`, the agent of that name.
  *
  * @param onSlow called when the file takes long to load, so that silence is not mistaken for work.
  * @throws HoldfastError `file_not_found` or `agent_invalid`.
@@ -182,7 +183,8 @@ async function load(
   resolveOurselves();
   loadTypeScript();
   importInTaskThreads(THREAD_LOADING);
-  // An import whose top level never settles would end the process without a word; the timers keep it, say so, and give it up.
+  // An import whose top level never settles would end the process without a word; the timers keep it, say so,
+  // and give it up.
   const slow = setInterval(onSlow, SLOW_MS);
   const endless = Promise.withResolvers<never>();
   const giveUp = setTimeout(() => endless.reject(neverLoaded(file, path, giveUpMs)), giveUpMs);
@@ -313,7 +315,10 @@ function findNamed(agents: readonly Agent[], name: string, seen = new Set<Agent>
   return undefined;
 }
 
-/** A CommonJS file has one export that is all of them. Node 22 does not say which are CommonJS; an empty one is told here. */
+/**
+ * A CommonJS file has one export that is all of them. Node 22 does not say which are CommonJS; an empty one
+ * is told here.
+ */
 function namesOf(exported: Record<string, unknown>): string[] {
   const names = Object.keys("module.exports" in exported ? Object(exported["default"]) : exported);
   return names.length === 1 && isEmptyObject(exported["default"]) ? [] : names;

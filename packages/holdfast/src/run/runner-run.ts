@@ -1,4 +1,5 @@
-// `holdfast runner`: files, options and the environment in, lines for people or programs out. Running is the runner's.
+// `holdfast runner`: files, options and the environment in, lines for people or programs out. Running is the
+// runner's.
 
 import {
   defined,
@@ -85,7 +86,8 @@ async function runWith(args: Arguments, io: Io, supervised: SupervisorLink | und
   const release = io.onStop(
     stopper(io, "its sessions are released", (signal) => stopped.resolve(signal), work),
   );
-  // The coordinator of a stack has lost its supervisor as well, so nothing could be committed within the grace.
+  // The coordinator of a stack has lost its supervisor as well, so nothing could be committed within the
+  // grace.
   void supervised?.gone.then(() => (stopped.resolve("SIGTERM"), work.handOver()));
   try {
     const end = await keepRunner({
@@ -158,7 +160,10 @@ export interface KeptRunner<T> {
   readonly ending?: () => Promise<void>;
 }
 
-/** @returns what `until` gives; otherwise the error with which the coordinator refused the runner, or nothing after a drain. */
+/**
+ * @returns what `until` gives; otherwise the error with which the coordinator refused the runner, or nothing
+ *   after a drain.
+ */
 export async function keepRunner<T extends {}>({
   options,
   io,

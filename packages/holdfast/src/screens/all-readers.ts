@@ -1,4 +1,5 @@
-// `withReaders`: reads every place that a command line means, which is a database and perhaps the local stack beside it.
+// `withReaders`: reads every place that a command line means, which is a database and perhaps the local stack
+// beside it.
 
 import type { StorageReader } from "@holdfast/core";
 import { withReader } from "../place/find-session.ts";

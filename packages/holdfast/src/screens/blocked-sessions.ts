@@ -1,4 +1,5 @@
-// `blockedSessions`: the reasons why sessions at a coordinator are not taken by a runner. Storage does not have them; dispatch does.
+// `blockedSessions`: the reasons why sessions at a coordinator are not taken by a runner. Storage does not
+// have them; dispatch does.
 
 import { RunService } from "@holdfast/proto";
 import { CoordinatorConnection } from "@holdfast/storage/remote";

@@ -1,7 +1,7 @@
 // `inboxPicture`: the inbox as it is answered by keys, as lines of a terminal.
 //
-//   inbox-picture-1. The selected item is shown in full, wrapped and never cut, page by page. `isSeen` says whether its last line was shown,
-//       because a person approves only what was shown.
+//   inbox-picture-1. The selected item is shown in full, wrapped and never cut, page by page. `isSeen` says
+//       whether its last line was shown, because a person approves only what was shown.
 
 import { stripVTControlCharacters } from "node:util";
 import type { InboxItem } from "@holdfast/proto/view";

@@ -1,4 +1,5 @@
-// The client of programs, over a coordinator and a runner in this process, and through what breaks between them.
+// The client of programs, over a coordinator and a runner in this process, and through what breaks between
+// them.
 
 import { createServer, connect, type AddressInfo, type Server, type Socket } from "node:net";
 import { defineAgent } from "@holdfast/runtime";

@@ -112,7 +112,10 @@ export interface RemoteSession<Output = unknown> {
     payload?: unknown,
     options?: { readonly dedupKey?: string },
   ): Promise<"stored" | "duplicate">;
-  /** Answer a question: the only open one, or the one of this name. @throws UsageError when several are open and none is named. */
+  /**
+   * Answer a question: the only open one, or the one of this name. @throws UsageError when several are open
+   * and none is named.
+   */
   answer(answer: unknown, options?: { readonly question?: string }): Promise<void>;
   /** Ask the session to end within `graceMs`, or with `hard` end it. */
   /** Ask the session to end within `graceMs`, or with `hard` end it. */

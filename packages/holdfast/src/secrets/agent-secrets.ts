@@ -1,5 +1,5 @@
-// `secretsFor`: the values of the secrets that loaded agents and tasks declare. Most declare none, and then nothing is
-// loaded for it.
+// `secretsFor`: the values of the secrets that loaded agents and tasks declare. Most declare none, and then
+// nothing is loaded for it.
 
 import { UsageError } from "@holdfast/core";
 import { keyVariables, replaceWithoutKeys, type WantedSecrets, wantedSecretsOf } from "@holdfast/system";
@@ -13,7 +13,8 @@ export interface Loaded {
 }
 
 /**
- * The values are also in `io.env` from here on, where models, MCP servers and external agents look for the names that they declare.
+ * The values are also in `io.env` from here on, where models, MCP servers and external agents look for the
+ * names that they declare.
  *
  * @throws HoldfastError `secret_missing` that names all of them, before anything starts.
  */
@@ -47,7 +48,10 @@ export function refuseSecondStdin(args: Arguments, other: string | undefined): v
   });
 }
 
-/** Keys with names that say nothing are known when the agents are loaded. The process is then replaced once more, before it starts anything. */
+/**
+ * Keys with names that say nothing are known when the agents are loaded. The process is then replaced once
+ * more, before it starts anything.
+ */
 function hideKeys(names: readonly string[], args: Arguments, io: Io): void {
   const visible = names.filter((name) => io.keys.visible.has(name) && (io.env[name] ?? "") !== "");
   const hasReadInput = args.has("ipc") || ["input", "token-file"].some((option) => args.text(option) === "-");

@@ -1,4 +1,5 @@
-// `noteUses`, `lastUses`: when a process of this user last took each stored secret. Names and times, never a value.
+// `noteUses`, `lastUses`: when a process of this user last took each stored secret. Names and times, never a
+// value.
 //
 //   - The times are a help for people. A file that cannot be read or written stops nothing: its uses are
 //     unknown then.

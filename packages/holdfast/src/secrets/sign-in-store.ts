@@ -1,7 +1,8 @@
-// `signInStore`: the sign-ins of the user to MCP servers, in the keychain or the encrypted file of the secrets.
+// `signInStore`: the sign-ins of the user to MCP servers, in the keychain or the encrypted file of the
+// secrets.
 //
-// The secrets are opened for each call, because another process may have changed them. A lock of the operating system keeps two processes from
-// renewing one token at once.
+// The secrets are opened for each call, because another process may have changed them. A lock of the
+// operating system keeps two processes from renewing one token at once.
 
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";

@@ -1,5 +1,5 @@
-// Values of the secrets that loaded agents declare, and of the keys of their models (`suppliedSecrets`). They come from standard
-// input, the environment, the keychain, the encrypted file, or a person at the terminal.
+// Values of the secrets that loaded agents declare, and of the keys of their models (`suppliedSecrets`). They
+// come from standard input, the environment, the keychain, the encrypted file, or a person at the terminal.
 //
 //   - Every missing name is asked for, or named in one error, before anything starts. Without a terminal a
 //     session starts without an optional one, such as the key of its model.
@@ -31,7 +31,8 @@ export interface NamedSecret {
 /**
  * The values of the names, which `io.env` has from here on as well.
  *
- * @throws HoldfastError `secret_missing` when no place has a required value and there is no terminal to ask on.
+ * @throws HoldfastError `secret_missing` when no place has a required value and there is no terminal to ask
+ *   on.
  */
 export async function suppliedSecrets(
   wanted: WantedSecrets,
@@ -78,7 +79,10 @@ class FoundSecrets {
     return true;
   }
 
-  /** All that are here, else the first that is stored. A store that cannot be opened is none, unless a person can mend that. */
+  /**
+   * All that are here, else the first that is stored. A store that cannot be opened is none, unless a person
+   * can mend that.
+   */
   async takeAny(names: readonly string[]): Promise<void> {
     if (names.filter((name) => this.#takeHere(name)).length > 0) return;
     try {

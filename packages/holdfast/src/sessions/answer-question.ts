@@ -135,10 +135,11 @@ function takesNoInput({ sessionId }: Session, question: QuestionWait, io: Io): U
 }
 
 /**
- * The question that the command names, else the only one that has no answer. If all are answered, the oldest, so that the answer is reported
- * as a duplicate.
+ * The question that the command names, else the only one that has no answer. If all are answered, the oldest,
+ * so that the answer is reported as a duplicate.
  *
- * @throws UsageError when the command names none of several: the person has read one of them, and the command does not say which.
+ * @throws UsageError when the command names none of several: the person has read one of them, and the command
+ *   does not say which.
  */
 function findQuestion(
   session: Session,

@@ -1,4 +1,5 @@
-// `handOver`: another agent goes on with the conversation of a session, in a session of its own (`fork --agent`).
+// `handOver`: another agent goes on with the conversation of a session, in a session of its own
+// (`fork --agent`).
 //
 //   - The new session is made from our entries, whatever agent wrote them. Its input has a limit and says how
 //     much is left out.

@@ -1,9 +1,9 @@
 // `InboxSources`: the sessions that may need a person, page by page, over the indexes of the storage.
 //
-//   inbox-sources-1. Each source is one status of one storage, and an index finds its pages. However many sessions there are, a page of
-//       the inbox reads about as many rows as it shows.
-//   inbox-sources-2. A cursor has one part for each source: the last session that was taken from it. It stays valid while sessions come,
-//       go on and end. Deleting the session of a part makes it invalid.
+//   inbox-sources-1. Each source is one status of one storage, and an index finds its pages. However many
+//       sessions there are, a page of the inbox reads about as many rows as it shows.
+//   inbox-sources-2. A cursor has one part for each source: the last session that was taken from it. It stays
+//       valid while sessions come, go on and end. Deleting the session of a part makes it invalid.
 
 import {
   DAY_MS,

@@ -1,5 +1,5 @@
-// `holdfast schedule add`, `remove`, `pause` and `unpause`. Every problem of a schedule is reported when it is added, to the
-// person who adds it, and not when it fires.
+// `holdfast schedule add`, `remove`, `pause` and `unpause`. Every problem of a schedule is reported when it
+// is added, to the person who adds it, and not when it fires.
 //
 // A schedule that starts an agent is stored where `holdfast run` would start the agent. That is the local
 // stack when the stack has loaded the agent, and else the project's database. A schedule stores a start that
@@ -111,7 +111,10 @@ interface FoundSchedule {
   readonly database: Database;
 }
 
-/** It is looked for before a storage is opened, so that a wrong id makes no database. The project's, where the local stack has one of the same id. */
+/**
+ * It is looked for before a storage is opened, so that a wrong id makes no database. The project's, where the
+ * local stack has one of the same id.
+ */
 async function findSchedule(scheduleId: string, database: Database): Promise<FoundSchedule | undefined> {
   for (const place of placesOf(database)) {
     const schedules = await withReader(place, async (reader) => (await reader?.schedules()) ?? []);
@@ -206,7 +209,10 @@ async function withRuntime<T>(storage: AgentStorage, work: (runtime: Runtime) =>
   }
 }
 
-/** `schedule run` knows agents by their names, as every process does: two files of one name would be taken for each other. */
+/**
+ * `schedule run` knows agents by their names, as every process does: two files of one name would be taken for
+ * each other.
+ */
 export function refuseOtherFile(
   schedules: readonly Schedule[],
   {

@@ -1,4 +1,5 @@
-// `showRawLines`: the lines that the program of an external agent has written, turn by turn, for `holdfast logs --raw`.
+// `showRawLines`: the lines that the program of an external agent has written, turn by turn, for
+// `holdfast logs --raw`.
 
 import { rawLinesFolder, readRawLines, type RawReference } from "@holdfast/programs";
 import { HoldfastError, type StorageReader } from "@holdfast/core";

@@ -1,4 +1,5 @@
-// `markOf`: the mark that this user gives to a database in a project, made by a key of the user's data folder.
+// `markOf`: the mark that this user gives to a database in a project, made by a key of the user's data
+// folder.
 
 import { createHmac, randomBytes } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";

@@ -1,5 +1,5 @@
-// `hideFromGit` and `showToGit`: the `.gitignore` of a project's folder. Git takes the project's own files, and nothing else from it:
-// databases, their sockets and locks are the user's.
+// `hideFromGit` and `showToGit`: the `.gitignore` of a project's folder. Git takes the project's own files,
+// and nothing else from it: databases, their sockets and locks are the user's.
 
 import { lstatSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// `countsUntrusted`: what a project's configuration may say before its user has trusted it. A cloned repository brings that file with it.
+// `countsUntrusted`: what a project's configuration may say before its user has trusted it. A cloned
+// repository brings that file with it.
 //
 //   - A setting counts before trust only with a value that takes something away. It never names code, a file,
 //     a server, a program or a right.

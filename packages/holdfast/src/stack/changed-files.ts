@@ -1,7 +1,7 @@
 // `FileWatch`: notices that files have changed, by looking at them.
 //
-// Notices of the system would be sooner by some milliseconds. They are lost on some file systems, and editors replace
-// files in ways that end them.
+// Notices of the system would be sooner by some milliseconds. They are lost on some file systems, and editors
+// replace files in ways that end them.
 
 import { statSync } from "node:fs";
 

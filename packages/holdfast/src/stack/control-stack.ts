@@ -1,4 +1,5 @@
-// `holdfast local stop`, `status`, `restart` and `logs`: what a command asks of a stack that runs, or has run.
+// `holdfast local stop`, `status`, `restart` and `logs`: what a command asks of a stack that runs, or has
+// run.
 
 import { setTimeout as delay } from "node:timers/promises";
 import { HoldfastError, NotFoundError, UsageError } from "@holdfast/core";

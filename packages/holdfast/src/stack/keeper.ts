@@ -1,7 +1,8 @@
 // Keeps one component of the stack running: `Keeper`.
 //
-// *Starting*: a process was started and is not ready. *Ready*: it does its work. *Restarting*: it has ended unasked, and
-// a pause runs before the next one. A process that another one replaces is *draining* until it has ended.
+// *Starting*: a process was started and is not ready. *Ready*: it does its work. *Restarting*: it has ended
+// unasked, and a pause runs before the next one. A process that another one replaces is *draining* until it
+// has ended.
 //
 //   - The first process must become ready. If it does not, the start of the stack has failed.
 //   - A process that ends later is started again, as the restart policy says. After the last restart the

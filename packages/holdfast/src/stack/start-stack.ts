@@ -1,4 +1,5 @@
-// `holdfast local start`: checks what was asked for, and starts a supervisor that stays when this command ends.
+// `holdfast local start`: checks what was asked for, and starts a supervisor that stays when this command
+// ends.
 //
 //   - When several starts happen at once, one of them gets the lock of the folder. The others say which
 //     process has it.
@@ -161,7 +162,8 @@ function portOf(text: string | undefined): number {
   });
 }
 
-// ---- the command that returns ------------------------------------------------------------------------------------
+// ---- the command that returns
+// ------------------------------------------------------------------------------------
 
 async function startDetached(args: Arguments, paths: StackPaths, io: Io): Promise<StackState> {
   const words = [

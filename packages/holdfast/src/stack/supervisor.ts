@@ -1,4 +1,5 @@
-// The supervisor of the local stack: `Supervisor` runs one coordinator and one runner, and keeps both running.
+// The supervisor of the local stack: `Supervisor` runs one coordinator and one runner, and keeps both
+// running.
 //
 //   - Before it starts anything, it ends whatever an earlier supervisor of this folder left running. The
 //     marker finds these processes.

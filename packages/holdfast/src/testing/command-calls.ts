@@ -1,9 +1,10 @@
-// `callCommand`: commands without processes of their own, by a process that calls them one after another (`command-server.ts`).
+// `callCommand`: commands without processes of their own, by a process that calls them one after another
+// (`command-server.ts`).
 //
 //   - Calls do not overlap: folder, environment and outputs belong to the whole process. A test that needs
 //     two commands at once starts one of them.
-//   command-calls-2. Node loads the code of a user once in a process. When a file with code has changed since an earlier call, the
-//       next call is made in a new process.
+//   command-calls-2. Node loads the code of a user once in a process. When a file with code has changed since
+//       an earlier call, the next call is made in a new process.
 //   - A command that continues a session has a new process, so that it has nothing but what is stored. A new
 //     process costs as much as five calls, so `npm test` starts one for the first such command of each test
 //     file. A campaign starts one for each (`HOLDFAST_CAMPAIGN`).

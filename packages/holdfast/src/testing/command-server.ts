@@ -1,7 +1,8 @@
-// A process that calls commands for tests, one after another, where the process of a command is not what a test is about.
+// A process that calls commands for tests, one after another, where the process of a command is not what a
+// test is about.
 //
-// A call saves the start of a process, which is most of the time of a short command. `CommandCalls` starts one such process for
-// each worker of the tests, and sends it a message for each command.
+// A call saves the start of a process, which is most of the time of a short command. `CommandCalls` starts
+// one such process for each worker of the tests, and sends it a message for each command.
 //
 //   - Each call has its own arguments, folder, environment, input and outputs, as a process has.
 //   - A command that ends its process, by an error or by code of a user, ends this one. Its call gets the

@@ -1,5 +1,5 @@
-// A program without a coordinator whose sessions may end it: PATH, KIND of the deadly session, END of the program. A path
-// `postgres://…#SCHEMA` is a schema of that database.
+// A program without a coordinator whose sessions may end it: PATH, KIND of the deadly session, END of the
+// program. A path `postgres://…#SCHEMA` is a schema of that database.
 //
 // It starts its sessions once, and runs all that are due. It prints their statuses when none is active.
 

@@ -1,4 +1,5 @@
-// A project on a machine with external agents: `ExternalProject`. Their programs are fakes, which write what they did into the folder.
+// A project on a machine with external agents: `ExternalProject`. Their programs are fakes, which write what
+// they did into the folder.
 
 import {
   chmodSync,

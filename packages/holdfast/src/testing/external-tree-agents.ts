@@ -1,5 +1,6 @@
-// A tree of agents for tests (`externalTree`). Its lead starts Claude Code at the runner with the label `place=a`. Codex and another agent of ours
-// run at the one with `place=b`. Tests copy this file into projects.
+// A tree of agents for tests (`externalTree`). Its lead starts Claude Code at the runner with the label
+// `place=a`. Codex and another agent of ours run at the one with `place=b`. Tests copy this file into
+// projects.
 
 import { appendFileSync, existsSync } from "node:fs";
 import { join } from "node:path";

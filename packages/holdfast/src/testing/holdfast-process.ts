@@ -1,11 +1,13 @@
 // The command as a real process, for tests.
 //
-// It goes through the launcher, like a user's call, and is bundled as users have it (`scripts/installed-command.ts`). Output is gathered as it comes, so that a test can wait for a line
+// It goes through the launcher, like a user's call, and is bundled as users have it
+// (`scripts/installed-command.ts`). Output is gathered as it comes, so that a test can wait for a line
 // instead of for a time.
 //
-//   holdfast-process-1. Each process has the secret of the suite in its environment (`scripts/canary-suite.ts`). After each test the
-//       outputs and arguments of processes and all files of the project, also core files, are searched for it (X15). Databases and
-//       logs are searched for tokens as well (X11).
+//   holdfast-process-1. Each process has the secret of the suite in its environment
+//       (`scripts/canary-suite.ts`). After each test the outputs and arguments of processes and all files of
+//       the project, also core files, are searched for it (X15). Databases and logs are searched for tokens
+//       as well (X11).
 //   - `start` starts a process. `run`, `json` and `finish` call a command without a process of its own
 //     (`command-calls.ts`), which costs a fifth. Processes of their own have commands that start others
 //     (`STARTING`) and commands that wait for others. In a project with `eachAsProcess` all commands have one
@@ -55,8 +57,8 @@ const TOKEN = /hf_(adm|usr|reg|rnr|job)_[0-9a-f]{16}/;
 
 export interface ProjectOptions {
   /**
-   * Whether the command runs from the sources of this checkout. Agents of the checkout import these sources, and an agent and its
-   * command share their modules.
+   * Whether the command runs from the sources of this checkout. Agents of the checkout import these sources,
+   * and an agent and its command share their modules.
    */
   readonly fromSources?: boolean;
   /** Whether `run` starts a process for every command that does work: where processes are what the tests are about. */

@@ -1,4 +1,5 @@
-// A host of `holdfast runner --ipc`, for tests: it writes lines, and waits for messages instead of for a time.
+// A host of `holdfast runner --ipc`, for tests: it writes lines, and waits for messages instead of for a
+// time.
 
 import type { HoldfastProcess } from "./holdfast-process.ts";
 

@@ -1,8 +1,9 @@
 // Transcripts of `holdfast runner --ipc`: lines of both directions, which a test plays against a real runner.
 //
 // A line of a transcript has a request or another text of the host, or a message of the runner. The messages
-// after a line of the host are those that it leads to. Times, versions and paths are replaced by values that stay the same.
-// Rows of a session that is at work are left out, because how many of them there are depends on the machine.
+// after a line of the host are those that it leads to. Times, versions and paths are replaced by values that
+// stay the same. Rows of a session that is at work are left out, because how many of them there are depends
+// on the machine.
 
 import type { IpcTestHost, Message } from "./ipc-host.ts";
 

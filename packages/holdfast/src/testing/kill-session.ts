@@ -1,4 +1,5 @@
-// `killUntilEnded`: one session of `holdfast run` or of a runner, whose process is killed at random moments until the session has ended.
+// `killUntilEnded`: one session of `holdfast run` or of a runner, whose process is killed at random moments
+// until the session has ended.
 
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "vitest";

@@ -1,5 +1,6 @@
-// Sessions of an external agent whose supervising process is killed again and again (`killedSession`). The program does numbered steps and asks
-// once. A step leaves a line in the file `steps`, and the answer a file of its own.
+// Sessions of an external agent whose supervising process is killed again and again (`killedSession`). The
+// program does numbered steps and asks once. A step leaves a line in the file `steps`, and the answer a file
+// of its own.
 
 import { expect } from "vitest";
 import type { ExternalProject } from "./external-project.ts";
@@ -73,7 +74,8 @@ export async function killedSession(
   const done = [...project.steps()].filter(([step]) => step.startsWith(`${session}-`));
   expect(done, name).toHaveLength(count);
   checkSteps();
-  // The person's answer reached the program. A program that is killed after the call, and before its report, asks again.
+  // The person's answer reached the program. A program that is killed after the call, and before its report,
+  // asks again.
   expect(project.lines(`answered-${session}`), name).toContain("x");
   expect(project.processes(), name).toEqual([]);
   report.steps += count;

@@ -1,4 +1,5 @@
-// The local stack as tests use it: started by its command in a project of its own, and looked at from outside.
+// The local stack as tests use it: started by its command in a project of its own, and looked at from
+// outside.
 
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";

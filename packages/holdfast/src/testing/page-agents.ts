@@ -1,4 +1,5 @@
-// Agents for tests of the page: one whose input has a schema, one that talks, two that ask for permissions, and one that spends.
+// Agents for tests of the page: one whose input has a schema, one that talks, two that ask for permissions,
+// and one that spends.
 
 import { defineAgent, defineTask } from "holdfast";
 import { z } from "zod";

@@ -1,5 +1,6 @@
-// The modes in which the scenario of parity runs (`MODES`). They are this process over memory, `holdfast run` over a database and the local stack.
-// At a coordinator the runner has the agent's file, or gets it from there.
+// The modes in which the scenario of parity runs (`MODES`). They are this process over memory, `holdfast run`
+// over a database and the local stack. At a coordinator the runner has the agent's file, or gets it from
+// there.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

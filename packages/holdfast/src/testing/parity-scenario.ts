@@ -1,12 +1,15 @@
-// The scenario of parity (`openScenario`). It has a skill, an environment, an MCP server over HTTP, a script, a child, an approval, and a
-// process that is killed in between.
+// The scenario of parity (`openScenario`). It has a skill, an environment, an MCP server over HTTP, a script,
+// a child, an approval, and a process that is killed in between.
 
 import { readFileSync } from "node:fs";
 import { startMcpHttpServer, type Conversation, type McpHttpServer, type Reply } from "@holdfast/testkit";
 import { expect } from "vitest";
 import { ModelProject, repliesOf } from "./model-project.ts";
 
-/** The things that the model and the person see, by their names: the rows of a table with a column for each mode and sandbox. */
+/**
+ * The things that the model and the person see, by their names: the rows of a table with a column for each
+ * mode and sandbox.
+ */
 export type Seen = Readonly<Record<string, string>>;
 
 export interface Scenario {

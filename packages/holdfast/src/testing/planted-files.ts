@@ -1,4 +1,5 @@
-// `plantedFiles`: a file of a clone for each row of the table of inputs, with a canary that shows its use. A row without a plant does not compile.
+// `plantedFiles`: a file of a clone for each row of the table of inputs, with a canary that shows its use. A
+// row without a plant does not compile.
 
 import { spawnSync } from "node:child_process";
 import { chmodSync } from "node:fs";

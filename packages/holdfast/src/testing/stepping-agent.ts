@@ -1,4 +1,5 @@
-// The agent of takeover tests: a few steps, each told when it runs, of which the last one is the test's own affair.
+// The agent of takeover tests: a few steps, each told when it runs, of which the last one is the test's own
+// affair.
 
 import { defineAgent } from "@holdfast/runtime";
 

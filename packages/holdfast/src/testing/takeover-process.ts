@@ -1,7 +1,9 @@
-// A process that runs a session over PostgreSQL and hangs in its last step: for tests of what becomes of it when this process ends.
+// A process that runs a session over PostgreSQL and hangs in its last step: for tests of what becomes of it
+// when this process ends.
 //
-// Arguments: URL, schema, and "start", "recover" or "resume". Each line on standard output says what has just happened. SIGUSR2 lets the last step
-// end. With a number of seconds as fourth argument the last step blocks the event loop for so long, beside a watchdog.
+// Arguments: URL, schema, and "start", "recover" or "resume". Each line on standard output says what has just
+// happened. SIGUSR2 lets the last step end. With a number of seconds as fourth argument the last step blocks
+// the event loop for so long, beside a watchdog.
 
 import { execSync } from "node:child_process";
 import { writeSync } from "node:fs";

@@ -1,10 +1,10 @@
-// A server whose requests belong to 64 tenants, which it keeps in an `AsyncLocalStorage`. A test shows with it
-// that no agent and no step sees the context of another request.
+// A server whose requests belong to 64 tenants, which it keeps in an `AsyncLocalStorage`. A test shows with
+// it that no agent and no step sees the context of another request.
 //
 // Arguments: the place of the first import of Holdfast ("outside" or "inside" of a request), and the storage
 // ("memory", "sqlite" PATH, "postgres" URL SCHEMA, "fleet"). The first runtime and the first start are always
-// inside a request. The program prints one line of JSON: how often each place saw which context. "own" is what
-// the agent's code set around a call, "another" any other context.
+// inside a request. The program prints one line of JSON: how often each place saw which context. "own" is
+// what the agent's code set around a call, "another" any other context.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { once } from "node:events";

@@ -1,4 +1,5 @@
-// An agent of four turns with a state, for tests of the journal on the page. Its texts attack the page that shows them.
+// An agent of four turns with a state, for tests of the journal on the page. Its texts attack the page that
+// shows them.
 
 import { defineAgent } from "holdfast";
 

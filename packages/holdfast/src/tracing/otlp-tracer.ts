@@ -57,7 +57,8 @@ export async function otlpTracer({ url, onProblem }: OtlpTracerOptions): Promise
   return openTelemetryTracer({
     api,
     tracer: provider.getTracer("holdfast"),
-    // The exporter tries again for longer than anybody wants to wait at the end of a command, and says nothing meanwhile.
+    // The exporter tries again for longer than anybody wants to wait at the end of a command, and says
+    // nothing meanwhile.
     flush: () =>
       provider.forceFlush({ timeoutMillis: FLUSH_MS }).catch((thrown: unknown) => {
         const [error] = Array.isArray(thrown) ? (thrown as unknown[]) : [thrown]; // One for each processor that failed.

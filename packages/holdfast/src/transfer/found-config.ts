@@ -66,7 +66,8 @@ export function configPlaces(args: Arguments, io: Pick<Io, "cwd" | "env">): Conf
 }
 
 /**
- * The places as they are once the settings of a file are in effect. Schedules belong into the database that those settings name.
+ * The places as they are once the settings of a file are in effect. Schedules belong into the database that
+ * those settings name.
  *
  * @param here what is on this machine now.
  */

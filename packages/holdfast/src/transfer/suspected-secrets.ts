@@ -5,7 +5,8 @@
 //     by the name of their field. A name with a placeholder, such as ${API_KEY}, is no secret.
 //   - A finding says where and why, and never contains the value.
 //
-// Leaky: a secret without a known form, in a field with another name, is not found. Settings are no place for secrets.
+// Leaky: a secret without a known form, in a field with another name, is not found. Settings are no place for
+// secrets.
 
 import { secretForms } from "@holdfast/system";
 

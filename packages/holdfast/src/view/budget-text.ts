@@ -1,6 +1,7 @@
 // Budgets in plain units, as people write and read them: "5.00usd,200000tokens,0.50usd/day", "10m".
 //
-// Integers inside: money is counted in millionths of a dollar, time in milliseconds, and what is written is never rounded.
+// Integers inside: money is counted in millionths of a dollar, time in milliseconds, and what is written is
+// never rounded.
 
 import {
   type Account,

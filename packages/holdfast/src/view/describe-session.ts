@@ -80,7 +80,10 @@ export function isAside(name: string): boolean {
   return ["ci", "review", "steer", "follow_up"].includes(name);
 }
 
-/** Whether the adapter of an external agent listens for the signal while the agent works. A person has nothing to send for it. */
+/**
+ * Whether the adapter of an external agent listens for the signal while the agent works. A person has nothing
+ * to send for it.
+ */
 export function isOfAdapter({ agent }: Pick<Session, "agent">, name: string): boolean {
   return (
     programOf(agent.file) !== undefined && (name === AGENT_REPORT || name === "interrupt" || isAside(name))
@@ -125,14 +128,17 @@ export function beforeResume(session: Pick<Session, "status" | "pauseReason" | "
   return isAuthorsFault(session) ? "correct the code, then" : "continue with";
 }
 
-/** A question to a person, or its rule, on one line and cut, with `\n` for a line break. It shows each character that `plainLine` would drop. */
+/**
+ * A question to a person, or its rule, on one line and cut, with `\n` for a line break. It shows each
+ * character that `plainLine` would drop.
+ */
 export function questionLine(text: string, charsMax: number): string {
   return cutTo(visibleText(text.trim()).replaceAll("\n", "\\n"), charsMax, "...");
 }
 
 /**
- * A question in full, with the call that is to be approved: a person approves what is shown. The first line is the question. Only beyond
- * 20,000 characters the text says that there is more, and where.
+ * A question in full, with the call that is to be approved: a person approves what is shown. The first line
+ * is the question. Only beyond 20,000 characters the text says that there is more, and where.
  */
 export function askedLines({
   prompt,

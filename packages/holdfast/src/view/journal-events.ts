@@ -20,7 +20,8 @@ export class JournalTail {
 
   /**
    * @param fromSeq the position to begin at: the beginning of the journal, or a checkpoint.
-   * @param principalOf the person who gave an answer, by the id of its signal. Without it events do not say that.
+   * @param principalOf the person who gave an answer, by the id of its signal. Without it events do not say
+   *   that.
    */
   constructor(
     reader: StorageReader,

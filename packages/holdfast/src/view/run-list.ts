@@ -1,4 +1,5 @@
-// Asks a coordinator about runs: `holdfast runs`, the result of one run, and for `show` the run that a session has.
+// Asks a coordinator about runs: `holdfast runs`, the result of one run, and for `show` the run that a
+// session has.
 
 import { defined, toHoldfastError } from "@holdfast/core";
 import { RunService, type Run } from "@holdfast/proto";
@@ -99,7 +100,10 @@ export async function readRunOf(access: CoordinatorAccess, sessionId: string): P
   }
 }
 
-/** Say why no runner takes a session of a coordinator, if none fits it. @returns its run, as far as that can be told. Never rejects. */
+/**
+ * Say why no runner takes a session of a coordinator, if none fits it. @returns its run, as far as that can
+ * be told. Never rejects.
+ */
 export async function sayUntaken(
   access: CoordinatorAccess | undefined,
   sessionId: string,

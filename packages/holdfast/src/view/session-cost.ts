@@ -1,5 +1,5 @@
-// `CostReader`: what sessions cost by their journals, read as the journals grow. The usage of a coding agent is there with each of its reports,
-// long before its turn ends.
+// `CostReader`: what sessions cost by their journals, read as the journals grow. The usage of a coding agent
+// is there with each of its reports, long before its turn ends.
 //
 // A record is read once, however often the cost is asked for. A session is forgotten when it is no longer
 // asked for.
@@ -23,7 +23,10 @@ interface Read {
 export class CostReader {
   #known = new Map<string, Read>();
 
-  /** The costs of these sessions alone, without the sessions below them. `undefined` for a session that stores no journal. */
+  /**
+   * The costs of these sessions alone, without the sessions below them. `undefined` for a session that stores
+   * no journal.
+   */
   async costs(
     sessions: readonly { readonly session: Session; readonly reader: StorageReader }[],
   ): Promise<readonly (Cost | undefined)[]> {

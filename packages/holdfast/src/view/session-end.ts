@@ -1,4 +1,5 @@
-// How a session that ended is told: its output on standard output, or its error, and the exit code that goes with it.
+// How a session that ended is told: its output on standard output, or its error, and the exit code that goes
+// with it.
 
 import { decodeJson, defined, HoldfastError, type RecordedError, type Session } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";

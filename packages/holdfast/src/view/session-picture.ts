@@ -221,7 +221,10 @@ function noteTask(tasks: Map<string, TaskPicture>, event: JournalEvent, at: numb
   task.error = event.error;
 }
 
-/** The session has ended without its agent, as after the grace of a cancel. An effect that happens once may have happened. */
+/**
+ * The session has ended without its agent, as after the grace of a cancel. An effect that happens once may
+ * have happened.
+ */
 function noteCutOff(task: TaskPicture): void {
   if (task.status !== "open" || task.effect !== "once" || isTurn(task)) return;
   const message = `attempt ${task.attempts} was cut off by the end of its session, and nobody knows whether its effect has happened`;

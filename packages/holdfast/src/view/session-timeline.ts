@@ -1,4 +1,5 @@
-// `readTimeline`: the timeline of a session with all sessions below it, from storage. `TimelineBuilder` computes each.
+// `readTimeline`: the timeline of a session with all sessions below it, from storage. `TimelineBuilder`
+// computes each.
 
 import { defined, type Session, type StorageReader } from "@holdfast/core";
 import { addCosts, type Cost, TimelineBuilder, type TimelineTurn } from "@holdfast/proto/view";

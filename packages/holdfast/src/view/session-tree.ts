@@ -156,8 +156,8 @@ export function kinJson(session: Session): object {
 }
 
 /**
- * The callbacks that a session has received, by its journal. A session that has ended receives none any more, and its
- * children keep their results.
+ * The callbacks that a session has received, by its journal. A session that has ended receives none any more,
+ * and its children keep their results.
  */
 export class ReceivedCallbacks {
   readonly #children = new Set<unknown>();

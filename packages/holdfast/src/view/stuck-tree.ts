@@ -62,7 +62,10 @@ async function movesOn(reader: StorageReader, session: Session, parks: boolean):
   return (await reader.pendingSignals(session.sessionId)).some(({ name }) => isAwaited(session, name));
 }
 
-/** Why sessions below another one are paused, and the commands that help: each command once, with the first that it helps. */
+/**
+ * Why sessions below another one are paused, and the commands that help: each command once, with the first
+ * that it helps.
+ */
 export function adviceBelow(
   sessions: readonly Session[],
   io: Pick<Io, "call">,

@@ -1,6 +1,7 @@
 // A timeline for people: each turn with what it waited for, a bar per task and wait, and what was used.
 //
-// A bar is drawn over its turn's time: `#` an attempt, `-` a wait or a back-off. On a narrow terminal there are no bars.
+// A bar is drawn over its turn's time: `#` an attempt, `-` a wait or a back-off. On a narrow terminal there
+// are no bars.
 
 import type { Look } from "../frame/command.ts";
 import { errorLine, moment, paintStatus, statusText } from "./describe-session.ts";

@@ -13,7 +13,8 @@ import { plainLine } from "../frame/plain-text.ts";
 import { readSignalLine, type LineMeaning } from "@holdfast/runtime";
 
 /**
- * With an open question a line answers it: y or n (a reason may follow), or JSON where it takes that. Otherwise it is a signal.
+ * With an open question a line answers it: y or n (a reason may follow), or JSON where it takes that.
+ * Otherwise it is a signal.
  *
  * @param question the one that was shown last.
  */

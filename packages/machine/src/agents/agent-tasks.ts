@@ -1,4 +1,5 @@
-// The tasks of a project that an agent file names: loading them as tools, and the check of names that stand for them.
+// The tasks of a project that an agent file names: loading them as tools, and the check of names that stand
+// for them.
 //
 // Code that an agent file names is loaded only from inside of a project that the user trusts, and only with
 // the trusted content. An agent in a sandbox could otherwise write code that runs outside of it.

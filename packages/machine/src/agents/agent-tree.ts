@@ -1,7 +1,9 @@
-// `AgentTree`: the agents that an agent file may start, with the hooks, scripts and skills of all of them. Each is looked up once.
+// `AgentTree`: the agents that an agent file may start, with the hooks, scripts and skills of all of them.
+// Each is looked up once.
 //
-//   agent-tree-1. An agent has one definition in a process, however many agents may start it and however often its file is loaded. Agents
-//       that may start it in different sandboxes are refused, unless it names one.
+//   agent-tree-1. An agent has one definition in a process, however many agents may start it and however
+//       often its file is loaded. Agents that may start it in different sandboxes are refused, unless it
+//       names one.
 //   - Among agents that may start all others, only the one that a person starts may start the rest of them.
 //   - An agent below another one has the name by which the file above names it (`claude:reviewer`). Two files
 //     of one name are then two agents. They are refused where both have the bare name.
@@ -239,7 +241,8 @@ export function isProcedural(record: AgentRecord): record is AgentRecord & { rea
  * Whether the runner that offers an agent has the labels which the agent and its scripts demand (demands-1).
  *
  * @param labels those of the runner; `undefined` in a process that is none.
- * @returns notes on demands that do not count here. @throws HoldfastError `agent_invalid` for one that the runner does not meet.
+ * @returns notes on demands that do not count here. @throws HoldfastError `agent_invalid` for one that the
+ *   runner does not meet.
  */
 function checkDemands(
   { name: agent, labels: own, source }: Pick<AgentRecord, "name" | "labels" | "source">,

@@ -1,4 +1,5 @@
-// `SessionVariables`: the secrets and MCP servers of a session's agents, by the environments of the user and of the call.
+// `SessionVariables`: the secrets and MCP servers of a session's agents, by the environments of the user and
+// of the call.
 //
 // A session that has begun keeps the servers and the variables of its start. Its process declares every
 // secret that the session may ask for: those that it recorded, and those that today's environments name.
@@ -39,7 +40,10 @@ export class SessionVariables {
     this.#recorded = recorded;
   }
 
-  /** The names of the secrets that its commands get. @throws HoldfastError for a missing key, unless the session has begun. */
+  /**
+   * The names of the secrets that its commands get. @throws HoldfastError for a missing key, unless the
+   * session has begun.
+   */
   secretsOf(record: AgentRecord): readonly string[] {
     return this.#recorded === undefined
       ? sessionEnvironment(record, this.#environments, this.#given).secrets

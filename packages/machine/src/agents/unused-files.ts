@@ -1,4 +1,5 @@
-// The reasons for which a session does not use hooks and skills of its project (`unusedHooks`, `unusedSkill`).
+// The reasons for which a session does not use hooks and skills of its project (`unusedHooks`,
+// `unusedSkill`).
 
 import type { HookFile, Skill } from "@holdfast/agents";
 

@@ -141,8 +141,8 @@ export function isOfProfile(name: string, places: Pick<AgentPlaces, "home">): bo
 }
 
 /**
- * The adapter of an external program. A profile of the user counts more than an installed agent of its name, and an installed agent more
- * than a program on the PATH.
+ * The adapter of an external program. A profile of the user counts more than an installed agent of its name,
+ * and an installed agent more than a program on the PATH.
  *
  * @throws HoldfastError for a profile that cannot be used.
  */

@@ -1,5 +1,5 @@
-// `MachinePrograms`: the agents of external programs in a process. It is loaded only where an agent may start others, because the adapters
-// take long to load.
+// `MachinePrograms`: the agents of external programs in a process. It is loaded only where an agent may start
+// others, because the adapters take long to load.
 
 import type { AgentPlaces } from "@holdfast/agents";
 import type { Agent } from "@holdfast/runtime";

@@ -1,4 +1,5 @@
-// `InstalledAgents`: agents that the user installed from a registry. Their programs lie in the user's data folder.
+// `InstalledAgents`: agents that the user installed from a registry. Their programs lie in the user's data
+// folder.
 //
 //   - The first installation pins the content by its hash. The same version with another content is refused
 //     later.

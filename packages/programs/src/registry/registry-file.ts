@@ -1,4 +1,5 @@
-// `chooseInstall`: an agent of a file in the format of the ACP registry, and what of it can be installed on this machine. Pure.
+// `chooseInstall`: an agent of a file in the format of the ACP registry, and what of it can be installed on
+// this machine. Pure.
 //
 // Only what can be pinned is installed: a program in an archive, and an npm package with an exact version.
 // Everything else is refused with the reason.

@@ -1,4 +1,5 @@
-// Answers that a session of an external agent cannot use, because they come twice, late or for another session. Folders that are deleted.
+// Answers that a session of an external agent cannot use, because they come twice, late or for another
+// session. Folders that are deleted.
 
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";

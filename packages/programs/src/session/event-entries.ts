@@ -1,4 +1,5 @@
-// The event bridge (`EventEntries`): the events of an external agent's turn as entries of the session, in the form that the model loop writes.
+// The event bridge (`EventEntries`): the events of an external agent's turn as entries of the session, in the
+// form that the model loop writes.
 //
 //   - Every recorded call of a tool gets a result. A call that was cut off gets one that says so.
 //   - An entry of a sub-agent names the call that started it (`parentCallId`). Its text is never the last
@@ -68,7 +69,10 @@ export class EventEntries {
     this.#on = on;
   }
 
-  /** How many results of our tool the agent has reported. Agents write the name of the MCP server before that of the tool. */
+  /**
+   * How many results of our tool the agent has reported. Agents write the name of the MCP server before that
+   * of the tool.
+   */
   resultsOf(tool: string): number {
     return this.#results.filter(({ name }) => name.includes(tool)).length;
   }

@@ -1,23 +1,34 @@
-// The port for external agents (`ExternalAgentProtocol`): programs such as Claude Code that keep a conversation of their own.
+// The port for external agents (`ExternalAgentProtocol`): programs such as Claude Code that keep a
+// conversation of their own.
 //
-//   external-agent-protocol-1. The caller records the whole intent, with an id for the session, before `start` or `resume` is called. An agent that
-//       chooses the id itself names it in `session_started`, and the caller gives it to `resume`.
-//   external-agent-protocol-2. `start`, `sendMessage` and `resume` begin one turn of the agent with one prompt. The turn ends exactly once: `ended`
-//       settles, after every event of the turn was given to the subscriber. How it ended is a value.
-//   external-agent-protocol-3. When `ended` has settled, no process of the agent is left, except one that its adapter keeps for the next turn of the
-//       session. It is ended when no turn comes, and by `endLost` of another process of ours.
-//   external-agent-protocol-4. A session that the agent does not know ends the turn with `unknown_session`. No other session is opened in its place.
-//   external-agent-protocol-5. A request for a permission is answered at most once. An answer to any other request changes nothing.
-//   external-agent-protocol-6. Messages that the adapter does not know are ignored, because agents change faster than adapters.
-//   external-agent-protocol-7. `endLost` ends every process under a tag, also those that left their process group.
+//   external-agent-protocol-1. The caller records the whole intent, with an id for the session, before
+//       `start` or `resume` is called. An agent that chooses the id itself names it in `session_started`, and
+//       the caller gives it to `resume`.
+//   external-agent-protocol-2. `start`, `sendMessage` and `resume` begin one turn of the agent with one
+//       prompt. The turn ends exactly once: `ended` settles, after every event of the turn was given to the
+//       subscriber. How it ended is a value.
+//   external-agent-protocol-3. When `ended` has settled, no process of the agent is left, except one that its
+//       adapter keeps for the next turn of the session. It is ended when no turn comes, and by `endLost` of
+//       another process of ours.
+//   external-agent-protocol-4. A session that the agent does not know ends the turn with `unknown_session`.
+//       No other session is opened in its place.
+//   external-agent-protocol-5. A request for a permission is answered at most once. An answer to any other
+//       request changes nothing.
+//   external-agent-protocol-6. Messages that the adapter does not know are ignored, because agents change
+//       faster than adapters.
+//   external-agent-protocol-7. `endLost` ends every process under a tag, also those that left their process
+//       group.
 //   external-agent-protocol-8. `abort` ends a turn whatever its program does, and the session can be resumed.
-//   external-agent-protocol-9. A program that dies after any of its messages ends the turn with `died`. The session can be resumed, or is unknown.
-//   external-agent-protocol-10. An agent that can be given tools gets those of its session (`WayBack`), in every turn. Their token is in no argument
-//       list and in no event.
-//   external-agent-protocol-11. `followUp` is for after the answer. A message that is `queued` is begun in the same process, with the event `follow_up`
-//       between the answer before it and its own work. `ended` then has the answer to the last one. An agent without `followUp: "queue"` rejects it.
-//   external-agent-protocol-12. The program's own record of a session (`recordedCalls`) has each call of which an event `usage` tells. Both have the
-//       same id and the same usage, also after a turn that was cut off. An agent without such a record has no `recordedCalls`.
+//   external-agent-protocol-9. A program that dies after any of its messages ends the turn with `died`. The
+//       session can be resumed, or is unknown.
+//   external-agent-protocol-10. An agent that can be given tools gets those of its session (`WayBack`), in
+//       every turn. Their token is in no argument list and in no event.
+//   external-agent-protocol-11. `followUp` is for after the answer. A message that is `queued` is begun in
+//       the same process, with the event `follow_up` between the answer before it and its own work. `ended`
+//       then has the answer to the last one. An agent without `followUp: "queue"` rejects it.
+//   external-agent-protocol-12. The program's own record of a session (`recordedCalls`) has each call of
+//       which an event `usage` tells. Both have the same id and the same usage, also after a turn that was
+//       cut off. An agent without such a record has no `recordedCalls`.
 //
 // `externalAgentConformance` has the tests of these clauses.
 
@@ -33,8 +44,8 @@ import type { WayBack } from "./way-back/way-back.ts";
 /** The agent's abilities. */
 export interface ExternalAgentCapabilities {
   /**
-   * The effect of a message to an agent that works. It joins the running turn, or interrupts it and begins the next one, or
-   * waits for its end.
+   * The effect of a message to an agent that works. It joins the running turn, or interrupts it and begins
+   * the next one, or waits for its end.
    */
   readonly steer: "inject" | "restart" | "none";
   /** Whether its program begins with a message after its answer, without a new process (external-agent-protocol-11). */
@@ -68,7 +79,10 @@ export interface AgentRequest {
   readonly sessionFields?: Fields;
 }
 
-/** All that must be the same again when the session is resumed. Recorded before a process is started (external-agent-protocol-1). */
+/**
+ * All that must be the same again when the session is resumed. Recorded before a process is started
+ * (external-agent-protocol-1).
+ */
 export interface ExternalIntent {
   /** The id of the agent's own session. */
   readonly agentSessionId: string;
@@ -114,7 +128,10 @@ export interface IntendedProfile extends ChosenProgram {
   readonly deletesSessions?: boolean;
 }
 
-/** Puts the command line of a program into the sandbox of its session. @param read more that the program reads, as absolute paths. */
+/**
+ * Puts the command line of a program into the sandbox of its session. @param read more that the program
+ * reads, as absolute paths.
+ */
 export type Enclose = (
   argv: readonly [string, ...string[]],
   env: Readonly<Record<string, string>>,
@@ -129,7 +146,10 @@ export interface ExternalTurn {
   readonly prompt: string;
   /** The fields of the request, for an agent that takes more than a text. Its prompt is the one above. */
   readonly parameters?: Fields;
-  /** The task that carries out the turn: its session, the values of its secrets, and the rows of the session and of those below it. */
+  /**
+   * The task that carries out the turn: its session, the values of its secrets, and the rows of the session
+   * and of those below it.
+   */
   readonly task: Pick<TaskContext, "sessionId" | "taskId" | "secret" | "readSession">;
   /**
    * Settles when every event so far is stored in the session, for a program that waits for that.
@@ -143,9 +163,15 @@ export interface ExternalTurn {
   readonly wayBack?: WayBack;
   /** Puts the command line of the program into the sandbox of the session. Absent without one. */
   readonly enclose?: Enclose;
-  /** Holds keys of the program in its place, which does not get them. Its token is replaced in all that the program writes. */
+  /**
+   * Holds keys of the program in its place, which does not get them. Its token is replaced in all that the
+   * program writes.
+   */
   readonly gateway?: ModelGateway;
-  /** Called with each line of the program, without keys. Must not throw. Agents that are no program of lines do not call it. */
+  /**
+   * Called with each line of the program, without keys. Must not throw. Agents that are no program of lines
+   * do not call it.
+   */
   readonly onLine?: (line: string) => void;
   /** The rest of the session's budget in money, for agents with a limit of their own. Absent without such a budget. */
   readonly costMicroUsdMax?: number;
@@ -233,7 +259,10 @@ export type PermissionAnswer =
 
 /** The files of a session that the program keeps outside of our record, for the restore receipt. */
 export interface AgentTraces {
-  /** The folder below which the program stores its sessions, and how the name of the file of this one ends. Absent where that is not known. */
+  /**
+   * The folder below which the program stores its sessions, and how the name of the file of this one ends.
+   * Absent where that is not known.
+   */
   readonly sessions?: { readonly folder: string; readonly ending: string };
   /** Files that name MCP servers. A file that is not there has no hash. */
   readonly mcpFiles: readonly string[];
@@ -325,7 +354,8 @@ export interface ExternalAgent {
   /**
    * Ends the turn and every process of it: by request, then by signals. The session can be resumed.
    *
-   * @param isUrgent the session of Holdfast was cancelled hard: two seconds later nothing of the turn may be left.
+   * @param isUrgent the session of Holdfast was cancelled hard: two seconds later nothing of the turn may be
+   *   left.
    */
   abort(isUrgent?: boolean): Promise<ExternalEnd>;
 }
@@ -339,7 +369,8 @@ export interface ExternalAgentProtocol {
   /** The names of secrets without which no session of it starts. Its program gets their values. */
   readonly secrets?: readonly string[];
   /**
-   * Reads a request of an agent that takes more than a text: the input of a session, or a later request. Pure.
+   * Reads a request of an agent that takes more than a text: the input of a session, or a later request.
+   * Pure.
    *
    * @returns `undefined` for a value that is no request.
    * @throws HoldfastError `invalid_input` for a wrong field.
@@ -365,12 +396,16 @@ export interface ExternalAgentProtocol {
   ruledCall(call: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall;
   /** The folders that the program needs besides that of the session. `undefined` where they are not known. */
   ownFolders?(chosen?: ChosenProgram): OwnFolders | undefined;
-  /** The keys that the gateway of a turn can hold, and those that the program gets. Absent for an agent that is no program of this machine. */
+  /**
+   * The keys that the gateway of a turn can hold, and those that the program gets. Absent for an agent that
+   * is no program of this machine.
+   */
   keyAccess?(chosen?: ChosenProgram): KeyAccess;
   /** `undefined` where the adapter does not know them. Reads no file. */
   traces?(session: Pick<ExternalTurn, "intent" | "boundId">): AgentTraces | undefined;
   /**
-   * Reads the usage in the file of a session (`traces`). Pure. Absent for a program without a record of its usage (external-agent-protocol-12).
+   * Reads the usage in the file of a session (`traces`). Pure. Absent for a program without a record of its
+   * usage (external-agent-protocol-12).
    *
    * @param lines of the whole file; those that are no JSON objects are empty ones.
    * @param from the index of the first line whose calls are asked for.

@@ -1,18 +1,22 @@
-// `externalAgent` makes an agent of an adapter (`ExternalAgentProtocol`): sessions whose work an external program does.
+// `externalAgent` makes an agent of an adapter (`ExternalAgentProtocol`): sessions whose work an external
+// program does.
 //
 //   prepare ─► (turn of the program)* ─► answer ─► a conversation waits for the next request, another session ends
 //
-//   external-agent-1. The intent is in a checkpoint before a process is started, with an id for the program's own session. Later turns
-//       use the same intent, also in another folder or after a change of the settings. Another machine gives its own program and
-//       rights (`own-intent.ts`).
-//   external-agent-2. A turn that was cut off is followed by a turn that resumes the program's session. Its prompt names the calls that were
-//       cut off and says to verify before repeating. Nothing is repeated by Holdfast.
-//   external-agent-3. If the program does not know its session, the request is sent to a new one only where nothing was done. Otherwise a
-//       person is asked (`lost-session.ts`). No session is silently empty.
+//   external-agent-1. The intent is in a checkpoint before a process is started, with an id for the program's
+//       own session. Later turns use the same intent, also in another folder or after a change of the
+//       settings. Another machine gives its own program and rights (`own-intent.ts`).
+//   external-agent-2. A turn that was cut off is followed by a turn that resumes the program's session. Its
+//       prompt names the calls that were cut off and says to verify before repeating. Nothing is repeated by
+//       Holdfast.
+//   external-agent-3. If the program does not know its session, the request is sent to a new one only where
+//       nothing was done. Otherwise a person is asked (`lost-session.ts`). No session is silently empty.
 //   external-agent-4. A cost that is not known is `null` and never zero.
 //   external-agent-5. The program's session has one owner: a fork of ours is refused.
-//   external-agent-6. A safe point has a restore receipt (`receipt/`). Where a resume would lack something of it, a person decides first.
-//   external-agent-7. A limit of the agent's account, or a missing sign-in, pauses the session and is never the end of its work.
+//   external-agent-6. A safe point has a restore receipt (`receipt/`). Where a resume would lack something of
+//       it, a person decides first.
+//   external-agent-7. A limit of the agent's account, or a missing sign-in, pauses the session and is never
+//       the end of its work.
 
 import { DAY_MS, defined, type StandardSchemaV1 } from "@holdfast/core";
 import { defineAgent, type Agent, type TaskContext, type TurnResult } from "@holdfast/runtime";
@@ -37,22 +41,22 @@ export interface ExternalAgentOptions {
   /** Where sessions that start here work. */
   readonly folder: string;
   /**
-   * Finds the folder of a session, such as that of its parent, or makes the worktree or the empty folder that its input asks for. Without
-   * it every session works in `folder`, and none may ask.
+   * Finds the folder of a session, such as that of its parent, or makes the worktree or the empty folder that
+   * its input asks for. Without it every session works in `folder`, and none may ask.
    */
   readonly place?: (task: TaskContext, workspace: AgentRecord["workspace"]) => Promise<string>;
   /** The rules that the user keeps for the project. Without them an answer for a project counts for its session. */
   readonly projectRules?: ProjectRules;
   /**
-   * The agents that its sessions may start as children, by tools of the session. "any": every agent, by its name, also those of other
-   * processes. Without it they start no others.
+   * The agents that its sessions may start as children, by tools of the session. "any": every agent, by its
+   * name, also those of other processes. Without it they start no others.
    */
   readonly agents?: StartableAgents;
   /** Whether a session may start only those of `agents` that its profile names. */
   readonly startsByProfile?: boolean;
   /**
-   * Lets a session delete the ended sessions that it has started, by a tool of the session. With `startsByProfile` only those whose
-   * profile says so. Without it none does.
+   * Lets a session delete the ended sessions that it has started, by a tool of the session. With
+   * `startsByProfile` only those whose profile says so. Without it none does.
    */
   readonly deleteSession?: DeleteSession;
   /** Finds a profile by its name. Without it no session may ask for one. */
@@ -70,9 +74,9 @@ export interface ExternalAgentOptions {
   /** The permission modes that a session may ask for; the first is the default. */
   readonly permissionModes: readonly [string, ...string[]];
   /**
-   * How long a session waits for its next request, before it ends with its last answer. Milliseconds. With 0 it ends with its first
-   * answer, and so does a session whose parent waits for its end. Without it the input decides whether a session is a conversation.
-   * Such a conversation waits without a limit.
+   * How long a session waits for its next request, before it ends with its last answer. Milliseconds. With 0
+   * it ends with its first answer, and so does a session whose parent waits for its end. Without it the input
+   * decides whether a session is a conversation. Such a conversation waits without a limit.
    */
   readonly conversationTtlMs?: number;
   /** The output of a session. Without it the text of its answer. */

@@ -23,8 +23,8 @@ export interface ExternalState {
   /** The number of turns that have begun. */
   readonly turns: number;
   /**
-   * The parts of prompts to continue that the program may not have read, because no result of a call has followed. A program that is killed may
-   * not have stored its prompt.
+   * The parts of prompts to continue that the program may not have read, because no result of a call has
+   * followed. A program that is killed may not have stored its prompt.
    */
   readonly unread: readonly string[];
   readonly mode: "start" | "resume";
@@ -64,8 +64,8 @@ export interface ExternalState {
   /** The receipt of the last safe point, which is checked before a resume. `null` without one. */
   readonly receipt: RestoreReceipt | null;
   /**
-   * The bytes of the program's own record whose calls were counted after a turn that was cut off; `null` where that is not known. Absent after a turn
-   * in order: its receipt has them.
+   * The bytes of the program's own record whose calls were counted after a turn that was cut off; `null`
+   * where that is not known. Absent after a turn in order: its receipt has them.
    */
   readonly countedBytes?: number | null;
   /** Whether the next turn replaces a damaged session file by its copy. */

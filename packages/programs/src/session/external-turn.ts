@@ -1,5 +1,5 @@
-// One turn of an external agent's session (`ExternalAgentTurn`): it prepares the session, lets the program work, or waits for the next
-// request. The rules are in `external-agent.ts`.
+// One turn of an external agent's session (`ExternalAgentTurn`): it prepares the session, lets the program
+// work, or waits for the next request. The rules are in `external-agent.ts`.
 
 import { CancelledError, defined, HoldfastError, UncertainEffectError } from "@holdfast/core";
 import type { AgentContext, TurnResult } from "@holdfast/runtime";
@@ -197,7 +197,8 @@ export class ExternalAgentTurn {
         if (!UncertainEffectError.is(first.error)) throw first.error;
         await countReported(ctx, entries.usage);
         const counted = await this.#count(work);
-        // The death of our process says nothing against the program. The runtime parks a session that kills its process.
+        // The death of our process says nothing against the program. The runtime parks a session that kills
+        // its process.
         return this.#continueAfter({ ...work, counted }, CUT_OFF, this.#state.cutOffs);
       }
       return this.#finish(first.output, work);

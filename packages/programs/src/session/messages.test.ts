@@ -1,4 +1,5 @@
-// Messages to an external agent at work: they join its turn, interrupt it, or wait for its answer, as its program can.
+// Messages to an external agent at work: they join its turn, interrupt it, or wait for its answer, as its
+// program can.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// Plans and todo lists of external programs: each is an entry of its own kind, with equal statuses whatever the program calls them.
+// Plans and todo lists of external programs: each is an entry of its own kind, with equal statuses whatever
+// the program calls them.
 
 import { afterEach, expect, test } from "vitest";
 import { sampled } from "@holdfast/testkit/campaign";

@@ -1,4 +1,5 @@
-// The sub-agents of an external program: their work is recorded as theirs, and never as the work or the answer of the agent itself.
+// The sub-agents of an external program: their work is recorded as theirs, and never as the work or the
+// answer of the agent itself.
 
 import { afterEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";

@@ -1,4 +1,5 @@
-// The signals that concern a turn of an external agent (`News`), and the messages of people to the program at work (`Messages`).
+// The signals that concern a turn of an external agent (`News`), and the messages of people to the program at
+// work (`Messages`).
 
 import type { AgentContext } from "@holdfast/runtime";
 
@@ -80,7 +81,10 @@ export class Messages {
     return this.#followUps;
   }
 
-  /** Leaves a message for after the answer: with the program, which then needs no new process for it, or with the session. */
+  /**
+   * Leaves a message for after the answer: with the program, which then needs no new process for it, or with
+   * the session.
+   */
   followUp(text: string): void {
     this.#followUps = [...this.#followUps, text];
     const offered = this.#ctx.run<MessageReceipt>(

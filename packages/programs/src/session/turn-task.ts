@@ -2,15 +2,19 @@
 //
 //   - A turn happens once: neither a crash nor an orderly stop runs it again. The agent decides what follows
 //     one that was cut off.
-//   turn-task-2. An event is a signal of the session before the turn ends. The output says how many reports there are.
+//   turn-task-2. An event is a signal of the session before the turn ends. The output says how many reports
+//       there are.
 //   - A session has at most one process of its agent on a machine: what an earlier process of ours has left
 //     is ended first.
 //   - A turn whose question waits for longer than `keepAliveMs` is ended. The question stays, and its answer
 //     begins the next turn.
-//   turn-task-5. Usage is charged with the report that tells of it, and the answer says what other sessions have left of the budget. A turn
-//       that finds it used up is ended, also one that waits. Silence is reported and never a failure.
-//   turn-task-6. A turn that has used four fifths of the rest of its budget is told so once, where its agent takes a message.
-//   turn-task-7. A resume with a restore receipt begins when nothing is lost. A loss ends the task before a process starts.
+//   turn-task-5. Usage is charged with the report that tells of it, and the answer says what other sessions
+//       have left of the budget. A turn that finds it used up is ended, also one that waits. Silence is
+//       reported and never a failure.
+//   turn-task-6. A turn that has used four fifths of the rest of its budget is told so once, where its agent
+//       takes a message.
+//   turn-task-7. A resume with a restore receipt begins when nothing is lost. A loss ends the task before a
+//       process starts.
 //   turn-task-8. All that an agent says has limits (`bounded-events.ts`).
 //   - The program and the rights of a turn are the choice of this machine and not of the record
 //     (`own-intent.ts`).
@@ -101,7 +105,10 @@ const BUDGET_LOOK_MS = 5_000;
 /** The turns at work in this process, by session. */
 export type LiveTurns = Map<string, LiveTurn>;
 
-/** The receipt for a message to a turn at work. A message that is not in it is `queued`: with the program, or in the session. */
+/**
+ * The receipt for a message to a turn at work. A message that is not in it is `queued`: with the program, or
+ * in the session.
+ */
 export type MessageReceipt = "injected" | "restarted" | "queued";
 
 /** A turn at work. It ends itself when a question waits for too long. */
@@ -129,7 +136,8 @@ export class LiveTurn {
   /**
    * Gives a message to the agent.
    *
-   * @param restarts whether a turn that does not take it is interrupted. A program that has opened no session yet is left alone.
+   * @param restarts whether a turn that does not take it is interrupted. A program that has opened no session
+   *   yet is left alone.
    */
   async steer(text: string, restarts: boolean): Promise<MessageReceipt> {
     if ((await this.agent.steer(text)) === "injected") return "injected";

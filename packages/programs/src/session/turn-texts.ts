@@ -1,4 +1,5 @@
-// The texts about a turn that was cut off, for the prompt of the next one (`continuePrompt`, `unreadText`, `answerText`). Pure.
+// The texts about a turn that was cut off, for the prompt of the next one (`continuePrompt`, `unreadText`,
+// `answerText`). Pure.
 
 import { describeProcessEnd, type StopMeans } from "@holdfast/system";
 

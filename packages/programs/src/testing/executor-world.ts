@@ -1,4 +1,5 @@
-// A runtime in memory whose sessions are carried out by executors, for tests. Programs are written into a folder.
+// A runtime in memory whose sessions are carried out by executors, for tests. Programs are written into a
+// folder.
 
 import { createRuntime, MemoryStorage, type Agent, type Runtime } from "@holdfast/runtime";
 import { chmod, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";

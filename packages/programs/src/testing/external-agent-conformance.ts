@@ -1,4 +1,5 @@
-// The suite that every adapter passes: `externalAgentConformance`. Its clauses are those of the port `ExternalAgentProtocol`.
+// The suite that every adapter passes: `externalAgentConformance`. Its clauses are those of the port
+// `ExternalAgentProtocol`.
 
 import { randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
@@ -33,7 +34,10 @@ export interface ExternalAgentSubject {
     readonly hang: string;
     /** Asks for a permission, and answers. */
     readonly ask: string;
-    /** Calls the tool `report_progress` of its session with the text `half`, and answers. Without it this clause is not tested. */
+    /**
+     * Calls the tool `report_progress` of its session with the text `half`, and answers. Without it this
+     * clause is not tested.
+     */
     readonly callSession?: string;
     /** Writes messages that no adapter knows, and answers. */
     readonly unknownMessages: string;

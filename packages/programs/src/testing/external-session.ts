@@ -1,4 +1,5 @@
-// A session of an external agent in this process, for tests: `ExternalSession`. The program is a fake that speaks the protocol of the real one.
+// A session of an external agent in this process, for tests: `ExternalSession`. The program is a fake that
+// speaks the protocol of the real one.
 
 import {
   chmodSync,

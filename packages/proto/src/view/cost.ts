@@ -1,7 +1,9 @@
 // `Cost`, `addUsage`, `costText`: what calls of models cost, as far as sessions record it.
 //
-//   cost-1. A call without a recorded price has an unknown cost. A sum with such a call says so, and never counts the call as free.
-//   cost-2. Calls that nobody has counted are recorded as one usage of the model `unknown` without tokens, such as those of a killed coding agent.
+//   cost-1. A call without a recorded price has an unknown cost. A sum with such a call says so, and never
+//       counts the call as free.
+//   cost-2. Calls that nobody has counted are recorded as one usage of the model `unknown` without tokens,
+//       such as those of a killed coding agent.
 
 import type { PlainUsage } from "./journal-event.ts";
 

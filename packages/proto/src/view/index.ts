@@ -1,4 +1,5 @@
-// `@holdfast/proto/view`: what sessions mean to people, as pure functions over plain JSON that a command and a page share.
+// `@holdfast/proto/view`: what sessions mean to people, as pure functions over plain JSON that a command and
+// a page share.
 
 export type {
   JournalEvent,

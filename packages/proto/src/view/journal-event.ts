@@ -1,5 +1,5 @@
-// A session's journal as people read it. `PlainRecord` is a record as it is stored, and `JournalEvent` is what
-// `journal/event-reader.ts` makes of it.
+// A session's journal as people read it. `PlainRecord` is a record as it is stored, and `JournalEvent` is
+// what `journal/event-reader.ts` makes of it.
 
 import type { AnswerKind } from "./question.ts";
 

@@ -1,8 +1,8 @@
-// `viewQuestion`, `answerLines`, `unnamedAnswer`: the meaning of an open question for a person, and the command lines that answer it. An answer
-// that names none of several is refused.
+// `viewQuestion`, `answerLines`, `unnamedAnswer`: the meaning of an open question for a person, and the
+// command lines that answer it. An answer that names none of several is refused.
 //
-// Pure, over plain JSON, so that the command and a page show the same. `viewQuestion` keeps the texts as they are: the caller
-// shows them by `visibleText`.
+// Pure, over plain JSON, so that the command and a page show the same. `viewQuestion` keeps the texts as they
+// are: the caller shows them by `visibleText`.
 
 import { visibleText } from "./text/visible-text.ts";
 
@@ -94,8 +94,8 @@ function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
 }
 
 /**
- * The command lines after `holdfast` that answer a question. Each names the question, and so the exact call that a person has read. It never
- * answers a later question in its place.
+ * The command lines after `holdfast` that answer a question. Each names the question, and so the exact call
+ * that a person has read. It never answers a later question in its place.
  */
 export function answerLines(
   sessionId: string,
@@ -124,7 +124,8 @@ export interface ListedQuestion {
 }
 
 /**
- * The refusal of an answer that names none of several open questions. The person has read one of them, and the answer does not say which.
+ * The refusal of an answer that names none of several open questions. The person has read one of them, and
+ * the answer does not say which.
  *
  * @param command the whole of a command line, from the words after `holdfast`.
  */
@@ -146,8 +147,8 @@ export function unnamedAnswer(
 }
 
 /**
- * The number by which a command names a question: its position in the journal. Each incarnation of a session that keeps no journal counts
- * from the beginning, so the number of the incarnation follows there.
+ * The number by which a command names a question: its position in the journal. Each incarnation of a session
+ * that keeps no journal counts from the beginning, so the number of the incarnation follows there.
  */
 export function questionNumber({ id, life }: { readonly id: number; readonly life?: number }): string {
   return life === undefined ? String(id) : `${id}.${life}`;

@@ -1,4 +1,5 @@
-// `itemName`, `itemFacts`, `turnFacts`: the words of a timeline, as `holdfast trace` and the page show it. Names in them are untrusted.
+// `itemName`, `itemFacts`, `turnFacts`: the words of a timeline, as `holdfast trace` and the page show it.
+// Names in them are untrusted.
 
 import { costText, type Cost } from "./cost.ts";
 import type { TimelineItem, TimelineTurn } from "./timeline.ts";

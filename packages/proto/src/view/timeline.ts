@@ -1,10 +1,10 @@
-// `TimelineBuilder`: what a session did, when, for how long and at what cost. It is computed from the journal alone, so every
-// session has a timeline.
+// `TimelineBuilder`: what a session did, when, for how long and at what cost. It is computed from the journal
+// alone, so every session has a timeline.
 //
 //   - A command has the time of the delivery before it. A task's duration is therefore measured from the
 //     agent's request to the task's end, and includes its wait for a slot.
-//   timeline-2. Usage is what outcomes recorded. Where none is recorded none is shown; nothing is estimated. A price that is not recorded is
-//       unknown (cost-1).
+//   timeline-2. Usage is what outcomes recorded. Where none is recorded none is shown; nothing is estimated.
+//       A price that is not recorded is unknown (cost-1).
 //
 // The journal does not say where one commit ended and the next began. It says what was delivered, and each
 // segment begins with a delivery.

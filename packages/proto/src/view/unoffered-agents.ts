@@ -1,7 +1,8 @@
-// `unofferedAgents`, `unofferedText`: the agents of a catalogue whose current version no runner offers, and the reasons, for people.
+// `unofferedAgents`, `unofferedText`: the agents of a catalogue whose current version no runner offers, and
+// the reasons, for people.
 //
-// Pure, over plain JSON, so that a command and the page say the same. Problems are texts of other machines: nothing here makes text safe for a
-// terminal or for HTML.
+// Pure, over plain JSON, so that a command and the page say the same. Problems are texts of other machines:
+// nothing here makes text safe for a terminal or for HTML.
 
 /** An item of the catalogue. */
 export interface PlainItem {

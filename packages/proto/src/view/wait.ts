@@ -1,6 +1,8 @@
-// `waitText`, `signalText`, `pauseText`: the things that a session waits for, and the reason of its pause, for people.
+// `waitText`, `signalText`, `pauseText`: the things that a session waits for, and the reason of its pause,
+// for people.
 //
-// Pure, over plain JSON, so that a command and the page say the same. Nothing here makes text safe for a terminal or for HTML.
+// Pure, over plain JSON, so that a command and the page say the same. Nothing here makes text safe for a
+// terminal or for HTML.
 
 import { visibleText } from "./text/visible-text.ts";
 
@@ -56,7 +58,10 @@ export const AGENT_REPORT = "external_agent.report";
 /** The reasons of a pause that need no figures. */
 export type PlainPause = "by_user" | "nondeterminism" | "agent_fault" | "poison" | "no_matching_runner";
 
-/** Whether the session is paused because one of its tasks was cut off by too many orderly stops. Its agent made no mistake then, and `error` names the grace. */
+/**
+ * Whether the session is paused because one of its tasks was cut off by too many orderly stops. Its agent
+ * made no mistake then, and `error` names the grace.
+ */
 export function isCutOffByStops({
   pauseReason,
   error,

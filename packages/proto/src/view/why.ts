@@ -1,6 +1,7 @@
 // `whyText`, `inLiveOrder`: why a session stands where it is, and which live sessions come first.
 //
-// Pure, over plain JSON, so that `holdfast top` and the page say the same. Nothing here makes text safe for a terminal or for HTML.
+// Pure, over plain JSON, so that `holdfast top` and the page say the same. Nothing here makes text safe for a
+// terminal or for HTML.
 
 import { visibleText } from "./text/visible-text.ts";
 import { usdText } from "./cost.ts";
@@ -30,7 +31,10 @@ export interface WhyContext {
   readonly when: (at: number) => string;
 }
 
-/** The reason why a session waits, the place it moved to, its progress, or its output. Empty when there is nothing to say. */
+/**
+ * The reason why a session waits, the place it moved to, its progress, or its output. Empty when there is
+ * nothing to say.
+ */
 export function whyText(session: PlainSession, { isElsewhere, isDriven = true, when }: WhyContext): string {
   const { status, pauseReason, waits, error, blocked, movedTo, sessionId, output, progress } = session;
   if (movedTo !== undefined) return `moved to ${movedTo}`;

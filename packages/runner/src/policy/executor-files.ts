@@ -1,5 +1,5 @@
-// `requireOutside`: where the files of an allowed executor may lie. A name in the policy would be worth little if an agent
-// could write the program that has this name.
+// `requireOutside`: where the files of an allowed executor may lie. A name in the policy would be worth
+// little if an agent could write the program that has this name.
 //
 //   - The program of an executor and each file among its arguments lie outside of the folders in which
 //     sessions work. Each link on the way to them does as well. The rule holds when the policy has names.
@@ -7,8 +7,8 @@
 //     after the check: the program is started by its absolute path.
 //   - Programs that the executor starts by their names are not found in those folders.
 //
-// Leaky: a program may read other files of those folders while it runs. An agent that writes outside of the folder of its
-// session is not noticed either.
+// Leaky: a program may read other files of those folders while it runs. An agent that writes outside of the
+// folder of its session is not noticed either.
 
 import { existsSync, readlinkSync, statSync } from "node:fs";
 import { delimiter, isAbsolute, parse, resolve, sep } from "node:path";

@@ -1,4 +1,5 @@
-// `executorPolicy`: the part of a runner's policy that concerns executors, in the form in which their adapter asks for it.
+// `executorPolicy`: the part of a runner's policy that concerns executors, in the form in which their adapter
+// asks for it.
 //
 // A name allows a program only from outside of every folder in which a session works. No session can then
 // write the program of its executor, or of another one.

@@ -1,4 +1,5 @@
-// `RunnerPolicy`: the limits that the owner of a machine sets its runner, whatever a coordinator or a session asks for.
+// `RunnerPolicy`: the limits that the owner of a machine sets its runner, whatever a coordinator or a session
+// asks for.
 //
 //   - The policy is read once, when the runner starts, from a file of this machine. No message changes it.
 //   - A wrong policy is an error that names the field, and the runner does not start. No field is ignored.

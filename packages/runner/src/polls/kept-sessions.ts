@@ -1,5 +1,5 @@
-// `KeptSessions`: the sessions that this process has advanced and that have not ended. When newer code has replaced
-// the code of this process, it takes back those of them that the newer code diverges from.
+// `KeptSessions`: the sessions that this process has advanced and that have not ended. When newer code has
+// replaced the code of this process, it takes back those of them that the newer code diverges from.
 //
 //   - A session is kept from its receipt on. It is no longer kept when it has ended, when another process has
 //     committed to it, or when the code here diverged from its journal.

@@ -1,7 +1,8 @@
 // `Supersession`: what a runner knows about newer code that replaces its own.
 //
-// *Current*: nothing has replaced it. *Announced*: the polls say that it is superseded, and no answer has come yet.
-// *Superseded*: the coordinator knows. It gives the runner no session but those that come back (`earlier-code.ts` there).
+// *Current*: nothing has replaced it. *Announced*: the polls say that it is superseded, and no answer has
+// come yet. *Superseded*: the coordinator knows. It gives the runner no session but those that come back
+// (`earlier-code.ts` there).
 
 import { KeptSessions } from "./kept-sessions.ts";
 

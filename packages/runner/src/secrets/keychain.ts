@@ -1,6 +1,7 @@
 // `openKeychain`: the keychain of the operating system, through the optional package `@napi-rs/keyring`.
 //
-// Servers and containers have no keychain. Its absence is no error: a caller goes on to the next place of secrets.
+// Servers and containers have no keychain. Its absence is no error: a caller goes on to the next place of
+// secrets.
 
 import { isOlder, packageVersion } from "@holdfast/system";
 

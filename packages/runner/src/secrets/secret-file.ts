@@ -1,4 +1,5 @@
-// `SecretFile`: values of secrets, encrypted in one file of this user. A user opts in with `holdfast secret set`.
+// `SecretFile`: values of secrets, encrypted in one file of this user. A user opts in with
+// `holdfast secret set`.
 //
 //   - Each value is encrypted by AES-256-GCM, with a nonce of its own and with the scope and the name as
 //     additional data. A value that was moved to another name is therefore not decrypted.

@@ -1,6 +1,6 @@
-// `writeSecrets` and `readSecretsFromPipe`: values of secrets from a process to its child, over a pipe that the
-// child inherits. Other users and agents can read neither that pipe nor the memory of both processes, but they
-// can read arguments, and often environments and files.
+// `writeSecrets` and `readSecretsFromPipe`: values of secrets from a process to its child, over a pipe that
+// the child inherits. Other users and agents can read neither that pipe nor the memory of both processes, but
+// they can read arguments, and often environments and files.
 //
 //   - The message is one JSON object, `{"version":1,"secrets":{…}}`, and then the end of the pipe.
 //   - The reader closes its end, so that no process that it starts later inherits the pipe.

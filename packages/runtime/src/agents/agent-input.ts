@@ -1,4 +1,5 @@
-// `inputOf`, `inputNow`: an input after the schema of its agent, with defaults and conversions, as it is recorded and as the agent sees it.
+// `inputOf`, `inputNow`: an input after the schema of its agent, with defaults and conversions, as it is
+// recorded and as the agent sees it.
 
 import { validate, validateNow } from "@holdfast/core";
 import type { Agent } from "./define.ts";
@@ -10,7 +11,10 @@ export function inputOf({ name, input }: Schema, given: unknown): Promise<unknow
   return validate(input, given, whatOf(name), "invalid_input");
 }
 
-/** For a child, which is asked for without waiting. @throws HoldfastError `invalid_input`; UsageError when the schema answers later. */
+/**
+ * For a child, which is asked for without waiting. @throws HoldfastError `invalid_input`; UsageError when the
+ * schema answers later.
+ */
 export function inputNow({ name, input }: Schema, given: unknown): unknown {
   return input === undefined ? given : validateNow(input, given, whatOf(name), "invalid_input");
 }

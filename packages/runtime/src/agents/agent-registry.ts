@@ -2,8 +2,8 @@
 //
 //   - There is one agent for each name and version. A session that is resumed runs in the version it was
 //     started with. Another version takes it over only when a person allows that.
-//   agent-registry-2. Where definitions are replaced, the newest one of a name and version counts, as after a restart with
-//       edited code. Two of them that one call gives are a mistake there, too.
+//   agent-registry-2. Where definitions are replaced, the newest one of a name and version counts, as after a
+//       restart with edited code. Two of them that one call gives are a mistake there, too.
 
 import { ConflictError, HoldfastError, NotFoundError, type AgentRef } from "@holdfast/core";
 import { inputNow } from "./agent-input.ts";

@@ -1,5 +1,6 @@
-// `Bounds`: the limits of a session whatever its agent does. A bound is a time to live, or a budget of its tree. A
-// budget per hour, day or month is a bound as well: it ends no session, and limits what each costs in that time.
+// `Bounds`: the limits of a session whatever its agent does. A bound is a time to live, or a budget of its
+// tree. A budget per hour, day or month is a bound as well: it ends no session, and limits what each costs in
+// that time.
 //
 //   - A daemon is an agent in the turn form: each turn ends in a checkpoint, so no limit on growth stops it.
 //     No start can know whether the loop of a free-form agent ends, and the limits of its journal stop it.

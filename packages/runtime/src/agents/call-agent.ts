@@ -12,7 +12,8 @@ import {
 import type { Agent } from "./define.ts";
 
 /**
- * Call the agent with the session's input and its last checkpoint's state, and check the output by its schema.
+ * Call the agent with the session's input and its last checkpoint's state, and check the output by its
+ * schema.
  */
 export async function callAgent(kernel: Kernel, agent: Agent, session: Session): Promise<unknown> {
   const { shared } = session;

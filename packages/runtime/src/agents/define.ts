@@ -38,7 +38,8 @@ export interface TaskContext {
   /** The same for every attempt, for effects on the outside world: pass it on to services that deduplicate. */
   readonly idempotencyKey: string;
   /**
-   * W3C trace context of this attempt, for the `traceparent` header of outgoing calls. Absent without tracing.
+   * W3C trace context of this attempt, for the `traceparent` header of outgoing calls. Absent without
+   * tracing.
    */
   readonly traceparent?: string | undefined;
   /**
@@ -47,15 +48,16 @@ export interface TaskContext {
    */
   readonly signal: AbortSignal;
   /**
-   * The value of a secret that the task declares, or for a function of `ctx.run` the agent. It is not recorded:
-   * in outputs, errors and progress it is replaced by `[secret]`.
+   * The value of a secret that the task declares, or for a function of `ctx.run` the agent. It is not
+   * recorded: in outputs, errors and progress it is replaced by `[secret]`.
    *
    * @throws UsageError for a name that is not declared, HoldfastError `secret_missing` without a value.
    */
   secret(name: string): string;
   /**
    * Signal the session of this task. The signal is stored when the promise resolves, and it outlives the
-   * attempt. With a `dedupKey`, a repetition by another attempt stores nothing. `spends` is charged to the budget of the session, once, with the signal.
+   * attempt. With a `dedupKey`, a repetition by another attempt stores nothing. `spends` is charged to the
+   * budget of the session, once, with the signal.
    *
    * @returns for a signal that `spends` what is not spent of the limits of its budget.
    * @throws HoldfastError when the attempt has ended or storage refuses, UsageError for a task that another
@@ -73,8 +75,8 @@ export interface TaskContext {
    */
   readSession(sessionId?: string): Promise<Session | undefined>;
   /**
-   * The amounts that are not spent or reserved of the budgets that pay for the session of this task, as they are stored now. `undefined`
-   * without a budget.
+   * The amounts that are not spent or reserved of the budgets that pay for the session of this task, as they
+   * are stored now. `undefined` without a budget.
    *
    * @throws UsageError for a task that another process queued.
    */
@@ -99,8 +101,8 @@ export interface TaskSignalOptions {
 }
 
 /**
- * A task, as `defineTask` takes it. `Given` is what callers pass: with an input schema, what the schema accepts.
- * `Input` is what it makes of that.
+ * A task, as `defineTask` takes it. `Given` is what callers pass: with an input schema, what the schema
+ * accepts. `Input` is what it makes of that.
  */
 export interface TaskDefinition<Input = unknown, Output = unknown, Given = Input> extends TaskType<
   Given,
@@ -133,21 +135,23 @@ export interface TaskDefinition<Input = unknown, Output = unknown, Given = Input
   /** Names of the secrets that the handler may read with `task.secret(name)`. */
   readonly secrets?: readonly string[];
   /**
-   * `import.meta.url` of the module that exports this task. Each attempt then runs in a worker thread, which imports the module: code
-   * that computes for long or blocks, as `execSync` does, stops nothing else. Input, output and reports are copied. An attempt that is
-   * aborted, or times out, is terminated after half the grace of a cancel, if its code has not ended before.
+   * `import.meta.url` of the module that exports this task. Each attempt then runs in a worker thread, which
+   * imports the module: code that computes for long or blocks, as `execSync` does, stops nothing else. Input,
+   * output and reports are copied. An attempt that is aborted, or times out, is terminated after half the
+   * grace of a cancel, if its code has not ended before.
    */
   readonly inThread?: string;
   /** Does the work. It is called once for each attempt. */
   readonly run: (input: Input, task: TaskContext) => Output | Promise<Output>;
   /**
-   * End the work of a lost attempt that is not retried, because its process ended while it ran. The agent gets
-   * the loss afterwards. `input` is the recorded input.
+   * End the work of a lost attempt that is not retried, because its process ended while it ran. The agent
+   * gets the loss afterwards. `input` is the recorded input.
    */
   readonly endLost?: (input: unknown, idempotencyKey: string) => Promise<void>;
   /**
-   * A session whose agent has this task left the memory of this process: it ended, is released, or only waits (`isWaiting`) and
-   * may come back. End what the task holds for it, such as a process. Called for every session, whether or not the task ran.
+   * A session whose agent has this task left the memory of this process: it ended, is released, or only waits
+   * (`isWaiting`) and may come back. End what the task holds for it, such as a process. Called for every
+   * session, whether or not the task ran.
    */
   readonly sessionLeft?: (sessionId: string, how: { readonly isWaiting: boolean }) => Promise<void>;
 }
@@ -178,11 +182,14 @@ export function defineTask<Input, Output, Given = Input>(
 interface AgentCommon<Input, Output, Given> {
   readonly name: string;
   /**
-   * Names of the secrets that the agent needs: those of its functions in `ctx.run`, and those of its executor.
-   * A command asks for a value that is missing before it starts. Tasks declare their own.
+   * Names of the secrets that the agent needs: those of its functions in `ctx.run`, and those of its
+   * executor. A command asks for a value that is missing before it starts. Tasks declare their own.
    */
   readonly secrets?: readonly string[];
-  /** Secrets that its sessions can start without, such as the key of a model. Their values are replaced in all that is recorded. */
+  /**
+   * Secrets that its sessions can start without, such as the key of a model. Their values are replaced in all
+   * that is recorded.
+   */
   readonly optionalSecrets?: readonly OptionalSecrets[];
   /** Recorded with each session. Raise it when the code changes what a running session would ask for. */
   readonly version?: string;
@@ -239,8 +246,8 @@ export interface TurnAgent<
   /** The only behaviour of this form. */
   readonly checkpoint?: "every_turn";
   /**
-   * True when the agent counts its turns, and ends or asks a person at a number of its own. Its sessions are started
-   * without a warning that nothing limits them. Where bounds are strict they need one nevertheless.
+   * True when the agent counts its turns, and ends or asks a person at a number of its own. Its sessions are
+   * started without a warning that nothing limits them. Where bounds are strict they need one nevertheless.
    */
   readonly limitsTurns?: boolean;
   /** Returns the next state, a change of the state, or the output. */
@@ -260,8 +267,8 @@ export type TurnResult<State, Output, Patch = StatePatch<State>> =
 const AGENT = Symbol.for("holdfast.agent");
 
 /**
- * An agent as a runtime runs it. Only `defineAgent` makes one. `Given` is what callers pass: with an input schema,
- * what the schema accepts. `Input` is what it makes of that.
+ * An agent as a runtime runs it. Only `defineAgent` makes one. `Given` is what callers pass: with an input
+ * schema, what the schema accepts. `Input` is what it makes of that.
  */
 export interface Agent<Input = unknown, Output = unknown, Given = Input> {
   readonly [AGENT]: true;
@@ -406,8 +413,8 @@ function checkState(name: string, state: StateDefinition | undefined): StateDefi
 }
 
 /**
- * An agent as a child: on the parent's machine. Without a coordinator every agent runs in this process. The schema
- * of its input is applied as at a start, where the process of the parent knows the agent.
+ * An agent as a child: on the parent's machine. Without a coordinator every agent runs in this process. The
+ * schema of its input is applied as at a start, where the process of the parent knows the agent.
  */
 export function local<Input = unknown, Output = unknown, Given = Input>(
   agent: string | Agent<Input, Output, Given>,

@@ -1,5 +1,5 @@
-// Budgets per window as an author and a person see them. A session that is paused for a window that rolls continues
-// without a person. A session that is paused for a run or a turn waits for somebody.
+// Budgets per window as an author and a person see them. A session that is paused for a window that rolls
+// continues without a person. A session that is paused for a run or a turn waits for somebody.
 
 import { isLastEvent, type Budget, type ChildEvent } from "@holdfast/core";
 import { TestClock, turns, until } from "@holdfast/testkit/test-runtime";

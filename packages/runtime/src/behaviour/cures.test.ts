@@ -1,5 +1,6 @@
-// Cures of errors in an agent's code: each is met, and the code is corrected as its advice says. The same session then goes on, or another
-// one completes. `scripts/cures.test.ts` finds the rows by their first argument.
+// Cures of errors in an agent's code: each is met, and the code is corrected as its advice says. The same
+// session then goes on, or another one completes. `scripts/cures.test.ts` finds the rows by their first
+// argument.
 
 import { HoldfastError, LIMITS, type AgentContext } from "@holdfast/core";
 import { expect, test } from "vitest";

@@ -1,7 +1,7 @@
 // A process that looks for work survives an error of every call to its storage, whatever the error is.
 //
-// The process runs once without an error, and its calls are counted. It then runs again for each kind of call, each of its first
-// calls and each error, which that call fails with once.
+// The process runs once without an error, and its calls are counted. It then runs again for each kind of
+// call, each of its first calls and each error, which that call fails with once.
 
 import { HoldfastError, UnavailableError, type CreateSession } from "@holdfast/core";
 import { countingRandom, failingCalls, TestClock } from "@holdfast/testkit/test-runtime";

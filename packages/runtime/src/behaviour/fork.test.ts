@@ -1,4 +1,5 @@
-// Forks with a real runtime: recorded work is not repeated, and the fork continues independently of its origin.
+// Forks with a real runtime: recorded work is not repeated, and the fork continues independently of its
+// origin.
 
 import type { JournalRecord } from "@holdfast/core";
 import {

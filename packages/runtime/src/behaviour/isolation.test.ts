@@ -389,7 +389,8 @@ function agentOf(run: Run, name = "subject"): Agent {
 }
 
 /**
- * A value that a caller without types might pass: it has more members than a policy, and none of them is JSON.
+ * A value that a caller without types might pass: it has more members than a policy, and none of them is
+ * JSON.
  */
 function cyclicPolicy() {
   const policy: Record<string, unknown> = { maxAttempts: 1, payload: 1, onRetry: () => 1 };

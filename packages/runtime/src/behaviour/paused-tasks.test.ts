@@ -1,4 +1,5 @@
-// A session is paused while a task has not begun its next attempt. Another process goes on with it, and nothing is uncertain.
+// A session is paused while a task has not begun its next attempt. Another process goes on with it, and
+// nothing is uncertain.
 
 import { countingRandom, TestClock, until } from "@holdfast/testkit/test-runtime";
 import { expect, onTestFinished, test } from "vitest";

@@ -1,4 +1,5 @@
-// `task.signalSession` and `task.readSession`: the durable messages of a task to its own session, and its sight of it.
+// `task.signalSession` and `task.readSession`: the durable messages of a task to its own session, and its
+// sight of it.
 
 import { gate, releaseClaim, TestClock, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, expect, test } from "vitest";

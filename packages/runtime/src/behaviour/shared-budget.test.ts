@@ -179,7 +179,8 @@ describe("a successor", () => {
   });
 });
 
-// Each settlement once woke every session that waited for room, so all of them together cost the square of their number.
+// Each settlement once woke every session that waited for room, so all of them together cost the square of
+// their number.
 test(
   "the reservations of sessions that wait for one budget are in proportion to the sessions",
   ofCampaign,

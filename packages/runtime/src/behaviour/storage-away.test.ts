@@ -54,7 +54,8 @@ describe("a session that only waits is brought back although storage was away", 
     },
   );
 
-  // The session is resumed before its driver has released it. Then no process holds it, and no arrival says so.
+  // The session is resumed before its driver has released it. Then no process holds it, and no arrival says
+  // so.
   test.each([1, 3])(
     "a session whose pause was taken back resumes although its row cannot be read %i times",
     async (times) => {

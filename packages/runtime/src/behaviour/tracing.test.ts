@@ -1,5 +1,5 @@
-// Trace events are complete, true and in order. A tracer cannot harm a session, and costs nothing when there is
-// none.
+// Trace events are complete, true and in order. A tracer cannot harm a session, and costs nothing when there
+// is none.
 
 import type { AgentStorage, TraceEvent } from "@holdfast/core";
 import { afterEach, describe, expect, test } from "vitest";

@@ -10,8 +10,8 @@
 //       the same work. After a process was suspended, timers of its tasks may fire before the timer of the
 //       lease. Therefore every slice, standstill and commit calls `check` first. Every attempt does so at its
 //       end, at a report, and when its signal is read. A process whose event loop is blocked runs no check
-//       (O5): its watchdog knows when the keeper must let go. While a step blocks the loop, the watchdog renews in its
-//       place. Else it ends the process.
+//       (O5): its watchdog knows when the keeper must let go. While a step blocks the loop, the watchdog
+//       renews in its place. Else it ends the process.
 //   D3. Time is monotonic: a wall clock that jumps neither ends a lease here nor keeps one.
 //
 // It knows no session and no storage: its host announces claims, says whether any are held, and lets go.
@@ -38,13 +38,13 @@ export interface LeaseKeeperHost {
   /** Let go of all sessions, as their leases may end soon. Must not throw. */
   abandonAll(): void;
   /**
-   * Called with the milliseconds until all sessions are let go if no renewal is confirmed, or `undefined` when
-   * none is held. Must not throw.
+   * Called with the milliseconds until all sessions are let go if no renewal is confirmed, or `undefined`
+   * when none is held. Must not throw.
    */
   watch?(abandonInMs: number | undefined): void;
   /**
-   * How long ago the watchdog's thread asked for its last confirmed renewal; `undefined` when it made none. It renews
-   * while the event loop is blocked. Must not throw.
+   * How long ago the watchdog's thread asked for its last confirmed renewal; `undefined` when it made none.
+   * It renews while the event loop is blocked. Must not throw.
    */
   renewedAgoMs?(): number | undefined;
 }
@@ -86,7 +86,8 @@ export class LeaseKeeper {
   }
 
   /**
-   * A claim is about to be requested. Call this before each claim, as its lease may begin any time from now on.
+   * A claim is about to be requested. Call this before each claim, as its lease may begin any time from now
+   * on.
    *
    * @param ageMs the highest age of a claim that was made before this call.
    */
@@ -130,8 +131,8 @@ export class LeaseKeeper {
 
   #look(): void {
     if (!this.#host.isHolding()) return this.#goIdle();
-    // The timer may be late, as after the process was suspended. Then no claim is renewed that another process
-    // may hold by now.
+    // The timer may be late, as after the process was suspended. Then no claim is renewed that another
+    // process may hold by now.
     // mutant: lapsed-lease-renewed
     this.check();
     if (this.#since === undefined) return;

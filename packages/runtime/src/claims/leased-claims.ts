@@ -1,5 +1,5 @@
-// `LeasedClaims`: the claims of a process with the keeper of their leases. The watchdog learns which claims the process
-// holds, because the watchdog's thread renews them while the event loop is blocked.
+// `LeasedClaims`: the claims of a process with the keeper of their leases. The watchdog learns which claims
+// the process holds, because the watchdog's thread renews them while the event loop is blocked.
 
 import type { AgentStorage, Clock, HoldfastError, ThreadRenewal } from "@holdfast/core";
 import type { Watchdog } from "../isolation/watchdog.ts";
@@ -74,7 +74,8 @@ export class LeasedClaims {
   /** O4. The leases of this process may end soon: abandon all sessions, and try each again later. */
   #lapse(): void {
     const { committer, entries, leaseMs } = this.#host;
-    // Claims without an end are not let go: storage releases them where it has heard nothing of a process, and fences it then.
+    // Claims without an end are not let go: storage releases them where it has heard nothing of a process,
+    // and fences it then.
     if (leaseMs === Infinity) return this.keeper.claiming();
     this.claims.abandonAll();
     committer.revise(withdrawn); // Before the releases of these claims, which follow them.

@@ -3,9 +3,9 @@
 // The death of a process loses all claims of its sessions, whichever of them caused it. Storage counts these
 // losses since the session's last commit (ST39), and says the number with each claim.
 //
-//   trials-1. A session that was lost twice in a row is a suspect. Suspects are run before all other sessions,
-//       one after the other. Nothing else begins here while a suspect is tried: until it has committed, waits
-//       or has ended, for `TRIAL_MS` at most.
+//   trials-1. A session that was lost twice in a row is a suspect. Suspects are run before all other
+//       sessions, one after the other. Nothing else begins here while a suspect is tried: until it has
+//       committed, waits or has ended, for `TRIAL_MS` at most.
 //   trials-2. A suspect that was lost too often on trial is poison.
 //   trials-3. A suspect that gets company is pardoned first: an empty commit resets its losses. Each counted
 //       loss after the second therefore happened on trial. Sessions that passed a trial here are no company.
@@ -141,8 +141,8 @@ export class Trials {
   }
 
   /**
-   * Claim a session when no other one is on trial. The trial of a suspect begins with its claim, so that no other claim comes between
-   * (trials-1).
+   * Claim a session when no other one is on trial. The trial of a suspect begins with its claim, so that no
+   * other claim comes between (trials-1).
    *
    * @throws as `Claims.ask`
    */

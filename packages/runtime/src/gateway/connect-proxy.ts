@@ -1,5 +1,5 @@
-// `ConnectProxy`: tunnels of an executor to other hosts, by CONNECT. The executor and the host encrypt the content of a
-// tunnel. We have no certificate authority of our own, so that nothing in a tunnel is redacted.
+// `ConnectProxy`: tunnels of an executor to other hosts, by CONNECT. The executor and the host encrypt the
+// content of a tunnel. We have no certificate authority of our own, so that nothing in a tunnel is redacted.
 //
 //   - Only an allowed host is connected, at the port that is allowed.
 //   - The name is resolved once, and the address that was checked is the one that is dialled.

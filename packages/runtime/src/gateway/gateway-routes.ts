@@ -34,8 +34,8 @@ export interface GatewayAnswer {
 export type GatewayHandler = (call: GatewayCall) => Promise<GatewayAnswer>;
 
 /**
- * Handlers by method and path: `POST /events`, `GET /sessions/{sessionId}/affinity`, `GET /children/{childId}`.
- * Every path begins with a slash, and each part in braces is one segment.
+ * Handlers by method and path: `POST /events`, `GET /sessions/{sessionId}/affinity`,
+ * `GET /children/{childId}`. Every path begins with a slash, and each part in braces is one segment.
  */
 export type GatewayRoutes = Readonly<Record<string, GatewayHandler>>;
 

@@ -1,4 +1,5 @@
-// `@holdfast/runtime/gateway`: the gateway between a program and all that it may reach. For the sibling packages; not for users.
+// `@holdfast/runtime/gateway`: the gateway between a program and all that it may reach. For the sibling
+// packages; not for users.
 
 export {
   type GatewayAnswer,

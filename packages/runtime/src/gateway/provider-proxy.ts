@@ -1,5 +1,5 @@
-// `ProviderProxy`: requests of an executor, or of the program of an external agent, to model providers. The gateway adds the key, so
-// that the program never has it.
+// `ProviderProxy`: requests of an executor, or of the program of an external agent, to model providers. The
+// gateway adds the key, so that the program never has it.
 //
 //   - A request goes to the address that this machine configured. It is one of the calls of its provider, by
 //     method and path. A path is compared as it was sent, and a part of it with an encoded character matches
@@ -9,7 +9,8 @@
 //   - Bodies pass as they come, in both directions: an event of a stream is not held back.
 //   - A secret in a body or in a header of an answer is replaced, in both directions. No body is therefore
 //     compressed.
-//   provider-proxy-5. A call of a model that its caller does not admit is answered with the reason, and nothing is sent.
+//   provider-proxy-5. A call of a model that its caller does not admit is answered with the reason, and
+//       nothing is sent.
 
 import { HoldfastError, MIB, UsageError } from "@holdfast/core";
 import type { Environment, Redactor } from "@holdfast/system";
@@ -28,7 +29,10 @@ export interface Provider {
   readonly name: string;
   /** The base URL of the provider, without the paths below. */
   readonly upstream: string;
-  /** The method and path of each call that may be made, such as `POST /v1/messages`. `*` stands for one part of a path, or for its beginning. */
+  /**
+   * The method and path of each call that may be made, such as `POST /v1/messages`. `*` stands for one part
+   * of a path, or for its beginning.
+   */
   readonly calls: readonly `${"GET" | "POST"} /${string}`[];
   /** Headers that are set in each request, beside the key. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -122,8 +126,8 @@ export const PROVIDER_NAMES = Object.keys(PROVIDERS) as readonly ProviderName[];
 export type ProviderKeys = Readonly<Partial<Record<ProviderName, string>>>;
 
 /**
- * Providers by their names. The variable of a base URL, such as `ANTHROPIC_BASE_URL`, gives another address than the
- * provider's own.
+ * Providers by their names. The variable of a base URL, such as `ANTHROPIC_BASE_URL`, gives another address
+ * than the provider's own.
  *
  * @param environment the environment of this process, never one of an executor.
  * @param secret the value of a secret. Its errors are thrown.
@@ -156,7 +160,10 @@ const PATH = "/providers/";
 const BODY_BYTES_MAX = 32 * MIB;
 /** Headers of a request that pass. */
 const SENT = /^(accept|content-type|user-agent|anthropic-(version|beta)|openai-beta|x-stainless-.+)$/;
-/** Headers of an answer that do not pass: those of one connection (RFC 9110, 7.6.1), and those that change with a redacted body. */
+/**
+ * Headers of an answer that do not pass: those of one connection (RFC 9110, 7.6.1), and those that change
+ * with a redacted body.
+ */
 const DROPPED =
   /^(connection|keep-alive|te|trailer|transfer-encoding|upgrade|content-length|proxy-.+|set-cookie|via)$/;
 
@@ -168,7 +175,8 @@ export class ProviderProxy {
 
   /**
    * @param proxies an environment whose `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` count for the requests.
-   * @param admit rejects with a HoldfastError for a call of a model that may not be made (provider-proxy-5). May be called for several calls at a time.
+   * @param admit rejects with a HoldfastError for a call of a model that may not be made (provider-proxy-5).
+   *   May be called for several calls at a time.
    * @throws UsageError for an upstream to which a key cannot be sent safely.
    */
   constructor(

@@ -1,5 +1,5 @@
-// `startRunGateway` serves the executor of one run over HTTP. An executor and its tools talk to nothing else of
-// ours: they hold no token of a coordinator, and no key of a provider.
+// `startRunGateway` serves the executor of one run over HTTP. An executor and its tools talk to nothing else
+// of ours: they hold no token of a coordinator, and no key of a provider.
 //
 //   - Only a holder of the run's token is served. Session and run follow from the token.
 //   - The gateway listens on loopback, or on a Unix socket of mode 0600.

@@ -1,9 +1,10 @@
-// `BlockedRenewal`: the watchdog's thread renews the leases of its process while a step blocks the event loop (watchdog-7).
+// `BlockedRenewal`: the watchdog's thread renews the leases of its process while a step blocks the event loop
+// (watchdog-7).
 //
 //   - The process shows that its loop turns, at least with each of its renewals. A loop that has not turned
 //     for longer is blocked. If no slice is open and steps have begun, one of these steps blocks it.
-//   blocked-renewal-2. Renewing ends with the step's time-out, or with `stepBlocksMs` where it has none or cannot be named.
-//       The leases end then, and the thread ends the process before they do.
+//   blocked-renewal-2. Renewing ends with the step's time-out, or with `stepBlocksMs` where it has none or
+//       cannot be named. The leases end then, and the thread ends the process before they do.
 //   - Nothing is renewed once the last confirmed renewal is too old: another process may hold the sessions.
 //   - A renewal that extends no claim was refused, and ends the process. The next one waits for no answer, as
 //     in the keeper.

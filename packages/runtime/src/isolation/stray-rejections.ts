@@ -31,7 +31,8 @@ export function watchStrayRejections(
       onStray(sessionId, reason);
       return;
     }
-    // Our listeners have switched Node's default off. Without any other listener, do what the default would do.
+    // Our listeners have switched Node's default off. Without any other listener, do what the default would
+    // do.
     if (process.listeners("unhandledRejection").some((each) => !(OURS in each) || (each as Ours)[OURS]()))
       return;
     throw reason;

@@ -1,5 +1,5 @@
-// `WatchdogMemory`: what a process and the watchdog's thread share. The process writes names here, and the thread reads them
-// when the process is stuck.
+// `WatchdogMemory`: what a process and the watchdog's thread share. The process writes names here, and the
+// thread reads them when the process is stuck.
 //
 // The process writes at every slice and step, so a write is a few stores and no message.
 
@@ -72,7 +72,8 @@ export class WatchdogMemory {
     Atomics.store(this.#flags, FLAGS.indexOf(flag), value);
   }
 
-  // ---- the sessions of a slice -------------------------------------------------------------------------------------
+  // ---- the sessions of a slice
+  // -------------------------------------------------------------------------------------
 
   openSlice(members: readonly { readonly sessionId: string }[]): void {
     let length = 0;

@@ -1,4 +1,5 @@
-// The watchdog's own thread. It shares memory with the process it watches, and receives the list of its claims.
+// The watchdog's own thread. It shares memory with the process it watches, and receives the list of its
+// claims.
 
 import { writeSync } from "node:fs";
 import { Session } from "node:inspector";

@@ -12,9 +12,10 @@
 //   - Without a file (ephemeral sessions) no suspects are stored; the process ends all the same.
 //   watchdog-4. A process that holds leases announces when it lets go of them. If it has not done so a second
 //       later, it is blocked and ends before its leases do (O4).
-//   watchdog-7. A step may block the event loop, as `execSync` does. Meanwhile the thread renews the leases by a
-//       connection of its own, until the step's time-out or `LIMITS.stepBlocksMs`. It ends the process when no
-//       claim is extended. Other sessions wait, and lose nothing. An agent's slice keeps its limit (K4a).
+//   watchdog-7. A step may block the event loop, as `execSync` does. Meanwhile the thread renews the leases
+//       by a connection of its own, until the step's time-out or `LIMITS.stepBlocksMs`. It ends the process
+//       when no claim is extended. Other sessions wait, and lose nothing. An agent's slice keeps its limit
+//       (K4a).
 //   watchdog-5. The thread first kills everything that the process has started, because its commands have
 //       process groups of their own.
 //   watchdog-6. A process that was suspended as a whole was not busy: after it continues, all times count

@@ -146,7 +146,8 @@ export class GroupCommitter {
       cancelEnd: () => {},
     };
     this.#flights.add(flight);
-    // A change that was not sent must not be sent late: another process may have resumed its session meanwhile.
+    // A change that was not sent must not be sent late: another process may have resumed its session
+    // meanwhile.
     if (this.#isGivenUp) return this.#giveUp(flight);
     if (this.#isHurried) this.#expectSoon(flight);
     this.#try(flight);

@@ -4,14 +4,16 @@
 // runtime serve all its sessions, and a request of any user may start their next turn. They would show that
 // request's stores to the agents of all other users.
 //
-//   neutral-context-1. The loops run in a context without any store, and so does everything that they call. An
-//       agent and a registered task begin in an empty context of their own, as `enterWith` changes a context.
+//   neutral-context-1. The loops run in a context without any store, and so does everything that they call.
+//       An agent and a registered task begin in an empty context of their own, as `enterWith` changes a
+//       context.
 //   neutral-context-2. A closure of `ctx.run` runs in the context in which the agent's code gave it. It sees
 //       what this code has set, and never the context of the caller of `runtime.start`.
 //
 // A context can only be captured, so it is captured when this module is loaded. A program that loads Holdfast
-// within a request captures the request's stores then. They are removed from the captured resource. Node has no
-// public function for that, so `isEmpty` says whether the resource has the form that is known of Node 22 to 26.
+// within a request captures the request's stores then. They are removed from the captured resource. Node has
+// no public function for that, so `isEmpty` says whether the resource has the form that is known of Node 22
+// to 26.
 
 import { AsyncResource } from "node:async_hooks";
 

@@ -1,6 +1,6 @@
 /**
- * Hears of the steps whose code runs in this process: the watchdog, which names the one that blocks the event loop
- * (O5). Its methods must not throw.
+ * Hears of the steps whose code runs in this process: the watchdog, which names the one that blocks the event
+ * loop (O5). Its methods must not throw.
  */
 export interface StepObserver {
   /** The code of a step is called next. @returns a number that stands for the step. */

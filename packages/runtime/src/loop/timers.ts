@@ -46,8 +46,9 @@ export class Timers {
   }
 
   /**
-   * Ring in `ms` milliseconds, even if the wall clock is set meanwhile. With `set`, an alarm could ring late or
-   * never after a wrong clock is corrected. `Infinity` disarms. Use only one of `set` and `after` for an alarm.
+   * Ring in `ms` milliseconds, even if the wall clock is set meanwhile. With `set`, an alarm could ring late
+   * or never after a wrong clock is corrected. `Infinity` disarms. Use only one of `set` and `after` for an
+   * alarm.
    */
   after(item: Alarm, ms: number): void {
     const clock = this.#clock;

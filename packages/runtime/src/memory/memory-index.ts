@@ -55,8 +55,8 @@ export class MemoryIndex {
   }
 
   /**
-   * Take the sessions that the clock has reached off the timeline. Overdue ones are returned, the others become
-   * ready.
+   * Take the sessions that the clock has reached off the timeline. Overdue ones are returned, the others
+   * become ready.
    */
   *reach(now: number): Generator<string> {
     for (

@@ -97,8 +97,8 @@ class MemorySchedules {
   }
 
   /**
-   * The schedules to fire by `now`, the earliest first, and the next time after that; `Infinity` when there is
-   * none.
+   * The schedules to fire by `now`, the earliest first, and the next time after that; `Infinity` when there
+   * is none.
    */
   due(now: number): { readonly schedules: readonly Schedule[]; readonly nextAt: number } {
     const { items, nextAt } = this.#byTime.upTo(now);

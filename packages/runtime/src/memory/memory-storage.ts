@@ -1,7 +1,8 @@
 // `MemoryStorage`: sessions in the memory of this process, the storage of ephemeral mode.
 //
 // `applyChange` decides what a change does, for this storage as for every other one. `MemoryIndex`
-// finds due and leased sessions; this file joins the parts. No method awaits, so every call is one transaction.
+// finds due and leased sessions; this file joins the parts. No method awaits, so every call is one
+// transaction.
 
 import {
   type AgentStorage,

@@ -15,8 +15,8 @@ export const systemClock: Clock = {
   now: wallNow,
   monotonic: monotonicNow,
   setTimer(callback, ms, isIdle = false) {
-    // `setTimeout` counts from the start of its turn of the event loop, so it may be early. Beyond 2^31-1 ms it
-    // fires at once.
+    // `setTimeout` counts from the start of its turn of the event loop, so it may be early. Beyond 2^31-1 ms
+    // it fires at once.
     let timer: NodeJS.Timeout;
     const dueAt = monotonicNow() + ms;
     const arm = (leftMs: number): void => {

@@ -5,8 +5,9 @@
 // With 100,000 parked sessions it held 345 MB. With these limits it held 134 MB and used about a fifth more
 // CPU time.
 //
-// V8 refuses compiled code of other flags, also that of Node itself, so modules that are loaded after the limits are compiled again. A thread
-// then took 88 ms of CPU to start in place of 46, and the first `fetch` 51 in place of 33.
+// V8 refuses compiled code of other flags, also that of Node itself, so modules that are loaded after the
+// limits are compiled again. A thread then took 88 ms of CPU to start in place of 46, and the first `fetch`
+// 51 in place of 33.
 
 import { PerformanceObserver } from "node:perf_hooks";
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
@@ -18,9 +19,9 @@ const YOUNG_BYTES = 4 * MIB;
 const GROWTH_PERCENT = 50;
 
 /**
- * Limits the memory that V8 takes beyond what the program keeps. For programs that park many sessions where memory is
- * scarce: call it once, before anything else, as the `holdfast` command does. It sets flags of the whole
- * process, so no runtime calls it.
+ * Limits the memory that V8 takes beyond what the program keeps. For programs that park many sessions where
+ * memory is scarce: call it once, before anything else, as the `holdfast` command does. It sets flags of the
+ * whole process, so no runtime calls it.
  *
  * @param afterMs when the limits begin. A process that must start fast loads its modules before.
  */

@@ -1,5 +1,5 @@
-// `moveSession`: moves a session from one storage to another, after any commit, without losing it and without two
-// living copies (moving-1 to moving-3).
+// `moveSession`: moves a session from one storage to another, after any commit, without losing it and without
+// two living copies (moving-1 to moving-3).
 //
 //   freeze it in `from` ──► everything it is, read there ──► import it into `to` ──► `from` keeps only where it went
 //

@@ -29,8 +29,8 @@ export interface ReplayOptions {
   readonly agent: Agent;
   readonly session: Session;
   /**
-   * One turn: from its checkpoint's record, or the journal's beginning, to the next checkpoint or the journal's
-   * end.
+   * One turn: from its checkpoint's record, or the journal's beginning, to the next checkpoint or the
+   * journal's end.
    */
   readonly records: readonly JournalRecord[];
   /** Payloads of the checkpoints that the first record's changes build on. */
@@ -68,7 +68,8 @@ export interface ReplayStand {
 
 /**
  * The session that did the turn. The first turns of a fork were done by its origin, or by the origin of that
- * one. Their id, seed and perhaps their input are others. If the origin was deleted, its fork takes its place.
+ * one. Their id, seed and perhaps their input are others. If the origin was deleted, its fork takes its
+ * place.
  *
  * @param records of one turn of `session`.
  */

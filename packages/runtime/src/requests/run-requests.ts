@@ -120,8 +120,9 @@ export class RunRequests {
   }
 
   /**
-   * K4a: with a watchdog, which may end the process in the first slice, the session is stored before its agent
-   * runs. An ephemeral session is stored first too, as it cannot restart (K11). Another process may claim it before this one does.
+   * K4a: with a watchdog, which may end the process in the first slice, the session is stored before its
+   * agent runs. An ephemeral session is stored first too, as it cannot restart (K11). Another process may
+   * claim it before this one does.
    */
   async #create(agent: Agent, creation: CreateSession): Promise<ChangeResult> {
     const { sessions, committer, watchdog, trials } = this.#host;
@@ -262,7 +263,8 @@ export class RunRequests {
 }
 
 /**
- * Accept the stored session if it is the fork that was asked for: the first answer was lost, or the caller asked before.
+ * Accept the stored session if it is the fork that was asked for: the first answer was lost, or the caller
+ * asked before.
  *
  * @throws ConflictError `session_exists` when the session is another one.
  */

@@ -1,4 +1,5 @@
-// A session as a file: the imported session equals the exported one to the byte, and a damaged file is refused.
+// A session as a file: the imported session equals the exported one to the byte, and a damaged file is
+// refused.
 
 import { createHash } from "node:crypto";
 import { BEHAVIOUR_FLAGS, UnavailableError, type AgentStorage } from "@holdfast/core";

@@ -57,12 +57,13 @@ export async function readSessionFile(
 }
 
 /**
- * Store the sessions of a file. Returns whether this call stored them: `false` when all of them are there already,
- * at whatever point they are. If storage answers that they exist, but the first one did not exist before, an
- * earlier answer was lost and the import has succeeded.
+ * Store the sessions of a file. Returns whether this call stored them: `false` when all of them are there
+ * already, at whatever point they are. If storage answers that they exist, but the first one did not exist
+ * before, an earlier answer was lost and the import has succeeded.
  *
  * @throws ConflictError `session_exists` when other sessions have their ids, or only some of them are there.
- * @throws CorruptRecordError when they cannot be stored, HoldfastError `too_large` when storage refuses their size.
+ * @throws CorruptRecordError when they cannot be stored, HoldfastError `too_large` when storage refuses their
+ *   size.
  */
 export async function storeImported(
   reader: StorageReader,

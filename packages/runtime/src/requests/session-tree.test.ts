@@ -1,4 +1,5 @@
-// A session with all sessions below it as one file: written as it stood at one moment, stored all or not at all.
+// A session with all sessions below it as one file: written as it stood at one moment, stored all or not at
+// all.
 
 import { createHash } from "node:crypto";
 import { BEHAVIOUR_FLAGS, JOURNAL_FORMAT, type AgentStorage, type StorageReader } from "@holdfast/core";
@@ -40,8 +41,8 @@ function changed(text: string, is: string | RegExp, becomes: string): string {
 }
 
 /**
- * A root that waits for a person and for its child. The child runs a task. The child's own child waits for a signal,
- * and has an unread one.
+ * A root that waits for a person and for its child. The child runs a task. The child's own child waits for a
+ * signal, and has an unread one.
  */
 function family(work: () => Promise<void>) {
   const costing = defineTask({

@@ -59,7 +59,8 @@ function momentOf(wall: number, offsetAt: Calendar["offsetAt"]): number {
 }
 
 /**
- * cron-3. The next time with the current offset. If the clock changes before it, count from the change with the
+ * cron-3. The next time with the current offset. If the clock changes before it, count from the change with
+ *     the
  * new offset.
  */
 function nextBySteps(moment: number, { nextWall, offsetAt }: Calendar): number {

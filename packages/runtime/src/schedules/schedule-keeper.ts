@@ -120,7 +120,8 @@ export class ScheduleKeeper {
     if (this.#isClosed) return;
     if (result.status === "done")
       this.#host.options.onFired?.({ scheduleId, sessionId, type: action.type, dueAt, nextAt });
-    // `fenced`: another process fired it, or this one did and the answer was lost. Its first claimant runs it.
+    // `fenced`: another process fired it, or this one did and the answer was lost. Its first claimant runs
+    // it.
     if (result.status === "done" || result.status === "fenced") void this.#run(sessionId);
   }
 

@@ -72,7 +72,8 @@ export class CancelWatch {
   }
 
   /**
-   * Request a cancel of the payer, which reaches this session too. If the payer has ended, cancel this session.
+   * Request a cancel of the payer, which reaches this session too. If the payer has ended, cancel this
+   * session.
    */
   requestForBudget(exhausted: Exhausted, reason: string): void {
     const { submit, limits } = this.#world;

@@ -1,4 +1,5 @@
-// `DrivenSession`: the state of one session that the parts of its driver share. `session-driver.ts` says what each phase allows.
+// `DrivenSession`: the state of one session that the parts of its driver share. `session-driver.ts` says what
+// each phase allows.
 
 import type {
   HoldfastError,

@@ -1,6 +1,7 @@
 // `PendingDeliveries`: the outcomes and notes of one session that its kernel has not taken yet.
 //
-// Outcomes are delivered one after the other, in the order in which they came. Notes are added at a standstill.
+// Outcomes are delivered one after the other, in the order in which they came. Notes are added at a
+// standstill.
 
 import { Fifo, isOutcome, type Kernel } from "@holdfast/core";
 import { keptOutcome, type EventDraft, type NoteDraft } from "../tasks/drafts.ts";
@@ -32,8 +33,8 @@ export class PendingDeliveries {
   }
 
   /**
-   * The oldest outcome that the kernel still needs. The task of one may have been withdrawn since it ended, and
-   * the agent may have been notified of a cancel before (CancelWatch).
+   * The oldest outcome that the kernel still needs. The task of one may have been withdrawn since it ended,
+   * and the agent may have been notified of a cancel before (CancelWatch).
    */
   next({ open, turn }: Kernel): EventDraft | undefined {
     for (;;) {

@@ -1,12 +1,13 @@
-// `SegmentCommits`: seals the segments of one session, commits them, and acts on the answers. A segment is all that an
-// agent asked for between two commits.
+// `SegmentCommits`: seals the segments of one session, commits them, and acts on the answers. A segment is
+// all that an agent asked for between two commits.
 //
 //   - Tasks start, and running tasks are aborted, only after the batch that asked for it is committed (K3,
 //     K6).
-//   segment-commit-2. A replay that diverges commits nothing if a process with earlier code takes the session back.
+//   segment-commit-2. A replay that diverges commits nothing if a process with earlier code takes the session
+//       back.
 //
-// A commit that storage refuses ends the driver. A driver that drains commits a last segment, which parks the session
-// (session-driver-5).
+// A commit that storage refuses ends the driver. A driver that drains commits a last segment, which parks the
+// session (session-driver-5).
 
 import {
   type ChangeResult,
@@ -128,8 +129,8 @@ export class SegmentCommits {
 
   /** session-driver-5. */
   sealLast(patch: SessionPatch): void {
-    // Storage already has a pause by a person, and perhaps a resume after it. A batch keeps either (batches-5), so it says
-    // `working` and names no waits.
+    // Storage already has a pause by a person, and perhaps a resume after it. A batch keeps either
+    // (batches-5), so it says `working` and names no waits.
     // mutant: resumed-session-paused
     const kept = patch === PAUSED_BY_USER ? ({ status: "working" } as const) : patch;
     const stored = patch === HANDED_OVER ? this.#row.handedOver(this.#world.clock.now()) : kept;
@@ -184,11 +185,13 @@ export class SegmentCommits {
     const refusal = refusalOf(driven.sessionId, result);
     const { isMinimal } = driven.claim;
     const isToBeKept = !phase.isSalvage && (isMinimal || segment.records.some(isOutcome));
-    // A graceful cancel leaves the end of the session to its agent, so a session that is cancelled meanwhile was cancelled hard.
+    // A graceful cancel leaves the end of the session to its agent, so a session that is cancelled meanwhile
+    // was cancelled hard.
     const isHardCancel = result.status === "invalid" && result.endedAs === "cancelled";
     // mutant: refused-end-forgotten
     if (result.status !== "invalid" || !isToBeKept) return driven.driver.abandon(refusal, isHardCancel);
-    // K6. The delivered outcomes are committed without the agent's commands; of a session without a journal, everything is.
+    // K6. The delivered outcomes are committed without the agent's commands; of a session without a journal,
+    //     everything is.
     const kept = salvaged(segment.firstSeq, segment.records, driven.kernel.now);
     this.#commit(
       { ...kept, enablesPersistence: isMinimal },

@@ -155,7 +155,8 @@ export class SessionClaim {
   #minimalBatch(unstored: Unstored, commit: Commit): Batch | undefined {
     const { segment, patch, status, charges } = commit;
     const whole = wholeBatch(commit);
-    // A paused session stores its journal, so that it resumes once the cause is fixed, and does not start over.
+    // A paused session stores its journal, so that it resumes once the cause is fixed, and does not start
+    // over.
     if (segment.enablesPersistence || patch?.status === "paused") {
       const { resumedFrom } = unstored;
       const records = [...unstored.records];
@@ -204,8 +205,9 @@ function wholeBatch({ segment, patch, status, charges }: Commit): Batch {
 
 /**
  * The part of a change that may still be stored after its claim was abandoned. The tasks that it starts were
- * not begun, so nobody may read that they were. Outcomes of tasks are kept (K6). A minimal session that would store
- * its whole journal stays minimal and begins again from scratch: outcomes without their tasks are no journal.
+ * not begun, so nobody may read that they were. Outcomes of tasks are kept (K6). A minimal session that would
+ * store its whole journal stays minimal and begins again from scratch: outcomes without their tasks are no
+ * journal.
  */
 export function withdrawn(change: Change): Change {
   if (change.type === "create_session") {

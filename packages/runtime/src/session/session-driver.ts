@@ -1,21 +1,24 @@
 // `SessionDriver`: one live session, its kernel between the ports, from claim to release.
 //
-// Phases. *still*: nothing is in progress. *slice*: the agent runs on one delivery. *commit*: a batch is submitted, and nothing is delivered
-// until it is answered (K2). *over*: the session has ended, is parked or was abandoned, and every later event is ignored.
+// Phases. *still*: nothing is in progress. *slice*: the agent runs on one delivery. *commit*: a batch is
+// submitted, and nothing is delivered until it is answered (K2). *over*: the session has ended, is parked or
+// was abandoned, and every later event is ignored.
 //
-// Openings. A driver first replays the journal and recovers its open tasks, then delivers what a fork needs, then the start of the turn.
-// `openings` holds those that are still to come. Nothing is committed before the journal is replayed.
+// Openings. A driver first replays the journal and recovers its open tasks, then delivers what a fork needs,
+// then the start of the turn. `openings` holds those that are still to come. Nothing is committed before the
+// journal is replayed.
 //
 //   - Notes are added, and segments sealed, only at a standstill.
 //   - When the driver is over, every attempt that it started was told to stop, or is left to the next driver.
 //   - At an orderly stop the driver drains in the same way, and its last commit leaves the session to another
 //     process.
-//   session-driver-5. After an error that a person can fix, the driver drains. It delivers nothing more, waits for running tasks and keeps
+//   session-driver-5. After an error that a person can fix, the driver drains. It delivers nothing more,
+//       waits for running tasks and keeps
 //                     their outcomes. Its last commit parks the session.
 //
-// The driver knows no storage and no other session: it submits changes and is told their results. Its parts share the
-// state in `driven-session.ts`. `segment-commit.ts` commits segments, `inbox.ts` reads arrivals (inbox-3),
-// `cancel-watch.ts` watches a cancel, and `attempts.ts` and `task-starts.ts` run tasks.
+// The driver knows no storage and no other session: it submits changes and is told their results. Its parts
+// share the state in `driven-session.ts`. `segment-commit.ts` commits segments, `inbox.ts` reads arrivals
+// (inbox-3), `cancel-watch.ts` watches a cancel, and `attempts.ts` and `task-starts.ts` run tasks.
 
 import {
   type Arrivals,

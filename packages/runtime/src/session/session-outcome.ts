@@ -1,4 +1,5 @@
-// `Settled`, `Departure`: the outcome of a session for a process that is done with it, from its driver or its row.
+// `Settled`, `Departure`: the outcome of a session for a process that is done with it, from its driver or its
+// row.
 
 import {
   decodeJson,

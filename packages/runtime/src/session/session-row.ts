@@ -90,9 +90,9 @@ export function endPatch(ending: Ending, cancelled: boolean): SessionPatch {
 }
 
 /**
- * K5: the row of a session whose agent broke a rule. The session is paused until its code is fixed. It fails if
- * the fault is internal, or if it was being cancelled. A child beyond the depth limit fails too, so that every
- * session above it is notified of the reason.
+ * K5: the row of a session whose agent broke a rule. The session is paused until its code is fixed. It fails
+ * if the fault is internal, or if it was being cancelled. A child beyond the depth limit fails too, so that
+ * every session above it is notified of the reason.
  */
 export function faultPatch(fault: HoldfastError, cancelled: boolean): SessionPatch {
   const error = recordError(fault);
@@ -129,7 +129,10 @@ export function exhaustedPatch(exhausted: Exhausted): SessionPatch {
   return { status: "paused", pauseReason: "budget_exceeded", exhausted, waits: [], error };
 }
 
-/** The patch of the last commit at an orderly stop: its next process has something to do (`sealLast`, `SessionRow.handedOver`). */
+/**
+ * The patch of the last commit at an orderly stop: its next process has something to do (`sealLast`,
+ * `SessionRow.handedOver`).
+ */
 export const HANDED_OVER: SessionPatch = { status: "working" };
 
 /** The row of a session with a task that no grace is long enough for. */

@@ -87,7 +87,8 @@ test("a damaged session is reported, and does not keep other sessions from runni
   await runtime.close();
 });
 
-// Two looks are under way at once, and the answer of the first, from before the session was parked, comes last.
+// Two looks are under way at once, and the answer of the first, from before the session was parked, comes
+// last.
 test("due-sessions-5: an answer that a later one overtook does not delay due sessions", async () => {
   const memory = new MemoryStorage();
   const clock = new TestClock();

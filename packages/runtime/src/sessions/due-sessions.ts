@@ -1,15 +1,16 @@
-// `DueSessions`: runs sessions that are due, and releases sessions that only wait. A runtime that adopts no sessions (`adopt: false`)
-// releases them only when it is asked.
+// `DueSessions`: runs sessions that are due, and releases sessions that only wait. A runtime that adopts no
+// sessions (`adopt: false`) releases them only when it is asked.
 //
 //   - Sessions that only wait are kept within the limits `warm`. Beyond these the least recently used one is
 //     released at once. A busy session in that list counts as just used. The search visits at most two busy
 //     sessions for each session that begins to wait, so its cost is independent of their number.
-//   due-sessions-2. Other looks wait for the first one. It finds the sessions of dead processes, and starts the suspects of them
-//       alone, before everything else (trials-1).
+//   due-sessions-2. Other looks wait for the first one. It finds the sessions of dead processes, and starts
+//       the suspects of them alone, before everything else (trials-1).
 //   due-sessions-3. A session that only waits is kept warm for `warmMs`, then released. An arrival or its due
 //       time loads it again (M1).
-//   due-sessions-5. The answer to the last question decides when to look next. An older answer that arrives later decides nothing, because
-//       it does not know the sessions that were released since. No answer covers the times that were asked for after its question.
+//   due-sessions-5. The answer to the last question decides when to look next. An older answer that arrives
+//       later decides nothing, because it does not know the sessions that were released since. No answer
+//       covers the times that were asked for after its question.
 //   due-sessions-6. A look that fails, also one that a caller asked for, is followed by another.
 //
 // It asks storage which sessions are due. `LiveSessions` runs and releases them.
@@ -49,8 +50,8 @@ export interface DueSessionsHost {
   /** Whether to look for due sessions continuously; otherwise only on request. */
   readonly adopt: boolean;
   /**
-   * Look at least this often, as the leases of other processes end without a notice. `Infinity` where there are
-   * none.
+   * Look at least this often, as the leases of other processes end without a notice. `Infinity` where there
+   * are none.
    */
   readonly lookEveryMs: number;
 }

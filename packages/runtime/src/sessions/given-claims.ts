@@ -1,7 +1,7 @@
 // `GivenClaims`: drives sessions whose claims a coordinator made for this process.
 //
-//   given-claims-1. A claim that is older than `claimAgeMs` is released. Its answer was delayed or this process
-//       was suspended, and another runner may hold the session by now.
+//   given-claims-1. A claim that is older than `claimAgeMs` is released. Its answer was delayed or this
+//       process was suspended, and another runner may hold the session by now.
 //   given-claims-2. The claim of a session that cannot run here is released after `RELEASE_MS`, so that the
 //       coordinator does not give it again at once.
 //   given-claims-3. Arrivals that are announced after `drive` returns are received (S2).

@@ -1,13 +1,14 @@
 // `LiveSessions`: the sessions this process drives, from their creation or claim to their release.
 //
-// A session here is *activating* (being created or claimed), *loading*, then *live* (it has a driver), then gone:
-// ended, parked, abandoned, or released (`session-entries.ts`). Its waiters are notified when nothing more
-// happens to it here.
+// A session here is *activating* (being created or claimed), *loading*, then *live* (it has a driver), then
+// gone: ended, parked, abandoned, or released (`session-entries.ts`). Its waiters are notified when nothing
+// more happens to it here.
 //
 //   live-sessions-2. A session is driven by at most one driver of this process, under one claim.
 //   - One session's end, fault or abandonment touches no other.
 //
-// It does not know when sessions are due: `DueSessions` and callers say which sessions to run, and which have an arrival.
+// It does not know when sessions are due: `DueSessions` and callers say which sessions to run, and which have
+// an arrival.
 
 import {
   type ChangeResult,
@@ -136,7 +137,8 @@ export class LiveSessions {
   /**
    * Claim and drive it, unless it is driven already (live-sessions-2).
    *
-   * @param read the session, if the caller has just read it: before the claim, only its constant members count.
+   * @param read the session, if the caller has just read it: before the claim, only its constant members
+   *   count.
    */
   activate(sessionId: string, read?: Session): Promise<void> {
     if (this.isLive(sessionId)) return Promise.resolve();
@@ -179,8 +181,8 @@ export class LiveSessions {
   }
 
   /**
-   * Drive a session under a claim that the caller has, from this snapshot. A newer claim ends the driver of an
-   * older one. The driver exists when this call returns, so that it receives every later arrival (S2).
+   * Drive a session under a claim that the caller has, from this snapshot. A newer claim ends the driver of
+   * an older one. The driver exists when this call returns, so that it receives every later arrival (S2).
    *
    * @throws HoldfastError when the session cannot run here: the caller releases the claim.
    */
@@ -394,9 +396,9 @@ export class LiveSessions {
   }
 
   /**
-   * Stop driving: running tasks may end within the grace, and others are handed over. A session with a handler that
-   * still runs is released only afterwards, as its next process starts that task again. Until then its claim lasts
-   * like that of a dead process.
+   * Stop driving: running tasks may end within the grace, and others are handed over. A session with a
+   * handler that still runs is released only afterwards, as its next process starts that task again. Until
+   * then its claim lasts like that of a dead process.
    */
   async close(graceOver: Promise<void>, endTasks: EndTasks): Promise<void> {
     this.#closed = true;

@@ -1,4 +1,5 @@
-// `OrderlyStop`: the drivers of a process that stops. Their tasks may end within the grace, and then they hand over.
+// `OrderlyStop`: the drivers of a process that stops. Their tasks may end within the grace, and then they
+// hand over.
 
 import type { Clock, UnsettledTask } from "@holdfast/core";
 import type { Driven } from "../session/driver-environment.ts";

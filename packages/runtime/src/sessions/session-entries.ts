@@ -1,7 +1,7 @@
 // `SessionEntries`: the sessions that are claimed in this process or about to be, with the state of each.
 //
-//   session-entries-1. A session has an entry from the call that brings it here until it is not driven any more
-//       and that call is done.
+//   session-entries-1. A session has an entry from the call that brings it here until it is not driven any
+//       more and that call is done.
 
 import { ChurnMap, type HoldfastError } from "@holdfast/core";
 import type { Agent } from "../agents/define.ts";

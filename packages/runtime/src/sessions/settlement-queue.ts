@@ -1,4 +1,5 @@
-// `SettlementQueue`: the drivers whose tasks wait for room in a budget, woken a few at a time, in the order they came.
+// `SettlementQueue`: the drivers whose tasks wait for room in a budget, woken a few at a time, in the order
+// they came.
 //
 //   - A settlement wakes `WOKEN` drivers of each payer that it concerns. A driver whose tasks are admitted
 //     wakes as many others. The wakes are in proportion to what is admitted, not to what waits.

@@ -1,5 +1,5 @@
-// WarmSessions: how many waiting sessions a runtime keeps in memory, and that evicted ones miss no arrival (M1,
-// due-sessions-3).
+// WarmSessions: how many waiting sessions a runtime keeps in memory, and that evicted ones miss no arrival
+// (M1, due-sessions-3).
 
 import { countingRandom, gate, storageWith, TestClock, turns } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";

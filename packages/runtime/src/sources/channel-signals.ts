@@ -15,8 +15,8 @@ export interface ChannelSignals extends SignalSource {
 /** Make a channel: `const channel = channelSignals(); createRuntime({ storage, signals: [channel] })`. */
 export function channelSignals(): ChannelSignals {
   /**
-   * The sink of the signals, or `undefined` once closed. All senders await the same promise, so that they keep
-   * their order.
+   * The sink of the signals, or `undefined` once closed. All senders await the same promise, so that they
+   * keep their order.
    */
   let opening = Promise.withResolvers<SignalSink | undefined>();
 

@@ -8,13 +8,16 @@
 //     longer open, even before the queue has answered whether it runs.
 //   - No attempt begins after its task's deadline. At the deadline a running attempt is aborted and the task
 //     fails, also between attempts and after a restart.
-//   attempts-7. An attempt that asks for a pause of its session is recorded with the pause. It counts toward no
-//       limit, and the next attempt begins when the session resumes. A task that may have no other attempt fails.
-//   attempts-8. At an orderly stop nothing begins, and an attempt that has not begun is left as it is. An attempt
-//       that outlasts the grace is handed over: it is aborted and does not count. An effect that happens once is
-//       uncertain then. The next process records the beginning of what was handed over before it begins.
-//   attempts-9. When the session is let go of, it is known which attempts have not begun. The next driver in this process begins
-//       them, and counts none as lost (`unbegun-tasks.ts`). The last commit before a pause or an orderly stop says so to others.
+//   attempts-7. An attempt that asks for a pause of its session is recorded with the pause. It counts toward
+//       no limit, and the next attempt begins when the session resumes. A task that may have no other attempt
+//       fails.
+//   attempts-8. At an orderly stop nothing begins, and an attempt that has not begun is left as it is. An
+//       attempt that outlasts the grace is handed over: it is aborted and does not count. An effect that
+//       happens once is uncertain then. The next process records the beginning of what was handed over before
+//       it begins.
+//   attempts-9. When the session is let go of, it is known which attempts have not begun. The next driver in
+//       this process begins them, and counts none as lost (`unbegun-tasks.ts`). The last commit before a
+//       pause or an orderly stop says so to others.
 //
 // It knows no storage and no kernel: it gets the open tasks, and returns events to deliver and notes to add.
 

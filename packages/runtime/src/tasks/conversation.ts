@@ -1,8 +1,10 @@
 // `awaitConversation`: a conversation for task handlers, with the session's own entries after the shared
-// ones. `KeptConversations` keeps those that live sessions read last, because most of a conversation is the same as in the turn before.
+// ones. `KeptConversations` keeps those that live sessions read last, because most of a conversation is the
+// same as in the turn before.
 //
-// Entries of a session never change, so a kept conversation is the beginning of a longer one. A conversation that does not continue the kept
-// one is read as a whole. It is forgotten when its session leaves the process. The number and the length of conversations are limited.
+// Entries of a session never change, so a kept conversation is the beginning of a longer one. A conversation
+// that does not continue the kept one is read as a whole. It is forgotten when its session leaves the
+// process. The number and the length of conversations are limited.
 
 import {
   decodeJson,

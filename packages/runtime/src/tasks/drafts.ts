@@ -1,4 +1,5 @@
-// `EventDraft`, `NoteDraft`: records that a session's tasks ask for, before the kernel gives them a place in the journal.
+// `EventDraft`, `NoteDraft`: records that a session's tasks ask for, before the kernel gives them a place in
+// the journal.
 
 import type { EventRecord, NoteRecord } from "@holdfast/core";
 

@@ -1,5 +1,5 @@
-// `Spending`: the costs of a session's tasks. It makes the charges of each commit, and sorts the tasks by storage's answer to
-// their reservations: admitted, queued or refused.
+// `Spending`: the costs of a session's tasks. It makes the charges of each commit, and sorts the tasks by
+// storage's answer to their reservations: admitted, queued or refused.
 //
 //   - The worst case of every attempt is reserved before it starts, in the commit that starts it. This hold
 //     is settled once, with the outcome of the attempt.

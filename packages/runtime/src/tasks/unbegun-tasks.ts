@@ -2,9 +2,11 @@
 //
 //   - A commit without an answer may be stored, and only this process knows that it began nothing after it.
 //     The next claim of this process begins the attempt that it finds there (O16).
-//   unbegun-tasks-2. It is known only as long as no other process held the session in between. Therefore a claim names the one before it.
-//       This process follows its own claims from one to the next, also those that it did not use.
-// Leaky: another process, this one after a restart, and a claim whose answer was lost count the attempt as lost (decision 0106).
+//   unbegun-tasks-2. It is known only as long as no other process held the session in between. Therefore a
+//       claim names the one before it. This process follows its own claims from one to the next, also those
+//       that it did not use.
+// Leaky: another process, this one after a restart, and a claim whose answer was lost count the attempt as
+// lost (decision 0106).
 
 /** The number of the attempt, by the number of its task. */
 export type Unbegun = ReadonlyMap<number, number>;

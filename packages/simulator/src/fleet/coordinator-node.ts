@@ -1,4 +1,5 @@
-// `CoordinatorNode`: a coordinator of a fleet, with the real dispatch over a connection to the one storage, and a desk for clients.
+// `CoordinatorNode`: a coordinator of a fleet, with the real dispatch over a connection to the one storage,
+// and a desk for clients.
 //
 //   - A coordinator keeps nothing that its end could lose: the next life begins with what is stored.
 //   - A coordinator passes storage a steady time, made from a wall clock that jumps. The runners that ask
@@ -103,7 +104,10 @@ export class CoordinatorNode implements Server<Coordinator> {
     return this.#isServing ? this.#born : undefined;
   }
 
-  /** Epoch milliseconds: the latest time that any of its lives would give now, because its callers still rely on that time. */
+  /**
+   * Epoch milliseconds: the latest time that any of its lives would give now, because its callers still rely
+   * on that time.
+   */
   now(): number {
     return Math.max(...this.#clocks.map((clock) => clock.now()));
   }

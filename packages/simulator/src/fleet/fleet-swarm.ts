@@ -1,11 +1,15 @@
-// `FleetSwarm`: the size of a fleet and its faults, drawn for each seed in addition to the draws of every simulation.
+// `FleetSwarm`: the size of a fleet and its faults, drawn for each seed in addition to the draws of every
+// simulation.
 
 import { LIMITS } from "@holdfast/core";
 import type { Dice } from "../world/dice.ts";
 import type { Swarm } from "../world/swarm.ts";
 import type { NetworkFaults } from "./network.ts";
 
-/** Units as in `Swarm`: a probability per occasion, a time in milliseconds, a rate as the mean interval, where 0 is never. */
+/**
+ * Units as in `Swarm`: a probability per occasion, a time in milliseconds, a rate as the mean interval, where
+ * 0 is never.
+ */
 export interface FleetSwarm extends NetworkFaults {
   readonly runners: number;
   readonly coordinators: number;
@@ -23,7 +27,10 @@ export interface FleetSwarm extends NetworkFaults {
   readonly coordinatorKillEveryMs: number;
   readonly coordinatorPauseEveryMs: number;
   readonly runnerClockJumpEveryMs: number;
-  /** Steps of the wall clock of a single coordinator. Several coordinators use their database's clock, which does not jump here. */
+  /**
+   * Steps of the wall clock of a single coordinator. Several coordinators use their database's clock, which
+   * does not jump here.
+   */
   readonly storeClockJumpEveryMs: number;
   /** How far a runner's clocks are from the right rate. */
   readonly clockDrift: number;

@@ -1,4 +1,5 @@
-// `Fleet`: runners on machines of their own and coordinators over one storage, the network between them, and their faults until `heal`.
+// `Fleet`: runners on machines of their own and coordinators over one storage, the network between them, and
+// their faults until `heal`.
 //
 // Clients outside the fleet send their requests to a coordinator over the same network.
 
@@ -346,7 +347,8 @@ export class Fleet implements Site {
 
   #jump(whose: string): void {
     const { dice, log } = this.#options;
-    // The coordinators' time follows each step forward, so its steps add up. Nobody relies on a runner's clock.
+    // The coordinators' time follows each step forward, so its steps add up. Nobody relies on a runner's
+    // clock.
     const from = whose === STORE ? (this.#offsets.get(STORE) ?? 0) : 0;
     const offset = from + dice.pick([-from, dice.between(-HOUR_MS, HOUR_MS), dice.between(-2_000, 2_000)]);
     log.add(whose, `its wall clock is ${offset} ms from the right time`);

@@ -1,7 +1,9 @@
 // `History`: compares the answers that callers received over the network with earlier answers.
 //
-//   - H3: A repeated poll receives no claim that its first answer did not contain, unless the coordinator has answered a later poll.
-//   - L1: A result is a register that is written once: a request that begins after an answer receives the same result.
+//   - H3: A repeated poll receives no claim that its first answer did not contain, unless the coordinator has
+//     answered a later poll.
+//   - L1: A result is a register that is written once: a request that begins after an answer receives the
+//     same result.
 
 import { isEnded, type Session } from "@holdfast/core";
 import type { Violated } from "../world/account-checks.ts";

@@ -1,4 +1,5 @@
-// The network between the nodes of a fleet: messages that take time, overtake each other, get lost, come twice, or meet a cut.
+// The network between the nodes of a fleet: messages that take time, overtake each other, get lost, come
+// twice, or meet a cut.
 //
 //   - Messages are independent: the arrival of a request does not imply that of its reply.
 //   - A cut has a direction. Messages that are in flight when it begins are lost as well.

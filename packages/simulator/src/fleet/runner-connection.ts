@@ -1,4 +1,5 @@
-// `RunnerConnection`: a runner's clients for the services of the contract, over the simulated network to the coordinators.
+// `RunnerConnection`: a runner's clients for the services of the contract, over the simulated network to the
+// coordinators.
 //
 // After a failed request the next one goes to another coordinator, if there are several.
 

@@ -1,4 +1,5 @@
-// `RunnerNode`: a runner of a fleet, with the real runtime over a fleet's storage port, on a machine with its own clocks.
+// `RunnerNode`: a runner of a fleet, with the real runtime over a fleet's storage port, on a machine with its
+// own clocks.
 //
 //   - An ended process is started again as the same runner some time later. Nobody releases its claims.
 //   - A pause ends after its time, and the process then continues without noticing it.
@@ -303,7 +304,8 @@ export class RunnerNode {
       lost: () => {},
       back: () => {},
       refused: (error) => {
-        // A late registration of the process before it may have reached a coordinator first. Its supervisor starts it again.
+        // A late registration of the process before it may have reached a coordinator first. Its supervisor
+        // starts it again.
         if (error.code === "duplicate_runner") this.kill("is told that another process is this runner");
         else violated("O3", `${life.name} was refused: ${error.message}`);
       },

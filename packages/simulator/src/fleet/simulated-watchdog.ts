@@ -1,6 +1,8 @@
-// `SimulatedWatchdog`: the watchdog of a simulated process, with the real renewals of its thread while a step blocks the event loop (watchdog-7).
+// `SimulatedWatchdog`: the watchdog of a simulated process, with the real renewals of its thread while a step
+// blocks the event loop (watchdog-7).
 //
-// The thread looks only while a step blocks. It ends the process as the real one does, before its leases end (watchdog-4).
+// The thread looks only while a step blocks. It ends the process as the real one does, before its leases end
+// (watchdog-4).
 
 import type { RenewInThread } from "@holdfast/core";
 import { BlockedRenewal, WatchdogMemory, type HeldClaims } from "@holdfast/runtime/internal";
@@ -40,7 +42,8 @@ export class SimulatedWatchdog {
     });
   }
 
-  // ---- what a runtime asks of it -----------------------------------------------------------------------------------
+  // ---- what a runtime asks of it
+  // -----------------------------------------------------------------------------------
 
   opened(members: readonly { readonly sessionId: string }[]): void {
     this.#memory.openSlice(members);
@@ -97,9 +100,13 @@ export class SimulatedWatchdog {
 
   clear(): void {}
 
-  // ---- the blocked step --------------------------------------------------------------------------------------------
+  // ---- the blocked step
+  // --------------------------------------------------------------------------------------------
 
-  /** Calls once when a step may block: not between the end of the leases and the moment at which the process lets go of them. */
+  /**
+   * Calls once when a step may block: not between the end of the leases and the moment at which the process
+   * lets go of them.
+   */
   whenBlockable(call: () => void): void {
     this.#onStep = (): void => {
       if (this.#host.life.isPaused || this.blockable.length === 0 || this.#isDue) return;

@@ -1,14 +1,20 @@
-// `WorkWatch`: the attempts that run in each life, and a check that two runners never run attempts of one session at a time.
+// `WorkWatch`: the attempts that run in each life, and a check that two runners never run attempts of one
+// session at a time.
 //
-//   - O3: The sessions of a dead runner can be claimed at most `PASSES_ON_MS` after its lease. When the clock was set meanwhile,
+//   - O3: The sessions of a dead runner can be claimed at most `PASSES_ON_MS` after its lease. When the clock
+//     was set meanwhile,
 //       every lease is carried over, and the check is skipped.
-//   - O5: A process whose step blocked for longer than a lease lets go of no session that its watchdog's thread has renewed.
+//   - O5: A process whose step blocked for longer than a lease lets go of no session that its watchdog's
+//     thread has renewed.
 //   - O7: Without faults no runner loses a lease.
-//   - D3: A runner never loses a lease that was claimed or renewed less than its length ago, however the clock was set. This is
+//   - D3: A runner never loses a lease that was claimed or renewed less than its length ago, however the
+//     clock was set. This is
 //       not checked across two lives of a coordinator, as the clock may have been set unnoticed between them.
-//   - O4: When a claim passes to another runner, the previous one runs no attempts of the session any more, unless it is paused.
-//       Attempts that began while the session was minimal are not among them, even when it is persistent now. Its former runner
-//       learns of the loss when it renews its lease or commits, and a minimal session commits nothing before its end.
+//   - O4: When a claim passes to another runner, the previous one runs no attempts of the session any more,
+//     unless it is paused.
+//       Attempts that began while the session was minimal are not among them, even when it is persistent now.
+//       Its former runner learns of the loss when it renews its lease or commits, and a minimal session
+//       commits nothing before its end.
 
 import type { RecordedError, TraceEvent } from "@holdfast/core";
 import { leaseLost } from "@holdfast/runtime/internal";

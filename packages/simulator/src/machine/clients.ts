@@ -1,5 +1,6 @@
-// `Clients`: they start sessions, send signals, answer questions, pause, raise budgets and cancel, from outside the processes.
-// Each client sends its request to any live process, and repeats it until there is an answer.
+// `Clients`: they start sessions, send signals, answer questions, pause, raise budgets and cancel, from
+// outside the processes. Each client sends its request to any live process, and repeats it until there is an
+// answer.
 //
 //   - A repeated request has the same id or dedup key.
 //   - A sender sends the next signal of a name only when the last was acknowledged, so their order is known.
@@ -158,7 +159,8 @@ export class Clients {
       this.#after(this.#drawDelay(), () =>
         this.#insist(`answer ${key}`, async (desk) => {
           const receipt = await desk.answer(sessionId, answerTo(wait.prompt), { question: wait.id });
-          // The process may have read a row without the question, and the row may show it again before the refusal arrives.
+          // The process may have read a row without the question, and the row may show it again before the
+          // refusal arrives.
           if (receipt.status === "refused") {
             this.#answering.delete(key);
             this.look(this.#rows.get(sessionId) ?? row);
@@ -170,8 +172,8 @@ export class Clients {
   }
 
   /**
-   * Unpause a session that was taken for poison, that was stopped too often, or that a late repetition of a pause
-   * request has paused again.
+   * Unpause a session that was taken for poison, that was stopped too often, or that a late repetition of a
+   * pause request has paused again.
    */
   #fix({ sessionId, pauseReason, inbox, updatedAt }: Session): void {
     const isRequested = pauseReason === "by_user";
@@ -256,7 +258,8 @@ export class Clients {
         try {
           await runtime?.fork(sessionId, { sessionId: `${sessionId}.fork` });
         } catch (error) {
-          // The first answer was lost and the origin has advanced since, so the repetition asks for another fork.
+          // The first answer was lost and the origin has advanced since, so the repetition asks for another
+          // fork.
           if (!HoldfastError.is(error) || error.code !== "session_exists") throw error;
         }
         return "done";

@@ -1,4 +1,5 @@
-// `Nemesis` of a simulation: until it is stopped, processes die, close and pause, storage is away, and the clock jumps.
+// `Nemesis` of a simulation: until it is stopped, processes die, close and pause, storage is away, and the
+// clock jumps.
 
 import { HOUR_MS } from "@holdfast/core";
 import type { Dice } from "../world/dice.ts";

@@ -1,4 +1,5 @@
-// `judge`: the verdict on a session when a simulation is over. The session did what its program says, and nothing else.
+// `judge`: the verdict on a session when a simulation is over. The session did what its program says, and
+// nothing else.
 
 import { decodeJson, isEnded, isReservedName, type AgentStorage, type Session } from "@holdfast/core";
 import type { Subject } from "./clients.ts";

@@ -1,4 +1,5 @@
-// `Machine`: the simulated machine, with processes that run the real runtime over one storage, and their faults.
+// `Machine`: the simulated machine, with processes that run the real runtime over one storage, and their
+// faults.
 //
 //   - A process is started again some time after its end, and then resumes the sessions that are due.
 //   - The claims of a dead process are released before it is started again, as a file's owner does for a cut

@@ -1,4 +1,5 @@
-// The agents of a nemesis run, with every kind of command. Their tasks record what they did in files that survive a crash.
+// The agents of a nemesis run, with every kind of command. Their tasks record what they did in files that
+// survive a crash.
 //
 //   - Each attempt of a task writes a line when it begins, while it runs, and when it ends. The line is
 //     written at once, with the machine's monotonic time, which no clock step changes.

@@ -1,5 +1,5 @@
-// `check`: compares the observations of a nemesis run with the promises. Each checker is a pure function of the observations, and
-// names every violation with its runner, session and time.
+// `check`: compares the observations of a nemesis run with the promises. Each checker is a pure function of
+// the observations, and names every violation with its runner, session and time.
 //
 //   - Two observers may read their clocks a moment apart (`SKEW_MS`), which is never reported as a violation.
 //   - A request without an answer may have been performed or not; an acknowledged request was performed.
@@ -60,7 +60,10 @@ function startedOnce({ requests, sessions }: Observed): string[] {
   return [...twice, ...lost];
 }
 
-/** A client sends a signal of a name only after the last was acknowledged, so the signals' order is that of their numbers. */
+/**
+ * A client sends a signal of a name only after the last was acknowledged, so the signals' order is that of
+ * their numbers.
+ */
 function receivedInOrder({ requests, sessions }: Observed): string[] {
   const sent = Map.groupBy(
     requests.filter(({ op }) => op === "signal"),
@@ -198,7 +201,8 @@ function attemptsAreLimited({ effects }: Observed): string[] {
 }
 
 /**
- * O16. Another process cannot know whether a task began, and the answer to a claim between may be lost. Then nothing is checked.
+ * O16. Another process cannot know whether a task began, and the answer to a claim between may be lost. Then
+ *     nothing is checked.
  */
 function unbegunIsCertain({ sessions, effects, batches, claims, starts, runnerIds }: Observed): string[] {
   const begun = new Set(effects.filter(({ phase }) => phase === "begin").map(({ taskId }) => taskId));

@@ -1,7 +1,8 @@
-// `watchDatabase` records each change of a claim and each batch, in the order in which they were committed to their sessions.
+// `watchDatabase` records each change of a claim and each batch, in the order in which they were committed to
+// their sessions.
 //
-// Triggers record them in the same transaction. The server's wall clock is this machine's, and its times are converted to
-// monotonic ones. The product does not know these triggers.
+// Triggers record them in the same transaction. The server's wall clock is this machine's, and its times are
+// converted to monotonic ones. The product does not know these triggers.
 
 import { openPostgresStorage } from "@holdfast/storage/postgres";
 import { runSql } from "@holdfast/storage/postgres-testing";

@@ -1,5 +1,5 @@
-// `FAULTS` of a nemesis run. Each fault begins, lasts, and is undone. A seed decides which faults happen, to which members, and
-// for how long.
+// `FAULTS` of a nemesis run. Each fault begins, lasts, and is undone. A seed decides which faults happen, to
+// which members, and for how long.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { HOUR_MS } from "@holdfast/core";

@@ -1,5 +1,5 @@
-// `runNemesis`: clients work with a fleet of real processes while faults come and go. Then everything is healed, and every session
-// must end. At last the checkers compare the observations with the promises.
+// `runNemesis`: clients work with a fleet of real processes while faults come and go. Then everything is
+// healed, and every session must end. At last the checkers compare the observations with the promises.
 //
 //   - All observations are in files in the folder that it names, however the run ends.
 //   - The same seed draws the same faults and sessions; their times depend on the machine.
@@ -39,7 +39,10 @@ export interface NemesisOptions extends Omit<WorldOptions, "folder"> {
   readonly seed: number;
   /** The names of the `FAULTS` that may happen; all by default. */
   readonly faults?: readonly string[];
-  /** Faults happen for at least this time, and until `least` of each kind have happened. A kind is the first word of a name. */
+  /**
+   * Faults happen for at least this time, and until `least` of each kind have happened. A kind is the first
+   * word of a name.
+   */
   readonly minMs: number;
   readonly least?: Readonly<Record<string, number>>;
   /** The number of faults at a time. */

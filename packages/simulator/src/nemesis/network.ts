@@ -1,5 +1,5 @@
-// `openNetwork`: a network for a fleet on this machine. Each member has a network namespace, where its traffic can be cut, and a
-// bridge joins them.
+// `openNetwork`: a network for a fleet on this machine. Each member has a network namespace, where its
+// traffic can be cut, and a bridge joins them.
 //
 //   - All namespaces and links have the harness's pid in their names. The next harness removes those that a
 //     dead one left.

@@ -1,7 +1,8 @@
-// `Observed`: the observations of a nemesis run. Clients record their requests, tasks their attempts, the database its claims and
-// commits, and the harness the processes. The checkers read nothing else.
+// `Observed`: the observations of a nemesis run. Clients record their requests, tasks their attempts, the
+// database its claims and commits, and the harness the processes. The checkers read nothing else.
 //
-// All times are the machine's monotonic time in milliseconds, which is the same in all processes and which no clock step changes.
+// All times are the machine's monotonic time in milliseconds, which is the same in all processes and which no
+// clock step changes.
 
 /** The variable in a runner's environment with the folder in which tasks record their effects. */
 export const EFFECTS_FOLDER = "HOLDFAST_NEMESIS_EFFECTS";
@@ -126,7 +127,10 @@ export interface Observed {
   readonly sessions: readonly FinalSession[];
   /** The times at which each member was started, by its name. */
   readonly starts: Readonly<Record<string, readonly number[]>>;
-  /** The ids at the coordinators, by the names of runners. A runner's process for trials has its name and its pid: `r1 4711`. */
+  /**
+   * The ids at the coordinators, by the names of runners. A runner's process for trials has its name and its
+   * pid: `r1 4711`.
+   */
   readonly runnerIds: Readonly<Record<string, string>>;
   /** The output of each process, by its name. */
   readonly outputs: Readonly<Record<string, string>>;

@@ -1,7 +1,7 @@
 // `Clients`: requests to a fleet, each recorded with its answer.
 //
-// A client asks the coordinators in turn. It repeats a request under the same key until the answer is yes or no, and the key
-// makes the repetition harmless.
+// A client asks the coordinators in turn. It repeats a request under the same key until the answer is yes or
+// no, and the key makes the repetition harmless.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { defined } from "@holdfast/core";

@@ -1,5 +1,5 @@
-// `Workload`: clients of a fleet under the nemesis. They start, signal, cancel, read and watch sessions of every kind, and record
-// each request.
+// `Workload`: clients of a fleet under the nemesis. They start, signal, cancel, read and watch sessions of
+// every kind, and record each request.
 //
 //   - Each client repeats a request until the answer is yes or no, so after the healing every request is
 //     answered.

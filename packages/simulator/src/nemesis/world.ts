@@ -1,4 +1,5 @@
-// `World`: a fleet of real processes on a real PostgreSQL server, each member in its own network namespace where possible.
+// `World`: a fleet of real processes on a real PostgreSQL server, each member in its own network namespace
+// where possible.
 //
 //   - A member that has ended is started again, as a service manager would, unless it is held down.
 //   - `close` removes everything: processes, namespaces, the server. The next world removes the leftovers of
@@ -217,7 +218,10 @@ export class World {
     return [...this.coordinators, ...this.runners];
   }
 
-  /** The ids that the coordinators know, by the names of runners. A runner's process for trials is named by its pid as well. */
+  /**
+   * The ids that the coordinators know, by the names of runners. A runner's process for trials is named by
+   * its pid as well.
+   */
   runnerIds(): Readonly<Record<string, string>> {
     const registered = /^(?:\[trial (\d+)\] )?Registered as (rnr_[0-9a-f-]+)/gm;
     return Object.fromEntries(

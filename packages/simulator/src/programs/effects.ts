@@ -1,4 +1,5 @@
-// `Effects`: the world that tasks act upon, which records how often each of them started, failed and succeeded.
+// `Effects`: the world that tasks act upon, which records how often each of them started, failed and
+// succeeded.
 //
 //   - A task fails as often as its node says, counted over all processes, and then succeeds.
 //   - An attempt that starts after its task's outcome was committed is a violation (H7), if its owner still

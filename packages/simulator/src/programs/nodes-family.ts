@@ -1,4 +1,5 @@
-// Kinds of nodes with other sessions, such as `child`: children, signals both ways, and requests of children to their parent.
+// Kinds of nodes with other sessions, such as `child`: children, signals both ways, and requests of children
+// to their parent.
 
 import { type ChildHandle, defined } from "@holdfast/core";
 import { local } from "@holdfast/runtime";
@@ -23,7 +24,8 @@ export const child: NodeKind<ChildNode> = {
     const last: readonly ProgramNode[] =
       letters === 0 ? [] : [{ kind: "letters", count: letters } as LettersNode];
     const program = drawChild({ isObserved, last });
-    // The budget of a payer that has ended could not be raised any more, so no paid child may outlive its parent.
+    // The budget of a payer that has ended could not be raised any more, so no paid child may outlive its
+    // parent.
     return { kind: "child", program, how: how === "leave" && isPaid ? "wait" : how, letters };
   },
   async perform({ program, how, letters }, { ctx }) {

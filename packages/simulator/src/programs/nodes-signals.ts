@@ -96,7 +96,10 @@ interface MailNode extends ProgramNode {
   readonly kind: "mail";
 }
 
-/** The next letter of the session: the same name in every turn, so letters live through checkpoints. Only in lines (program-2). */
+/**
+ * The next letter of the session: the same name in every turn, so letters live through checkpoints. Only in
+ * lines (program-2).
+ */
 export const mail: NodeKind<MailNode> = {
   draw: () => ({ kind: "mail" }),
   perform: (_node, { ctx }) => ctx.waitForSignal<Value>("mail"),

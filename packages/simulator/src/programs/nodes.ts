@@ -1,4 +1,5 @@
-// All kinds of nodes, the programs drawn from them (`drawProgram`), and their expected results (`expectedOf`).
+// All kinds of nodes, the programs drawn from them (`drawProgram`), and their expected results
+// (`expectedOf`).
 
 import { defined, PERIODS, type Budget } from "@holdfast/core";
 import type { Dice } from "../world/dice.ts";
@@ -34,8 +35,9 @@ type AnyKind = NodeKind<ProgramNode>;
 interface Listed {
   readonly kind: AnyKind;
   /**
-   * `leaf`: anywhere. `holder`: where it is not too deep. `line`: in the lines of a turn only. `family`: as `holder`, above the last
-   * generation. `received`: as `leaf`, in a program whose parent receives its events. `part`: only inside other nodes.
+   * `leaf`: anywhere. `holder`: where it is not too deep. `line`: in the lines of a turn only. `family`: as
+   * `holder`, above the last generation. `received`: as `leaf`, in a program whose parent receives its
+   * events. `part`: only inside other nodes.
    */
   readonly place: "leaf" | "holder" | "line" | "family" | "heard" | "part";
   /** Its frequency relative to the other kinds of its place. */
@@ -222,7 +224,8 @@ function drawHandOver(dice: Dice, drawChild: Drawer["child"], isObserved: boolea
   return { type: "hand_over", completion, program };
 }
 
-// ---- what must come of it ----------------------------------------------------------------------------------------
+// ---- what must come of it
+// ----------------------------------------------------------------------------------------
 
 export interface Expected extends Pick<Expectation, "tasks" | "signals" | "entries"> {
   /** The output of its session. */
@@ -248,7 +251,8 @@ export function expectedOf({ turns, prelude = [], end }: Program): Expected {
   if (end.type !== "hand_over") return { ...expectation, output, received: output };
   const { received, reported } = expectedOf(end.program);
   const isWaiting = end.completion === "wait_for_child";
-  // A session that waits for its successor sends nothing more; the successor's events go to the waiting session.
+  // A session that waits for its successor sends nothing more; the successor's events go to the waiting
+  // session.
   return isWaiting
     ? { ...expectation, output: received, received }
     : { ...expectation, output: HANDED_OVER, received, reported: [...expectation.reported, ...reported] };

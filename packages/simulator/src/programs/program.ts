@@ -1,8 +1,9 @@
-// `Program`: the actions of a simulation's agent, as data. An agent performs the program, durably and through all faults. The
-// result that it must have is computed without running anything.
+// `Program`: the actions of a simulation's agent, as data. An agent performs the program, durably and through
+// all faults. The result that it must have is computed without running anything.
 //
-// A kind of node is one object with three functions over the same data. `draw` makes a node, `perform` runs it with a context,
-// and `expect` computes its result and effects. A new ability of agents is a new kind (`NODE_KINDS` in `nodes.ts`).
+// A kind of node is one object with three functions over the same data. `draw` makes a node, `perform` runs
+// it with a context, and `expect` computes its result and effects. A new ability of agents is a new kind
+// (`NODE_KINDS` in `nodes.ts`).
 //
 //   - A node's result depends on nothing but the node: not on time, order of arrival, attempts or crashes.
 //   program-2. A name of a signal belongs to one node, or to one line of nodes that come after each other.

@@ -1,4 +1,5 @@
-// The promises about the money of a session, judged by its row before and after a change: B1 to B3 and budget-3.
+// The promises about the money of a session, judged by its row before and after a change: B1 to B3 and
+// budget-3.
 
 import { spentIn, type Session } from "@holdfast/core";
 
@@ -33,7 +34,8 @@ export function checkAccount(
     if (spent + reserved > Math.max(max, had))
       violated("B1", `${sessionId} has spent ${spent} and reserved ${reserved} of ${max} ${amount}`);
     for (const { per, [LIMIT_OF[amount]]: most = Infinity } of account.limits.windows ?? []) {
-      // A reservation is in no ledger, so the latest amount in it does not tell how far the window has rolled on.
+      // A reservation is in no ledger, so the latest amount in it does not tell how far the window has rolled
+      // on.
       const now = Math.max(committedAt, ...(account.ledgers?.[per] ?? []).map(([at]) => at));
       const inWindow = spentIn(account.ledgers, per, now)[amount];
       const wasIn =

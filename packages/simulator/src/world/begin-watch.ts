@@ -1,7 +1,9 @@
 // `BeginWatch`: a check that a task that no attempt has begun is never uncertain (O16).
 //
-//   - An attempt whose handler was never called is not counted as lost, and fails no task, by the life that asked for it. That life knows.
-//   - Where another life held the session in between, or nobody received a claim, nobody can know, and nothing is checked.
+//   - An attempt whose handler was never called is not counted as lost, and fails no task, by the life that
+//     asked for it. That life knows.
+//   - Where another life held the session in between, or nobody received a claim, nobody can know, and
+//     nothing is checked.
 
 import type { JournalRecord, RecordedError } from "@holdfast/core";
 import type { Violated } from "./account-checks.ts";

@@ -1,4 +1,5 @@
-// `Connection`: a process's connection to storage. Requests and replies take time, get lost, or end with a process.
+// `Connection`: a process's connection to storage. Requests and replies take time, get lost, or end with a
+// process.
 //
 //   - A request arrives until the connection is cut, even after its sender's death. Its reply reaches only
 //     the life that asked.

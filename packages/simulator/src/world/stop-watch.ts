@@ -1,4 +1,5 @@
-// `StopWatch`: a check of attempts at the end of a process. An orderly stop costs none (C3), and no end costs another process one (C4).
+// `StopWatch`: a check of attempts at the end of a process. An orderly stop costs none (C3), and no end costs
+// another process one (C4).
 //
 //   - An attempt that began under a claim which its process still holds at its stop never counts as lost,
 //     unless another process begins it again.

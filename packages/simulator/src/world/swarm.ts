@@ -1,4 +1,5 @@
-// `Swarm`: the faults of a simulation and their strengths. Each seed draws its own mix, because a fixed mix hides some defects.
+// `Swarm`: the faults of a simulation and their strengths. Each seed draws its own mix, because a fixed mix
+// hides some defects.
 
 import type { Dice } from "./dice.ts";
 
@@ -88,7 +89,10 @@ export function drawSwarm(dice: Dice): Swarm {
   return hasOwner ? { ...swarm, ...FAULTS_OF_OWNERS, hasOwner } : swarm;
 }
 
-/** Where a process owns the storage, nothing but the end of a process may cost an attempt (C4), so no other such fault is on. */
+/**
+ * Where a process owns the storage, nothing but the end of a process may cost an attempt (C4), so no other
+ * such fault is on.
+ */
 const FAULTS_OF_OWNERS: Partial<Swarm> = { outageEveryMs: 0, fullEveryMs: 0, pauseEveryMs: 0, refused: 0 };
 
 /** Whether the faults of this swarm can cost an attempt: then effects may happen more than once before their commit. */

@@ -1,8 +1,9 @@
 // `WatchedStorage`: a storage whose answers are compared, step by step, with its earlier answers.
 //
 // It keeps an account of each session from changes and answers alone, and shares no code with the storage.
-// It reports a violation once, under its promise: H2 to H5, H7, H8, H10, S1, S3, S4, L1, L2, B1 to B3, O1, O2.
-// After every call it reads the rows and their pending signals, which show parents, children and their events.
+// It reports a violation once, under its promise: H2 to H5, H7, H8, H10, S1, S3, S4, L1, L2, B1 to B3, O1,
+// O2. After every call it reads the rows and their pending signals, which show parents, children and their
+//     events.
 
 import {
   type AgentStorage,
@@ -101,8 +102,9 @@ export class WatchedStorage {
   }
 
   /**
-   * B1 compares reservations with the limits of their moment. A group with a change of limits is therefore committed in parts, and
-   * the rows are read after each. All parts are called at once without faults between them, so other processes see one group.
+   * B1 compares reservations with the limits of their moment. A group with a change of limits is therefore
+   * committed in parts, and the rows are read after each. All parts are called at once without faults between
+   * them, so other processes see one group.
    */
   #commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
     const at = changes.length === 1 ? -1 : changes.findIndex(setsLimits);
@@ -142,15 +144,18 @@ export class WatchedStorage {
     account.until = Math.max(account.until, now + leaseMs);
   }
 
-  /** `due` ends sessions whose cancel is overdue, so any row may change. The result is sorted, as the port promises no order. */
+  /**
+   * `due` ends sessions whose cancel is overdue, so any row may change. The result is sorted, as the port
+   * promises no order.
+   */
   async #due(query: Parameters<AgentStorage["due"]>[0]): ReturnType<AgentStorage["due"]> {
     const due = await this.#inOrder(this.#inner.due(query), [], () => {});
     return { ...due, sessionIds: due.sessionIds.toSorted() };
   }
 
   /**
-   * Note the answers in the order of the calls, each with the rows at the time when the call returned. A storage in this process
-   * has performed the call by then, and no other call can come in between.
+   * Note the answers in the order of the calls, each with the rows at the time when the call returned. A
+   * storage in this process has performed the call by then, and no other call can come in between.
    */
   #inOrder<T>(
     asking: Promise<T>,
@@ -159,7 +164,8 @@ export class WatchedStorage {
     now = 0,
   ): Promise<T> {
     const { reader } = this.#inner;
-    // A change reaches sessions above and below, so all rows are read, also those that an earlier call makes and nobody has noted.
+    // A change reaches sessions above and below, so all rows are read, also those that an earlier call makes
+    // and nobody has noted.
     for (const sessionId of named ?? []) this.account(sessionId);
     const sessionIds = named === undefined ? [] : [...this.accounts.keys()];
     const reading = Promise.all(
@@ -249,7 +255,10 @@ export class WatchedStorage {
     }
   }
 
-  /** At most one active session at a time is a given child of its parent: a successor begins when its predecessor has ended. */
+  /**
+   * At most one active session at a time is a given child of its parent: a successor begins when its
+   * predecessor has ended.
+   */
   #judgePlace(sessionId: string, { sessionId: above, child }: ParentRef): void {
     for (const { row } of this.accounts.values()) {
       if (row?.parent?.sessionId !== above || row.parent.child !== child) continue;
@@ -343,7 +352,8 @@ export class WatchedStorage {
   }
 
   /**
-   * K10c. A schedule fires once for a time. A schedule that is put again after its removal counts as another one. An old request
+   * K10c. A schedule fires once for a time. A schedule that is put again after its removal counts as another
+   *     one. An old request
    * can give both a time in common; the id of an effect contains the time, so it is applied once (S5, ST9).
    */
   #noteFiring({ scheduleId, dueAt }: FireSchedule): void {
@@ -482,7 +492,8 @@ export class WatchedStorage {
       );
     if (before !== undefined && isEnded(before.status) && endText(before) !== endText(row))
       this.#violated("L1", `${sessionId} was ${before.status} and changed`);
-    // Several changes of one group may lie between the two: what may follow is at least never what only a start may precede.
+    // Several changes of one group may lie between the two: what may follow is at least never what only a
+    // start may precede.
     if (before !== undefined && !isEnded(before.status) && !mayBecome(before.status, status))
       this.#violated("L1", `${sessionId} was ${before.status} and became ${status}`);
     account.isCancelAcknowledged ||= row.cancel !== undefined;

@@ -1,5 +1,5 @@
-// `npm test` plays the parts that depend on statements of PostgreSQL. The postgres campaign plays the whole suite, with more random
-// sequences.
+// `npm test` plays the parts that depend on statements of PostgreSQL. The postgres campaign plays the whole
+// suite, with more random sequences.
 
 import { isCampaign } from "@holdfast/testkit/campaign";
 import { storageConformance, type StorageSubject } from "@holdfast/testkit/storage-conformance";

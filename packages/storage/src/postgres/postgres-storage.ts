@@ -1,11 +1,13 @@
 // PostgresStorage: sessions in a PostgreSQL database that any number of processes share.
 //
-//   postgres-storage-1. A process runs one group at a time per session, schedule, document and audit, in the order of
-//       the calls. Groups that name nothing in common run side by side. `transactions.ts` computes and writes each.
+//   postgres-storage-1. A process runs one group at a time per session, schedule, document and audit, in the
+//       order of the calls. Groups that name nothing in common run side by side. `transactions.ts` computes
+//       and writes each.
 //   - Callers pass the time. Opened with `clock: "database"`, `now()` answers the database's time, which all
 //     processes share. Callers then pass that time, and extend leases when the database's clock is set.
 //
-// Listeners receive arrivals of this process at once, those of other processes when `arrival-poll.ts` finds them.
+// Listeners receive arrivals of this process at once, those of other processes when `arrival-poll.ts` finds
+// them.
 
 import {
   type AgentStorage,

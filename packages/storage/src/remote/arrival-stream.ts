@@ -5,8 +5,8 @@
 //   arrival-stream-2. Arrivals may be missed while no stream is open. When a stream is opened again, the
 //       listener therefore gets an arrival for every session that it holds.
 //   arrival-stream-3. A stream that does not begin in time is closed and opened again. The same happens to a
-//       stream that receives nothing for `SILENT_MS`, not even the coordinator's time. Its connection may be cut
-//       without a message, or a proxy may hold the messages back.
+//       stream that receives nothing for `SILENT_MS`, not even the coordinator's time. Its connection may be
+//       cut without a message, or a proxy may hold the messages back.
 
 import type { Arrival } from "@holdfast/core";
 
@@ -18,7 +18,8 @@ export interface ArrivalStreamHost {
   /** How long the stream may take to begin. */
   readonly openMs: number;
   /**
-   * Open the stream. `onReceived` is called at each message; after the first one, every later arrival is sent.
+   * Open the stream. `onReceived` is called at each message; after the first one, every later arrival is
+   * sent.
    */
   open(signal: AbortSignal, onReceived: () => void): AsyncIterable<Arrival>;
   /** Sessions this process holds. */

@@ -2,8 +2,8 @@
 // process's small unary calls to its coordinator.
 //
 //   remote-line-1. A line is opened once a process calls often. It carries calls once the coordinator has
-//       greeted back over it. A coordinator behind a proxy that holds requests back does not greet. Every call then goes as a request, and a line is tried again after
-//       `RETRY_MS`.
+//       greeted back over it. A coordinator behind a proxy that holds requests back does not greet. Every
+//       call then goes as a request, and a line is tried again after `RETRY_MS`.
 //   remote-line-2. A call over a line that is cut is rejected: nobody knows whether it was done. It is never
 //       sent again here.
 //   remote-line-3. A line that carries nothing for `IDLE_MS` is closed, so that it keeps no process alive and

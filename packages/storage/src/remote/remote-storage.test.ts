@@ -4,9 +4,9 @@ import { MemoryStorage } from "@holdfast/testkit/test-runtime";
 import { openRemoteStorage } from "./index.ts";
 import { serveStorage, TOKEN } from "./testing/storage-server.ts";
 
-// The same promises over a network. Storing content, and keeping it, is the coordinator's affair. In `npm test` HTTP/2 runs the
-// parts with streams and groups of requests, and HTTP/1.1 one part. In the conformance campaign both run all parts,
-// with more random sequences.
+// The same promises over a network. Storing content, and keeping it, is the coordinator's affair. In
+// `npm test` HTTP/2 runs the parts with streams and groups of requests, and HTTP/1.1 one part. In the
+// conformance campaign both run all parts, with more random sequences.
 const PARTS = {
   "2": ["batches", "groups", "claims", "signals", "followers", "what is due"],
   "1.1": ["batches"],

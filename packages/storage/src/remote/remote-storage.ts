@@ -6,8 +6,8 @@
 //     or not there, in order.
 //   - A change that is larger than the coordinator takes is invalid, and leaves its neighbours as they are
 //     (ST4).
-//   remote-storage-4. With `patience` a read waits for a coordinator that is away, such as one that is just started again.
-//       Other requests do not wait: what sends them decides.
+//   remote-storage-4. With `patience` a read waits for a coordinator that is away, such as one that is just
+//       started again. Other requests do not wait: what sends them decides.
 //
 // Fields of bytes in the contract hold the port's JSON.
 

@@ -1,6 +1,7 @@
 // `renew`: renews claims at a coordinator from a thread, which cannot use the connection of its process.
 //
-// It is one request over HTTP/1.1, by the means of Node alone: a thread that is rarely needed loads no client.
+// It is one request over HTTP/1.1, by the means of Node alone: a thread that is rarely needed loads no
+// client.
 
 import type { RenewInThread } from "@holdfast/core";
 

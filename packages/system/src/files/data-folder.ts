@@ -6,7 +6,8 @@ import { HoldfastError } from "@holdfast/core";
 import type { Environment } from "../processes/environment.ts";
 
 /**
- * The user's data folder, as XDG says. It is never in the current folder: a project, which may be a clone, would hold what its user trusts.
+ * The user's data folder, as XDG says. It is never in the current folder: a project, which may be a clone,
+ * would hold what its user trusts.
  *
  * @throws HoldfastError `config_invalid` for a user without a home folder.
  */

@@ -1,10 +1,12 @@
-// `createPrivate`, `replacePrivate` and `makePrivateFolder`: files that hold a secret, a token or a lock, and folders, made for this user alone.
-// An existing folder is taken as it is. `isWritableByOthers` judges files that are only read.
+// `createPrivate`, `replacePrivate` and `makePrivateFolder`: files that hold a secret, a token or a lock, and
+// folders, made for this user alone. An existing folder is taken as it is. `isWritableByOthers` judges files
+// that are only read.
 //
 //   private-file-1. A file is created exclusively (O_EXCL), never through a link (O_NOFOLLOW), with mode 0600
 //       whatever the umask. An existing file is never opened but for logs, by `openPrivateAppend`;
-//       `replacePrivate` replaces it by a rename. A file is there with its whole content or not at all, also after a kill, which may
-//       leave a draft (`*.part`) beside it. Leaky: a file system without hard links, where a new file grows at its path.
+//       `replacePrivate` replaces it by a rename. A file is there with its whole content or not at all, also
+//       after a kill, which may leave a draft (`*.part`) beside it. Leaky: a file system without hard links,
+//       where a new file grows at its path.
 //   - Only this user, root and the members of this process's groups can replace the file in its folder. The
 //     folder belongs to this user or root, and others may write to it only if it is sticky. Volumes of
 //     containers are shared by a group.
@@ -82,7 +84,8 @@ export function openPrivateAppend(path: string): number {
 }
 
 /**
- * Make a folder and the folders above it, where they are missing. Node's own `recursive` never returns for a path below `/proc`.
+ * Make a folder and the folders above it, where they are missing. Node's own `recursive` never returns for a
+ * path below `/proc`.
  *
  * @throws HoldfastError `storage_unavailable`
  */

@@ -1,5 +1,5 @@
-// The environment of commands: an allow-list, so that commands receive no key by accident (`scrubEnvironment`). And values above an
-// environment (`layeredEnvironment`).
+// The environment of commands: an allow-list, so that commands receive no key by accident
+// (`scrubEnvironment`). And values above an environment (`layeredEnvironment`).
 
 import { HoldfastError } from "@holdfast/core";
 

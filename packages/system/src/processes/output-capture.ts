@@ -1,4 +1,5 @@
-// The output of one command, kept up to a limit: its beginning and its end, because test runners say what failed last.
+// The output of one command, kept up to a limit: its beginning and its end, because test runners say what
+// failed last.
 
 /** Collects the bytes of one stream. The pipe is always drained; what does not fit is counted and dropped. */
 export class OutputCapture {

@@ -1,5 +1,5 @@
-// `OutputLines`: the lines of a program's output, split at line feeds alone. A line beyond the limit ends the reading: that line
-// and everything after it are dropped (`isTooLong`).
+// `OutputLines`: the lines of a program's output, split at line feeds alone. A line beyond the limit ends the
+// reading: that line and everything after it are dropped (`isTooLong`).
 //
 // JSON may contain U+2028, which other splitters take for the end of a line.
 

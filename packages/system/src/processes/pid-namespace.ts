@@ -1,4 +1,5 @@
-// A PID namespace for one process tree (`openPidNamespace`): when its first process ends, the kernel ends all others in it.
+// A PID namespace for one process tree (`openPidNamespace`): when its first process ends, the kernel ends all
+// others in it.
 //
 //   - `unshare` makes the namespace with a /proc of its own. Its first process is `cat`, which reads a pipe
 //     that only our process holds. The death of our process therefore ends the tree at once, whatever has
@@ -7,7 +8,8 @@
 //     is not the first process itself: the kernel ignores signals without a handler there, and nobody would
 //     collect orphans.
 //
-// Root needs no user namespace. For another user the namespace maps only that user, so `sudo` does not work inside.
+// Root needs no user namespace. For another user the namespace maps only that user, so `sudo` does not work
+// inside.
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { existsSync } from "node:fs";

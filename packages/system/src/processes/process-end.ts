@@ -1,4 +1,5 @@
-// How a supervised process ended: the type `ProcessEnd` and its text for people. `UrgentAbortError` ends one soon.
+// How a supervised process ended: the type `ProcessEnd` and its text for people. `UrgentAbortError` ends one
+// soon.
 
 /** Aborts the signal of a task whose session was cancelled hard. Processes of the task then get a moment to end. */
 export class UrgentAbortError extends DOMException {

@@ -1,6 +1,7 @@
 // The identity of a process: its id and the time of its start (`processIdentity`).
 //
-// An id alone names another process after the system has reused it. A file with an id (a PID file) therefore keeps both.
+// An id alone names another process after the system has reused it. A file with an id (a PID file) therefore
+// keeps both.
 
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -25,7 +26,8 @@ export function isRunning(identity: ProcessIdentity): boolean {
 function startInProc(pid: number): string | undefined {
   try {
     const status = readFileSync(`/proc/${pid}/stat`, "latin1");
-    // pid (name) state parent …, and the name may hold spaces and parentheses. The start is field 22, in ticks.
+    // pid (name) state parent …, and the name may hold spaces and parentheses. The start is field 22, in
+    // ticks.
     const fields = status.slice(status.lastIndexOf(")") + 2).split(" ");
     const [state = "Z"] = fields;
     if ("ZX".includes(state)) return undefined;

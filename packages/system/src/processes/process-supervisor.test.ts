@@ -1,4 +1,5 @@
-// Real processes, each test over both ways to hold a tree together. A machine without PID namespaces skips the first way by name.
+// Real processes, each test over both ways to hold a tree together. A machine without PID namespaces skips
+// the first way by name.
 
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";

@@ -1,4 +1,5 @@
-// Starts processes and owns their trees: `ProcessSupervisor`. Everything of this package that runs a program uses it.
+// Starts processes and owns their trees: `ProcessSupervisor`. Everything of this package that runs a program
+// uses it.
 //
 //   - A program is started by its argument list, never through a shell.
 //   - A tree runs in a PID namespace where that was asked for and the machine allows it. Elsewhere its
@@ -143,7 +144,8 @@ export function guardedMarker(environment: Environment): Readonly<Record<string,
 }
 
 /**
- * Ends what runs under a tag, whichever process started it, after the guards of dead processes have done their work.
+ * Ends what runs under a tag, whichever process started it, after the guards of dead processes have done
+ * their work.
  *
  * @returns whether nothing is left.
  */

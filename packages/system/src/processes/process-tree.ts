@@ -5,8 +5,8 @@
 // Leaky: a process that leaves its group AND clears its environment is not found. Without /proc only the
 // group is found.
 //
-// A process that is itself supervised adds parts to the marker that it was given (`m/n`). The marker of a process
-// therefore finds everything below it, also after processes in between have died.
+// A process that is itself supervised adds parts to the marker that it was given (`m/n`). The marker of a
+// process therefore finds everything below it, also after processes in between have died.
 
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 import { readdir, readlink } from "node:fs/promises";
@@ -63,7 +63,8 @@ export async function endTree(tree: ProcessTree, graceMs: number): Promise<boole
 
 /** Send a signal to everything of the tree that is found; `false` when nothing is. */
 export async function signalTree(tree: ProcessTree, signal: NodeJS.Signals): Promise<boolean> {
-  // The group at once and as a whole: between finding its members and signalling them they could start others.
+  // The group at once and as a whole: between finding its members and signalling them they could start
+  // others.
   const grouped = tree.group !== undefined && send(-tree.group, signal);
   const found = await findTree(tree);
   for (const { pid, isInGroup } of found) {
@@ -141,8 +142,9 @@ function isMarked(pid: number, marker: string): boolean {
 }
 
 /**
- * A file of /proc as text; empty for a process that has ended or belongs to another user. A look at all processes reads hundreds of
- * files. `readFile` makes five calls on other threads for each, and takes six times the processor time.
+ * A file of /proc as text; empty for a process that has ended or belongs to another user. A look at all
+ * processes reads hundreds of files. `readFile` makes five calls on other threads for each, and takes six
+ * times the processor time.
  */
 export function procText(path: string): string {
   try {

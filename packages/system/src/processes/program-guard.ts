@@ -11,8 +11,9 @@
 //   - A guard that ends programs has another name. By it `waitForGuards` finds the guards of dead processes,
 //     and a process that resumes their work waits for them.
 //
-// Leaky: a program that left its group AND cleared its environment is not found, but for one in a PID namespace.
-// Leaky: on macOS the environment of the system's own programs cannot be read, and only their groups end.
+// Leaky: a program that left its group AND cleared its environment is not found, but for one in a PID
+// namespace. Leaky: on macOS the environment of the system's own programs cannot be read, and only their
+// groups end.
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";

@@ -1,6 +1,7 @@
 // One supervised process: `SupervisedProcess`, which `ProcessSupervisor` makes.
 //
-//   supervised-process-1. It runs in its own process group, with exactly the environment that it was given and a marker.
+//   supervised-process-1. It runs in its own process group, with exactly the environment that it was given
+//       and a marker.
 //   - Both pipes are always drained. Output is kept up to a limit, with a mark where it was cut.
 //   - The process ends when its program ends. Processes that the program left running are ended with it, and
 //     a pipe that is still open delays the report by less than a second.
@@ -178,7 +179,8 @@ export class SupervisedProcess {
     this.#drain(child, "stdout");
     this.#drain(child, "stderr");
     this.#feed(child);
-    // In a namespace the group's leader is the helper, which reports the program's end and receives no signal.
+    // In a namespace the group's leader is the helper, which reports the program's end and receives no
+    // signal.
     const tree: ProcessTree =
       namespace === undefined ? { group: child.pid, marker } : { marker, except: child.pid };
     try {
@@ -245,8 +247,8 @@ export class SupervisedProcess {
       );
     });
     if (this.#spawned.namespace === undefined) return undefined;
-    // The helper of a namespace holds the output as well, so its pipe does not end. A process that is just changing
-    // its program is not found, so one look is not enough.
+    // The helper of a namespace holds the output as well, so its pipe does not end. A process that is just
+    // changing its program is not found, so one look is not enough.
     let misses = 0;
     return setInterval(() => {
       void holdsOutputOf(tree, child.pid!).then((isHeld) => {

@@ -1,7 +1,9 @@
-// A process of ours whose environment has no keys, although its user set them (`replaceWithoutKeys`, `withHandedKeys`).
+// A process of ours whose environment has no keys, although its user set them (`replaceWithoutKeys`,
+// `withHandedKeys`).
 //
-// A process that may read another one of its user reads the environment with which that one was started. Changes of `process.env`
-// are not in it. A process with keys therefore replaces itself before it starts anything, and gives the keys to its successor.
+// A process that may read another one of its user reads the environment with which that one was started.
+// Changes of `process.env` are not in it. A process with keys therefore replaces itself before it starts
+// anything, and gives the keys to its successor.
 //
 //   - The keys are handed over in a note: an encrypted file, in a folder of this user alone. Its key is in
 //     the environment of the successor, which removes the file when it reads it. Later nobody can use that
@@ -55,7 +57,8 @@ export function withHandedKeys(
 }
 
 /**
- * Takes the keys that were handed over. A process whose environment has keys is replaced, and the call does not return.
+ * Takes the keys that were handed over. A process whose environment has keys is replaced, and the call does
+ * not return.
  *
  * @param more the names of variables that count as keys as well.
  */

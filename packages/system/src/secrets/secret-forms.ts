@@ -1,4 +1,5 @@
-// `secretForms`: the texts that a secret becomes when programs write it down. `redactor.ts` searches for them.
+// `secretForms`: the texts that a secret becomes when programs write it down. `redactor.ts` searches for
+// them.
 //
 // Leaky: a secret that was encoded twice, split, reversed, compressed or encrypted has no form here. The only
 // doubled encoding is JSON in JSON, because agents, tools and servers quote each other's JSON.

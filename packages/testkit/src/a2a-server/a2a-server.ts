@@ -1,5 +1,6 @@
-// `startA2aServer`: a remote agent that speaks A2A 1.0, for tests, written after the protocol and without an SDK. The words of the last line of a
-// message say what it does: `hang`, `question`, `fail`, `long-text`, `long-id`, and else it completes. A message whose id it knows is not taken again.
+// `startA2aServer`: a remote agent that speaks A2A 1.0, for tests, written after the protocol and without an
+// SDK. The words of the last line of a message say what it does: `hang`, `question`, `fail`, `long-text`,
+// `long-id`, and else it completes. A message whose id it knows is not taken again.
 
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";

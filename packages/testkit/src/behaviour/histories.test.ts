@@ -1,4 +1,5 @@
-// Every journal ever recorded replays under today's kernel to the same end, and a changed agent is told apart from it.
+// Every journal ever recorded replays under today's kernel to the same end, and a changed agent is told apart
+// from it.
 
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
@@ -110,7 +111,8 @@ describe("a changed agent is seen", () => {
   }
 });
 
-// ---- replaying whole journals ---------------------------------------------------------------------------------------
+// ---- replaying whole journals
+// ---------------------------------------------------------------------------------------
 
 /** One kernel per life: the journal from one checkpoint to the next. */
 async function replay(header: History["header"], records: readonly JournalRecord[], agent: StandAgent) {

@@ -100,7 +100,8 @@ export function claimConformance(fixture: Fixture): void {
     expect(await claim("owner-3", 1)).toEqual({ status: "busy", owner: "owner-2" });
   });
 
-  // A coordinator releases a claim that no runner confirms, but not when a runner begins to use it at that moment.
+  // A coordinator releases a claim that no runner confirms, but not when a runner begins to use it at that
+  // moment.
   test("ST7: a release of what is to be unchanged frees nothing that is used, nor what something arrived for", async () => {
     for (const [sessionId, use] of [
       ["ses-batch", (one: Claimant) => one.commit({ records: [STARTED] }, 5)],
@@ -143,7 +144,8 @@ export function claimConformance(fixture: Fixture): void {
     expect(await claim("owner-2", 0, LEASE_MS, "ses-2")).toMatchObject({ status: "claimed" });
   });
 
-  // The reply to its claim was lost. Under one owner the lease never passes, so a refused owner would wait for itself without end.
+  // The reply to its claim was lost. Under one owner the lease never passes, so a refused owner would wait
+  // for itself without end.
   test("ST7: its own owner may claim it again, and the token it had is fenced", async () => {
     const first = await fixture.createClaimed("ses-1", "owner-1");
     const again = await claim("owner-1", 1, Infinity);

@@ -107,8 +107,9 @@ export function commitConformance(fixture: Fixture): void {
   });
 
   describe("fencing", () => {
-    // A runner stalls past its lease, and another one takes over. Then the first one wakes up and tries to finish. Losing its
-    // work is right. Losing the signal it had read would not be: nobody would ever send it again.
+    // A runner stalls past its lease, and another one takes over. Then the first one wakes up and tries to
+    // finish. Losing its work is right. Losing the signal it had read would not be: nobody would ever send it
+    // again.
     test("ST2: a fenced batch consumes no signal", async () => {
       await fixture.apply(creating("ses-1"), 0);
       await fixture.apply(signalling("ses-1", "sig-1"));
@@ -192,8 +193,8 @@ export function commitConformance(fixture: Fixture): void {
       expect(await fixture.storage.reader.journal("ses-1", 0, 10)).toEqual(first.records);
     });
 
-    // The reply to the first one was lost. Any answer but `committed` would make the sender undo or repeat the batch. A
-    // second application would take a second signal and append everything twice.
+    // The reply to the first one was lost. Any answer but `committed` would make the sender undo or repeat
+    // the batch. A second application would take a second signal and append everything twice.
     test("ST3: a batch that is sent again is committed again, and nothing is applied twice", async () => {
       const claimant = await fixture.createClaimed();
       await fixture.apply(signalling("ses-1", "sig-1"));

@@ -1,4 +1,5 @@
-// ST25: a session and the first batch of its agent are one. ST49: one that is made in another one's name is made while that is held.
+// ST25: a session and the first batch of its agent are one. ST49: one that is made in another one's name is
+// made while that is held.
 
 import type { Change, ChangeResult, FirstBatch, HeldAs } from "@holdfast/core";
 import { expect, test } from "vitest";
@@ -147,7 +148,8 @@ export function creationConformance(fixture: Fixture): void {
     expect(await fixture.storage.load(made.sessionId)).toBeUndefined();
   });
 
-  // The session is requested twice, as the first answer was lost. It is done and removed, and then the first request arrives.
+  // The session is requested twice, as the first answer was lost. It is done and removed, and then the first
+  // request arrives.
   test("ST49: a session is made once under a claim, even when it was deleted since", async () => {
     const holder = await fixture.createClaimed();
     expect(await make(heldAs(holder))).toEqual({ status: "created" });

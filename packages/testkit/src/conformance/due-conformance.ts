@@ -1,5 +1,5 @@
-// ST18: `due` names the sessions to run now, and the time of the next look. No session runs that it does not name, and a
-// session that it forgets sleeps without end.
+// ST18: `due` names the sessions to run now, and the time of the next look. No session runs that it does not
+// name, and a session that it forgets sleeps without end.
 
 import { expect, test } from "vitest";
 import {

@@ -80,8 +80,8 @@ export function endConformance(fixture: Fixture): void {
     expect((await fixture.session("ses-1")).error).toEqual(error);
   });
 
-  // The agent finished while the cancel was on its way. Only one can be true, and the person who cancelled was
-  // told first.
+  // The agent finished while the cancel was on its way. Only one can be true, and the person who cancelled
+  // was told first.
   test("ST16: a session whose cancel was acknowledged does not become completed", async () => {
     const claimant = await fixture.createIn("working");
     await fixture.apply(cancelling("ses-1"));
@@ -116,8 +116,9 @@ export function endConformance(fixture: Fixture): void {
     });
   }
 
-  // Its batch was on its way when the cancel was stored. Its work must not be lost. But it went to sleep without
-  // the cancel. If its waits were kept and its process died now, nothing would wake it before the deadline.
+  // Its batch was on its way when the cancel was stored. Its work must not be lost. But it went to sleep
+  // without the cancel. If its waits were kept and its process died now, nothing would wake it before the
+  // deadline.
   const exhausted = { payer: "ses-1", limit: "maxSteps", used: 1, max: 1, then: "park" } as const;
   const paused = { status: "paused", error: { name: "Error", message: "paused" } } as const;
   for (const [says, patch] of [

@@ -1,5 +1,5 @@
-// A storage per test, and short ways to say what the tests are about: a session that is claimed, and batches that continue
-// its journal. Knows nothing of any adapter.
+// A storage per test, and short ways to say what the tests are about: a session that is claimed, and batches
+// that continue its journal. Knows nothing of any adapter.
 
 import {
   type AgentStorage,
@@ -51,8 +51,8 @@ export interface Fixture {
   /** Everything a reader and a loader can see of a session, for asserting that nothing changed. */
   everything(sessionId: string): Promise<unknown>;
   /**
-   * A session made by an effect of another one, under the number of the command that asked, and claimed. With two levels the
-   * parent is the child of the level above.
+   * A session made by an effect of another one, under the number of the command that asked, and claimed. With
+   * two levels the parent is the child of the level above.
    */
   spawn(parent: Claimant, sessionId: string, more?: Partial<CreateSession>): Promise<Claimant>;
   /** Names and payloads of what a session was told and has not consumed. */

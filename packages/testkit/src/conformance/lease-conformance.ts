@@ -1,5 +1,5 @@
-// ST37 to ST39, and ST48: claims with leases. A live runner keeps all of its sessions with one call, and a dead runner loses
-// them in time. A session that costs one runner after the other is noticed.
+// ST37 to ST39, and ST48: claims with leases. A live runner keeps all of its sessions with one call, and a
+// dead runner loses them in time. A session that costs one runner after the other is noticed.
 
 import { expect, test } from "vitest";
 import type { AgentStorage } from "@holdfast/core";
@@ -38,7 +38,8 @@ export function leaseConformance(fixture: Fixture): void {
     expect(await renew("owner-none", 400)).toEqual({ sessions: 0 });
   });
 
-  // It was claimed for a process that never received it, or has been restarted. No process runs it, so its lease must run out.
+  // It was claimed for a process that never received it, or has been restarted. No process runs it, so its
+  // lease must run out.
   test("ST37: a renewal that names sessions renews only these", async () => {
     for (const n of [1, 2]) await fixture.apply(creating(`ses-${n}`), 0);
     await fixture.claim("ses-1", "owner-1", 0);
@@ -303,7 +304,8 @@ export function leaseConformance(fixture: Fixture): void {
     expect(await claim("owner-3", 2 * LEASE_MS)).toMatchObject({ losses: 2 });
   });
 
-  // Handed back unused, as by a runner that never heard that it was given the session: neither a loss nor a proof.
+  // Handed back unused, as by a runner that never heard that it was given the session: neither a loss nor a
+  // proof.
   test("ST39: a claim that was released is no loss, and takes none back", async () => {
     await fixture.apply(creating("ses-1"), 0);
     await claim("owner-1", 0);

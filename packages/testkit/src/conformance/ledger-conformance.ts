@@ -1,5 +1,5 @@
-// ST40 to ST42: what is no session. Documents, which two writers must not overwrite for one another, and the audit, in which
-// nothing is changed or left out unseen.
+// ST40 to ST42: what is no session. Documents, which two writers must not overwrite for one another, and the
+// audit, in which nothing is changed or left out unseen.
 
 import { createHash } from "node:crypto";
 import {

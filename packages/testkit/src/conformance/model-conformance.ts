@@ -1,7 +1,8 @@
-// ST5, against a model: whatever is asked in whatever order, a storage answers and holds what a few lists would.
+// ST5, against a model: whatever is asked in whatever order, a storage answers and holds what a few lists
+// would.
 //
-// The model is written from the clauses and shares no code with the rules the adapters use. It knows sessions by what a
-// reader can see of them; claims by the tokens it was given.
+// The model is written from the clauses and shares no code with the rules the adapters use. It knows sessions
+// by what a reader can see of them; claims by the tokens it was given.
 
 import {
   isEnded,

@@ -1,4 +1,5 @@
-// The random requests of the model-based test to a storage: changes in groups, claims, and looks for due sessions.
+// The random requests of the model-based test to a storage: changes in groups, claims, and looks for due
+// sessions.
 
 import fc from "fast-check";
 

@@ -1,4 +1,5 @@
-// ST35, ST36 and ST44: the owner of a session. A user's sessions make only sessions of that user, and reach no other user's.
+// ST35, ST36 and ST44: the owner of a session. A user's sessions make only sessions of that user, and reach
+// no other user's.
 
 import type { Placement, Session } from "@holdfast/core";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,5 @@
-// ST34: what is done again and again. Twice for one time would be two of everything; not at all is noticed by nobody.
+// ST34: what is done again and again. Twice for one time would be two of everything; not at all is noticed by
+// nobody.
 
 import { NEVER, type Change, type FireSchedule, type Schedule } from "@holdfast/core";
 import { expect, test } from "vitest";

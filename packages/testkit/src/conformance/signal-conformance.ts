@@ -264,8 +264,8 @@ export function signalConformance(fixture: Fixture): void {
       expect((await fixture.session("ses-1")).inbox).toBe(2);
     });
 
-    // The agent decides to wait for "go"; while its batch is on the way, "go" arrives. If the answer did not say so, the
-    // session would sleep on a signal it already has.
+    // The agent decides to wait for "go"; while its batch is on the way, "go" arrives. If the answer did not
+    // say so, the session would sleep on a signal it already has.
     test("ST12: a batch is answered with the inbox as it stands in its own transaction", async () => {
       const claimant = await fixture.createClaimed();
       const first = claimant.batch({ records: [STARTED], session: { status: "working" } });

@@ -1,4 +1,5 @@
-// `npm test` plays every third point of each scenario in memory, and the crash-points campaign plays all (`HOLDFAST_CAMPAIGN`).
+// `npm test` plays every third point of each scenario in memory, and the crash-points campaign plays all
+// (`HOLDFAST_CAMPAIGN`).
 
 import { storageWith } from "@holdfast/core";
 import { defineAgent, defineTask, MemoryStorage } from "@holdfast/runtime";
@@ -114,7 +115,8 @@ describe("the harness sees what it is there to see", () => {
     expect(looks.length).toBe(seen);
   });
 
-  // The dedup of storage would drop the second of two signals with one id, which looks like a signal that was lost.
+  // The dedup of storage would drop the second of two signals with one id, which looks like a signal that was
+  // lost.
   test("two incarnations of a process never mint the same id, and restart the session with the same seed", async () => {
     const shared: string[] = [];
     let incarnation = 0;

@@ -11,7 +11,8 @@
 //   - When all sessions have ended, no account has reservations, and no limit was exceeded (B1).
 //   - A sample takes every n-th point, from a given one on: samples of all n beginnings together are all
 //     points.
-// Real kills of real processes are a different test; this one reaches every point, and takes milliseconds for each.
+// Real kills of real processes are a different test; this one reaches every point, and takes milliseconds for
+// each.
 
 import { PassThrough } from "node:stream";
 import { isDeepStrictEqual } from "node:util";
@@ -72,8 +73,8 @@ export interface CrashWorld {
   readonly sessionId: string;
   readonly storage: Pick<AgentStorage, "reader">;
   /**
-   * Resolves once the row of the session, or of the session with this id, satisfies this. `world` need not give up, because a dead
-   * process drops it.
+   * Resolves once the row of the session, or of the session with this id, satisfies this. `world` need not
+   * give up, because a dead process drops it.
    */
   until(holds: (session: Awaited<ReturnType<SessionRow>>) => boolean, sessionId?: string): Promise<void>;
 }
@@ -87,7 +88,10 @@ export interface CrashScenario<Input = unknown, Output = unknown, Given = Input>
   /** The input of the session. */
   readonly input?: NoInfer<Given>;
   readonly options?: Pick<StartOptions, "budget" | "persistence" | "timeoutMs">;
-  /** Its world reads the journal and signals sessions of its own making: only over storage that has one, and not over a source. */
+  /**
+   * Its world reads the journal and signals sessions of its own making: only over storage that has one, and
+   * not over a source.
+   */
   readonly isDirect?: boolean;
   /** Sessions it asks for may be lost with their process and be asked for again: which there were is not compared. */
   readonly loses?: boolean;
@@ -278,7 +282,8 @@ class Run<Input, Output, Given> {
       }
       const snapshot = await this.#snapshot(inner, settled);
       const unfinished = await inner.reader.session(SESSION_ID);
-      // The point may lie in a commit with which it closes, or in one of the world's that comes late: then it never closes.
+      // The point may lie in a commit with which it closes, or in one of the world's that comes late: then it
+      // never closes.
       const dies = storage.died.then(() => vanishRuntime(runtime));
       if (settled === "hung" || settled === "died") vanishRuntime(runtime);
       else await Promise.race([runtime.close(), dies]);
@@ -534,9 +539,9 @@ function tasksOf(agent: Agent, seen = new Set<Agent>()): readonly TaskDefinition
 }
 
 /**
- * The first draw is the seed of the scenario's session. It is equal in every run and incarnation, so that a lost creation is
- * repeated with the same seed. Later draws become ids, which no two incarnations share. Storage takes a second signal of an
- * id for a repeat of the first, and drops it.
+ * The first draw is the seed of the scenario's session. It is equal in every run and incarnation, so that a
+ * lost creation is repeated with the same seed. Later draws become ids, which no two incarnations share.
+ * Storage takes a second signal of an id for a repeat of the first, and drops it.
  */
 function incarnationRandom(incarnation: number): { u32(): number } {
   let draws = 0;

@@ -1,4 +1,5 @@
-// `effect` and the parts of scenarios for `crashEverywhere`: a small outside world, and a task that acts upon it.
+// `effect` and the parts of scenarios for `crashEverywhere`: a small outside world, and a task that acts upon
+// it.
 
 import { defineTask } from "@holdfast/runtime";
 import type { CrashScenario } from "./crash-everywhere.ts";
@@ -20,8 +21,9 @@ export function scenario(
 }
 
 /**
- * A task with an idempotent effect, as effects on the outside world must be. The effect is identified by its key. Where
- * branches race, a crash may change which of them asks first, so there it is identified by its value.
+ * A task with an idempotent effect, as effects on the outside world must be. The effect is identified by its
+ * key. Where branches race, a crash may change which of them asks first, so there it is identified by its
+ * value.
  */
 export function effect(outside: Outside, by: "key" | "value" = "key") {
   return defineTask({

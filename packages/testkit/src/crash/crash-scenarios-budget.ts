@@ -1,5 +1,5 @@
-// Scenarios of decisions that people take: exhausted budgets and their raises, pauses, unanswered questions. Others are about the
-// persistence of a session.
+// Scenarios of decisions that people take: exhausted budgets and their raises, pauses, unanswered questions.
+// Others are about the persistence of a session.
 
 import { PauseError } from "@holdfast/core";
 import { defineAgent, defineTask, local } from "@holdfast/runtime";

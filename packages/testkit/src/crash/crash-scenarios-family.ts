@@ -1,4 +1,5 @@
-// Scenarios of sessions that ask for each other: children, what is told both ways, hand-overs, cancels of a tree.
+// Scenarios of sessions that ask for each other: children, what is told both ways, hand-overs, cancels of a
+// tree.
 
 import { defineAgent, defineTask, local, type Agent } from "@holdfast/runtime";
 import type { CrashScenario } from "./crash-everywhere.ts";

@@ -1,4 +1,5 @@
-// Scenarios for `crashEverywhere`: one per thing that can be interrupted. Adapters run them all on their storage.
+// Scenarios for `crashEverywhere`: one per thing that can be interrupted. Adapters run them all on their
+// storage.
 
 import { defined, HOUR_MS, type JournalRecord } from "@holdfast/core";
 import { defineAgent, defineTask } from "@holdfast/runtime";
@@ -384,8 +385,8 @@ export const crashScenarios: readonly CrashScenario[] = [
 ];
 
 /**
- * Forks the session there once it waits, and answers the fork. It then answers the session with the fork's result, so that the
- * session's output covers both.
+ * Forks the session there once it waits, and answers the fork. It then answers the session with the fork's
+ * result, so that the session's output covers both.
  */
 function forkedWorld(
   isPoint: (record: JournalRecord) => boolean,

@@ -1,5 +1,5 @@
-// `startMcpHttpServer`: a small MCP server at an address for tests, written after the protocol and without an SDK. It speaks 2026-07-28 or
-// 2025-11-25, and its tools misbehave by their names.
+// `startMcpHttpServer`: a small MCP server at an address for tests, written after the protocol and without an
+// SDK. It speaks 2026-07-28 or 2025-11-25, and its tools misbehave by their names.
 
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,4 +1,5 @@
-// `startOauthServer`: an issuer of OAuth for tests. It has metadata, registration, codes with PKCE, and tokens that rotate.
+// `startOauthServer`: an issuer of OAuth for tests. It has metadata, registration, codes with PKCE, and
+// tokens that rotate.
 
 import { createHash, randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage } from "node:http";

@@ -1,7 +1,7 @@
 // Anthropic's Messages API, as far as text, thinking and tools go.
 //
-// Not read: `tool_choice`, `thinking`, `stop_sequences`, sampling parameters. The script sees Anthropic's own tools
-// (those with their own `type`) with an empty schema. The server never invents a result of such a tool.
+// Not read: `tool_choice`, `thinking`, `stop_sequences`, sampling parameters. The script sees Anthropic's own
+// tools (those with their own `type`) with an empty schema. The server never invents a result of such a tool.
 
 import {
   findToolMismatch,

@@ -1,9 +1,9 @@
-// The conversation as a script sees it, the same for every wire (script-2), and the check that its tool calls have
-// results.
+// The conversation as a script sees it, the same for every wire (script-2), and the check that its tool calls
+// have results.
 //
 // Wires cut a conversation differently. Anthropic puts tool results into user messages. OpenAI's chat sends
-// one message for each result, and its Responses API one item for each call. Here an assistant message has all
-// its calls, and the message after it, of role `tool`, has all the results.
+// one message for each result, and its Responses API one item for each call. Here an assistant message has
+// all its calls, and the message after it, of role `tool`, has all the results.
 
 /** A request that a model was sent, in one form for all providers. */
 export interface Conversation {

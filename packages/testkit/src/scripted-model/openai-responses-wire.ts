@@ -1,8 +1,8 @@
 // OpenAI's Responses API, which `createOpenAI()(model)` of the AI SDK speaks by default.
 //
 // The real server keeps what it said, and clients send back only the id of an item (`item_reference`).
-// Keeping it here would break script-1: another process would not know the item. The id of a message therefore carries
-// its text. Ids grow with the texts; the clients met so far do not mind.
+// Keeping it here would break script-1: another process would not know the item. The id of a message
+// therefore carries its text. Ids grow with the texts; the clients met so far do not mind.
 //
 // Not read: `tool_choice`, `text.format`, sampling parameters. `previous_response_id` and `conversation` are
 // refused, because the reply has to depend on what is sent. Tools that are not functions are not shown to the

@@ -1,15 +1,18 @@
 // `ModelScript` is a scripted model: a conversation in, a reply out.
 //
-// It knows nothing of HTTP or of the format of any vendor. The scripted model server has one wire for each format, which translates. The server
-// as a whole makes these promises, unless it was asked for faults:
+// It knows nothing of HTTP or of the format of any vendor. The scripted model server has one wire for each
+// format, which translates. The server as a whole makes these promises, unless it was asked for faults:
 //
-//   script-1. A reply depends on the request and the options of the server alone. No counter, clock or random number takes part, and ids are
-//        hashes of the conversation and the reply. A retry, a resume and another process therefore get the same bytes.
+//   script-1. A reply depends on the request and the options of the server alone. No counter, clock or random
+//       number takes part, and ids are
+//        hashes of the conversation and the reply. A retry, a resume and another process therefore get the
+//        same bytes.
 //   script-2. One conversation looks the same to the script on every wire, except for ids and for what a wire
 //        cannot say.
 //   - A streamed reply says what the same reply says unstreamed. The chat format of OpenAI has token counts
 //     only where the request asks for them.
-//   script-4. A wire checks the fields that it reads as the real server does, with the status and the format of that server. Its header
+//   script-4. A wire checks the fields that it reads as the real server does, with the status and the format
+//       of that server. Its header
 //        lists the fields that it does not read.
 
 import { createHash } from "node:crypto";
@@ -42,9 +45,9 @@ export interface ReplyToolCall {
 /**
  * A scripted model.
  *
- * Contract: pure and synchronous. The server calls it twice for each request. The request fails when the answers
- * differ, because a script that counts its calls would answer a retry differently. An error that it throws is the
- * request's error (400).
+ * Contract: pure and synchronous. The server calls it twice for each request. The request fails when the
+ * answers differ, because a script that counts its calls would answer a retry differently. An error that it
+ * throws is the request's error (400).
  */
 export type ModelScript = (conversation: Conversation) => Reply;
 
@@ -72,8 +75,8 @@ export interface AnswerToolCall {
 
 /**
  * A script that is a list. The first element answers a conversation without an assistant message, the second
- * element one with one assistant message, and so on. An element is a reply, or a function for a reply that depends on
- * what was said.
+ * element one with one assistant message, and so on. An element is a reply, or a function for a reply that
+ * depends on what was said.
  *
  * A conversation that goes on after the last element is an error, not a repetition: an agent that loops is
  * found. Leaky: an agent that drops old messages from its conversation moves back in the list.

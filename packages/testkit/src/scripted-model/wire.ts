@@ -1,4 +1,5 @@
-// `Wire` is the interface between the server and a wire format, with the checked reading of request bodies that all wires share.
+// `Wire` is the interface between the server and a wire format, with the checked reading of request bodies
+// that all wires share.
 
 import type { Conversation } from "./conversation.ts";
 import type { Answer } from "./script.ts";

@@ -1,4 +1,5 @@
-// For tests that `npm test` leaves to a campaign, wholly (`ofCampaign`) or in part (`isCampaign`, `sampled`). Decision 54 has the reasons.
+// For tests that `npm test` leaves to a campaign, wholly (`ofCampaign`) or in part (`isCampaign`, `sampled`).
+// Decision 54 has the reasons.
 
 /** Whether a campaign runs the tests. It sets `HOLDFAST_CAMPAIGN`. */
 export const isCampaign = process.env["HOLDFAST_CAMPAIGN"] !== undefined;

@@ -1,6 +1,8 @@
-// `checkedOutBranch`: the branch of a folder, read from git's own file. A process of git takes a tenth of a second.
+// `checkedOutBranch`: the branch of a folder, read from git's own file. A process of git takes a tenth of a
+// second.
 //
-// The format is that of gitrepository-layout(5): `.git` is a folder, or a file that names one, and `HEAD` in it names the branch.
+// The format is that of gitrepository-layout(5): `.git` is a folder, or a file that names one, and `HEAD` in
+// it names the branch.
 
 import { open, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";

@@ -1,4 +1,5 @@
-// Git in a workspace (`git`): never interactive, and without the pager, hooks and helpers that a repository or a user may have set.
+// Git in a workspace (`git`): never interactive, and without the pager, hooks and helpers that a repository
+// or a user may have set.
 //
 // Git runs on this machine, also for a sandbox. There, filters of the repository's own configuration do not
 // run, and a commit is refused that would need one. Hooks are refused, because they run files of the folder.
@@ -140,8 +141,8 @@ async function waitForLock(
 const LOCK = /Unable to create '([^']+\.lock)': File exists/;
 
 /**
- * Another git holds a lock, or one that was killed left it behind. The first is a matter of waiting; the second is
- * removed, once it is so old that nobody works under it any more.
+ * Another git holds a lock, or one that was killed left it behind. The first is a matter of waiting; the
+ * second is removed, once it is so old that nobody works under it any more.
  *
  * @param folders the git directories of the repository.
  * @throws UnavailableError to try again.

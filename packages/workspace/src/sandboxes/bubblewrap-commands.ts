@@ -132,7 +132,10 @@ export function visiblePlaces(path: string): readonly string[] {
   return [...SYSTEM, ...programFolders(path)].flatMap((folder) => ["--ro-bind-try", folder, folder]);
 }
 
-/** The folders of PATH that are not the system's, such as that of a Node of the user's, each with the libraries beside it. */
+/**
+ * The folders of PATH that are not the system's, such as that of a Node of the user's, each with the
+ * libraries beside it.
+ */
 export function programFolders(path: string): readonly string[] {
   return path
     .split(":")

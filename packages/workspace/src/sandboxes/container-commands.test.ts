@@ -1,4 +1,5 @@
-// The arguments that make containers and run commands in them. The suite of all sandboxes runs them by a real engine.
+// The arguments that make containers and run commands in them. The suite of all sandboxes runs them by a real
+// engine.
 
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -122,7 +122,10 @@ export function containerCommands(options: ContainerOptions): CommandRunner {
   };
 }
 
-/** A folder that gets another `.git`, also below it, or other files that rules deny, gets another container with the right mounts. */
+/**
+ * A folder that gets another `.git`, also below it, or other files that rules deny, gets another container
+ * with the right mounts.
+ */
 function containerName(
   { identity }: GuardedPlaces,
   mounts: readonly Mount[],

@@ -1,4 +1,5 @@
-// The sandbox `filesystem`: contained file tools, and commands on this machine. It is no isolation, and says so.
+// The sandbox `filesystem`: contained file tools, and commands on this machine. It is no isolation, and says
+// so.
 
 import { hostCommands } from "../workspace/command-runner.ts";
 import { openWorkspace } from "../workspace/workspace.ts";

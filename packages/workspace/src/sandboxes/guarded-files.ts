@@ -1,4 +1,5 @@
-// The file system that commands of a virtual sandbox see (`guardedFiles`): a folder without Holdfast's own files.
+// The file system that commands of a virtual sandbox see (`guardedFiles`): a folder without Holdfast's own
+// files.
 //
 //   - Only the methods that are named here can be called. A method that a later version of the library adds
 //     is refused until its paths are checked.

@@ -1,7 +1,7 @@
 // The port for makers of sandboxes: `SandboxBackend`. A sandbox is a workspace whose commands are held in.
 //
-// Also the names of sandboxes. An address names a workspace in the inputs of tasks. It is made from the session, so that
-// every process that resumes the session finds the same sandbox:
+// Also the names of sandboxes. An address names a workspace in the inputs of tasks. It is made from the
+// session, so that every process that resumes the session finds the same sandbox:
 //
 //   /home/me/project                        the folder itself, with commands on this machine
 //   virtual:ses_0193…:/home/me/project      the sandbox of that session over the folder
@@ -37,25 +37,37 @@ export interface SandboxProgram {
 /**
  * Makes sandboxes of one kind. A fact about the kind that is left out is the more careful one.
  *
- *   sandbox-backend-1. `check` answers with a reason and a fix where the machine cannot run it. It makes nothing that stays.
- *   sandbox-backend-2. `open` finds the sandbox of a place, or makes it. A second call, also of another process, finds the same files.
+ *   sandbox-backend-1. `check` answers with a reason and a fix where the machine cannot run it. It makes
+ *       nothing that stays.
+ *   sandbox-backend-2. `open` finds the sandbox of a place, or makes it. A second call, also of another
+ *       process, finds the same files.
  *   sandbox-backend-3. File tools and commands see the same files under the same paths.
  *   sandbox-backend-4. No path or link leads a file tool out of the root.
- *   sandbox-backend-5. A failed command, a time-out and an abort are results. Nothing that a command started outlives it.
- *   sandbox-backend-6. A command has the variables that it was given and the allow-list, and no other variable of this process.
+ *   sandbox-backend-5. A failed command, a time-out and an abort are results. Nothing that a command started
+ *       outlives it.
+ *   sandbox-backend-6. A command has the variables that it was given and the allow-list, and no other
+ *       variable of this process.
  *   sandbox-backend-7. Output over the limit is cut with a mark.
- *   sandbox-backend-8. Holdfast's own folder is out of reach for file tools, and for commands where the capabilities say `files: workspace`.
- *   sandbox-backend-9. With `files: workspace` a command changes nothing outside of the root, and cannot change or make the root's `.git`.
- *   sandbox-backend-10. With `credentials: hidden` a command reads nothing of the user's home folder outside of the root, also by a link named `.git`.
+ *   sandbox-backend-8. Holdfast's own folder is out of reach for file tools, and for commands where the
+ *       capabilities say `files: workspace`.
+ *   sandbox-backend-9. With `files: workspace` a command changes nothing outside of the root, and cannot
+ *       change or make the root's `.git`.
+ *   sandbox-backend-10. With `credentials: hidden` a command reads nothing of the user's home folder outside
+ *       of the root, also by a link named `.git`.
  *   sandbox-backend-11. With `network: none` a command reaches no address, also not one of this machine.
- *   sandbox-backend-12. With a limit on memory, file size or processes a command that exceeds it fails, and this process does not.
- *   sandbox-backend-13. `destroy` removes the sandbox and leaves the folder of this machine. A second call changes nothing.
+ *   sandbox-backend-12. With a limit on memory, file size or processes a command that exceeds it fails, and
+ *       this process does not.
+ *   sandbox-backend-13. `destroy` removes the sandbox and leaves the folder of this machine. A second call
+ *       changes nothing.
  */
 export interface SandboxBackend {
   readonly name: string;
   /** Other names of the sandbox, as people and other tools write them. */
   readonly aliases?: readonly string[];
-  /** The sandbox keeps a `PathMask` from commands. Without it, a rule that denies a path refuses an agent with a free shell. */
+  /**
+   * The sandbox keeps a `PathMask` from commands. Without it, a rule that denies a path refuses an agent with
+   * a free shell.
+   */
   readonly masksPaths?: boolean;
   /** The files of a session stay on this machine. Without it, no agent file of a coordinator can name the sandbox. */
   readonly keepsFilesHere?: boolean;

@@ -9,7 +9,8 @@ import { ownSandboxes } from "./sandboxes.ts";
 const image = hostEnvironment["HOLDFAST_SANDBOX_IMAGE"] ?? debianImage();
 if (image !== undefined) hostEnvironment["HOLDFAST_SANDBOX_IMAGE"] = image;
 
-// The remote ones have tests over servers of ours. No test calls a service by a key that a person has in the environment.
+// The remote ones have tests over servers of ours. No test calls a service by a key that a person has in the
+// environment.
 for (const backend of ownSandboxes({ keys: async () => undefined })) {
   const check = await backend.check();
   sandboxConformance({ backend, unavailable: check.status === "ready" ? undefined : check.reason });

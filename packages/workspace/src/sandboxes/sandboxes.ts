@@ -1,4 +1,5 @@
-// The sandboxes of a process (`Sandboxes`): finds the workspace of an address, and says whether a sandbox can run here.
+// The sandboxes of a process (`Sandboxes`): finds the workspace of an address, and says whether a sandbox can
+// run here.
 //
 //   - A sandbox is used only after its check. A machine that cannot run it refuses the session before it
 //     starts.
@@ -32,7 +33,10 @@ export interface OwnSandboxesOptions {
   readonly keys?: SandboxKeys;
   /** Remembers tests of sandboxes that are not repeated in each process. */
   readonly testedFile?: string;
-  /** Whether each command of `filesystem` has a user namespace of its own, where the system allows one; `true` by default. */
+  /**
+   * Whether each command of `filesystem` has a user namespace of its own, where the system allows one; `true`
+   * by default.
+   */
   readonly commandNamespaces?: boolean;
 }
 

@@ -1,7 +1,8 @@
 // The sandbox `virtual`: an emulated shell over the folder, by the library `just-bash`.
 //
-// Files of the folder are read and written in place, so they survive every crash. A command has no process, no network and
-// no file outside of the folder. A file that it writes elsewhere, such as in /tmp, is gone after the command.
+// Files of the folder are read and written in place, so they survive every crash. A command has no process,
+// no network and no file outside of the folder. A file that it writes elsewhere, such as in /tmp, is gone
+// after the command.
 //
 // Its canaries try to break out before its first use on a machine, and again with another version of its
 // parts. They take a second, which no start of a session should wait for.

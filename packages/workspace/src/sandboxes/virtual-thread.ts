@@ -1,7 +1,8 @@
-// The thread that runs commands of a virtual sandbox: a shell and its programs as JavaScript, without processes.
+// The thread that runs commands of a virtual sandbox: a shell and its programs as JavaScript, without
+// processes.
 //
-// The thread has no environment. The files are those of the workspace's folder, under their real path; every other path is
-// kept in memory and gone after the command.
+// The thread has no environment. The files are those of the workspace's folder, under their real path; every
+// other path is kept in memory and gone after the command.
 
 import { parentPort, workerData } from "node:worker_threads";
 import { MIB, toError } from "@holdfast/core";

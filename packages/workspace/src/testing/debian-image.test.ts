@@ -1,4 +1,5 @@
-// The root file system of the image for tests of containers, tried in a namespace because an engine is rarely there.
+// The root file system of the image for tests of containers, tried in a namespace because an engine is rarely
+// there.
 
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";

@@ -1,6 +1,7 @@
 // `debianImage`: the image of the tests of containers, built from a package of Debian. It needs no registry.
 //
-// The root file system is BusyBox alone, linked statically, under the names of its programs. An engine imports it as one layer.
+// The root file system is BusyBox alone, linked statically, under the names of its programs. An engine
+// imports it as one layer.
 
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
@@ -12,7 +13,10 @@ const IMAGE = "holdfast-test:debian";
 const ENGINES = ["docker", "podman"];
 const ENGINE_MS = 10_000;
 
-/** Builds the root file system in a folder. @returns its path. @throws Error where Debian's packages cannot be downloaded. */
+/**
+ * Builds the root file system in a folder. @returns its path. @throws Error where Debian's packages cannot be
+ * downloaded.
+ */
 export function debianRoot(folder: string): string {
   const root = join(folder, "root");
   execFileSync("apt-get", ["download", PACKAGE], { cwd: folder, stdio: "pipe" });

@@ -1,4 +1,5 @@
-// The suite that every sandbox passes: `sandboxConformance`. Its clauses are those of the port `SandboxBackend`.
+// The suite that every sandbox passes: `sandboxConformance`. Its clauses are those of the port
+// `SandboxBackend`.
 
 import {
   existsSync,
@@ -347,7 +348,8 @@ export function sandboxConformance({ backend, unavailable, sees = existsSync }: 
           expect((await run("echo alive")).stdout).toBe("alive\n");
         });
 
-      // The bomb has five generations, and each process ends itself, so that it hurts no machine where nothing stops it.
+      // The bomb has five generations, and each process ends itself, so that it hurts no machine where
+      // nothing stops it.
       test(
         "sandbox-backend-5: processes that double until the time limit end with their command",
         ofCampaign,

@@ -1,6 +1,7 @@
-// A program that tests kill: it opens the worktree of a session, works in it, and removes it. Each line of its output is a fact.
-// A removal that an earlier life had begun is continued. With a number as the last argument, the program kills itself when it has removed so
-// many files. No kill from outside would meet that moment.
+// A program that tests kill: it opens the worktree of a session, works in it, and removes it. Each line of
+// its output is a fact. A removal that an earlier life had begun is continued. With a number as the last
+// argument, the program kills itself when it has removed so many files. No kill from outside would meet that
+// moment.
 
 import fs, { appendFileSync, mkdirSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";

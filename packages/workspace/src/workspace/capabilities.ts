@@ -1,4 +1,5 @@
-// The capability record of a workspace (`WorkspaceCapabilities`): what its commands can do and reach, and how its files are kept.
+// The capability record of a workspace (`WorkspaceCapabilities`): what its commands can do and reach, and how
+// its files are kept.
 
 /** A limit that the workspace keeps for each command. */
 export type WorkspaceLimitName = "time" | "output" | "memory" | "file_size" | "processes";

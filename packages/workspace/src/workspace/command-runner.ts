@@ -1,4 +1,5 @@
-// Starts the commands of a workspace (`CommandRunner`). `hostCommands` starts them on this machine, without isolation.
+// Starts the commands of a workspace (`CommandRunner`). `hostCommands` starts them on this machine, without
+// isolation.
 
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
@@ -34,7 +35,8 @@ let userNamespace: ReturnType<typeof findUserNamespace> | undefined;
 /**
  * Commands that may do what their user may.
  *
- * @param seesProcesses whether they may look into other processes of the user. The programs of sandboxes may; where the system can
+ * @param seesProcesses whether they may look into other processes of the user. The programs of sandboxes may;
+ *   where the system can
  *     refuse it, commands of agents may not.
  */
 export function hostCommands({ seesProcesses = true } = {}): CommandRunner {

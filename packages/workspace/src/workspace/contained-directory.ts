@@ -1,5 +1,5 @@
-// Directories and names below a root. No path leads out of the root, also not by "..", an absolute path, a symbolic
-// link, or a directory that becomes one.
+// Directories and names below a root. No path leads out of the root, also not by "..", an absolute path, a
+// symbolic link, or a directory that becomes one.
 //
 //   - A path is walked name by name. Every directory on the way is opened without following links. On Linux
 //     it stays open while the walk is below it, and work in a directory goes through the open directory, not
@@ -8,13 +8,14 @@
 //     out of it are refused. ".." steps back to the directory before and cannot step above the root.
 //   - The last name is looked at for a link. Callers open it with O_NOFOLLOW, so that the kernel never
 //     follows it.
-//   contained-directory-4. No path goes through a folder `.holdfast`, or to a database in use, not even to read it. Such a database has files with
-//       the endings `-owner` and `-lock` beside it. Opening and closing a database that this process owns would drop the locks on it. Leaky: hard links.
+//   contained-directory-4. No path goes through a folder `.holdfast`, or to a database in use, not even to
+//       read it. Such a database has files with the endings `-owner` and `-lock` beside it. Opening and
+//       closing a database that this process owns would drop the locks on it. Leaky: hard links.
 //
 // Node has no openat(2). On Linux `/proc/self/fd/<n>/<name>` replaces it: the kernel resolves it through the
 // open directory, even if that directory has been moved. Elsewhere the path is used and checked again after
-// each opening. Leaky there: another process can swap the directory between the last check and a rename. A process
-// that swaps it twice around each of two checks is not seen.
+// each opening. Leaky there: another process can swap the directory between the last check and a rename. A
+// process that swaps it twice around each of two checks is not seen.
 
 import { constants } from "node:fs";
 import { lstat, mkdir, open, readlink, realpath, stat, type FileHandle } from "node:fs/promises";
@@ -100,7 +101,8 @@ export async function containedRoot(
  * Walk to what a path names, without looking at whether the last name exists.
  *
  * @param path relative to the root, or absolute and inside it.
- * @throws HoldfastError `policy_denied` for a path that leaves the root, `file_not_found` for a missing directory.
+ * @throws HoldfastError `policy_denied` for a path that leaves the root, `file_not_found` for a missing
+ *   directory.
  */
 export async function locate(
   root: ContainedRoot,
@@ -190,7 +192,10 @@ class Walk {
     if (hit !== undefined) throw refused(this.#asked, protectedText(hit));
   }
 
-  /** contained-directory-4. A database need not lie in our folder; while somebody owns it, its lock and its owner's note lie beside it. */
+  /**
+   * contained-directory-4. A database need not lie in our folder; while somebody owns it, its lock and its
+   *     owner's note lie beside it.
+   */
   async #refuseDatabase(name: string): Promise<void> {
     const database = join(this.#here.path, name.replace(BESIDE_DATABASE, ""));
     for (const suffix of ["-owner", "-lock"]) {

@@ -74,7 +74,8 @@ describe.each(strategies)("contained files by %s", (strategy) => {
     expect(await readFile(join(outside, "a.txt"), "utf8")).toBe("outside");
   });
 
-  // Opening and closing a database that this process owns drops its locks: another owner could come, and its log be deleted.
+  // Opening and closing a database that this process owns drops its locks: another owner could come, and its
+  // log be deleted.
   test.each([
     [".holdfast", ".holdfast/holdfast.db"],
     [".holdfast", ".Holdfast/holdfast.db-lock"],

@@ -120,7 +120,8 @@ describe("nothing of a command is left afterwards", () => {
   test.runIf(process.platform === "linux")(
     "a process that left its process group is found by its environment",
     async () => {
-      // No `exec`, and nothing last that a shell would do as one: while a process changes its program, its environment is empty.
+      // No `exec`, and nothing last that a shell would do as one: while a process changes its program, its
+      // environment is empty.
       const script = `setsid sh -c 'echo $$ > pid; while :; do sleep 1; done' > /dev/null 2>&1 < /dev/null & while ! test -s pid; do sleep 0.01; done`;
       const { end, isTreeGone } = await workspace.execute(script);
       expect({ end, isTreeGone }).toEqual({ end: { type: "exit", exitCode: 0 }, isTreeGone: true });
@@ -148,7 +149,8 @@ describe("nothing of a command is left afterwards", () => {
     await expect(workspace.execute("true")).rejects.toMatchObject({ code: "usage" });
   });
 
-  // The process that started it was killed, so nobody waited for it. The next attempt must not run beside it. Only /proc shows it.
+  // The process that started it was killed, so nobody waited for it. The next attempt must not run beside it.
+  // Only /proc shows it.
   test.runIf(process.platform === "linux")(
     "processes that an earlier attempt left running are found by its tag and ended",
     async () => {

@@ -1,7 +1,8 @@
 // Runs one command of a workspace (`launch`).
 //
-// The process supervisor of `@holdfast/runtime` starts the command and ends its process tree. This file turns a command into
-// arguments, and its end into the form that journals hold. Every stop from outside is recorded as `aborted`.
+// The process supervisor of `@holdfast/runtime` starts the command and ends its process tree. This file turns
+// a command into arguments, and its end into the form that journals hold. Every stop from outside is recorded
+// as `aborted`.
 //
 // No isolation: a command may do whatever the operating system lets the user of this process do.
 
@@ -35,7 +36,10 @@ export interface ExecuteOptions {
   readonly tag?: string;
   /** Files that a sandbox keeps from the command. The sandbox `filesystem` cannot keep any. */
   readonly mask?: PathMask;
-  /** The program and its arguments are Holdfast's own, such as `git status`. A sandbox without programs runs it on this machine. */
+  /**
+   * The program and its arguments are Holdfast's own, such as `git status`. A sandbox without programs runs
+   * it on this machine.
+   */
   readonly isOwn?: boolean;
 }
 

@@ -1,12 +1,14 @@
-// How Holdfast calls git (`gitOptions`): never interactive, and without the programs that a repository may name.
+// How Holdfast calls git (`gitOptions`): never interactive, and without the programs that a repository may
+// name.
 //
 //   - A repository may come from an agent. No call runs its hooks, pager, editor, file monitor or signing
 //     program.
 //   - Filters stay on, because they belong to the content of files (such as that of Git LFS). Where a
 //     repository may be an agent's, `programsOf` finds the filters that its own configuration names, and
 //     `withoutPrograms` switches them off for one call.
-//   git-options-3. No call enters a repository inside of another one, whose configuration an agent may have written. Calls that compare files
-//       have `SHALLOW`, and `stage.ts` stages files. `git add` has no such option.
+//   git-options-3. No call enters a repository inside of another one, whose configuration an agent may have
+//       written. Calls that compare files have `SHALLOW`, and `stage.ts` stages files. `git add` has no such
+//       option.
 
 export type GitEnvironment = Readonly<Record<string, string>>;
 
@@ -24,7 +26,8 @@ const QUIET = [
   // Its upkeep outlives the call.
   "gc.auto=0",
   "maintenance.auto=false",
-  // A folder that looks like a bare repository would otherwise give git a configuration, and with it programs to run.
+  // A folder that looks like a bare repository would otherwise give git a configuration, and with it programs
+  // to run.
   "safe.bareRepository=explicit",
 ];
 const NO_HOOKS = ["-c", "core.hooksPath=/dev/null"];
@@ -68,8 +71,8 @@ export function programsOf(listed: string): readonly string[] {
 }
 
 /**
- * Variables that set the keys to nothing. Variables and not options, because the name of a filter may contain `=`. A call with them
- * starts no transport either: a repository can name the program of one.
+ * Variables that set the keys to nothing. Variables and not options, because the name of a filter may contain
+ * `=`. A call with them starts no transport either: a repository can name the program of one.
  */
 export function withoutPrograms(keys: readonly string[]): GitEnvironment {
   const off = keys.flatMap((key) => {

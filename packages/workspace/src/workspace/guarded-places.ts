@@ -1,4 +1,5 @@
-// `guardPlaces`: makes sure that `.git`, `.holdfast` and the places that give rights are places that a mount can guard, before each command.
+// `guardPlaces`: makes sure that `.git`, `.holdfast` and the places that give rights are places that a mount
+// can guard, before each command.
 //
 //   - A place that is not there cannot be guarded, and a command could make it. It becomes an empty folder,
 //     which git ignores.

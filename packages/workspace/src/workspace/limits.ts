@@ -1,4 +1,5 @@
-// Limits of one workspace, with their unit in the name. Reaching one is always visible: an error that names it, or a mark.
+// Limits of one workspace, with their unit in the name. Reaching one is always visible: an error that names
+// it, or a mark.
 
 import { HOUR_MS, MIB } from "@holdfast/core";
 

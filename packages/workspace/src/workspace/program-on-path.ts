@@ -13,8 +13,8 @@ export function programOnPath(name: string, path: string): string | undefined {
 }
 
 /**
- * The entries of a PATH that lie outside of a folder. `npm` and `npx` put `node_modules/.bin` of a project first, where an agent can put a program
- * with any name.
+ * The entries of a PATH that lie outside of a folder. `npm` and `npx` put `node_modules/.bin` of a project
+ * first, where an agent can put a program with any name.
  */
 export function pathOutside(path: string, folder: string): string {
   return path

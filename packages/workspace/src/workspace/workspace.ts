@@ -1,7 +1,7 @@
 // A workspace: the folder an agent works in, its files and its commands.
 //
-// File tools cannot leave the root, with any path or link. Commands run with a scrubbed environment and limits. A
-// `CommandRunner` starts them; by default on this machine, NOT isolated. Such commands may read and
+// File tools cannot leave the root, with any path or link. Commands run with a scrubbed environment and
+// limits. A `CommandRunner` starts them; by default on this machine, NOT isolated. Such commands may read and
 // write whatever the user may. `describe()` says so. The backends of `sandboxes/` bring runners that isolate.
 
 import { basename, delimiter, join } from "node:path";
@@ -59,8 +59,8 @@ export interface Workspace {
   /** Replace a file as a whole, or make it; directories on the way are made. */
   writeFile(path: string, content: string | Uint8Array, options?: WriteOptions): Promise<WrittenFile>;
   /**
-   * Read a text file, change it and write it back, with no other change of this workspace in between. `change` returns
-   * `undefined` to leave the file alone; what it throws is thrown.
+   * Read a text file, change it and write it back, with no other change of this workspace in between.
+   * `change` returns `undefined` to leave the file alone; what it throws is thrown.
    */
   updateFile(
     path: string,
@@ -68,7 +68,8 @@ export interface Workspace {
     options?: WriteOptions,
   ): Promise<WrittenFile | undefined>;
   /**
-   * Remove what one of Holdfast's folders should not hold, also links and whole folders. A folder that is not there stays so.
+   * Remove what one of Holdfast's folders should not hold, also links and whole folders. A folder that is not
+   * there stays so.
    *
    * @param fateOf is called with paths from the folder.
    */

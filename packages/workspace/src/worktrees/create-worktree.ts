@@ -108,7 +108,8 @@ async function clearUnfinished(record: WorktreeRecord, settings: GitSettings): P
   const entry = adminEntry(record);
   if (entry === undefined) return;
   await gitIn(project, ["worktree", "remove", "--force", "--force", path], settings, { codes: [0, 128] });
-  // Killed before it had written its files, git does not list the entry, and would choose another name beside it.
+  // Killed before it had written its files, git does not list the entry, and would choose another name beside
+  // it.
   const rest = adminEntry(record);
   if (rest !== undefined && !existsSync(join(rest, "index"))) rmSync(rest, { recursive: true, force: true });
 }

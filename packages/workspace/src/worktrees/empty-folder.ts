@@ -35,7 +35,8 @@ export class EmptyFolders {
   /**
    * Makes the folder, or finds it with the files of the session.
    *
-   * @param begin the files that a fork begins with. @throws NotFoundError `file_not_found` when they are gone.
+   * @param begin the files that a fork begins with. @throws NotFoundError `file_not_found` when they are
+   *   gone.
    */
   async open(project: string, session: string, begin?: FileSnapshot): Promise<string> {
     const path = this.pathOf(project, session);

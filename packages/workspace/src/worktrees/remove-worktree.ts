@@ -21,7 +21,8 @@ import { gitIn, type GitSettings } from "./worktree-git.ts";
 const NAMED_MAX = 5;
 
 /**
- * @param rescues also a worktree with changes and commits that are nowhere else is removed. They are in the rescue commit.
+ * @param rescues also a worktree with changes and commits that are nowhere else is removed. They are in the
+ *   rescue commit.
  * @returns the rescue commit; nothing when an earlier removal had finished.
  */
 export async function removeWorktree(

@@ -63,7 +63,10 @@ async function factsOf(record: WorktreeRecord, settings: GitSettings): Promise<W
   };
 }
 
-/** The number of commits of a session that no other branch, tag or remote has. Its base was there before, also when no branch has that. */
+/**
+ * The number of commits of a session that no other branch, tag or remote has. Its base was there before, also
+ * when no branch has that.
+ */
 async function unpushedIn(
   record: WorktreeRecord,
   head: string | undefined,
@@ -82,7 +85,10 @@ async function unpushedIn(
   return Number(counted.stdout);
 }
 
-/** The files of the project and of its submodules that differ from their commits or that git does not know. A new worktree begins without them. */
+/**
+ * The files of the project and of its submodules that differ from their commits or that git does not know. A
+ * new worktree begins without them.
+ */
 export async function readUncommitted(
   { project, commonDir }: Repository,
   settings: GitSettings,

@@ -96,7 +96,10 @@ export async function ownGuard(
   return withoutPrograms(programsOf((await run(folder, LIST_SETTINGS, settings, { env })).stdout));
 }
 
-/** A path for an index that only one operation uses: beside the worktree, and for a submodule outside of the files of the worktree. */
+/**
+ * A path for an index that only one operation uses: beside the worktree, and for a submodule outside of the
+ * files of the worktree.
+ */
 export function draftIndexOf(worktree: string, { gitFolders }: GitSettings): string {
   const id = randomBytes(6).toString("hex");
   const own = gitFolders?.[worktree];

@@ -1,5 +1,5 @@
-// Kills around the creation, the use and the removal of worktrees. A write that was acknowledged before a kill must be in the worktree
-// or in a commit that a ref reaches.
+// Kills around the creation, the use and the removal of worktrees. A write that was acknowledged before a
+// kill must be in the worktree or in a commit that a ref reaches.
 //
 //   - A session is killed several times: each life continues what the one before left, also a removal.
 //   - A kill comes at a random moment of a phase, within the time that this phase took before. Slow and fast
@@ -210,7 +210,10 @@ function phaseAhead(lines: ReadonlySet<string>, random: () => number): Phase {
 type Kills = Record<Phase, number>;
 const sum = (kills: Kills): number => Object.values(kills).reduce((total, count) => total + count, 0);
 
-/** A session in lives, each of which is killed, until its worktree is removed. Then each write that it said is looked for. */
+/**
+ * A session in lives, each of which is killed, until its worktree is removed. Then each write that it said is
+ * looked for.
+ */
 async function killedSession(
   project: Project,
   session: string,

@@ -361,7 +361,8 @@ test(
   },
 );
 
-// An agent can make a repository in its worktree and name programs there. The user's own calls must not run them.
+// An agent can make a repository in its worktree and name programs there. The user's own calls must not run
+// them.
 test("a repository inside of a worktree is left out, and no program of it runs", ofCampaign, async () => {
   commit(project, "a.txt", "one\n");
   const made = await open();

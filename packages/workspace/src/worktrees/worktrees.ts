@@ -103,9 +103,11 @@ export class Worktrees {
   }
 
   /**
-   * Makes the worktree of a session, or finds it. Idempotent: a call that a crash cut off is finished by the next one.
+   * Makes the worktree of a session, or finds it. Idempotent: a call that a crash cut off is finished by the
+   * next one.
    *
-   * @throws HoldfastError `invalid_input` for a project that can have no worktree, `conflict` for a name that is taken.
+   * @throws HoldfastError `invalid_input` for a project that can have no worktree, `conflict` for a name that
+   *   is taken.
    * @throws HoldfastError `file_not_found` for a worktree or a snapshot that is gone.
    */
   async open(wanted: OpenWorktree): Promise<Worktree> {
@@ -165,7 +167,10 @@ export class Worktrees {
     return listed;
   }
 
-  /** The record of a session's worktree as it is now, also by the beginning of the id. @throws NotFoundError `not_found`, UsageError for several. */
+  /**
+   * The record of a session's worktree as it is now, also by the beginning of the id. @throws NotFoundError
+   * `not_found`, UsageError for several.
+   */
   async find(project: string, session: string): Promise<WorktreeRecord> {
     // The project may have been another working tree of the repository, which is gone now.
     const { folder, project: root } = await this.#repository(project);
@@ -208,7 +213,10 @@ export class Worktrees {
     return diffWork(record, end, options.stat === true, this.#settings);
   }
 
-  /** The worktree of exactly this session with its commits and its change, also when its folder is gone. @throws NotFoundError `not_found`. */
+  /**
+   * The worktree of exactly this session with its commits and its change, also when its folder is gone.
+   * @throws NotFoundError `not_found`.
+   */
   async work(project: string, session: string): Promise<WorktreeWork> {
     const record = await this.find(project, session);
     if (record.session !== session)

@@ -1,4 +1,5 @@
-// `readCapabilities`: the capabilities that a folder agent names, from `capabilities/NAME/` beside the folder `agents`.
+// `readCapabilities`: the capabilities that a folder agent names, from `capabilities/NAME/` beside the folder
+// `agents`.
 //
 //   capability.json       { name, description, type: text | mcp | script, script }, where the type may be missing
 //   capability.text.md    a text for the system prompt

@@ -1,5 +1,5 @@
-// The dialects of Claude Code (`.claude/agents/*.md`) and of Holdfast (`.holdfast/agents/*.md`), which adds names of its own
-// tools and is otherwise the same.
+// The dialects of Claude Code (`.claude/agents/*.md`) and of Holdfast (`.holdfast/agents/*.md`), which adds
+// names of its own tools and is otherwise the same.
 
 import { z } from "zod";
 import { addRule } from "../../format/agent-draft.ts";

@@ -100,7 +100,10 @@ function group(tools: readonly ToolName[], names: readonly string[]): ToolNames 
   return Object.fromEntries(names.map((name) => [name, tools]));
 }
 
-/** `tools: ["*"]` limits nothing. Any other list of a server's tools refuses the server, as a field that is unknown there. */
+/**
+ * `tools: ["*"]` limits nothing. Any other list of a server's tools refuses the server, as a field that is
+ * unknown there.
+ */
 function withoutStar({
   tools,
   ...given

@@ -1,4 +1,5 @@
-// The parts that dialects share: the type of a dialect, its table of fields, and rules for fields that most formats have.
+// The parts that dialects share: the type of a dialect, its table of fields, and rules for fields that most
+// formats have.
 
 import { z } from "zod";
 import { denyTools, type AgentDraft } from "../../format/agent-draft.ts";
@@ -46,7 +47,10 @@ export function nameProblem(name: string): string | undefined {
 
 const OF_TOOL = /^(holdfast|claude|opencode|codex|gemini|copilot|folder):(.+)$/;
 
-/** The two parts of `TOOL:NAME`, which means the agent of this name in the files of one tool; `undefined` for any other text. */
+/**
+ * The two parts of `TOOL:NAME`, which means the agent of this name in the files of one tool; `undefined` for
+ * any other text.
+ */
 export function ofTool(text: string): { readonly tool: string; readonly name: string } | undefined {
   const [, tool, name] = OF_TOOL.exec(text) ?? [];
   return tool === undefined || name === undefined ? undefined : { tool, name };

@@ -295,7 +295,10 @@ const RULES: Readonly<Record<string, FieldRule>> = {
   ),
 };
 
-/** A tool that can be called only after itself. Each tool and each `after` is looked at a few times, however they are connected. */
+/**
+ * A tool that can be called only after itself. Each tool and each `after` is looked at a few times, however
+ * they are connected.
+ */
 function endlessTool(all: AgentDraft["when"]): string | undefined {
   const ahead = new Map(
     Object.entries(all).map(([tool, { after }]) => [

@@ -1,7 +1,8 @@
 // The dialect of OpenCode (`.opencode/agents/*.md`).
 //
-// OpenCode applies the last rule that matches, and Holdfast the strictest. A rule that a later rule for all calls overrides is
-// dropped. Each other rule is mapped alone. For a call that several rules match, the strictest permits no more than the last.
+// OpenCode applies the last rule that matches, and Holdfast the strictest. A rule that a later rule for all
+// calls overrides is dropped. Each other rule is mapped alone. For a call that several rules match, the
+// strictest permits no more than the last.
 
 import { z } from "zod";
 import type { PermissionDecision } from "../../record/agent-record.ts";
@@ -138,8 +139,8 @@ function applyRules(tool: string, own: readonly (readonly [string, Action])[], d
   const patterned = own.slice(last + 1);
   const base: PermissionDecision | undefined = own[last]?.[1];
   if (tool === "delegate") return applyToAgents(base, patterned, draft);
-  // Among rules that permit what is otherwise denied, none may match more than it does. An `ask` there would have to match no less,
-  // to go before an `allow`, so both ask.
+  // Among rules that permit what is otherwise denied, none may match more than it does. An `ask` there would
+  // have to match no less, to go before an `allow`, so both ask.
   const permits = base === "deny";
   const asks = permits && patterned.some(([, decision]) => decision === "ask");
   const said = patterned.map(([pattern, decision]) =>

@@ -1,4 +1,5 @@
-// The key `holdfast.subAgents`: agents that an agent file defines itself, with the fields that Claude Code has for such agents.
+// The key `holdfast.subAgents`: agents that an agent file defines itself, with the fields that Claude Code
+// has for such agents.
 
 import { z } from "zod";
 import type { AgentRecord, SubAgent } from "../../record/agent-record.ts";

@@ -1,7 +1,7 @@
 // Agents of a file of Docker Agent (`agent.yaml`), formerly cagent.
 //
-//   docker-agents-1. A tool that is not among the toolsets is not offered. An unknown field of a toolset refuses the agent, because it may
-//       be a limit.
+//   docker-agents-1. A tool that is not among the toolsets is not offered. An unknown field of a toolset
+//       refuses the agent, because it may be a limit.
 //   - Docker asks for what neither only reads nor is allowed, as Holdfast does. An `ask` is mapped to one
 //     that goes before each `allow`, whatever the order in which Docker looks at them.
 
@@ -294,7 +294,8 @@ function callOf(text: string): readonly [tools: readonly string[] | undefined, p
   const ours = [...new Set(tools.flatMap((tool) => DOCKER_TOOLS[tool] ?? []))];
   if (name === "*") return [["*"], argument === undefined ? null : "*"];
   if (ours.length === 0) return [undefined, null];
-  // A pattern for another argument of a tool matches too much for an `allow`, and is one for each call of the tool otherwise.
+  // A pattern for another argument of a tool matches too much for an `allow`, and is one for each call of the
+  // tool otherwise.
   const isMain = argument !== undefined && ARGUMENTS.includes(argument);
   return [ours, argument === undefined ? null : isMain ? (pattern ?? "") : "{*}"];
 }

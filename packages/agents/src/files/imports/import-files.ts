@@ -1,4 +1,5 @@
-// `importedAgents`: the agents of a file that is imported. It is `agent.yaml` of Docker, a managed agent of Anthropic, or `opencode.json`.
+// `importedAgents`: the agents of a file that is imported. It is `agent.yaml` of Docker, a managed agent of
+// Anthropic, or `opencode.json`.
 //
 // Such a file may have several agents, and it is not looked for in a project.
 

@@ -1,5 +1,5 @@
-// Files of other tools that are imported. The fixtures have the form of real files. No permission is wider than in the file, and each field
-// has a verdict.
+// Files of other tools that are imported. The fixtures have the form of real files. No permission is wider
+// than in the file, and each field has a verdict.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -198,7 +198,10 @@ function globsOf(pattern: string, outer: string, { project, home }: AgentPlaces)
   return places.flatMap((one) => [one, `${one}/**`]);
 }
 
-/** The pattern from the folder of the project; a place elsewhere stays as it is. @returns nothing for a pattern that covers the project. */
+/**
+ * The pattern from the folder of the project; a place elsewhere stays as it is. @returns nothing for a
+ * pattern that covers the project.
+ */
 function insideOf(rooted: string, project: string): string | undefined {
   const fixed = /^[^*?[{]*/.exec(rooted)?.[0] ?? "";
   const folder = fixed === rooted ? rooted : fixed.slice(0, fixed.lastIndexOf("/") + 1) || "/";

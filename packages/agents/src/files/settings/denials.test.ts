@@ -1,4 +1,5 @@
-// X9: a denial of another tool, at any place where the tool keeps rules, permits no call here, by any spelling of the path.
+// X9: a denial of another tool, at any place where the tool keeps rules, permits no call here, by any
+// spelling of the path.
 //
 // The rules of administrators, such as those in /etc, are read by the same readers. No test writes there.
 
@@ -24,7 +25,10 @@ interface Denial {
   readonly what: string;
 }
 
-/** The places of one tool, each with the text of its file. A path begins at the project, or at the home folder behind `~/`. */
+/**
+ * The places of one tool, each with the text of its file. A path begins at the project, or at the home folder
+ * behind `~/`.
+ */
 interface Subject {
   readonly dialect: Exclude<PlacedDialect, "holdfast" | "folder">;
   /** The file of the agent, which allows everything itself. `own` are more fields of its front matter. */
@@ -279,7 +283,10 @@ async function expectDenied(agent: AgentRecord, { kind, what }: Denial): Promise
   }
 }
 
-/** Files of the shell are compared where the tool denies a path: `cat PATH`, `echo x > PATH`. The sandbox follows links (decision 100). */
+/**
+ * Files of the shell are compared where the tool denies a path: `cat PATH`, `echo x > PATH`. The sandbox
+ * follows links (decision 100).
+ */
 async function expectDeniedInShell(agent: AgentRecord, { kind, what }: Denial): Promise<void> {
   const project = join(root, "project");
   for (const path of [what, `./${what}`, join(project, what), `x/../${what}`])

@@ -1,4 +1,5 @@
-// `OutsideRules`: the rules of a tool that stand outside of its agent files, from every place where the tool looks for them.
+// `OutsideRules`: the rules of a tool that stand outside of its agent files, from every place where the tool
+// looks for them.
 //
 //   - They restrict every agent that is read from a folder of the tool. They allow only where the user's own
 //     files say so, or the files of a project that the user trusts.

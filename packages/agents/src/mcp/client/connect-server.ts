@@ -1,7 +1,7 @@
 // `connectServer`: a connection to one MCP server by its settings, with their placeholders filled in.
 //
-// This room (`client/`) and `sign-in/` load the SDK. An agent without MCP servers loads neither of them, because that
-// takes as long as starting Node.
+// This room (`client/`) and `sign-in/` load the SDK. An agent without MCP servers loads neither of them,
+// because that takes as long as starting Node.
 
 import { HoldfastError } from "@holdfast/core";
 import { makePrivateFolder, scrubEnvironment, type ProcessSupervisor, type Redactor } from "@holdfast/system";

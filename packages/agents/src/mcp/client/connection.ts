@@ -86,8 +86,8 @@ export class McpConnection {
   }
 
   /**
-   * Connects by the newest version of MCP that the server speaks. Some older servers end at a question of the newest version; they
-   * are started again.
+   * Connects by the newest version of MCP that the server speaks. Some older servers end at a question of the
+   * newest version; they are started again.
    *
    * @throws an error of `call-errors.ts`
    */
@@ -175,7 +175,8 @@ export class McpConnection {
   /**
    * The state of a task of the server.
    *
-   * @throws an error of `call-errors.ts`, or the reason of the signal. A `ServerFailedError` says that the server does not know the task.
+   * @throws an error of `call-errors.ts`, or the reason of the signal. A `ServerFailedError` says that the
+   *   server does not know the task.
    */
   async task(taskId: string, signal: AbortSignal): Promise<TaskState> {
     const found = await this.#ofTask("tasks/get", { taskId }, signal);

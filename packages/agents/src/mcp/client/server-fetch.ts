@@ -1,9 +1,11 @@
 // `serverFetch`: the HTTP requests to one MCP server, over the network module of Node.
 //
-// The `fetch` of Node is not used: it has time-outs of its own, follows redirects, and cannot check the address that it dials.
+// The `fetch` of Node is not used: it has time-outs of its own, follows redirects, and cannot check the
+// address that it dials.
 //
 //   - Only an address that the rules allow is dialled, whatever its name resolves to.
-//   server-fetch-2. No redirect is followed here. The SDK follows one within the origin alone, so no other origin gets a header of ours.
+//   server-fetch-2. No redirect is followed here. The SDK follows one within the origin alone, so no other
+//       origin gets a header of ours.
 //   - A message and a response have limits of size. A larger one is cut off, and `refused` says why.
 //   - Each request has a connection of its own. A kept connection may be closed by the server at the same
 //     moment, and nobody would know whether the call has begun.

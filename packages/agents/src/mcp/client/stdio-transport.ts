@@ -1,7 +1,7 @@
 // `StdioTransport`: the messages of one MCP server over the standard input and output of its process.
 //
-// The transport of the SDK is not used, because it ends the server's process alone and limits neither lines without end nor floods.
-// Here the supervisor of the runtime ends the whole process tree.
+// The transport of the SDK is not used, because it ends the server's process alone and limits neither lines
+// without end nor floods. Here the supervisor of the runtime ends the whole process tree.
 //
 //   - A message, and all messages between two of ours, have limits of size. A server that exceeds one is
 //     ended.

@@ -11,7 +11,10 @@ export interface SignInStore {
   /** @throws HoldfastError when the place of secrets cannot be opened. */
   read(key: string): Promise<string | undefined>;
   write(key: string, value: string): Promise<void>;
-  /** Does the work while no other process does work under this lock. @throws HoldfastError `locked` when another one does not end. */
+  /**
+   * Does the work while no other process does work under this lock. @throws HoldfastError `locked` when
+   * another one does not end.
+   */
   exclusively<T>(work: () => Promise<T>): Promise<T>;
 }
 

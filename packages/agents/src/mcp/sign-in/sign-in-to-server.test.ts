@@ -1,4 +1,5 @@
-// Sign-ins to MCP servers, against a real issuer and a real server: PKCE, the issuer in the answer, renewals, and refusals.
+// Sign-ins to MCP servers, against a real issuer and a real server: PKCE, the issuer in the answer, renewals,
+// and refusals.
 
 import { afterEach, expect, test } from "vitest";
 

@@ -1,4 +1,5 @@
-// `signInToServer`: a person signs in to an MCP server by OAuth, in a browser. The code comes back to a port of this machine.
+// `signInToServer`: a person signs in to an MCP server by OAuth, in a browser. The code comes back to a port
+// of this machine.
 //
 //   - Authorization code with PKCE. The SDK discovers the issuer and checks it, also in the answer.
 //   - The port listens on the loopback address alone, takes one answer with our `state`, and closes after a

@@ -13,7 +13,10 @@ export interface BoundaryState {
 
 export const NO_BOUNDARY: BoundaryState = { count: 0, fruitless: 0, callsSince: 0, isForced: false };
 
-/** The work of a session that its model cannot see any more. It changes at a boundary and when a result is cut, not in each turn. */
+/**
+ * The work of a session that its model cannot see any more. It changes at a boundary and when a result is
+ * cut, not in each turn.
+ */
 export interface EarlierWork {
   /** The files that the session has written, in the order of their first change. */
   readonly files: readonly string[];

@@ -1,5 +1,6 @@
-// The durable tasks of compaction: `conversationTail` reads the newest entries, and `earlierResult` reads a result before a boundary.
-// Both read a conversation that the task gets by reference, and change nothing. `contextLimit` pauses the session.
+// The durable tasks of compaction: `conversationTail` reads the newest entries, and `earlierResult` reads a
+// result before a boundary. Both read a conversation that the task gets by reference, and change nothing.
+// `contextLimit` pauses the session.
 
 import { NotFoundError, PauseError } from "@holdfast/core";
 import { defineTask } from "@holdfast/runtime";
@@ -24,7 +25,10 @@ export interface Tail extends ShownWork {
   readonly entries: readonly StoredEntry[];
 }
 
-/** Longer results of the tail are cut, and shorter ones too where the newest reply has many. The whole result can be read again. */
+/**
+ * Longer results of the tail are cut, and shorter ones too where the newest reply has many. The whole result
+ * can be read again.
+ */
 const RESULT_CHARS = 4_000;
 /** Shorter results are not worth to be read again. */
 const CALL_CHARS_MIN = 500;
@@ -35,7 +39,10 @@ interface WithConversation {
   readonly messages: unknown;
 }
 
-/** The newest entries of at most `bytes`, from the beginning of a request or reply on: no call is parted from its results. */
+/**
+ * The newest entries of at most `bytes`, from the beginning of a request or reply on: no call is parted from
+ * its results.
+ */
 export const conversationTail = defineTask<WithConversation & { readonly bytes: number }, Tail>({
   name: "conversation_tail",
   description: "Read the newest entries of the conversation.",
@@ -65,8 +72,9 @@ export const earlierResult = defineTask<
 });
 
 /**
- * Pauses a session whose boundaries do not help (compaction-4). The first attempt asks for the pause. The next one begins when the
- * session is resumed, and does nothing. An attempt that was lost before the pause costs two more boundaries, after which the session pauses.
+ * Pauses a session whose boundaries do not help (compaction-4). The first attempt asks for the pause. The
+ * next one begins when the session is resumed, and does nothing. An attempt that was lost before the pause
+ * costs two more boundaries, after which the session pauses.
  */
 export const contextLimit = defineTask<FullContext, null>({
   name: "context_limit",
@@ -124,7 +132,10 @@ function cut(entry: StoredEntry, charsMax: number): StoredEntry {
   return { role: "tool", content: cutResult(entry.content as ToolContent, charsMax) };
 }
 
-/** @param from the first entry of the tail. Its results of at most `charsMax` are shown whole, and need not be read again. */
+/**
+ * @param from the first entry of the tail. Its results of at most `charsMax` are shown whole, and need not be
+ *   read again.
+ */
 function shownWork(entries: readonly StoredEntry[], from: number, charsMax: number): ShownWork {
   const asked = entries
     .filter(({ role }) => role === "assistant")

@@ -42,8 +42,8 @@ const isSummary = ({ messages }: ModelRequest): boolean =>
   JSON.stringify(messages.at(-1)).includes("Write a summary of it");
 
 /**
- * A model that reads the parts in turn. It knows which part is next only from what it reads, as a real model does, and counts its
- * tokens.
+ * A model that reads the parts in turn. It knows which part is next only from what it reads, as a real model
+ * does, and counts its tokens.
  */
 function reader(
   parts: number,

@@ -6,11 +6,13 @@
 //     result.
 //   - The entries before a boundary stay in the session. Logs, forks and exports show both sides.
 //   - The request, the plan and the steps come from the session's state, and not from the summary.
-//   compaction-4. A boundary that frees too little, or follows another one without a tool call in between, is fruitless. After two
-//       fruitless boundaries the session pauses, and its resume begins the count again.
-//   compaction-5. If the model refuses a request as too long, one boundary is made and the request is repeated. A second refusal in a row
-//       counts as fruitless. A conversation that cannot be read for a summary continues without a summary.
-//   compaction-6. Results leave room for the request of a summary. A larger result is cut, and its whole text can be read again.
+//   compaction-4. A boundary that frees too little, or follows another one without a tool call in between, is
+//       fruitless. After two fruitless boundaries the session pauses, and its resume begins the count again.
+//   compaction-5. If the model refuses a request as too long, one boundary is made and the request is
+//       repeated. A second refusal in a row counts as fruitless. A conversation that cannot be read for a
+//       summary continues without a summary.
+//   compaction-6. Results leave room for the request of a summary. A larger result is cut, and its whole text
+//       can be read again.
 
 import { HoldfastError } from "@holdfast/core";
 import type { AgentRecord } from "../../record/agent-record.ts";
@@ -105,7 +107,8 @@ export class Compaction {
     const draft = this.#draft;
     draft.append("user", SUMMARY_REQUEST);
     try {
-      // The same beginning as in every other request: a provider charges less for it, and servers want the tools of earlier calls.
+      // The same beginning as in every other request: a provider charges less for it, and servers want the
+      // tools of earlier calls.
       const { text } = await askModel(draft, this.#agent, this.#system, this.#tools);
       return text.trim() === "" ? undefined : text.slice(0, SUMMARY_CHARS_MAX);
     } catch (error) {

@@ -16,7 +16,10 @@ export interface ContextSize {
 
 export const NO_CONTEXT: ContextSize = { counted: 0, addedBytes: 0 };
 
-/** Every model reads more. The price table, which knows the windows, takes long to load and is not needed for such a request. */
+/**
+ * Every model reads more. The price table, which knows the windows, takes long to load and is not needed for
+ * such a request.
+ */
 export const FITS_ALWAYS_TOKENS = 4_000;
 /** For a model that the table of prices does not know. Most models of today read more. */
 const UNKNOWN_TOKENS = 128_000;

@@ -1,4 +1,5 @@
-// The results and files of a session that its model cannot see any more, collected over all boundaries (`joinWork`). Pure.
+// The results and files of a session that its model cannot see any more, collected over all boundaries
+// (`joinWork`). Pure.
 //
 //   - A call keeps the place of its whole result. A shortened copy of the result never replaces it.
 //   - A call has an id that no call in the list has. Some servers number the calls of each conversation from

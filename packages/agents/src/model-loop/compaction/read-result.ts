@@ -1,4 +1,5 @@
-// The tool `read_result`. The model reads a result that a boundary has taken out of its conversation, or that was too long.
+// The tool `read_result`. The model reads a result that a boundary has taken out of its conversation, or that
+// was too long.
 
 import { HoldfastError } from "@holdfast/core";
 import { z } from "zod";

@@ -1,4 +1,5 @@
-// `readAnswer`: the decision of a hook, from the exit code and the output of its program or the output of its agent. Pure.
+// `readAnswer`: the decision of a hook, from the exit code and the output of its program or the output of its
+// agent. Pure.
 //
 //   - An answer never permits more: what is no `block` lets the usual rules decide.
 //   - A guard fails closed: an output that is not exactly one answer is a failure and never `continue`. No
@@ -158,7 +159,10 @@ function answerOf(hook: AgentHook, value: unknown): HookAnswer {
   return { action: "continue", reason, context, ...defined({ input }) };
 }
 
-/** Why an object is not exactly an answer of its point. Programs for Claude Code may write fields that Holdfast does not know. */
+/**
+ * Why an object is not exactly an answer of its point. Programs for Claude Code may write fields that
+ * Holdfast does not know.
+ */
 function problemOf(hook: AgentHook, value: Readonly<Record<string, unknown>>): string | undefined {
   const isOwn = hook.claudeEvent === null;
   const [issue] = (isOwn ? ownAnswer : claudeAnswer).safeParse(value).error?.issues ?? [];

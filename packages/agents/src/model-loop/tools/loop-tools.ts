@@ -65,8 +65,8 @@ export const proposePlan = defineTool({
 export const SUBMIT_OUTPUT = "submit_output";
 
 /**
- * Gives the output of a session whose agent has an output schema. Arguments of models are objects, so that a schema of something else
- * is offered as the property `output`.
+ * Gives the output of a session whose agent has an output schema. Arguments of models are objects, so that a
+ * schema of something else is offered as the property `output`.
  */
 export function submitOutput(schema: JsonSchema): Tool {
   const isObject = schema["type"] === "object";

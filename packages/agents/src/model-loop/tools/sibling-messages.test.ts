@@ -1,4 +1,5 @@
-// Messages between the children of one lead. Each child is a session of its own, so a message that only lives in memory would be lost.
+// Messages between the children of one lead. Each child is a session of its own, so a message that only lives
+// in memory would be lost.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

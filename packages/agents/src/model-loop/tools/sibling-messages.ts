@@ -1,5 +1,5 @@
-// `SiblingMessages`: messages between the children of one turn, which the session of their parent passes on. `siblingsCapability` gives the
-// children the tool for them, `message_agent`, where their parent allows it.
+// `SiblingMessages`: messages between the children of one turn, which the session of their parent passes on.
+// `siblingsCapability` gives the children the tool for them, `message_agent`, where their parent allows it.
 //
 //   child ─ signal "message" ─► parent ─ signal "steer" ─► the other child, before its next model call
 //

@@ -1,4 +1,5 @@
-// Tasks of `defineTask` as tools of a model, and tools that wait for the success of others. Also an agent that asks for help again and again.
+// Tasks of `defineTask` as tools of a model, and tools that wait for the success of others. Also an agent
+// that asks for help again and again.
 
 import { tmpdir } from "node:os";
 import type { AgentTracer } from "@holdfast/core";

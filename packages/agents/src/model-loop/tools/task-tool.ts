@@ -16,7 +16,10 @@ const PREFIX = "task__";
 /** Names of tools that every provider accepts. */
 const NAME = /^[\w-]{1,58}$/;
 
-/** A tool that runs a task of `defineTask`. Its name is `task__NAME`. @throws UsageError for a name that no tool can have. */
+/**
+ * A tool that runs a task of `defineTask`. Its name is `task__NAME`. @throws UsageError for a name that no
+ * tool can have.
+ */
 export function taskTool(task: AnyTask): Tool {
   const name = `${PREFIX}${task.name}`;
   if (!NAME.test(task.name))

@@ -1,4 +1,5 @@
-// A tool of the model loop: an offer to the model, a check of the arguments, and a call that schedules durable tasks.
+// A tool of the model loop: an offer to the model, a check of the arguments, and a call that schedules
+// durable tasks.
 //
 // Everything here runs again when a session is replayed, so it is pure apart from scheduling.
 

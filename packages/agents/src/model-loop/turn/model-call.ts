@@ -15,7 +15,8 @@ export async function askModel(
   system: string,
   tools: ReadonlyMap<string, Tool>,
 ): Promise<ModelReply> {
-  // A session continues with the model that answered it last. Only where that cannot be reached, the next of the list is asked.
+  // A session continues with the model that answered it last. Only where that cannot be reached, the next of
+  // the list is asked.
   const models = [agent.model, ...agent.fallbackModels];
   const last = models.findIndex((model) => model !== null && model === draft.state.model);
   const candidates =
@@ -30,7 +31,8 @@ export async function askModel(
   let limited: string | null | undefined;
   for (const [at, model] of candidates.entries()) {
     const isLast = at === candidates.length - 1;
-    // The wait is for the first model that is only over its limit. The last of the list need not be reached again for that.
+    // The wait is for the first model that is only over its limit. The last of the list need not be reached
+    // again for that.
     const orFail = !isLast || limited !== undefined ? { orFail: true } : {};
     try {
       return await ask(draft, { ...request, ...(model === null ? {} : { model }), ...orFail });
@@ -40,11 +42,15 @@ export async function askModel(
       if (isLast && limited === undefined) throw error;
     }
   }
-  // Each model of the list is out of reach. The session pauses for the first that a person or time can bring back.
+  // Each model of the list is out of reach. The session pauses for the first that a person or time can bring
+  // back.
   return ask(draft, { ...request, ...(limited == null ? {} : { model: limited }) });
 }
 
-/** Whether the call that started the session asked that it continues at the reset of a usage limit, whatever the agent file says. */
+/**
+ * Whether the call that started the session asked that it continues at the reset of a usage limit, whatever
+ * the agent file says.
+ */
 function asksToResume(input: unknown): boolean {
   return (
     typeof input === "object" && input !== null && "resumeAtReset" in input && input.resumeAtReset === true

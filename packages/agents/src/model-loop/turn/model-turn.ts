@@ -1,4 +1,5 @@
-// One turn of the model loop: a model call, the tool calls it asks for, their results. The rules of a turn are in `../model-loop.ts`.
+// One turn of the model loop: a model call, the tool calls it asks for, their results. The rules of a turn
+// are in `../model-loop.ts`.
 
 import { defined, HoldfastError, NEXT_INPUT, type Json } from "@holdfast/core";
 
@@ -59,7 +60,10 @@ export class ModelTurn {
     return this.#workInterruptibly(agent, this.#draft.state.workspace ?? workspace, files);
   }
 
-  /** Works until the turn ends or a person interrupts it. An interruption withdraws what is open, and the conversation waits. */
+  /**
+   * Works until the turn ends or a person interrupts it. An interruption withdraws what is open, and the
+   * conversation waits.
+   */
   async #workInterruptibly(
     agent: AgentRecord,
     workspace: WorkspaceFacts,

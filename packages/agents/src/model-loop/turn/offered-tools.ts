@@ -1,4 +1,5 @@
-// The tools that a turn offers to the model (`offeredTools`), and when each of them can be called (`when` of an agent's record). Pure.
+// The tools that a turn offers to the model (`offeredTools`), and when each of them can be called (`when` of
+// an agent's record). Pure.
 //
 //   - A tool that cannot be called yet is offered all the same, and its description says when. The list of
 //     tools stays the same during the session, so that the provider's prompt cache stays valid.

@@ -1,4 +1,5 @@
-// `ToolCalls`: the tool calls of one reply, from the check of the arguments to the results in the conversation.
+// `ToolCalls`: the tool calls of one reply, from the check of the arguments to the results in the
+// conversation.
 //
 //   - Every call gets a result, because servers refuse a conversation with a call that has none.
 //   - Calls that follow each other run beside each other when they only read. Results are kept in the order
@@ -49,8 +50,8 @@ export class ToolCalls {
   }
 
   /**
-   * Carries out the calls of one reply in their order; reading calls that follow each other run beside each other. Every call gets
-   * a result, because servers refuse a conversation with a call that has none.
+   * Carries out the calls of one reply in their order; reading calls that follow each other run beside each
+   * other. Every call gets a result, because servers refuse a conversation with a call that has none.
    */
   async carryOut(calls: readonly ModelToolCall[]): Promise<CarriedOut> {
     let stop: string | undefined;

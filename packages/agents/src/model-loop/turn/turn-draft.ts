@@ -1,4 +1,5 @@
-// `TurnDraft`: what a turn changes before its checkpoint, shared by the parts of the turn. Its fields live for one call of the agent's function.
+// `TurnDraft`: what a turn changes before its checkpoint, shared by the parts of the turn. Its fields live
+// for one call of the agent's function.
 //
 //   - Every change of the state and every entry goes through the draft, so that the size of the conversation
 //     is always right.

@@ -1,4 +1,5 @@
-// `TurnFiles`: the files of a session's own workspace. They are kept at the end of a turn, and a fork begins with them.
+// `TurnFiles`: the files of a session's own workspace. They are kept at the end of a turn, and a fork begins
+// with them.
 //
 //   - A turn that called a tool which may change files keeps them before its checkpoint. Another turn does
 //     not.

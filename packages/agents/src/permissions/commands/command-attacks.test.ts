@@ -1,4 +1,5 @@
-// Lines that look harmless to a rule and are not. Programs take beginnings of options, groups of letters and values within words.
+// Lines that look harmless to a rule and are not. Programs take beginnings of options, groups of letters and
+// values within words.
 
 import { describe, expect, test } from "vitest";
 

@@ -101,7 +101,10 @@ function isPlainGit([command = null, ...args]: readonly WordValue[]): boolean {
   );
 }
 
-/** Words that are paths, or may be: also the value of an option, the path behind the name of a commit, and that behind `@`. */
+/**
+ * Words that are paths, or may be: also the value of an option, the path behind the name of a commit, and
+ * that behind `@`.
+ */
 function operandsOf(args: readonly WordValue[], goesThrough: boolean): readonly WordValue[] {
   const operands = args.filter((arg) => arg?.startsWith("-") !== true);
   const paths = operands.flatMap((arg) => (arg === null ? [null] : [arg, ...valuesIn(arg)]));

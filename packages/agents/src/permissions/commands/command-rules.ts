@@ -1,12 +1,13 @@
-// `compareCommand`: whether the pattern of a rule matches a command, as `git diff:*` does `git diff --stat`. Pure.
+// `compareCommand`: whether the pattern of a rule matches a command, as `git diff:*` does `git diff --stat`.
+// Pure.
 //
 //   - An `allow` matches a command whose words are the pattern's. A word without a value is no word of a
 //     pattern.
 //   - An `allow` with `:*` covers no argument by which the program writes a file or reads outside of the
 //     folder (`CAREFUL_PROGRAMS`).
 //   - A restriction matches each reading of a command, whatever folder its program is named in.
-//   command-rules-4. A restriction may match where a word has no value, and where options stand between the words of the pattern or in
-//       another spelling.
+//   command-rules-4. A restriction may match where a word has no value, and where options stand between the
+//       words of the pattern or in another spelling.
 
 import type { PermissionDecision } from "../../record/agent-record.ts";
 import { lineReadings, nameOf, type ReadCommand } from "./command-readings.ts";

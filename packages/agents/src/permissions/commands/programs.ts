@@ -1,7 +1,8 @@
-// Programs that start other programs: `WRAPPERS`, `HIDING_PROGRAMS`, `INTERPRETERS` and `CAREFUL_PROGRAMS`. `sed` has its own file, `sed-script.ts`.
+// Programs that start other programs: `WRAPPERS`, `HIDING_PROGRAMS`, `INTERPRETERS` and `CAREFUL_PROGRAMS`.
+// `sed` has its own file, `sed-script.ts`.
 //
-// A program that is not here is taken as one that starts no other. The tables are complete for the usual programs of a system, and
-// no table can be complete: a sandbox is the boundary.
+// A program that is not here is taken as one that starts no other. The tables are complete for the usual
+// programs of a system, and no table can be complete: a sandbox is the boundary.
 
 /** A program whose arguments are another command. */
 export interface Wrapper {

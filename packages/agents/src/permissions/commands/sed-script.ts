@@ -1,7 +1,8 @@
 // `isPlainSed`: whether a call of `sed` only prints, by its script. Pure.
 //
-// Its commands `e`, `w`, `W`, `r` and `R`, and the flags `e` and `w` of `s`, start programs, and write or read files. A script is plain if each of its commands
-// is one of the others, as POSIX and GNU sed write them. Anything that is not read here is not plain.
+// Its commands `e`, `w`, `W`, `r` and `R`, and the flags `e` and `w` of `s`, start programs, and write or
+// read files. A script is plain if each of its commands is one of the others, as POSIX and GNU sed write
+// them. Anything that is not read here is not plain.
 
 import type { WordValue } from "./shell-line.ts";
 
@@ -10,7 +11,10 @@ const LONG = ["expression", "file", "in-place", "line-length", "sandbox"] as con
 const FLAGS =
   /^-[nrEsuz]+$|^--(quiet|silent|regexp-extended|separate|unbuffered|null-data|posix|debug|sandbox|version|help)$/;
 
-/** Whether it does no more than read its files and print: it starts nothing, and writes at most the files that it edits in place. */
+/**
+ * Whether it does no more than read its files and print: it starts nothing, and writes at most the files that
+ * it edits in place.
+ */
 export function isPlainSed(args: readonly WordValue[]): boolean {
   const scripts: string[] = [];
   const operands: string[] = [];

@@ -1,4 +1,5 @@
-// A message with every field set, each to something its constraints allow: what the contract's tests send and answer.
+// A message with every field set, each to something its constraints allow: what the contract's tests send and
+// answer.
 
 import { create, ScalarType, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import type { FieldRules } from "@holdfast/proto";

@@ -3,8 +3,8 @@
 //   - A registration token is used before the runner exists, so that two processes with it do not become two
 //     runners.
 //   - Registering again with a runner's own token updates that runner.
-//   admission-3. A runner registers a runner for trials beside itself by its own token. That runner belongs to the same
-//       user. By the token that it gets, it registers again as itself.
+//   admission-3. A runner registers a runner for trials beside itself by its own token. That runner belongs
+//       to the same user. By the token that it gets, it registers again as itself.
 
 import { defined, HoldfastError, mintId } from "@holdfast/core";
 import type { RegisterRequest } from "@holdfast/proto";

@@ -1,4 +1,5 @@
-// The agent files of a project: which are loaded, what becomes of each field, skills, and MCP servers with their sign-ins.
+// The agent files of a project: which are loaded, what becomes of each field, skills, and MCP servers with
+// their sign-ins.
 
 import { useQuery } from "@tanstack/react-query";
 import { call } from "../../api/client.ts";

@@ -1,5 +1,5 @@
-// The agents that can be started here: their purpose, their input, and the runners that offer them. Beneath are the pushed agents that no
-// runner offers.
+// The agents that can be started here: their purpose, their input, and the runners that offer them. Beneath
+// are the pushed agents that no runner offers.
 
 import { Link } from "@tanstack/react-router";
 import type { StartableAgent } from "../../api/types.ts";

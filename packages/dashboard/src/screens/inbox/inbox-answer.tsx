@@ -2,7 +2,8 @@
 //
 //   inbox-answer-1. A key answers only the item that has the focus, and only once for each press.
 //   - The rule that an answer would keep is shown before it is kept.
-//   inbox-answer-3. Keys and buttons have one rule: what has not been shown whole is denied at most, and what has just moved is not answered.
+//   inbox-answer-3. Keys and buttons have one rule: what has not been shown whole is denied at most, and what
+//       has just moved is not answered.
 
 import { useRef, useState, type ReactNode, type RefObject } from "react";
 import { call } from "../../api/client.ts";

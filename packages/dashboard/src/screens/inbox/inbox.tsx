@@ -89,7 +89,8 @@ type VirtualItems = Virtualizer<HTMLDivElement, Element>;
 type Selection = ReturnType<typeof useSelection>;
 
 /**
- * The selected item, and the item to which the page moves the focus: by a link, by keys, and when the inbox is first read.
+ * The selected item, and the item to which the page moves the focus: by a link, by keys, and when the inbox
+ * is first read.
  *
  * @param linked the id of the item that the address names.
  */

@@ -1,4 +1,5 @@
-// `useAnswering`: the answer of a person to one item of the inbox, from the text that is typed to the result of the request.
+// `useAnswering`: the answer of a person to one item of the inbox, from the text that is typed to the result
+// of the request.
 
 import { useQueryClient } from "@tanstack/react-query";
 import { useState, type RefObject } from "react";

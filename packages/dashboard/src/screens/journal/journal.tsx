@@ -1,5 +1,6 @@
-// The journal of one session, record by record: what each holds, the states around it, and a fork from it. A second session, such as
-// a fork, can stand beside it. The address names the record and the session beside, so that a link shows the same.
+// The journal of one session, record by record: what each holds, the states around it, and a fork from it. A
+// second session, such as a fork, can stand beside it. The address names the record and the session beside,
+// so that a link shows the same.
 
 import { Link } from "@tanstack/react-router";
 import { commonRows, type JournalRow } from "@holdfast/proto/view";

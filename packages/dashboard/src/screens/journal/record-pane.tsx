@@ -1,4 +1,5 @@
-// One record of a journal: its fields and payload, the states before and after its turn, and the fork from it.
+// One record of a journal: its fields and payload, the states before and after its turn, and the fork from
+// it.
 
 import type { JournalRow, PlainError } from "@holdfast/proto/view";
 import { useRef } from "react";

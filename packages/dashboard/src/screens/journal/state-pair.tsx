@@ -1,4 +1,5 @@
-// Two states of sessions line by line beside each other. Lines without a change are folded until somebody opens them.
+// Two states of sessions line by line beside each other. Lines without a change are folded until somebody
+// opens them.
 
 import { foldRows, jsonRows, type JsonRow } from "@holdfast/proto/view";
 import { useMemo, useState } from "react";

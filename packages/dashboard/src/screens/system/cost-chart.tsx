@@ -35,7 +35,10 @@ export default function CostChart({ days }: { readonly days: readonly CostSum[] 
   return <div ref={box} aria-hidden className="overflow-hidden text-accent" style={{ height: HEIGHT }} />;
 }
 
-/** Every day from the one before the first to the one after the last, also those without a call. A single day would have no width. */
+/**
+ * Every day from the one before the first to the one after the last, also those without a call. A single day
+ * would have no width.
+ */
 function daily(days: readonly CostSum[]): readonly [number[], number[]] {
   const known = new Map(days.map(({ name, cost }) => [Date.parse(name) / 1_000, cost.costMicroUsd / MICRO]));
   const all = [...known.keys()];

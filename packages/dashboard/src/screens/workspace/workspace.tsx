@@ -1,4 +1,5 @@
-// The worktree of one session: the difference to the commit it began with, its commits, and what is nowhere else.
+// The worktree of one session: the difference to the commit it began with, its commits, and what is nowhere
+// else.
 
 import { useQuery } from "@tanstack/react-query";
 import { parseDiff, workText } from "@holdfast/proto/view";

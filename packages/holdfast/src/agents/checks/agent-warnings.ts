@@ -1,5 +1,5 @@
-// `agentWarnings`: what is wrong with an agent besides the fields of its file, in texts. It may refer to something that is not there. It may
-// also be an agent that a text of a stranger could make send data away.
+// `agentWarnings`: what is wrong with an agent besides the fields of its file, in texts. It may refer to
+// something that is not there. It may also be an agent that a text of a stranger could make send data away.
 
 import {
   findScripts,

@@ -1,4 +1,5 @@
-// `hookWarnings`: the hooks whose program does not exist. Such a hook fails at each call, and one of Claude Code guards nothing then.
+// `hookWarnings`: the hooks whose program does not exist. Such a hook fails at each call, and one of Claude
+// Code guards nothing then.
 
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";

@@ -1,4 +1,5 @@
-// `syncContents` brings the skills and scripts that agents of a coordinator name onto this machine, as far as its policy takes them.
+// `syncContents` brings the skills and scripts that agents of a coordinator name onto this machine, as far as
+// its policy takes them.
 //
 //   - Only contents that an agent names are fetched, and no content that the policy does not take.
 //   - The newest versions are kept beside the current one. A session thus goes on in the versions that it

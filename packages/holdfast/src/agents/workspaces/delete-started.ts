@@ -1,4 +1,5 @@
-// `deleteStarted`: the ended sessions that an external agent has started are deleted for it, as `holdfast delete --subtree` does.
+// `deleteStarted`: the ended sessions that an external agent has started are deleted for it, as
+// `holdfast delete --subtree` does.
 
 import { HoldfastError } from "@holdfast/core";
 import { parseArguments } from "../../frame/arguments.ts";

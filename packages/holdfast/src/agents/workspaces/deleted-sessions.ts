@@ -1,4 +1,5 @@
-// `dropFileSnapshots`: forgets the file snapshots of sessions that were deleted. It loads git's code only for a user with such folders.
+// `dropFileSnapshots`: forgets the file snapshots of sessions that were deleted. It loads git's code only for
+// a user with such folders.
 //
 // Their folders and worktrees stay, because only a person removes work.
 

@@ -1,4 +1,5 @@
-// `forkFilesText`: the files that a fork of a session of an agent file begins with, in one line for the person who forks.
+// `forkFilesText`: the files that a fork of a session of an agent file begins with, in one line for the
+// person who forks.
 
 import type { Session, StorageReader } from "@holdfast/core";
 import { plainLine } from "../../frame/plain-text.ts";

@@ -1,5 +1,5 @@
-// `sessionWork`: the work of one session in its worktree, for the page of `holdfast ui`. It reads what `holdfast diff` and
-// `holdfast worktrees` read.
+// `sessionWork`: the work of one session in its worktree, for the page of `holdfast ui`. It reads what
+// `holdfast diff` and `holdfast worktrees` read.
 
 import type { WorktreeWork } from "@holdfast/workspace";
 import { HoldfastError } from "@holdfast/core";

@@ -1,4 +1,5 @@
-// `noteSharedFolder`: the warning that another session works in the same folder, and that each may overwrite the work of the other.
+// `noteSharedFolder`: the warning that another session works in the same folder, and that each may overwrite
+// the work of the other.
 
 import { existsSync } from "node:fs";
 import type { AgentRecord } from "@holdfast/agents";
@@ -71,8 +72,8 @@ function isForRequest(wait: Session["waits"][number]): boolean {
 }
 
 /**
- * Whether another session may change files. Code of other agents is not loaded for that: its session has asked for such a task. A session
- * without a source began in a program of the user, and may have any agent.
+ * Whether another session may change files. Code of other agents is not loaded for that: its session has
+ * asked for such a task. A session without a source began in a program of the user, and may have any agent.
  */
 async function mayChangeFiles(
   { sessionId, agent: { name, file }, nextSeq }: Session,

@@ -1,4 +1,5 @@
-// `noteUncommitted`: the warning that a worktree begins with the last commit, without the changes in the folder that are not committed.
+// `noteUncommitted`: the warning that a worktree begins with the last commit, without the changes in the
+// folder that are not committed.
 
 import type { Io } from "../../frame/command.ts";
 import { count, plainLine } from "../../frame/plain-text.ts";

@@ -1,4 +1,5 @@
-// `worksInFolder`: whether sessions of an agent may change the files of a folder. It is apart from the warning, whose modules are loaded only then.
+// `worksInFolder`: whether sessions of an agent may change the files of a folder. It is apart from the
+// warning, whose modules are loaded only then.
 
 import type { AgentSource } from "@holdfast/machine/agent-source";
 import type { Agent } from "@holdfast/runtime";

@@ -1,4 +1,5 @@
-// `serveMcp`: the orchestrator's tools over standard input and output, for a client that starts its MCP servers itself.
+// `serveMcp`: the orchestrator's tools over standard input and output, for a client that starts its MCP
+// servers itself.
 //
 //   - Standard output carries the protocol and nothing else.
 //   - The server ends with its client. Sessions that it has started continue.

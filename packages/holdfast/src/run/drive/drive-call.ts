@@ -1,4 +1,5 @@
-// `driveCall`: `drive` with the secrets of the agent and with the traces, the grace and the parking that a command asks for.
+// `driveCall`: `drive` with the secrets of the agent and with the traces, the grace and the parking that a
+// command asks for.
 
 import { graceOf } from "../../frame/arguments.ts";
 import type { Arguments, Io } from "../../frame/command.ts";

@@ -1,5 +1,5 @@
-// `reportOutcome` shows the end of a session. When the command leaves a session that has not ended, it shows the reason and
-// the commands that continue it.
+// `reportOutcome` shows the end of a session. When the command leaves a session that has not ended, it shows
+// the reason and the commands that continue it.
 
 import { HoldfastError, isEnded, type Session } from "@holdfast/core";
 import { type Agent, leftAs, sessionPaused, type Settled } from "@holdfast/runtime";
@@ -139,7 +139,10 @@ function noteNextRequest(id: string, io: Io): void {
   io.note(`what a build or a review says: ${io.call(`signal ${id} ci @build.log`)} (or review)`);
 }
 
-/** A fix that would only name `holdfast resume` is left out: the notes that follow name each command with its `--db` or `--url`. */
+/**
+ * A fix that would only name `holdfast resume` is left out: the notes that follow name each command with its
+ * `--db` or `--url`.
+ */
 function asReported(fault: HoldfastError, { session, options }: OutcomeFacts): HoldfastError {
   if (session?.pauseReason !== "by_user" && session?.pauseReason !== "budget_exceeded") return fault;
   const fix = "run it again with a higher --budget; the session was ephemeral and is lost";

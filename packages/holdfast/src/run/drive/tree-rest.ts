@@ -1,4 +1,5 @@
-// When a session and the sessions below it have nothing to do here (`isQuiescent`, `treeCleansUp`), read from storage.
+// When a session and the sessions below it have nothing to do here (`isQuiescent`, `treeCleansUp`), read from
+// storage.
 
 import { setTimeout as delay } from "node:timers/promises";
 import { isEnded, LIMITS, resumesAt, type AgentStorage, type Session } from "@holdfast/core";
@@ -45,8 +46,8 @@ async function waits(reader: Reader, session: Session): Promise<boolean> {
 }
 
 /**
- * Resolves when the sessions below an ended session that were cancelled with it have cleaned up, or when storage ends them at
- * their deadline.
+ * Resolves when the sessions below an ended session that were cancelled with it have cleaned up, or when
+ * storage ends them at their deadline.
  */
 export async function treeCleansUp(reader: Reader, sessionId: string): Promise<void> {
   for (const deadline = Date.now() + TREE_GRACE_MS; Date.now() < deadline;) {

@@ -1,7 +1,7 @@
 // `runAgentFile`: runs an agent file from code, with all that belongs to it.
 //
-// The agent gets its skills, scripts, hooks, MCP servers, sub-agents and sandbox as with `holdfast run`. A file that nobody has trusted is
-// refused in the same way. Nothing here writes to a terminal.
+// The agent gets its skills, scripts, hooks, MCP servers, sub-agents and sandbox as with `holdfast run`. A
+// file that nobody has trusted is refused in the same way. Nothing here writes to a terminal.
 
 import { resolve } from "node:path";
 import {
@@ -29,7 +29,8 @@ const RULES: Readonly<Record<keyof RunAgentFileOptions, OptionRule>> = {
  * @param nameOrPath the path of the file, or the name of an agent of the project or of the user.
  * @param input a text, or a value that the input schema of the agent takes.
  * @returns the output of the agent: a text, or a value of its output schema.
- * @throws HoldfastError when the file cannot be used, its input is refused, or a secret is missing. The same when the session fails, is
+ * @throws HoldfastError when the file cannot be used, its input is refused, or a secret is missing. The same
+ *   when the session fails, is
  * cancelled, or is paused. UsageError for a question that nobody can answer.
  */
 export async function runAgentFile(

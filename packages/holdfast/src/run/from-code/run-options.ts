@@ -16,21 +16,25 @@ export interface AgentQuestion {
 /** Options of `runAgentFile`. */
 export interface RunAgentFileOptions {
   /**
-   * A SQLite file. Sessions in it survive the process: a call with the same `sessionId` goes on with the session, and
-   * `holdfast inbox --db FILE` answers its questions. Without it, the session lives in memory.
+   * A SQLite file. Sessions in it survive the process: a call with the same `sessionId` goes on with the
+   * session, and `holdfast inbox --db FILE` answers its questions. Without it, the session lives in memory.
    */
   readonly database?: string;
   /** The id of the session: a new one by default. */
   readonly sessionId?: string;
   /** The limits of the session and of all sessions below it. */
   readonly budget?: Budget;
-  /** The folder in which the file and its project are looked for, and in which the agent works: the current one by default. */
+  /**
+   * The folder in which the file and its project are looked for, and in which the agent works: the current
+   * one by default.
+   */
   readonly folder?: string;
   /** The variables that choose models, keys and settings: those of the process by default. */
   readonly env?: Environment;
   /**
-   * Answers a question, such as whether a command may run: `{ approved: true }`. Called once for each question of the session and of those
-   * below it. Without it, and without `database`, a question ends the call.
+   * Answers a question, such as whether a command may run: `{ approved: true }`. Called once for each
+   * question of the session and of those below it. Without it, and without `database`, a question ends the
+   * call.
    */
   readonly answer?: (question: AgentQuestion) => unknown;
 }

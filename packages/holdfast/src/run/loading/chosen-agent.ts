@@ -1,4 +1,5 @@
-// `chosenAgent`, `namesAgentFile`, `refuseFolder`: an argument that names a file of code and perhaps one of its agents, or an agent file.
+// `chosenAgent`, `namesAgentFile`, `refuseFolder`: an argument that names a file of code and perhaps one of
+// its agents, or an agent file.
 
 import { existsSync, readdirSync } from "node:fs";
 import { basename, extname, join, resolve } from "node:path";

@@ -1,6 +1,8 @@
-// `resolveOurselves`: a file that lies in no project with Holdfast installed still finds `holdfast`, which is this installation.
+// `resolveOurselves`: a file that lies in no project with Holdfast installed still finds `holdfast`, which is
+// this installation.
 //
-//   own-packages-1. A process has one such hook. Each further one would double the searches for a package that is not there.
+//   own-packages-1. A process has one such hook. Each further one would double the searches for a package
+//       that is not there.
 
 import { realpathSync } from "node:fs";
 import { createRequire, registerHooks } from "node:module";
@@ -27,7 +29,10 @@ export function resolveOurselves(): void {
   });
 }
 
-/** In a checkout our packages are links, and Node 22 now and then tells a hook the link's path: types are not stripped below node_modules. */
+/**
+ * In a checkout our packages are links, and Node 22 now and then tells a hook the link's path: types are not
+ * stripped below node_modules.
+ */
 function unlinked<T extends { readonly url: string }>(resolved: T): T {
   if (!resolved.url.startsWith("file:")) return resolved;
   return { ...resolved, url: pathToFileURL(realpathSync(fileURLToPath(resolved.url))).href };

@@ -1,10 +1,13 @@
-// `recordedRecord`: the agent that a session of an agent file began with. Its call may have named environments that its file does not name,
-// and the file may be gone, so the file alone does not tell.
+// `recordedRecord`: the agent that a session of an agent file began with. Its call may have named
+// environments that its file does not name, and the file may be gone, so the file alone does not tell.
 
 import { decodeJson, type JournalRecord, type Session, type StorageReader } from "@holdfast/core";
 import type { AgentRecord } from "@holdfast/agents";
 
-/** The record of the agent is among the first ones: its first task reads it, and a fork begins with a checkpoint that has it. */
+/**
+ * The record of the agent is among the first ones: its first task reads it, and a fork begins with a
+ * checkpoint that has it.
+ */
 const RECORDS = 20;
 
 /** @returns nothing for a session that has not read its agent yet. */

@@ -1,4 +1,5 @@
-// `holdfast agents trust --sessions`: shows the rights of the sessions that a database of the project brings, and trusts them (own-database-1).
+// `holdfast agents trust --sessions`: shows the rights of the sessions that a database of the project brings,
+// and trusts them (own-database-1).
 
 import { createInterface } from "node:readline";
 import { HoldfastError, isEnded, NotFoundError, type Session, type StorageReader } from "@holdfast/core";

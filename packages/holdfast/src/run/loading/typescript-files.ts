@@ -1,7 +1,7 @@
 // `loadTypeScript`: imports of a user's files work as TypeScript allows them.
 //
-// Node strips types, and that is all it does. These hooks add what a compiler does beside that, by the transformer
-// and the resolver of Oxc. Both are loaded when a file needs them, and most files do not.
+// Node strips types, and that is all it does. These hooks add what a compiler does beside that, by the
+// transformer and the resolver of Oxc. Both are loaded when a file needs them, and most files do not.
 //
 //   - The hooks concern the user's own files: none below `node_modules`, and none of our packages. Our
 //     packages therefore have one instance in a process, whatever imports them.
@@ -9,8 +9,9 @@
 //     a folder, and `paths` of tsconfig.json.
 //   - A file is compiled if it has an enum, a namespace, a parameter property, a decorator or JSX. An ES
 //     module in a package of CommonJS is compiled, too. Errors name lines of the source.
-//   typescript-files-4. An import of a type without the word `type` shows only when modules are linked. All files are then
-//       compiled, under other addresses, because Node keeps the modules that it could not link. No file has run by then.
+//   typescript-files-4. An import of a type without the word `type` shows only when modules are linked. All
+//       files are then compiled, under other addresses, because Node keeps the modules that it could not
+//       link. No file has run by then.
 
 import { readFileSync } from "node:fs";
 import { createRequire, registerHooks } from "node:module";

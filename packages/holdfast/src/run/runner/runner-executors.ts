@@ -1,5 +1,5 @@
-// The executors of `holdfast runner`: the one that it offers as an agent (`RunnerExecutors`), the list of all, and the check
-// of one.
+// The executors of `holdfast runner`: the one that it offers as an agent (`RunnerExecutors`), the list of
+// all, and the check of one.
 
 import { findAgent, type AgentRecord } from "@holdfast/agents";
 import {
@@ -52,9 +52,11 @@ export class RunnerExecutors {
   }
 
   /**
-   * The agent of the chosen executor. A runner that is given nothing else offers the executor that comes with Holdfast.
+   * The agent of the chosen executor. A runner that is given nothing else offers the executor that comes with
+   * Holdfast.
    *
-   * @throws HoldfastError when there is no such executor, its profile is wrong, or the policy does not allow it.
+   * @throws HoldfastError when there is no such executor, its profile is wrong, or the policy does not allow
+   *   it.
    */
   async agents(
     folders: ExecutorFolders,

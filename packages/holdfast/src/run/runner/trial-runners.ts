@@ -1,7 +1,7 @@
 // `TrialRunners`: the processes in which a runner has sessions tried that were lost repeatedly (runner-8).
 //
-//   trial-runners-1. Each is the runner's own command again, with one more option. It runs one suspect at a time, and ends
-//       when it has had none for `IDLE_MS`.
+//   trial-runners-1. Each is the runner's own command again, with one more option. It runs one suspect at a
+//       time, and ends when it has had none for `IDLE_MS`.
 //   - When it has ended, everything that it had started is ended first. The coordinator is told after that,
 //     and counts a loss of the session that it held.
 //   - At most `TRIALS_MAX` run at once. A suspect that finds none waits, or is pardoned by the coordinator.

@@ -1,5 +1,5 @@
-// `readCall`, `loadStarted`: what a command that starts a session reads before the start is planned. The command
-// line is checked before a file of the user is loaded.
+// `readCall`, `loadStarted`: what a command that starts a session reads before the start is planned. The
+// command line is checked before a file of the user is loaded.
 
 import { defined, mintId } from "@holdfast/core";
 import { graceOf, sessionIdOf } from "../../frame/arguments.ts";

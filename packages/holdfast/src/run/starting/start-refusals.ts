@@ -1,5 +1,5 @@
-// `refuseStart`: the combinations that a command refuses to start, each with its text. They combine the options
-// of a call with its agent, the session that it continues, and the place where the session would run.
+// `refuseStart`: the combinations that a command refuses to start, each with its text. They combine the
+// options of a call with its agent, the session that it continues, and the place where the session would run.
 
 import { UsageError, type Session } from "@holdfast/core";
 import type { AgentRecord } from "@holdfast/agents";

@@ -1,4 +1,5 @@
-// `ShownQuestions`: the open questions that a terminal has shown, in that order. A typed line answers the last of them.
+// `ShownQuestions`: the open questions that a terminal has shown, in that order. A typed line answers the
+// last of them.
 //
 //   - A line never answers a question that this terminal has not shown, nor one that was shown before the
 //     last one.

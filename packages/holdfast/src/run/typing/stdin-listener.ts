@@ -1,6 +1,7 @@
 // Standard input while a session runs: lines are signals, and on a terminal also answers to questions.
 //
-// A line answers the question that this terminal has shown last (`ShownQuestions`), which may be one of a child. It never answers another one.
+// A line answers the question that this terminal has shown last (`ShownQuestions`), which may be one of a
+// child. It never answers another one.
 //
 // The end of the input ends nothing: the terminal may be gone, the session is not.
 

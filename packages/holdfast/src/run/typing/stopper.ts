@@ -1,4 +1,5 @@
-// `stopper`: what Ctrl-C does to a command that runs something. `isDebugged`: whether the process stands under a debugger.
+// `stopper`: what Ctrl-C does to a command that runs something. `isDebugged`: whether the process stands
+// under a debugger.
 //
 // The first Ctrl-C stops in order: running steps may end within the grace. The second hands them over at
 // once, the next ends the process. Where no step runs, the second ends the process.

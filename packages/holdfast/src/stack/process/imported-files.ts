@@ -1,4 +1,5 @@
-// `watchImports`: notes which files of the user the process has imported, so that a supervisor can watch them.
+// `watchImports`: notes which files of the user the process has imported, so that a supervisor can watch
+// them.
 
 import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";

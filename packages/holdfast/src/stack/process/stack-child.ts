@@ -1,4 +1,5 @@
-// One process of the local stack, or of a runner that starts another one (`StackChild`): its start, what it reports, and its end.
+// One process of the local stack, or of a runner that starts another one (`StackChild`): its start, what it
+// reports, and its end.
 //
 //   - The process carries a marker in its environment, and so does all that it starts. After its death the
 //     marker finds what is left.

@@ -1,4 +1,5 @@
-// The side of a child in the local stack, or of a runner: what it is given by its supervisor, and what it reports.
+// The side of a child in the local stack, or of a runner: what it is given by its supervisor, and what it
+// reports.
 //
 //   - Addresses and tokens come over the inherited channel. They are in no argument, variable or file that a
 //     process of an agent could read.

@@ -185,7 +185,8 @@ type Ids = { readonly contextId?: string; readonly taskId?: string };
 /**
  * The task that a resumed turn goes on with, or the ids for its message.
  *
- * @param boundId `task:ID`, `done:ID` once the session has the result of the task, or `context:ID` for an agent without tasks.
+ * @param boundId `task:ID`, `done:ID` once the session has the result of the task, or `context:ID` for an
+ *   agent without tasks.
  * @returns `undefined` for a task that the agent does not know.
  */
 async function findTask(

@@ -1,4 +1,5 @@
-// The model and the mode of a program of the Agent Client Protocol, messages to it, and output of its commands.
+// The model and the mode of a program of the Agent Client Protocol, messages to it, and output of its
+// commands.
 
 import { afterEach, expect, test } from "vitest";
 

@@ -1,15 +1,19 @@
-// The adapter for programs that speak the Agent Client Protocol (`AcpAgent`), such as OpenCode and Gemini CLI. A turn is in `acp-turn.ts`.
+// The adapter for programs that speak the Agent Client Protocol (`AcpAgent`), such as OpenCode and Gemini
+// CLI. A turn is in `acp-turn.ts`.
 //
 //   - A process carries out one turn, and its session is resumed by the id that the agent gave to it. No
 //     second prompt is sent while one is at work: agents do five different things with it. It is sent after
 //     the answer, in the same process.
-//   acp-agent-2. The program's own statement of its abilities counts, unless the table of agents (`ACP_AGENTS`) says that it is wrong.
-//   acp-agent-3. An open question is answered with `cancelled` when its turn is aborted, as the protocol asks.
+//   acp-agent-2. The program's own statement of its abilities counts, unless the table of agents
+//       (`ACP_AGENTS`) says that it is wrong.
+//   acp-agent-3. An open question is answered with `cancelled` when its turn is aborted, as the protocol
+//       asks.
 //   acp-agent-4. No output grows without a limit, and keys are replaced in all that the program writes.
 //   acp-agent-5. The model and the mode are set again in every turn, before its prompt (`acp-options.ts`).
-//   acp-agent-6. A message joins the turn where the program offers the extension for that (`_session/steering`). Otherwise the turn is
-//       interrupted for it, if the program can resume.
-//   acp-agent-7. A resumed program whose updates are all of another session has opened that one, and does not know ours.
+//   acp-agent-6. A message joins the turn where the program offers the extension for that
+//       (`_session/steering`). Otherwise the turn is interrupted for it, if the program can resume.
+//   acp-agent-7. A resumed program whose updates are all of another session has opened that one, and does not
+//       know ours.
 //
 // Neither files nor terminals are offered to the program: it uses its own.
 

@@ -18,7 +18,8 @@ export interface AcpChoice {
 /**
  * The model first: the modes of a session may depend on it.
  *
- * @param modes the modes of the program by the permission modes of Holdfast; without them a default mode is the program's own.
+ * @param modes the modes of the program by the permission modes of Holdfast; without them a default mode is
+ *   the program's own.
  */
 export function choicesOf(
   { model, permissionMode }: ExternalIntent,

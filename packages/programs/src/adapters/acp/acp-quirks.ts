@@ -1,5 +1,5 @@
-// The agents that speak the Agent Client Protocol, and how each differs from it: `ACP_AGENTS`. The differences were observed with the versions
-// named, and are data. A new agent needs no code.
+// The agents that speak the Agent Client Protocol, and how each differs from it: `ACP_AGENTS`. The
+// differences were observed with the versions named, and are data. A new agent needs no code.
 
 import { dirname, join } from "node:path";
 import type { Environment } from "@holdfast/system";
@@ -35,7 +35,10 @@ export interface AcpAgentFacts {
   readonly resumes: boolean;
   /** Whether a session can ask for a model, as it can by default. */
   readonly takesModel?: boolean;
-  /** The modes of the program by the permission modes of Holdfast. Without it a session keeps the mode that the program chooses. */
+  /**
+   * The modes of the program by the permission modes of Holdfast. Without it a session keeps the mode that
+   * the program chooses.
+   */
   readonly modes?: Readonly<Record<string, string>>;
   /** Whether it names the command of a call by the title alone (acp-updates-5). */
   readonly titlesAreCommands?: boolean;

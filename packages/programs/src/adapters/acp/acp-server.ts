@@ -1,4 +1,5 @@
-// The tools of a session as an MCP server of the Agent Client Protocol (`serverOf`). Every agent accepts a server over standard streams.
+// The tools of a session as an MCP server of the Agent Client Protocol (`serverOf`). Every agent accepts a
+// server over standard streams.
 
 import type { Fields } from "../../session/fields.ts";
 import type { WayBack } from "../../session/way-back/way-back.ts";

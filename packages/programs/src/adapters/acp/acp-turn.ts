@@ -1,4 +1,5 @@
-// One turn of a program that speaks the Agent Client Protocol (`AcpTurn`): the talk with it, and its end. The rules are in `acp-agent.ts`.
+// One turn of a program that speaks the Agent Client Protocol (`AcpTurn`): the talk with it, and its end. The
+// rules are in `acp-agent.ts`.
 
 import { randomUUID } from "node:crypto";
 import { toError } from "@holdfast/core";

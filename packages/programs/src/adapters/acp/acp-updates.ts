@@ -1,4 +1,5 @@
-// `AcpUpdates`: the updates of an agent that speaks the Agent Client Protocol, as events of the port. It knows no process.
+// `AcpUpdates`: the updates of an agent that speaks the Agent Client Protocol, as events of the port. It
+// knows no process.
 //
 //   - Chunks of a text are one `text` event, which ends with the next update of another kind or with the
 //     turn.
@@ -7,8 +8,9 @@
 //   - Unknown updates are ignored (external-agent-protocol-6).
 //   - The Codex bridge gives the output of a command as pieces beside the call (`terminal_output_delta`), and
 //     not as its content.
-//   acp-updates-5. A call without an input has its title and its file as the input, so that a person sees them. Rules of permissions are compared
-//       with the title as a command only where the table of agents says that it is the command.
+//   acp-updates-5. A call without an input has its title and its file as the input, so that a person sees
+//       them. Rules of permissions are compared with the title as a command only where the table of agents
+//       says that it is the command.
 
 import type { ExternalEvent, PlanStep } from "../../session/external-agent-protocol.ts";
 import { fieldsOf, isFields, recordedResult, textOr, type Fields } from "../../session/fields.ts";

@@ -9,7 +9,8 @@
 //   - The program of the way back gets its token by a file (`way-back-file.ts`), and no command of the model
 //     does. Its tools are allowed, because they do no more than the session permits.
 //
-// Without PID namespaces: the tools of the agent are the user's, and the program names sockets in /tmp by its process id.
+// Without PID namespaces: the tools of the agent are the user's, and the program names sockets in /tmp by its
+// process id.
 
 import { randomUUID } from "node:crypto";
 import { EventEmitter } from "node:events";
@@ -421,7 +422,10 @@ function wayBackArguments({ tools }: WayBack, file: string): readonly string[] {
   ];
 }
 
-/** `client_composed` keeps the program from reading commands and names of files in a text that a machine may have written. */
+/**
+ * `client_composed` keeps the program from reading commands and names of files in a text that a machine may
+ * have written.
+ */
 function userMessage(text: string, uuid: string): string {
   return `${JSON.stringify({ type: "user", uuid, client_composed: true, parent_tool_use_id: null, message: { role: "user", content: [{ type: "text", text }] } })}\n`;
 }

@@ -1,5 +1,6 @@
-// The environment of Claude Code (`claudeEnvironment`): an allow-list, as for every process that Holdfast starts. It adds the variables
-// that the program reads its key and its settings from. `claudeTraces` says where it keeps its sessions.
+// The environment of Claude Code (`claudeEnvironment`): an allow-list, as for every process that Holdfast
+// starts. It adds the variables that the program reads its key and its settings from. `claudeTraces` says
+// where it keeps its sessions.
 
 import { join } from "node:path";
 import { scrubEnvironment, type Environment } from "@holdfast/system";

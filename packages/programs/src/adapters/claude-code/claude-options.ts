@@ -1,4 +1,5 @@
-// `ClaudeOptions`: the options of Claude Code that not every version has. The program itself says which it knows.
+// `ClaudeOptions`: the options of Claude Code that not every version has. The program itself says which it
+// knows.
 
 import { statSync } from "node:fs";
 import type { ProcessSupervisor } from "@holdfast/system";
@@ -16,8 +17,9 @@ export class ClaudeOptions {
   }
 
   /**
-   * The program's own limit of the costs of one process, as a second fence around the budget of the session. Observed with 2.1.329: the
-   * limit counts the calls of its process alone, and ends the turn after the call that exceeds it.
+   * The program's own limit of the costs of one process, as a second fence around the budget of the session.
+   * Observed with 2.1.329: the limit counts the calls of its process alone, and ends the turn after the call
+   * that exceeds it.
    */
   async budget(
     program: string,

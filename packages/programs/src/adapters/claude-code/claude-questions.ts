@@ -1,4 +1,5 @@
-// The requests of Claude Code to its host, and the answers in its form (`claudeRequest`, `claudeAnswer`). Pure.
+// The requests of Claude Code to its host, and the answers in its form (`claudeRequest`, `claudeAnswer`).
+// Pure.
 //
 //   - `AskUserQuestion` is permitted with the answers by the texts of its questions, several answers with
 //     commas between them.

@@ -1,8 +1,10 @@
-// `CodexDialogue`: one turn over the app-server protocol of Codex, which is JSON-RPC without the field `jsonrpc`.
+// `CodexDialogue`: one turn over the app-server protocol of Codex, which is JSON-RPC without the field
+// `jsonrpc`.
 //
 //   - The thread of a resumed session has the id that was asked for. Another id is `unknown_session`.
-//   codex-dialogue-2. Usage is counted by `last` of each report, which is one call of the model. `total` is a sum over the thread, and names the call.
-//       Codex repeats the last report of a resumed thread, with the id of an earlier turn. That one is not counted again.
+//   codex-dialogue-2. Usage is counted by `last` of each report, which is one call of the model. `total` is a
+//       sum over the thread, and names the call. Codex repeats the last report of a resumed thread, with the
+//       id of an earlier turn. That one is not counted again.
 //   - The permission mode and the model are given again with every turn, so that a resumed session keeps
 //     them.
 //   - The tools of the session are an MCP server of the thread, by a setting that holds for it alone. They
@@ -10,7 +12,8 @@
 //   - Messages of another thread are the work of a sub-agent (`codex-sub-agents.ts`). They neither answer nor
 //     end the turn.
 //
-// An interrupted turn leaves its shell running (observed with 0.169.0). The end of the process ends the shell.
+// An interrupted turn leaves its shell running (observed with 0.169.0). The end of the process ends the
+// shell.
 
 import { defined } from "@holdfast/core";
 import type {

@@ -1,4 +1,5 @@
-// `CodexSubAgents`: the sub-agents of a Codex turn, each of which works in a thread of its own. Observed with 0.171.
+// `CodexSubAgents`: the sub-agents of a Codex turn, each of which works in a thread of its own. Observed with
+// 0.171.
 //
 //   - The work of a thread names the call that started it. A first message of a thread may come before the
 //     call says which thread it has started. Then the open call counts, or the id of the thread where not

@@ -1,4 +1,5 @@
-// A program of the user's own as an external agent (`customAgent`). It speaks the Agent Client Protocol or Holdfast's JSON lines.
+// A program of the user's own as an external agent (`customAgent`). It speaks the Agent Client Protocol or
+// Holdfast's JSON lines.
 
 import type { Environment } from "@holdfast/system";
 

@@ -1,4 +1,5 @@
-// `CustomDialogue`: one turn of a program that speaks Holdfast's own JSON lines, which `docs/external-agents.md` describes for people.
+// `CustomDialogue`: one turn of a program that speaks Holdfast's own JSON lines, which
+// `docs/external-agents.md` describes for people.
 //
 //   - The first line that the program gets is the prompt. The turn is over with a line of the type `done`,
 //     `error` or `unknown_session`, and with nothing else.

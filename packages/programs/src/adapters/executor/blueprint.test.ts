@@ -1,4 +1,5 @@
-// The blueprint that an executor gets, and the tools of its session, over real programs, processes and gateways.
+// The blueprint that an executor gets, and the tools of its session, over real programs, processes and
+// gateways.
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 

@@ -1,5 +1,5 @@
-// The blueprint of an executor's turn: what an agent's file says, as executors read it (`blueprintOf`), with values in the place of its
-// placeholders (`resolveBlueprint`). Pure.
+// The blueprint of an executor's turn: what an agent's file says, as executors read it (`blueprintOf`), with
+// values in the place of its placeholders (`resolveBlueprint`). Pure.
 //
 //   - Every placeholder in the settings of MCP servers has a value, or the turn does not begin. A variable
 //     counts only if the executor gets it, too, so that no blueprint reads a secret that its profile does not

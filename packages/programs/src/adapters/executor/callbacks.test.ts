@@ -1,4 +1,5 @@
-// Callbacks to sessions of executors, and crashes around them. Real programs, processes and gateways over a runtime in memory.
+// Callbacks to sessions of executors, and crashes around them. Real programs, processes and gateways over a
+// runtime in memory.
 
 import { defineAgent, local } from "@holdfast/runtime";
 import { vanishRuntime } from "@holdfast/runtime/internal";

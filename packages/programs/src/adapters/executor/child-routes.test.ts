@@ -1,5 +1,5 @@
-// The modes in which an executor starts children, what it reads of them, and what is refused. Real programs, processes and gateways
-// over a runtime in memory.
+// The modes in which an executor starts children, what it reads of them, and what is refused. Real programs,
+// processes and gateways over a runtime in memory.
 
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ofCampaign, sampled } from "@holdfast/testkit/campaign";

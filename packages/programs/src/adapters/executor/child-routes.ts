@@ -1,8 +1,9 @@
-// `childRoutes`: the routes of the run gateway by which an executor starts sessions below its own, and reads them.
+// `childRoutes`: the routes of the run gateway by which an executor starts sessions below its own, and reads
+// them.
 //
-//   child-routes-1. A start is a call of the session's tool `start_agent_session`. The session creates the child in the
-//       commit that also remembers it, and the answer comes after that commit. Everything that is wrong is refused before
-//       the call is stored.
+//   child-routes-1. A start is a call of the session's tool `start_agent_session`. The session creates the
+//       child in the commit that also remembers it, and the answer comes after that commit. Everything that
+//       is wrong is refused before the call is stored.
 //   child-routes-2. An executor reads its own session and its children, and no other session.
 //   - A `sync` start is answered when the child has ended, or refused with the child's id when that takes too
 //     long. The child continues then.

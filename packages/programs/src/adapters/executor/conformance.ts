@@ -1,5 +1,5 @@
-// `checkExecutor` checks a program against the protocol of executors, as a user's own executor is checked before its first
-// session. It runs the program over a run gateway, and needs no coordinator and no storage.
+// `checkExecutor` checks a program against the protocol of executors, as a user's own executor is checked
+// before its first session. It runs the program over a run gateway, and needs no coordinator and no storage.
 //
 //   executor-conformance-1  It prints a JSON Schema for `--schema` that names a schema version.
 //   executor-conformance-2  A start ends with a result.

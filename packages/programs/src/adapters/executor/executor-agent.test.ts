@@ -213,7 +213,8 @@ describe("a program that misbehaves fails its turn with the exact cause", () => 
         ..."SIGPIPE SIGALRM SIGTERM SIGXCPU SIGXFSZ SIGVTALRM SIGPROF SIGIO SIGSYS".split(" "),
       ]
     : ["SIGHUP", "SIGABRT", "SIGKILL", "SIGSEGV", "SIGPIPE"];
-  // Signals whose default is the end of a process. SIGCHLD, SIGCONT, SIGURG and SIGWINCH end none, and SIGSTOP stops it.
+  // Signals whose default is the end of a process. SIGCHLD, SIGCONT, SIGURG and SIGWINCH end none, and
+  // SIGSTOP stops it.
   test.each(SIGNALS)("it dies by %s", async (signal) => {
     const { runtime, agent } = world.open(
       await world.shell(`${NO_SCHEMA}kill -${signal.slice(3)} $$; sleep 1000`),

@@ -4,8 +4,8 @@ import type { ExternalEvent } from "../../session/external-agent-protocol.ts";
 import { fieldsOf, textOr, type Fields } from "../../session/fields.ts";
 
 /**
- * The events of one report. Its result is no event, a prompt is in the session already, and reports of other types are facts about the
- * program.
+ * The events of one report. Its result is no event, a prompt is in the session already, and reports of other
+ * types are facts about the program.
  */
 export function eventsOf(report: Fields): readonly ExternalEvent[] {
   switch (report["event_type"]) {

@@ -1,4 +1,5 @@
-// P1, P6: what runs of executors leave on the machine, and in the process that supervises them. The orphans campaign makes more runs.
+// P1, P6: what runs of executors leave on the machine, and in the process that supervises them. The orphans
+// campaign makes more runs.
 
 import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
 import { join } from "node:path";

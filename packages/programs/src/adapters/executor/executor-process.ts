@@ -101,7 +101,8 @@ export class ExecutorProcess {
   /**
    * Starts the process with its first turn; `finishTurn` waits for the end of that turn.
    *
-   * @param invocation makes the object that the program reads, of the address of its gateway and its variables.
+   * @param invocation makes the object that the program reads, of the address of its gateway and its
+   *   variables.
    */
   static async start(
     options: ProcessOptions,

@@ -1,5 +1,5 @@
-// An executor that calls a model provider through the gateway of its run: its profile names the provider, and the
-// executor never holds the key.
+// An executor that calls a model provider through the gateway of its run: its profile names the provider, and
+// the executor never holds the key.
 
 import { CanaryScan, startScriptedModelServer, turns, type ScriptedModelServer } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";

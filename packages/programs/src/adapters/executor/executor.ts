@@ -1,12 +1,13 @@
-// `Executor`: the adapter of an executor, a program in any language that speaks a small protocol. `executorAgent` makes an agent of it.
+// `Executor`: the adapter of an executor, a program in any language that speaks a small protocol.
+// `executorAgent` makes an agent of it.
 //
 //   - A persistent process is kept for a while between two turns (warm). After that, and at another runner,
 //     the next turn starts a process with `mode: "resume"` (cold). A session has at most one process on a
 //     machine.
 //   - The schema of an executor is asked for once (`--schema`).
 //   - Nothing starts that the policy of the machine forbids.
-//   executor-4. The answer of a turn is the reported result, or the last message, or what a one-shot program wrote to its standard
-//       output. A turn without any of them has failed.
+//   executor-4. The answer of a turn is the reported result, or the last message, or what a one-shot program
+//       wrote to its standard output. A turn without any of them has failed.
 
 import type { Agent } from "@holdfast/runtime";
 import { namedProviders, type NetworkPolicy } from "@holdfast/runtime/gateway";
@@ -74,8 +75,8 @@ export interface ExecutorOptions {
   /** Without a policy only the network is closed. */
   readonly policy?: ExecutorPolicy;
   /**
-   * Finds the blueprint of the agent that a session names by `agent_name`, for each of its turns. Without it the executor gets the
-   * name alone.
+   * Finds the blueprint of the agent that a session names by `agent_name`, for each of its turns. Without it
+   * the executor gets the name alone.
    *
    * @throws HoldfastError for an agent that is not there, or that executors cannot be.
    */
@@ -102,8 +103,8 @@ interface Warm {
 }
 
 /**
- * An executor of this machine, for `executorAgent`: a program in any language that speaks the protocol of `docs/executors.md`. It keeps
- * the processes of its sessions between their turns, until `close`.
+ * An executor of this machine, for `executorAgent`: a program in any language that speaks the protocol of
+ * `docs/executors.md`. It keeps the processes of its sessions between their turns, until `close`.
  */
 export class Executor implements ExternalAgentProtocol {
   readonly name: string;

@@ -27,7 +27,8 @@ const SESSION_FIELDS = {
 } as const;
 
 /**
- * A request to an executor: a text, `{ prompt }` or `{ parameters }`, with the optional fields of an invocation.
+ * A request to an executor: a text, `{ prompt }` or `{ parameters }`, with the optional fields of an
+ * invocation.
  *
  * @returns `undefined` for any other value.
  * @throws HoldfastError `invalid_input` for a wrong field.

@@ -1,8 +1,8 @@
 // Profiles of executors, and where executors are found: `findExecutor`, `executorAt`, `listExecutors`.
 //
 // An executor is a program. Its folder `executors/NAME/` holds exactly one file `ao-*-exec`. A profile
-// `profiles/NAME.json` names another command or gives the executor a configuration. Both lie in the same folder,
-// and the command of a profile is relative to it.
+// `profiles/NAME.json` names another command or gives the executor a configuration. Both lie in the same
+// folder, and the command of a profile is relative to it.
 
 import { defined, HoldfastError, NotFoundError } from "@holdfast/core";
 import { isSecretName } from "@holdfast/system";
@@ -64,7 +64,8 @@ const DEFAULTS = {
 /**
  * The profile of an executor by its name, in the given folder or among those that come with Holdfast.
  *
- * @throws HoldfastError `not_found` when there is none, `config_invalid` for several programs or a wrong profile.
+ * @throws HoldfastError `not_found` when there is none, `config_invalid` for several programs or a wrong
+ *   profile.
  */
 export function findExecutor(root: string, name: string): ExecutorProfile {
   if (!NAME.test(name)) throw unknown(root, name);

@@ -1,4 +1,5 @@
-// `reportRoutes`: the routes of the run gateway by which an executor reports on its turn, and reaches the tools of its session.
+// `reportRoutes`: the routes of the run gateway by which an executor reports on its turn, and reaches the
+// tools of its session.
 //
 //   report-routes-1. A report is stored in the session before the executor gets its answer.
 //   - A turn that is over takes no report.
@@ -73,7 +74,10 @@ export function reportRoutes(served: () => ServedTurn): GatewayRoutes {
   };
 }
 
-/** A message of MCP to the tools of the session (`session-tools.ts`), over the transport Streamable HTTP without a stream. */
+/**
+ * A message of MCP to the tools of the session (`session-tools.ts`), over the transport Streamable HTTP
+ * without a stream.
+ */
 async function callTool({ turn, over }: ServedTurn, { body, signal }: GatewayCall): Promise<GatewayAnswer> {
   const { id } = body;
   if (id === undefined) return { status: 202 };

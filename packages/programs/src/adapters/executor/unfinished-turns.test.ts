@@ -1,5 +1,5 @@
-// The reports of turns that do not complete: each report that was acknowledged is an entry of its session (report-routes-1).
-// Real programs, processes and gateways over a runtime in memory.
+// The reports of turns that do not complete: each report that was acknowledged is an entry of its session
+// (report-routes-1). Real programs, processes and gateways over a runtime in memory.
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,6 @@
-// The adapter for harnesses of the AI SDK, such as `@ai-sdk/harness-pi` (`harnessAgent`). A program of ours runs the harness for one turn and
-// speaks Holdfast's JSON lines (`harness-program.ts`). The packages of the harness are the user's: a module of theirs imports them.
+// The adapter for harnesses of the AI SDK, such as `@ai-sdk/harness-pi` (`harnessAgent`). A program of ours
+// runs the harness for one turn and speaks Holdfast's JSON lines (`harness-program.ts`). The packages of the
+// harness are the user's: a module of theirs imports them.
 
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";

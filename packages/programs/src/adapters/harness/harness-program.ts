@@ -1,5 +1,6 @@
-// The program of one turn of a harness of the AI SDK, which speaks Holdfast's JSON lines. Its arguments are the address of the module whose
-// default export is the harness, and the folder for the states of its sessions.
+// The program of one turn of a harness of the AI SDK, which speaks Holdfast's JSON lines. Its arguments are
+// the address of the module whose default export is the harness, and the folder for the states of its
+// sessions.
 //
 //   - A harness runs in this process and never in ours: it loads code of others, changes the process, and may
 //     be killed.

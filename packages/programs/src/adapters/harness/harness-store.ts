@@ -1,4 +1,5 @@
-// `HarnessStore`: what a session of a harness keeps between its processes. A harness gives its state between turns only.
+// `HarnessStore`: what a session of a harness keeps between its processes. A harness gives its state between
+// turns only.
 //
 //   - The state of the last turn that ended in order is one file, replaced at once.
 //   - The calls of the present turn are another file, a line each, removed once the state of that turn is

@@ -1,5 +1,6 @@
-// The parts of the AI SDK's specification `harness-v1` that we use (`Harness`), as observed in `@ai-sdk/harness` 1.0.122. A harness is an
-// object of the user's own packages, so no package of the AI SDK is needed to call it.
+// The parts of the AI SDK's specification `harness-v1` that we use (`Harness`), as observed in
+// `@ai-sdk/harness` 1.0.122. A harness is an object of the user's own packages, so no package of the AI SDK
+// is needed to call it.
 
 export interface HarnessTool {
   readonly name: string;

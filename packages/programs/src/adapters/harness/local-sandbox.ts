@@ -1,6 +1,8 @@
-// `localSandbox`: the sandbox that a harness of the AI SDK works in. It is the folder of the session, without isolation.
+// `localSandbox`: the sandbox that a harness of the AI SDK works in. It is the folder of the session, without
+// isolation.
 //
-// The processes that it starts are in the process group of the harness program and carry its tag, so they end with their turn.
+// The processes that it starts are in the process group of the harness program and carry its tag, so they end
+// with their turn.
 
 import { existsSync } from "node:fs";
 import { spawn, type ChildProcessByStdio } from "node:child_process";

@@ -1,6 +1,8 @@
-// `LineAgent`: the adapter for a program that speaks JSON lines on its standard streams. The program is described by data (`LineAgentFacts`).
+// `LineAgent`: the adapter for a program that speaks JSON lines on its standard streams. The program is
+// described by data (`LineAgentFacts`).
 //
-// Without PID namespaces: the tools of an agent are the user's. The turn and its promises are in `line-turn.ts`.
+// Without PID namespaces: the tools of an agent are the user's. The turn and its promises are in
+// `line-turn.ts`.
 
 import { endTagged, ProcessSupervisor, Redactor, scrubEnvironment, type Environment } from "@holdfast/system";
 

@@ -1,4 +1,5 @@
-// The port between a turn (`LineTurn`) and a protocol of JSON lines (`LineDialogue`). A dialogue knows the messages and no process.
+// The port between a turn (`LineTurn`) and a protocol of JSON lines (`LineDialogue`). A dialogue knows the
+// messages and no process.
 
 import type {
   Delivery,

@@ -1,4 +1,5 @@
-// One turn of a program that speaks JSON lines (`LineTurn`). The meaning of the lines is with its `LineDialogue`.
+// One turn of a program that speaks JSON lines (`LineTurn`). The meaning of the lines is with its
+// `LineDialogue`.
 //
 //   - A process carries out one turn. When the dialogue ends the turn, the input of the process is closed,
 //     and signals follow. An answer with messages behind it ends no turn. Their order is kept here and not in

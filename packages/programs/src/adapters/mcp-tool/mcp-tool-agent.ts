@@ -43,7 +43,10 @@ export interface McpToolAgentOptions {
   readonly prompt?: string;
   /** Arguments of every call. */
   readonly arguments?: Fields;
-  /** The tool that continues a session, its argument with the id, and the field of the structured result that names the session. */
+  /**
+   * The tool that continues a session, its argument with the id, and the field of the structured result that
+   * names the session.
+   */
   readonly reply?: { readonly tool: string; readonly argument: string; readonly field: string };
   /** Variables that the program gets of the user's environment, besides those of every process. */
   readonly variables?: readonly string[];

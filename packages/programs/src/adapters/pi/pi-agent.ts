@@ -1,4 +1,5 @@
-// Pi as an external agent (`PI`): its RPC mode, with an extension of ours that asks for permissions. Observed with 0.87.1.
+// Pi as an external agent (`PI`): its RPC mode, with an extension of ours that asks for permissions. Observed
+// with 0.87.1.
 
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -162,7 +162,10 @@ export class PiDialogue implements LineDialogue {
     this.#turn.emit({ type: "permission_request", request });
   }
 
-  /** The tools of the session. A tool of Pi's own, or of another extension, may have such a name only where ours is not offered. */
+  /**
+   * The tools of the session. A tool of Pi's own, or of another extension, may have such a name only where
+   * ours is not offered.
+   */
   #isOfSession(tool: string): boolean {
     return this.#turn.wayBack?.tools.some(({ name }) => name === tool) === true;
   }

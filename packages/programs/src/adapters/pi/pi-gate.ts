@@ -1,5 +1,6 @@
-// The extension that Pi loads (`-e`): it asks the host before each call of a tool, because Pi itself has no permissions. It also offers the tools
-// of the session, whose calls it passes to the host. It points the providers at the gateway that holds their keys.
+// The extension that Pi loads (`-e`): it asks the host before each call of a tool, because Pi itself has no
+// permissions. It also offers the tools of the session, whose calls it passes to the host. It points the
+// providers at the gateway that holds their keys.
 //
 // It imports nothing, because Pi loads it with a loader of its own. A handler that fails blocks the call.
 

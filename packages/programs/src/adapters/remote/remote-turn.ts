@@ -1,5 +1,5 @@
-// One turn of an agent that is no process of this machine's user (`RemoteTurn`): its events, its end and its abort. The talk with the agent
-// is given to it.
+// One turn of an agent that is no process of this machine's user (`RemoteTurn`): its events, its end and its
+// abort. The talk with the agent is given to it.
 
 import { toError } from "@holdfast/core";
 

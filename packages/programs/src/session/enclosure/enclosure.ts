@@ -1,4 +1,5 @@
-// Runs the program of an external agent in the sandbox `bubblewrap` (`openEnclosure`). Linux only. `seatbelt-enclosure.ts` does it on macOS.
+// Runs the program of an external agent in the sandbox `bubblewrap` (`openEnclosure`). Linux only.
+// `seatbelt-enclosure.ts` does it on macOS.
 //
 //   - The program sees the system, its own installation, the folders that its adapter or its profile names,
 //     and that of the session. It writes to these folders alone. The rest of the home folder is empty, and no
@@ -12,8 +13,9 @@
 //   - No program writes to a folder that holds the home folder or what decides about rights, also where a
 //     profile names it.
 //
-// Leaky: the program can change its own settings, such as its hooks, and its next start outside of the sandbox reads them. It can also change
-// the other places of the folder that give rights. Where they are read-only OpenCode does not start, and the own sandbox of Codex fails.
+// Leaky: the program can change its own settings, such as its hooks, and its next start outside of the
+// sandbox reads them. It can also change the other places of the folder that give rights. Where they are
+// read-only OpenCode does not start, and the own sandbox of Codex fails.
 
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";

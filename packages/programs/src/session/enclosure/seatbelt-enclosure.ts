@@ -1,8 +1,8 @@
-// Runs the program of an external agent under a profile of Seatbelt (`seatbelted`). macOS only. The promises are those of `enclosure.ts`, except that
-// processes of this machine are seen.
+// Runs the program of an external agent under a profile of Seatbelt (`seatbelted`). macOS only. The promises
+// are those of `enclosure.ts`, except that processes of this machine are seen.
 //
-// Leaky: credentials in the keychain are out of reach, so the program needs a key in a variable or a file. The folder for its temporary files
-// is left to the cleaning of macOS.
+// Leaky: credentials in the keychain are out of reach, so the program needs a key in a variable or a file.
+// The folder for its temporary files is left to the cleaning of macOS.
 
 import { mkdtempSync, realpathSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,5 +1,5 @@
-// `awaitRequest`: a session of an external agent between two turns. It waits for a request of a person, for feedback on its work, or for a
-// callback, and ends where it has waited long enough.
+// `awaitRequest`: a session of an external agent between two turns. It waits for a request of a person, for
+// feedback on its work, or for a callback, and ends where it has waited long enough.
 
 import { CHILD_ENDED, defined, NEXT_INPUT } from "@holdfast/core";
 import {
@@ -26,7 +26,10 @@ export interface ProgramAnswer {
 
 export interface RequestParts {
   readonly protocol: ExternalAgentProtocol;
-  /** How long a session waits for its next request before it ends with its answer; 0 for none. Absent where its input decides. */
+  /**
+   * How long a session waits for its next request before it ends with its answer; 0 for none. Absent where
+   * its input decides.
+   */
   readonly conversationTtlMs: number | undefined;
   /** The output of a session. */
   readonly output: (answer: ProgramAnswer) => unknown;

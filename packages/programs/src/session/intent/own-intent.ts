@@ -1,5 +1,6 @@
-// Takes from this machine what a turn may not take from the record of its session (`takeOwnIntent`). The record may come from another
-// machine, in a file or from a coordinator, and it names a program, a permission mode and a profile.
+// Takes from this machine what a turn may not take from the record of its session (`takeOwnIntent`). The
+// record may come from another machine, in a file or from a coordinator, and it names a program, a permission
+// mode and a profile.
 //
 //   - A turn runs the program that this machine has under the agent's name, or that a profile which it has
 //     kept names. The path of the record is never run.

@@ -1,4 +1,5 @@
-// The preparation of a session of an external agent (`prepareSession`): its program, its folder, and all that its turns keep (external-agent-1).
+// The preparation of a session of an external agent (`prepareSession`): its program, its folder, and all that
+// its turns keep (external-agent-1).
 
 import { realpathSync, statSync } from "node:fs";
 import { isAbsolute } from "node:path";
@@ -98,7 +99,10 @@ export function requireFolder(folder: string): string {
   });
 }
 
-/** The first request to an agent that takes more than a text; `undefined` for any other agent. @throws HoldfastError `invalid_input` */
+/**
+ * The first request to an agent that takes more than a text; `undefined` for any other agent. @throws
+ * HoldfastError `invalid_input`
+ */
 function readFirstRequest(protocol: ExternalAgentProtocol, input: unknown): AgentRequest | undefined {
   if (protocol.readRequest === undefined) return undefined;
   const request = protocol.readRequest(input);

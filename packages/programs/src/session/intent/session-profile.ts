@@ -1,4 +1,5 @@
-// The profile of an external agent's session, as its session takes it (`takeProfile`): read once, before the session begins.
+// The profile of an external agent's session, as its session takes it (`takeProfile`): read once, before the
+// session begins.
 //
 //   - A later change of the profile changes no session that has begun. Its MCP servers may hold keys, which
 //     may stand in no journal and no argument. They are kept in a file for this user alone, named by its
@@ -28,7 +29,8 @@ export interface TakenProfile {
 
 /**
  * @param startable the agents that a profile may permit to start.
- * @throws HoldfastError `config_invalid` for a field that the program does not take, or an agent that is not there.
+ * @throws HoldfastError `config_invalid` for a field that the program does not take, or an agent that is not
+ *   there.
  */
 export function takeProfile(
   profile: AgentProfile,

@@ -1,7 +1,8 @@
-// `CODEX_PROGRAM_KEYS`: the key of Codex. Arguments of its program name the address of the gateway, and count before its files.
+// `CODEX_PROGRAM_KEYS`: the key of Codex. Arguments of its program name the address of the gateway, and count
+// before its files.
 //
-// The settings of `config.toml` that count are those that give a provider its address and its variable. A provider with more than these, such as headers of
-// its own, gets its key.
+// The settings of `config.toml` that count are those that give a provider its address and its variable. A
+// provider with more than these, such as headers of its own, gets its key.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";

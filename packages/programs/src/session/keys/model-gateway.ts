@@ -1,5 +1,6 @@
-// `openModelGateway`: the gateway of one turn, which holds the keys of its program. It is the gateway that runs of executors have, with no route
-// but those of model providers. It listens on loopback alone, and its token is good for nothing after the turn.
+// `openModelGateway`: the gateway of one turn, which holds the keys of its program. It is the gateway that
+// runs of executors have, with no route but those of model providers. It listens on loopback alone, and its
+// token is good for nothing after the turn.
 
 import { defined } from "@holdfast/core";
 import { Redactor } from "@holdfast/system";

@@ -1,4 +1,5 @@
-// `OPENCODE_KEYS`: the keys of OpenCode. Its configuration by a variable, which counts before its files, names the address and the token.
+// `OPENCODE_KEYS`: the keys of OpenCode. Its configuration by a variable, which counts before its files,
+// names the address and the token.
 
 import { join } from "node:path";
 import type { Environment } from "@holdfast/system";

@@ -1,4 +1,5 @@
-// `PI_KEYS`: the keys of Pi. The extension that Holdfast gives it (`pi-gate.ts`) points its providers at the gateway.
+// `PI_KEYS`: the keys of Pi. The extension that Holdfast gives it (`pi-gate.ts`) points its providers at the
+// gateway.
 
 import { join } from "node:path";
 import type { Environment } from "@holdfast/system";

@@ -1,10 +1,12 @@
-// The keys of an external agent's program: which of them the gateway of a turn holds in place of the program (`ProgramKeys`).
+// The keys of an external agent's program: which of them the gateway of a turn holds in place of the program
+// (`ProgramKeys`).
 //
 //   - A program whose requests can go by the gateway gets the address of the gateway and a token of its turn.
 //     The gateway adds the key.
 //   - Every other program gets its keys. The commands of its model can then read them, and `holdfast doctor`
 //     and `show` say so.
-//   program-keys-3. Only files of the user decide about that, and no file of the project: an agent could write one to get the key.
+//   program-keys-3. Only files of the user decide about that, and no file of the project: an agent could
+//       write one to get the key.
 //   - An address of the user's own is the one that the gateway forwards to, where it can be used.
 
 import { existsSync, readFileSync } from "node:fs";
@@ -33,7 +35,10 @@ export interface HeldKey {
 export interface ModelGateway {
   readonly held: readonly HeldKey[];
   readonly token: string;
-  /** The base URL and the token by the variables of the APIs: `ANTHROPIC_BASE_URL`, `OPENAI_BASE_URL` (with `/v1`), `GOOGLE_GEMINI_BASE_URL`, and their keys. */
+  /**
+   * The base URL and the token by the variables of the APIs: `ANTHROPIC_BASE_URL`, `OPENAI_BASE_URL` (with
+   * `/v1`), `GOOGLE_GEMINI_BASE_URL`, and their keys.
+   */
   readonly env: Readonly<Record<string, string>>;
 }
 

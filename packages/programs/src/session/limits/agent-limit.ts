@@ -1,6 +1,8 @@
-// `limitOf`: whether an external agent's error says that a usage limit is reached, or that nobody is signed in. Pure.
+// `limitOf`: whether an external agent's error says that a usage limit is reached, or that nobody is signed
+// in. Pure.
 //
-// Programs report both as a text for people. An adapter that has more than the text says so in the end of its turn (`cause`, `resetsAt`).
+// Programs report both as a text for people. An adapter that has more than the text says so in the end of its
+// turn (`cause`, `resetsAt`).
 
 import { DAY_MS, defined, HOUR_MS, MINUTE_MS } from "@holdfast/core";
 import type { ExternalEnd } from "../external-agent-protocol.ts";

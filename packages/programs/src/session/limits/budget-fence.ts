@@ -1,7 +1,8 @@
-// `BudgetFence`: the budget of a turn at work. It says once that the budget is nearly used up, and once that it is (turn-task-5, turn-task-6).
+// `BudgetFence`: the budget of a turn at work. It says once that the budget is nearly used up, and once that
+// it is (turn-task-5, turn-task-6).
 //
-// The account belongs to the whole tree of sessions. Each charge of this turn answers what is not spent of it. The fence therefore sees the
-// charges of all others at each of its own messages.
+// The account belongs to the whole tree of sessions. Each charge of this turn answers what is not spent of
+// it. The fence therefore sees the charges of all others at each of its own messages.
 
 import { HoldfastError, type RemainingBudget, type TokenUsage } from "@holdfast/core";
 
@@ -58,9 +59,11 @@ export class BudgetFence {
   }
 
   /**
-   * A request to a model is about to be sent. A message of another session may have used the rest of the account since the last own charge.
+   * A request to a model is about to be sent. A message of another session may have used the rest of the
+   * account since the last own charge.
    *
-   * @param unspent reads what is not spent of the account. Where it fails, the answer to the next charge ends the turn.
+   * @param unspent reads what is not spent of the account. Where it fails, the answer to the next charge ends
+   *   the turn.
    * @throws HoldfastError `budget_exceeded` for a request that may not be sent.
    */
   async admit(unspent: () => Promise<RemainingBudget | undefined>): Promise<void> {
@@ -76,7 +79,10 @@ export class BudgetFence {
     throw new HoldfastError("budget_exceeded", "the budget of this session is used up");
   }
 
-  /** Ends a turn that neither charges nor asks its model, where other sessions have used the rest of the account. @param unspent as above. */
+  /**
+   * Ends a turn that neither charges nor asks its model, where other sessions have used the rest of the
+   * account. @param unspent as above.
+   */
   async look(unspent: () => Promise<RemainingBudget | undefined>): Promise<void> {
     if (!this.isReached) await this.admit(unspent).catch(() => {}); // The end was asked for.
   }

@@ -1,4 +1,5 @@
-// A usage limit of an external agent's account, or a missing sign-in, pauses a session, and its work continues afterwards.
+// A usage limit of an external agent's account, or a missing sign-in, pauses a session, and its work
+// continues afterwards.
 
 import { afterEach, expect, test } from "vitest";
 import { ofCampaign, sampled } from "@holdfast/testkit/campaign";

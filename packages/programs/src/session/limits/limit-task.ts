@@ -1,4 +1,5 @@
-// The durable task that pauses a session whose external agent has reached its usage limit, or is not signed in (`limitTask`).
+// The durable task that pauses a session whose external agent has reached its usage limit, or is not signed
+// in (`limitTask`).
 //
 // The first attempt asks for the pause. The next one begins when the session is resumed, and does nothing:
 // the program is asked again in a turn of its own. An attempt that was lost before the pause costs one more

@@ -1,5 +1,5 @@
-// The usage of a turn whose supervising process is gone: it is found in the program's own record, or unknown. Programs that speak the protocols
-// of the real ones write such records as these do.
+// The usage of a turn whose supervising process is gone: it is found in the program's own record, or unknown.
+// Programs that speak the protocols of the real ones write such records as these do.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";

@@ -19,7 +19,10 @@ export function usageAfter(before: ExternalUsage, used: readonly TokenUsage[]): 
   );
 }
 
-/** The bytes of the program's own record whose calls were counted before the present turn; `null` where that is not known. */
+/**
+ * The bytes of the program's own record whose calls were counted before the present turn; `null` where that
+ * is not known.
+ */
 export function countedBytes({ countedBytes: counted, receipt, mode }: ExternalState): number | null {
   if (counted !== undefined) return counted;
   return receipt?.sessionFile?.bytes ?? (mode === "start" ? 0 : null);

@@ -1,4 +1,5 @@
-// Several external agents under one budget. A budget that each of them reads at its start alone is spent once by each.
+// Several external agents under one budget. A budget that each of them reads at its start alone is spent once
+// by each.
 
 import { setTimeout as delay } from "node:timers/promises";
 import { createRuntime, defineAgent, local, MemoryStorage } from "@holdfast/runtime";

@@ -1,4 +1,5 @@
-// The parts that adapters share whose agent is a process: limits, the events before a subscriber comes, and the reason why a process ended.
+// The parts that adapters share whose agent is a process: limits, the events before a subscriber comes, and
+// the reason why a process ended.
 
 import { MIB } from "@holdfast/core";
 import { describeProcessEnd, type ProcessReport, type Redactor } from "@holdfast/system";

@@ -1,4 +1,5 @@
-// Finds the program of an external agent on the PATH (`locateProgram`) and asks for its version (`findProgram`).
+// Finds the program of an external agent on the PATH (`locateProgram`) and asks for its version
+// (`findProgram`).
 
 import { resolve } from "node:path";
 import { HoldfastError } from "@holdfast/core";

@@ -1,4 +1,5 @@
-// `askForm`: asks a person for the fields of a form that a program needs. The question is a durable question of the session.
+// `askForm`: asks a person for the fields of a form that a program needs. The question is a durable question
+// of the session.
 //
 //   - The words of the program are shown as its words.
 //   - An answer that does not fit the form is asked for again, a few times.

@@ -1,4 +1,5 @@
-// `choicesForm`: the questions with choices that a program asks (Claude Code, Codex) as a form, and the answers by its questions. Pure.
+// `choicesForm`: the questions with choices that a program asks (Claude Code, Codex) as a form, and the
+// answers by its questions. Pure.
 
 import type { JsonSchema } from "@holdfast/agents";
 import type { AskedForm } from "../external-agent-protocol.ts";

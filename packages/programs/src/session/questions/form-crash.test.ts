@@ -1,5 +1,6 @@
-// A question of an external program for a form, interrupted at every commit, and at starts and ends of tasks. The program asks the same in each
-// turn, which is the worst that it can do. `npm test` plays a sample of these points, and the crash-points campaign plays all of them.
+// A question of an external program for a form, interrupted at every commit, and at starts and ends of tasks.
+// The program asks the same in each turn, which is the worst that it can do. `npm test` plays a sample of
+// these points, and the crash-points campaign plays all of them.
 
 import { crashEverywhere } from "@holdfast/testkit";
 import { expect, test } from "vitest";

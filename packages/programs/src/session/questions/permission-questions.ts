@@ -2,8 +2,9 @@
 //
 //   - A rule decides first (`askPermission`). No rule permits a call by default, because the program asks
 //     only for what its own rules do not permit.
-//   permission-questions-2. An answer reaches the program once. If its process has ended, an approval is kept as a grant for exactly this call,
-//       and the next turn tells the program. The grant is used up by the call.
+//   permission-questions-2. An answer reaches the program once. If its process has ended, an approval is kept
+//       as a grant for exactly this call, and the next turn tells the program. The grant is used up by the
+//       call.
 //   - If it is unknown whether the program received the answer, there is no grant: the program asks again.
 //   - A form (`askForm`) is a question too. If its turn was cut off before the program reported the result of
 //     its call, the next turn is told the answer. If the program asks the same again there, it gets the same

@@ -1,4 +1,5 @@
-// Questions of external programs for more than yes or no: each is a durable question of the session, and its answer reaches the program once.
+// Questions of external programs for more than yes or no: each is a durable question of the session, and its
+// answer reaches the program once.
 
 import { afterEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";

@@ -1,4 +1,5 @@
-// The lines that the program of a turn has written (`RawLines`), as one file that its hash names. `readRawLines` reads them again.
+// The lines that the program of a turn has written (`RawLines`), as one file that its hash names.
+// `readRawLines` reads them again.
 //
 //   - A turn has one file, compressed, for this user alone. It is in the folder of its session, and is
 //     removed after months.

@@ -1,5 +1,6 @@
-// Decides with a person how work continues whose external agent does not know its session any more (`askToStartAfresh`).
-// `askAboutLosses` does the same for an agent that lacks something of its restore receipt.
+// Decides with a person how work continues whose external agent does not know its session any more
+// (`askToStartAfresh`). `askAboutLosses` does the same for an agent that lacks something of its restore
+// receipt.
 //
 //   - A person decides. Nothing is started before, and a refusal ends the session with `restore_incomplete`.
 //   - A new session of the program is told what ours has recorded, up to a limit, and what it has no record

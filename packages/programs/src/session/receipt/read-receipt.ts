@@ -1,11 +1,12 @@
-// Takes the restore receipt of an external agent's session (`takeReceipt`), and checks it before a resume (`checkReceipt`). The comparison is
-// in `restore-receipt.ts`.
+// Takes the restore receipt of an external agent's session (`takeReceipt`), and checks it before a resume
+// (`checkReceipt`). The comparison is in `restore-receipt.ts`.
 //
 //   - A copy of the agent's session file is kept for this user alone, up to a size. It is put back where the
 //     file is missing, and never over a file that is there.
 //   - A file that cannot be read is recorded as absent, and fails no turn.
-//   read-receipt-3. A path counts only below the folder of the program's sessions, and with the ending of this session, whatever a receipt names.
-//       No link leads a copy out of that folder. The name of a copy is that of no other file.
+//   read-receipt-3. A path counts only below the folder of the program's sessions, and with the ending of
+//       this session, whatever a receipt names. No link leads a copy out of that folder. The name of a copy
+//       is that of no other file.
 //   - A damaged session file is replaced by its copy only where a person has chosen that. The damaged one
 //     stays beside it.
 
@@ -128,7 +129,10 @@ export interface CheckedTurn {
   readonly isRestorable?: boolean;
 }
 
-/** Compares the state with the receipt (turn-task-7). Changes are told to the agent, before the request, which stays at the end of the prompt. */
+/**
+ * Compares the state with the receipt (turn-task-7). Changes are told to the agent, before the request, which
+ * stays at the end of the prompt.
+ */
 export async function checkBeforeTurn(
   place: ReceiptPlace,
   { intent, boundId, prompt, receipt, restores }: UncheckedTurn,
@@ -146,7 +150,10 @@ export async function checkBeforeTurn(
 
 const CHANGED = "Since your last turn this has changed, and not by you:";
 
-/** Removes the copies that no session has renewed for months. Each turn renews the copy of its session, and no turn renews the files of profiles. */
+/**
+ * Removes the copies that no session has renewed for months. Each turn renews the copy of its session, and no
+ * turn renews the files of profiles.
+ */
 async function prune(mirrors: string): Promise<void> {
   const oldest = Date.now() - MIRROR_DAYS * DAY_MS;
   const names = await readdir(mirrors).catch(() => []);

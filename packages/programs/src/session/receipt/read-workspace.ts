@@ -1,4 +1,5 @@
-// Reads the workspaces of sessions for their restore receipts (`Workspaces`): the commit, and digests of what is not committed.
+// Reads the workspaces of sessions for their restore receipts (`Workspaces`): the commit, and digests of what
+// is not committed.
 //
 //   - A file that cannot be read is recorded as absent, and fails no turn.
 //   - No program runs that the configuration of the folder's repository names: the agent may have written it.

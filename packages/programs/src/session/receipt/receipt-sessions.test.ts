@@ -1,4 +1,5 @@
-// Sessions of external agents and their restore receipts: a loss is a question, and a session file that is missing is put back.
+// Sessions of external agents and their restore receipts: a loss is a question, and a session file that is
+// missing is put back.
 
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";

@@ -1,4 +1,5 @@
-// `RestoreReceipt`: the record of all that must survive between two turns of an external agent, and its comparison (`compareReceipt`). Pure.
+// `RestoreReceipt`: the record of all that must survive between two turns of an external agent, and its
+// comparison (`compareReceipt`). Pure.
 //
 //   - A loss is something that the agent had and that is gone. Everything else that differs is a change, such
 //     as an edit by a person. A loss stops the resume until a person decides. A change is told to the agent.

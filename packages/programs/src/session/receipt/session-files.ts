@@ -1,9 +1,11 @@
-// `SessionFiles`: the hashes and copies of the session files of external agents, as this process has taken them.
+// `SessionFiles`: the hashes and copies of the session files of external agents, as this process has taken
+// them.
 //
-//   session-files-1. A session file grows at its end. Only what was added is read, hashed and added to the copy. A file that was replaced, became
-//       shorter, was changed without an addition, or has another end before the addition is read as a whole. Leaky: a change further up together
-//       with an addition.
-//   session-files-2. The recorded bytes of a copy are never changed. A crash in the middle of an addition leaves more bytes behind them.
+//   session-files-1. A session file grows at its end. Only what was added is read, hashed and added to the
+//       copy. A file that was replaced, became shorter, was changed without an addition, or has another end
+//       before the addition is read as a whole. Leaky: a change further up together with an addition.
+//   session-files-2. The recorded bytes of a copy are never changed. A crash in the middle of an addition
+//       leaves more bytes behind them.
 //   session-files-3. A file that was not changed since its hash was taken is not read again.
 
 import { createHash, type Hash } from "node:crypto";

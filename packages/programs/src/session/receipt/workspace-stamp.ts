@@ -1,9 +1,12 @@
-// `stampOf`: a text that differs when something was changed of what `git status` says of a repository. It starts no process.
+// `stampOf`: a text that differs when something was changed of what `git status` says of a repository. It
+// starts no process.
 //
-//   workspace-stamp-1. Equal stamps mean an equal status. Each file that git would look at is in the stamp, with the time of its last change.
-//       A program cannot choose that time. Ignored files are left out. The files of ignore rules and git's own files are in it.
-//   workspace-stamp-2. There is no stamp where a change could go unseen. That is so after a change a moment ago, and where a file system keeps
-//       whole seconds. It is also so with a repository inside of this one, and with references in another form.
+//   workspace-stamp-1. Equal stamps mean an equal status. Each file that git would look at is in the stamp,
+//       with the time of its last change. A program cannot choose that time. Ignored files are left out. The
+//       files of ignore rules and git's own files are in it.
+//   workspace-stamp-2. There is no stamp where a change could go unseen. That is so after a change a moment
+//       ago, and where a file system keeps whole seconds. It is also so with a repository inside of this one,
+//       and with references in another form.
 //   - There is none either where a look at all files would cost more than git.
 
 import { createHash, type Hash } from "node:crypto";

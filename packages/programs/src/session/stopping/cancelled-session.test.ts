@@ -1,4 +1,5 @@
-// A session of an external agent that is cancelled while its program works: the steps that end the program, and what is recorded of them.
+// A session of an external agent that is cancelled while its program works: the steps that end the program,
+// and what is recorded of them.
 
 import { existsSync, readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";

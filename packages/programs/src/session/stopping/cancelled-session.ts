@@ -1,4 +1,5 @@
-// Ends the work of a session of an external agent that is cancelled (`endCancelled`): its program, and its work at another place.
+// Ends the work of a session of an external agent that is cancelled (`endCancelled`): its program, and its
+// work at another place.
 //
 //   - The session waits for the end of its program, and records which step ended it. A hard cancel that
 //     follows shortens the steps, and ends the record at once.

@@ -1,7 +1,7 @@
 // `callbackText`: the prompt that tells an executor how its children ended.
 //
-//   callback-text-1. The words of a child stay inside its own part of the text. They can neither close the element around
-//       it nor look like the part of another child.
+//   callback-text-1. The words of a child stay inside its own part of the text. They can neither close the
+//       element around it nor look like the part of another child.
 //   callback-text-2. The text of one child has a limit. The rest is in the session of the child.
 
 import type { Callback, ChildEvent } from "@holdfast/core";

@@ -1,4 +1,5 @@
-// The callbacks of sessions that an agent has started (`takeCallbacks`): each tells how one of them ended, and they are the prompt of a turn.
+// The callbacks of sessions that an agent has started (`takeCallbacks`): each tells how one of them ended,
+// and they are the prompt of a turn.
 //
 //   callbacks-1. A callback is consumed in the commit that begins the turn of which it is the prompt.
 //   callbacks-2. A session with callbacks to come does not end, however long they take.
@@ -12,7 +13,10 @@ import type { StartedSession } from "./started-sessions.ts";
 /** The callbacks of one turn have at most this much text between them, unless one alone has more. The others wait. */
 const CALLBACK_CHARS = 200_000;
 
-/** Whether callbacks are still to come (callbacks-2). Children of the session from which this one was forked call back to that one. */
+/**
+ * Whether callbacks are still to come (callbacks-2). Children of the session from which this one was forked
+ * call back to that one.
+ */
 export function expectsCallbacks(
   { sessionId }: Pick<AgentContext, "sessionId">,
   started: readonly StartedSession[],

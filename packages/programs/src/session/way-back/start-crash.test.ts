@@ -1,6 +1,6 @@
-// An external agent that starts another agent by `start_agent_session`, interrupted at every commit, and at starts and ends of tasks.
-// Its program repeats the call in each turn, which is the worst that it can do. `npm test` plays a sample of these points, and the
-// crash-points campaign plays all of them.
+// An external agent that starts another agent by `start_agent_session`, interrupted at every commit, and at
+// starts and ends of tasks. Its program repeats the call in each turn, which is the worst that it can do.
+// `npm test` plays a sample of these points, and the crash-points campaign plays all of them.
 
 import { defineAgent } from "@holdfast/runtime";
 import { crashEverywhere } from "@holdfast/testkit";

@@ -1,4 +1,5 @@
-// The sessions that an external agent has started by the tools of its session (`StartedSessions`), as the orchestrator's tools show them.
+// The sessions that an external agent has started by the tools of its session (`StartedSessions`), as the
+// orchestrator's tools show them.
 //
 //   - They are children of the session. The tools reach these and no others, whatever id is given.
 //   - The turn of a conversation ends with its answer, and that of another session with the session. A prompt

@@ -2,8 +2,9 @@
 //
 //   - A call is recorded with the events of its turn before it is carried out, and its effects are in the
 //     commit of its session.
-//   way-back-calls-2. Where a turn was cut off, the agent may not have seen the result of a call. If it repeats the call in a later turn of the
-//       same request, with equal arguments, it gets the recorded result, once. Nothing is carried out again.
+//   way-back-calls-2. Where a turn was cut off, the agent may not have seen the result of a call. If it
+//       repeats the call in a later turn of the same request, with equal arguments, it gets the recorded
+//       result, once. Nothing is carried out again.
 //   - A question outlives its process, as a question for a permission does. Its answer begins the next turn.
 //   - An equal question that is still open is not asked a second time.
 

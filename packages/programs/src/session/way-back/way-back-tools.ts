@@ -1,5 +1,5 @@
-// The tools by which an external agent reaches the session that it works for (`wayBackTools`). Pure: a session carries out the calls
-// (`way-back-calls.ts`).
+// The tools by which an external agent reaches the session that it works for (`wayBackTools`). Pure: a
+// session carries out the calls (`way-back-calls.ts`).
 
 import { SESSION_TOOLS } from "@holdfast/proto/session-tools";
 import { z } from "zod";

@@ -1,13 +1,16 @@
-// The way of an external agent back to its session (`WayBack`): an MCP server over a socket of this process, for one turn.
+// The way of an external agent back to its session (`WayBack`): an MCP server over a socket of this process,
+// for one turn.
 //
 //   - A program of ours, which the agent starts as an MCP server over standard streams, passes bytes to the
 //     socket. Every agent that knows MCP accepts this transport. Agents without MCP call by their own
 //     protocol (`call`).
-//   way-back-2. The socket listens on loopback. Its first line must be a token, which is good for this turn alone. The token is in the environment
-//       of the program and in no argument list, and adapters replace it in all that is recorded. It is in no variable of the agent.
+//   way-back-2. The socket listens on loopback. Its first line must be a token, which is good for this turn
+//       alone. The token is in the environment of the program and in no argument list, and adapters replace
+//       it in all that is recorded. It is in no variable of the agent.
 //   way-back-3. After `close` nothing listens, and every connection is closed.
-//   way-back-4. A line, the calls that wait, the connections and the time without a token have limits. Nothing more is read from a client that
-//       does not read its answers. A call with the id of one that still waits is refused: an id stands for one call.
+//   way-back-4. A line, the calls that wait, the connections and the time without a token have limits.
+//       Nothing more is read from a client that does not read its answers. A call with the id of one that
+//       still waits is refused: an id stands for one call.
 
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
@@ -37,7 +40,8 @@ export interface WayBack {
   readonly token: string;
   readonly tools: readonly WayBackTool[];
   /**
-   * Carries out a call of one of its tools. Never rejects; a call that is cut off with its turn never settles.
+   * Carries out a call of one of its tools. Never rejects; a call that is cut off with its turn never
+   * settles.
    *
    * @param signal The agent does not wait for the result any more.
    */

@@ -1,7 +1,9 @@
-// `EventReader`: a session's journal as numbered events. An event is a record with what earlier records say about it.
+// `EventReader`: a session's journal as numbered events. An event is a record with what earlier records say
+// about it.
 //
-// A record refers to other records by number. An event names them: the kind of task, the signal, the question.
-// An event's number is its position in the journal: the same in every command and on the page, today and tomorrow.
+// A record refers to other records by number. An event names them: the kind of task, the signal, the
+// question. An event's number is its position in the journal: the same in every command and on the page,
+// today and tomorrow.
 
 import type { JournalEvent, NamedTask, PlainError, PlainRecord, RecordType } from "../journal-event.ts";
 import type { AnswerKind, AskedQuestion } from "../question.ts";

@@ -1,6 +1,7 @@
 // `forkChoices`: the positions of a journal at which a fork may begin, seen from one of its records.
 //
-// The rules are those of a fork itself (fork-1, fork-2, fork-4), over types of records alone, so that a page offers only what is accepted.
+// The rules are those of a fork itself (fork-1, fork-2, fork-4), over types of records alone, so that a page
+// offers only what is accepted.
 
 import type { RecordType } from "../journal-event.ts";
 

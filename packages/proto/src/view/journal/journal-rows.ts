@@ -50,8 +50,9 @@ export class JournalRows {
 }
 
 /**
- * The number of records that two journals begin with in common: the place where a fork left its origin. A name in a copied record can
- * differ, because ids of tasks contain the session's id. Types and times are compared alone.
+ * The number of records that two journals begin with in common: the place where a fork left its origin. A
+ * name in a copied record can differ, because ids of tasks contain the session's id. Types and times are
+ * compared alone.
  */
 export function commonRows(a: readonly JournalRow[], b: readonly JournalRow[]): number {
   const differs = a.findIndex((row, n) => {

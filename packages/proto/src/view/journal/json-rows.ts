@@ -1,7 +1,9 @@
 // `jsonRows`: two JSON values line by line beside each other, such as a state before and after a turn.
 //
-//   json-rows-1. Fields are compared by name and items by position. A line stands beside the line of the same place.
-//   json-rows-2. The result has at most `ROWS_MAX` lines of `LINE_CHARS` characters, however large the values are, and says when it was cut.
+//   json-rows-1. Fields are compared by name and items by position. A line stands beside the line of the same
+//       place.
+//   json-rows-2. The result has at most `ROWS_MAX` lines of `LINE_CHARS` characters, however large the values
+//       are, and says when it was cut.
 
 export interface JsonRow {
   /** The line on each side; absent where the other side has something more. */

@@ -1,6 +1,8 @@
-// `parseDiff`: the output of `git diff` by files and lines, for people. Texts in it are those of files, so they are untrusted.
+// `parseDiff`: the output of `git diff` by files and lines, for people. Texts in it are those of files, so
+// they are untrusted.
 //
-//   parse-diff-1. The numbers of a hunk's head say where the hunk ends. A line of a file that looks like a head is therefore a line.
+//   parse-diff-1. The numbers of a hunk's head say where the hunk ends. A line of a file that looks like a
+//       head is therefore a line.
 
 export interface DiffLine {
   /** `head` begins a hunk. `note` is of git, such as a missing end of the last line. */

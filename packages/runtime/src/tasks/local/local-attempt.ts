@@ -1,4 +1,5 @@
-// `LocalAttempt`: an attempt in this process, between its executor and its handler (`local-task-executor.ts`).
+// `LocalAttempt`: an attempt in this process, between its executor and its handler
+// (`local-task-executor.ts`).
 
 import {
   type AttemptOutcome,

@@ -12,8 +12,8 @@
 //       nothing starts beside them.
 //   - A process that was suspended past its lease aborts its attempts before it starts one, reports one, or
 //     returns an abort signal. The reason is that handlers may resume before the timer of the lease does.
-//   local-task-executor-6. Values of declared secrets are replaced in outputs, errors, tokens and progress before
-//       they leave the attempt.
+//   local-task-executor-6. Values of declared secrets are replaced in outputs, errors, tokens and progress
+//       before they leave the attempt.
 
 import { availableParallelism } from "node:os";
 import {
@@ -149,8 +149,8 @@ export class LocalTaskExecutor implements TaskExecutor {
   }
 
   /**
-   * The tasks of an agent, and the secrets of its functions. They may replace known tasks of these names. Attempts that have begun
-   * keep the function that they began with.
+   * The tasks of an agent, and the secrets of its functions. They may replace known tasks of these names.
+   * Attempts that have begun keep the function that they began with.
    *
    * @throws as `register` does.
    */

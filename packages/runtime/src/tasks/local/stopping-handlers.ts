@@ -1,5 +1,6 @@
-// `StoppingHandlers`: handlers that were told to stop and have not settled. The next attempt of such a task waits
-// for its handler, but no longer than a grace. Then it begins beside it, and is told so (local-task-executor-3).
+// `StoppingHandlers`: handlers that were told to stop and have not settled. The next attempt of such a task
+// waits for its handler, but no longer than a grace. Then it begins beside it, and is told so
+// (local-task-executor-3).
 
 import type { Clock } from "@holdfast/core";
 

@@ -38,7 +38,10 @@ export async function performTask(
   return output === undefined ? made : validate(output, made, `output of task "${name}"`, "invalid_output");
 }
 
-/** Put the entries in the place of each `ctx.conversation()` in a task's input. Parts of the input without one stay as they are. */
+/**
+ * Put the entries in the place of each `ctx.conversation()` in a task's input. Parts of the input without one
+ * stay as they are.
+ */
 export async function resolveConversations(
   value: unknown,
   load: (leaf: number | null) => Promise<readonly ConversationEntry[]>,

@@ -2,7 +2,8 @@
 //
 //   - The thread imports the module that the task names, and calls the exported task of its name. Input,
 //     output and reports are copied. Schemas run in the process, which also knows the secrets.
-//   task-thread-2. A thread that still runs `graceMs` after it was told to stop is terminated, and after a second where that is urgent.
+//   task-thread-2. A thread that still runs `graceMs` after it was told to stop is terminated, and after a
+//       second where that is urgent.
 //   - The thread has ended when this settles, so no attempt runs beside its predecessor.
 
 import { MessageChannel, Worker, type MessagePort } from "node:worker_threads";

@@ -1,5 +1,5 @@
-// More agents of the local stack under kills. One uses a secret in every way that could show it, one ends its runner, and one has
-// an effect that happens once.
+// More agents of the local stack under kills. One uses a secret in every way that could show it, one ends its
+// runner, and one has an effect that happens once.
 //
 // The harness copies this file with `../agents.ts` and `../observed.ts` into the stack's project.
 

@@ -1,4 +1,5 @@
-// `measureSingleKills`: the time from the kill of a process to the moment at which each session that it cut off continues.
+// `measureSingleKills`: the time from the kill of a process to the moment at which each session that it cut
+// off continues.
 //
 //   - The stack is ready for longer than the restart policy remembers, so that no pause is due, and no
 //     session is a suspect. Frequent kills have both on purpose, and their times say nothing.

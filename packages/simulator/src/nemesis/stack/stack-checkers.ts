@@ -1,5 +1,5 @@
-// `checkStack`: the promises of the local stack that the checkers of a fleet do not cover, over what was seen of a run with kills.
-// Each checker is a pure function.
+// `checkStack`: the promises of the local stack that the checkers of a fleet do not cover, over what was seen
+// of a run with kills. Each checker is a pure function.
 
 import type { Effect } from "../observed.ts";
 import type { ExecutorLine } from "./tree-executor.ts";

@@ -1,5 +1,5 @@
-// `StackClients`: clients of the local stack that start sessions of the agents in `nemesis/stack`, while the processes of the stack are
-// killed.
+// `StackClients`: clients of the local stack that start sessions of the agents in `nemesis/stack`, while the
+// processes of the stack are killed.
 //
 //   - After a hard cancel `cancelledMs` gets the time until no process of the session's executor is left. A
 //     cancel with a kill in between does not count.

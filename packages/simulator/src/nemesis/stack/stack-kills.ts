@@ -1,6 +1,6 @@
-// `runStackKills`: clients work with the local stack while its processes are killed, in any order and at any moment. The stack is
-// started again after each kill of its supervisor, as its user would. At last everything must end, and the checkers compare what was seen
-// with the promises.
+// `runStackKills`: clients work with the local stack while its processes are killed, in any order and at any
+// moment. The stack is started again after each kill of its supervisor, as its user would. At last everything
+// must end, and the checkers compare what was seen with the promises.
 //
 //   - A seed decides the sessions, the kills and the pauses; their times depend on the machine.
 //   - The secret is searched for all the time. That includes the files, the arguments and environments of all

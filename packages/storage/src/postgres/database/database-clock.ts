@@ -1,11 +1,14 @@
-// databaseClock: the database's time, computed from its best answer so far and this process's monotonic clock.
+// databaseClock: the database's time, computed from its best answer so far and this process's monotonic
+// clock.
 //
-//   database-clock-1. While the clock of the database runs evenly, the estimate is never ahead of it. An answer's time counts as if it had been
-//       read when the answer came. The midpoint between question and answer (as in NTP) would be ahead if the question
-//       was queued, as at the start of a server. The process would then take leases that have not expired.
-//   database-clock-2. Each answer gives a least and a most possible offset. The greatest least offset is kept, so a slow answer does not replace
-//       a quick one. If the most possible offset of an answer is below the kept one, the clock of the database was set back. The least offset
-//       of this answer then replaces the kept one. A set-back that is shorter than the round trip may go unnoticed.
+//   database-clock-1. While the clock of the database runs evenly, the estimate is never ahead of it. An
+//       answer's time counts as if it had been read when the answer came. The midpoint between question and
+//       answer (as in NTP) would be ahead if the question was queued, as at the start of a server. The
+//       process would then take leases that have not expired.
+//   database-clock-2. Each answer gives a least and a most possible offset. The greatest least offset is
+//       kept, so a slow answer does not replace a quick one. If the most possible offset of an answer is
+//       below the kept one, the clock of the database was set back. The least offset of this answer then
+//       replaces the kept one. A set-back that is shorter than the round trip may go unnoticed.
 
 import type { Database } from "./database.ts";
 

@@ -12,8 +12,8 @@
 //       grows with the number of known sessions.
 //   - Only held sessions are watched. A session is not watched any more when it was claimed elsewhere, or has
 //     ended or moved away.
-//   arrival-poll-6. Followers of all sessions are notified when any transaction of the database server has ended
-//       since the last look. The notice names no session, and there may be one too many.
+//   arrival-poll-6. Followers of all sessions are notified when any transaction of the database server has
+//       ended since the last look. The notice names no session, and there may be one too many.
 
 import { type Arrival, type Followers, isActive, repeat, type Repetition, type Clock } from "@holdfast/core";
 import type { Database, Statement } from "../database/database.ts";

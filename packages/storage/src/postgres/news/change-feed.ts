@@ -1,5 +1,5 @@
-// `ChangeFeed`: the listeners and followers of one storage. They are called for the changes of this process at once,
-// and for those of other processes when the poll finds them.
+// `ChangeFeed`: the listeners and followers of one storage. They are called for the changes of this process
+// at once, and for those of other processes when the poll finds them.
 //
 // The poll and the change notifications run only while there is a listener or a follower.
 

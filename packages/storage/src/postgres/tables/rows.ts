@@ -387,7 +387,8 @@ export function readEntry(row: Row, at: string, texts: Texts): Entry {
   return { id, ...(JSON.parse(body) as EntryBody), content: text };
 }
 
-// ---- signals and holds -------------------------------------------------------------------------------------------
+// ---- signals and holds
+// -------------------------------------------------------------------------------------------
 
 export const SIGNAL_COLUMNS = "session_id, ord, signal_id, name, sent_at, payload, blob, checksum";
 

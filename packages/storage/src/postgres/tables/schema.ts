@@ -2,8 +2,8 @@
 //
 //   schema-1. `meta.schema_version` is the number of the last step applied; each step and its number are one
 //       transaction.
-//   schema-2. A database of a later version than ours is refused by `migrations.ts` before anything is written
-//       to it.
+//   schema-2. A database of a later version than ours is refused by `migrations.ts` before anything is
+//       written to it.
 //   - Portable: only tables, and indexes over columns. No sequences, triggers, foreign keys or types of our
 //     own.
 //
@@ -17,8 +17,8 @@
 //             that a rule looks at. `ready_at` is the time when the session has something to do, claimed or
 //             not. `due_at` also takes its claim into account, and is NULL while a live instance holds a
 //             claim without an expiry. `born` is that of `session`, for lists by status. The row of a
-//             session that has ended keeps its holder, as the holder may send its last batch again; no index has
-//             it.
+//             session that has ended keeps its holder, as the holder may send its last batch again; no index
+//             has it.
 //   item      Small keyed things that are read and written whole: schedules, documents, the end of the audit
 //             chain.
 //   instance  Storages that claim, each with its last sign of life, by the database's clock. `presence` lets

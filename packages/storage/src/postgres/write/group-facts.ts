@@ -1,7 +1,8 @@
-// `Facts` holds the database rows from which the writes of one group of changes are computed. `Need` asks for a row that is missing.
+// `Facts` holds the database rows from which the writes of one group of changes are computed. `Need` asks for
+// a row that is missing.
 //
-// The computation is synchronous. When it meets a row that was not read yet, it throws a `Need`. The caller reads the row into the facts and
-// computes the group again from the beginning, until no row is missing.
+// The computation is synchronous. When it meets a row that was not read yet, it throws a `Need`. The caller
+// reads the row into the facts and computes the group again from the beginning, until no row is missing.
 
 import type { JournalRecord } from "@holdfast/core";
 import type { Head } from "../tables/heads.ts";

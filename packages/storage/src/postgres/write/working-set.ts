@@ -10,9 +10,9 @@
 //   - A change to a list of children also changes the parent's version, so a reader of the list notices the
 //     change. A pause for an exhausted budget likewise changes the payer's version.
 //   - A row that the group writes and takes back is not written.
-//   working-set-6. The list of sessions that an account has paused is good for one version of the payer. A pause of
-//       this process may change the payer while the list is read. The write would not notice that, because it
-//       checks the newer version.
+//   working-set-6. The list of sessions that an account has paused is good for one version of the payer. A
+//       pause of this process may change the payer while the list is read. The write would not notice that,
+//       because it checks the newer version.
 
 import {
   type Amount,

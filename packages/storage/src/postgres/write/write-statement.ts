@@ -5,9 +5,9 @@
 //   ok    whether none is missing.
 //   …     every insert, update and delete, each of rows for which `ok` holds.
 //
-// A step changes every session that it read, and then `held` is left out. The update itself counts the rows that have
-// their version, and a division by zero aborts the statement if one row has not. That saves each step a lock. The
-// error gets into the server's log, so a second try locks instead.
+// A step changes every session that it read, and then `held` is left out. The update itself counts the rows
+// that have their version, and a division by zero aborts the statement if one row has not. That saves each
+// step a lock. The error gets into the server's log, so a second try locks instead.
 //
 //   - It applies all or nothing. Every row that was read is unchanged, and stays so until the commit;
 //     otherwise no row is touched and the answer is `false`.
@@ -16,8 +16,8 @@
 //   write-statement-3. A row is touched by one part only; what the parts do does not depend on their order.
 //   - Its text depends only on which parts it has, and whether each has one row. It is thus prepared once for
 //     each combination that occurs.
-//   write-statement-5. A group whose parts have one row each, such as a step of one session, is written with plain
-//       values. Other groups are written with an array for each column.
+//   write-statement-5. A group whose parts have one row each, such as a step of one session, is written with
+//       plain values. Other groups are written with an array for each column.
 //
 // It knows no rules; `working-set.ts` has computed the rows before.
 
@@ -92,7 +92,8 @@ class Parts {
   #mustMove: string | undefined;
 
   /**
-   * @param text of an expression; `columns` are its parameters, each an array, put where it says `$COLUMNS`, and `$OK` is whether rows may be
+   * @param text of an expression; `columns` are its parameters, each an array, put where it says `$COLUMNS`,
+   *   and `$OK` is whether rows may be
    * touched.
    */
   add(name: string, text: string, columns: readonly Column[] = []): void {
@@ -115,7 +116,8 @@ class Parts {
   }
 
   statement(): WriteStatement {
-    // Arrays take the server 6 µs a column, which was half of what a step costs: a group of one row each does without (write-statement-5).
+    // Arrays take the server 6 µs a column, which was half of what a step costs: a group of one row each does
+    // without (write-statement-5).
     const areRows = this.#parts.every(({ columns }) => columns.every(([, values]) => values.length === 1));
     const values = [...this.#values];
     const rendered = (columns: readonly Column[]): string => {

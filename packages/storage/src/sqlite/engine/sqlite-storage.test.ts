@@ -1,5 +1,6 @@
-// The rules of a storage are core's, and storage in memory runs all parts of the suite in `npm test`. SQLite runs the parts there that depend
-// on its rows and statements, and in the tests campaign all parts, with more random sequences.
+// The rules of a storage are core's, and storage in memory runs all parts of the suite in `npm test`. SQLite
+// runs the parts there that depend on its rows and statements, and in the tests campaign all parts, with more
+// random sequences.
 
 import { storageConformance, type StorageSubject } from "@holdfast/testkit/storage-conformance";
 import { expect, test } from "vitest";

@@ -254,7 +254,10 @@ function configure(driver: SqlDriver, file: string): void {
   driver.exec("PRAGMA journal_size_limit = 67108864");
 }
 
-/** The mark of a database is a text for its id, by which a caller knows its own databases; `undefined` where there can be none. It must not throw. */
+/**
+ * The mark of a database is a text for its id, by which a caller knows its own databases; `undefined` where
+ * there can be none. It must not throw.
+ */
 export type Mark = (id: string) => string | undefined;
 
 /** Whether the database has the text for its id. */

@@ -12,8 +12,8 @@ import { SQLITE, sqliteCode, toStorageError } from "./sql-errors.ts";
 export type FileLock = Pick<SqlDriver, "close">;
 
 /**
- * Lock a file, which is made if it is missing. `undefined` when another process (or another part of this one) has
- * locked it.
+ * Lock a file, which is made if it is missing. `undefined` when another process (or another part of this one)
+ * has locked it.
  *
  * @throws HoldfastError when the lock cannot be made at all.
  */

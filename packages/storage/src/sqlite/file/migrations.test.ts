@@ -1,4 +1,5 @@
-// The next version of the schema, planted: its owner brings a file of version 1 to it, and version 1 refuses it then.
+// The next version of the schema, planted: its owner brings a file of version 1 to it, and version 1 refuses
+// it then.
 
 import { DatabaseSync } from "node:sqlite";
 import type { Change } from "@holdfast/core";

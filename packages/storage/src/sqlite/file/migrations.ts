@@ -18,13 +18,14 @@
 //              would be bound and checksummed with every row that lacks the field.
 //   account    Rows of payers only. They are apart from `state`, because the account of a parent changes with
 //              every task of its children. `reserved` also keeps the first few holds of the session's own
-//              tasks; other holds have a row in `hold` (accounts-1). `spent` also keeps the ledgers of windows.
+//              tasks; other holds have a row in `hold` (accounts-1). `spent` also keeps the ledgers of
+//              windows.
 //   entry      Content that the agent took unchanged from an outcome or a signal is not stored twice.
 //              `record` is the position of the record that holds the text.
 //   signal     Pending ones only; a consumed one lives on in the journal.
 //   seen       Ids (`i:…`) and dedup keys (`d:…` with the signal's name), kept forever. The key leads, because
-//              ids minted in one moment are neighbours. Led by the session, every signal would dirty a page of
-//              its own.
+//              ids minted in one moment are neighbours. Led by the session, every signal would dirty a page
+//              of its own.
 //   claim      Only claims whose lease ends, and losses (`leases.ts`).
 //   blob_use   The sessions that refer to a blob, so that it is deleted with the last of them.
 //   lists      `session_agent` and `state_status` end in the session's number, as every index does, so a page

@@ -5,8 +5,8 @@ import { newFolder } from "../testing/folder.ts";
 
 // The same promises over the owner's socket. There is nothing to reopen: what is kept is the owner's affair.
 //
-// The owner's storage passes the whole suite itself. In `npm test` the socket runs the parts with every kind of message, and in the
-// tests campaign all parts (`HOLDFAST_CAMPAIGN`).
+// The owner's storage passes the whole suite itself. In `npm test` the socket runs the parts with every kind
+// of message, and in the tests campaign all parts (`HOLDFAST_CAMPAIGN`).
 const OVER_SOCKET = isCampaign
   ? undefined
   : (["batches", "groups", "claims", "signals", "what is due"] as const);

@@ -2,8 +2,8 @@
 // ST39).
 //
 // Claims without an expiry cost nothing here, except those of sqlite-leases-4. For the others the file holds
-// token, owner, length of the lease and losses, but no expiry time. A renewal therefore writes nothing, and a lease that outlived its storage
-// starts over in full.
+// token, owner, length of the lease and losses, but no expiry time. A renewal therefore writes nothing, and a
+// lease that outlived its storage starts over in full.
 //
 //   - `#rows` mirrors the table. It changes in the transaction that changes the table. After a failed
 //     transaction the next use reads the table again.
@@ -12,9 +12,9 @@
 //     answer to the ending commit, and sends it again (ST3).
 //   sqlite-leases-4. A claim without an expiry ends with the process that owns the file. The file holds such
 //       a claim where its loss must be counted. Then the session has losses, or the last owner died and the
-//       session has not been claimed since. A commit that proves the holder, or a release, removes the row. The next owner
-//       finds the rows that are left, and counts a loss for each if the owner before it died (ST39). A session
-//       that nobody has lost therefore costs no write.
+//       session has not been claimed since. A commit that proves the holder, or a release, removes the row.
+//       The next owner finds the rows that are left, and counts a loss for each if the owner before it died
+//       (ST39). A session that nobody has lost therefore costs no write.
 //   sqlite-leases-5. A claim without an expiry that another process made through the owner outlives the owner
 //       (`client-processes.ts`). The file holds it until it is released or its session ends, with the number
 //       of that process.
@@ -100,8 +100,8 @@ export class Leases {
   }
 
   /**
-   * To be called before the first method of a transaction. A damaged row counts as missing: its session can be claimed, under
-   * a higher token.
+   * To be called before the first method of a transaction. A damaged row counts as missing: its session can
+   * be claimed, under a higher token.
    */
   refresh(): void {
     if (!this.#isStale) return;

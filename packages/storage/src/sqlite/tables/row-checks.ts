@@ -1,4 +1,5 @@
-// Shared parts of reading a row of any table: its place, lists of columns, and the detection of rows that are not as written.
+// Shared parts of reading a row of any table: its place, lists of columns, and the detection of rows that are
+// not as written.
 
 import { CorruptRecordError, type JsonText } from "@holdfast/core";
 import type { SqlRow, SqlValue } from "../file/driver.ts";

@@ -76,7 +76,8 @@ const TAIL_ENTRY = ENTRY_COLUMNS.map((column) => `tail_entry_${column}`);
 /**
  * A session with the ends of its journal, entries and signals. Completed by a WHERE clause on `s`.
  *
- * The whole newest entry is read only where it does not agree with the state, so that its checksum decides which one is right.
+ * The whole newest entry is read only where it does not agree with the state, so that its checksum decides
+ * which one is right.
  */
 export const SELECT_SESSION = `
   SELECT ${list(SESSION_COLUMNS, "s.")}, s.checksum AS session_checksum,

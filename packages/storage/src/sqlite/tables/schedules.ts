@@ -95,8 +95,8 @@ export function readSchedule(row: SqlRow, path: string): Schedule {
 type StoredAction = ScheduledAction & Pick<Schedule, "owner" | "unread" | "isPaused">;
 
 /**
- * With the owner, the unread signal and the pause, which few have. JSON leaves out what is `undefined`, and the port
- * has the field.
+ * With the owner, the unread signal and the pause, which few have. JSON leaves out what is `undefined`, and
+ * the port has the field.
  */
 function readAction(text: string): StoredAction {
   const action = JSON.parse(text) as StoredAction;

@@ -1,4 +1,5 @@
-// ST28 to ST30: what sessions may spend. Too much spent is money gone; too little admitted is an agent that stands still.
+// ST28 to ST30: what sessions may spend. Too much spent is money gone; too little admitted is an agent that
+// stands still.
 
 import type { Budget, ChangeResult, Charge } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
@@ -416,7 +417,8 @@ export function budgetConformance(fixture: Fixture): void {
       expect((await accountOf("ses-root"))?.limits).toEqual({ maxTokens: 200 });
     });
 
-    // It was refused, then somebody raised the limit, then it said that it was paused: nobody would ever raise it again.
+    // It was refused, then somebody raised the limit, then it said that it was paused: nobody would ever
+    // raise it again.
     test("ST30: a session that pauses for a limit that was raised meanwhile continues", async () => {
       const root = await payer({ maxTokens: 100 });
       const child = await fixture.spawn(root, "ses-child");

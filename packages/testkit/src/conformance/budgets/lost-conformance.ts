@@ -1,5 +1,5 @@
-// ST51, ST56: charges that no admission precedes. They are those for attempts that were lost with their process, which a person takes back,
-// and those that signals bring while a task runs.
+// ST51, ST56: charges that no admission precedes. They are those for attempts that were lost with their
+// process, which a person takes back, and those that signals bring while a task runs.
 
 import type { Budget, Change, Charge } from "@holdfast/core";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,5 @@
-// ST53, ST54: budgets per window. A session that nobody resumes when its window has rolled on sleeps without end.
+// ST53, ST54: budgets per window. A session that nobody resumes when its window has rolled on sleeps without
+// end.
 
 import type { Budget, Change, Charge, Exhausted } from "@holdfast/core";
 import { describe, expect, test } from "vitest";

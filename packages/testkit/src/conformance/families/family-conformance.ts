@@ -1,5 +1,5 @@
-// ST26 and ST27: what a batch does to other sessions, and what a change means for those above and below it. A child nobody
-// hears of runs and is paid for; an end nobody hears of is waited for without end.
+// ST26 and ST27: what a batch does to other sessions, and what a change means for those above and below it. A
+// child nobody hears of runs and is paid for; an end nobody hears of is waited for without end.
 
 import type { Effect, RequestCancel, SessionPatch } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
@@ -438,7 +438,8 @@ export function familyConformance(fixture: Fixture): void {
       expect((await fixture.session("ses-root")).cancel?.reason).toBe("slowly");
     });
 
-    // A cancel covers all sessions that were begun on behalf of a session, even when those in between have ended.
+    // A cancel covers all sessions that were begun on behalf of a session, even when those in between have
+    // ended.
     test("ST27: a cancel reaches the sessions that an ended child had left running", async () => {
       const { child } = await grow();
       await fixture.spawn(child, "ses-left", {
@@ -450,7 +451,8 @@ export function familyConformance(fixture: Fixture): void {
       expect(await statusOf("ses-left")).toBe("cancelling");
     });
 
-    // The agent hears of its cancel after the batch it was just making: what that asks for is below all the same.
+    // The agent hears of its cancel after the batch it was just making: what that asks for is below all the
+    // same.
     for (const onEnd of ["cancel", "wait", "leave"] as const) {
       test(`ST27: a cancel reaches what is asked for after it, to ${onEnd} at the end`, async () => {
         const parent = await fixture.createClaimed("ses-parent");

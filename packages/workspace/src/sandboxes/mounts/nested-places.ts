@@ -1,4 +1,5 @@
-// `findNested`: what a sandbox of mounts keeps from a command below its folder. A folder below may be a project of its own, and may hold a database.
+// `findNested`: what a sandbox of mounts keeps from a command below its folder. A folder below may be a
+// project of its own, and may hold a database.
 //
 //   - `.git` and the places that give rights are read-only below any folder, and `.holdfast`, databases of
 //     Holdfast and the user's data folder are hidden. The search leaves out `node_modules`, and ends after

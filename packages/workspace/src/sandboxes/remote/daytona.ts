@@ -1,7 +1,7 @@
 // `daytona`: a client of the REST API of Daytona, as small as a sandbox needs.
 //
-// A sandbox is labelled, has no network, stops when it is idle and is deleted after that. Files and commands go over the toolbox of the
-// sandbox, whose address the API says.
+// A sandbox is labelled, has no network, stops when it is idle and is deleted after that. Files and commands
+// go over the toolbox of the sandbox, whose address the API says.
 
 import { setTimeout as wait } from "node:timers/promises";
 import { defined, UnavailableError } from "@holdfast/core";

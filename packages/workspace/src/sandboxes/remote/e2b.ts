@@ -1,7 +1,7 @@
 // `e2b`: a client of the API of E2B, as small as a sandbox needs.
 //
-// The API makes sandboxes, which E2B removes at the end of their time. Each use sets that time again. Files and commands go to a daemon in
-// the sandbox: files over HTTP, commands by the Connect protocol with JSON.
+// The API makes sandboxes, which E2B removes at the end of their time. Each use sets that time again. Files
+// and commands go to a daemon in the sandbox: files over HTTP, commands by the Connect protocol with JSON.
 
 import { UnavailableError } from "@holdfast/core";
 import {

@@ -1,4 +1,5 @@
-// One command in a remote sandbox, as an archive that goes there (`packJob`) and one that comes back (`readJob`).
+// One command in a remote sandbox, as an archive that goes there (`packJob`) and one that comes back
+// (`readJob`).
 //
 //   - The script writes the files that have changed, runs the command, ends everything that it started, and
 //     packs what the command changed. A process that a command started has a mark in its environment.

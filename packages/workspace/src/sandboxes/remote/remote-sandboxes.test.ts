@@ -1,6 +1,8 @@
-// The sandboxes `daytona` and `e2b` over servers that speak the published APIs. Their machines are folders of this machine, held in by `bwrap`.
+// The sandboxes `daytona` and `e2b` over servers that speak the published APIs. Their machines are folders of
+// this machine, held in by `bwrap`.
 //
-// Both share everything but the client of the service. The whole suite runs over one of them, and over the other in the campaign `sandboxes`.
+// Both share everything but the client of the service. The whole suite runs over one of them, and over the
+// other in the campaign `sandboxes`.
 
 import {
   existsSync,

@@ -1,4 +1,5 @@
-// Tar archives of small sets of files: `packTar` and `unpackTar`. A remote sandbox gets and returns files in this form.
+// Tar archives of small sets of files: `packTar` and `unpackTar`. A remote sandbox gets and returns files in
+// this form.
 //
 //   - Only regular files are packed and unpacked. Links, devices and folders of an archive are left out.
 //   - An archive comes from a sandbox that may be hostile: sizes are checked against its length, and nothing

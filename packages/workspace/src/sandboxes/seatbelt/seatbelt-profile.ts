@@ -1,6 +1,7 @@
 // `seatbeltProfile`: the rules by which macOS holds a command in, as a profile of `sandbox-exec`.
 //
-// Pure. It is the list of `bubblewrap`, in the words of Seatbelt. The last rule that fits an operation decides.
+// Pure. It is the list of `bubblewrap`, in the words of Seatbelt. The last rule that fits an operation
+// decides.
 //
 //   - Everything is denied that no rule allows: the network, the files of the user, and the services of the
 //     system.

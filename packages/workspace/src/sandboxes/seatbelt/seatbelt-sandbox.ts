@@ -1,4 +1,5 @@
-// The sandbox `seatbelt`: programs of this machine under a profile of the kernel, over the folder. macOS only.
+// The sandbox `seatbelt`: programs of this machine under a profile of the kernel, over the folder. macOS
+// only.
 //
 //   - It is used after its canaries have tried to break out, once in each process.
 //   - The kernel limits no memory of a command and ends no process with it. Processes that a command leaves

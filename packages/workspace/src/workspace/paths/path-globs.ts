@@ -1,9 +1,11 @@
 // Globs of paths and of other texts, as permission rules write them (`globMatcher`, `pathFilter`).
 //
-//   path-globs-1. A match costs at most the length of the glob times that of the text, whatever stars the glob has. All places of the glob
-//       that the text can lead to are kept beside each other, so no star is tried again.
-//   path-globs-2. A glob has `*` and `?` within a name, `**` for any folders, `[a-z]`, `[!a-z]` and `{a,b}`. A backslash stands before a sign that
-//       means itself. Names that begin with a dot are names like others. A glob with anything more has a problem (`globProblem`).
+//   path-globs-1. A match costs at most the length of the glob times that of the text, whatever stars the
+//       glob has. All places of the glob that the text can lead to are kept beside each other, so no star is
+//       tried again.
+//   path-globs-2. A glob has `*` and `?` within a name, `**` for any folders, `[a-z]`, `[!a-z]` and `{a,b}`.
+//       A backslash stands before a sign that means itself. Names that begin with a dot are names like
+//       others. A glob with anything more has a problem (`globProblem`).
 
 import { posix } from "node:path";
 
@@ -147,7 +149,8 @@ function tokensOf(glob: string, crossesFolders: boolean): readonly Token[] | str
     const stars = /^\*+/.exec(rest)?.[0].length ?? 0;
     const beginsName = at === 0 || glob[at - 1] === "/";
     if (stars === 2 && beginsName && /^\*\*(\/|$)/.test(rest)) {
-      // Before a name it is any folders or none. At the end it is also the folder before it, where its name is written out.
+      // Before a name it is any folders or none. At the end it is also the folder before it, where its name
+      // is written out.
       if (at + 2 < glob.length) tokens.push(JUMP, ANY, SLASH);
       else if (tokens.length === 0 || /[*?\]]\/$/.test(glob.slice(0, at))) tokens.push(ANY);
       else tokens.splice(-1, 1, JUMP, SLASH, ANY);

@@ -1,4 +1,5 @@
-// `PathMask`: the files that a sandbox keeps from the commands of an agent, because a rule of the agent denies them.
+// `PathMask`: the files that a sandbox keeps from the commands of an agent, because a rule of the agent
+// denies them.
 //
 //   - The patterns are those of the rules, over paths from the root of the workspace. A pattern that matches
 //     a folder covers all below.

@@ -1,4 +1,5 @@
-// `parentsOf`: the parents of a rescue commit, which keep everything of a worktree that is no file of it (rescue-3).
+// `parentsOf`: the parents of a rescue commit, which keep everything of a worktree that is no file of it
+// (rescue-3).
 
 import { existsSync, lstatSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -45,7 +46,10 @@ export async function parentsOf(
   return [...parents];
 }
 
-/** Git keeps there what it clones in a worktree, and removes it with the worktree. @throws HoldfastError `conflict` (rescue-4). */
+/**
+ * Git keeps there what it clones in a worktree, and removes it with the worktree. @throws HoldfastError
+ * `conflict` (rescue-4).
+ */
 function refuseRepositories(path: string, gitFolder: string): void {
   const folder = join(gitFolder, "modules");
   const [name] = existsSync(folder) ? readdirSync(folder) : [];

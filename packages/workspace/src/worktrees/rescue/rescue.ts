@@ -1,10 +1,14 @@
-// `rescueWorktree`: commits every byte of a worktree to `refs/holdfast/rescue/…`, also files that git does not know or ignores.
+// `rescueWorktree`: commits every byte of a worktree to `refs/holdfast/rescue/…`, also files that git does
+// not know or ignores.
 //
-//   rescue-1. Files are stored as they are: no filter, no conversion of line ends, and no program of the repository runs.
+//   rescue-1. Files are stored as they are: no filter, no conversion of line ends, and no program of the
+//       repository runs.
 //   - Neither the index nor the HEAD of the user or of the worktree changes.
-//   rescue-3. A rescue commit has the commit before it as a parent, so that no rescue is lost by a later one. Its other parents are HEAD,
-//       the index where it differs, and everything that git's own folder of the worktree names and nothing else reaches.
-//   rescue-4. A tree that git cannot hold (a repository inside of the worktree, a name that is no UTF-8, a merge under way) is refused.
+//   rescue-3. A rescue commit has the commit before it as a parent, so that no rescue is lost by a later one.
+//       Its other parents are HEAD, the index where it differs, and everything that git's own folder of the
+//       worktree names and nothing else reaches.
+//   rescue-4. A tree that git cannot hold (a repository inside of the worktree, a name that is no UTF-8, a
+//       merge under way) is refused.
 //   - The rescue of a worktree names its submodules with their HEAD, and in its message with their own rescue
 //     commits. Their files are there.
 

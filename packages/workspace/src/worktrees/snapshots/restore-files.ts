@@ -1,4 +1,5 @@
-// `restoreFiles`: makes the files of a folder those of a snapshot. The folder has the files of HEAD, or none, and nobody works in it.
+// `restoreFiles`: makes the files of a folder those of a snapshot. The folder has the files of HEAD, or none,
+// and nobody works in it.
 //
 //   - Files that differ are written byte for byte, without filters and conversions, and the index stays that
 //     of HEAD. Changes that were not committed thus are changes again.
@@ -24,7 +25,10 @@ interface ChangedFile {
   readonly id: string;
 }
 
-/** @param head `null` for a folder without files. @throws NotFoundError `file_not_found` when an object of the snapshot is gone. */
+/**
+ * @param head `null` for a folder without files. @throws NotFoundError `file_not_found` when an object of the
+ *   snapshot is gone.
+ */
 export async function restoreFiles(
   place: SnapshotPlace,
   head: string | null,

@@ -1,4 +1,5 @@
-// `SnapshotPlace`: the files of one session and the repository that keeps their snapshots, as git is called for both.
+// `SnapshotPlace`: the files of one session and the repository that keeps their snapshots, as git is called
+// for both.
 //
 //   - A snapshot has an index of its own. The index, the HEAD and the branches of the user and of the agent
 //     stay as they are.

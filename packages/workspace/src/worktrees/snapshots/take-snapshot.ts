@@ -1,4 +1,5 @@
-// `takeSnapshot`: commits the files of a session to `refs/holdfast/snapshots/…`, also those that are not committed and not ignored.
+// `takeSnapshot`: commits the files of a session to `refs/holdfast/snapshots/…`, also those that are not
+// committed and not ignored.
 //
 //   - Files are stored as they are, without filters and conversions. A file that has not changed since its
 //     checkout is not read, and is stored as git has it.
@@ -26,7 +27,10 @@ import { isOwnPath, namesIn, snapshotGit, type SnapshotGit, type SnapshotPlace }
 const FILE_BYTES_MAX = 100 * MIB;
 const IDENTITY = identity("snapshot@holdfast.invalid");
 
-/** @throws HoldfastError `limit_exceeded` or `conflict` for files that cannot be kept, `invalid_input` with the words of git. */
+/**
+ * @throws HoldfastError `limit_exceeded` or `conflict` for files that cannot be kept, `invalid_input` with
+ *   the words of git.
+ */
 export async function takeSnapshot(place: SnapshotPlace, settings: GitSettings): Promise<FileSnapshot> {
   const { root, ref, index } = place;
   const run = await snapshotGit(place, settings);
@@ -68,8 +72,8 @@ function removeDrafts(index: string): void {
 }
 
 /**
- * Begins the index of a place with that of a checkout. It has the marks of the files as they were checked out: what does not change is
- * never read.
+ * Begins the index of a place with that of a checkout. It has the marks of the files as they were checked
+ * out: what does not change is never read.
  */
 export async function beginIndex(
   place: SnapshotPlace,

@@ -1,5 +1,5 @@
-// Worktrees of a repository whose submodule has a submodule. The work inside of one must be as safe as all other work, and nothing
-// that a project names may run or be fetched.
+// Worktrees of a repository whose submodule has a submodule. The work inside of one must be as safe as all
+// other work, and nothing that a project names may run or be fetched.
 
 import { execFileSync } from "node:child_process";
 import {
@@ -238,7 +238,8 @@ test("a submodule that was never initialised is an empty folder, and what a work
   const modules = join(project, ".git/modules");
   renameSync(modules, join(place, "kept"));
   expect(readdirSync(join((await open()).path, "lib"))).toEqual([]);
-  // An agent may clone it for itself. The clone goes with git's own folder of the worktree, also once its checkout is gone.
+  // An agent may clone it for itself. The clone goes with git's own folder of the worktree, also once its
+  // checkout is gone.
   const upstream = join(place, "kept/lib");
   const cloned = await open("cloned");
   git(cloned.path, "config", "submodule.lib.url", upstream);
