@@ -41,6 +41,7 @@ const cache = join(root, "node_modules", ".cache");
 const installed = join(cache, "installed");
 
 export default async function setup(project: TestProject): Promise<void> {
+  checkLauncher();
   process.env["NODE_COMPILE_CACHE"] ??= join(cache, "compiled");
   delete process.env[VARIABLE];
   const isPlanted = process.env["HOLDFAST_MUTANT"] !== undefined;
@@ -52,6 +53,18 @@ export default async function setup(project: TestProject): Promise<void> {
       `The tests start the command from its sources, because these were not bundled: ${String(error)}`,
     ); // Other tests start the command from its sources, and report the same problem.
   }
+}
+
+/**
+ * Without its first line the launcher is run by a shell. The shell takes the command's name in a comment for a
+ * command, which starts it again without an end.
+ *
+ * @throws Error
+ */
+function checkLauncher(): void {
+  const path = "packages/holdfast/bin/holdfast.mjs";
+  if (readFileSync(join(root, path), "utf8").startsWith("#!/usr/bin/env node\n")) return;
+  throw new Error(`${path} does not begin with the line \`#!/usr/bin/env node\`, and no test is run`);
 }
 
 /** @returns the folder with the command of this checkout, bundled as users have it. */
