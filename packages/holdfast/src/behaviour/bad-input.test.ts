@@ -47,7 +47,7 @@ export const two = defineAgent({ name: "second", run: async () => 2 });
   "missing-file.ts": 'import "./no-such-file.ts";\n',
   "missing-export.ts": 'import { nothing } from "holdfast";\nexport default nothing;\n',
   "missing-builtin.ts": 'import "node:fs/promise";\n',
-  "missing-subpath.ts": 'import "holdfast/agents";\n',
+  "missing-subpath.ts": 'import "holdfast/nothing";\n',
   "types.ts": "export interface Input {}\n",
   "nameless.ts":
     'import { defineAgent } from "holdfast";\nexport default defineAgent({ name: "", run: async () => 1 });\n',
@@ -93,7 +93,7 @@ describe("bad input", () => {
       ["--park", "--ephemeral"],
     ],
     ["config without a verb", ["config"], 2, "E_USAGE", ["get, list, export or import?"]],
-    ["config with another verb", ["config", "set", "db", "x"], 2, "E_USAGE", ["set", "config get KEY"]],
+    ["config with another verb", ["config", "set", "db", "x"], 2, "E_USAGE", ["set", "get, list, export"]],
     ["config get without a key", ["config", "get"], 2, "E_USAGE", ["the key is missing"]],
     ["a setting that there is not", ["config", "get", "dbb"], 2, "E_USAGE", ["dbb", "did you mean db?"]],
     ["a key too many", ["config", "list", "db"], 2, "E_USAGE", ["one argument too many"]],
@@ -137,7 +137,7 @@ describe("bad input", () => {
       ["run", "missing-subpath.ts"],
       3,
       "E_AGENT_INVALID",
-      ["imports something that does not exist", "./agents", "missing-subpath.ts"],
+      ["imports something that does not exist", "./nothing", "missing-subpath.ts"],
     ],
     ["an import that is not exported", ["run", "missing-export.ts"], 3, "E_AGENT_INVALID", ["nothing"]],
     [

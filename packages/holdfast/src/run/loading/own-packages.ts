@@ -15,15 +15,27 @@ let resolvesOurselves = false;
 export function resolveOurselves(): void {
   if (resolvesOurselves) return;
   resolvesOurselves = true;
+  let isSearching = false;
   registerHooks({
     resolve(specifier, context, next) {
       if (!/^(holdfast|@holdfast\/[\w-]+)(\/|$)/.test(specifier)) return next(specifier, context);
       try {
         return unlinked(next(specifier, context));
-      } catch {
-        // A `require` is resolved from the module that calls it, whatever the parent that a hook gives.
-        const url = pathToFileURL(require.resolve(specifier)).href;
-        return unlinked({ url, shortCircuit: true });
+      } catch (error) {
+        if (isSearching) throw error; // `require.resolve` asks this hook as well.
+        isSearching = true;
+        try {
+          // A `require` is resolved from the module that calls it, whatever the parent that a hook gives.
+          const url = pathToFileURL(require.resolve(specifier)).href;
+          return unlinked({ url, shortCircuit: true });
+        } catch (thrown) {
+          // Its text and its stack name this source, and the import is in the file of the user.
+          const missing = thrown as Error;
+          missing.message = missing.message.replace(/ imported from .+$/, "");
+          throw Object.assign(missing, { stack: String(missing) });
+        } finally {
+          isSearching = false;
+        }
       }
     },
   });
