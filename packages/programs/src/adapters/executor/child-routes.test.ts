@@ -143,6 +143,17 @@ describe("the other modes", () => {
     expect((await world.storage.reader.session(desk.id))?.children).toBe(1);
   });
 
+  test("equal requests at once make a child each", async () => {
+    const program = await world.node(`
+      const ask = () => call("POST", "/runs", { agent_name: "worker", prompt: "again" });
+      const both = await Promise.all([ask(), ask()]);
+      await event("result", { result_data: both.map(({ body }) => body.session_id) });`);
+    const { runtime, agent } = world.open(program, {}, [worker]);
+    const handle = await runtime.start(agent, "go");
+    const { result_data: ids } = (await handle.result()) as { result_data: string[] };
+    expect(new Set(ids).size).toBe(2);
+  });
+
   test("requests at once make children of their own", ofCampaign, async () => {
     const program = await world.node(`
       if (inv.mode === "start") {

@@ -35,7 +35,7 @@ export interface CheckedClause {
 
 /** Options of `checkExecutor`. */
 export interface CheckOptions {
-  /** As for `ExecutorHost`. */
+  /** As for `Executor`. */
   readonly environment: Environment;
   /** The folder that the program works in. */
   readonly projectDir: string;
@@ -304,7 +304,8 @@ class Check {
   }
 
   #invocation(version: SchemaVersion): Readonly<Record<string, unknown>> {
-    return invocationOf(version, "start", this.#turnOf("check"), this.#profile.config);
+    const { projectDir } = this.#options;
+    return invocationOf(version, "start", this.#turnOf("check"), projectDir, this.#profile.config);
   }
 }
 

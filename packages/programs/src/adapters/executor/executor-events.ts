@@ -30,8 +30,9 @@ export function eventsOf(report: Fields): readonly ExternalEvent[] {
 /** A message: a text, or a list of parts `{ type: "text", text }`. Any other content is shown as JSON. */
 function messageText(content: unknown): string {
   if (typeof content === "string") return content;
-  const parts = Array.isArray(content) ? content.map((part) => fieldsOf(part)["text"]) : [undefined];
-  return parts.every((text) => typeof text === "string") ? parts.join("") : JSON.stringify(content ?? "");
+  const texts = Array.isArray(content) ? content.map((part) => fieldsOf(part)["text"]) : undefined;
+  const isText = texts?.every((text) => typeof text === "string") === true;
+  return isText ? texts.join("") : JSON.stringify(content ?? "");
 }
 
 /** A call has the id that the executor gives it, or that of its tool and input, which its result names again. */

@@ -22,7 +22,8 @@ export class ExecutorTurn implements ExternalAgent, ServedTurn {
   readonly projectDir: string;
   readonly over: Promise<never>;
   executorSessionId: string | null;
-  ended: Promise<ExternalEnd>;
+  readonly ended: Promise<ExternalEnd>;
+  readonly #settle: (end: Promise<ExternalEnd>) => void;
   readonly #isPersistent: boolean;
   readonly #events = new EventQueue();
   readonly #endReports: (error: HoldfastError) => void;
@@ -32,23 +33,25 @@ export class ExecutorTurn implements ExternalAgent, ServedTurn {
   #result: ReportedResult | undefined;
   #lastMessage: string | undefined;
 
-  constructor({ name, lifecycle }: ExecutorProfile, turn: ExternalTurn) {
+  constructor({ name, lifecycle }: ExecutorProfile, turn: ExternalTurn, projectDir: string) {
     this.turn = turn;
     this.executor = name;
-    this.projectDir = turn.intent.folder;
+    this.projectDir = projectDir;
     this.executorSessionId = turn.boundId;
     this.#isPersistent = lifecycle === "persistent";
     const { promise, reject } = Promise.withResolvers<never>();
     promise.catch(() => {}); // Nobody may wait for it.
     this.over = promise;
     this.#endReports = reject;
-    this.ended = Promise.resolve({ type: "unknown_session" });
+    const { promise: ended, resolve } = Promise.withResolvers<ExternalEnd>();
+    this.ended = ended;
+    this.#settle = resolve;
   }
 
   /** @param keep takes a process that waits for the next turn. */
   work(process: ExecutorProcess, keep: (process: ExecutorProcess) => void): void {
     this.#process = process;
-    this.ended = this.#end(process, keep);
+    this.#settle(this.#end(process, keep));
   }
 
   subscribe(subscriber: (event: ExternalEvent) => void): void {

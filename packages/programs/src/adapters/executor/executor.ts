@@ -20,12 +20,13 @@ import type {
   ExternalTurn,
   RuledCall,
 } from "../../session/external-agent-protocol.ts";
-import { isFields, type Fields } from "../../session/fields.ts";
+import { isFields, textOr, type Fields } from "../../session/fields.ts";
 import { requireFolder } from "../../session/intent/prepare-session.ts";
 import { resolveBlueprint, type BlueprintValues } from "./blueprint.ts";
 import { ExecutorProcess, type ProcessOptions } from "./executor-process.ts";
 import { ExecutorTurn } from "./executor-turn.ts";
 import {
+  folderOf,
   invocationOf,
   newestVersionIn,
   parametersOf,
@@ -191,14 +192,14 @@ export class Executor implements ExternalAgentProtocol {
   }
 
   async #begin(mode: "start" | "resume", turn: ExternalTurn): Promise<ExecutorTurn> {
-    const { folder, sessionFields } = turn.intent;
+    const folder = folderOf(turn.intent, this.projectDir);
     requireFolder(folder);
     const { environment } = this.#options;
     const allowed = this.#policy.allow({ profile: this.profile, environment }, folder);
     const { sessionId } = turn.task;
-    const { agent_name: agent = this.name } = (sessionFields ?? {}) as { readonly agent_name?: string };
+    const agent = textOr(turn.intent.sessionFields?.["agent_name"], this.name);
     this.#options.onTurn?.({ sessionId, agent, mode });
-    const served = new ExecutorTurn(this.profile, turn);
+    const served = new ExecutorTurn(this.profile, turn, folder);
     const process = await this.#processFor(mode, served, allowed);
     served.work(process, (whole) => this.keepWarm(turn.tag, whole));
     return served;
@@ -209,7 +210,7 @@ export class Executor implements ExternalAgentProtocol {
     served: ExecutorTurn,
     { profile, environment }: AllowedExecutor,
   ): Promise<ExecutorProcess> {
-    const { turn } = served;
+    const { turn, projectDir: cwd } = served;
     const warm = this.takeWarm(turn.tag);
     const parameters = parametersOf(turn);
     const fields = { prompt: promptOf(parameters), parameters };
@@ -219,17 +220,17 @@ export class Executor implements ExternalAgentProtocol {
       profile,
       supervisor: this.#supervisor,
       environment,
-      cwd: turn.intent.folder,
+      cwd,
       network: this.#policy.network,
       stopStepMs: this.#options.stopStepMs,
     };
     const version = await this.version({ profile, environment });
     const blueprint = await this.#blueprintOf(turn);
     return ExecutorProcess.start(options, turn, served, (variables) => {
-      const invocation = invocationOf(version, mode, turn, profile.config);
+      const invocation = invocationOf(version, mode, turn, cwd, profile.config);
       return blueprint === undefined
         ? invocation
-        : { ...invocation, agent_blueprint: resolveBlueprint(blueprint, valuesOf(turn, variables)) };
+        : { ...invocation, agent_blueprint: resolveBlueprint(blueprint, valuesOf(served, variables)) };
     });
   }
 
@@ -266,12 +267,15 @@ export class Executor implements ExternalAgentProtocol {
   }
 }
 
-function valuesOf(turn: ExternalTurn, variables: Readonly<Record<string, string>>): BlueprintValues {
+function valuesOf(
+  { turn, projectDir: folder }: ExecutorTurn,
+  variables: Readonly<Record<string, string>>,
+): BlueprintValues {
   const { sessionId, taskId } = turn.task;
   return {
     sessionId,
     runId: taskId,
-    folder: turn.intent.folder,
+    folder,
     apiUrl: variables["AGENT_ORCHESTRATOR_API_URL"] ?? "",
     toolsUrl: variables["AGENT_ORCHESTRATOR_MCP_URL"] ?? "",
     parameters: parametersOf(turn),

@@ -45,13 +45,19 @@ export function readRequest(value: unknown): AgentRequest | undefined {
     check(name, field);
     given[name] = field;
   }
-  const { project_dir: folder, ...sessionFields } = given;
+  const folder = given["project_dir"];
   return {
     text,
     parameters,
     ...(folder === undefined ? {} : { folder: folder as string }),
-    ...(Object.keys(sessionFields).length === 0 ? {} : { sessionFields }),
+    ...(Object.keys(given).length === 0 ? {} : { sessionFields: given }),
   };
+}
+
+/** The folder of a session. A session that names none works in that of its machine, also after it has moved. */
+export function folderOf({ sessionFields = {} }: ExternalTurn["intent"], ofMachine: string): string {
+  const { project_dir: asked } = sessionFields;
+  return typeof asked === "string" ? asked : ofMachine;
 }
 
 /** The parameters of a prompt: a text, `{ prompt }` or `{ parameters }`. */
@@ -83,9 +89,10 @@ export function invocationOf(
   version: SchemaVersion,
   mode: "start" | "resume",
   turn: Pick<ExternalTurn, "task" | "intent" | "prompt" | "parameters">,
+  folder: string,
   config: Fields,
 ): Fields {
-  const { folder, sessionFields = {} } = turn.intent;
+  const { sessionFields = {} } = turn.intent;
   const { agent_name: agentName, ...fields } = sessionFields;
   const parameters = parametersOf(turn);
   return {
@@ -93,8 +100,8 @@ export function invocationOf(
     mode,
     session_id: turn.task.sessionId,
     ...(version === "2.2" ? { parameters } : { prompt: promptOf(parameters) }),
-    project_dir: folder,
     ...fields,
+    project_dir: folder,
     ...(version === "2.2" && agentName !== undefined ? { agent_name: agentName } : {}),
     ...(version === "2.0" ? {} : { executor_config: config }),
   };

@@ -1,7 +1,7 @@
 // The reports of turns that do not complete: each report that was acknowledged is an entry of its session
 // (report-routes-1). Real programs, processes and gateways over a runtime in memory.
 
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -45,6 +45,28 @@ test.each(["one_shot", "persistent"] as const)(
     expect(lines().filter((line) => line !== "cancelled" && !kept.includes(line))).toEqual([]);
   },
 );
+
+test("a session that names no folder works in that of the machine which continues it", async () => {
+  const profile = await world.node('await event("result", { result_text: process.cwd() });', {
+    conversationTtlMs: 60_000,
+  });
+  const folders = ["one", "two"].map((name) => join(world.folder, name));
+  for (const folder of folders) mkdirSync(folder);
+  const answers = async (folder: string): Promise<void> =>
+    vi.waitUntil(async () => {
+      const session = await world.storage.reader.session("moving");
+      return session?.progress?.includes(JSON.stringify(folder)) === true;
+    }, WAIT) as Promise<never>;
+  const first = world.open(profile, { projectDir: folders[0]! });
+  await first.runtime.start(first.agent, "work", { sessionId: "moving" });
+  await answers(folders[0]!);
+  await first.runtime.close();
+  rmSync(folders[0]!, { recursive: true });
+  const second = world.open(profile, { projectDir: folders[1]! });
+  await second.runtime.recover();
+  await second.runtime.signal("moving", "next_input", "more");
+  await answers(folders[1]!);
+});
 
 test("a turn that fails has its reports as entries", async () => {
   const { runtime, agent } = world.open(
