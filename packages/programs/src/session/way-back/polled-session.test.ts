@@ -96,6 +96,25 @@ test("the second of two prompts at once is refused, and the first has its own re
   ]);
 });
 
+test("a call that is repeated with its key does no work twice, and is answered as the first one", async () => {
+  const seen = await answers(async (call) => {
+    const work = { agent_name: "mirror", parameters: { n: 1 }, idempotency_key: "a" };
+    const started = [await call("start_agent_session", work), await call("start_agent_session", work)];
+    const session_id = await start(call);
+    const prompt = { session_id, parameters: { prompt: "two" }, idempotency_key: "b" };
+    const answered = [
+      await call("resume_agent_session", prompt),
+      await call("resume_agent_session", { ...prompt, idempotency_key: "c" }),
+      await call("resume_agent_session", { ...prompt, idempotency_key: "c" }),
+    ];
+    const { text } = await call("list_agent_sessions", {});
+    const { sessions } = JSON.parse(text) as { readonly sessions: readonly object[] };
+    const results = answered.map((one) => (JSON.parse(one.text) as { readonly result: string }).result);
+    return [started.map((one) => one.text), sessions.length, results];
+  });
+  expect(seen).toEqual([['{"n":1}', '{"n":1}'], 2, ["echo two", "echo two", "echo two"]]);
+});
+
 // Without bubblewrap there is no sandbox.
 test.skipIf(!existsSync("/usr/bin/bwrap"))(
   "started-sessions-4: a session in a sandbox starts others in the same one alone",

@@ -6,13 +6,13 @@
 //     is work under way until a turn has taken it, so that no result of the turn before stands for its own.
 //   - Only ended ones are deleted, and only where the host of the agent gives the means.
 //   started-sessions-4. A session in a sandbox starts others in the same one alone.
-//   - A second start with the same key is answered with the session of the first, in later turns as well.
+//   - A second start with the same key is answered for the session of the first, in later turns as well. A
+//     second prompt with the key of the last one is not sent.
 
 import {
   decodeJson,
   defined,
   HoldfastError,
-  LIMITS,
   NEXT_INPUT,
   type ChildHandle,
   type Session,
@@ -34,6 +34,8 @@ export interface StartedSession {
   readonly key?: string;
   /** The length of its journal at the last prompt to it. Absent before one. */
   readonly promptedAt?: number;
+  /** The key of the last prompt to it. Absent before one, or without a key. */
+  readonly promptKey?: string;
 }
 
 /** A start that may be made. An agent of another process has only its name. */
@@ -61,8 +63,6 @@ interface Looked {
   readonly length: number;
 }
 
-/** As many as a session may have children. */
-const STARTED_MAX = LIMITS.children;
 /** The errors of a start that are answers for the agent. */
 const REFUSALS: readonly string[] = ["child_failed", "invalid_input", "limit_exceeded"];
 const ENDLESS = "A conversation does not end by itself, so it does not call back. Use async_poll.";
@@ -114,34 +114,39 @@ export class StartedSessions {
 
   /** A child of the session, with its share of the budget. */
   async start(call: SessionToolInput<"start_agent_session">): Promise<CallResult> {
-    const { mode, idempotency_key: key } = call;
-    const known = this.#started.find((one) => key !== undefined && one.key === key);
-    if (known !== undefined) return running(known.sessionId);
-    const asked = this.#asked(call);
-    if (typeof asked === "string") return failed(asked);
-    const { agent, input, isConversation } = asked;
-    const callsBack = mode === "async_callback";
-    const notify = callsBack ? "callback" : isConversation ? "events" : "end";
-    const patience = call.timeout_seconds === undefined ? {} : { timeoutMs: call.timeout_seconds * 1_000 };
     try {
-      const target = typeof agent === "string" ? remote(agent) : local(agent);
-      const child = this.#ctx.spawnAgent(target, input, { notify, ...patience });
-      const { sessionId } = child;
-      const started: StartedSession = {
-        sessionId,
-        agent: target.name,
-        isConversation,
-        ...(callsBack ? { callsBack } : {}),
-        ...defined({ key }),
-      };
-      this.#started = [...this.#started, started];
-      if (mode !== "sync") return running(sessionId);
-      if (isConversation) return await this.#turn(child);
+      const key = call.idempotency_key;
+      const known = this.#started.find((one) => key !== undefined && one.key === key);
+      const started = known ?? this.#begin(call);
+      if (typeof started === "string") return failed(started);
+      if (call.mode !== "sync") return running(started.sessionId);
+      const child = this.#ctx.child(started.sessionId);
+      if (started.isConversation) return await this.#turn(child);
       return done(textOf(await this.#ctx.waitForChild(child)));
     } catch (error) {
       if (!HoldfastError.is(error) || !REFUSALS.includes(error.code)) throw error;
       return failed((error.cause as Error | undefined)?.message ?? error.message);
     }
+  }
+
+  /** @returns the new child, or the reason of its refusal. @throws HoldfastError for one that the session may not have. */
+  #begin(call: SessionToolInput<"start_agent_session">): StartedSession | string {
+    const asked = this.#asked(call);
+    if (typeof asked === "string") return asked;
+    const { agent, input, isConversation } = asked;
+    const callsBack = call.mode === "async_callback";
+    const notify = callsBack ? "callback" : isConversation ? "events" : "end";
+    const patience = call.timeout_seconds === undefined ? {} : { timeoutMs: call.timeout_seconds * 1_000 };
+    const target = typeof agent === "string" ? remote(agent) : local(agent);
+    const started: StartedSession = {
+      sessionId: this.#ctx.spawnAgent(target, input, { notify, ...patience }).sessionId,
+      agent: target.name,
+      isConversation,
+      ...(callsBack ? { callsBack } : {}),
+      ...defined({ key: call.idempotency_key }),
+    };
+    this.#started = [...this.#started, started];
+    return started;
   }
 
   /** The start that a call asks for, or the reason of its refusal. */
@@ -156,8 +161,6 @@ export class StartedSessions {
     if (name === undefined) return "Name the agent in `agent_name`. list_agent_blueprints lists them.";
     const agent = agents === "any" ? name : agents.find((one) => one.name === name);
     if (agent === undefined) return `There is no agent "${name}" that you may start.`;
-    if (this.#started.length >= STARTED_MAX)
-      return `You have started ${STARTED_MAX} sessions, which is the most.`;
     const isConversation = fieldsOf(input)["conversation"] === true;
     if (isConversation && mode === "async_callback") return ENDLESS;
     // started-sessions-4.
@@ -170,10 +173,14 @@ export class StartedSessions {
   }
 
   async resume(call: SessionToolInput<"resume_agent_session">): Promise<CallResult> {
-    const { session_id: id, parameters, mode } = call;
+    const { session_id: id, parameters, mode, idempotency_key: key } = call;
     if (mode === "async_callback") return failed(ENDLESS);
     const known = this.#find(id);
     if (known === undefined) return unknown(id);
+    const child = this.#ctx.child(id);
+    const answer = (): CallResult | Promise<CallResult> =>
+      mode === "async_poll" ? running(id) : this.#turn(child);
+    if (key !== undefined && known.promptKey === key) return answer();
     const { status, detail, length } = await this.#look(id);
     if (ENDS.includes(detail ?? ""))
       return failed(`Session ${id} has ended (${detail}) and takes no prompt. Start a new one.`);
@@ -184,11 +191,11 @@ export class StartedSessions {
     // Another prompt may have been sent since this look began.
     if (status !== "finished" || length <= this.#promptedAt(id))
       return failed(`Session ${id} still works on its last prompt.`);
-    const child = this.#ctx.child(id);
     this.#ctx.signalChild(child, NEXT_INPUT, requestText(parameters));
-    this.#started = this.#started.map((one) => (one.sessionId === id ? { ...one, promptedAt: length } : one));
-    if (mode === "async_poll") return running(id);
-    return this.#turn(child);
+    const { promptKey: _earlier, ...others } = known;
+    const prompted = { ...others, promptedAt: length, ...defined({ promptKey: key }) };
+    this.#started = this.#started.map((one) => (one.sessionId === id ? prompted : one));
+    return answer();
   }
 
   async list(): Promise<CallResult> {

@@ -15,7 +15,7 @@ import type { LiveTurns } from "../turn-task.ts";
 import type { SessionCallEvent } from "./pending-calls.ts";
 import { StartedSessions, type StartedParts, type StartedSession } from "./started-sessions.ts";
 import type { CallResult } from "./way-back.ts";
-import { isLook, type SessionCall } from "./way-back-tools.ts";
+import { isLook, isQuestion, type SessionCall } from "./way-back-tools.ts";
 
 /** A call that was carried out (way-back-calls-2). */
 export interface DoneCall {
@@ -124,6 +124,7 @@ export class WayBackCalls {
     const open = this.#open.get(key);
     if (open !== undefined) return open;
     const result = this.#carryOut(call, used);
+    if (!isQuestion(call)) return result;
     this.#open.set(key, result);
     const forget = (): void => void this.#open.delete(key);
     result.then(forget, forget);
