@@ -7,7 +7,7 @@
 import { z } from "zod";
 
 /** The most characters of JSON in the input of a session. */
-const INPUT_CHARS = 100_000;
+export const INPUT_CHARS = 100_000;
 const YEAR_SECONDS = 31_536_000;
 
 const sessionId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/);
@@ -43,7 +43,7 @@ export const SESSION_TOOLS = {
   },
   start_agent_session: {
     description:
-      'Let another agent do a piece of work in a session of its own. It knows nothing of this conversation. Most agents take `{"prompt": "…"}` as parameters; with `"conversation": true` some take further prompts. The session is durable: it continues although this call ends.',
+      'Let another agent do a piece of work in a session of its own. It knows nothing of this conversation. If a session makes this call, the new session is paid from its budget and ends with it. Most agents take `{"prompt": "…"}` as parameters; with `"conversation": true` some take further prompts. The session continues although this call ends.',
     input: z.strictObject({
       parameters: parameters.optional(),
       input: z

@@ -275,8 +275,9 @@ function versionsFile({ trustFile }: AgentPlaces): VersionsFile {
 }
 
 /**
- * The content of a skill of the project that the user approved last, if it is still kept. @throws
- * HoldfastError `config_invalid`
+ * The content of a skill of the project that the user approved last, if it is still kept.
+ *
+ * @throws HoldfastError `config_invalid`
  */
 export function approvedContent(places: AgentPlaces, name: string): FolderContent | undefined {
   const hash = readApprovedSkills(approvalsFile(places), realPath(places.project))[name];

@@ -42,8 +42,9 @@ export function isTrustedContent(trustFile: string, folder: string, path: string
 }
 
 /**
- * Whether the rules of a file, which may allow calls, are those that the user has trusted. @throws
- * HoldfastError `config_invalid`
+ * Whether the rules of a file, which may allow calls, are those that the user has trusted.
+ *
+ * @throws HoldfastError `config_invalid`
  */
 export function areTrustedRules(trustFile: string, folder: string, path: string): boolean {
   const known = readTrust(trustFile).contents[realPath(folder)]?.[rulesKey(pathIn(folder, path))];

@@ -18,7 +18,12 @@ import {
   type RequestStateCodec,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import { SESSION_TOOLS, type SessionToolInput, type SessionToolName } from "@holdfast/proto/session-tools";
+import {
+  INPUT_CHARS,
+  SESSION_TOOLS,
+  type SessionToolInput,
+  type SessionToolName,
+} from "@holdfast/proto/session-tools";
 import { z } from "zod";
 
 import { answerOf, questionForm, type GivenAnswer } from "./client-questions.ts";
@@ -29,7 +34,6 @@ import { SessionTasks, TASKS_EXTENSION } from "./session-tasks.ts";
 import { turnOf, type SessionTurn } from "./session-turn.ts";
 import { failure, result, statusOf, turnResult } from "./tool-results.ts";
 
-const INPUT_CHARS = 100_000;
 const PROGRESS_MS = 10_000;
 const TOOL_NAME_CHARS = 64;
 /** A person may answer a question so long after it was asked. */

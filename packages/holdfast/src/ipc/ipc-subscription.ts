@@ -70,8 +70,9 @@ export class IpcSubscription {
   }
 
   /**
-   * Over one opened place. @returns the last message; nothing when the place was closed. @throws
-   * HoldfastError of its reader.
+   * Over one opened place. @returns the last message; nothing when the place was closed.
+   *
+   * @throws HoldfastError of its reader.
    */
   async #follow(place: IpcPlace): Promise<IpcMessage | undefined> {
     const { sessionId, send } = this.#options;

@@ -223,10 +223,9 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
   const { turn, boundId } = request;
   const note = (event: ExternalEvent | SessionCallEvent): void => live.note(event);
   const events = new TurnEvents({ task, turn, fence, boundId, note, onError });
-  const stored = (): Promise<void> => events.stored();
+  const session = { task, stored: () => events.stored() };
   // Between the start of the agent and the first look at its events nothing is awaited.
-  const started = startAgent(place.protocol, { ...taken, prompt: checked.prompt }, parts, { task, stored });
-  const agent = await started;
+  const agent = await startAgent(place.protocol, { ...taken, prompt: checked.prompt }, parts, session);
   const live = new LiveTurn(agent, request.keepAliveMs, parts.calls);
   place.live.set(task.sessionId, live);
   limits.agent = agent;

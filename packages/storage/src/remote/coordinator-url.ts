@@ -5,8 +5,9 @@ import { UsageError } from "@holdfast/core";
 const EXPECTED = "http://127.0.0.1:8765, or https://HOST:PORT";
 
 /**
- * A token goes over plain HTTP to this machine only, unless the caller says that the network is safe. @throws
- * UsageError
+ * A token goes over plain HTTP to this machine only, unless the caller says that the network is safe.
+ *
+ * @throws UsageError
  */
 export function checkUrl(url: string, insecure: boolean): URL {
   if (typeof url !== "string" || url === "")

@@ -65,16 +65,16 @@ export class RunnerExecutors {
     search: AgentSearch,
   ): Promise<readonly Agent[]> {
     const { workspace, executorsFolder } = folders;
-    const profile =
+    const chosen =
       this.#chosen(folders) ?? (isAlone ? findExecutor(executorsFolder, DEFAULT_EXECUTOR) : undefined);
-    if (profile === undefined) return [];
-    if (typeof profile === "string") {
-      requireExecutor(policy, profile);
+    if (chosen === undefined) return [];
+    if (typeof chosen === "string") {
+      requireExecutor(policy, chosen);
       requireFolder(policy, workspace);
-      return [await loadExternalAgent(profile, { ...search, cwd: workspace }, false)];
+      return [await loadExternalAgent(chosen, { ...search, cwd: workspace }, false)];
     }
     this.#executor = new Executor({
-      profile,
+      profile: chosen,
       environment: this.#io.env,
       projectDir: workspace,
       policy: executorPolicy(policy, workspace, (command) => isBuiltIn({ command })),

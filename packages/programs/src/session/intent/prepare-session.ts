@@ -100,8 +100,9 @@ export function requireFolder(folder: string): string {
 }
 
 /**
- * The first request to an agent that takes more than a text; `undefined` for any other agent. @throws
- * HoldfastError `invalid_input`
+ * The first request to an agent that takes more than a text; `undefined` for any other agent.
+ *
+ * @throws HoldfastError `invalid_input`
  */
 function readFirstRequest(protocol: ExternalAgentProtocol, input: unknown): AgentRequest | undefined {
   if (protocol.readRequest === undefined) return undefined;
