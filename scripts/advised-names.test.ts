@@ -9,9 +9,9 @@ import { expect, test } from "vitest";
 import { PROJECT_FILES, VARIABLES } from "../packages/agents/src/places/project-inputs.ts";
 import { METHODS } from "../packages/coordinator/src/api/contract.ts";
 import { COMMANDS } from "../packages/holdfast/src/commands/index.ts";
-import { COMMON_OPTIONS } from "../packages/holdfast/src/frame/command.ts";
-import { COMMAND_ERRORS } from "../packages/holdfast/src/frame/command-error.ts";
-import { EXIT_CODES } from "../packages/holdfast/src/frame/help.ts";
+import { COMMON_OPTIONS } from "../packages/terminal/src/frame/command.ts";
+import { COMMAND_ERRORS } from "../packages/terminal/src/frame/command-error.ts";
+import { EXIT_CODES } from "../packages/terminal/src/frame/help.ts";
 import {
   fieldsOfSchema,
   functionsIn,

@@ -4,7 +4,7 @@
 import { fileURLToPath } from "node:url";
 import { ERROR_TABLE } from "@holdfast/core";
 import { expect, test } from "vitest";
-import { COMMAND_ERRORS } from "../packages/holdfast/src/frame/command-error.ts";
+import { COMMAND_ERRORS } from "../packages/terminal/src/frame/command-error.ts";
 import { CURES, WITHOUT_CURE } from "./cures.ts";
 import { child, nameOf, parseSource, readTree, type Node, type Source } from "./tidy/tree.ts";
 

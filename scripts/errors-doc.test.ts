@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { ERROR_TABLE } from "@holdfast/core";
 import { expect, test } from "vitest";
-import { STOP_EXIT } from "../packages/holdfast/src/frame/command.ts";
-import { COMMAND_ERRORS } from "../packages/holdfast/src/frame/command-error.ts";
-import { EXIT_CODES } from "../packages/holdfast/src/frame/help.ts";
+import { STOP_EXIT } from "../packages/terminal/src/frame/command.ts";
+import { COMMAND_ERRORS } from "../packages/terminal/src/frame/command-error.ts";
+import { EXIT_CODES } from "../packages/terminal/src/frame/help.ts";
 
 const CORE_EXITS = Object.fromEntries(Object.entries(ERROR_TABLE).map(([code, { exit }]) => [code, exit]));
 

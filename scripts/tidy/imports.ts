@@ -16,6 +16,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[] | undefined>> = {
   agents: ["core", "system", "runtime", "workspace"],
   programs: ["core", "proto", "system", "runtime", "workspace", "agents"],
   machine: ["core", "system", "runtime", "workspace", "agents", "programs"],
+  terminal: ["core", "proto", "system", "runtime", "agents", "programs", "machine"],
   coordinator: ["core", "proto"],
   dashboard: ["proto"],
   runner: ["core", "proto", "system", "runtime", "storage"],

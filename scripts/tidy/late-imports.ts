@@ -20,7 +20,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
     "screens/blocked-sessions.ts",
     "screens/place-changes.ts",
     "sdk/client.ts",
-    "view/run-list.ts",
+    "sessions/run-list.ts",
   ],
   "agents of code need no model and no agent file": [
     "@holdfast/agents",
@@ -33,7 +33,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
     "sessions/hand-over.ts",
     "sessions/show-raw-lines.ts",
     "run/loading/load-external.ts",
-    "view/show-agent.ts",
+    "agents/show-agent.ts",
   ],
   "Git and worktrees are for sessions that work in a folder": [
     "@holdfast/machine/session-folder",

@@ -73,6 +73,7 @@ const PACKAGES: ReadonlySet<string> = new Set([
   "coordinator",
   "holdfast",
   "system",
+  "terminal",
 ]);
 /** Calls that have their first argument called later. */
 const TIMERS: ReadonlySet<string> = new Set(["setTimer", "setTimeout", "setInterval", "alarm"]);

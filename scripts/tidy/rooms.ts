@@ -252,6 +252,14 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
       agents: "one agent file and all below it: tree, tasks, variables, demands",
     },
   ],
+  terminal: [
+    {
+      frame: "what every command needs: arguments, help, terminal, files, errors",
+    },
+    {
+      view: "how sessions are shown: reads their journals, makes texts of them",
+    },
+  ],
   coordinator: [
     {
       call: "what belongs to one call: caller, token, refusal, JSON fields",
@@ -287,7 +295,6 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
   ],
   holdfast: [
     {
-      frame: "what every command needs: arguments, help, terminal, files, errors",
       sdk: "the client of a coordinator",
     },
     {
@@ -305,7 +312,6 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
       agents: "agent files and MCP servers: their list, check, trust, and new ones",
     },
     {
-      view: "how sessions are shown",
       library: "skills, scripts and variables: their lists, changes and versions, here and at a coordinator",
       stack: "the local stack: its supervisor, its merged log, and in `process` what its two processes share",
     },
@@ -386,8 +392,8 @@ export const LARGE_ROOMS: Readonly<Record<string, { readonly sources: number; re
     why: "one service of the contract each, with their scopes",
   },
   "packages/holdfast/src/commands": { sources: 31, why: "one source for each command" },
-  "packages/holdfast/src/frame": { sources: 13, why: "small sources that all commands share" },
-  "packages/holdfast/src/view": { sources: 22, why: "one source for each thing that is shown" },
+  "packages/terminal/src/frame": { sources: 14, why: "small sources that all commands share" },
+  "packages/terminal/src/view": { sources: 22, why: "one source for each thing that is shown" },
   "packages/runtime/src/session": { sources: 14, why: "the parts of one session driver" },
   "packages/simulator/src/nemesis": { sources: 13, why: "processes, faults, recorders and checkers" },
   "packages/testkit/src/conformance": { sources: 26, why: "one source for each group of clauses" },

@@ -138,7 +138,7 @@ export function thrownIsRead(tree: Tree): readonly Violation[] {
  */
 const MAKES_PRIVATE_FILES: ReadonlySet<string> = new Set([
   "packages/workspace/src/workspace/contained-files.ts",
-  "packages/holdfast/src/frame/new-file.ts",
+  "packages/terminal/src/frame/new-file.ts",
   "packages/system/src/files/private-file.ts",
   "packages/runtime/src/tracers/file-tracer.ts",
   "packages/storage/src/sqlite-tracer/index.ts",

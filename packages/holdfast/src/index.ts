@@ -135,7 +135,7 @@ export {
 } from "@holdfast/core";
 export { runAgentFile } from "./run/from-code/run-agent-file.ts";
 export { type AgentQuestion, type RunAgentFileOptions } from "./run/from-code/run-options.ts";
-export { readApproval } from "./view/typed-answer.ts";
+export { readApproval } from "@holdfast/terminal/view/typed-answer";
 export {
   channelSignals,
   stdinSignals,

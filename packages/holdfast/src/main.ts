@@ -4,13 +4,13 @@
 import { Console } from "node:console";
 import { defined, didYouMean, HoldfastError, NotFoundError, toError, VERSION } from "@holdfast/core";
 import type { OwnKeys } from "@holdfast/system";
-import { parseArguments, refuse } from "./frame/arguments.ts";
-import { COMMON_OPTIONS, type Command } from "./frame/command.ts";
-import { errorJson, errorText, shownError } from "./frame/command-error.ts";
+import { parseArguments, refuse } from "@holdfast/terminal/frame/arguments";
+import { COMMON_OPTIONS, type Command } from "@holdfast/terminal/frame/command";
+import { errorJson, errorText, shownError } from "@holdfast/terminal/frame/command-error";
 import { COMMANDS, GROUPS } from "./commands/index.ts";
-import { placeOf } from "./frame/error-place.ts";
-import { commandHelp, overview, USAGE } from "./frame/help.ts";
-import { Terminal } from "./frame/terminal.ts";
+import { placeOf } from "@holdfast/terminal/frame/error-place";
+import { commandHelp, overview, USAGE } from "@holdfast/terminal/frame/help";
+import { Terminal } from "@holdfast/terminal/frame/terminal";
 
 const NO_KEYS: OwnKeys = { handed: new Set(), visible: new Set(), exposed: [] };
 

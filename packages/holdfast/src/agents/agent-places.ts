@@ -4,7 +4,7 @@ import { isAbsolute, relative } from "node:path";
 import { defined } from "@holdfast/core";
 import type { AgentPlaces } from "@holdfast/agents";
 import type { Machine } from "@holdfast/machine";
-import type { Io } from "../frame/command.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
 import type { Mode } from "../place/mode.ts";
 import { findProject, trustFileOf } from "../place/project.ts";
 import { externalAgentNames } from "@holdfast/machine/external-agent-names";

@@ -24,9 +24,9 @@ import {
   type Skill,
 } from "@holdfast/agents";
 import { NotFoundError } from "@holdfast/core";
-import type { Io } from "../frame/command.ts";
-import { isFolder } from "../frame/given-file.ts";
-import { count } from "../frame/plain-text.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
+import { isFolder } from "@holdfast/terminal/frame/given-file";
+import { count } from "@holdfast/terminal/frame/plain-text";
 import { agentPlaces, shownPath } from "./agent-places.ts";
 import { agentWarnings, type WarningsOf } from "./checks/agent-warnings.ts";
 import { hookWarnings } from "./checks/hook-programs.ts";

@@ -5,8 +5,8 @@ import { isUtf8 } from "node:buffer";
 import { readFileSync, statSync } from "node:fs";
 import { MIB } from "@holdfast/core";
 import { compareContents, findHiddenText, type FolderContent } from "@holdfast/agents";
-import type { Io } from "../frame/command.ts";
-import { plainLine } from "../frame/plain-text.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
+import { plainLine } from "@holdfast/terminal/frame/plain-text";
 
 const WARNINGS_MAX = 5;
 const CHANGES_MAX = 20;

@@ -6,10 +6,10 @@ import { type ExternalAgentCapabilities } from "@holdfast/programs";
 import { isIncluded } from "@holdfast/programs/included-programs";
 import { defined, HoldfastError } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
-import type { Io } from "../frame/command.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
 import { agentPlaces, type AgentSearch } from "./agent-places.ts";
 import { namedSecrets } from "../secrets/supplied-secrets.ts";
-import { keyReachText } from "./key-reach-text.ts";
+import { keyReachText } from "@holdfast/terminal/view/key-reach-text";
 import { thisMachine } from "./this-machine.ts";
 
 /**

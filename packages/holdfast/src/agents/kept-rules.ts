@@ -4,8 +4,8 @@ import { readProjectRules, removeProjectRules, ruleText, type PermissionRule } f
 import { NotFoundError, type Session, type StorageReader } from "@holdfast/core";
 import { principalOf } from "@holdfast/proto/view";
 
-import type { Io } from "../frame/command.ts";
-import { plainLine, table } from "../frame/plain-text.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
+import { plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import { rulesFile } from "@holdfast/machine";
 import { userOfMachine } from "../place/answer-principals.ts";
 import { agentPlaces } from "./agent-places.ts";

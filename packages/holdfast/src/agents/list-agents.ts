@@ -19,9 +19,9 @@ import {
 } from "@holdfast/agents";
 import { CONFIG_FILE } from "@holdfast/agents/trust";
 import { NotFoundError } from "@holdfast/core";
-import type { Arguments, Io } from "../frame/command.ts";
-import { isFolder } from "../frame/given-file.ts";
-import { count, cutTo, plainLine, table } from "../frame/plain-text.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import { isFolder } from "@holdfast/terminal/frame/given-file";
+import { count, cutTo, plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import { readConfig } from "../settings/config.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
 import { trifectaText } from "./checks/agent-warnings.ts";

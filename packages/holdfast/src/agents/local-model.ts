@@ -9,7 +9,7 @@ import { HoldfastError } from "@holdfast/core";
 import type { LocalModel } from "@holdfast/machine";
 import { isLoopback } from "@holdfast/storage/coordinator-url";
 import { askForJson, layeredEnvironment } from "@holdfast/system";
-import type { Io } from "../frame/command.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
 import { signInStore } from "../secrets/sign-in-store.ts";
 
 /** @returns `undefined` where the environment names a model, or no Ollama answers with one. */

@@ -15,8 +15,8 @@ import {
 } from "@holdfast/agents";
 import { makePrivateFolder } from "@holdfast/system";
 import { UsageError } from "@holdfast/core";
-import type { Io } from "../frame/command.ts";
-import { quoted } from "../frame/plain-text.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
+import { quoted } from "@holdfast/terminal/frame/plain-text";
 import { requireInProject } from "../place/project.ts";
 import { showToGit } from "../settings/git-ignore.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";

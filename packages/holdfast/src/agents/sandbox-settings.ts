@@ -12,7 +12,7 @@
 import { resolve } from "node:path";
 import { defined, HoldfastError, UsageError } from "@holdfast/core";
 import { makePrivateFolder } from "@holdfast/system";
-import type { Io } from "../frame/command.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
 import { findMode, type Mode } from "../place/mode.ts";
 import { fromConfigFiles, type Given } from "../place/project.ts";
 import { readConfig, userConfigFile } from "../settings/config.ts";

@@ -2,7 +2,7 @@
 
 import { dirname } from "node:path";
 import { Machine, type LoadOptions } from "@holdfast/machine";
-import type { Io } from "../frame/command.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
 import { unusedMode, type Mode } from "../place/mode.ts";
 import { userOfMachine } from "../place/answer-principals.ts";
 import { signInStore } from "../secrets/sign-in-store.ts";

@@ -3,7 +3,7 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
-import { calledAs } from "../frame/terminal.ts";
+import { calledAs } from "@holdfast/terminal/frame/terminal";
 import { Project } from "../testing/holdfast-process.ts";
 
 const AGENTS: Readonly<Record<string, string>> = {

@@ -25,14 +25,19 @@ import {
   type TraceEvent,
 } from "@holdfast/core";
 import { viewQuestion } from "@holdfast/proto/view";
-import type { Io, StopSignal } from "../frame/command.ts";
+import type { Io, StopSignal } from "@holdfast/terminal/frame/command";
 import type { DriveChat } from "../run/drive/drive.ts";
 import type { SignalTarget } from "../run/typing/stdin-listener.ts";
-import { askedLines, openQuestions, type QuestionWait, questionLine } from "../view/describe-session.ts";
+import {
+  askedLines,
+  openQuestions,
+  type QuestionWait,
+  questionLine,
+} from "@holdfast/terminal/view/describe-session";
 import { programOf } from "@holdfast/machine/agent-source";
-import type { JournalEvent } from "../view/journal-events.ts";
-import { liveView, type AskedQuestions, type LiveView } from "../view/live-view.ts";
-import { howToAnswer, questionOf, readTypedLine } from "../view/typed-answer.ts";
+import type { JournalEvent } from "@holdfast/terminal/view/journal-events";
+import { liveView, type AskedQuestions, type LiveView } from "@holdfast/terminal/view/live-view";
+import { howToAnswer, questionOf, readTypedLine } from "@holdfast/terminal/view/typed-answer";
 import { ChatTerminal } from "./chat-terminal.ts";
 import { ChatView } from "./chat-view.ts";
 

@@ -5,7 +5,7 @@
 
 import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
-import type { Io } from "../frame/command.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
 
 export interface ChatListener {
   line(text: string): void;

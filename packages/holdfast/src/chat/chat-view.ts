@@ -7,11 +7,11 @@
 
 import type { TraceEvent } from "@holdfast/core";
 import { deliveryOf, planOf, stepText, subAgentCallOf } from "@holdfast/proto/view";
-import type { Io } from "../frame/command.ts";
-import { jsonLine, plainLine, plainPiece } from "../frame/plain-text.ts";
-import { questionLine } from "../view/describe-session.ts";
-import { eventLine, isFailedHook, isMessageReceipt } from "../view/event-line.ts";
-import type { JournalEvent } from "../view/journal-events.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
+import { jsonLine, plainLine, plainPiece } from "@holdfast/terminal/frame/plain-text";
+import { questionLine } from "@holdfast/terminal/view/describe-session";
+import { eventLine, isFailedHook, isMessageReceipt } from "@holdfast/terminal/view/event-line";
+import type { JournalEvent } from "@holdfast/terminal/view/journal-events";
 import type { ChatTerminal } from "./chat-terminal.ts";
 
 const LINE_CHARS = 200;

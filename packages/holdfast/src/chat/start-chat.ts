@@ -12,8 +12,8 @@ import {
 } from "@holdfast/core";
 import type { Agent, Runtime, SessionHandle } from "@holdfast/runtime";
 import { noteSharedFolder } from "../agents/workspaces/shared-folder.ts";
-import type { Arguments, Io } from "../frame/command.ts";
-import { quoted } from "../frame/plain-text.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import { quoted } from "@holdfast/terminal/frame/plain-text";
 import { findSession, placeOfExact, withReader } from "../place/find-session.ts";
 import { findDatabase, type Database } from "../place/project.ts";
 import { driveCall } from "../run/drive/drive-call.ts";
@@ -24,7 +24,7 @@ import { planStart } from "../run/starting/start-plan.ts";
 import { refuseStart } from "../run/starting/start-refusals.ts";
 import { start } from "../run/starting/start.ts";
 import { secretsFor } from "../secrets/agent-secrets.ts";
-import { entryText, roleText } from "../view/event-line.ts";
+import { entryText, roleText } from "@holdfast/terminal/view/event-line";
 import { ChatTalk } from "./chat-talk.ts";
 
 /** @param usage of the command. @returns the exit code. */

@@ -1,6 +1,12 @@
-import { refuse, refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../frame/arguments.ts";
+import {
+  refuse,
+  refuseAction,
+  refuseForeignOptions,
+  takeNothing,
+  takeOnly,
+} from "@holdfast/terminal/frame/arguments";
 import { catalogueAction, isCatalogueAction } from "../library/catalogue-actions.ts";
-import type { Command } from "../frame/command.ts";
+import type { Command } from "@holdfast/terminal/frame/command";
 import { checkAgents } from "../agents/check-agents.ts";
 import { importAgent, newAgent } from "../agents/new-agent.ts";
 
@@ -85,7 +91,7 @@ export const agents: Command = {
           return (await import("../library/catalogue-calls.ts")).listPushed("agent", args, io);
         return (await listing()).showAgents(args, io);
       case "show":
-        return (await import("../view/show-agent.ts")).showAgent(
+        return (await import("../agents/show-agent.ts")).showAgent(
           takeOnly(rest, "the name", agents.usage),
           args,
           io,

@@ -10,9 +10,9 @@ import {
   type StorageReader,
 } from "@holdfast/core";
 import { addCosts, type Cost, NO_COST, raisedLimit, uncountedText } from "@holdfast/proto/view";
-import { takeOnly } from "../frame/arguments.ts";
-import type { Command, Io } from "../frame/command.ts";
-import { quoted } from "../frame/plain-text.ts";
+import { takeOnly } from "@holdfast/terminal/frame/arguments";
+import type { Command, Io } from "@holdfast/terminal/frame/command";
+import { quoted } from "@holdfast/terminal/frame/plain-text";
 import { findDatabase } from "../place/project.ts";
 import { withReaderOf } from "../place/find-session.ts";
 import {
@@ -22,10 +22,10 @@ import {
   parseBudget,
   parsePer,
   writtenLimit,
-} from "../view/budget-text.ts";
-import { isBeyondWindow } from "../view/pause-advice.ts";
-import { readBelow, walk } from "../view/session-tree.ts";
-import { CostReader } from "../view/session-cost.ts";
+} from "@holdfast/terminal/view/budget-text";
+import { isBeyondWindow } from "@holdfast/terminal/view/pause-advice";
+import { readBelow, walk } from "@holdfast/terminal/view/session-tree";
+import { CostReader } from "@holdfast/terminal/view/session-cost";
 
 export const budget: Command = {
   name: "budget",

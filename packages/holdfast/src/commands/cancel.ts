@@ -1,6 +1,6 @@
 import { defined, isEnded } from "@holdfast/core";
-import { takeOnly } from "../frame/arguments.ts";
-import type { Command } from "../frame/command.ts";
+import { takeOnly } from "@holdfast/terminal/frame/arguments";
+import type { Command } from "@holdfast/terminal/frame/command";
 import { findDatabase } from "../place/project.ts";
 import { withSession } from "../place/find-session.ts";
 import { requestsOver } from "@holdfast/runtime";

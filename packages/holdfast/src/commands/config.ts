@@ -1,7 +1,13 @@
 import { defined, didYouMean, HoldfastError } from "@holdfast/core";
-import { refuse, refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../frame/arguments.ts";
-import type { Arguments, Command, Io } from "../frame/command.ts";
-import { plainLine, table } from "../frame/plain-text.ts";
+import {
+  refuse,
+  refuseAction,
+  refuseForeignOptions,
+  takeNothing,
+  takeOnly,
+} from "@holdfast/terminal/frame/arguments";
+import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
+import { plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import { CONFIG_KEYS } from "../settings/config.ts";
 import { findDatabase, findStrictBounds, findTraces } from "../place/project.ts";
 import { findCommandNamespace, findSandbox, findSandboxRoot } from "../agents/sandbox-settings.ts";

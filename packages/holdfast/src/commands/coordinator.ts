@@ -1,5 +1,5 @@
-import { refuse, takeNothing } from "../frame/arguments.ts";
-import { MODE_OPTION, SUPERVISED_OPTION, type Command } from "../frame/command.ts";
+import { refuse, takeNothing } from "@holdfast/terminal/frame/arguments";
+import { MODE_OPTION, SUPERVISED_OPTION, type Command } from "@holdfast/terminal/frame/command";
 import { runCoordinator } from "../run/coordinator-run.ts";
 
 export const coordinator: Command = {

@@ -1,6 +1,6 @@
 import { ConflictError, HoldfastError, type ChangeResult } from "@holdfast/core";
-import { takeOnly } from "../frame/arguments.ts";
-import type { Command, Io } from "../frame/command.ts";
+import { takeOnly } from "@holdfast/terminal/frame/arguments";
+import type { Command, Io } from "@holdfast/terminal/frame/command";
 import { findDatabase } from "../place/project.ts";
 import { withSession } from "../place/find-session.ts";
 import { dropFileSnapshots, idsBelow } from "../agents/workspaces/deleted-sessions.ts";

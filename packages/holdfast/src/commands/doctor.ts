@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
-import { refuse, takeNothing } from "../frame/arguments.ts";
-import type { Arguments, Command, Io } from "../frame/command.ts";
+import { refuse, takeNothing } from "@holdfast/terminal/frame/arguments";
+import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
 import { findLocalDatabase } from "../place/project.ts";
 import { examinationText, examine, examinePostgres } from "../doctor/examination.ts";
 import { readStorageUrl } from "../place/coordinator-storage.ts";

@@ -1,10 +1,10 @@
-import { refuse, takeOnly } from "../frame/arguments.ts";
-import type { Command } from "../frame/command.ts";
+import { refuse, takeOnly } from "@holdfast/terminal/frame/arguments";
+import type { Command } from "@holdfast/terminal/frame/command";
 import { resolve } from "node:path";
 import { findDatabase } from "../place/project.ts";
 import { withReaderOf } from "../place/find-session.ts";
 import { exportLines } from "@holdfast/runtime";
-import { writeNewFile } from "../frame/new-file.ts";
+import { writeNewFile } from "@holdfast/terminal/frame/new-file";
 
 export const exportSession: Command = {
   name: "export",

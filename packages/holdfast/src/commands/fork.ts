@@ -1,7 +1,7 @@
 import { defined } from "@holdfast/core";
 import { createRuntime, type ForkOptions, type Runtime } from "@holdfast/runtime";
-import { refuse, takeOnly } from "../frame/arguments.ts";
-import type { Arguments, Command } from "../frame/command.ts";
+import { refuse, takeOnly } from "@holdfast/terminal/frame/arguments";
+import type { Arguments, Command } from "@holdfast/terminal/frame/command";
 import { readCall } from "../run/starting/prepare-start.ts";
 import { findDatabase } from "../place/project.ts";
 import { findPlace, withReaderOf, withSession } from "../place/find-session.ts";

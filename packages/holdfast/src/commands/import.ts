@@ -1,10 +1,10 @@
 import { defined, isEnded } from "@holdfast/core";
-import { sessionIdOf, takeOnly } from "../frame/arguments.ts";
-import type { Command } from "../frame/command.ts";
+import { sessionIdOf, takeOnly } from "@holdfast/terminal/frame/arguments";
+import type { Command } from "@holdfast/terminal/frame/command";
 import { resolve } from "node:path";
 import { findDatabase } from "../place/project.ts";
 import { withStorage } from "../place/find-session.ts";
-import { openFile } from "../frame/new-file.ts";
+import { openFile } from "@holdfast/terminal/frame/new-file";
 import { createRuntime } from "@holdfast/runtime";
 
 export const importSession: Command = {

@@ -1,6 +1,6 @@
 // All commands by name, and their groups in the help. Each is loaded when it is called.
 
-import type { Command } from "../frame/command.ts";
+import type { Command } from "@holdfast/terminal/frame/command";
 
 /** The commands of the help by subject, each with its line there. The help of all commands loads none of them. */
 export const GROUPS: readonly (readonly [subject: string, summaries: Readonly<Record<string, string>>])[] = [

@@ -9,17 +9,17 @@ import {
   type StorageReader,
 } from "@holdfast/core";
 import { type Cost, costText } from "@holdfast/proto/view";
-import { refuse, takeNothing } from "../frame/arguments.ts";
-import type { Arguments, Command, Io } from "../frame/command.ts";
+import { refuse, takeNothing } from "@holdfast/terminal/frame/arguments";
+import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
 import { type Database, findDatabase, placesOf } from "../place/project.ts";
 import { newestFirst, placeLine, START_STACK, withReader } from "../place/find-session.ts";
-import { sessionJson } from "../view/session-json.ts";
+import { sessionJson } from "@holdfast/terminal/view/session-json";
 import { programOf } from "@holdfast/machine/agent-source";
-import { CostReader } from "../view/session-cost.ts";
-import { describeWaits, statusText } from "../view/describe-session.ts";
-import { duration, fittedTable, plainLine } from "../frame/plain-text.ts";
-import { asTrees, cancelText, walk } from "../view/session-tree.ts";
-import { pauseAdvice } from "../view/pause-advice.ts";
+import { CostReader } from "@holdfast/terminal/view/session-cost";
+import { describeWaits, statusText } from "@holdfast/terminal/view/describe-session";
+import { duration, fittedTable, plainLine } from "@holdfast/terminal/frame/plain-text";
+import { asTrees, cancelText, walk } from "@holdfast/terminal/view/session-tree";
+import { pauseAdvice } from "@holdfast/terminal/view/pause-advice";
 import { findOwner } from "../place/project-storage.ts";
 
 const LIMIT = 50;

@@ -1,4 +1,4 @@
-import { refuse, refuseAction, takeNothing } from "../frame/arguments.ts";
+import { refuse, refuseAction, takeNothing } from "@holdfast/terminal/frame/arguments";
 import {
   EXECUTOR_OPTIONS,
   GRACE_OPTION,
@@ -7,7 +7,7 @@ import {
   type Command,
   type Io,
   type Options,
-} from "../frame/command.ts";
+} from "@holdfast/terminal/frame/command";
 import { checkModeVariables } from "../place/mode.ts";
 import { startStack } from "../stack/start-stack.ts";
 import { restartStack, showStack, showStackLogs, stopStack } from "../stack/control-stack.ts";

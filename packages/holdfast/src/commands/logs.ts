@@ -1,13 +1,13 @@
 import { HoldfastError, isEnded } from "@holdfast/core";
-import type { Command } from "../frame/command.ts";
+import type { Command } from "@holdfast/terminal/frame/command";
 import { findDatabase } from "../place/project.ts";
 import { withReaderOfMeant } from "../place/find-session.ts";
-import { JournalTail } from "../view/journal-events.ts";
-import { cancelledLine, endLine, eventLine } from "../view/event-line.ts";
-import { localTime } from "../frame/plain-text.ts";
-import { resultOf } from "../view/session-end.ts";
-import { watchElsewhere } from "../view/moved-session.ts";
-import { noteUnstored } from "../view/describe-session.ts";
+import { JournalTail } from "@holdfast/terminal/view/journal-events";
+import { cancelledLine, endLine, eventLine } from "@holdfast/terminal/view/event-line";
+import { localTime } from "@holdfast/terminal/frame/plain-text";
+import { resultOf } from "@holdfast/terminal/view/session-end";
+import { watchElsewhere } from "@holdfast/terminal/view/moved-session";
+import { noteUnstored } from "@holdfast/terminal/view/describe-session";
 import { AnswerPrincipals } from "../place/answer-principals.ts";
 
 const POLL_MS = 200;

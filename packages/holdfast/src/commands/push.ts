@@ -1,5 +1,5 @@
-import { takeOnly } from "../frame/arguments.ts";
-import { OTHER_END_OPTION, type Command } from "../frame/command.ts";
+import { takeOnly } from "@holdfast/terminal/frame/arguments";
+import { OTHER_END_OPTION, type Command } from "@holdfast/terminal/frame/command";
 import { moveBetween } from "../sessions/move-between.ts";
 
 export const push: Command = {

@@ -12,14 +12,14 @@ import {
   type StorageReader,
 } from "@holdfast/core";
 import { ownerOfTurn, replaySession, type ReplayStand, type ReplayStep } from "@holdfast/runtime";
-import { refuse } from "../frame/arguments.ts";
-import type { Arguments, Command, Io } from "../frame/command.ts";
-import { entryText, roleText } from "../view/event-line.ts";
-import { plainLine } from "../frame/plain-text.ts";
+import { refuse } from "@holdfast/terminal/frame/arguments";
+import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
+import { entryText, roleText } from "@holdfast/terminal/view/event-line";
+import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { findDatabase } from "../place/project.ts";
 import { agentOf, sessionOf } from "../run/recorded-agent.ts";
 import { findPlace, withReaderOf } from "../place/find-session.ts";
-import { noteUnstored } from "../view/describe-session.ts";
+import { noteUnstored } from "@holdfast/terminal/view/describe-session";
 
 export const replay: Command = {
   name: "replay",

@@ -1,10 +1,10 @@
 import { HoldfastError, isEnded } from "@holdfast/core";
-import type { Command } from "../frame/command.ts";
+import type { Command } from "@holdfast/terminal/frame/command";
 import { findDatabase } from "../place/project.ts";
 import { withReaderOfMeant } from "../place/find-session.ts";
-import { showEnd } from "../view/session-end.ts";
-import { movedAway } from "../view/moved-session.ts";
-import { statusText } from "../view/describe-session.ts";
+import { showEnd } from "@holdfast/terminal/view/session-end";
+import { movedAway } from "@holdfast/terminal/view/moved-session";
+import { statusText } from "@holdfast/terminal/view/describe-session";
 
 export const result: Command = {
   name: "result",

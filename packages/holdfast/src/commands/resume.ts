@@ -1,10 +1,16 @@
 import { HoldfastError, isEnded, type Session } from "@holdfast/core";
 import type { Runtime } from "@holdfast/runtime";
-import { GRACE_OPTION, SECRET_STDIN_OPTION, TRACE_OPTION, type Command, type Io } from "../frame/command.ts";
+import {
+  GRACE_OPTION,
+  SECRET_STDIN_OPTION,
+  TRACE_OPTION,
+  type Command,
+  type Io,
+} from "@holdfast/terminal/frame/command";
 import { findDatabase } from "../place/project.ts";
 import { findPlace } from "../place/find-session.ts";
 import { agentOf, sessionOf } from "../run/recorded-agent.ts";
-import { showEndedBefore } from "../view/session-end.ts";
+import { showEndedBefore } from "@holdfast/terminal/view/session-end";
 import { isRunByStack } from "../run/starting/start-plan.ts";
 import { follow } from "../run/starting/start.ts";
 import { driveCall } from "../run/drive/drive-call.ts";

@@ -1,11 +1,11 @@
-import { takeNothing, takeOnly } from "../frame/arguments.ts";
+import { takeNothing, takeOnly } from "@holdfast/terminal/frame/arguments";
 import {
   GRACE_OPTION,
   SECRET_STDIN_OPTION,
   TRACE_OPTION,
   type Arguments,
   type Command,
-} from "../frame/command.ts";
+} from "@holdfast/terminal/frame/command";
 import { findDatabase } from "../place/project.ts";
 import { findStarted } from "../run/starting/found-session.ts";
 import { loadStarted, readCall } from "../run/starting/prepare-start.ts";

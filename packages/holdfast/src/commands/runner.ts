@@ -1,4 +1,4 @@
-import { refuse, takeNothing } from "../frame/arguments.ts";
+import { refuse, takeNothing } from "@holdfast/terminal/frame/arguments";
 import {
   EXECUTOR_OPTIONS,
   FOR_TRIALS_OPTION,
@@ -8,7 +8,7 @@ import {
   SUPERVISED_OPTION,
   TRACE_OPTION,
   type Command,
-} from "../frame/command.ts";
+} from "@holdfast/terminal/frame/command";
 import { runRunner } from "../run/runner-run.ts";
 
 export const runner: Command = {

@@ -1,5 +1,5 @@
-import { refuseAction, takeNothing, takeOnly } from "../frame/arguments.ts";
-import type { Command } from "../frame/command.ts";
+import { refuseAction, takeNothing, takeOnly } from "@holdfast/terminal/frame/arguments";
+import type { Command } from "@holdfast/terminal/frame/command";
 import { deleteRunner, drainRunner, listRunners, showRunner } from "../sessions/runner-calls.ts";
 
 export const runners: Command = {

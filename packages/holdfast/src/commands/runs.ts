@@ -1,6 +1,6 @@
-import { refuse, takeNothing } from "../frame/arguments.ts";
-import type { Arguments, Command } from "../frame/command.ts";
-import { listRuns, showRun } from "../view/run-list.ts";
+import { refuse, takeNothing } from "@holdfast/terminal/frame/arguments";
+import type { Arguments, Command } from "@holdfast/terminal/frame/command";
+import { listRuns, showRun } from "../sessions/run-list.ts";
 
 const STATUSES = ["queued", "claimed", "ended"];
 

@@ -1,8 +1,19 @@
-import { refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../frame/arguments.ts";
-import { GRACE_OPTION, TRACE_OPTION, type Arguments, type Command, type Io } from "../frame/command.ts";
+import {
+  refuseAction,
+  refuseForeignOptions,
+  takeNothing,
+  takeOnly,
+} from "@holdfast/terminal/frame/arguments";
+import {
+  GRACE_OPTION,
+  TRACE_OPTION,
+  type Arguments,
+  type Command,
+  type Io,
+} from "@holdfast/terminal/frame/command";
 import { findDatabase, placesOf } from "../place/project.ts";
 import { placeLine, withReader } from "../place/find-session.ts";
-import { scheduleJson, scheduleTable } from "../view/schedule-text.ts";
+import { scheduleJson, scheduleTable } from "@holdfast/terminal/view/schedule-text";
 
 export const schedule: Command = {
   name: "schedule",

@@ -1,6 +1,6 @@
-import { refuse, refuseAction, takeNothing, takeOnly } from "../frame/arguments.ts";
-import { CommandError } from "../frame/command-error.ts";
-import type { Arguments, Command, Io } from "../frame/command.ts";
+import { refuse, refuseAction, takeNothing, takeOnly } from "@holdfast/terminal/frame/arguments";
+import { CommandError } from "@holdfast/terminal/frame/command-error";
+import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
 import {
   askFor,
   canAsk,
@@ -9,7 +9,7 @@ import {
   openSecretPlaces,
   readSecretFromStdin,
 } from "../secrets/supplied-secrets.ts";
-import { localTime, table } from "../frame/plain-text.ts";
+import { localTime, table } from "@holdfast/terminal/frame/plain-text";
 
 export const secret: Command = {
   name: "secret",

@@ -1,10 +1,11 @@
-import { refuse } from "../frame/arguments.ts";
-import type { Arguments, Command } from "../frame/command.ts";
-import { CommandError } from "../frame/command-error.ts";
-import { pictureJson, readPicture, type TaskPicture } from "../view/session-picture.ts";
+import { refuse } from "@holdfast/terminal/frame/arguments";
+import type { Arguments, Command } from "@holdfast/terminal/frame/command";
+import { CommandError } from "@holdfast/terminal/frame/command-error";
+import { pictureJson, readPicture, type TaskPicture } from "@holdfast/terminal/view/session-picture";
+import { placeOf } from "../sessions/session-place.ts";
 import { findDatabase } from "../place/project.ts";
 import { findPlace, withReaderOfMeant } from "../place/find-session.ts";
-import { pictureText, taskText } from "../view/picture-text.ts";
+import { pictureText, taskText } from "@holdfast/terminal/view/picture-text";
 
 export const show: Command = {
   name: "show",
@@ -23,7 +24,7 @@ export const show: Command = {
     const task = readTaskNumber(args);
     const database = await findPlace(findDatabase(args, io), args, io);
     return withReaderOfMeant(database, args, show.usage, async ({ sessionId }, reader) => {
-      const picture = await readPicture(reader, sessionId, database, io);
+      const picture = await readPicture(reader, sessionId, placeOf(sessionId, database, reader), io);
       const now = Date.now();
       if (task !== undefined) {
         const found = picture.tasks.find(({ id }) => id === task);

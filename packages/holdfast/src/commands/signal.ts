@@ -1,8 +1,8 @@
 import { defined } from "@holdfast/core";
-import { refuse } from "../frame/arguments.ts";
-import type { Command } from "../frame/command.ts";
-import { isSignalName } from "../view/typed-answer.ts";
-import { readPayload } from "../frame/input.ts";
+import { refuse } from "@holdfast/terminal/frame/arguments";
+import type { Command } from "@holdfast/terminal/frame/command";
+import { isSignalName } from "@holdfast/terminal/view/typed-answer";
+import { readPayload } from "@holdfast/terminal/frame/input";
 import { sendSignal } from "../sessions/send-signal.ts";
 
 export const signal: Command = {

@@ -1,5 +1,5 @@
-import { refuse, refuseAction, takeNothing, takeOnly } from "../frame/arguments.ts";
-import type { Arguments, Command } from "../frame/command.ts";
+import { refuse, refuseAction, takeNothing, takeOnly } from "@holdfast/terminal/frame/arguments";
+import type { Arguments, Command } from "@holdfast/terminal/frame/command";
 import { createToken, listTokens, revokeToken } from "../sessions/token-calls.ts";
 
 export const token: Command = {

@@ -1,10 +1,10 @@
-import { takeOnly } from "../frame/arguments.ts";
-import type { Command } from "../frame/command.ts";
+import { takeOnly } from "@holdfast/terminal/frame/arguments";
+import type { Command } from "@holdfast/terminal/frame/command";
 import { findDatabase } from "../place/project.ts";
 import { withReaderOf } from "../place/find-session.ts";
-import { readTimeline, timelineJson } from "../view/session-timeline.ts";
-import { timelineText } from "../view/timeline-text.ts";
-import { noteUnstored } from "../view/describe-session.ts";
+import { readTimeline, timelineJson } from "@holdfast/terminal/view/session-timeline";
+import { timelineText } from "@holdfast/terminal/view/timeline-text";
+import { noteUnstored } from "@holdfast/terminal/view/describe-session";
 
 export const trace: Command = {
   name: "trace",

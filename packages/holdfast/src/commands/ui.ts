@@ -1,5 +1,5 @@
-import { takeNothing } from "../frame/arguments.ts";
-import type { Command } from "../frame/command.ts";
+import { takeNothing } from "@holdfast/terminal/frame/arguments";
+import type { Command } from "@holdfast/terminal/frame/command";
 import { runUi } from "../run/ui-run.ts";
 
 export const ui: Command = {

@@ -1,6 +1,6 @@
 import { ConflictError, defined, isEnded } from "@holdfast/core";
-import { takeOnly } from "../frame/arguments.ts";
-import type { Command } from "../frame/command.ts";
+import { takeOnly } from "@holdfast/terminal/frame/arguments";
+import type { Command } from "@holdfast/terminal/frame/command";
 import { findDatabase } from "../place/project.ts";
 import { resumeHint, withRequests } from "../sessions/request-session.ts";
 
@@ -38,7 +38,7 @@ export const unpause: Command = {
       );
       if (resume !== undefined) io.note(`no process runs it; continue with: ${resume}`);
       if (database.coordinator !== undefined)
-        await (await import("../view/run-list.ts")).sayUntaken(database.coordinator, sessionId, io);
+        await (await import("../sessions/run-list.ts")).sayUntaken(database.coordinator, sessionId, io);
       return 0;
     });
   },

@@ -5,8 +5,8 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { listExecutors } from "@holdfast/programs";
-import type { Arguments, Io } from "../frame/command.ts";
-import { count } from "../frame/plain-text.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import { count } from "@holdfast/terminal/frame/plain-text";
 import { findProject } from "../place/project.ts";
 import { readRunnerPolicy } from "../settings/runner-policy-file.ts";
 import { listed, type Finding } from "./check.ts";

@@ -2,7 +2,7 @@ import { createServer } from "node:net";
 import { once } from "node:events";
 import { expect, test } from "vitest";
 import { HoldfastError } from "@holdfast/core";
-import type { Look } from "../frame/command.ts";
+import type { Look } from "@holdfast/terminal/frame/command";
 import { checkLines, runChecks } from "./check.ts";
 import { portOwner } from "./port-owner.ts";
 

@@ -5,9 +5,9 @@
 //   - An error that a check throws is a problem. The exit code is that of the error.
 //   - No check prints the value of a secret.
 
-import { shownError } from "../frame/command-error.ts";
-import type { Look } from "../frame/command.ts";
-import { count, plainLine, table, wrapped } from "../frame/plain-text.ts";
+import { shownError } from "@holdfast/terminal/frame/command-error";
+import type { Look } from "@holdfast/terminal/frame/command";
+import { count, plainLine, table, wrapped } from "@holdfast/terminal/frame/plain-text";
 
 /** One text, or several that are shown one below the other. */
 type Texts = string | readonly string[];

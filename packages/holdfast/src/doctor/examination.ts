@@ -10,12 +10,12 @@ import {
   type StorageReader,
 } from "@holdfast/core";
 import type { SqliteFileReader, VerifyReport } from "@holdfast/storage/sqlite";
-import type { Io, Look } from "../frame/command.ts";
-import { isAuthorsFault, describeWaits, statusText } from "../view/describe-session.ts";
+import type { Io, Look } from "@holdfast/terminal/frame/command";
+import { isAuthorsFault, describeWaits, statusText } from "@holdfast/terminal/view/describe-session";
 import { newestFirst } from "../place/find-session.ts";
 import { findOwner } from "../place/project-storage.ts";
-import { pauseAdvice } from "../view/pause-advice.ts";
-import { count, plainLine, table } from "../frame/plain-text.ts";
+import { pauseAdvice } from "@holdfast/terminal/view/pause-advice";
+import { count, plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import type { Database } from "../place/project.ts";
 
 export interface Examination {

@@ -4,7 +4,7 @@
 // A program that is missing is no problem, because Holdfast needs none of them.
 
 import { findExternalPrograms } from "../agents/external-agents.ts";
-import type { Io } from "../frame/command.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
 import type { Finding } from "./check.ts";
 
 export async function checkExternalAgents(io: Io): Promise<Finding> {

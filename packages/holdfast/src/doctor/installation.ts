@@ -1,6 +1,6 @@
 // `examineInstallation`: every check of the whole installation, in the order in which a person reads them.
 
-import type { Arguments, Io } from "../frame/command.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { checkAgents } from "./agent-checks.ts";
 import { runChecks, type Check } from "./check.ts";
 import { checkExternalAgents } from "./external-agent-checks.ts";

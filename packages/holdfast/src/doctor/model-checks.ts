@@ -5,8 +5,8 @@
 
 import { isLoopback } from "@holdfast/storage/coordinator-url";
 import { askForJson, type Answer } from "@holdfast/system";
-import type { Io } from "../frame/command.ts";
-import { count, plainLine } from "../frame/plain-text.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
+import { count, plainLine } from "@holdfast/terminal/frame/plain-text";
 import { listed, type Finding } from "./check.ts";
 import { askOllama } from "../agents/local-model.ts";
 import type { SecretsFound } from "./secret-checks.ts";

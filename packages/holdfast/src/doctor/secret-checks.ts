@@ -2,8 +2,8 @@
 
 import { join } from "node:path";
 import { openKeychain, SecretPlaces, type Keychain, type SecretPlace } from "@holdfast/runner/secrets";
-import type { Io } from "../frame/command.ts";
-import { count } from "../frame/plain-text.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
+import { count } from "@holdfast/terminal/frame/plain-text";
 import { tryProgram, dataFolder } from "@holdfast/system";
 import { problemOf, type Finding } from "./check.ts";
 

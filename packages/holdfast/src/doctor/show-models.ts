@@ -4,8 +4,8 @@
 import { contextWindow, MODEL_ALIASES, modelPrices } from "@holdfast/agents";
 import { reachModels, type Reached } from "./model-checks.ts";
 import { lookAtSecrets } from "./secret-checks.ts";
-import type { Arguments, Io } from "../frame/command.ts";
-import { plainLine, table } from "../frame/plain-text.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import { plainLine, table } from "@holdfast/terminal/frame/plain-text";
 
 interface ShownModel {
   readonly alias: string;

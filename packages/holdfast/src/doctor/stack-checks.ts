@@ -6,8 +6,8 @@
 
 import { ERROR_TABLE, VERSION } from "@holdfast/core";
 import { askForJson, isRunning } from "@holdfast/system";
-import type { Arguments, Io } from "../frame/command.ts";
-import { count, duration, plainLine } from "../frame/plain-text.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import { count, duration, plainLine } from "@holdfast/terminal/frame/plain-text";
 import { adminTokenFile, readToken } from "../place/admin-token.ts";
 import { coordinatorToken, namedCoordinator, URL_DEFAULT } from "../place/coordinator-access.ts";
 import { dataFolder } from "@holdfast/system";

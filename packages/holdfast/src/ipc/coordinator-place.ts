@@ -8,7 +8,7 @@
 import { HoldfastError, type AgentTracer } from "@holdfast/core";
 import { requestsOver } from "@holdfast/runtime";
 import type { RunnerEvent, RunnerOptions } from "@holdfast/runner";
-import type { Io } from "../frame/command.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
 import type { CoordinatorAccess } from "../place/coordinator-access.ts";
 import { withRemoteStorage } from "../place/find-session.ts";
 import { keepRunner, stoppable } from "../run/runner-run.ts";

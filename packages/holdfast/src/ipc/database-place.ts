@@ -8,7 +8,7 @@
 import { ConflictError, encodeJson, HoldfastError, validate, type AgentTracer } from "@holdfast/core";
 import type { Agent, Runtime } from "@holdfast/runtime";
 import type { SecretSource } from "@holdfast/system";
-import type { Io } from "../frame/command.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
 import { recordingAnswers } from "../place/answer-principals.ts";
 import { withOwnStorage } from "../place/own-database.ts";
 import type { Database } from "../place/project.ts";

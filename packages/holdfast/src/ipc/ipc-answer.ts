@@ -2,7 +2,7 @@
 
 import type { StorageReader } from "@holdfast/core";
 import { onlyQuestion } from "../sdk/only-question.ts";
-import { openQuestions } from "../view/describe-session.ts";
+import { openQuestions } from "@holdfast/terminal/view/describe-session";
 import type { RequestOf } from "./ipc-messages.ts";
 
 /** @throws UsageError when the answer names none of several open questions. */

@@ -1,7 +1,7 @@
 // `ipcError`: an error as a host receives it, with its details and the advice for a person.
 
 import { defined } from "@holdfast/core";
-import { reportedError } from "../frame/command-error.ts";
+import { reportedError } from "@holdfast/terminal/frame/command-error";
 
 export interface IpcError {
   readonly [detail: string]: unknown;

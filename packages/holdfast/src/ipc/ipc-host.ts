@@ -24,9 +24,9 @@ import {
   type TraceEvent,
   UsageError,
 } from "@holdfast/core";
-import { randomU32 } from "../frame/random.ts";
+import { randomU32 } from "@holdfast/terminal/frame/random";
 import { questionFor } from "./ipc-answer.ts";
-import { sessionJson } from "../view/session-json.ts";
+import { sessionJson } from "@holdfast/terminal/view/session-json";
 import { ipcError } from "./ipc-error.ts";
 import { ipcLines, type IpcLine } from "./ipc-lines.ts";
 import {

@@ -7,8 +7,8 @@
 //     dropped.
 
 import { MIB } from "@holdfast/core";
-import type { Io } from "../frame/command.ts";
-import { jsonLine } from "../frame/plain-text.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
+import { jsonLine } from "@holdfast/terminal/frame/plain-text";
 import type { IpcMessage } from "./ipc-messages.ts";
 
 /** Characters that wait before a sender has to wait as well. */

@@ -5,7 +5,7 @@
 
 import { type AgentTracer, defined, type SessionStatus, type StorageReader } from "@holdfast/core";
 import type { SessionRequests } from "@holdfast/runtime";
-import type { StopSignal } from "../frame/command.ts";
+import type { StopSignal } from "@holdfast/terminal/frame/command";
 import type { StartWish } from "../run/starting/start-plan.ts";
 import type { RequestOf } from "./ipc-messages.ts";
 

@@ -8,8 +8,8 @@
 import { VERSION } from "@holdfast/core";
 import { compositeTracer, limitProcessMemory, type Agent } from "@holdfast/runtime";
 import { RunnerExecutors } from "../run/runner/runner-executors.ts";
-import { graceOf, refuse } from "../frame/arguments.ts";
-import { STOP_EXIT, type Arguments, type Io } from "../frame/command.ts";
+import { graceOf, refuse } from "@holdfast/terminal/frame/arguments";
+import { STOP_EXIT, type Arguments, type Io } from "@holdfast/terminal/frame/command";
 import { coordinatorToken } from "../place/coordinator-access.ts";
 import { findMode } from "../place/mode.ts";
 import { findLocalDatabase, findStrictBounds, findTraces } from "../place/project.ts";

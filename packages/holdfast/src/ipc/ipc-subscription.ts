@@ -8,8 +8,8 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import { HoldfastError, isEnded, type Session } from "@holdfast/core";
-import { JournalTail } from "../view/journal-events.ts";
-import { sessionJson } from "../view/session-json.ts";
+import { JournalTail } from "@holdfast/terminal/view/journal-events";
+import { sessionJson } from "@holdfast/terminal/view/session-json";
 import { ipcError } from "./ipc-error.ts";
 import type { IpcMessage } from "./ipc-messages.ts";
 import type { IpcPlace } from "./ipc-place.ts";

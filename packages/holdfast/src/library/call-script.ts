@@ -2,9 +2,9 @@
 
 import { checkCall, describeEnd, findScripts, runScript, usableScript } from "@holdfast/agents";
 import { openWorkspace } from "@holdfast/workspace";
-import { STOP_EXIT, type Io, type StopSignal } from "../frame/command.ts";
-import { readInput } from "../frame/input.ts";
-import { plain } from "../frame/plain-text.ts";
+import { STOP_EXIT, type Io, type StopSignal } from "@holdfast/terminal/frame/command";
+import { readInput } from "@holdfast/terminal/frame/input";
+import { plain } from "@holdfast/terminal/frame/plain-text";
 import { agentPlaces } from "../agents/agent-places.ts";
 import { noteOf, pickScript } from "./show-scripts.ts";
 

@@ -2,8 +2,8 @@
 // `activate`, `deactivate`.
 
 import { defined } from "@holdfast/core";
-import { refuse, takeOnly } from "../frame/arguments.ts";
-import type { Arguments, Io } from "../frame/command.ts";
+import { refuse, takeOnly } from "@holdfast/terminal/frame/arguments";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import type { Kind } from "./catalogue-calls.ts";
 
 const ACTIONS = ["history", "rollback", "tag", "activate", "deactivate"] as const;

@@ -6,8 +6,8 @@ import { CatalogueService, RunnerService, type CatalogueItem } from "@holdfast/p
 import { unofferedAgents, unofferedText, type UnofferedAgent } from "@holdfast/proto/view";
 import type { CoordinatorConnection } from "@holdfast/storage/remote";
 import type { Client } from "@connectrpc/connect";
-import type { Arguments, Io } from "../frame/command.ts";
-import { cutTo, localTime, plain, plainLine, table } from "../frame/plain-text.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import { cutTo, localTime, plain, plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import { allRunners, askCoordinator } from "../place/coordinator-call.ts";
 
 export type Kind = "agent" | "skill" | "script";

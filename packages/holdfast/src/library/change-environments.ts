@@ -10,10 +10,10 @@ import {
   type EnvironmentKey,
 } from "@holdfast/agents";
 import { didYouMean, NotFoundError } from "@holdfast/core";
-import { refuse } from "../frame/arguments.ts";
-import { CommandError } from "../frame/command-error.ts";
-import type { Arguments, Io } from "../frame/command.ts";
-import { count, plainLine, table } from "../frame/plain-text.ts";
+import { refuse } from "@holdfast/terminal/frame/arguments";
+import { CommandError } from "@holdfast/terminal/frame/command-error";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import { count, plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import { divideAssignment, environmentsFile } from "./given-environment.ts";
 
 export function refuseSetOptions(args: Arguments, action: string | undefined, usage: string): void {

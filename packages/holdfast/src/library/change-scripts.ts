@@ -17,8 +17,8 @@ import {
   type Script,
 } from "@holdfast/agents";
 import { HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
-import type { Io } from "../frame/command.ts";
-import { plainLine } from "../frame/plain-text.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
+import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { agentPlaces, shownPath } from "../agents/agent-places.ts";
 import { changesText, noteHiddenText } from "../agents/content-notes.ts";
 import { requireInProject } from "../place/project.ts";

@@ -2,8 +2,8 @@
 
 import { isTag, type ContentVersions } from "@holdfast/agents";
 import { UsageError } from "@holdfast/core";
-import type { Io } from "../frame/command.ts";
-import { localTime, plainLine, table } from "../frame/plain-text.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
+import { localTime, plainLine, table } from "@holdfast/terminal/frame/plain-text";
 
 export const HASH_CHARS = 12;
 

@@ -2,8 +2,8 @@
 // `--env KEY=VALUE`.
 
 import { checkKey, environmentsBeside, type GivenEnvironment } from "@holdfast/agents";
-import { refuse } from "../frame/arguments.ts";
-import type { Arguments, Io } from "../frame/command.ts";
+import { refuse } from "@holdfast/terminal/frame/arguments";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { trustFileOf } from "../place/project.ts";
 
 export function environmentsFile(io: Pick<Io, "env" | "cwd">): string {

@@ -18,7 +18,7 @@ import {
 import { HoldfastError, UsageError } from "@holdfast/core";
 import { agentPlaces } from "../agents/agent-places.ts";
 import { findSkill } from "./show-skills.ts";
-import type { Arguments, Io } from "../frame/command.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { pickScript } from "./show-scripts.ts";
 import { pushContents, type PushedContent } from "./catalogue-calls.ts";
 

@@ -9,8 +9,8 @@ import {
   type Script,
 } from "@holdfast/agents";
 import { didYouMean, NotFoundError } from "@holdfast/core";
-import type { Io } from "../frame/command.ts";
-import { count, cutTo, plain, plainLine, table } from "../frame/plain-text.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
+import { count, cutTo, plain, plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import { agentPlaces, shownPath } from "../agents/agent-places.ts";
 import { HASH_CHARS, showVersionsOf } from "./content-versions.ts";
 

@@ -14,8 +14,8 @@ import {
   type Skill,
 } from "@holdfast/agents";
 import { didYouMean, HoldfastError, NotFoundError } from "@holdfast/core";
-import type { Io } from "../frame/command.ts";
-import { count, cutTo, plain, plainLine, table } from "../frame/plain-text.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
+import { count, cutTo, plain, plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import { agentPlaces, shownPath } from "../agents/agent-places.ts";
 import { otherText } from "../agents/check-agents.ts";
 import { changesText, hiddenTextLines, noteHiddenText } from "../agents/content-notes.ts";

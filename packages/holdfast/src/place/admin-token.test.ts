@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { createCoordinator, type Coordinator } from "@holdfast/coordinator";
 import { clockFor, firingName, MemoryStorage, readCron, systemRandom } from "@holdfast/runtime";
 import { keepAdminToken } from "./admin-token.ts";
-import { checkTrusted } from "../frame/given-file.ts";
+import { checkTrusted } from "@holdfast/terminal/frame/given-file";
 
 let folder: string;
 let coordinator: Coordinator;

@@ -15,11 +15,11 @@ import {
 import { checkUrl } from "@holdfast/storage/coordinator-url";
 import type { ReadPatience } from "@holdfast/storage/remote";
 import { adminTokenFile, readToken } from "./admin-token.ts";
-import type { Arguments, Io } from "../frame/command.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { dataFolder } from "@holdfast/system";
-import { checkTrusted } from "../frame/given-file.ts";
+import { checkTrusted } from "@holdfast/terminal/frame/given-file";
 import { findRunningStack } from "./local-stack.ts";
-import type { Origin } from "../frame/origin.ts";
+import type { Origin } from "@holdfast/terminal/frame/origin";
 
 /** The port of a coordinator where nothing names another. */
 export const PORT = 8765;

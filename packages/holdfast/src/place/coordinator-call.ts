@@ -5,7 +5,7 @@ import type { Client } from "@connectrpc/connect";
 import { defined, HoldfastError, UsageError } from "@holdfast/core";
 import type { Runner, RunnerService } from "@holdfast/proto";
 import { CoordinatorConnection } from "@holdfast/storage/remote";
-import type { Arguments, Io } from "../frame/command.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { asAsked, findCoordinator } from "./coordinator-access.ts";
 
 const PAGE = 500;

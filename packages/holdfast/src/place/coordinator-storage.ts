@@ -5,7 +5,7 @@ import { dirname, join, resolve } from "node:path";
 import { HoldfastError, UsageError, type AgentStorage } from "@holdfast/core";
 import { MemoryStorage } from "@holdfast/runtime";
 import { dataFolder, makePrivateFolder } from "@holdfast/system";
-import type { Io } from "../frame/command.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
 
 export interface CoordinatorStorage {
   readonly storage: AgentStorage;

@@ -12,11 +12,11 @@ import {
   type StorageReader,
 } from "@holdfast/core";
 import type { SqliteFileReader, StorageAccess } from "@holdfast/storage/sqlite";
-import { refuse, takeOnly } from "../frame/arguments.ts";
-import type { Arguments, Io } from "../frame/command.ts";
-import { CommandError } from "../frame/command-error.ts";
+import { refuse, takeOnly } from "@holdfast/terminal/frame/arguments";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import { CommandError } from "@holdfast/terminal/frame/command-error";
 import { asAsked, type CoordinatorAccess } from "./coordinator-access.ts";
-import { localTime, plainLine } from "../frame/plain-text.ts";
+import { localTime, plainLine } from "@holdfast/terminal/frame/plain-text";
 import { makeProjectFolder, type Database } from "./project.ts";
 
 const sqlite = () => import("@holdfast/storage/sqlite");

@@ -7,7 +7,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isRunning, type ProcessIdentity } from "@holdfast/system";
-import type { Io } from "../frame/command.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
 import { dataFolder } from "@holdfast/system";
 
 export const COMPONENTS = ["supervisor", "coordinator", "runner"] as const;

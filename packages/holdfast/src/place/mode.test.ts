@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { trustContent } from "@holdfast/agents";
-import { parseArguments } from "../frame/arguments.ts";
-import { MODE_OPTION } from "../frame/command.ts";
+import { parseArguments } from "@holdfast/terminal/frame/arguments";
+import { MODE_OPTION } from "@holdfast/terminal/frame/command";
 import { findMode, findStage, unusedMode } from "./mode.ts";
 
 let cwd: string;

@@ -7,7 +7,7 @@
 //     counts for the commands of a fleet while nothing else says a mode, with a warning.
 
 import { didYouMean, HoldfastError, UsageError } from "@holdfast/core";
-import type { Arguments, Io } from "../frame/command.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { fromConfigFiles, type Given } from "./project.ts";
 
 const MODES = ["local", "cloud"] as const;

@@ -7,7 +7,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { dirname, sep } from "node:path";
 import { HoldfastError } from "@holdfast/core";
-import type { Io } from "../frame/command.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
 import { showWarnings, withStorage, type Access } from "./find-session.ts";
 import type { Database } from "./project.ts";
 

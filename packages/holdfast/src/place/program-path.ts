@@ -6,7 +6,7 @@
 
 import { existsSync, realpathSync } from "node:fs";
 import { delimiter, dirname, isAbsolute, join, sep } from "node:path";
-import type { Io } from "../frame/command.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
 import { findProject } from "./project.ts";
 
 export function withoutProject(path: string, io: Pick<Io, "cwd" | "env">): string {

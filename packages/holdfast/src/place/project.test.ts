@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { trustContent } from "@holdfast/agents";
-import { parseArguments } from "../frame/arguments.ts";
-import { COMMON_OPTIONS } from "../frame/command.ts";
+import { parseArguments } from "@holdfast/terminal/frame/arguments";
+import { COMMON_OPTIONS } from "@holdfast/terminal/frame/command";
 import { findDatabase, findProject, makeProjectFolder } from "./project.ts";
 
 describe("the project", () => {

@@ -5,7 +5,7 @@
 // of code are not run: their files are the user's, and a cancel is not expected to load them.
 
 import { HoldfastError, type Session } from "@holdfast/core";
-import type { Arguments, Io } from "../frame/command.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { withStorage } from "../place/find-session.ts";
 import { leaseOf, type Database } from "../place/project.ts";
 import { programOf } from "@holdfast/machine/agent-source";

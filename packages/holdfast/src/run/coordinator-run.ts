@@ -21,13 +21,13 @@ import {
 } from "@holdfast/core";
 import { clockFor, firingName, limitProcessMemory, readCron, systemRandom } from "@holdfast/runtime";
 import { keepAdminToken } from "../place/admin-token.ts";
-import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
+import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "@holdfast/terminal/frame/command";
 import { PORT, URL_DEFAULT } from "../place/coordinator-access.ts";
 import { readCoordinatorFile, readPem, type CoordinatorFile } from "../settings/coordinator-config.ts";
 import { openCoordinatorStorage } from "../place/coordinator-storage.ts";
 import { findFleetMode } from "../place/mode.ts";
 import { stopper } from "./typing/stopper.ts";
-import { plainLine } from "../frame/plain-text.ts";
+import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { supervisorLink, type SupervisorLink } from "../stack/process/supervisor-link.ts";
 
 const ANY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);

@@ -4,8 +4,8 @@
 import { basename, extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { defined, HoldfastError, NotFoundError } from "@holdfast/core";
-import { lookAtPath } from "../frame/given-file.ts";
-import type { Io } from "../frame/command.ts";
+import { lookAtPath } from "@holdfast/terminal/frame/given-file";
+import type { Io } from "@holdfast/terminal/frame/command";
 import { agentPlaces, type AgentSearch } from "../agents/agent-places.ts";
 import { CODE_ENDINGS, programOf, type AgentSource } from "@holdfast/machine/agent-source";
 import { externalAgentName } from "@holdfast/machine/external-agent-names";

@@ -3,9 +3,9 @@
 import { existsSync } from "node:fs";
 import { defined, HoldfastError, NotFoundError, type Session } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
-import { refuse, takeNothing, takeOnly } from "../frame/arguments.ts";
-import type { Arguments, Io } from "../frame/command.ts";
-import { walkUp } from "../view/session-tree.ts";
+import { refuse, takeNothing, takeOnly } from "@holdfast/terminal/frame/arguments";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import { walkUp } from "@holdfast/terminal/view/session-tree";
 import { findUnfinished, withReader, withReaderOf } from "../place/find-session.ts";
 import { agentSourceText, programOf } from "@holdfast/machine/agent-source";
 import type { AgentRecord } from "@holdfast/agents";

@@ -4,8 +4,8 @@ import { PROVIDER_KEYS, type AgentRecord } from "@holdfast/agents";
 import { Redactor, type WantedSecrets } from "@holdfast/system";
 import type { RunnerOptions } from "@holdfast/runner";
 import { agentPlaces, type AgentSearch } from "../agents/agent-places.ts";
-import type { Io } from "../frame/command.ts";
-import { plainLine } from "../frame/plain-text.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
+import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { dataFolder } from "@holdfast/system";
 import type { FoundPolicy } from "../settings/runner-policy-file.ts";
 

@@ -18,15 +18,15 @@ import {
   type TraceEvent,
 } from "@holdfast/core";
 import { compositeTracer, limitProcessMemory, type Agent, type Firing } from "@holdfast/runtime";
-import { graceOf } from "../frame/arguments.ts";
-import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
+import { graceOf } from "@holdfast/terminal/frame/arguments";
+import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "@holdfast/terminal/frame/command";
 import { StoppableWork, stopper } from "./typing/stopper.ts";
 import { keepRuntime } from "./keep-runtime.ts";
 import { loadAgent } from "./load-agent.ts";
 import { withOwnStorage } from "../place/own-database.ts";
-import { count, localTime, plainLine } from "../frame/plain-text.ts";
+import { count, localTime, plainLine } from "@holdfast/terminal/frame/plain-text";
 import { findDatabase, findTraces, type Database } from "../place/project.ts";
-import { LATE_MS, scheduleJson } from "../view/schedule-text.ts";
+import { LATE_MS, scheduleJson } from "@holdfast/terminal/view/schedule-text";
 import { wantedTracer } from "../tracing/wanted-tracer.ts";
 
 const MESSAGE_CHARS = 300;

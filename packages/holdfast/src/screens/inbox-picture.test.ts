@@ -1,8 +1,8 @@
 import type { InboxItem } from "@holdfast/proto/view";
 import { expect, test } from "vitest";
-import type { Look } from "../frame/command.ts";
+import type { Look } from "@holdfast/terminal/frame/command";
 import { inboxPicture, type InboxState } from "./inbox-picture.ts";
-import { cutColoured, typed } from "./terminal-screen.ts";
+import { cutColoured, typed } from "@holdfast/terminal/frame/terminal-screen";
 
 const same = (text: string): string => text;
 const LOOK: Look = {

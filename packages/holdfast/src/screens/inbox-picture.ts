@@ -5,8 +5,8 @@
 
 import { stripVTControlCharacters } from "node:util";
 import type { InboxItem } from "@holdfast/proto/view";
-import type { Look } from "../frame/command.ts";
-import { duration, plainLine } from "../frame/plain-text.ts";
+import type { Look } from "@holdfast/terminal/frame/command";
+import { duration, plainLine } from "@holdfast/terminal/frame/plain-text";
 import { inboxLines } from "../sessions/inbox-text.ts";
 
 export interface InboxState {

@@ -8,11 +8,11 @@
 import { HoldfastError } from "@holdfast/core";
 import type { InboxItem } from "@holdfast/proto/view";
 import { answerQuestion } from "../sessions/answer-question.ts";
-import type { Arguments, Io } from "../frame/command.ts";
-import { errorText, shownError } from "../frame/command-error.ts";
-import { plainLine } from "../frame/plain-text.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import { errorText, shownError } from "@holdfast/terminal/frame/command-error";
+import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { inboxPicture, waitingIn, type InboxState } from "./inbox-picture.ts";
-import { typed, withScreen, type Key, type TerminalScreen } from "./terminal-screen.ts";
+import { typed, withScreen, type Key, type TerminalScreen } from "@holdfast/terminal/frame/terminal-screen";
 
 const LOOK_MS = 1_000;
 const MESSAGE_CHARS = 400;

@@ -11,13 +11,13 @@ import {
   type Cost,
   type PlainSession,
 } from "@holdfast/proto/view";
-import type { Look } from "../frame/command.ts";
-import { count, duration, fittedTable, plainLine } from "../frame/plain-text.ts";
+import type { Look } from "@holdfast/terminal/frame/command";
+import { count, duration, fittedTable, plainLine } from "@holdfast/terminal/frame/plain-text";
 import type { Readers } from "./all-readers.ts";
 import { findOwner } from "../place/project-storage.ts";
 import type { Database } from "../place/project.ts";
-import { moment, paintStatus } from "../view/describe-session.ts";
-import type { CostReader } from "../view/session-cost.ts";
+import { moment, paintStatus } from "@holdfast/terminal/view/describe-session";
+import type { CostReader } from "@holdfast/terminal/view/session-cost";
 
 const NAME_CHARS = 30;
 const WHY_CHARS = 300;

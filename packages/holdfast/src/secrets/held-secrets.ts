@@ -7,7 +7,7 @@
 
 import { writeFileSync } from "node:fs";
 import { Redactor } from "@holdfast/system";
-import type { Io } from "../frame/command.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
 
 export function holdSecrets(values: Iterable<string>, io: Pick<Io, "filterOutput">): void {
   const redactor = new Redactor(values);

@@ -8,20 +8,20 @@ import {
   type Session,
   type StorageReader,
 } from "@holdfast/core";
-import { refuse } from "../frame/arguments.ts";
-import type { Arguments, Io } from "../frame/command.ts";
-import { CommandError } from "../frame/command-error.ts";
+import { refuse } from "@holdfast/terminal/frame/arguments";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import { CommandError } from "@holdfast/terminal/frame/command-error";
 import {
   answerCommands,
   openQuestions,
   statusText,
   type QuestionWait,
   questionLine,
-} from "../view/describe-session.ts";
+} from "@holdfast/terminal/view/describe-session";
 import { questionNumber, unnamedAnswer } from "@holdfast/proto/view";
 import { questionRecords } from "./read-inbox.ts";
-import { JournalTail } from "../view/journal-events.ts";
-import { plainLine } from "../frame/plain-text.ts";
+import { JournalTail } from "@holdfast/terminal/view/journal-events";
+import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { sendSignal, type PendingSignals } from "./send-signal.ts";
 
 const TEXT_CHARS = 500;

@@ -10,7 +10,7 @@ import { decodeJson, isEnded, type Session } from "@holdfast/core";
 import { worktreesOf } from "@holdfast/machine/session-folder";
 import { recordText } from "@holdfast/programs";
 import { agentPlaces } from "../agents/agent-places.ts";
-import type { Arguments, Io } from "../frame/command.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { withReaderOf } from "../place/find-session.ts";
 import type { Database } from "../place/project.ts";
 import { loadStarted, type StartCall } from "../run/starting/prepare-start.ts";

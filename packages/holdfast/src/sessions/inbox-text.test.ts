@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { askedLines, questionLine } from "../view/describe-session.ts";
+import { askedLines, questionLine } from "@holdfast/terminal/view/describe-session";
 
 const COMMAND = 'touch "a  b" \u001B[2K\u009B31m\u202E\u200B\u2028\u{E0041}\u00A0x';
 const SHOWN = 'touch "a  b" \\u{1b}[2K\\u{9b}31m\\u{202e}\\u{200b}\\u{2028}\\u{e0041}\\u{a0}x';

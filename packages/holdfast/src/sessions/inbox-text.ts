@@ -5,9 +5,9 @@
 
 import { defined } from "@holdfast/core";
 import type { InboxItem } from "@holdfast/proto/view";
-import type { Look } from "../frame/command.ts";
-import { duration, plainLine } from "../frame/plain-text.ts";
-import { askedLines, moment } from "../view/describe-session.ts";
+import type { Look } from "@holdfast/terminal/frame/command";
+import { duration, plainLine } from "@holdfast/terminal/frame/plain-text";
+import { askedLines, moment } from "@holdfast/terminal/view/describe-session";
 
 const NAME_CHARS = 60;
 

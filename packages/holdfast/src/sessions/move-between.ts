@@ -3,10 +3,10 @@
 
 import { toHoldfastError } from "@holdfast/core";
 import { moveSession } from "@holdfast/runtime";
-import type { Arguments, Io } from "../frame/command.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { findCoordinator } from "../place/coordinator-access.ts";
 import { findSession, withRemoteStorage, withStorage } from "../place/find-session.ts";
-import { plainLine, quoted } from "../frame/plain-text.ts";
+import { plainLine, quoted } from "@holdfast/terminal/frame/plain-text";
 import { findLocalDatabase } from "../place/project.ts";
 
 /** How the database here is named to a command that would otherwise ask the coordinator. */

@@ -9,11 +9,16 @@ import {
   type StorageReader,
 } from "@holdfast/core";
 import { principalOf, viewQuestion, type InboxItem } from "@holdfast/proto/view";
-import type { Io } from "../frame/command.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
 import type { Database } from "../place/project.ts";
-import { answerCommands, openQuestions, statusText, type QuestionWait } from "../view/describe-session.ts";
-import { pauseAdvice } from "../view/pause-advice.ts";
-import { walkUp } from "../view/session-tree.ts";
+import {
+  answerCommands,
+  openQuestions,
+  statusText,
+  type QuestionWait,
+} from "@holdfast/terminal/view/describe-session";
+import { pauseAdvice } from "@holdfast/terminal/view/pause-advice";
+import { walkUp } from "@holdfast/terminal/view/session-tree";
 
 const PAGE_RECORDS = 200;
 

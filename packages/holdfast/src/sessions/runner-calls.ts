@@ -3,10 +3,10 @@
 import { defined } from "@holdfast/core";
 import type { Client } from "@connectrpc/connect";
 import { RunnerService, type Runner } from "@holdfast/proto";
-import type { Arguments, Io } from "../frame/command.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { allRunners, askCoordinator } from "../place/coordinator-call.ts";
-import { moment } from "../view/describe-session.ts";
-import { count, duration, localTime, plainLine, table } from "../frame/plain-text.ts";
+import { moment } from "@holdfast/terminal/view/describe-session";
+import { count, duration, localTime, plainLine, table } from "@holdfast/terminal/frame/plain-text";
 
 const CELL_CHARS = 100;
 

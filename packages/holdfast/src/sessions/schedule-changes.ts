@@ -21,15 +21,15 @@ import {
   type Runtime,
   type ScheduleRequest,
 } from "@holdfast/runtime";
-import { refuse } from "../frame/arguments.ts";
-import type { Arguments, Io } from "../frame/command.ts";
+import { refuse } from "@holdfast/terminal/frame/arguments";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { noteStack, withReader, withSession, withStorage } from "../place/find-session.ts";
-import { readJson } from "../frame/input.ts";
-import { plainLine, zonedTime } from "../frame/plain-text.ts";
+import { readJson } from "@holdfast/terminal/frame/input";
+import { plainLine, zonedTime } from "@holdfast/terminal/frame/plain-text";
 import { findDatabase, placesOf, type Database } from "../place/project.ts";
 import { loadStarted, readCall } from "../run/starting/prepare-start.ts";
 import { planStart } from "../run/starting/start-plan.ts";
-import { scheduleJson, whatItDoes } from "../view/schedule-text.ts";
+import { scheduleJson, whatItDoes } from "@holdfast/terminal/view/schedule-text";
 
 /** @param rest what follows `add`. @returns the exit code. */
 export async function addSchedule(

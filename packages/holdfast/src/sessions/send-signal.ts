@@ -18,11 +18,11 @@ import {
 } from "@holdfast/core";
 import { requestsOver, type SessionRequests } from "@holdfast/runtime";
 import { programOf } from "@holdfast/machine/agent-source";
-import type { Arguments, Io } from "../frame/command.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { withSession, type Access } from "../place/find-session.ts";
 import { recordingAnswers } from "../place/answer-principals.ts";
 import { findDatabase } from "../place/project.ts";
-import { randomU32 } from "../frame/random.ts";
+import { randomU32 } from "@holdfast/terminal/frame/random";
 
 export interface Sending {
   /** The id of the session, or its beginning. */

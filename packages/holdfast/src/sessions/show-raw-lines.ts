@@ -3,8 +3,8 @@
 
 import { rawLinesFolder, readRawLines, type RawReference } from "@holdfast/programs";
 import { HoldfastError, type StorageReader } from "@holdfast/core";
-import type { Io } from "../frame/command.ts";
-import { JournalTail } from "../view/journal-events.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
+import { JournalTail } from "@holdfast/terminal/view/journal-events";
 import { agentPlaces } from "../agents/agent-places.ts";
 import { mirrorsOf } from "@holdfast/machine/programs";
 

@@ -5,10 +5,10 @@ import { resolve } from "node:path";
 import { createPrivate } from "@holdfast/system";
 import { TokenService, type Token } from "@holdfast/proto";
 import type { Client } from "@connectrpc/connect";
-import type { Arguments, Io } from "../frame/command.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { askCoordinator } from "../place/coordinator-call.ts";
-import { unwritable } from "../frame/new-file.ts";
-import { localTime, plainLine, table } from "../frame/plain-text.ts";
+import { unwritable } from "@holdfast/terminal/frame/new-file";
+import { localTime, plainLine, table } from "@holdfast/terminal/frame/plain-text";
 
 const KINDS = ["user", "admin", "registration"];
 const PAGE = 500;

@@ -9,7 +9,7 @@
 
 import { isAbsolute, join } from "node:path";
 import { didYouMean, HoldfastError, jsonSyntaxProblem, MIB } from "@holdfast/core";
-import { checkTrusted, kindOfValue, readGiven } from "../frame/given-file.ts";
+import { checkTrusted, kindOfValue, readGiven } from "@holdfast/terminal/frame/given-file";
 
 export const CONFIG_SCHEMA = {
   $schema: "https://json-schema.org/draft/2020-12/schema",

@@ -10,7 +10,7 @@
 import { resolve } from "node:path";
 import { DAY_MS, didYouMean, HoldfastError, jsonSyntaxProblem, MIB } from "@holdfast/core";
 import { readBounded } from "./config.ts";
-import { checkTrusted, kindOfValue } from "../frame/given-file.ts";
+import { checkTrusted, kindOfValue } from "@holdfast/terminal/frame/given-file";
 import { API_LIMITS, type ApiLimits, type CoordinatorConfig } from "@holdfast/coordinator";
 
 interface Setting {

@@ -10,8 +10,8 @@ import { existsSync, realpathSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { HoldfastError, jsonSyntaxProblem } from "@holdfast/core";
 import { checkRunnerPolicy, isReachedIn, type RunnerPolicy } from "@holdfast/runner";
-import { checkTrusted } from "../frame/given-file.ts";
-import type { Arguments, Io } from "../frame/command.ts";
+import { checkTrusted } from "@holdfast/terminal/frame/given-file";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { readBounded, userConfigFile } from "./config.ts";
 
 /** The policy of a runner, and where its executors are. */

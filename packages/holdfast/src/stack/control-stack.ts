@@ -4,7 +4,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
 import { isRunning } from "@holdfast/system";
-import type { Arguments, Io } from "../frame/command.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import {
   COMPONENTS,
   findRunningStack,
@@ -13,7 +13,7 @@ import {
   type Component,
   type StackState,
 } from "../place/local-stack.ts";
-import { duration } from "../frame/plain-text.ts";
+import { duration } from "@holdfast/terminal/frame/plain-text";
 import { endOfLog, followLog, lastLines } from "./log-reader.ts";
 import type { LogLine } from "./stack-log.ts";
 import { statusLines } from "./stack-text.ts";

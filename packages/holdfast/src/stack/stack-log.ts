@@ -10,7 +10,7 @@
 import { closeSync, fstatSync, lstatSync, renameSync, rmSync, writeSync } from "node:fs";
 import { MIB } from "@holdfast/core";
 import { openPrivateAppend } from "@holdfast/system";
-import { plain } from "../frame/plain-text.ts";
+import { plain } from "@holdfast/terminal/frame/plain-text";
 import { COMPONENTS, type Component } from "../place/local-stack.ts";
 
 export interface LogLimits {

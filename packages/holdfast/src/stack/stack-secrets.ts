@@ -6,8 +6,8 @@
 
 import { HoldfastError } from "@holdfast/core";
 import { namesOfSecrets, Redactor, type WantedSecrets } from "@holdfast/system";
-import type { Arguments, Io } from "../frame/command.ts";
-import { errorOf, reportedError, type ReportedError } from "../frame/command-error.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import { errorOf, reportedError, type ReportedError } from "@holdfast/terminal/frame/command-error";
 import { suppliedFor } from "../secrets/agent-secrets.ts";
 import { holdSecrets } from "../secrets/held-secrets.ts";
 

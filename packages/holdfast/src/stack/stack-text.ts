@@ -1,7 +1,7 @@
 // The local stack as text for people: the banner of its start, and its status.
 
-import { count, duration, localTime, table } from "../frame/plain-text.ts";
-import type { Io } from "../frame/command.ts";
+import { count, duration, localTime, table } from "@holdfast/terminal/frame/plain-text";
+import type { Io } from "@holdfast/terminal/frame/command";
 import type { StackPaths, StackState } from "../place/local-stack.ts";
 
 /** The banner: what runs, where its data is, and how to stop it. */

@@ -28,11 +28,16 @@ import {
   withHandedKeys,
 } from "@holdfast/system";
 import { lockFile } from "@holdfast/storage/lock-file";
-import { graceOf } from "../frame/arguments.ts";
-import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
-import { errorOf, reportedError, shownError, type ReportedError } from "../frame/command-error.ts";
-import { duration } from "../frame/plain-text.ts";
-import { isFolder, lookAtPath } from "../frame/given-file.ts";
+import { graceOf } from "@holdfast/terminal/frame/arguments";
+import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "@holdfast/terminal/frame/command";
+import {
+  errorOf,
+  reportedError,
+  shownError,
+  type ReportedError,
+} from "@holdfast/terminal/frame/command-error";
+import { duration } from "@holdfast/terminal/frame/plain-text";
+import { isFolder, lookAtPath } from "@holdfast/terminal/frame/given-file";
 import { readStackState, stackPaths, type StackPaths, type StackState } from "../place/local-stack.ts";
 import { findFleetMode } from "../place/mode.ts";
 import { findProject } from "../place/project.ts";

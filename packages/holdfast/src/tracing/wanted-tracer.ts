@@ -4,11 +4,11 @@
 // be written is reported once and costs the session nothing. A destination that cannot work is refused before
 // anything starts.
 
-import type { Origin } from "../frame/origin.ts";
+import type { Origin } from "@holdfast/terminal/frame/origin";
 import { isAbsolute, resolve } from "node:path";
 import { defined, HoldfastError, traceJson, type AgentTracer } from "@holdfast/core";
 import { compositeTracer, fileTracer, stdoutTracer } from "@holdfast/runtime";
-import type { Io } from "../frame/command.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
 import { otlpTracer } from "./otlp-tracer.ts";
 import { sqliteTracer } from "@holdfast/storage/sqlite-tracer";
 

@@ -21,7 +21,7 @@ import {
 import { createPrivate, makePrivateFolder, replacePrivate } from "@holdfast/system";
 import { readCron } from "@holdfast/runtime";
 import { refuseOtherFile } from "../sessions/schedule-changes.ts";
-import { unwritable } from "../frame/new-file.ts";
+import { unwritable } from "@holdfast/terminal/frame/new-file";
 import { withStorage } from "../place/find-session.ts";
 import { makeProjectFolder } from "../place/project.ts";
 import type { ConfigChange } from "./config-difference.ts";

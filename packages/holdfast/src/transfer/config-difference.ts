@@ -3,8 +3,8 @@
 // An import sets what is in the file, and everything that only this machine has stays. A policy is an
 // exception. It is replaced whole, because a mixture of two policies would be neither.
 
-import type { Io } from "../frame/command.ts";
-import { plainLine } from "../frame/plain-text.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
+import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import type { ConfigFile } from "./config-file.ts";
 
 /** One thing that an import changes, under its path in the file. */

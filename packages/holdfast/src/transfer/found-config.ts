@@ -8,8 +8,8 @@ import { existsSync, lstatSync, readdirSync, realpathSync, type Dirent } from "n
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { decodeJson, defined, HoldfastError, MIB, type Schedule } from "@holdfast/core";
 import type { RunnerPolicy } from "@holdfast/runner";
-import type { Arguments, Io } from "../frame/command.ts";
-import { readGiven } from "../frame/given-file.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import { readGiven } from "@holdfast/terminal/frame/given-file";
 import { withReader } from "../place/find-session.ts";
 import { findDatabase, findProject, type Database } from "../place/project.ts";
 import { readBounded, readConfig, userConfigFile, type Config } from "../settings/config.ts";

@@ -17,7 +17,7 @@ import {
 import { ownSandboxes, Sandboxes } from "@holdfast/workspace";
 import { didYouMean, HoldfastError } from "@holdfast/core";
 import { environmentsBeside } from "@holdfast/agents";
-import { plainLine } from "../../frame/plain-text.ts";
+import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { findSandbox } from "../sandbox-settings.ts";
 import { hookWarnings } from "./hook-programs.ts";
 

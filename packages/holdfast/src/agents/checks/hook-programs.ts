@@ -5,7 +5,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { delimiter, join, resolve } from "node:path";
 import type { AgentPlaces, AgentRecord } from "@holdfast/agents";
-import { plainLine } from "../../frame/plain-text.ts";
+import { plainLine } from "@holdfast/terminal/frame/plain-text";
 
 /** The first word of a line for the shell, with its quotes. */
 const WORD = /^\s*((?:"[^"]*"|'[^']*'|[^\s"';&|<>()`])+)/;

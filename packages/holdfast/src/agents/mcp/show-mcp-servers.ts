@@ -17,9 +17,9 @@ import {
   type McpPlace,
 } from "@holdfast/agents";
 import { defined, didYouMean, NotFoundError } from "@holdfast/core";
-import { refuse } from "../../frame/arguments.ts";
-import type { Arguments, Io } from "../../frame/command.ts";
-import { count, cutTo, plainLine, table } from "../../frame/plain-text.ts";
+import { refuse } from "@holdfast/terminal/frame/arguments";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import { count, cutTo, plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import { signInStore } from "../../secrets/sign-in-store.ts";
 import { signedIn } from "./mcp-sign-in.ts";
 import { baseValuesOf } from "./base-values.ts";

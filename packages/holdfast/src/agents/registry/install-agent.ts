@@ -23,8 +23,8 @@ import { hasOwnAdapter } from "@holdfast/programs/included-programs";
 import { HoldfastError, MIB, NotFoundError, UsageError } from "@holdfast/core";
 import { createPrivate, makePrivateFolder } from "@holdfast/system";
 import { isLoopback } from "@holdfast/storage/coordinator-url";
-import type { Arguments, Io } from "../../frame/command.ts";
-import { plainLine, table } from "../../frame/plain-text.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import { plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import { installedAgents } from "@holdfast/machine/programs";
 
 const LIMITS = {

@@ -2,8 +2,8 @@
 // `holdfast delete --subtree` does.
 
 import { HoldfastError } from "@holdfast/core";
-import { parseArguments } from "../../frame/arguments.ts";
-import type { Io } from "../../frame/command.ts";
+import { parseArguments } from "@holdfast/terminal/frame/arguments";
+import type { Io } from "@holdfast/terminal/frame/command";
 import { findDatabase } from "../../place/project.ts";
 import { withSession } from "../../place/find-session.ts";
 import { dropFileSnapshots, idsBelow } from "./deleted-sessions.ts";

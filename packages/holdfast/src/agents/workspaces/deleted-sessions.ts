@@ -6,7 +6,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { defined, HoldfastError, type StorageReader } from "@holdfast/core";
-import type { Io } from "../../frame/command.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
 import { agentPlaces } from "../agent-places.ts";
 import { findSandboxRoot } from "../sandbox-settings.ts";
 

@@ -2,7 +2,7 @@
 // person who forks.
 
 import type { Session, StorageReader } from "@holdfast/core";
-import { plainLine } from "../../frame/plain-text.ts";
+import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { loopStateOf } from "./loop-state.ts";
 
 const LINE_CHARS = 500;

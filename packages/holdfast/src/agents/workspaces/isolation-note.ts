@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentRecord } from "@holdfast/agents";
 import { makePrivateFolder, replacePrivate } from "@holdfast/system";
-import type { Io } from "../../frame/command.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
 import { dataFolder } from "@holdfast/system";
 import { findSandbox } from "../sandbox-settings.ts";
 

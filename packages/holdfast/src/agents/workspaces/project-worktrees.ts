@@ -5,8 +5,8 @@
 import type { ListedWorktree } from "@holdfast/workspace";
 import { HoldfastError, isEnded, type Session } from "@holdfast/core";
 import { workText } from "@holdfast/proto/view";
-import type { Arguments, Io } from "../../frame/command.ts";
-import { plainLine, table } from "../../frame/plain-text.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import { plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import { withReader } from "../../place/find-session.ts";
 import { findDatabase } from "../../place/project.ts";
 import { agentPlaces, shownPath } from "../agent-places.ts";

@@ -3,7 +3,7 @@
 
 import type { WorktreeWork } from "@holdfast/workspace";
 import { HoldfastError } from "@holdfast/core";
-import type { Io } from "../../frame/command.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
 import { agentPlaces } from "../agent-places.ts";
 import { findSandboxRoot } from "../sandbox-settings.ts";
 import { worktreesOf } from "@holdfast/machine/session-folder";

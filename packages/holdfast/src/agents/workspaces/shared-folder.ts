@@ -4,8 +4,8 @@
 import { existsSync } from "node:fs";
 import type { AgentRecord } from "@holdfast/agents";
 import { NEXT_INPUT, type Session, type SessionStatus, type StorageReader } from "@holdfast/core";
-import type { Io } from "../../frame/command.ts";
-import { plainLine } from "../../frame/plain-text.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
+import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { withReader } from "../../place/find-session.ts";
 import type { Database } from "../../place/project.ts";
 import { agentPlaces } from "../agent-places.ts";

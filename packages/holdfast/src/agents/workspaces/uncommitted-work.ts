@@ -1,8 +1,8 @@
 // `noteUncommitted`: the warning that a worktree begins with the last commit, without the changes in the
 // folder that are not committed.
 
-import type { Io } from "../../frame/command.ts";
-import { count, plainLine } from "../../frame/plain-text.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
+import { count, plainLine } from "@holdfast/terminal/frame/plain-text";
 import { agentPlaces } from "../agent-places.ts";
 import { findSandboxRoot } from "../sandbox-settings.ts";
 import { worktreesOf } from "@holdfast/machine/session-folder";

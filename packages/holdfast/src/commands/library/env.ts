@@ -1,5 +1,5 @@
-import { refuse, refuseAction, takeNothing, takeOnly } from "../../frame/arguments.ts";
-import type { Command } from "../../frame/command.ts";
+import { refuse, refuseAction, takeNothing, takeOnly } from "@holdfast/terminal/frame/arguments";
+import type { Command } from "@holdfast/terminal/frame/command";
 import {
   deleteKeys,
   listAll,

@@ -1,5 +1,11 @@
-import { refuse, refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../../frame/arguments.ts";
-import type { Command } from "../../frame/command.ts";
+import {
+  refuse,
+  refuseAction,
+  refuseForeignOptions,
+  takeNothing,
+  takeOnly,
+} from "@holdfast/terminal/frame/arguments";
+import type { Command } from "@holdfast/terminal/frame/command";
 import { login, logout } from "../../agents/mcp/mcp-sign-in.ts";
 import { addServer, listServers, removeServer, showServer } from "../../agents/mcp/show-mcp-servers.ts";
 

@@ -1,6 +1,12 @@
 import { catalogueAction, isCatalogueAction, takeUpTo } from "../../library/catalogue-actions.ts";
-import { refuse, refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../../frame/arguments.ts";
-import type { Arguments, Command, Io } from "../../frame/command.ts";
+import {
+  refuse,
+  refuseAction,
+  refuseForeignOptions,
+  takeNothing,
+  takeOnly,
+} from "@holdfast/terminal/frame/arguments";
+import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
 import { newScript, push, rollback, tagVersion } from "../../library/change-scripts.ts";
 import { listScripts, showScript, showVersions } from "../../library/show-scripts.ts";
 import { callScript } from "../../library/call-script.ts";

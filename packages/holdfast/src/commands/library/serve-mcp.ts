@@ -19,7 +19,7 @@ import { RunnerService, SessionService } from "@holdfast/proto";
 import { CoordinatorConnection } from "@holdfast/storage/remote";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 
-import { STOP_EXIT, type Arguments, type Io } from "../../frame/command.ts";
+import { STOP_EXIT, type Arguments, type Io } from "@holdfast/terminal/frame/command";
 import { findCoordinator } from "../../place/coordinator-access.ts";
 import { stopper } from "../../run/typing/stopper.ts";
 

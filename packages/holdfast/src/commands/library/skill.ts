@@ -1,6 +1,11 @@
 import { catalogueAction, isCatalogueAction, takeUpTo } from "../../library/catalogue-actions.ts";
-import { refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../../frame/arguments.ts";
-import type { Command } from "../../frame/command.ts";
+import {
+  refuseAction,
+  refuseForeignOptions,
+  takeNothing,
+  takeOnly,
+} from "@holdfast/terminal/frame/arguments";
+import type { Command } from "@holdfast/terminal/frame/command";
 import { approve, listSkills, showSkill, showSkillVersions, tagVersion } from "../../library/show-skills.ts";
 
 /** The options of each action. */

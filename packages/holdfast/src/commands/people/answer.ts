@@ -1,7 +1,7 @@
-import { refuse } from "../../frame/arguments.ts";
-import type { Command } from "../../frame/command.ts";
+import { refuse } from "@holdfast/terminal/frame/arguments";
+import type { Command } from "@holdfast/terminal/frame/command";
 import { answerQuestion, questionIn } from "../../sessions/answer-question.ts";
-import { readJson } from "../../frame/input.ts";
+import { readJson } from "@holdfast/terminal/frame/input";
 
 export const answer: Command = {
   name: "answer",

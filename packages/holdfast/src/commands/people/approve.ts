@@ -1,8 +1,8 @@
 import { defined, NotFoundError, type Approval, type Remember } from "@holdfast/core";
-import { refuse, takeOnly } from "../../frame/arguments.ts";
-import type { Arguments, Command, Io } from "../../frame/command.ts";
+import { refuse, takeOnly } from "@holdfast/terminal/frame/arguments";
+import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
 import { answerQuestion, questionIn } from "../../sessions/answer-question.ts";
-import { readJson } from "../../frame/input.ts";
+import { readJson } from "@holdfast/terminal/frame/input";
 import { findDatabase } from "../../place/project.ts";
 import { withReader } from "../../place/find-session.ts";
 

@@ -1,5 +1,5 @@
-import { refuse } from "../../frame/arguments.ts";
-import { GRACE_OPTION, type Command } from "../../frame/command.ts";
+import { refuse } from "@holdfast/terminal/frame/arguments";
+import { GRACE_OPTION, type Command } from "@holdfast/terminal/frame/command";
 import { startChat } from "../../chat/start-chat.ts";
 
 export const chat: Command = {

@@ -1,10 +1,10 @@
 import { defined, HoldfastError } from "@holdfast/core";
 import { type InboxItem, inInboxOrder } from "@holdfast/proto/view";
-import { refuse, takeNothing } from "../../frame/arguments.ts";
-import type { Arguments, Command, Io } from "../../frame/command.ts";
+import { refuse, takeNothing } from "@holdfast/terminal/frame/arguments";
+import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
 import { placesOf, type Readers, withReaders } from "../../screens/all-readers.ts";
 import { type Database, findDatabase } from "../../place/project.ts";
-import { isAtTerminal } from "../../screens/terminal-screen.ts";
+import { isAtTerminal } from "@holdfast/terminal/frame/terminal-screen";
 import { InboxSources } from "../../sessions/inbox-sources.ts";
 import { itemsOf } from "../../sessions/read-inbox.ts";
 import { inboxLines } from "../../sessions/inbox-text.ts";

@@ -1,5 +1,5 @@
-import { refuse, refuseAction, refuseForeignOptions, takeNothing } from "../../frame/arguments.ts";
-import type { Command } from "../../frame/command.ts";
+import { refuse, refuseAction, refuseForeignOptions, takeNothing } from "@holdfast/terminal/frame/arguments";
+import type { Command } from "@holdfast/terminal/frame/command";
 import { listRules, listSessionRules, revokeRules } from "../../agents/kept-rules.ts";
 import { findDatabase } from "../../place/project.ts";
 import { withReaderOf } from "../../place/find-session.ts";

@@ -1,10 +1,10 @@
-import { refuse, takeNothing } from "../../frame/arguments.ts";
-import type { Arguments, Command, Io } from "../../frame/command.ts";
+import { refuse, takeNothing } from "@holdfast/terminal/frame/arguments";
+import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
 import { placesOf, type Readers, withReaders } from "../../screens/all-readers.ts";
 import { findDatabase } from "../../place/project.ts";
-import { CostReader } from "../../view/session-cost.ts";
+import { CostReader } from "@holdfast/terminal/view/session-cost";
 import { liveJson, type LivePage, liveSummary, readLive, topLines } from "../../screens/live-sessions.ts";
-import { isAtTerminal, withScreen } from "../../screens/terminal-screen.ts";
+import { isAtTerminal, withScreen } from "@holdfast/terminal/frame/terminal-screen";
 import { HoldfastError } from "@holdfast/core";
 
 const LIMIT = 50;

@@ -1,5 +1,5 @@
-import { takeOnly } from "../../frame/arguments.ts";
-import type { Command } from "../../frame/command.ts";
+import { takeOnly } from "@holdfast/terminal/frame/arguments";
+import type { Command } from "@holdfast/terminal/frame/command";
 import { showDiff } from "../../agents/workspaces/project-worktrees.ts";
 
 export const diff: Command = {

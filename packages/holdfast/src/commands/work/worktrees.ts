@@ -1,5 +1,10 @@
-import { refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../../frame/arguments.ts";
-import type { Command } from "../../frame/command.ts";
+import {
+  refuseAction,
+  refuseForeignOptions,
+  takeNothing,
+  takeOnly,
+} from "@holdfast/terminal/frame/arguments";
+import type { Command } from "@holdfast/terminal/frame/command";
 import { listWorktrees, removeWorktree } from "../../agents/workspaces/project-worktrees.ts";
 
 export const worktrees: Command = {

@@ -1,8 +1,8 @@
 // `driveCall`: `drive` with the secrets of the agent and with the traces, the grace and the parking that a
 // command asks for.
 
-import { graceOf } from "../../frame/arguments.ts";
-import type { Arguments, Io } from "../../frame/command.ts";
+import { graceOf } from "@holdfast/terminal/frame/arguments";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { findTraces } from "../../place/project.ts";
 import { secretsFor } from "../../secrets/agent-secrets.ts";
 import { wantedTracer } from "../../tracing/wanted-tracer.ts";

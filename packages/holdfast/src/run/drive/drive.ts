@@ -41,18 +41,18 @@ import {
   systemClock,
   Watchdog,
 } from "@holdfast/runtime";
-import type { Io, StopSignal } from "../../frame/command.ts";
-import { plainLine, quoted } from "../../frame/plain-text.ts";
+import type { Io, StopSignal } from "@holdfast/terminal/frame/command";
+import { plainLine, quoted } from "@holdfast/terminal/frame/plain-text";
 import { withOwnStorage } from "../../place/own-database.ts";
 import { leaseOf, suspectsFile, type Database } from "../../place/project.ts";
 import { recordingAnswers } from "../../place/answer-principals.ts";
 import { keepingShown, ShownQuestions } from "../typing/shown-questions.ts";
 import { StdinListener } from "../typing/stdin-listener.ts";
 import { isDebugged, StoppableWork, stopper } from "../typing/stopper.ts";
-import { BelowView, mayNeedSomebody } from "../../view/below-view.ts";
-import { JournalTail } from "../../view/journal-events.ts";
-import { liveView, type LiveView } from "../../view/live-view.ts";
-import { findPausedBelow, type PausedBelow } from "../../view/stuck-tree.ts";
+import { BelowView, mayNeedSomebody } from "@holdfast/terminal/view/below-view";
+import { JournalTail } from "@holdfast/terminal/view/journal-events";
+import { liveView, type LiveView } from "@holdfast/terminal/view/live-view";
+import { findPausedBelow, type PausedBelow } from "@holdfast/terminal/view/stuck-tree";
 import { declaresCost } from "../../agents/agent-tree.ts";
 import { reportOutcome, type Outcome } from "./report-outcome.ts";
 import { isQuiescent, treeCleansUp } from "./tree-rest.ts";
@@ -95,7 +95,7 @@ export interface DriveChat extends SessionInput {
 /** Reads what a person types, and sends it to the session while that is there. */
 type SessionInput = Pick<StdinListener, "attach" | "detach" | "close">;
 
-const runList = () => import("../../view/run-list.ts");
+const runList = () => import("../../sessions/run-list.ts");
 const NAME_CHARS = 100;
 /** How often it is looked whether the session waits, because nothing tells. */
 const LOOK_MS = 250;

@@ -1,7 +1,7 @@
 // When a command leaves a session that waits (`parksOf`).
 
 import { NEXT_INPUT, type Session } from "@holdfast/core";
-import type { Arguments } from "../../frame/command.ts";
+import type { Arguments } from "@holdfast/terminal/frame/command";
 
 /** `answered`: only a conversation that waits for its next request is left, and no session that asks. */
 export type Parks = boolean | "answered";

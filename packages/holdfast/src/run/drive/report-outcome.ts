@@ -3,14 +3,14 @@
 
 import { HoldfastError, isEnded, type Session } from "@holdfast/core";
 import { type Agent, leftAs, sessionPaused, type Settled } from "@holdfast/runtime";
-import { STOP_EXIT, type Io, type StopSignal } from "../../frame/command.ts";
+import { STOP_EXIT, type Io, type StopSignal } from "@holdfast/terminal/frame/command";
 import type { Database } from "../../place/project.ts";
-import { accountText } from "../../view/budget-text.ts";
-import { isAuthorsFault, messageCommands } from "../../view/describe-session.ts";
-import { movedAway } from "../../view/moved-session.ts";
-import { pauseAdvice } from "../../view/pause-advice.ts";
-import { resultOf, showEnd, showEndedBefore } from "../../view/session-end.ts";
-import { adviceBelow, type PausedBelow } from "../../view/stuck-tree.ts";
+import { accountText } from "@holdfast/terminal/view/budget-text";
+import { isAuthorsFault, messageCommands } from "@holdfast/terminal/view/describe-session";
+import { movedAway } from "@holdfast/terminal/view/moved-session";
+import { pauseAdvice } from "@holdfast/terminal/view/pause-advice";
+import { resultOf, showEnd, showEndedBefore } from "@holdfast/terminal/view/session-end";
+import { adviceBelow, type PausedBelow } from "@holdfast/terminal/view/stuck-tree";
 import { awaitsRequest, type Parks } from "./parks.ts";
 
 /** Why the command leaves the session. */

@@ -4,7 +4,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { isEnded, LIMITS, resumesAt, type AgentStorage, type Session } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
-import { readBelow, walk } from "../../view/session-tree.ts";
+import { readBelow, walk } from "@holdfast/terminal/view/session-tree";
 import { everyAgent } from "../../agents/agent-tree.ts";
 import { awaitsRequest, type Parks } from "./parks.ts";
 

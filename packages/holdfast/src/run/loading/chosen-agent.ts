@@ -5,8 +5,8 @@ import { existsSync, readdirSync } from "node:fs";
 import { basename, extname, join, resolve } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { CODE_ENDINGS } from "@holdfast/machine/agent-source";
-import { isFolder } from "../../frame/given-file.ts";
-import { quoted } from "../../frame/plain-text.ts";
+import { isFolder } from "@holdfast/terminal/frame/given-file";
+import { quoted } from "@holdfast/terminal/frame/plain-text";
 
 /** `FILE#NAME` chooses one of the agents of a file of code. A file whose name has a `#` is itself. */
 export function chosenAgent(

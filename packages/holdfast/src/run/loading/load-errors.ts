@@ -6,7 +6,7 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { decodedPlace, defined, HoldfastError, toError } from "@holdfast/core";
 import { withoutKeys } from "@holdfast/system";
-import { placeOf } from "../../frame/error-place.ts";
+import { placeOf } from "@holdfast/terminal/frame/error-place";
 
 /** V8's, of a name that an imported module does not export. */
 export const NO_EXPORT = /does not provide an export/;

@@ -3,8 +3,8 @@
 
 import { createInterface } from "node:readline";
 import { HoldfastError, isEnded, NotFoundError, type Session, type StorageReader } from "@holdfast/core";
-import type { Arguments, Io } from "../../frame/command.ts";
-import { count, plainLine } from "../../frame/plain-text.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import { count, plainLine } from "@holdfast/terminal/frame/plain-text";
 import { isOwnDatabase } from "../../place/own-database.ts";
 import { newestFirst, withReader } from "../../place/find-session.ts";
 import { findLocalDatabase } from "../../place/project.ts";

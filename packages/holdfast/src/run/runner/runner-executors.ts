@@ -23,8 +23,8 @@ import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { agentPlaces, type AgentSearch } from "../../agents/agent-places.ts";
 import { loadExternalAgent } from "../../agents/external-agents.ts";
-import type { Arguments, Io } from "../../frame/command.ts";
-import { count, plainLine } from "../../frame/plain-text.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import { count, plainLine } from "@holdfast/terminal/frame/plain-text";
 
 /** The folder of the project, and the one whose `executors` and `profiles` count. */
 interface ExecutorFolders {

@@ -2,8 +2,8 @@
 
 import { defined, type TraceEvent } from "@holdfast/core";
 import type { RunnerEvent } from "@holdfast/runner";
-import type { Io } from "../../frame/command.ts";
-import { count, plainLine } from "../../frame/plain-text.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
+import { count, plainLine } from "@holdfast/terminal/frame/plain-text";
 
 const MESSAGE_CHARS = 300;
 

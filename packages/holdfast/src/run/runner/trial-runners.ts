@@ -11,8 +11,8 @@ import { randomUUID } from "node:crypto";
 import { toError } from "@holdfast/core";
 import type { WantedTrial } from "@holdfast/runner";
 import { endExecution, EXECUTION_MARKER, namesOfSecrets } from "@holdfast/system";
-import type { Io } from "../../frame/command.ts";
-import { plainLine } from "../../frame/plain-text.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
+import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { StackChild } from "../../stack/process/stack-child.ts";
 
 const TRIALS_MAX = 4;

@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { ConflictError, isEnded, type Session } from "@holdfast/core";
 import { agentSourceText } from "@holdfast/machine/agent-source";
-import type { Arguments, Io } from "../../frame/command.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import {
   findUnfinished,
   isOfAgent,

@@ -2,10 +2,10 @@
 // command line is checked before a file of the user is loaded.
 
 import { defined, mintId } from "@holdfast/core";
-import { graceOf, sessionIdOf } from "../../frame/arguments.ts";
-import type { Arguments, Io } from "../../frame/command.ts";
-import { readInput } from "../../frame/input.ts";
-import { randomU32 } from "../../frame/random.ts";
+import { graceOf, sessionIdOf } from "@holdfast/terminal/frame/arguments";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import { readInput } from "@holdfast/terminal/frame/input";
+import { randomU32 } from "@holdfast/terminal/frame/random";
 import { findStrictBounds } from "../../place/project.ts";
 import { refuseSecondStdin } from "../../secrets/agent-secrets.ts";
 import { loadAgent, type LoadedAgent } from "../load-agent.ts";

@@ -3,7 +3,7 @@ import type { AgentRecord } from "@holdfast/agents";
 import { defineAgent } from "@holdfast/runtime";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import type { Arguments } from "../../frame/command.ts";
+import type { Arguments } from "@holdfast/terminal/frame/command";
 import type { CoordinatorAccess } from "../../place/coordinator-access.ts";
 import type { Database, StackDatabase } from "../../place/project.ts";
 import type { LoadedAgent } from "../load-agent.ts";

@@ -11,12 +11,12 @@ import { isEnded, UsageError, type Session } from "@holdfast/core";
 import type { AgentRecord } from "@holdfast/agents";
 import { agentSourceText } from "@holdfast/machine/agent-source";
 import { checkBounds, type StartOptions } from "@holdfast/runtime";
-import { refuse } from "../../frame/arguments.ts";
-import type { Arguments, Io } from "../../frame/command.ts";
-import { readLabels } from "../../frame/labels.ts";
+import { refuse } from "@holdfast/terminal/frame/arguments";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import { readLabels } from "@holdfast/terminal/frame/labels";
 import { URL_DEFAULT, type CoordinatorAccess } from "../../place/coordinator-access.ts";
 import type { Database, StackDatabase } from "../../place/project.ts";
-import { readLimits } from "../../view/budget-text.ts";
+import { readLimits } from "@holdfast/terminal/view/budget-text";
 import type { LoadedAgent } from "../load-agent.ts";
 import { refuseStart, resumesInStack, type RefusalFacts } from "./start-refusals.ts";
 

@@ -5,9 +5,9 @@ import { UsageError, type Session } from "@holdfast/core";
 import type { AgentRecord } from "@holdfast/agents";
 import type { AgentSource } from "@holdfast/machine/agent-source";
 import type { Agent } from "@holdfast/runtime";
-import { refuse } from "../../frame/arguments.ts";
-import type { Arguments } from "../../frame/command.ts";
-import { quoted } from "../../frame/plain-text.ts";
+import { refuse } from "@holdfast/terminal/frame/arguments";
+import type { Arguments } from "@holdfast/terminal/frame/command";
+import { quoted } from "@holdfast/terminal/frame/plain-text";
 
 /** The facts of a call, as far as they are known. A fact that is not known yet refuses nothing. */
 export interface RefusalFacts {

@@ -4,14 +4,14 @@
 import { defined, encodeJson, ConflictError, HoldfastError, validate } from "@holdfast/core";
 import type { Agent, Runtime, SessionHandle } from "@holdfast/runtime";
 import { worksInFolder } from "../../agents/workspaces/works-in-folder.ts";
-import type { Arguments, Io } from "../../frame/command.ts";
-import { quoted } from "../../frame/plain-text.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import { quoted } from "@holdfast/terminal/frame/plain-text";
 import type { CoordinatorAccess } from "../../place/coordinator-access.ts";
 import { noteStack } from "../../place/find-session.ts";
 import type { Database } from "../../place/project.ts";
 import type { HoldfastClient } from "../../sdk/client.ts";
 import { secretsFor } from "../../secrets/agent-secrets.ts";
-import { showEndedBefore } from "../../view/session-end.ts";
+import { showEndedBefore } from "@holdfast/terminal/view/session-end";
 import { driveCall, type DriveCall } from "../drive/drive-call.ts";
 import type { LoadedAgent } from "../load-agent.ts";
 import type { SessionStart, StartPlan } from "./start-plan.ts";

@@ -6,10 +6,10 @@
 //   - When the last one has ended, the one before it is shown again before a line answers it.
 
 import { answerSignalName, type Session } from "@holdfast/core";
-import type { Io } from "../../frame/command.ts";
-import { openQuestions, type QuestionWait, questionLine } from "../../view/describe-session.ts";
-import type { LiveView } from "../../view/live-view.ts";
-import { howToAnswer } from "../../view/typed-answer.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
+import { openQuestions, type QuestionWait, questionLine } from "@holdfast/terminal/view/describe-session";
+import type { LiveView } from "@holdfast/terminal/view/live-view";
+import { howToAnswer } from "@holdfast/terminal/view/typed-answer";
 
 const TEXT_CHARS = 200;
 

@@ -14,10 +14,10 @@ import {
   type SignalReceipt,
 } from "@holdfast/core";
 import type { Runtime } from "@holdfast/runtime";
-import type { Io } from "../../frame/command.ts";
-import { openQuestions, questionLine } from "../../view/describe-session.ts";
+import type { Io } from "@holdfast/terminal/frame/command";
+import { openQuestions, questionLine } from "@holdfast/terminal/view/describe-session";
 import { stdinSignals, type LineMeaning } from "@holdfast/runtime";
-import { questionOf, readTypedLine } from "../../view/typed-answer.ts";
+import { questionOf, readTypedLine } from "@holdfast/terminal/view/typed-answer";
 import type { ShownQuestion, ShownQuestions } from "./shown-questions.ts";
 
 const TEXT_CHARS = 200;

@@ -6,8 +6,8 @@
 
 import { STOP_GRACE_MS } from "@holdfast/core";
 import type { Runtime } from "@holdfast/runtime";
-import type { Io, StopSignal } from "../../frame/command.ts";
-import { count, duration } from "../../frame/plain-text.ts";
+import type { Io, StopSignal } from "@holdfast/terminal/frame/command";
+import { count, duration } from "@holdfast/terminal/frame/plain-text";
 
 /** A runtime, or what stops as one. */
 export type Stoppable = Pick<Runtime, "running" | "close">;

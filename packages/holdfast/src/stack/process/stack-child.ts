@@ -10,7 +10,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 import { HoldfastError } from "@holdfast/core";
-import { errorOf } from "../../frame/command-error.ts";
+import { errorOf } from "@holdfast/terminal/frame/command-error";
 import type { Order, Report } from "./supervisor-link.ts";
 
 export interface ChildOptions {

@@ -7,8 +7,8 @@
 
 import { UsageError } from "@holdfast/core";
 import type { WantedSecrets } from "@holdfast/system";
-import type { Arguments } from "../../frame/command.ts";
-import { reportedError, type ReportedError } from "../../frame/command-error.ts";
+import type { Arguments } from "@holdfast/terminal/frame/command";
+import { reportedError, type ReportedError } from "@holdfast/terminal/frame/command-error";
 
 /** The things that a child is given. */
 export interface HandOver {

@@ -4,10 +4,11 @@
 import { defined, toHoldfastError } from "@holdfast/core";
 import { RunService, type Run } from "@holdfast/proto";
 import { CoordinatorConnection } from "@holdfast/storage/remote";
-import type { Arguments, Io } from "../frame/command.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import type { CoordinatorAccess } from "../place/coordinator-access.ts";
 import { askCoordinator } from "../place/coordinator-call.ts";
-import { duration, plainLine, table } from "../frame/plain-text.ts";
+import { duration, plainLine, table } from "@holdfast/terminal/frame/plain-text";
+import { runJson, type RunJson } from "@holdfast/terminal/view/run-json";
 
 const PAGE = 500;
 const CELL_CHARS = 100;
@@ -140,29 +141,4 @@ async function readRuns(
       if (cursor === undefined || runs.length >= limit) return [runs, cursor !== undefined];
     }
   });
-}
-
-export type RunJson = ReturnType<typeof runJson>;
-
-/** A run for programs; its agent as a session's is told. */
-function runJson(run: Run) {
-  const { runId, sessionId, agent, agentVersion, status, demands, priority, owner, blocked, holder } = run;
-  const { since, token, leaseUntil, runnerName, blockedUntil, endedAt, outcome } = run;
-  return {
-    runId,
-    sessionId,
-    agent: { name: agent, version: agentVersion },
-    status,
-    demands,
-    priority,
-    ...defined({ owner }),
-    ...(since === undefined ? {} : { since: Number(since) }),
-    ...defined({ blocked }),
-    ...(blockedUntil === undefined ? {} : { blockedUntil: Number(blockedUntil) }),
-    ...defined({ holder, runnerName }),
-    ...(token === undefined ? {} : { token: Number(token) }),
-    ...(leaseUntil === undefined ? {} : { leaseUntil: Number(leaseUntil) }),
-    ...(endedAt === undefined ? {} : { endedAt: Number(endedAt) }),
-    ...defined({ outcome }),
-  };
 }

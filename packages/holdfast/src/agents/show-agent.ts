@@ -11,14 +11,14 @@ import {
   type ProfileFile,
   type ProjectInstructions,
 } from "@holdfast/agents";
-import { agentPlaces, shownPath } from "../agents/agent-places.ts";
-import { trifectaText } from "../agents/checks/agent-warnings.ts";
+import { agentPlaces, shownPath } from "./agent-places.ts";
+import { trifectaText } from "./checks/agent-warnings.ts";
 import { programOf } from "@holdfast/machine/agent-source";
 import { externalAgentName } from "@holdfast/machine/external-agent-names";
 import { refuseDoubledName } from "@holdfast/machine/programs";
-import type { Arguments, Io } from "../frame/command.ts";
-import { duration, table } from "../frame/plain-text.ts";
-import { limitsText } from "./budget-text.ts";
+import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import { duration, table } from "@holdfast/terminal/frame/plain-text";
+import { limitsText } from "@holdfast/terminal/view/budget-text";
 
 export async function showAgent(nameOrPath: string, args: Arguments, io: Io): Promise<number> {
   const places = agentPlaces(io, { trustsProject: args.has("trust") });

@@ -7,8 +7,8 @@
 
 import { emitKeypressEvents } from "node:readline";
 import { stripVTControlCharacters } from "node:util";
-import { STOP_EXIT, type Io, type StopSignal } from "../frame/command.ts";
-import { COLOUR, coloured } from "../frame/plain-text.ts";
+import { STOP_EXIT, type Io, type StopSignal } from "./command.ts";
+import { COLOUR, coloured } from "./plain-text.ts";
 
 /** A key as Node names it. `text` is what it types. */
 export interface Key {

@@ -2,7 +2,7 @@
 
 import { decodeJson, isEnded, isLost, isReservedName } from "@holdfast/core";
 import { costText, nodeFacts, uncountedText, viewQuestion, withoutReplacedPlans } from "@holdfast/proto/view";
-import { isKeyReach, keyReachText } from "../agents/key-reach-text.ts";
+import { isKeyReach, keyReachText } from "./key-reach-text.ts";
 import type { Look } from "../frame/command.ts";
 import {
   beforeResume,

@@ -6,12 +6,9 @@ import type { Io } from "../frame/command.ts";
 import { callbackJson, kinJson, readBelow, ReceivedCallbacks, walk, type KinNode } from "./session-tree.ts";
 import { continuesWith, describeWaits, type DescribedWait } from "./describe-session.ts";
 import { JournalTail, type JournalEvent } from "./journal-events.ts";
-import { AnswerPrincipals } from "../place/answer-principals.ts";
-import { findOwner } from "../place/project-storage.ts";
-import type { Database } from "../place/project.ts";
 import { pauseAdvice, type PauseAdvice } from "./pause-advice.ts";
 import { watchElsewhere } from "./moved-session.ts";
-import type { RunJson } from "./run-list.ts";
+import type { RunJson } from "./run-json.ts";
 import { runnerAdvice } from "./runner-advice.ts";
 import { CostReader } from "./session-cost.ts";
 import { sessionJson } from "./session-json.ts";
@@ -94,10 +91,22 @@ export interface Picture {
   readonly ownerPid: number | undefined;
 }
 
+/** What is known of a session where it is stored, beside what storage has. */
+export interface SessionPlace {
+  /** It is a coordinator's, whose runners see to it. */
+  readonly isElsewhere: boolean;
+  /** The person who gave an answer, by the id of its signal, where storage does not say it by itself. */
+  principalOf?(signalId: string): Promise<string | undefined>;
+  /** The run that a coordinator has for it. */
+  run(): Promise<RunJson | undefined>;
+  /** The process that owns the database. */
+  ownerPid(): Promise<number | undefined>;
+}
+
 export async function readPicture(
   reader: StorageReader,
   sessionId: string,
-  database: Database,
+  place: SessionPlace,
   io: Io,
 ): Promise<Picture> {
   const tasks = new Map<string, TaskPicture>();
@@ -107,9 +116,7 @@ export async function readPicture(
   let lastAt: number | undefined;
   let persistedBy: string | undefined;
   const answers: AnswerPicture[] = [];
-  const principals = database.coordinator === undefined ? new AnswerPrincipals(reader) : undefined;
-  const principalOf = principals && ((signalId: string) => principals.of(signalId));
-  await new JournalTail(reader, sessionId, 0, principalOf).advance((event) => {
+  await new JournalTail(reader, sessionId, 0, place.principalOf).advance((event) => {
     lastAt = event.at ?? lastAt;
     noteTask(tasks, event, lastAt);
     received.note(event);
@@ -126,12 +133,8 @@ export async function readPicture(
   const pending = (await reader.pendingSignals(sessionId)).map(({ name }) => name);
   for (const id of questions.keys()) if (!session.waits.some((wait) => wait.id === id)) questions.delete(id);
   const waits = describeWaits(session, { io, now: Date.now(), pending: new Set(pending) });
-  const { coordinator } = database;
-  const isElsewhere = coordinator !== undefined;
-  const run =
-    isElsewhere && !isEnded(session.status)
-      ? await (await import("./run-list.ts")).readRunOf(coordinator, sessionId)
-      : undefined;
+  const { isElsewhere } = place;
+  const run = isEnded(session.status) ? undefined : await place.run();
   const children = await readBelow(reader, session);
   const [cost] = await new CostReader().costs([{ session, reader }]);
   const paused = [...walk(children)].map((node) => node.session).filter(({ status }) => status === "paused");
@@ -159,7 +162,7 @@ export async function readPicture(
     pending,
     isElsewhere,
     run,
-    ownerPid: isEnded(session.status) ? undefined : await findOwner(database),
+    ownerPid: isEnded(session.status) ? undefined : await place.ownerPid(),
   };
 }
 
