@@ -27,9 +27,13 @@ export class HoldfastError extends Error {
   /** The stable code, by which programs tell errors apart. */
   readonly code: ErrorCode;
   // Declared only, so that unknown details are absent: Node shows every field of an uncaught error.
+  /** The place that the error is about: a file with its line, an option, a field. */
   declare readonly at?: string | undefined;
+  /** The value or name that was given. */
   declare readonly got?: string | undefined;
+  /** The values or names that are accepted. */
   declare readonly expected?: string | undefined;
+  /** The next step that puts it right. */
   declare readonly fix?: string | undefined;
 
   constructor(code: ErrorCode, message: string, { cause, ...details }: ErrorDetails = {}) {
@@ -135,6 +139,7 @@ export class UncertainEffectError extends AttemptLostError {
 /** A child ended without an output: thrown at `ctx.waitForChild`. `cause` is the error it failed with. */
 export class ChildFailedError extends HoldfastError {
   override name = "ChildFailedError";
+  /** The session of the child. */
   readonly childId: string;
   /** The way in which the child ended. */
   readonly ending: ChildEnding;

@@ -14,15 +14,21 @@ import { isOwnError, OWN_ERROR } from "./own-error.ts";
  * replays it.
  */
 export interface RecordedError {
+  /** The name of its class. */
   readonly name: string;
+  /** The sentence that says what happened. */
   readonly message: string;
   /** A code of ours, or a foreign text that is none of them. */
   readonly code?: string;
   /** The place that the error is about, or the place in the author's code where it was thrown. */
   readonly at?: string;
+  /** The value or name that was given. */
   readonly got?: string;
+  /** The values or names that are accepted. */
   readonly expected?: string;
+  /** The next step that puts it right. */
   readonly fix?: string;
+  /** The error that caused it. */
   readonly cause?: RecordedError;
   /** The errors of an `AggregateError`. */
   readonly errors?: readonly RecordedError[];

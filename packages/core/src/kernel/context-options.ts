@@ -14,7 +14,23 @@ import {
   wholeRule,
   type OptionRules,
 } from "../options.ts";
+import type { ParentNotice } from "../session/session.ts";
 import type { StandardSchemaV1 } from "../standard-schema.ts";
+
+/** The facts that an agent learns of its session. */
+export interface AgentInfo {
+  readonly agentName: string;
+  /** Decoded for each kernel, so that agents may change it freely. */
+  readonly input: unknown;
+  /** The session that created this one. */
+  readonly parentId?: string | undefined;
+  /** The notices of this session that reach the parent. */
+  readonly parentNotice?: ParentNotice | undefined;
+  /** The value that the parent shared. */
+  readonly shared?: unknown;
+  /** The progress of the session in whose place this one was created. */
+  readonly resumedFrom?: unknown;
+}
 
 /** An entry that an agent appends to its conversation. */
 export interface EntryInput {

@@ -15,6 +15,7 @@ import {
   refuseThread,
   TASK_OPTIONS,
   WAIT_OPTIONS,
+  type AgentInfo,
   type EntryInput,
   type HandoffOptions,
   type QuestionOptions,
@@ -36,22 +37,10 @@ import type { DurableFuture } from "../replay/future.ts";
 import type { Kernel } from "./kernel.ts";
 import { scheduleTask, type TaskAnswer } from "./uncertain-effects.ts";
 
-export interface AgentInfo {
-  readonly agentName: string;
-  /** Decoded for each kernel, so that agents may change it freely. */
-  readonly input: unknown;
-  /** The session that created this one. */
-  readonly parentId?: string | undefined;
-  /** The notices of this session that reach the parent. */
-  readonly parentNotice?: ParentNotice | undefined;
-  /** The value that the parent shared. */
-  readonly shared?: unknown;
-  /** The progress of the session in whose place this one was created. */
-  readonly resumedFrom?: unknown;
-}
-
 export class AgentContext<TaskContext = unknown, Input = unknown, State = unknown, P = StatePatch<State>> {
+  /** The name of the agent. */
   readonly agentName: string;
+  /** The input of the session, as the schema of the agent makes it. */
   readonly input: Input;
   /** The session that created this one; `undefined` without a parent. */
   readonly parentId: string | undefined;
@@ -231,6 +220,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     question: string | { readonly prompt: string; readonly details?: unknown },
     options?: { readonly timeoutMs?: number; readonly ttlMs?: number },
   ): DurableFuture<Approval>;
+  /** Ask a person; the answer has the shape of `options.schema`, or of its choices. */
   requestInput<T>(
     question: string | { readonly prompt: string; readonly details?: unknown },
     options: QuestionOptions<T>,
@@ -253,6 +243,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     return this.#asks.waits.startTimer(this.#asks.probeNow() + Math.max(0, ms), this.#sheltered);
   }
 
+  /** Wait until a time: a `Date`, or epoch milliseconds. */
   sleepUntil(time: number | Date): DurableFuture<void> {
     return this.#asks.waits.startTimer(typeof time === "number" ? time : time.getTime(), this.#sheltered);
   }
@@ -322,6 +313,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     this.#children.sendToChild(child.sessionId, name, payload);
   }
 
+  /** Cancel a child, and all below it. It may clean up first, at most `graceMs`; with `hard` it may not. */
   cancelChild(
     child: ChildHandle,
     options: { readonly hard?: boolean; readonly graceMs?: number; readonly reason?: string } = {},
@@ -398,6 +390,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
 
   // ---- cancellation ------------------------------------------------------------------------------------------------
 
+  /** Whether somebody has asked that this session be cancelled. */
   isCancellationRequested(): boolean {
     return this.#asks.cancelRequested;
   }
@@ -409,18 +402,22 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
 
   // ---- combinators -------------------------------------------------------------------------------------------------
 
+  /** As `Promise.all`; when one fails, the open waits of the others are withdrawn. */
   get all(): Combinators["all"] {
     return this.#combine.all.bind(this.#combine);
   }
 
+  /** As `Promise.allSettled`. */
   get allSettled(): Combinators["allSettled"] {
     return this.#combine.allSettled.bind(this.#combine);
   }
 
+  /** As `Promise.any`; the open waits of the others are withdrawn. */
   get any(): Combinators["any"] {
     return this.#combine.any.bind(this.#combine);
   }
 
+  /** As `Promise.race`; the open waits of the losers are withdrawn, and running tasks go on. */
   get race(): Combinators["race"] {
     return this.#combine.race.bind(this.#combine);
   }

@@ -364,16 +364,19 @@ export interface StorageReader {
     /** Only the children of this session. */
     readonly parent?: string;
   }): Promise<readonly Session[]>;
+  /** One session; `undefined` for an unknown id. */
   session(sessionId: string): Promise<Session | undefined>;
   /** Records from `fromSeq` on, at most `limit`. */
   journal(sessionId: string, fromSeq: number, limit: number): Promise<readonly JournalRecord[]>;
   /** Entries from index `from` on, at most `limit`. */
   entries(sessionId: string, from: number, limit: number): Promise<readonly Entry[]>;
+  /** The signals that the session has not taken yet, in the order in which they arrived. */
   pendingSignals(sessionId: string): Promise<readonly StoredSignal[]>;
   /** All signals that the session has seen, also its pending ones. Empty for a session that has ended. */
   seenSignals(sessionId: string): Promise<SeenSignals>;
   /** All schedules, the next to fire first. */
   schedules(): Promise<readonly Schedule[]>;
+  /** One document; `undefined` for an unknown id. */
   document(collection: string, id: string): Promise<StoredDocument | undefined>;
   /** In the order of their ids, behind `after`. Fewer than `limit` are the last. */
   documents(query: {

@@ -51,7 +51,9 @@ export interface TaskExecutor {
 
 /** A task that was aborted, and whose handler still runs. */
 export interface UnsettledTask {
+  /** The session whose task it is. */
   readonly sessionId: string;
+  /** The name of the task. */
   readonly kind: string;
   /** Resolves when the handler has settled. Never rejects. */
   readonly settled: Promise<void>;
@@ -59,8 +61,11 @@ export interface UnsettledTask {
 
 /** The properties of a kind of task: its retries, effect, times and cost. */
 export interface TaskTraits {
+  /** How a failed attempt is repeated. */
   readonly retry?: RetryPolicy;
+  /** Whether a repetition is safe for the outside world. */
   readonly effect?: EffectClass;
+  /** How long one attempt may take. Milliseconds. */
   readonly timeoutMs?: number;
   /** How long the whole task may take, over all attempts. Milliseconds. */
   readonly deadlineMs?: number;
@@ -93,9 +98,13 @@ export type Prices = (usage: Omit<TokenUsage, "costMicroUsd">) => number | undef
 
 /** One attempt of a task, as an executor gets it. */
 export interface TaskAttempt {
+  /** The session whose task it is. */
   readonly sessionId: string;
+  /** The id of the task within its session. */
   readonly taskId: string;
+  /** The name of the task. */
   readonly kind: string;
+  /** The input of the task, as JSON. */
   readonly input: JsonText | undefined;
   /** From 1. */
   readonly attempt: number;
@@ -108,6 +117,7 @@ export interface TaskAttempt {
   readonly idempotencyKey: string;
   /** The class that was asked for, if any. */
   readonly effect: EffectClass | undefined;
+  /** How long the attempt may take. Milliseconds. */
   readonly timeoutMs: number | undefined;
   /** When the whole task must have ended; the session aborts it then. Epoch milliseconds. */
   readonly deadlineAt: number | undefined;

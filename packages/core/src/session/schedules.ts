@@ -10,6 +10,7 @@ export const NEVER = 8.64e15;
 
 /** A schedule as it is stored. Times in epoch milliseconds. */
 export interface Schedule {
+  /** The id, as its author gave it. */
   readonly scheduleId: string;
   /** The owner of the schedule and of the sessions that it starts. */
   readonly owner?: string;
@@ -27,6 +28,7 @@ export interface Schedule {
   readonly lastAt?: number;
   /** The signal that it sent last. It sends no signal while this one is unread. */
   readonly unread?: string;
+  /** When it was stored first. */
   readonly createdAt: number;
 }
 

@@ -312,9 +312,13 @@ export function isLost({ persistence, status }: Pick<Session, "persistence" | "s
 
 /** A session as storage knows it, without its journal. Times are in epoch milliseconds. */
 export interface Session {
+  /** The id, by which everything refers to the session. */
   readonly sessionId: string;
+  /** The name and version of its agent. */
   readonly agent: AgentRef;
+  /** The input with which it was started, as JSON. */
   readonly input: JsonText | undefined;
+  /** Where it stands, such as `working`, `input_required` or `completed`. */
   readonly status: SessionStatus;
   /** Why the session is paused. */
   readonly pauseReason?: PauseReason;
@@ -338,13 +342,17 @@ export interface Session {
   readonly inbox: number;
   /** The seed of its random numbers. */
   readonly seed: number;
+  /** The rules of replay that its journal was written by, as bits. */
   readonly flags: number;
+  /** The format of its journal. */
   readonly format: number;
+  /** The request to cancel it. */
   readonly cancel?: CancelRequest;
   /** The output of a completed session; of a cancelled one a partial output. */
   readonly output?: JsonText;
   /** The error with which the session ended. */
   readonly error?: RecordedError;
+  /** The session that created it, and how they belong together. */
   readonly parent?: ParentRef;
   /** The parent that an imported session had, and that was not imported with it (detachment-2). */
   readonly detachedFrom?: ParentRef;
@@ -354,6 +362,7 @@ export interface Session {
   readonly children: number;
   /** The successor. It notifies the parent in this session's place. */
   readonly handedOffTo?: string;
+  /** The value that its parent shared with it. */
   readonly shared?: SharedContext;
   /** Its owner, its priority, and what it demands of a runner. */
   readonly placement?: Placement;

@@ -98,14 +98,12 @@ export type RemoteEvent =
 
 /** A session that a coordinator holds. */
 export interface RemoteSession<Output = unknown> {
+  /** The id, which the coordinator gave it or its caller chose. */
   readonly sessionId: string;
   /** How the session stands now. */
   status(): Promise<RemoteStatus>;
   /** Its output. Waits for it, at most `timeoutMs` where that is given. @throws HoldfastError when it ended otherwise. */
   result(options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal }): Promise<Output>;
-  /** Send the session a signal. A second one with the same `dedupKey` is not stored. */
-  /** Send the session a signal. A second one with the same `dedupKey` is not stored. */
-  /** Send the session a signal. A second one with the same `dedupKey` is not stored. */
   /** Send the session a signal. A second one with the same `dedupKey` is not stored. */
   signal(
     name: string,

@@ -1,4 +1,4 @@
-// What `holdfast show` reads of a session beside what storage has of it: from the coordinator or the database.
+// `placeOf`: the facts about a session that `holdfast show` reads beside its storage, from the coordinator or the database.
 
 import { defined, type StorageReader } from "@holdfast/core";
 import { AnswerPrincipals } from "../place/answer-principals.ts";

@@ -276,22 +276,31 @@ export interface Agent<Input = unknown, Output = unknown, Given = Input> {
   readonly name: string;
   /** Recorded with each session. */
   readonly version: string;
+  /** The work of the agent, for people and for models that may start it. */
   readonly description: string | undefined;
+  /** Words by which it can be found. */
   readonly tags: readonly string[];
+  /** The schema of what callers pass. */
   readonly input: StandardSchemaV1<Given, Input> | undefined;
+  /** The schema of its output. */
   readonly output: StandardSchemaV1<unknown, Output> | undefined;
+  /** The tasks that it may schedule by name. */
   readonly tasks: readonly TaskDefinition[];
   /** The agents that it starts as children or hands over to. */
   readonly agents: readonly Agent[];
   /** The tasks that answer `ctx.requestFromParent` of its children, by name. */
   readonly handlers: { readonly [request: string]: TaskDefinition };
+  /** The names of the secrets that it needs. */
   readonly secrets: readonly string[];
+  /** The secrets that it uses where they are there. */
   readonly optionalSecrets: readonly OptionalSecrets[];
+  /** Its durable state, and the functions that change it. */
   readonly state: StateDefinition | undefined;
   /** Whether the agent has the turn form, in which every call ends in a checkpoint. */
   readonly turns: boolean;
   /** Whether it says that it limits the number of its turns. */
   readonly limitsTurns: boolean;
+  /** The function that runs in each session. */
   readonly main: (ctx: AgentContext<Input>) => Promise<Output>;
 }
 

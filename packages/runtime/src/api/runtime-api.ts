@@ -140,9 +140,11 @@ export interface ScheduleOptions {
 
 /** A schedule has fired for one of its times. */
 export interface Firing {
+  /** The schedule. */
   readonly scheduleId: string;
   /** The session that was started or signalled. */
   readonly sessionId: string;
+  /** Whether it started the session, or sent it a signal. */
   readonly type: "start" | "signal";
   /** The first of its times that had not fired. */
   readonly dueAt: number;

@@ -91,11 +91,11 @@ export interface Picture {
   readonly ownerPid: number | undefined;
 }
 
-/** What is known of a session where it is stored, beside what storage has. */
+/** The facts about a session that only the place of its storage knows. */
 export interface SessionPlace {
   /** It is a coordinator's, whose runners see to it. */
   readonly isElsewhere: boolean;
-  /** The person who gave an answer, by the id of its signal, where storage does not say it by itself. */
+  /** The person who gave an answer, by the id of its signal. Only where the journal does not say it. */
   principalOf?(signalId: string): Promise<string | undefined>;
   /** The run that a coordinator has for it. */
   run(): Promise<RunJson | undefined>;
