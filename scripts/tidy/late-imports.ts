@@ -20,7 +20,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
     "screens/blocked-sessions.ts",
     "screens/place-changes.ts",
     "sdk/client.ts",
-    "sessions/run-list.ts",
+    "place/coordinator-call.ts",
   ],
   "agents of code need no model and no agent file": [
     "@holdfast/agents",

@@ -18,6 +18,7 @@ const MAY_USE_THE_WORLD: readonly { readonly files: RegExp; readonly why: string
     why: "a program of its own",
   },
   { files: /^packages\/holdfast\/src\//, why: "the command, which composes" },
+  { files: /^packages\/terminal\/src\/frame\/terminal\.ts$/, why: "the world of a command" },
   {
     files: /^packages\/runtime\/src\/node\/node-ports\.ts$/,
     why: "the ports of a Node process: it is their subject",

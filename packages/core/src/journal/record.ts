@@ -452,15 +452,11 @@ export interface Question {
 
 /** The tokens that one model call used. Integers. */
 export interface TokenUsage {
-  /** The name of the model in price tables: `provider/model`. */
   readonly model: string;
   /** All tokens, also those that were read from and written to a cache. */
   readonly inputTokens: number;
-  /** All tokens that the model wrote, its reasoning included. */
   readonly outputTokens: number;
-  /** The part of `inputTokens` that was read from a cache. */
   readonly cacheReadTokens?: number;
-  /** The part of `inputTokens` that was written to a cache. */
   readonly cacheWriteTokens?: number;
   /** Millionths of a US dollar. Without it the cost is computed from prices. */
   readonly costMicroUsd?: number;

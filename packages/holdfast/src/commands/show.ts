@@ -1,9 +1,16 @@
+import { defined, type StorageReader } from "@holdfast/core";
 import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Command } from "@holdfast/terminal/frame/command";
 import { CommandError } from "@holdfast/terminal/frame/command-error";
-import { pictureJson, readPicture, type TaskPicture } from "@holdfast/terminal/view/session-picture";
-import { placeOf } from "../sessions/session-place.ts";
-import { findDatabase } from "../place/project.ts";
+import {
+  pictureJson,
+  readPicture,
+  type SessionPlace,
+  type TaskPicture,
+} from "@holdfast/terminal/view/session-picture";
+import { AnswerPrincipals } from "../place/answer-principals.ts";
+import { findOwner } from "../place/project-storage.ts";
+import { findDatabase, type Database } from "../place/project.ts";
 import { findPlace, withReaderOfMeant } from "../place/find-session.ts";
 import { pictureText, taskText } from "@holdfast/terminal/view/picture-text";
 
@@ -58,4 +65,17 @@ function noSuchTask(sessionId: string, task: number, tasks: readonly TaskPicture
             .map(({ id }) => `#${id}`)
             .join(", ")}`,
   });
+}
+
+/** The facts about a session that only the coordinator or the database of this project knows. */
+function placeOf(sessionId: string, database: Database, reader: StorageReader): SessionPlace {
+  const { coordinator } = database;
+  const principals = coordinator === undefined ? new AnswerPrincipals(reader) : undefined;
+  return {
+    isElsewhere: coordinator !== undefined,
+    ...defined({ principalOf: principals && ((signalId: string) => principals.of(signalId)) }),
+    run: async () =>
+      coordinator && (await (await import("../place/coordinator-call.ts")).readRunOf(coordinator, sessionId)),
+    ownerPid: () => findOwner(database),
+  };
 }

@@ -38,7 +38,7 @@ export const unpause: Command = {
       );
       if (resume !== undefined) io.note(`no process runs it; continue with: ${resume}`);
       if (database.coordinator !== undefined)
-        await (await import("../sessions/run-list.ts")).sayUntaken(database.coordinator, sessionId, io);
+        await (await import("../place/coordinator-call.ts")).sayUntaken(database.coordinator, sessionId, io);
       return 0;
     });
   },

@@ -5,8 +5,6 @@ import { mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { fileTracer } from "@holdfast/runtime";
-import { sqliteTracer } from "@holdfast/storage/sqlite-tracer";
 import { isFolder, readGiven } from "./given-file.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "holdfast-given-"));
@@ -40,15 +38,4 @@ test("a path that cannot exist is no folder", () => {
     false,
     false,
   ]);
-});
-
-test("a pipe that nobody reads is neither waited for by a tracer nor taken for a database", async () => {
-  const problems: string[] = [];
-  const tracer = fileTracer({ path: path("pipe"), onProblem: (message) => problems.push(message) });
-  tracer.trace({ type: "session_started", sessionId: "s", at: 1 } as unknown as Parameters<
-    typeof tracer.trace
-  >[0]);
-  await tracer.flush?.();
-  expect(problems).toEqual([expect.stringContaining("ENXIO")]);
-  expect(() => sqliteTracer({ path: path("pipe") })).toThrow("it is not a file");
 });

@@ -95,7 +95,7 @@ export interface DriveChat extends SessionInput {
 /** Reads what a person types, and sends it to the session while that is there. */
 type SessionInput = Pick<StdinListener, "attach" | "detach" | "close">;
 
-const runList = () => import("../../sessions/run-list.ts");
+const coordinatorCall = () => import("../../place/coordinator-call.ts");
 const NAME_CHARS = 100;
 /** How often it is looked whether the session waits, because nothing tells. */
 const LOOK_MS = 250;
@@ -249,7 +249,7 @@ class StorageRun {
   /** Where it runs, as far as that can be told, or why nobody takes it. Never rejects. */
   async #sayElsewhere(): Promise<void> {
     const { io, options } = this.#parts;
-    const { sayUntaken } = await runList();
+    const { sayUntaken } = await coordinatorCall();
     const run = await sayUntaken(options.database?.coordinator, options.sessionId, io);
     const who = run?.runnerName ?? run?.holder;
     const isSaid = run?.blockedUntil !== undefined;
@@ -371,7 +371,7 @@ class StorageRun {
     const { io, options } = this.#parts;
     const coordinator = options.database?.coordinator;
     if (coordinator === undefined || options.agent === undefined) return NEVER;
-    const { readRunOf } = await runList();
+    const { readRunOf } = await coordinatorCall();
     for (;;) {
       await delay(TAKE_MS, undefined, { ref: false });
       if (signal.aborted) return NEVER;
