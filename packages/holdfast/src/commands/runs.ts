@@ -146,16 +146,16 @@ async function readRuns(
   const filter = defined({ status, sessionId, agent, runnerId, owner });
   return askCoordinator(args, io, async (connection) => {
     const service = connection.client(RunService);
-    const runs: Run[] = [];
+    const found: Run[] = [];
     for (let cursor: string | undefined; ;) {
       const page = await service.list({
         ...filter,
-        limit: Math.min(PAGE, limit - runs.length),
+        limit: Math.min(PAGE, limit - found.length),
         ...defined({ cursor }),
       });
-      runs.push(...page.runs);
+      found.push(...page.runs);
       cursor = page.nextCursor;
-      if (cursor === undefined || runs.length >= limit) return [runs, cursor !== undefined];
+      if (cursor === undefined || found.length >= limit) return [found, cursor !== undefined];
     }
   });
 }
