@@ -3,6 +3,7 @@
 const API = "packages/coordinator/src/api/";
 const LOST_ANSWERS = "packages/coordinator/src/dispatch/lost-answers.test.ts";
 const SCOPE = "packages/coordinator/src/behaviour/scope.test.ts";
+const OF_OTHERS = "packages/coordinator/src/behaviour/things-of-others.test.ts";
 const IMPORTED = "packages/coordinator/src/behaviour/imported-sessions.test.ts";
 
 export const COORDINATOR_MUTANTS = [
@@ -11,8 +12,8 @@ export const COORDINATOR_MUTANTS = [
     marker: "foreign-session-told",
     part: "=== caller.name",
     becomes: "!== undefined",
-    tests: [SCOPE],
-    test: "another user's session gets the answers of a missing one, for every request",
+    tests: [OF_OTHERS],
+    test: "SessionService.Get answers for another user's as for none",
   },
   {
     name: "X13: what a schedule starts refers to nothing of another's",

@@ -26,7 +26,11 @@ describe("the contract", () => {
     const folder = mkdtempSync(join(tmpdir(), "holdfast-proto-"));
     try {
       expect(buf("generate", "--output", folder)).toBe("");
-      expect(filesBelow(join(home, "src/gen"))).toEqual(filesBelow(join(folder, "src/gen")));
+      const [committed, generated] = [join(home, "src/gen"), join(folder, "src/gen")].map(filesBelow);
+      const stale = Object.keys({ ...committed, ...generated }).filter(
+        (file) => committed![file] !== generated![file],
+      );
+      expect(stale, "run `npm run generate -w packages/proto`, and commit all that it writes").toEqual([]);
     } finally {
       rmSync(folder, { recursive: true });
     }
@@ -45,7 +49,9 @@ describe("the contract", () => {
     "%s has roles, and a route under /v1",
     (_name, method) => {
       expect(hasOption(method, proto.httpOption)).toBe(true);
-      expect(getOption(method, proto.rolesOption)).not.toEqual([]);
+      expect(getOption(method, proto.rolesOption), "it needs `option (roles)`, as `Get` has it").not.toEqual(
+        [],
+      );
       expect(getOption(method, proto.httpOption).pattern.value).toMatch(/^\/(v1\/|healthz$)/);
     },
   );

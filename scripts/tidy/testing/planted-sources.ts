@@ -169,6 +169,11 @@ export const inSources: readonly Planted[] = [
         classOf(26, (index) => `m${index}() {}`),
         classOf(25, (index) => `get m${index}() { return 1; }`),
       ],
+      [
+        "26 methods beside the calls of its service",
+        classOf(26, (index) => `#m${index}() {}`).replace("{", "implements ServiceImpl<typeof Contract> {"),
+        classOf(26, (index) => `m${index}() {}`).replace("{", "implements ServiceImpl<typeof Contract> {"),
+      ],
     ] as const
   ).map(([promise, wrong, right]): Planted => ({
     rule: "size",

@@ -4,7 +4,6 @@ import { verifyAudit, type Change, type Session } from "@holdfast/core";
 import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { ofCampaign } from "@holdfast/testkit/campaign";
 import { openFleet, Person, type FakeClaim, type FakeRunner, type Fleet } from "../testing/fleet.ts";
 
 let fleet: Fleet;
@@ -25,39 +24,6 @@ async function held(runner: FakeRunner): Promise<FakeClaim> {
 }
 
 describe("X13: users", () => {
-  test(
-    "another user's session gets the answers of a missing one, for every request",
-    ofCampaign,
-    async () => {
-      const sessionId = await ada.start({ input: "secret" });
-      const asks: readonly (readonly [verb: string, path: string, body?: object])[] = [
-        ["GET", ""],
-        ["GET", "/result"],
-        ["GET", "/entries"],
-        ["GET", "/events"],
-        ["GET", "/watch"],
-        ["GET", "/export"],
-        ["POST", "/signals", { name: "go" }],
-        ["POST", "/answer", { answer: 1 }],
-        ["POST", "/cancel", {}],
-        ["POST", "/pause"],
-        ["POST", "/unpause"],
-        ["PATCH", "/budget", { maxTokens: 5 }],
-        ["POST", "/fork", {}],
-        ["DELETE", ""],
-      ];
-      const blank = (answer: { status: number; body: object }, id: string) =>
-        JSON.stringify({ ...answer, body: { ...answer.body, instance: "" } }).replaceAll(id, "ID");
-      for (const [verb, path, body] of asks) {
-        const theirs = await eve.call(verb, `/v1/sessions/${sessionId}${path}`, body);
-        const none = await eve.call(verb, `/v1/sessions/ses_none${path}`, body);
-        expect(theirs.status, `${verb} ${path}`).toBe(404);
-        expect(blank(theirs, sessionId), `${verb} ${path}`).toBe(blank(none, "ses_none"));
-      }
-      expect((await fleet.storage.reader.session(sessionId))?.inbox).toBe(0);
-    },
-  );
-
   test("lists hold one's own, also when another's are asked for", async () => {
     const [mine, theirs] = [await eve.start(), await ada.start()];
     for (const query of ["", "?owner=ada", "?agent=greeter", "?status=submitted"]) {

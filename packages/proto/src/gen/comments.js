@@ -190,6 +190,7 @@ export const COMMENTS = {
   "holdfast.v1.ScheduleService.Put": "Stores a schedule, in place of the schedule with this id.",
   "holdfast.v1.ScheduleService.Unpause": "It continues with the first time after now. Times that passed during the pause do not fire.",
   "holdfast.v1.Session.blocked": "The reason why a session that could run does not: no runner offers what it demands.",
+  "holdfast.v1.Session.children": "The number of children that its agent has created. A session that a caller started with `parent_session_id` is not counted.",
   "holdfast.v1.Session.cost": "What its own calls of models have cost, by its journal and without the sessions below it. A coding agent's calls count when its turn ends. Absent while it has called none, and for a session that keeps no journal.",
   "holdfast.v1.Session.exhausted": "Set while the session is paused because a budget is used up.",
   "holdfast.v1.Session.moved_to": "The place that the session has moved to, or is moving to. Nothing changes it here any more.",

@@ -97,6 +97,9 @@ export declare type Session = Message<"holdfast.v1.Session"> & {
   depth: number;
 
   /**
+   * The number of children that its agent has created. A session that a caller started with
+   * `parent_session_id` is not counted.
+   *
    * @generated from field: int32 children = 16;
    */
   children: number;
