@@ -81,6 +81,21 @@ test("with a database the same session goes on after a kill, and a question is a
   expect(existsSync(project.path("agents.db"))).toBe(true);
 });
 
+test("the budget of the file limits the session, and a budget of the call takes its place", async () => {
+  project.write(
+    "reader.md",
+    "---\nname: reader\ndescription: Reads.\ntools: [list_files]\nholdfast:\n  budget: { steps: 1 }\n---\nYou read.\n",
+  );
+  project.script = (conversation) =>
+    repliesOf(conversation) === 0 ? { toolCalls: [{ name: "list_files", input: {} }] } : { text: "read" };
+  const { stdout } = await start([
+    "const tell = (error) => console.log(error.code);",
+    'await runAgentFile("reader.md", "go").catch(tell);',
+    'console.log(await runAgentFile("reader.md", "go", { budget: { maxSteps: 9 } }).catch(tell));',
+  ]).finished;
+  expect(stdout).toBe("budget_exceeded\nread\n");
+});
+
 test("a question that nobody can answer ends the call with an error that says how to answer it", async () => {
   project.write("asker.md", "---\nname: asker\ndescription: Asks.\ntools: [shell]\n---\nYou ask.\n");
   project.script = () => ({ toolCalls: [{ name: "shell", input: { command: "echo hi > made.txt" } }] });

@@ -7,7 +7,8 @@ import { createRuntime, type Agent, type Runtime } from "@holdfast/runtime";
 import { dataFolder, layeredEnvironment, wantedSecretsOf, type Environment } from "@holdfast/system";
 import { newMachine } from "../../agents/this-machine.ts";
 import { signInStore } from "../../secrets/sign-in-store.ts";
-import { loadAgent } from "../load-agent.ts";
+import { loadAgent, type LoadedAgent } from "../load-agent.ts";
+import { limitsOf } from "../starting/start-plan.ts";
 import type { AgentQuestion, RunAgentFileOptions } from "./run-options.ts";
 
 interface Place {
@@ -16,11 +17,13 @@ interface Place {
 }
 
 export class AgentFileRun {
+  readonly #loaded: LoadedAgent;
   readonly #agent: Agent;
   readonly #secrets: ReadonlyMap<string, string>;
 
-  private constructor(agent: Agent, secrets: ReadonlyMap<string, string>) {
-    this.#agent = agent;
+  private constructor(loaded: LoadedAgent, secrets: ReadonlyMap<string, string>) {
+    this.#loaded = loaded;
+    this.#agent = loaded.agent;
     this.#secrets = secrets;
   }
 
@@ -28,9 +31,9 @@ export class AgentFileRun {
   static async load(nameOrPath: string, { cwd, env }: Place): Promise<AgentFileRun> {
     const secrets = new Map<string, string>();
     const place = { cwd, env: layeredEnvironment(env, secrets) };
-    const { agent } = await loadAgent(nameOrPath, { ...place, machine: newMachine(place) });
-    await takeSecrets(agent, env, secrets);
-    return new AgentFileRun(agent, secrets);
+    const loaded = await loadAgent(nameOrPath, { ...place, machine: newMachine(place) });
+    await takeSecrets(loaded.agent, env, secrets);
+    return new AgentFileRun(loaded, secrets);
   }
 
   async over(storage: AgentStorage, input: unknown, options: RunAgentFileOptions): Promise<unknown> {
@@ -57,7 +60,7 @@ export class AgentFileRun {
       },
     });
     try {
-      const given = defined({ sessionId, budget });
+      const given = { ...limitsOf(this.#loaded.record, input), ...defined({ sessionId, budget }) };
       const handle = await runtime.start(this.#agent, input, given);
       return await Promise.race([handle.result(), failed.promise]);
     } finally {

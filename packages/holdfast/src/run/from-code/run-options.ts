@@ -22,7 +22,7 @@ export interface RunAgentFileOptions {
   readonly database?: string;
   /** The id of the session: a new one by default. */
   readonly sessionId?: string;
-  /** The limits of the session and of all sessions below it. */
+  /** The limits of the session and of all sessions below it: those of the file by default. */
   readonly budget?: Budget;
   /**
    * The folder in which the file and its project are looked for, and in which the agent works: the current

@@ -148,7 +148,8 @@ function hasLoaded(
   return files.includes(agentSourceText(source)) && agents.includes(agent.name);
 }
 
-function limitsOf(
+/** The limits of an agent file, for a start of its agent. */
+export function limitsOf(
   record: Pick<AgentRecord, "budget" | "ttlMs" | "isConversation"> | undefined,
   input: unknown,
 ): Pick<StartWish, "budget" | "timeoutMs"> {
