@@ -27,6 +27,7 @@ export {
   batch as batchOption,
   starts as startsOption,
 } from "./gen/holdfast/v1/options_pb.js";
+export { budgetMessage, budgetOf, type BudgetLimits } from "./budget-message.ts";
 export { SERVICES } from "./services.ts";
 export { http as httpOption } from "./gen/google/api/annotations_pb.js";
 export { type HttpRule } from "./gen/google/api/http_pb.js";

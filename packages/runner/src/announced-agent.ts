@@ -1,7 +1,7 @@
 // `announcementOf`: what a runner tells its coordinator of an agent, so that inputs are checked before a
 // session exists. `announcedRefusals`: the agents of the catalogue that the runner does not offer.
 
-import { defined } from "@holdfast/core";
+import { defined, type Budget } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 
 export interface AnnouncedAgent {
@@ -15,6 +15,8 @@ export interface AnnouncedAgent {
   readonly description?: string;
   /** Words by which a list of agents is filtered. */
   readonly tags?: string[];
+  /** The budget of each session that is started without one. */
+  readonly budget?: Budget;
 }
 
 /** An agent of the catalogue that a runner does not offer in its current version. */
@@ -36,14 +38,14 @@ export const SCHEMA_BYTES = 262_144;
 
 /** @param bytesLeft a larger schema is not announced. */
 export function announcementOf(
-  { name, version, input, description, tags }: Agent,
+  { name, version, input, description, tags, budget }: Agent,
   bytesLeft: number,
 ): AnnouncedAgent {
   const purpose = description?.slice(0, DESCRIPTION_CHARS);
   const announced = {
     name,
     version,
-    ...defined({ description: purpose }),
+    ...defined({ description: purpose, budget }),
     ...(tags.length === 0 ? {} : { tags: tags.slice(0, TAGS_MAX) }),
   };
   const inputSchema = schemaText(input);

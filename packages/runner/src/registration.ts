@@ -19,7 +19,7 @@ import {
   UsageError,
   VERSION,
 } from "@holdfast/core";
-import { RunnerService, type RegisterResponse } from "@holdfast/proto";
+import { budgetMessage, RunnerService, type RegisterResponse } from "@holdfast/proto";
 import {
   announcedRefusals,
   announcementOf,
@@ -159,8 +159,9 @@ async function registerWith(
     hostname,
     project,
     labels: { ...labels },
-    agents: agents.map(({ inputSchema, ...agent }) => ({
+    agents: agents.map(({ inputSchema, budget, ...agent }) => ({
       ...agent,
+      ...(budget === undefined ? {} : { budget: budgetMessage(budget) }),
       ...(inputSchema === undefined ? {} : { inputSchema: encoder.encode(inputSchema) }),
     })),
     taskKinds: [...taskKinds],

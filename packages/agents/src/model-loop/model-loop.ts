@@ -199,6 +199,7 @@ export class ModelLoop {
       version,
       description: record.description,
       tags: record.tags,
+      budget: record.budget ?? undefined,
       input,
       tasks: [
         this.#model,

@@ -64,6 +64,7 @@ export function proceduralAgent(
     version,
     description,
     tags,
+    budget: record.budget ?? undefined,
     ...(parameters === undefined ? {} : { input: standardSchema<unknown>(parameters) }),
     tasks: Object.values(calls),
     secrets,

@@ -1,7 +1,7 @@
 // `announcedAgents` reads the agents that a runner registers with, and the schemas of their inputs.
 
-import { defined, UsageError } from "@holdfast/core";
-import type { RegisterRequest } from "@holdfast/proto";
+import { checkBudget, defined, UsageError } from "@holdfast/core";
+import { budgetOf, type RegisterRequest } from "@holdfast/proto";
 import { textOf } from "../call/json-field.ts";
 import type { OfferedAgent } from "../store/registry.ts";
 
@@ -32,7 +32,10 @@ export function announcedAgents(agents: RegisterRequest["agents"]): readonly Off
       ...offeredOf(agent),
       ...defined({ inputSchema }),
       ...(agent.inputOptional ? { isInputOptional: true as const } : {}),
-      ...defined({ description: agent.description }),
+      ...defined({
+        description: agent.description,
+        budget: agent.budget && checkBudget(budgetOf(agent.budget)),
+      }),
       ...(agent.tags.length === 0 ? {} : { tags: agent.tags }),
     };
   });

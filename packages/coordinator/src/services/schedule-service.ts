@@ -14,23 +14,26 @@ import {
   UNKNOWN_VERSION,
   UsageError,
 } from "@holdfast/core";
-import type {
-  ListSchedulesRequest,
-  PauseScheduleRequest,
-  PutScheduleRequest,
-  RemoveScheduleRequest,
-  ScheduleSchema,
-  ScheduleService as Contract,
-  UnpauseScheduleRequest,
+import {
+  budgetMessage,
+  budgetOf,
+  type ListSchedulesRequest,
+  type PauseScheduleRequest,
+  type PutScheduleRequest,
+  type RemoveScheduleRequest,
+  type ScheduleSchema,
+  type ScheduleService as Contract,
+  type UnpauseScheduleRequest,
 } from "@holdfast/proto";
 import type { Caller } from "../call/caller.ts";
 import { bytesOf, textOf } from "../call/json-field.ts";
 import type { CronTimes } from "../store/schedule-firing.ts";
 import { auditOf, callOf, type Call } from "../call/call.ts";
+import { announcedBudget } from "../input/announced-budget.ts";
 import { refuseWrongInput } from "../input/refuse-wrong-input.ts";
 import { audited, unexpected, type ServiceHost } from "./service-host.ts";
 import { taskAgent } from "../store/registry.ts";
-import { budgetMessage, budgetOf, time } from "./session-message.ts";
+import { time } from "./session-message.ts";
 import { ownSession } from "./session-scope.ts";
 import { noTaskAgent, placementOf, refuseInactive, refuseTooLate, versionFor } from "./session-start.ts";
 
@@ -143,21 +146,20 @@ async function actionOf(
     if (start.agent.startsWith(taskAgent(""))) throw noTaskAgent(start.agent, "start.agent");
     const input = textOf(start.input, "start.input");
     refuseIfLarge(input, "start.input", LIMITS.payloadChars);
-    const budget = start.budget === undefined ? undefined : checkBudget(budgetOf(start.budget));
-    refuseTooLate(host, budget?.ttlMs ?? Infinity, "/start/budget/ttlMs");
     const placement = placementOf(start, undefined);
     await refuseInactive(host, start.agent);
     const version = await versionFor(host, start);
     const owner = caller.kind === "user" ? caller.name : undefined;
-    await refuseWrongInput(
-      host.registry,
-      {
-        agent: { name: start.agent, version },
-        input,
-        placement: { ...placement, ...defined({ owner }) },
-      },
-      "/start/input",
-    );
+    const asked = {
+      agent: { name: start.agent, version },
+      placement: { ...placement, ...defined({ owner }) },
+    };
+    const budget =
+      start.budget === undefined
+        ? await announcedBudget(host.registry, asked)
+        : checkBudget(budgetOf(start.budget));
+    refuseTooLate(host, budget?.ttlMs ?? Infinity, "/start/budget/ttlMs");
+    await refuseWrongInput(host.registry, { ...asked, input }, "/start/input");
     return {
       type: "start",
       agent: { name: start.agent, version: start.agentVersion ?? UNKNOWN_VERSION },

@@ -7,27 +7,23 @@ import {
   spentIn,
   type Account,
   type Amount,
-  type Budget,
-  type BudgetWindow,
   type Entry,
   type Exhausted,
-  type Per,
   type RecordedError,
   type Session,
   type SessionCost,
   type Wait,
 } from "@holdfast/core";
-import type {
-  AccountSchema,
-  AmountSchema,
-  Budget as BudgetMessage,
-  BudgetSchema,
-  CostSchema,
-  EntrySchema,
-  ExhaustedSchema,
-  RecordedErrorSchema,
-  SessionSchema,
-  WaitSchema,
+import {
+  budgetMessage,
+  type AccountSchema,
+  type AmountSchema,
+  type CostSchema,
+  type EntrySchema,
+  type ExhaustedSchema,
+  type RecordedErrorSchema,
+  type SessionSchema,
+  type WaitSchema,
 } from "@holdfast/proto";
 import { bytesOf } from "../call/json-field.ts";
 
@@ -117,51 +113,6 @@ export function entryMessage(entry: Entry): MessageInitShape<typeof EntrySchema>
     turn,
     content: bytesOf(content),
     createdAt: time(createdAt),
-  };
-}
-
-/** The limits in core's form. Absent limits stay absent. */
-export function budgetOf(message: BudgetMessage): Budget {
-  const { onExhausted, windows } = message;
-  return {
-    ...limitsOf(BUDGET_LIMITS, message),
-    ...(windows.length === 0
-      ? {}
-      : {
-          windows: windows.map((window) => ({ per: window.per as Per, ...limitsOf(AMOUNT_LIMITS, window) })),
-        }),
-    ...(onExhausted === undefined ? {} : { onExhausted: onExhausted as "park" | "cancel" }),
-  };
-}
-
-const AMOUNT_LIMITS = ["maxTokens", "maxCostMicroUsd", "maxSteps", "maxTurns"] as const;
-const BUDGET_LIMITS = [...AMOUNT_LIMITS, "maxTokensPerCall", "ttlMs"] as const;
-
-function limitsOf<Name extends string>(
-  names: readonly Name[],
-  message: { readonly [name in Name]?: bigint | undefined },
-): { readonly [name in Name]?: number } {
-  const given = names.flatMap((name) => (message[name] === undefined ? [] : [[name, Number(message[name])]]));
-  return Object.fromEntries(given) as { readonly [name in Name]?: number };
-}
-
-function limitsMessage<Name extends string>(
-  names: readonly Name[],
-  limits: { readonly [name in Name]?: number },
-): { readonly [name in Name]?: bigint } {
-  const given = names.flatMap((name) => (limits[name] === undefined ? [] : [[name, BigInt(limits[name])]]));
-  return Object.fromEntries(given) as { readonly [name in Name]?: bigint };
-}
-
-export function budgetMessage(limits: Budget): MessageInitShape<typeof BudgetSchema> {
-  const windowMessage = (window: BudgetWindow) => ({
-    per: window.per,
-    ...limitsMessage(AMOUNT_LIMITS, window),
-  });
-  return {
-    ...limitsMessage(BUDGET_LIMITS, limits),
-    windows: (limits.windows ?? []).map(windowMessage),
-    ...defined({ onExhausted: limits.onExhausted }),
   };
 }
 

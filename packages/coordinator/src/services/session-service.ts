@@ -29,29 +29,30 @@ import {
   type Session,
   UsageError,
 } from "@holdfast/core";
-import type {
-  AnswerRequest,
-  CancelRequest,
-  DeleteSessionRequest,
-  ExportRequest,
-  ForkRequest,
-  GetResultRequest,
-  GetSessionRequest,
-  GrantWindowRequest,
-  ImportRequest,
-  ListCostsRequest,
-  ListEntriesRequest,
-  ListEventsRequest,
-  ListSessionsRequest,
-  PauseRequest,
-  ReleaseLostRequest,
-  SessionService as Contract,
-  SetBudgetRequest,
-  SignalRequest,
-  StartRequest,
-  UnpauseRequest,
-  WatchAllRequest,
-  WatchRequest,
+import {
+  budgetOf,
+  type AnswerRequest,
+  type CancelRequest,
+  type DeleteSessionRequest,
+  type ExportRequest,
+  type ForkRequest,
+  type GetResultRequest,
+  type GetSessionRequest,
+  type GrantWindowRequest,
+  type ImportRequest,
+  type ListCostsRequest,
+  type ListEntriesRequest,
+  type ListEventsRequest,
+  type ListSessionsRequest,
+  type PauseRequest,
+  type ReleaseLostRequest,
+  type SessionService as Contract,
+  type SetBudgetRequest,
+  type SignalRequest,
+  type StartRequest,
+  type UnpauseRequest,
+  type WatchAllRequest,
+  type WatchRequest,
 } from "@holdfast/proto";
 import { bytesOf, bytesOfValue, textOf } from "../call/json-field.ts";
 import { NO_CONTENT, setRestStatus } from "../call/caller.ts";
@@ -59,7 +60,7 @@ import { auditOf, callOf, type Call } from "../call/call.ts";
 import { AllChanges } from "../store/all-changes.ts";
 import { SessionCosts } from "../store/session-costs.ts";
 import { audited, sessionNotFound, sessionObject, unexpected, type ServiceHost } from "./service-host.ts";
-import { budgetOf, entryMessage, errorMessage, type SessionMessage } from "./session-message.ts";
+import { entryMessage, errorMessage, type SessionMessage } from "./session-message.ts";
 import { mayTouch, ownSession } from "./session-scope.ts";
 import { listCosts, listedMessage, listSessions } from "./session-lister.ts";
 import { creationOf, notHeld, refuseOther } from "./session-start.ts";

@@ -34,15 +34,15 @@ import {
   type Session,
   UsageError,
 } from "@holdfast/core";
-import type { StartRequest } from "@holdfast/proto";
+import { budgetOf, type StartRequest } from "@holdfast/proto";
 import { invalid } from "../call/refusal.ts";
+import { announcedBudget } from "../input/announced-budget.ts";
 import { refuseWrongInput } from "../input/refuse-wrong-input.ts";
 import { noVersion, offeredVersion, versionOfItem } from "../catalogue/catalogue.ts";
 import { taskAgent } from "../store/registry.ts";
 import { textOf } from "../call/json-field.ts";
 import type { Call } from "../call/call.ts";
 import { sessionMoved, sessionNotFound, type ServiceHost } from "./service-host.ts";
-import { budgetOf } from "./session-message.ts";
 import { childrenOf, ownerFor, ownSession } from "./session-scope.ts";
 
 /** The change that a request asks for. */
@@ -60,21 +60,18 @@ export async function creationOf(
   const callsBack = invocation === "async_callback";
   const parent =
     callsBack || parentSessionId !== undefined ? await parentOf(host, parentSessionId, call) : undefined;
-  const budget = request.budget === undefined ? undefined : checkBudget(budgetOf(request.budget));
+  const given = request.budget === undefined ? undefined : checkBudget(budgetOf(request.budget));
   const sessionId = idOf(host, request, owner);
+  const placement = placementOf(request, owner);
+  const version = await versionFor(host, request);
+  const start = { agent: { name: request.agent, version }, placement };
+  const budget = given ?? (await announcedBudget(host.registry, start));
   const timeoutMs = Math.min(Number(request.timeoutMs ?? Infinity), budget?.ttlMs ?? Infinity);
   refuseTooLate(host, timeoutMs, request.timeoutMs === undefined ? "/budget/ttlMs" : "/timeoutMs");
-  const placement = placementOf(request, owner);
   const persistence = request.persistence as CreateSession["persistence"] | "full" | undefined;
   const isRepeated = (await host.storage.reader.session(sessionId)) !== undefined;
   if (!isRepeated) await refuseInactive(host, request.agent);
-  const version = await versionFor(host, request);
-  if (task === undefined && !isRepeated)
-    await refuseWrongInput(
-      host.registry,
-      { agent: { name: request.agent, version }, input, placement },
-      "/input",
-    );
+  if (task === undefined && !isRepeated) await refuseWrongInput(host.registry, { ...start, input }, "/input");
   return {
     type: "create_session",
     sessionId,
@@ -84,7 +81,7 @@ export async function creationOf(
       ...defined({ traceparent }),
     },
     input,
-    seed: idempotencyKey === undefined ? host.random.u32() : seedOf(sessionId, request, budget),
+    seed: idempotencyKey === undefined ? host.random.u32() : seedOf(sessionId, request, given),
     flags: BEHAVIOUR_FLAGS,
     format: JOURNAL_FORMAT,
     ...(parent === undefined
@@ -131,7 +128,7 @@ export function refuseOther(stored: Session, change: CreateSession, request: Sta
     sorted(stored.placement?.demands) === sorted(change.placement?.demands) &&
     (stored.placement?.priority ?? 0) === (change.placement?.priority ?? 0) &&
     (request.idempotencyKey === undefined
-      ? sorted(stored.account?.limits) === sorted(change.budget)
+      ? request.budget === undefined || sorted(stored.account?.limits) === sorted(change.budget) // Else its agent's.
       : stored.seed === change.seed);
   if (same) return;
   if (request.idempotencyKey !== undefined && request.sessionId === undefined)

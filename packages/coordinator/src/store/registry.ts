@@ -22,6 +22,7 @@ import {
   UsageError,
   type AgentStorage,
   type Audit,
+  type Budget,
   type Change,
   type Clock,
   type JsonText,
@@ -96,6 +97,8 @@ export interface OfferedAgent {
   readonly description?: string;
   /** Words by which a list of agents is filtered, announced as the schema is. */
   readonly tags?: readonly string[];
+  /** The budget of each session that is started of it without one, announced as the schema is. */
+  readonly budget?: Budget;
 }
 
 export interface RegistryHost {

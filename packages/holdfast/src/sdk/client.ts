@@ -27,10 +27,9 @@ import {
   type JournalRecord,
   type RecordedError,
 } from "@holdfast/core";
-import type { Session as SessionMessage } from "@holdfast/proto";
+import { budgetMessage, type Session as SessionMessage } from "@holdfast/proto";
 import type { Agent } from "@holdfast/runtime";
 import { CoordinatorConnection } from "@holdfast/storage/remote";
-import { budgetMessage } from "./budget-message.ts";
 import { checkClientOptions, checkOptions, checkText, nameOfAgent } from "./client-arguments.ts";
 import { CoordinatorCalls } from "./coordinator-calls.ts";
 import { onlyQuestionName } from "./only-question.ts";

@@ -111,6 +111,7 @@ export const COMMENTS = {
   "holdfast.v1.ListSessionsResponse.next_cursor": "Absent on the last page.",
   "holdfast.v1.ListSessionsResponse.searched": "How many sessions were read for this page. Only with filters that no index serves.",
   "holdfast.v1.LoadResponse.snapshot": "A `SessionSnapshot`; absent when there is no such session.",
+  "holdfast.v1.OfferedAgent.budget": "The budget of each session that is started of the agent without one. Announced as the schema is.",
   "holdfast.v1.OfferedAgent.description": "The purpose of the agent, for people who start sessions. Announced as the schema is.",
   "holdfast.v1.OfferedAgent.input_optional": "Its sessions can be started without an input.",
   "holdfast.v1.OfferedAgent.input_schema": "The JSON Schema of its input, by which the coordinator checks inputs before it starts sessions. A runner announces it when it registers, and not with its polls.",

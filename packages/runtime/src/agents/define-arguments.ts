@@ -13,6 +13,8 @@ import {
   oneOfRule as oneOf,
   type OptionRule,
   type OptionRules,
+  type StateDefinition,
+  UsageError,
 } from "@holdfast/core";
 import { isSecretName } from "@holdfast/system";
 
@@ -36,7 +38,7 @@ const tagsRule = listRule(
   "a list of at most 50 texts of 1 to 50 characters without a comma",
   (tag) => typeof tag === "string" && TAG.test(tag),
 );
-const version: OptionRule = { expected: 'a text, such as "2"', fits: (value) => typeof value === "string" };
+const versionRule: OptionRule = { expected: 'a text, such as "2"', fits: (value) => typeof value === "string" };
 export const tasksRule = listRule("a list of what defineTask gives", isTask);
 export const agentsRule = listRule("a list of what defineAgent gives", isAgentLike);
 const TASK: OptionRules = {
@@ -63,9 +65,10 @@ const TASK: OptionRules = {
 
 const AGENT: OptionRules = {
   name: any, // Its own check says what a name is.
-  version,
+  version: versionRule,
   description: any,
   tags: tagsRule,
+  budget: object("limits, such as { maxCostMicroUsd: 5_000_000 }"),
   input: schema,
   output: schema,
   tasks: tasksRule,
@@ -92,4 +95,23 @@ export function checkTask(given: unknown): void {
 /** @throws UsageError */
 export function checkAgent(given: unknown): void {
   checkOptions("defineAgent", given, AGENT);
+}
+
+/** @throws UsageError */
+export function checkState(name: string, state: StateDefinition | undefined): StateDefinition | undefined {
+  if (state === undefined) return undefined;
+  const { version, initial, reducers = {} } = state;
+  const isReducer = (reducer: unknown): boolean =>
+    reducer === undefined ||
+    typeof reducer === "function" ||
+    ["append", "merge", "replace"].includes(reducer as string);
+  const areReducers = !Array.isArray(reducers) && Object.values(reducers).every(isReducer);
+  if (Number.isSafeInteger(version) && version > 0 && typeof initial === "function" && areReducers)
+    return state;
+  throw new UsageError(`the state of agent "${name}" cannot be used`, {
+    expected:
+      "state: { version: 1, initial: (input) => ({ … }) }, the version a whole number above 0, and each of its reducers a function, " +
+      '"append", "merge" or "replace"',
+    fix: "correct the state of defineAgent",
+  });
 }

@@ -2,9 +2,11 @@
 
 import {
   AgentContext as CoreAgentContext,
+  checkBudget,
   isName,
   UsageError,
   type AgentMode,
+  type Budget,
   type EffectClass,
   type RemainingBudget,
   type Reducers,
@@ -18,7 +20,7 @@ import {
   type TokenUsage,
 } from "@holdfast/core";
 import type { OptionalSecrets } from "@holdfast/system";
-import { checkAgent, checkTask } from "./define-arguments.ts";
+import { checkAgent, checkState, checkTask } from "./define-arguments.ts";
 
 /** The first argument of an agent's function; see the methods of the class. */
 export type AgentContext<Input = unknown, State = unknown, Patch = StatePatch<State>> = CoreAgentContext<
@@ -196,6 +198,11 @@ interface AgentCommon<Input, Output, Given> {
   readonly description?: string;
   /** Words by which lists of agents are filtered. */
   readonly tags?: readonly string[];
+  /**
+   * The budget of each session that is started or scheduled of this agent, where the start gives none. A child
+   * has the budget that its parent gives it.
+   */
+  readonly budget?: Budget | undefined;
   readonly input?: StandardSchemaV1<Given, Input>;
   readonly output?: StandardSchemaV1<unknown, Output>;
   /** Tasks the agent schedules by name or definition. */
@@ -280,6 +287,8 @@ export interface Agent<Input = unknown, Output = unknown, Given = Input> {
   readonly description: string | undefined;
   /** Words by which it can be found. */
   readonly tags: readonly string[];
+  /** The budget of its sessions, where their start gives none. */
+  readonly budget: Budget | undefined;
   /** The schema of what callers pass. */
   readonly input: StandardSchemaV1<Given, Input> | undefined;
   /** The schema of its output. */
@@ -330,6 +339,7 @@ export function defineAgent<
     version,
     description: definition.description,
     tags: definition.tags ?? [],
+    budget: definition.budget === undefined ? undefined : checkBudget(definition.budget),
     input: definition.input,
     output: definition.output,
     tasks: [
@@ -400,24 +410,6 @@ function first<Input, Output, State>(
   if (initial !== undefined) return initial(input);
   throw new UsageError(`agent "${name}" has no state to begin its first turn with`, {
     fix: "defineAgent({ name, initial: (input) => state, turn })",
-  });
-}
-
-function checkState(name: string, state: StateDefinition | undefined): StateDefinition | undefined {
-  if (state === undefined) return undefined;
-  const { version, initial, reducers = {} } = state;
-  const isReducer = (reducer: unknown): boolean =>
-    reducer === undefined ||
-    typeof reducer === "function" ||
-    ["append", "merge", "replace"].includes(reducer as string);
-  const areReducers = !Array.isArray(reducers) && Object.values(reducers).every(isReducer);
-  if (Number.isSafeInteger(version) && version > 0 && typeof initial === "function" && areReducers)
-    return state;
-  throw new UsageError(`the state of agent "${name}" cannot be used`, {
-    expected:
-      "state: { version: 1, initial: (input) => ({ … }) }, the version a whole number above 0, and each of its reducers a function, " +
-      '"append", "merge" or "replace"',
-    fix: "correct the state of defineAgent",
   });
 }
 

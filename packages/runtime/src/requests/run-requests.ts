@@ -79,7 +79,7 @@ export class RunRequests {
     {
       sessionId: wanted,
       file,
-      budget,
+      budget = agent.budget,
       persistence = "full",
       timeoutMs,
       traceparent = this.#host.callersTraceparent(), // Before the first await, in the caller's context.
@@ -227,7 +227,7 @@ export class RunRequests {
       refuseSignalName(name);
       return { type: "signal", sessionId, name, payload: payloadText(name, payload, this.#host.limits) };
     }
-    const { agent, input, file, budget } = start;
+    const { agent, input, file, budget = agent.budget } = start;
     checkBounds(agent, { budget }, this.#host.strictBounds);
     this.#host.know(agent as unknown as Agent);
     const text = await this.#inputText(agent.name, agent.input, input);

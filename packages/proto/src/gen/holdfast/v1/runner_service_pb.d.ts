@@ -6,6 +6,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
+import type { Budget } from "./session_pb.js";
 
 /**
  * Describes the file holdfast/v1/runner_service.proto.
@@ -54,6 +55,13 @@ export declare type OfferedAgent = Message<"holdfast.v1.OfferedAgent"> & {
    * @generated from field: repeated string tags = 6;
    */
   tags: string[];
+
+  /**
+   * The budget of each session that is started of the agent without one. Announced as the schema is.
+   *
+   * @generated from field: holdfast.v1.Budget budget = 7;
+   */
+  budget?: Budget | undefined;
 };
 
 /**
