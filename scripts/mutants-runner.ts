@@ -158,4 +158,12 @@ export const RUNNER_MUTANTS = [
     test: "a program that ignores every signal",
     hangs: true,
   },
+  {
+    name: "O4: a retry begins under a claim that a commit has confirmed",
+    marker: "unconfirmed-claim-used",
+    part: " && this.#isConfirmed",
+    becomes: "",
+    tests: ["packages/runtime/src/tasks/task-starts.test.ts"],
+    test: "a retry of a session that was claimed again begins when a commit has confirmed the claim",
+  },
 ] as const;

@@ -1,6 +1,7 @@
 // `Claiming` claims matched sessions for their runners, and releases the claims that no runner received.
 //
-//   claiming-1. A claim that no poll acknowledges and no runner uses is released after `ACK_MS`.
+//   claiming-1. A claim that no poll acknowledges and no runner uses is released after `ACK_MS`. A runner
+//       begins nothing before a commit has confirmed the claim, also where it polls another coordinator.
 //   claiming-2. If storage fails for one session, the other sessions of the cycle are not affected. The
 //       failed session is no candidate until `AGAIN_MS` later, when `releaseOwed` asks whether it was
 //       claimed and releases that claim. If storage did not return a token, the end of the lease identifies

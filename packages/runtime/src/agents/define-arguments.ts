@@ -38,7 +38,10 @@ const tagsRule = listRule(
   "a list of at most 50 texts of 1 to 50 characters without a comma",
   (tag) => typeof tag === "string" && TAG.test(tag),
 );
-const versionRule: OptionRule = { expected: 'a text, such as "2"', fits: (value) => typeof value === "string" };
+const versionRule: OptionRule = {
+  expected: 'a text, such as "2"',
+  fits: (value) => typeof value === "string",
+};
 export const tasksRule = listRule("a list of what defineTask gives", isTask);
 export const agentsRule = listRule("a list of what defineAgent gives", isAgentLike);
 const TASK: OptionRules = {

@@ -48,6 +48,51 @@ test("an attempt that was started is not started again if the clock shows its ba
   expect(await handle.settled()).toMatchObject({ status: "failed", error: { message } });
 });
 
+// Its coordinator gives a claim back that shows no use, as if no runner had received it (claiming-1).
+test("a retry of a session that was claimed again begins when a commit has confirmed the claim", async () => {
+  const memory = new MemoryStorage();
+  const held = gate();
+  let isHeld = false;
+  const storage = storageWith(memory, {
+    async commit(group, now) {
+      if (isHeld) await held.opened;
+      return memory.commit(group, now);
+    },
+  });
+  const clock = new TestClock();
+  const attempts: number[] = [];
+  const agent = defineAgent({
+    name: "flaky",
+    run: async (ctx) =>
+      ctx.run(
+        "flaky",
+        async ({ attempt }) => {
+          attempts.push(attempt);
+          if (attempt === 1) throw new Error("x");
+          return attempt;
+        },
+        { retry: { initialDelayMs: 1_000, maxAttempts: 2 } },
+      ),
+  });
+  const openOver = (): Runtime => {
+    const runtime = createRuntime({ storage, clock, agents: [agent], owner: "one", development: false });
+    opened.push(runtime);
+    return runtime;
+  };
+  const first = openOver();
+  const { sessionId } = await first.start(agent, undefined);
+  await clock.advance(100); // Its failure is stored.
+  vanishRuntime(first);
+  const handle = await openOver().resume(sessionId);
+  await turns(50);
+  isHeld = true;
+  await clock.advance(5_000);
+  const begun = [...attempts];
+  held.open();
+  expect(await handle.result()).toBe(2);
+  expect([begun, attempts]).toEqual([[1], [1, 2]]);
+});
+
 test("a task that runs elsewhere is found again, even if the answer comes while a batch is in flight", async () => {
   const memory = new MemoryStorage();
   const [held, known, done] = [gate(), gate<boolean>(), gate()];

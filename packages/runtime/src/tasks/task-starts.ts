@@ -1,7 +1,8 @@
 // `TaskStarts`: which tasks of a session start with a commit, and what the commit is charged for them.
 //
 // In a session without a payer, a task starts as soon as the batch with its command is committed (D1). A
-// retry starts when it is due. In a session with a payer, a commit asks for each attempt, and the attempt
+// retry starts when it is due. The first one under a claim waits for a commit, because a coordinator takes
+// back a claim that shows no use (claiming-1). In a session with a payer, a commit asks for each attempt, and the attempt
 // starts if it is admitted. A queued attempt is asked for again when other holds have settled. A task that
 // the budget can never pay for fails without running.
 
@@ -40,6 +41,8 @@ export class TaskStarts {
   readonly #session: TaskSession;
   readonly #attempts: Starter;
   readonly #spending: Spending | undefined;
+  /** Whether storage has answered a commit under the claim. */
+  #isConfirmed = false;
   /** Tasks that the next commit asks for. */
   readonly #asking: OpenTask[] = [];
   /** Refused tasks, which fail once the session has been notified that it ends for that reason. */
@@ -79,7 +82,8 @@ export class TaskStarts {
 
   /** Start these open tasks, or ask for them in the next commit. */
   begin(tasks: readonly OpenTask[]): void {
-    if (this.#spending === undefined) {
+    // mutant: unconfirmed-claim-used
+    if (this.#spending === undefined && this.#isConfirmed) {
       for (const task of tasks) this.#attempts.start(task);
       return;
     }
@@ -115,6 +119,7 @@ export class TaskStarts {
 
   /** After the commit: start the tasks that were admitted. Answers the first refusal, if any. */
   committed(opening: Opening, result: ChangeResult & { readonly status: "committed" }): Refused | undefined {
+    this.#isConfirmed = true;
     if (this.#spending === undefined) {
       for (const task of opening.tasks) this.#attempts.start(task);
       return undefined;
