@@ -9,7 +9,7 @@ import type { TaskContext } from "@holdfast/runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 
-import { hostCommands, openWorkspace } from "@holdfast/workspace";
+import { hostCommands, openWorkspace, type WorkspaceCapabilities } from "@holdfast/workspace";
 import { defineWorkspaceTasks, type WorkspaceTasks } from "./workspace-tasks.ts";
 
 let base: string;
@@ -50,9 +50,12 @@ function change(repository: string): void {
   utimesSync(join(repository, "a.txt"), 0, 0);
 }
 
-async function open(files: "workspace" | "user"): Promise<WorkspaceTasks> {
+async function open(
+  files: "workspace" | "user",
+  held: Partial<WorkspaceCapabilities> = {},
+): Promise<WorkspaceTasks> {
   const host = hostCommands();
-  const commands = { ...host, capabilities: { ...host.capabilities, files } };
+  const commands = { ...host, capabilities: { ...host.capabilities, files, ...held } };
   return defineWorkspaceTasks(
     await openWorkspace({ root, inherit: { ...process.env, HOME: base }, commands }),
   );
@@ -91,6 +94,21 @@ describe("in a sandbox", () => {
     expect(existsSync(ran)).toBe(false);
     expect(await gitCommit.run({ message: "m" }, task)).toMatchObject({ files: ["a.txt"] });
   });
+
+  // Its commands write hooks, and a call of git outside of it would have the network that they have not.
+  test.each<Partial<WorkspaceCapabilities>>([{ network: "none" }, { credentials: "hidden" }])(
+    "hooks and filters are refused where commands can change every file, and %j",
+    async (held) => {
+      writeFileSync(join(root, ".git/hooks/pre-commit"), `#!/bin/sh\ntouch ${ran}\n`, { mode: 0o755 });
+      plant(root, "x");
+      const { gitCommit } = await open("user", held);
+      for (const runHooks of [true, false])
+        await expect(gitCommit.run({ message: "m", runHooks }, task)).rejects.toMatchObject({
+          code: "policy_denied",
+        });
+      expect(existsSync(ran)).toBe(false);
+    },
+  );
 
   test("a filter of the user's own configuration runs", ofCampaign, async () => {
     git(root, "config", "--global", "filter.up.clean", "tr a-z A-Z");

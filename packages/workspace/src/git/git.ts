@@ -19,6 +19,7 @@ import {
   withoutPrograms,
   type GitEnvironment,
 } from "../workspace/git-options.ts";
+import { isHeldIn } from "../workspace/capabilities.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 
 export interface GitOptions extends Pick<ExecuteOptions, "signal" | "tag" | "input" | "env" | "outputBytes"> {
@@ -75,7 +76,7 @@ async function guardOf(
   command: string,
   { runHooks, signal, tag }: GitOptions,
 ): Promise<GitEnvironment> {
-  if (workspace.capabilities.files !== "workspace") return {};
+  if (!isHeldIn(workspace.capabilities)) return {};
   if (runHooks === true)
     throw new HoldfastError("policy_denied", "hooks of the repository would run outside of the sandbox", {
       fix: "commit without hooks, and run their checks as commands before",

@@ -38,6 +38,14 @@ export const ISOLATED_CAPABILITIES: WorkspaceCapabilities = {
   credentials: "hidden",
 };
 
+/**
+ * Whether commands are kept from anything. A call of Holdfast's own then runs no program that a command may
+ * have left, also where commands can change the files of the user.
+ */
+export function isHeldIn({ files, network, credentials }: WorkspaceCapabilities): boolean {
+  return files === "workspace" || network === "none" || credentials === "hidden";
+}
+
 /** The files of a session's own workspace at one time, as commits of a git repository. */
 export interface FileSnapshot {
   /** The commit whose tree is the files; `null` for the files of `head` as they were committed, or no file at all. */
