@@ -10,7 +10,7 @@ import { WORKSPACE_LIMITS } from "../workspace/limits.ts";
 import { pathOutside, programOnPath } from "../workspace/program-on-path.ts";
 import { openWorkspace, type Workspace } from "../workspace/workspace.ts";
 import { bubblewrapCommands } from "./bubblewrap-commands.ts";
-import { runCanaries, type TrialLimits } from "./sandbox-canaries.ts";
+import { checkByCanaries, NAMESPACES_REFUSED, type TrialLimits } from "./canaries/sandbox-canaries.ts";
 import type { SandboxBackend, SandboxCheck, SandboxOptions } from "./sandbox-backend.ts";
 
 const TRIAL = ["--ro-bind", "/", "/", "--unshare-all", "--die-with-parent", "true"];
@@ -29,28 +29,25 @@ export const bubblewrapSandbox: SandboxBackend = {
         status: "unavailable",
         reason: "bubblewrap runs on Linux alone",
         fix: "use the sandbox seatbelt on macOS, or virtual",
+        cause: "absent",
       };
     const bwrap = findProgram("bwrap");
     if (bwrap === undefined)
-      return { status: "unavailable", reason: "bwrap is not on the PATH", fix: INSTALL };
+      return { status: "unavailable", reason: "bwrap is not on the PATH", fix: INSTALL, cause: "absent" };
     if (findProgram("prlimit") === undefined)
-      return { status: "unavailable", reason: "prlimit is not on the PATH", fix: "install util-linux" };
-    try {
-      const canaries = await runCanaries({
-        open: (root, home, limits) => openAt(root, { inherit: { ...hostEnvironment, HOME: home } }, limits),
-        limitsMemory: true,
-      });
-      const escaped = canaries.filter((canary) => canary.escaped).map(({ name }) => name);
-      if (escaped.length === 0)
-        return { status: "ready", found: `${bwrap}, which held in ${canaries.length} attempts to break out` };
       return {
         status: "unavailable",
-        reason: `a command could ${escaped.join(", and ")}`,
-        fix: "use another sandbox on this machine, and report this",
+        reason: "prlimit is not on the PATH",
+        fix: "install util-linux",
+        cause: "absent",
       };
-    } catch (error) {
-      return { status: "unavailable", reason: (error as Error).message, fix: ALLOW };
-    }
+    return checkByCanaries({
+      capabilities: ISOLATED_CAPABILITIES,
+      found: bwrap,
+      fix: ALLOW,
+      refusal: NAMESPACES_REFUSED,
+      open: openAt,
+    });
   },
 
   open: ({ root }, options) => openAt(root, options),

@@ -50,6 +50,7 @@ export interface ContainerOptions {
 /** The engine counts the processes of a container, also those of root. */
 export const CONTAINER_CAPABILITIES: WorkspaceCapabilities = {
   ...ISOLATED_CAPABILITIES,
+  exec: "image",
   limits: [...ISOLATED_CAPABILITIES.limits, "processes"],
 };
 

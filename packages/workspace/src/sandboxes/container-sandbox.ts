@@ -14,7 +14,7 @@ import { WORKSPACE_LIMITS } from "../workspace/limits.ts";
 import { programOnPath } from "../workspace/program-on-path.ts";
 import { openWorkspace, type Workspace } from "../workspace/workspace.ts";
 import { CONTAINER_CAPABILITIES, containerCommands, placeHash, PLACE_LABEL } from "./container-commands.ts";
-import { runCanaries, type TrialLimits } from "./sandbox-canaries.ts";
+import { checkByCanaries, type TrialLimits } from "./canaries/sandbox-canaries.ts";
 import type { SandboxBackend, SandboxCheck, SandboxOptions, SandboxPlace } from "./sandbox-backend.ts";
 
 const DEFAULT_IMAGE = "debian:stable-slim";
@@ -23,6 +23,10 @@ const ENGINES = ["docker", "podman"];
 const ENGINE_VARIABLES =
   /^(PATH|HOME|TMPDIR|XDG_.+|DOCKER_.+|CONTAINER_.+|CONTAINERS_.+|DBUS_SESSION_BUS_ADDRESS)$/;
 const CALL_MS = 60_000;
+/** The engine does not run, or has no such image. */
+const NOT_READY = /connect to|daemon running|no such image|image not known|cannot find image/i;
+/** How the kernel refuses an engine, as in a container without rights. */
+const ENGINE_REFUSED = /(runc|crun|OCI runtime|namespace|mount|cgroup).*(not permitted|denied|not allowed)/i;
 
 const TRIAL = ["version", "--format", "{{.Server.Version}}"];
 
@@ -39,23 +43,13 @@ export const containerSandbox: SandboxBackend = {
     if (typeof found === "object") return found;
     await sweep(found);
     const place = { session: `canary-${randomUUID()}`, root: "" };
-    try {
-      const canaries = await runCanaries({
-        open: (root, home, limits) =>
-          openAt(found, { ...place, root }, { inherit: { ...hostEnvironment, HOME: home } }, limits),
-        limitsMemory: true,
-      });
-      const escaped = canaries.filter((canary) => canary.escaped).map(({ name }) => name);
-      if (escaped.length === 0)
-        return { status: "ready", found: `${found}, which held in ${canaries.length} attempts to break out` };
-      return {
-        status: "unavailable",
-        reason: `a command could ${escaped.join(", and ")}`,
-        fix: "use another sandbox on this machine, and report this",
-      };
-    } catch (error) {
-      return { status: "unavailable", reason: (error as Error).message, fix: `try ${found} run ${image()}` };
-    }
+    return checkByCanaries({
+      capabilities: CONTAINER_CAPABILITIES,
+      found,
+      fix: `try ${found} run ${image()}`,
+      refusal: ENGINE_REFUSED,
+      open: (root, options, limits) => openAt(found, { ...place, root }, options, limits),
+    });
   },
 
   async open(place, options) {
@@ -89,11 +83,13 @@ async function findEngine(): Promise<string | Exclude<SandboxCheck, { status: "r
         status: "unavailable",
         reason: "neither docker nor podman is on the PATH",
         fix: "install one of them, or use the sandbox virtual",
+        cause: "absent",
       }
     : {
         status: "unavailable",
         reason: reasons.join("; "),
         fix: `start the engine, and get the image once: docker pull ${image()}. HOLDFAST_SANDBOX_IMAGE names another image`,
+        ...(reasons.every((reason) => NOT_READY.test(reason)) ? { cause: "absent" } : {}),
       };
 }
 

@@ -17,7 +17,7 @@ import { makePrivateFolder, replacePrivate } from "@holdfast/system";
 
 import { WORKSPACE_LIMITS } from "../workspace/limits.ts";
 import { openWorkspace, type Workspace } from "../workspace/workspace.ts";
-import { runCanaries } from "./sandbox-canaries.ts";
+import { checkByCanaries } from "./canaries/sandbox-canaries.ts";
 import type { SandboxBackend, SandboxCheck, SandboxOptions } from "./sandbox-backend.ts";
 import { threadFile, VIRTUAL_CAPABILITIES, VirtualCommands } from "./virtual-commands.ts";
 
@@ -37,16 +37,21 @@ export function virtualSandbox(testedFile?: string): SandboxBackend {
           status: "unavailable",
           reason: `the package just-bash cannot be loaded: ${(error as Error).message}`,
           fix: "install it: npm install just-bash",
+          cause: "absent",
         };
       }
       const version = versionHere();
-      const found = "an emulated shell (just-bash), which held in its attempts to break out";
-      if (testedFile !== undefined && readTested(testedFile) === version) return { status: "ready", found };
-      const escape = await findEscape();
-      if (escape !== undefined)
-        return { status: "unavailable", reason: escape, fix: "use another sandbox, and report this" };
-      if (testedFile !== undefined) writeTested(testedFile, version);
-      return { status: "ready", found };
+      const found = "an emulated shell (just-bash)";
+      if (testedFile !== undefined && readTested(testedFile) === version)
+        return { status: "ready", found: `${found}, which held in an earlier test on this machine` };
+      const check = await checkByCanaries({
+        capabilities: VIRTUAL_CAPABILITIES,
+        found,
+        fix: "use another sandbox, and report this",
+        open: openAt,
+      });
+      if (check.status === "ready" && testedFile !== undefined) writeTested(testedFile, version);
+      return check;
     },
 
     open: ({ root }, options) => openAt(root, options),
@@ -54,17 +59,6 @@ export function virtualSandbox(testedFile?: string): SandboxBackend {
     // The folder is all that there is.
     destroy: async () => {},
   };
-}
-
-/** The reason why the sandbox is not used, if there is one. */
-async function findEscape(): Promise<string | undefined> {
-  try {
-    const canaries = await runCanaries({ open: (root) => openAt(root, {}) });
-    const escaped = canaries.filter((canary) => canary.escaped).map(({ name }) => name);
-    return escaped.length === 0 ? undefined : `a command could ${escaped.join(", and ")}`;
-  } catch (error) {
-    return (error as Error).message;
-  }
 }
 
 async function openAt(root: string, options: SandboxOptions): Promise<Workspace> {

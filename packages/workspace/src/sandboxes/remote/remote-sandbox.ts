@@ -11,7 +11,7 @@ import { hostEnvironment } from "../../workspace/host-environment.ts";
 import { WORKSPACE_LIMITS } from "../../workspace/limits.ts";
 import { openWorkspace, type Workspace } from "../../workspace/workspace.ts";
 import type { SandboxBackend, SandboxCheck, SandboxOptions, SandboxPlace } from "../sandbox-backend.ts";
-import { runCanaries } from "../sandbox-canaries.ts";
+import { checkByCanaries } from "../canaries/sandbox-canaries.ts";
 import { daytona } from "./daytona.ts";
 import { e2b } from "./e2b.ts";
 import { labelOf, REMOTE_CAPABILITIES, remoteCommands } from "./remote-commands.ts";
@@ -45,61 +45,46 @@ export function remoteSandbox({ name, keyName, key, service }: RemoteSandboxOpti
       commands: remoteCommands({ service: at, place, root, fileBytes }),
     });
   };
+  const remove = async (place: SandboxPlace): Promise<void> => removeAll(await connect(), place);
 
   return {
     name,
     capabilities: REMOTE_CAPABILITIES,
 
     async check(): Promise<SandboxCheck> {
+      const fix = `set ${keyName} to a key of ${name}, in the environment or by \`holdfast secret set ${keyName}\``;
+      if ((await key()) === undefined)
+        return {
+          status: "unavailable",
+          reason: `there is no key: ${keyName} is not set`,
+          fix,
+          cause: "absent",
+        };
+      const places: SandboxPlace[] = [];
       try {
         const at = await connect();
         for (const id of await at.ids("stopped")) await at.remove(id);
-        return await checkCanaries(at, openAt);
+        return await checkByCanaries({
+          capabilities: REMOTE_CAPABILITIES,
+          found: at.name,
+          fix,
+          open: (root, options) => {
+            const place = { session: `canary-${randomUUID()}`, root };
+            places.push(place);
+            return openAt(at, place, options);
+          },
+        });
       } catch (error) {
-        return {
-          status: "unavailable",
-          reason: (error as Error).message,
-          fix: `set ${keyName} to a key of ${name}, in the environment or by \`holdfast secret set ${keyName}\``,
-        };
+        return { status: "unavailable", reason: (error as Error).message, fix };
+      } finally {
+        for (const place of places) await remove(place).catch(() => {});
       }
     },
 
     open: async (place, options) => openAt(await connect(), place, options),
 
-    async destroy(place) {
-      const at = await connect();
-      await removeAll(at, place);
-    },
+    destroy: remove,
   };
-}
-
-async function checkCanaries(
-  service: RemoteService,
-  open: (at: RemoteService, place: SandboxPlace, options: SandboxOptions) => Promise<Workspace>,
-): Promise<SandboxCheck> {
-  const places: SandboxPlace[] = [];
-  try {
-    const canaries = await runCanaries({
-      open: (root, home) => {
-        const place = { session: `canary-${randomUUID()}`, root };
-        places.push(place);
-        return open(service, place, { inherit: { ...hostEnvironment, HOME: home } });
-      },
-    });
-    const escaped = canaries.filter((canary) => canary.escaped).map(({ name }) => name);
-    if (escaped.length === 0)
-      return {
-        status: "ready",
-        found: `${service.name}, which held in ${canaries.length} attempts to break out`,
-      };
-    return {
-      status: "unavailable",
-      reason: `a command could ${escaped.join(", and ")}`,
-      fix: "use another sandbox, and report this",
-    };
-  } finally {
-    for (const place of places) await removeAll(service, place).catch(() => {});
-  }
 }
 
 async function removeAll(service: RemoteService, place: SandboxPlace): Promise<void> {

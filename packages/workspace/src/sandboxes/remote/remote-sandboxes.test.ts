@@ -28,7 +28,7 @@ import { FolderMirror } from "./folder-mirror.ts";
 import { remoteSandbox } from "./remote-sandbox.ts";
 
 const machines = await bubblewrapSandbox.check();
-const unavailable = machines.status === "ready" ? undefined : `no machines for tests: ${machines.reason}`;
+const isUnavailable = machines.status !== "ready";
 const [ofDaytona, ofE2b] = await Promise.all([startFakeDaytona(), startFakeE2b()]);
 afterAll(() => Promise.all([ofDaytona.close(), ofE2b.close()]));
 
@@ -47,8 +47,8 @@ const e2bAt = ({ url }: Pick<FakeService, "url">, key = ofE2b.key): SandboxBacke
     service: (given) => e2b({ url, key: given, daemonUrl: (id) => `${url}/daemon/${id}` }),
   });
 
-sandboxConformance({ unavailable, sees: ofDaytona.sees, backend: daytonaAt(ofDaytona) });
-if (isCampaign) sandboxConformance({ unavailable, sees: ofE2b.sees, backend: e2bAt(ofE2b) });
+sandboxConformance({ check: machines, sees: ofDaytona.sees, backend: daytonaAt(ofDaytona) });
+if (isCampaign) sandboxConformance({ check: machines, sees: ofE2b.sees, backend: e2bAt(ofE2b) });
 
 let root: string;
 beforeEach(() => {
@@ -57,7 +57,7 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 // Machines for tests need `bwrap`. The names of the suite above say why there are none.
-describe.skipIf(unavailable !== undefined).each([
+describe.skipIf(isUnavailable).each([
   { name: "daytona", service: ofDaytona, backendAt: daytonaAt },
   { name: "e2b", service: ofE2b, backendAt: e2bAt },
 ])("a service: $name", { timeout: 60_000 }, ({ service, backendAt }) => {

@@ -13,17 +13,18 @@ import { join } from "node:path";
 import { ISOLATED_CAPABILITIES, type WorkspaceCapabilities } from "../../workspace/capabilities.ts";
 import { hostCommands, type CommandRunner } from "../../workspace/command-runner.ts";
 import { guardPlaces, refusedExecution } from "../../workspace/guarded-places.ts";
-import { hostEnvironment } from "../../workspace/host-environment.ts";
 import { WORKSPACE_LIMITS } from "../../workspace/limits.ts";
 import { openWorkspace, type Workspace } from "../../workspace/workspace.ts";
 import { programFolders } from "../bubblewrap-commands.ts";
-import { runCanaries } from "../sandbox-canaries.ts";
+import { checkByCanaries } from "../canaries/sandbox-canaries.ts";
 import type { SandboxBackend, SandboxCheck, SandboxOptions } from "../sandbox-backend.ts";
 import { seatbeltProfile } from "./seatbelt-profile.ts";
 
 export const SEATBELT = "/usr/bin/sandbox-exec";
 /** `ulimit -f` counts in these. */
 const BLOCK_BYTES = 512;
+/** How the kernel refuses a profile to a process that is under one already. */
+const PROFILE_REFUSED = /sandbox_apply: Operation not permitted/;
 
 const CAPABILITIES: WorkspaceCapabilities = {
   ...ISOLATED_CAPABILITIES,
@@ -44,22 +45,15 @@ export const seatbeltSandbox: SandboxBackend = {
         status: "unavailable",
         reason: "Seatbelt is a part of macOS",
         fix: "use the sandbox bubblewrap on Linux, or virtual",
+        cause: "absent",
       };
-    const fix = "use the sandbox virtual or docker on this machine, and report this";
-    try {
-      const canaries = await runCanaries({
-        open: (root, home) => openAt(root, { inherit: { ...hostEnvironment, HOME: home } }),
-      });
-      const escaped = canaries.filter((canary) => canary.escaped).map(({ name }) => name);
-      if (escaped.length === 0)
-        return {
-          status: "ready",
-          found: `${SEATBELT}, which held in ${canaries.length} attempts to break out`,
-        };
-      return { status: "unavailable", reason: `a command could ${escaped.join(", and ")}`, fix };
-    } catch (error) {
-      return { status: "unavailable", reason: (error as Error).message, fix };
-    }
+    return checkByCanaries({
+      capabilities: CAPABILITIES,
+      found: SEATBELT,
+      fix: "use the sandbox virtual or docker on this machine, and report this",
+      refusal: PROFILE_REFUSED,
+      open: openAt,
+    });
   },
 
   open: ({ root }, options) => openAt(root, options),
