@@ -61,7 +61,28 @@ describe("the tests of a change", () => {
       leftOut: ["whole"],
     });
     expect(chosen(["packages/core/src/one.test.ts"], slow).chosen).toEqual(["one"]);
-    expect(chosen(["packages/core/src/one.ts"], slow).leftOut).toEqual(["one"]);
+  });
+
+  test("the tests beside a source that reach it come first, and are chosen whatever they take", () => {
+    const slow = { one: 100_000, whole: 1_000 };
+    expect(chosen(["packages/core/src/one.ts"], slow)).toEqual({ chosen: ["one"], leftOut: ["whole"] });
+  });
+
+  test("a source that nothing loads yet chooses the tests of the nearest folder above", () => {
+    write("packages/core/src/deep/new/new.ts", "export const fresh = 1;\n");
+    expect(chosen(["packages/core/src/deep/new/new.ts"]).chosen).toEqual(["one"]);
+  });
+
+  test("a time that is not known is estimated from the tests of a file and of the suites that it plays", () => {
+    write("packages/core/src/testing/suite.ts", 'test("a", () => {});\n'.repeat(200));
+    write(
+      "packages/app/src/program.test.ts",
+      `import "./run.ts";\nimport "../../core/src/testing/suite.ts";\n`,
+    );
+    expect(chosen(["packages/core/src/two.ts"])).toEqual({ chosen: ["run", "whole"], leftOut: ["program"] });
+    const suite = 'test("a", ofCampaign, () => {});\n'.repeat(200);
+    write("packages/core/src/testing/suite.ts", suite);
+    expect(chosen(["packages/core/src/two.ts"]).leftOut).toEqual([]);
   });
 
   test("a file that no source imports chooses no test", () => {

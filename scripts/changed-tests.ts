@@ -4,8 +4,14 @@
 //   - A source reaches what it imports. An import of named values through an `index.ts` reaches the sources
 //     of these values alone, because through whole packages nearly every test reaches every source.
 //   - A relative path in a text counts as an import: tests start programs by their paths.
-//   - The chosen tests are the changed ones, and then the nearest others while their last times add up to
-//     less than `BUDGET_MS`. The shortest of equally near tests come first.
+//   - The changed tests are chosen, and those beside a changed source. Then come the nearest others while the
+//     times add up to less than `BUDGET_MS`. The shortest of equally near tests come first.
+//   - The tests beside a source are in its folder, or in the nearest folder above that has any. A test among
+//     them that reaches the source is chosen whatever it takes. Where no test reaches it yet, all of them come
+//     first.
+//   - A file whose tests are all of campaigns is never chosen, because none of them would be played.
+//   - The time of a test file is that of its last run in this checkout. Before the first it is estimated from
+//     its text, and that of the suites that it plays.
 
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
@@ -14,8 +20,9 @@ import { child, nameOf, type Node, type Source, type Tree } from "./tidy/tree.ts
 
 /** How long the chosen tests may take, on one core; the files of a run are played by several processes. */
 const BUDGET_MS = 60_000;
-/** The time of a test file that this checkout never ran. */
-const UNKNOWN_MS = 3_000;
+/** The estimate for a test file that this checkout never ran: loading it, and each of its tests. */
+const LOAD_MS = 1_000;
+const TEST_MS = 500;
 /** Sources that start a program by no path in their text. */
 const STARTS: Readonly<Record<string, string>> = {
   "packages/holdfast/src/testing/holdfast-process.ts": "packages/holdfast/bin/holdfast.mjs",
@@ -48,15 +55,28 @@ export function choose(
   changed: readonly string[],
   lastMs: (file: string) => number | undefined,
 ): Choice {
-  const steps = stepsFrom(tree, changed);
-  const isTest = (file: string): boolean => file.endsWith(".test.ts") && !file.includes("/testing/");
-  const reached = [...steps]
-    .filter(([file]) => isTest(file))
-    .map(([file, distance]) => ({ file, distance, ms: lastMs(file) ?? UNKNOWN_MS }))
-    .toSorted((one, other) => one.distance - other.distance || one.ms - other.ms);
+  const importers = importersIn(tree);
+  const steps = stepsFrom(importers, changed);
+  const beside = new Set(changed.flatMap((file) => testsBeside(tree, importers, file)));
+  const reached = [...new Set([...steps.keys(), ...beside])]
+    .filter((file) => isTest(file) && (steps.get(file) === 0 || !isOfCampaign(tree, file)))
+    .map((file) => {
+      const distance = steps.get(file) ?? Infinity;
+      return {
+        file,
+        isBeside: beside.has(file),
+        isKept: distance === 0 || (beside.has(file) && distance < Infinity),
+        distance,
+        ms: lastMs(file) ?? estimatedMs(tree, file),
+      };
+    })
+    .toSorted(
+      (one, other) =>
+        Number(other.isBeside) - Number(one.isBeside) || one.distance - other.distance || one.ms - other.ms,
+    );
   let left = BUDGET_MS;
-  const chosen = reached.filter(({ distance, ms }) => {
-    if (distance > 0 && ms > left) return false;
+  const chosen = reached.filter(({ isKept, ms }) => {
+    if (!isKept && ms > left) return false;
     left -= ms;
     return true;
   });
@@ -65,6 +85,51 @@ export function choose(
     chosen: [...names],
     leftOut: reached.filter(({ file }) => !names.has(file)).map(({ file }) => file),
   };
+}
+
+const isTest = (file: string): boolean => file.endsWith(".test.ts") && !file.includes("/testing/");
+
+/** The tests in the folder of a changed source, or in the nearest folder above that has any. */
+function testsBeside(tree: Tree, importers: Importers, changed: string): readonly string[] {
+  if (!/\.(ts|mjs)$/.test(changed)) return [];
+  if (isTest(changed)) return [changed];
+  const reaching = [...stepsFrom(importers, [changed]).keys()].filter(isTest);
+  // A script is a program of its own, and no source that nobody loads yet.
+  const isNew = reaching.length === 0 && changed.startsWith("packages/");
+  for (let folder = dirname(changed); folder !== "."; folder = dirname(folder)) {
+    const tests = tree.files.filter((file) => isTest(file) && dirname(file) === folder);
+    if (tests.length > 0) return isNew ? tests : tests.filter((file) => reaching.includes(file));
+  }
+  return [];
+}
+
+/** Tests of campaigns are not played, and cost nothing. A table of rows counts as one test. */
+function estimatedMs(tree: Tree, file: string): number {
+  const counts = [file, ...suitesOf(tree, file)].map((one) => testsIn(tree.read(one) ?? ""));
+  return (
+    LOAD_MS + TEST_MS * counts.reduce((sum, { all, ofCampaign }) => sum + Math.max(0, all - ofCampaign), 0)
+  );
+}
+
+function isOfCampaign(tree: Tree, file: string): boolean {
+  const { all, ofCampaign } = testsIn(tree.read(file) ?? "");
+  return all > 0 && ofCampaign >= all;
+}
+
+function testsIn(text: string): { readonly all: number; readonly ofCampaign: number } {
+  const count = (pattern: RegExp): number => [...text.matchAll(pattern)].length;
+  return {
+    all: count(/^\s*test(\.\w+)*(<.*>)?\(/gm),
+    ofCampaign: count(/^(?!import).*\bofCampaign\b/gm),
+  };
+}
+
+/** The sources with tests in them that a file of tests imports, such as the suite of all sandboxes. */
+function suitesOf(tree: Tree, file: string): readonly string[] {
+  const source = tree.sources.find((one) => one.file === file);
+  return (source?.imports ?? [])
+    .filter(({ specifier }) => specifier.startsWith("."))
+    .map(({ specifier }) => join(dirname(file), specifier));
 }
 
 /** The times of the last runs in this checkout, as vitest keeps them. */
@@ -84,8 +149,7 @@ export function lastTimes(root: string): (file: string) => number | undefined {
 }
 
 /** For each source that reaches a changed one, over how many imports. */
-function stepsFrom(tree: Tree, changed: readonly string[]): Map<string, number> {
-  const importers = importersIn(tree);
+function stepsFrom(importers: Importers, changed: readonly string[]): Map<string, number> {
   const steps = new Map<string, number>(changed.map((file) => [file, 0]));
   for (const [file, distance] of steps) {
     // Later entries of the map are visited too: it is the queue.
@@ -105,7 +169,9 @@ interface Importer {
 }
 
 /** For each file its importers. */
-function importersIn(tree: Tree): ReadonlyMap<string, readonly Importer[]> {
+type Importers = ReadonlyMap<string, readonly Importer[]>;
+
+function importersIn(tree: Tree): Importers {
   const importers = new Map<string, Importer[]>(tree.files.map((file) => [file, []]));
   const entries = entriesOf(tree);
   const targetOf = (source: Source, node: Node | undefined): string | undefined => {

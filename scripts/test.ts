@@ -1,10 +1,11 @@
 // `npm test`: every check of the repository, then the tests, then one line that adds them up.
 //
 //   -- kernel                  file filters or vitest's own flags, as in `-t "ST4"`: vitest alone, with every test of these files
-//   -- --changed               the tests that reach a changed file by imports, nearest first, until their last times add up to a minute.
-//                              It also checks types and tidy, and lint and format of the changed files. A
-//                              change is the difference from the merge base with `main`, and on `main` from
-//                              the commit before. The first line of the output says what is left out.
+//   -- --changed               the tests beside a changed file, and those that reach it by imports, nearest first, until their times add
+//                              up to a minute. It also checks types, tidy and unused code, and lint and
+//                              format of the changed files. A change is the difference from the merge base
+//                              with `main`, and on `main` from the commit before. The first line of the
+//                              output says what is left out. No test of a campaign is played.
 //   -- --expensive             runs nothing: the test files with the most processor time, as they were last measured in this checkout
 //
 //   - The last line is `N passed, N failed`, and `, N skipped` when there are any. A check counts as one
@@ -17,8 +18,8 @@
 //     finished for STALL_MS, the tests that were running are named and have failed.
 //   - The checks run one after another, beside the tests: many tests wait for the programs that they started.
 //   - Each file's processor time is kept. A run names the files that took more than BUDGET_MS.
-//   - A run of all files leaves out the tests with the tag `campaign`, and says how many they are. `npm run
-//     campaign -- tests` plays them.
+//   - A run of all files, or of a change, leaves out the tests with the tag `campaign`, and says how many they
+//     are. `npm run campaign -- tests` plays them.
 //   - Everything that failed is named once more in the lines before the last one.
 //   - The check of speed runs when nothing else does any more, since it measures processor time. Where it
 //     cannot run, as in a shallow clone, it is skipped by name.
@@ -72,6 +73,7 @@ const BUDGET_MS = 5_000;
 const EXPENSIVE_FILES = 40;
 /** The tag of tests that a run of all files leaves out; declared in `vitest.config.ts`. */
 const CAMPAIGN_TAG = "campaign";
+const WITHOUT_CAMPAIGN = `--tags-filter=!${CAMPAIGN_TAG}`;
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const env = {
@@ -89,12 +91,12 @@ if (args.includes("--expensive")) {
 }
 if (args.length === 0) {
   installPrograms();
-  await Promise.all([runChecks(CHECKS, counts), runTests([`--tags-filter=!${CAMPAIGN_TAG}`], counts)]);
+  await Promise.all([runChecks(CHECKS, counts), runTests([WITHOUT_CAMPAIGN], counts)]);
   await runChecks([SPEED], counts); // Last, because it measures processor time.
 } else if (args.includes("--changed")) {
   const { tests, checks } = forChange();
   const rest = args.filter((arg) => arg !== "--changed");
-  const run = tests.length > 0 ? runTests([...rest, ...tests], counts) : undefined;
+  const run = tests.length > 0 ? runTests([WITHOUT_CAMPAIGN, ...rest, ...tests], counts) : undefined;
   await Promise.all([runChecks(checks, counts), run]);
 } else await runTests(args, counts);
 const { passed, failed, skipped, failures } = counts;
@@ -109,14 +111,12 @@ function forChange(): { readonly tests: readonly string[]; readonly checks: read
   const { chosen, leftOut } = choose(readTree(root), files, lastTimes(root));
   const sources = files.filter((file) => /\.(ts|mjs)$/.test(file) && existsSync(join(root, file)));
   console.log(
-    `changed since ${base.slice(0, 7)}: ${files.length} files. Runs the ${chosen.length} nearest test files, types, tidy, and lint and ` +
-      `format of ${sources.length} sources. Leaves out ${leftOut.length} farther test files, to end within a minute, the test files ` +
-      "that import no changed file, and the check for unused code",
+    `changed since ${base.slice(0, 7)}: ${files.length} files. Runs the ${chosen.length} nearest test files, types, tidy, unused code, and lint and ` +
+      `format of ${sources.length} sources. Leaves out ${leftOut.length} farther test files, to end within a minute, the tests of ` +
+      "campaigns, and the test files that import no changed file",
   );
   const ofSources = new Set(["lint", "format"]);
-  const checks = CHECKS.filter(
-    ([name]) => name !== "unused code" && (sources.length > 0 || !ofSources.has(name)),
-  );
+  const checks = CHECKS.filter(([name]) => sources.length > 0 || !ofSources.has(name));
   return {
     tests: chosen,
     checks: checks.map((check) => (ofSources.has(check[0]) ? [...check, ...sources] : check)),
