@@ -75,7 +75,11 @@ describe("the recipes", () => {
   });
 
   test.each(recipes)("$title: each file is there, and has the place that its step names", (recipe) => {
-    expect(brokenSteps(recipe, read)).toEqual([]);
+    const broken = brokenSteps(recipe, read);
+    expect(
+      broken,
+      `CONTRIBUTING.md names what is not there, so mend the step or rename: ${broken.join(", ")}`,
+    ).toEqual([]);
   });
 
   test("a file that is gone and a place that was renamed are found", () => {
@@ -93,30 +97,51 @@ describe("the recipes", () => {
 });
 
 describe("a sandbox", () => {
-  const names = ownSandboxes().map(({ name }) => name);
-  const undocumented = (sandboxes: readonly string[], readFile: Read): readonly string[] => {
-    const rows = readFile("docs/sandboxes.md").split("\n");
-    return sandboxes.filter(
-      (name) => !rows.some((row) => row.startsWith("| `") && row.split("|")[1]!.includes(`\`${name}\``)),
-    );
+  const GUIDE = "docs/sandboxes.md";
+  const INTERNALS = "docs/internals/sandboxes.md";
+  const sandboxes = ownSandboxes();
+  const names = sandboxes.map(({ name }) => name);
+  /** The sandboxes that canaries try. */
+  const held = sandboxes.filter(({ capabilities }) => capabilities.files === "workspace");
+
+  /** Each place of the documents that lacks a sandbox, with what to write there. */
+  const undocumented = (
+    all: readonly string[],
+    tried: readonly string[],
+    readFile: Read,
+  ): readonly string[] => {
+    const lines = (file: string): readonly string[] => readFile(file).split("\n");
+    const has = (file: string, isPlace: (line: string) => boolean, name: string): boolean =>
+      lines(file).some((line) => isPlace(line) && line.includes(`\`${name}\``));
+    const isRow = (line: string): boolean => line.startsWith("| `");
+    const lacking = (file: string, what: string, isPlace: (line: string) => boolean, of: readonly string[]) =>
+      of.filter((name) => !has(file, isPlace, name)).map((name) => `${file}: add ${what} of \`${name}\``);
+    return [
+      ...lacking(GUIDE, "the row", isRow, all),
+      ...lacking(GUIDE, 'the bullet below "The sandboxes"', (line) => line.startsWith("- **`"), all),
+      ...lacking(GUIDE, "the column `| attempt |`", (line) => line.startsWith("| attempt |"), tried),
+      ...lacking(INTERNALS, "the row", isRow, all),
+    ];
   };
+  const heldNames = held.map(({ name }) => name);
 
-  test("each sandbox has a row in docs/sandboxes.md", () => expect(undocumented(names, read)).toEqual([]));
-
-  const MASKS = "packages/workspace/src/sandboxes/path-mask.test.ts";
-  const unproved = (sandboxes: readonly string[]): readonly string[] =>
-    sandboxes.filter((name) => !read(MASKS).includes(`"${name}"`));
-
-  test("each sandbox that masks paths has a test of its masks", () => {
-    const masking = ownSandboxes().filter(({ masksPaths }) => masksPaths === true);
-    expect(unproved(masking.map(({ name }) => name))).toEqual([]);
-    expect(unproved(["docker", "jail"])).toEqual(["jail"]);
+  test("each sandbox is in the tables and lists of the documents", () => {
+    const missing = undocumented(names, heldNames, read);
+    expect(
+      missing,
+      `write these, as CONTRIBUTING.md says in "Add a sandbox":\n${missing.join("\n")}`,
+    ).toEqual([]);
   });
 
-  test("a sandbox without a row is found", () => {
-    expect(undocumented([...names, "jail"], read)).toEqual(["jail"]);
-    const without = planted("docs/sandboxes.md", (text) => text.replace("| `seatbelt` |", "| a sandbox |"));
-    expect(undocumented(names, without)).toEqual(["seatbelt"]);
+  test("a sandbox without its places is found", () => {
+    expect(undocumented([...names, "jail"], [...heldNames, "jail"], read)).toEqual([
+      `${GUIDE}: add the row of \`jail\``,
+      `${GUIDE}: add the bullet below "The sandboxes" of \`jail\``,
+      `${GUIDE}: add the column \`| attempt |\` of \`jail\``,
+      `${INTERNALS}: add the row of \`jail\``,
+    ]);
+    const without = planted(GUIDE, (text) => text.replace("| `seatbelt` |", "| a sandbox |"));
+    expect(undocumented(names, heldNames, without)).toEqual([`${GUIDE}: add the row of \`seatbelt\``]);
   });
 });
 
@@ -130,7 +155,11 @@ describe("a coding agent", () => {
 
   test("each included program has an adapter and a row in docs/external-agents.md", () => {
     for (const name of INCLUDED_NAMES) expect(knownAgent(name, { folder: root })?.name).toBe(name);
-    expect(undocumented(INCLUDED_NAMES, read)).toEqual([]);
+    const missing = undocumented(INCLUDED_NAMES, read);
+    expect(
+      missing,
+      `add a row to the table "folders of its own" of docs/external-agents.md: ${missing.join(", ")}`,
+    ).toEqual([]);
   });
 
   test("a program without a row is found", () => {
@@ -173,7 +202,11 @@ describe("a stored field", () => {
   };
 
   test("each field of a row is checked on its way, and is in the rows of SQLite and PostgreSQL", () => {
-    expect(lacking(read)).toEqual([]);
+    const missing = lacking(read);
+    expect(
+      missing,
+      `write each field there, as CONTRIBUTING.md says in "Add a stored field":\n${missing.join("\n")}`,
+    ).toEqual([]);
   });
 
   test("a field of the type alone is found in each place that lacks it", () => {

@@ -4,7 +4,15 @@
 /** A limit that the workspace keeps for each command. */
 export type WorkspaceLimitName = "time" | "output" | "memory" | "file_size" | "processes";
 
-/** The abilities of a workspace, and the protection around its commands. */
+/**
+ * The abilities of a workspace, and the protection around its commands. Each is a promise. Where it holds only in
+ * part, the weaker value is given. Four of them switch on clauses of `SandboxBackend`:
+ *
+ * - `files`: 8 and 9 for those of the workspace, and 14 for those of the user
+ * - `credentials`: 10 for hidden ones
+ * - `network`: 11 for none
+ * - `limits`: 12 for each element
+ */
 export interface WorkspaceCapabilities {
   /** The origin of the programs that commands start: this machine, an image, or an emulation of a shell. */
   readonly exec: "machine" | "image" | "emulated";

@@ -51,6 +51,7 @@ const ENCLOSURES: readonly (readonly [
   [bubblewrapSandbox, bubblewrapped],
   [seatbeltSandbox, seatbelted],
 ];
+const ENCLOSING = ENCLOSURES.map(([{ name }]) => name);
 /** The sandboxes that were tried in this process, by commands that attempt to break out. */
 const checked = new Map<string, ReturnType<SandboxBackend["check"]>>();
 
@@ -73,8 +74,8 @@ export async function openEnclosure(
       "invalid_input",
       `the program of ${protocol.name} cannot run in the sandbox "${sandbox}"`,
       {
-        expected: "bubblewrap or seatbelt: the others run commands and not a program that talks",
-        fix: 'give `--sandbox bubblewrap`, or `"sandbox": "bubblewrap"` in the input (`seatbelt` on macOS), or leave it out',
+        expected: `${ENCLOSING.join(" or ")}: the others run commands and not a program that talks`,
+        fix: `give \`--sandbox NAME\`, or \`"sandbox": "NAME"\` in the input, with the one of them that works here (\`holdfast doctor\`), or leave it out`,
       },
     );
   const [backend, enclose] = found;
