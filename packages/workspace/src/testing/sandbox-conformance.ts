@@ -27,7 +27,7 @@ import type { Workspace } from "../workspace/workspace.ts";
 export interface SandboxSubject {
   readonly backend: SandboxBackend;
   /**
-   * The answer of its check. Where the machine cannot run it, its tests are skipped by name. Where the
+   * The answer of its check. Where the machine cannot run it, its suite is skipped by name. Where the
    * sandbox itself does not work, a test fails.
    */
   readonly check: SandboxCheck;
@@ -41,14 +41,11 @@ const SECRET = "canary-5f2e9c";
 
 export function sandboxConformance({ backend, check, sees = existsSync }: SandboxSubject): void {
   const { capabilities } = backend;
-  const isReady = check.status === "ready";
-  const suffix = isReady ? "" : ` (skipped: ${check.reason})`;
-  if (!isReady) reportUnavailable(backend.name, check);
+  if (check.status !== "ready") return reportUnavailable(backend.name, check);
   // A clause about what a capability promises has no test for a sandbox that does not promise it.
   const isHeld = capabilities.files === "workspace";
 
-  // The machine cannot run the sandbox: the name says why.
-  describe.skipIf(!isReady)(`sandbox: ${backend.name}${suffix}`, { timeout: SLOW_MS }, () => {
+  describe(`sandbox: ${backend.name}`, { timeout: SLOW_MS }, () => {
     let base: string;
     let place: SandboxPlace;
     let home: string;
@@ -431,11 +428,15 @@ export function sandboxConformance({ backend, check, sees = existsSync }: Sandbo
   });
 }
 
-/** Says why the tests of a sandbox are skipped, and fails where that is not the machine's doing. */
+/** Names the suite that is skipped once, with the reason, and fails where that is not the machine's doing. */
 function reportUnavailable(name: string, check: Extract<SandboxCheck, { status: "unavailable" }>): void {
-  console.log(`sandbox ${name}: skipped, because ${check.reason}`);
-  if (check.cause !== undefined) return;
-  test(`sandbox ${name}: a sandbox whose parts are there works`, () => {
+  if (check.cause !== undefined) {
+    console.log(`sandbox ${name}: skipped, because ${check.reason}`);
+    // The machine cannot run the sandbox: the name says why.
+    test.skip(`the suite of the sandbox ${name} (skipped: ${check.reason})`, () => {});
+    return;
+  }
+  test(`the sandbox ${name} works where its parts are there`, () => {
     throw new Error(
       `its check says: ${check.reason}. If it is the machine that refuses, let the check answer \`cause: "forbidden"\` for these words ` +
         '(`refusal` of `checkByCanaries`), and `cause: "absent"` for a program that is missing',
