@@ -22,7 +22,7 @@ export interface AcpChoice {
  *   the program's own.
  */
 export function choicesOf(
-  { model, permissionMode }: ExternalIntent,
+  { model, permissionMode }: Pick<ExternalIntent, "model" | "permissionMode">,
   modes: Readonly<Record<string, string>> | undefined,
 ): readonly AcpChoice[] {
   const mode = modes?.[permissionMode] ?? (permissionMode === "default" ? null : permissionMode);

@@ -1,11 +1,10 @@
 // The environment of Claude Code (`claudeEnvironment`): an allow-list, as for every process that Holdfast
-// starts. It adds the variables that the program reads its key and its settings from. `claudeTraces` says
-// where it keeps its sessions.
+// starts. It adds the variables that the program reads its key and its settings from.
 
 import { join } from "node:path";
 import { scrubEnvironment, type Environment } from "@holdfast/system";
 
-import type { AgentTraces, ChosenProgram, ExternalIntent } from "../../session/external-agent-protocol.ts";
+import type { ChosenProgram } from "../../session/external-agent-protocol.ts";
 import {
   heldKey,
   isSet,
@@ -15,7 +14,6 @@ import {
   type ProgramKeys,
 } from "../../session/keys/program-keys.ts";
 import { chosenVariables } from "../../session/program/find-program.ts";
-import { tracedVariables } from "../../session/receipt/traced-variables.ts";
 
 /** Their values are keys: they are replaced in everything that is recorded. */
 export const CLAUDE_KEYS = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"] as const;
@@ -47,15 +45,10 @@ const OTHER_VENDORS = [
   "CLAUDE_CODE_USE_FOUNDRY",
 ] as const;
 
-export function claudeEnvironment(own: Environment, chosen?: ChosenProgram): Record<string, string> {
+function claudeEnvironment(own: Environment, chosen?: ChosenProgram): Record<string, string> {
   const names = [...chosenVariables(chosen), ...CLAUDE_KEYS, ...CLAUDE_SETTINGS];
   const passed = Object.fromEntries(names.map((name) => [name, own[name]]));
   return scrubEnvironment(own, passed, { DISABLE_AUTOUPDATER: "1" });
-}
-
-/** The keys that the program can read and print. */
-export function claudeKeys(own: Environment, { keys = [] }: ChosenProgram = {}): readonly string[] {
-  return [...CLAUDE_KEYS, ...keys].flatMap((name) => own[name] ?? []);
 }
 
 function isOtherVendor(environment: Environment): boolean {
@@ -120,20 +113,4 @@ const MANAGED_SETTINGS = [
 /** The folder of its settings, credentials and sessions. */
 export function claudeFolder(own: Environment): string {
   return own["CLAUDE_CONFIG_DIR"] ?? join(own["HOME"] ?? "/", ".claude");
-}
-
-export function claudeTraces(
-  own: Environment,
-  { agentSessionId, folder, profile }: ExternalIntent,
-): AgentTraces {
-  const base = claudeFolder(own);
-  return {
-    sessions: { folder: join(base, "projects"), ending: `${agentSessionId}.jsonl` },
-    mcpFiles: [join(folder, ".mcp.json"), ...(profile?.mcpFile ? [profile.mcpFile] : [])],
-    environment: tracedVariables(
-      own,
-      [...CLAUDE_SETTINGS, ...(profile?.variables ?? [])],
-      [...CLAUDE_KEYS, ...(profile?.keys ?? [])],
-    ),
-  };
 }

@@ -1,55 +1,28 @@
-// `ClaudeMessages`: the lines of Claude Code's stream-json output as events of the port. It knows no process.
+// `ClaudeMessages`: the messages of Claude Code's stream-json output as events of the port.
 //
 //   - A turn is judged by `is_error` and `terminal_reason`. A failed call of the API says `subtype:
 //     "success"`.
 //   - Usage is counted once: by message id while the turn runs, and at its end what the result reports beyond
 //     that. `total_cost_usd` and `modelUsage` are sums over all turns of a session and are not used.
-//   - Unknown messages, and lines that are no JSON, are ignored (external-agent-protocol-6). The end of the
-//     first such line is kept for errors.
+//   - Unknown messages are ignored (external-agent-protocol-6).
 //   - A message with `parent_tool_use_id` is of the sub-agent that this call has started, and of nobody else.
 //   - A program that opens another session than that of the turn does not know the session. The messages
 //     before it opens one are the repeated history of an earlier turn.
 
 import type { TokenUsage } from "@holdfast/core";
 
-import type {
-  Author,
-  ExternalEnd,
-  ExternalEvent,
-  PermissionRequest,
-} from "../../session/external-agent-protocol.ts";
+import type { Author, ExternalEnd } from "../../session/external-agent-protocol.ts";
 import { epochMs } from "../../session/limits/agent-limit.ts";
-import {
-  countOf,
-  fieldsOf,
-  listOf,
-  parseFields,
-  recordedResult,
-  textOr,
-  type Fields,
-} from "../../session/fields.ts";
+import { countOf, fieldsOf, listOf, recordedResult, textOr, type Fields } from "../../session/fields.ts";
+import type { DialogueTurn } from "../lines/line-dialogue.ts";
 import { planStepsOf } from "../lines/plan-steps.ts";
-import { claudeRequest } from "./claude-questions.ts";
 
-const GARBAGE_CHARS = 300;
 /** The types of messages that say what the agent does. */
 const CONVERSATION: ReadonlySet<string> = new Set(["assistant", "user", "stream_event"]);
 
-export interface UnanswerableRequest {
-  readonly id: string;
-  readonly name: string;
-}
-
 export class ClaudeMessages {
-  /** The first line that was no JSON object. */
-  garbage: string | undefined;
-  readonly #emit: (event: ExternalEvent) => void;
-  readonly #sessionId: string;
-  readonly #isPriced: boolean;
-  #hasStarted = false;
-  readonly #requests = new Map<string, PermissionRequest>();
-  readonly #unanswerable: UnanswerableRequest[] = [];
-  #end: ExternalEnd | undefined;
+  hasStarted = false;
+  readonly #turn: Pick<DialogueTurn, "agentSessionId" | "unpriced" | "emit" | "end">;
   /** The last word of the program on the limits of its account. */
   #limit: Pick<Extract<ExternalEnd, { type: "error" }>, "cause" | "resetsAt"> = {};
   /** The messages that are being streamed, by the tool call of the sub-agent that writes it. */
@@ -61,39 +34,13 @@ export class ClaudeMessages {
   /** The usage that was reported since the last result, by model. */
   readonly #reported = new Map<string, Counts>();
 
-  /** @param isPriced whether the models are those of Anthropic's API, whose prices are known. */
-  constructor(
-    emit: (event: ExternalEvent) => void,
-    { sessionId, isPriced }: { readonly sessionId: string; readonly isPriced: boolean },
-  ) {
-    this.#emit = emit;
-    this.#sessionId = sessionId;
-    this.#isPriced = isPriced;
+  constructor(turn: Pick<DialogueTurn, "agentSessionId" | "unpriced" | "emit" | "end">) {
+    this.#turn = turn;
   }
 
-  get hasStarted(): boolean {
-    return this.#hasStarted;
-  }
-
-  /** The end of the turn, once a result has come. */
-  get end(): ExternalEnd | undefined {
-    return this.#end;
-  }
-
-  /** The program works on another prompt of the same process. */
-  next(): void {
-    this.#end = undefined;
-  }
-
-  line(line: string): void {
-    const message = parseFields(line);
-    if (message === undefined) {
-      if (line.trim() !== "") this.garbage ??= line.slice(0, GARBAGE_CHARS);
-      return;
-    }
+  message(message: Fields): void {
     // These messages are the repeated history of an earlier turn.
-    if (this.#end?.type === "unknown_session") return;
-    if (!this.#hasStarted && CONVERSATION.has(textOr(message["type"], ""))) return;
+    if (!this.hasStarted && CONVERSATION.has(textOr(message["type"], ""))) return;
     switch (message["type"]) {
       case "system":
         return this.#system(message);
@@ -105,35 +52,33 @@ export class ClaudeMessages {
         return this.#user(message);
       case "result":
         return this.#result(message);
-      case "control_request":
-        return this.#asked(message);
       case "rate_limit_event":
         return this.#limited(fieldsOf(message["rate_limit_info"]));
-      case "control_cancel_request":
-        return this.#withdrawn(textOr(message["request_id"], ""));
       default: // Unknown messages are ignored.
     }
   }
 
   #system(message: Fields): void {
     if (message["subtype"] === "init") {
-      if (this.#hasStarted) return; // It comes again with every turn of the process.
-      if (textOr(message["session_id"], this.#sessionId) !== this.#sessionId) {
-        this.#end = { type: "unknown_session" };
-        return;
-      }
-      this.#hasStarted = true;
-      this.#emit({ type: "session_started", model: textOr(message["model"], "unknown"), boundId: null });
+      if (this.hasStarted) return; // It comes again with every turn of the process.
+      const { agentSessionId } = this.#turn;
+      if (textOr(message["session_id"], agentSessionId) !== agentSessionId)
+        return this.#turn.end({ type: "unknown_session" });
+      this.hasStarted = true;
+      this.#turn.emit({ type: "session_started", model: textOr(message["model"], "unknown"), boundId: null });
     } else if (message["subtype"] === "api_retry") {
       const { attempt, max_retries: max, error } = message;
-      this.#emit({
+      this.#turn.emit({
         type: "notice",
         text: `the model's API failed (${textOr(error, "no reason given")}); attempt ${String(attempt)} of ${String(max)}`,
       });
     } else if (message["subtype"] === "permission_denied") {
-      this.#emit({ type: "notice", text: `permission denied for ${textOr(message["tool_name"], "a tool")}` });
+      this.#turn.emit({
+        type: "notice",
+        text: `permission denied for ${textOr(message["tool_name"], "a tool")}`,
+      });
     } else if (message["subtype"] === "session_writes_lost") {
-      this.#emit({ type: "notice", text: "the agent could not write its own session file" });
+      this.#turn.emit({ type: "notice", text: "the agent could not write its own session file" });
     }
   }
 
@@ -149,7 +94,7 @@ export class ClaudeMessages {
         const { type, text } = fieldsOf(event["delta"]);
         // The text of a sub-agent is no answer.
         if (parent === null && type === "text_delta" && typeof text === "string")
-          this.#emit({ type: "text_delta", text });
+          this.#turn.emit({ type: "text_delta", text });
         return;
       }
       case "message_delta": {
@@ -177,13 +122,13 @@ export class ClaudeMessages {
     for (const block of listOf(content)) {
       const { type, text, thinking, id, name, input } = block;
       if (type === "text" && typeof text === "string" && text !== "")
-        this.#emit({ type: "text", text, ...author });
+        this.#turn.emit({ type: "text", text, ...author });
       if (type === "thinking" && typeof thinking === "string" && thinking !== "")
-        this.#emit({ type: "thinking", text: thinking, ...author });
+        this.#turn.emit({ type: "thinking", text: thinking, ...author });
       if (type !== "tool_use" || typeof id !== "string") continue;
-      this.#emit({ type: "tool_call", id, name: textOr(name, ""), input: fieldsOf(input), ...author });
+      this.#turn.emit({ type: "tool_call", id, name: textOr(name, ""), input: fieldsOf(input), ...author });
       const steps = name === "TodoWrite" ? planStepsOf(fieldsOf(input)["todos"], "content") : undefined;
-      if (steps !== undefined) this.#emit({ type: "plan", steps, ...author });
+      if (steps !== undefined) this.#turn.emit({ type: "plan", steps, ...author });
     }
   }
 
@@ -193,7 +138,13 @@ export class ClaudeMessages {
     for (const block of listOf(content)) {
       const { type, tool_use_id: id, is_error: isError, content: result } = block;
       if (type !== "tool_result" || typeof id !== "string") continue;
-      this.#emit({ type: "tool_result", id, text: resultText(result), isError: isError === true, ...author });
+      this.#turn.emit({
+        type: "tool_result",
+        id,
+        text: resultText(result),
+        isError: isError === true,
+        ...author,
+      });
     }
   }
 
@@ -201,7 +152,7 @@ export class ClaudeMessages {
     this.#countRest(message);
     if (message["queued_turn_count"] !== undefined && message["queued_turn_count"] !== 0) return;
     const end = endOf(message);
-    this.#end ??= end.type === "error" ? { ...end, ...this.#limit } : end;
+    this.#turn.end(end.type === "error" ? { ...end, ...this.#limit } : end);
   }
 
   /** A call that was permitted later, such as by another model, takes the refusal back. */
@@ -210,30 +161,6 @@ export class ClaudeMessages {
       status === "rejected"
         ? { cause: "quota", ...(typeof resetsAt === "number" ? { resetsAt: epochMs(resetsAt) } : {}) }
         : {};
-  }
-
-  #asked({ request_id: id, request }: Fields): void {
-    if (typeof id !== "string") return;
-    const asked = claudeRequest(id, fieldsOf(request));
-    if (typeof asked === "string") return void this.#unanswerable.push({ id, name: asked });
-    this.#requests.set(id, asked);
-    this.#emit({ type: "permission_request", request: asked });
-  }
-
-  #withdrawn(requestId: string): void {
-    if (this.#requests.delete(requestId)) this.#emit({ type: "permission_withdrawn", requestId });
-  }
-
-  /** external-agent-protocol-5. @returns the open request, which is open no more. */
-  takeRequest(requestId: string): PermissionRequest | undefined {
-    const request = this.#requests.get(requestId);
-    this.#requests.delete(requestId);
-    return request;
-  }
-
-  /** Requests that this adapter does not know. The program waits for an answer to each. */
-  takeUnanswerable(): readonly UnanswerableRequest[] {
-    return this.#unanswerable.splice(0);
   }
 
   #countRest(message: Fields): void {
@@ -258,10 +185,10 @@ export class ClaudeMessages {
   }
 
   #use(model: string, counts: Counts, recordIds: readonly string[]): void {
-    const usage = claudeUsage(model, counts, this.#isPriced);
+    const usage = claudeUsage(model, counts, this.#turn.unpriced.length === 0);
     if (usage === undefined) return;
     this.#reported.set(model, sumOf(this.#reported.get(model) ?? NOTHING, counts));
-    this.#emit({ type: "usage", usage, recordIds });
+    this.#turn.emit({ type: "usage", usage, recordIds });
   }
 }
 

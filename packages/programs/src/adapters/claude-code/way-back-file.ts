@@ -11,14 +11,9 @@ import { createPrivate } from "@holdfast/system";
 
 import type { WayBack } from "../../session/way-back/way-back.ts";
 import { WAY_BACK } from "../../session/way-back/way-back-tools.ts";
+import type { ToolFile } from "../lines/line-dialogue.ts";
 
-export interface WayBackFile {
-  readonly path: string;
-  /** May be called twice. */
-  remove(): void;
-}
-
-export function writeWayBack({ command, args, env }: WayBack): WayBackFile {
+export function writeWayBack({ command, args, env }: WayBack): ToolFile {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-way-back-"));
   const path = join(folder, "servers.json");
   const server = { type: "stdio", command, args, env, alwaysLoad: true };

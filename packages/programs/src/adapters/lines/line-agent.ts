@@ -40,27 +40,48 @@ import type { WayBack } from "../../session/way-back/way-back.ts";
 import { tracedVariables } from "../../session/receipt/traced-variables.ts";
 import { unknownSession } from "./unknown-session.ts";
 import type { Fields } from "../../session/fields.ts";
-import type { DialogueTurn, MakeDialogue } from "./line-dialogue.ts";
+import type { DialogueTurn, MakeDialogue, ToolFile } from "./line-dialogue.ts";
 import { LineTurn, LineWire } from "./line-turn.ts";
+import { ProgramHelp } from "./program-help.ts";
+
+/** How the program of a turn is started. */
+interface Launch {
+  readonly isResumed: boolean;
+  /** The path of the file with the tools of the session. */
+  readonly toolFile: string | undefined;
+  /** What the program says of its options. */
+  readonly help: () => Promise<string>;
+}
 
 export interface LineAgentFacts {
   readonly name: string;
   readonly program: WantedProgram;
   readonly capabilities: ExternalAgentCapabilities;
   /** The arguments of the program for a turn. */
-  readonly argumentsOf: (turn: ExternalTurn, isResumed: boolean) => readonly string[];
+  readonly argumentsOf: (
+    turn: ExternalTurn,
+    launch: Launch,
+  ) => readonly string[] | Promise<readonly string[]>;
   /** Variables that the program gets of the user's environment, besides those of every process. */
   readonly variables: readonly string[];
   /** The names of variables whose values are keys. Keys are replaced in everything that is recorded. */
   readonly keys: readonly string[];
   /** How the gateway of a turn holds its keys. Absent for a program that needs them itself. */
   readonly programKeys?: ProgramKeys;
+  /** As in `DialogueTurn`, by the environment of the program. Absent where the keys in the gateway say it. */
+  readonly unpriced?: (environment: Environment) => readonly string[];
   readonly settings: Readonly<Record<string, string>>;
   /** Variables that tell the program of the tools of the session. */
   readonly toolVariables?: (wayBack: WayBack) => Readonly<Record<string, string>>;
+  /** Writes a file that tells the program of the tools of the session. */
+  readonly toolFile?: (wayBack: WayBack) => ToolFile;
   /** Whether the program takes the id of our choice for its session. */
   readonly takesOurId: boolean;
   readonly dialogue: MakeDialogue;
+  /** From the end of a turn to SIGTERM, for a program that needs more than two seconds to end. */
+  readonly exitMs?: number;
+  /** From a request to interrupt to the end of the input, for a program that answers it later than in half a second. */
+  readonly interruptMs?: number;
   /** Where the program stores its sessions, and its files with MCP servers. Absent where that is not known. */
   readonly files?: (environment: Environment, id: string, folder: string) => Omit<AgentTraces, "environment">;
   /** As in the port. @param unpriced as in `DialogueTurn`. */
@@ -69,6 +90,8 @@ export interface LineAgentFacts {
     from: number,
     unpriced: readonly string[],
   ) => RecordedCalls;
+  /** The places of the program itself besides its folder. It reads them in a sandbox. */
+  readonly reads?: readonly string[];
   /** The folders that it needs in a sandbox. Absent where they are not known. */
   readonly ownFolders?: (environment: Environment) => OwnFolders;
   readonly ruledCall: (call: Pick<PermissionRequest, "tool" | "input">, folder: string) => RuledCall;
@@ -95,6 +118,7 @@ export class LineAgent implements ExternalAgentProtocol {
   readonly #folder: string;
   readonly #stopLimits: StopLimits | undefined;
   readonly #supervisor: ProcessSupervisor;
+  readonly #help: ProgramHelp;
 
   constructor({ facts, environment = hostEnvironment, folder, stopLimits }: LineAgentOptions) {
     this.name = facts.name;
@@ -104,6 +128,7 @@ export class LineAgent implements ExternalAgentProtocol {
     this.#folder = folder;
     this.#stopLimits = stopLimits;
     this.#supervisor = new ProcessSupervisor({ environment, namespaces: "never" });
+    this.#help = new ProgramHelp(this.#supervisor);
     const { recordedCalls } = facts;
     if (recordedCalls !== undefined)
       this.recordedCalls = (lines, from, chosen) => recordedCalls(lines, from, this.#unpriced(chosen));
@@ -152,16 +177,14 @@ export class LineAgent implements ExternalAgentProtocol {
   traces({ intent, boundId }: Pick<ExternalTurn, "intent" | "boundId">): AgentTraces | undefined {
     const { files, variables, keys, takesOurId } = this.#facts;
     const id = (takesOurId ? null : boundId) ?? intent.agentSessionId;
-    return (
-      files && {
-        ...files(this.#environment, id, intent.folder),
-        environment: tracedVariables(
-          this.#environment,
-          [...variables, ...(intent.profile?.variables ?? [])],
-          [...keys, ...(intent.profile?.keys ?? [])],
-        ),
-      }
-    );
+    if (files === undefined) return undefined;
+    const { mcpFile = null, variables: ownVariables = [], keys: ownKeys = [] } = intent.profile ?? {};
+    const { mcpFiles, ...sessions } = files(this.#environment, id, intent.folder);
+    return {
+      ...sessions,
+      mcpFiles: [...mcpFiles, ...(mcpFile === null ? [] : [mcpFile])],
+      environment: tracedVariables(this.#environment, [...variables, ...ownVariables], [...keys, ...ownKeys]),
+    };
   }
 
   keyAccess(chosen?: ChosenProgram): KeyAccess {
@@ -169,7 +192,7 @@ export class LineAgent implements ExternalAgentProtocol {
   }
 
   #unpriced(chosen?: ChosenProgram): readonly string[] {
-    return unpricedApis(this.keyAccess(chosen).byGateway);
+    return this.#facts.unpriced?.(this.#env(chosen)) ?? unpricedApis(this.keyAccess(chosen).byGateway);
   }
 
   ownFolders(chosen?: ChosenProgram): OwnFolders | undefined {
@@ -192,20 +215,29 @@ export class LineAgent implements ExternalAgentProtocol {
     opening: Pick<DialogueTurn, "resumedId" | "isCutOff">,
   ): Promise<ExternalAgent> {
     const { intent, prompt, tag, wayBack, gateway, onLine, enclose = (argv) => argv } = turn;
-    const { argumentsOf, keys, dialogue, toolVariables, programKeys } = this.#facts;
+    const { argumentsOf, keys, dialogue, reads = [], toolFile, toolVariables, programKeys } = this.#facts;
     const secrets = [...keys, ...(intent.profile?.keys ?? [])].flatMap(
       (name) => this.#environment[name] ?? [],
     );
     const tokens = [wayBack, gateway].flatMap((one) => one?.token ?? []);
     const wire = new LineWire(new Redactor([...secrets, ...tokens]), onLine);
     const set = gateway && programKeys?.settings?.(gateway, this.#environment);
+    const own = this.#env(intent.profile);
     const env = {
-      ...withGateway(this.#env(intent.profile), gateway, set?.env),
+      ...withGateway(own, gateway, set?.env),
       ...(wayBack === undefined ? {} : toolVariables?.(wayBack)),
     };
-    const args = [...(set?.args ?? []), ...argumentsOf(turn, opening.resumedId !== null)];
+    const file = wayBack && toolFile?.(wayBack);
+    const args = await argumentsOf(turn, {
+      isResumed: opening.resumedId !== null,
+      toolFile: file?.path,
+      help: () => this.#help.of(intent.program, { env, cwd: intent.folder }),
+    });
     const process = await this.#supervisor.start({
-      argv: enclose([intent.program, ...args], env),
+      argv: enclose([intent.program, ...(set?.args ?? []), ...args], env, [
+        ...reads,
+        ...(file === undefined ? [] : [file.path]),
+      ]),
       cwd: intent.folder,
       env,
       keepsInputOpen: true,
@@ -217,10 +249,14 @@ export class LineAgent implements ExternalAgentProtocol {
         if (stream === "stdout") wire.push(text);
       },
     });
+    void process.ended.then(() => file?.remove());
+    const unpriced = this.#facts.unpriced?.(own) ?? unpricedApis(gateway?.held ?? []);
     return new LineTurn(process, wire, {
       make: dialogue,
-      turn: { ...intent, prompt, ...opening, wayBack, unpriced: unpricedApis(gateway?.held ?? []) },
+      turn: { ...intent, prompt, ...opening, wayBack, toolFile: file, unpriced },
       limits: this.#stopLimits,
+      exitMs: this.#facts.exitMs,
+      interruptMs: this.#facts.interruptMs,
     });
   }
 }

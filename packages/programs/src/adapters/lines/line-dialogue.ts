@@ -10,6 +10,13 @@ import type {
 import type { WayBack } from "../../session/way-back/way-back.ts";
 import type { Fields } from "../../session/fields.ts";
 
+/** A file by which a program learns of the tools of the session. It is for the user alone, because it has their token. */
+export interface ToolFile {
+  readonly path: string;
+  /** May be called twice. */
+  remove(): void;
+}
+
 /** The turn, as its dialogue sees it. */
 export interface DialogueTurn {
   readonly prompt: string;
@@ -24,6 +31,8 @@ export interface DialogueTurn {
   readonly isCutOff: boolean;
   /** The tools of the session. */
   readonly wayBack: WayBack | undefined;
+  /** The file with the tools of the session, which goes with the turn. A dialogue may remove it before. */
+  readonly toolFile?: ToolFile | undefined;
   /** The providers of models behind an address of the user's own, where a name says nothing of a price. */
   readonly unpriced: readonly string[];
   /** Writes one message. */
@@ -46,6 +55,8 @@ export interface LineDialogue {
   next?(prompt: string): void;
   /** Asks the program to end the turn, and answers open requests. */
   interrupt(): void;
+  /** The process has ended: emits what is left of its messages. */
+  closed?(): void;
 }
 
 export type MakeDialogue = (turn: DialogueTurn) => LineDialogue;

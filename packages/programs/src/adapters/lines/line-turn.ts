@@ -87,6 +87,8 @@ export class LineTurn implements ExternalAgent {
   readonly #process: SupervisedProcess;
   readonly #wire: LineWire;
   readonly #limits: StopLimits;
+  readonly #exitMs: number;
+  readonly #interruptMs: number;
   readonly #dialogue: LineDialogue;
   readonly #events = new EventQueue();
   readonly #followUps: string[] = [];
@@ -100,15 +102,21 @@ export class LineTurn implements ExternalAgent {
       make,
       turn,
       limits = AGENT_PROCESS,
+      exitMs = EXIT_MS,
+      interruptMs = INTERRUPT_MS,
     }: {
       readonly make: MakeDialogue;
       readonly turn: Omit<DialogueTurn, "send" | "emit" | "end">;
       readonly limits?: StopLimits | undefined;
+      readonly exitMs?: number | undefined;
+      readonly interruptMs?: number | undefined;
     },
   ) {
     this.#process = process;
     this.#wire = wire;
     this.#limits = limits;
+    this.#exitMs = exitMs;
+    this.#interruptMs = interruptMs;
     this.#dialogue = make({
       ...turn,
       send: (message) => void process.write(`${JSON.stringify(message)}\n`),
@@ -156,7 +164,7 @@ export class LineTurn implements ExternalAgent {
     this.#isAborted = true;
     const ask = (): void => {
       this.#dialogue.interrupt();
-      const close = setTimeout(() => this.#process.closeInput(), INTERRUPT_MS);
+      const close = setTimeout(() => this.#process.closeInput(), this.#interruptMs);
       void this.#process.ended.then(() => clearTimeout(close));
     };
     void this.#process.stop("its turn was aborted", { ask, ...this.#limits, isUrgent });
@@ -177,11 +185,14 @@ export class LineTurn implements ExternalAgent {
     // Some programs report an abort that was asked for as an error.
     this.#end = this.#isAborted && end.type === "error" ? { type: "aborted" } : end;
     this.#process.closeInput(); // An abort that is under way waits for this.
+    // Another session than ours may already work.
+    const askMs = end.type === "unknown_session" ? 0 : this.#exitMs;
     const { graceMs } = this.#limits;
-    void this.#process.stop("its turn is over", { ask: () => {}, askMs: EXIT_MS, graceMs });
+    void this.#process.stop("its turn is over", { ask: () => {}, askMs, graceMs });
   }
 
   #endOf(report: ProcessReport): ExternalEnd {
+    this.#dialogue.closed?.();
     const { broken, redactor, garbage } = this.#wire;
     if (broken !== undefined) return { type: "broken", message: broken };
     if (this.#end !== undefined) return this.#end;
