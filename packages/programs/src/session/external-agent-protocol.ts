@@ -349,8 +349,6 @@ export interface ExternalAgent {
   followUp(text: string): Promise<Queueing>;
   /** external-agent-protocol-5. @returns whether the request was open, and its answer was written. */
   answerPermission(requestId: string, answer: PermissionAnswer): Promise<boolean>;
-  /** Lets the turn end and takes no further message. The session can be resumed. */
-  suspend(): Promise<ExternalEnd>;
   /**
    * Ends the turn and every process of it: by request, then by signals. The session can be resumed.
    *

@@ -25,7 +25,7 @@ import type {
   ExternalTurn,
 } from "../../session/external-agent-protocol.ts";
 import { recordedResult } from "../../session/fields.ts";
-import { unknownSession } from "../lines/unknown-session.ts";
+import { unknownSession } from "../../session/program/agent-turn.ts";
 import { askSession, RemoteTurn } from "../remote/remote-turn.ts";
 import { A2aClient, TaskUnknownError, type A2aTask } from "./a2a-client.ts";
 

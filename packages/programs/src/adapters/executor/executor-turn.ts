@@ -3,20 +3,13 @@
 import { stripVTControlCharacters } from "node:util";
 import { HoldfastError } from "@holdfast/core";
 
-import type {
-  Delivery,
-  ExternalAgent,
-  ExternalEnd,
-  ExternalEvent,
-  ExternalTurn,
-  Queueing,
-} from "../../session/external-agent-protocol.ts";
-import { EventQueue } from "../../session/program/agent-process.ts";
+import type { ExternalEnd, ExternalEvent, ExternalTurn } from "../../session/external-agent-protocol.ts";
+import { AgentTurn } from "../../session/program/agent-turn.ts";
 import { TurnFailure, type CompletedTurn, type ExecutorProcess } from "./executor-process.ts";
 import type { ExecutorProfile } from "./profile.ts";
 import type { ReportedResult, ServedTurn } from "./report-routes.ts";
 
-export class ExecutorTurn implements ExternalAgent, ServedTurn {
+export class ExecutorTurn extends AgentTurn implements ServedTurn {
   readonly turn: ExternalTurn;
   readonly executor: string;
   readonly projectDir: string;
@@ -25,7 +18,6 @@ export class ExecutorTurn implements ExternalAgent, ServedTurn {
   readonly ended: Promise<ExternalEnd>;
   readonly #settle: (end: Promise<ExternalEnd>) => void;
   readonly #isPersistent: boolean;
-  readonly #events = new EventQueue();
   readonly #endReports: (error: HoldfastError) => void;
   #over: HoldfastError | undefined;
   #process: ExecutorProcess | undefined;
@@ -34,6 +26,7 @@ export class ExecutorTurn implements ExternalAgent, ServedTurn {
   #lastMessage: string | undefined;
 
   constructor({ name, lifecycle }: ExecutorProfile, turn: ExternalTurn, projectDir: string) {
+    super();
     this.turn = turn;
     this.executor = name;
     this.projectDir = projectDir;
@@ -54,37 +47,17 @@ export class ExecutorTurn implements ExternalAgent, ServedTurn {
     this.#settle(this.#end(process, keep));
   }
 
-  subscribe(subscriber: (event: ExternalEvent) => void): void {
-    this.#events.subscribe(subscriber);
-  }
-
   async report(event: ExternalEvent): Promise<void> {
     if (this.#over !== undefined) throw this.#over;
     if (event.type === "session_started") this.executorSessionId = event.boundId;
     if (event.type === "text" && event.text !== "") this.#lastMessage = event.text;
-    this.#events.give(event);
+    this.give(event);
     await this.turn.stored();
   }
 
   takeResult(result: ReportedResult): void {
     if (this.#over !== undefined) throw this.#over;
     this.#result = result;
-  }
-
-  steer(): Promise<Delivery> {
-    return Promise.resolve("rejected");
-  }
-
-  followUp(): Promise<Queueing> {
-    return Promise.resolve("rejected");
-  }
-
-  answerPermission(): Promise<boolean> {
-    return Promise.resolve(false);
-  }
-
-  suspend(): Promise<ExternalEnd> {
-    return this.ended;
   }
 
   async abort(isUrgent = false): Promise<ExternalEnd> {

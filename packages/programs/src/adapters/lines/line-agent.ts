@@ -38,7 +38,7 @@ import {
 } from "../../session/keys/program-keys.ts";
 import type { WayBack } from "../../session/way-back/way-back.ts";
 import { tracedVariables } from "../../session/receipt/traced-variables.ts";
-import { unknownSession } from "./unknown-session.ts";
+import { unknownSession } from "../../session/program/agent-turn.ts";
 import type { Fields } from "../../session/fields.ts";
 import type { DialogueTurn, MakeDialogue, ToolFile } from "./line-dialogue.ts";
 import { LineTurn, LineWire } from "./line-turn.ts";

@@ -13,16 +13,14 @@ import { OutputLines, type ProcessReport, type Redactor, type SupervisedProcess 
 
 import {
   AGENT_PROCESS,
-  EventQueue,
   LINE_TOO_LONG,
   type StopLimits,
-  TOO_MANY_EVENTS,
   whyDied,
   withProcess,
 } from "../../session/program/agent-process.ts";
+import { AgentTurn, TOO_MANY_EVENTS } from "../../session/program/agent-turn.ts";
 import type {
   Delivery,
-  ExternalAgent,
   ExternalEnd,
   PermissionAnswer,
   Queueing,
@@ -82,7 +80,7 @@ export class LineWire {
   }
 }
 
-export class LineTurn implements ExternalAgent {
+export class LineTurn extends AgentTurn {
   readonly ended: Promise<ExternalEnd>;
   readonly #process: SupervisedProcess;
   readonly #wire: LineWire;
@@ -90,7 +88,6 @@ export class LineTurn implements ExternalAgent {
   readonly #exitMs: number;
   readonly #interruptMs: number;
   readonly #dialogue: LineDialogue;
-  readonly #events = new EventQueue();
   readonly #followUps: string[] = [];
   #end: ExternalEnd | undefined;
   #isAborted = false;
@@ -112,6 +109,7 @@ export class LineTurn implements ExternalAgent {
       readonly interruptMs?: number | undefined;
     },
   ) {
+    super();
     this.#process = process;
     this.#wire = wire;
     this.#limits = limits;
@@ -121,8 +119,7 @@ export class LineTurn implements ExternalAgent {
       ...turn,
       send: (message) => void process.write(`${JSON.stringify(message)}\n`),
       emit: (event) => {
-        this.#events.give(event);
-        if (this.#events.isOverflowing) wire.break(TOO_MANY_EVENTS);
+        if (!this.give(event)) wire.break(TOO_MANY_EVENTS);
       },
       end: (end) => this.#finish(end),
     });
@@ -136,28 +133,20 @@ export class LineTurn implements ExternalAgent {
     });
   }
 
-  subscribe(subscriber: Parameters<ExternalAgent["subscribe"]>[0]): void {
-    this.#events.subscribe(subscriber);
-  }
-
-  async steer(text: string): Promise<Delivery> {
+  override async steer(text: string): Promise<Delivery> {
     if (this.#isOver) return "rejected";
     return Promise.race([this.#dialogue.steer(text), this.ended.then((): Delivery => "rejected")]);
   }
 
-  followUp(text: string): Promise<Queueing> {
+  override followUp(text: string): Promise<Queueing> {
     if (this.#isOver || this.#isAborted || this.#dialogue.next === undefined)
       return Promise.resolve("rejected");
     this.#followUps.push(text);
     return Promise.resolve("queued");
   }
 
-  answerPermission(requestId: string, answer: PermissionAnswer): Promise<boolean> {
+  override answerPermission(requestId: string, answer: PermissionAnswer): Promise<boolean> {
     return Promise.resolve(!this.#isOver && this.#dialogue.answer(requestId, answer));
-  }
-
-  suspend(): Promise<ExternalEnd> {
-    return this.ended; // The process ends with its turn.
   }
 
   abort(isUrgent = false): Promise<ExternalEnd> {
@@ -179,7 +168,7 @@ export class LineTurn implements ExternalAgent {
     if (this.#end !== undefined) return;
     const text = end.type === "answered" && !this.#isAborted ? this.#followUps.shift() : undefined;
     if (text !== undefined) {
-      this.#events.give({ type: "follow_up", text });
+      this.give({ type: "follow_up", text });
       return this.#dialogue.next?.(text);
     }
     // Some programs report an abort that was asked for as an error.

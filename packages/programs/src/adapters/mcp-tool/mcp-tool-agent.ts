@@ -29,7 +29,7 @@ import type {
 } from "../../session/external-agent-protocol.ts";
 import { findProgram, locateProgram } from "../../session/program/find-program.ts";
 import { fieldsOf, recordedResult, type Fields } from "../../session/fields.ts";
-import { unknownSession } from "../lines/unknown-session.ts";
+import { unknownSession } from "../../session/program/agent-turn.ts";
 import { askSession, RemoteTurn, type RemoteTalk } from "../remote/remote-turn.ts";
 
 /** Options of `mcpToolAgent`. */

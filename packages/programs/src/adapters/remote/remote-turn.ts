@@ -3,14 +3,8 @@
 
 import { toError } from "@holdfast/core";
 
-import { EventQueue } from "../../session/program/agent-process.ts";
-import type {
-  Delivery,
-  ExternalAgent,
-  ExternalEnd,
-  ExternalEvent,
-  Queueing,
-} from "../../session/external-agent-protocol.ts";
+import { AgentTurn } from "../../session/program/agent-turn.ts";
+import type { ExternalEnd, ExternalEvent } from "../../session/external-agent-protocol.ts";
 import type { WayBack } from "../../session/way-back/way-back.ts";
 
 /** Begins the turn and follows it to its end. */
@@ -22,16 +16,16 @@ export type RemoteTalk = (turn: {
 
 const ERROR_CHARS = 1_000;
 
-export class RemoteTurn implements ExternalAgent {
+export class RemoteTurn extends AgentTurn {
   readonly ended: Promise<ExternalEnd>;
-  readonly #events = new EventQueue();
   readonly #aborting = new AbortController();
   #hasStarted = false;
 
   constructor(talk: RemoteTalk) {
+    super();
     const emit = (event: ExternalEvent): void => {
       if (event.type === "session_started") this.#hasStarted = true;
-      this.#events.give(event);
+      this.give(event);
     };
     const { signal } = this.#aborting;
     this.ended = talk({ emit, signal }).then(
@@ -42,26 +36,6 @@ export class RemoteTurn implements ExternalAgent {
         return { type: "died", message, hasStarted: this.#hasStarted };
       },
     );
-  }
-
-  subscribe(subscriber: (event: ExternalEvent) => void): void {
-    this.#events.subscribe(subscriber);
-  }
-
-  steer(): Promise<Delivery> {
-    return Promise.resolve("rejected");
-  }
-
-  followUp(): Promise<Queueing> {
-    return Promise.resolve("rejected");
-  }
-
-  answerPermission(): Promise<boolean> {
-    return Promise.resolve(false);
-  }
-
-  suspend(): Promise<ExternalEnd> {
-    return this.ended;
   }
 
   abort(): Promise<ExternalEnd> {

@@ -1,10 +1,9 @@
-// The parts that adapters share whose agent is a process: limits, the events before a subscriber comes, and
-// the reason why a process ended.
+// The parts that adapters share whose agent is a process: limits, and the reason why a process ended.
 
 import { MIB } from "@holdfast/core";
 import { describeProcessEnd, type ProcessReport, type Redactor } from "@holdfast/system";
 
-import type { ExternalEnd, ExternalEvent } from "../external-agent-protocol.ts";
+import type { ExternalEnd } from "../external-agent-protocol.ts";
 
 /** How long the steps of an abort take. */
 export interface StopLimits {
@@ -27,31 +26,6 @@ export const AGENT_PROCESS = {
 } as const;
 
 export const LINE_TOO_LONG = `it wrote a line of more than ${AGENT_PROCESS.lineChars} characters`;
-
-/** Events that wait for their subscriber, which comes at once. */
-const EVENTS_MAX = 10_000;
-export const TOO_MANY_EVENTS = `it wrote more than ${EVENTS_MAX} events at once`;
-
-/** Gives every event to one subscriber, in order, also those that came before it. */
-export class EventQueue {
-  #subscriber: ((event: ExternalEvent) => void) | undefined;
-  readonly #waiting: ExternalEvent[] = [];
-
-  /** More events came before a subscriber than are kept. */
-  get isOverflowing(): boolean {
-    return this.#waiting.length > EVENTS_MAX;
-  }
-
-  subscribe(subscriber: (event: ExternalEvent) => void): void {
-    this.#subscriber = subscriber;
-    for (const event of this.#waiting.splice(0)) subscriber(event);
-  }
-
-  give(event: ExternalEvent): void {
-    if (this.#subscriber !== undefined) this.#subscriber(event);
-    else if (!this.isOverflowing) this.#waiting.push(event);
-  }
-}
 
 /** A turn that was aborted or cut off ends with what ended its process. */
 export function withProcess(end: ExternalEnd, report: ProcessReport): ExternalEnd {

@@ -6,14 +6,9 @@ import { crashEverywhere } from "@holdfast/testkit";
 import { expect, test } from "vitest";
 import { isCampaign } from "@holdfast/testkit/campaign";
 
-import { EventQueue } from "../program/agent-process.ts";
+import { AgentTurn } from "../program/agent-turn.ts";
 import { externalAgent } from "../external-agent.ts";
-import type {
-  ExternalAgent,
-  ExternalAgentProtocol,
-  ExternalEnd,
-  PermissionAnswer,
-} from "../external-agent-protocol.ts";
+import type { ExternalAgentProtocol, ExternalEnd, PermissionAnswer } from "../external-agent-protocol.ts";
 
 const EVERY = isCampaign ? 1 : 12;
 const FORM = {
@@ -22,24 +17,19 @@ const FORM = {
 };
 
 /** A turn that asks, and answers with what it was told. */
-class AskingTurn implements ExternalAgent {
+class AskingTurn extends AgentTurn {
   readonly ended: Promise<ExternalEnd>;
-  readonly #events = new EventQueue();
   readonly #over = Promise.withResolvers<ExternalEnd>();
 
   constructor() {
+    super();
     this.ended = this.#over.promise;
-    this.#events.give({ type: "session_started", model: "unknown", boundId: "own" });
+    this.give({ type: "session_started", model: "unknown", boundId: "own" });
     const request = { requestId: "1", toolCallId: "1", tool: "choose", input: {}, form: FORM };
-    this.#events.give({ type: "permission_request", request });
+    this.give({ type: "permission_request", request });
   }
 
-  subscribe: ExternalAgent["subscribe"] = (subscriber) => this.#events.subscribe(subscriber);
-  steer: ExternalAgent["steer"] = () => Promise.resolve("rejected");
-  followUp: ExternalAgent["followUp"] = () => Promise.resolve("rejected");
-  suspend: ExternalAgent["suspend"] = () => this.ended;
-
-  answerPermission(_requestId: string, answer: PermissionAnswer): Promise<boolean> {
+  override answerPermission(_requestId: string, answer: PermissionAnswer): Promise<boolean> {
     this.#over.resolve({ type: "answered", text: JSON.stringify(answer) });
     return Promise.resolve(true);
   }
