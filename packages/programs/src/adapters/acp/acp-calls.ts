@@ -1,7 +1,7 @@
 // Calls of tools of the Agent Client Protocol in the words of our permission rules (`acpCall`). Pure.
 
 import type { PermissionRequest, RuledCall } from "../../session/external-agent-protocol.ts";
-import { ruledPath } from "@holdfast/agents";
+import { shellCall } from "../lines/named-call.ts";
 
 /** The kinds of calls of the protocol, in the words of our rules. */
 const RULED_KINDS: Readonly<Record<string, string>> = {
@@ -16,13 +16,8 @@ export function acpCall(
   { tool, input }: Pick<PermissionRequest, "tool" | "input">,
   folder: string,
 ): RuledCall {
-  const name = RULED_KINDS[tool] ?? tool;
-  const command = input["command"];
-  if (name === "shell" && typeof command === "string")
-    return { tool: name, subjectKind: "command", subject: command };
   const path = ["filePath", "file_path", "path"]
     .map((field) => input[field])
     .find((one) => typeof one === "string");
-  if (path === undefined) return { tool: name, subjectKind: "text", subject: null };
-  return { tool: name, subjectKind: "path", subject: ruledPath(path, folder) };
+  return shellCall(RULED_KINDS[tool] ?? tool, { command: input["command"], path }, folder);
 }

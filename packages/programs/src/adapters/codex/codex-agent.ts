@@ -1,10 +1,9 @@
 // Codex as an external agent (`CODEX`): its program `codex app-server`. Observed with 0.169.0.
 
 import { join } from "node:path";
-import type { PermissionRequest, RuledCall } from "../../session/external-agent-protocol.ts";
 import { CODEX_PROGRAM_KEYS, codexFolder } from "../../session/keys/codex-keys.ts";
 import type { LineAgentFacts } from "../lines/line-agent.ts";
-import { ruledPath } from "@holdfast/agents";
+import { shellCall } from "../lines/named-call.ts";
 import { CHOSEN_FIELDS } from "../../session/program/find-program.ts";
 import { CodexDialogue } from "./codex-dialogue.ts";
 import { codexRecordedCalls } from "./codex-record.ts";
@@ -58,13 +57,5 @@ export const CODEX: LineAgentFacts = {
   }),
   dialogue: (turn) => new CodexDialogue(turn),
   recordedCalls: codexRecordedCalls,
-  ruledCall: codexCall,
+  ruledCall: ({ tool, input }, folder) => shellCall(tool, input, folder),
 };
-
-function codexCall({ tool, input }: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall {
-  const { command, path } = input;
-  if (tool === "shell" && typeof command === "string")
-    return { tool, subjectKind: "command", subject: command };
-  if (typeof path !== "string") return { tool, subjectKind: "text", subject: null };
-  return { tool, subjectKind: "path", subject: ruledPath(path, folder) };
-}

@@ -4,15 +4,10 @@
 import type { Environment } from "@holdfast/system";
 
 import { AcpAgent } from "../acp/acp-agent.ts";
-import type {
-  ExternalAgentProtocol,
-  OwnFolders,
-  PermissionRequest,
-  RuledCall,
-} from "../../session/external-agent-protocol.ts";
+import type { ExternalAgentProtocol, OwnFolders } from "../../session/external-agent-protocol.ts";
 import { LineAgent } from "../lines/line-agent.ts";
 import type { StopLimits } from "../../session/program/agent-process.ts";
-import { ruledPath } from "@holdfast/agents";
+import { namedCall } from "../lines/named-call.ts";
 import { CustomDialogue } from "./custom-dialogue.ts";
 
 /** Options of `customAgent`. */
@@ -65,18 +60,8 @@ export function customAgent(options: CustomAgentOptions): ExternalAgentProtocol 
       argumentsOf: () => args,
       takesOurId: true,
       dialogue: (turn) => new CustomDialogue(turn),
-      ruledCall: customCall,
+      ruledCall: ({ tool, input }, folder) => namedCall(tool, input, folder),
     },
     ...place,
   });
-}
-
-export function customCall(
-  { tool, input }: Pick<PermissionRequest, "tool" | "input">,
-  folder: string,
-): RuledCall {
-  const { command, path } = input;
-  if (typeof command === "string") return { tool, subjectKind: "command", subject: command };
-  if (typeof path !== "string") return { tool, subjectKind: "text", subject: null };
-  return { tool, subjectKind: "path", subject: ruledPath(path, folder) };
 }

@@ -9,7 +9,7 @@ import { HoldfastError } from "@holdfast/core";
 import { makePrivateFolder, type Environment } from "@holdfast/system";
 
 import { hostEnvironment } from "@holdfast/workspace";
-import { customCall } from "../custom/custom-agent.ts";
+import { namedCall } from "../lines/named-call.ts";
 import { CustomDialogue } from "../custom/custom-dialogue.ts";
 import type {
   ExternalAgentProtocol,
@@ -95,7 +95,7 @@ const TOOLS: Readonly<Record<string, string>> = {
 
 function harnessCall({ tool, input }: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall {
   const { file_path: path = input["path"] } = input;
-  return customCall({ tool: TOOLS[tool] ?? tool, input: { ...input, path } }, folder);
+  return namedCall(TOOLS[tool] ?? tool, { command: input["command"], path }, folder);
 }
 
 /** The module is loaded in the process of a turn alone. */

@@ -4,10 +4,9 @@
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import type { PermissionRequest, RuledCall } from "../../session/external-agent-protocol.ts";
 import { PI_KEYS, piFolder } from "../../session/keys/pi-keys.ts";
 import type { LineAgentFacts } from "../lines/line-agent.ts";
-import { ruledPath } from "@holdfast/agents";
+import { shellCall } from "../lines/named-call.ts";
 import { CHOSEN_FIELDS } from "../../session/program/find-program.ts";
 import { PiDialogue } from "./pi-dialogue.ts";
 import { piRecordedCalls } from "./pi-record.ts";
@@ -84,20 +83,11 @@ export const PI: LineAgentFacts = {
   },
   dialogue: (turn) => new PiDialogue(turn),
   recordedCalls: piRecordedCalls,
-  ruledCall: piCall,
+  ruledCall: ({ tool, input }, folder) => shellCall(TOOLS[tool] ?? tool, input, folder),
 };
 
 /** A file beside this one, in a checkout and in a bundle. */
 function gatePath(): string {
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   return fileURLToPath(new URL(`./pi-gate.${extension}`, import.meta.url));
-}
-
-function piCall({ tool, input }: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall {
-  const name = TOOLS[tool] ?? tool;
-  const { command, path } = input;
-  if (name === "shell" && typeof command === "string")
-    return { tool: name, subjectKind: "command", subject: command };
-  if (typeof path !== "string") return { tool: name, subjectKind: "text", subject: null };
-  return { tool: name, subjectKind: "path", subject: ruledPath(path, folder) };
 }

@@ -4,7 +4,8 @@
 import { join } from "node:path";
 import type { Environment } from "@holdfast/system";
 
-import { heldKey, objectIn, userText, type ModelApi, type ProgramKeys } from "./program-keys.ts";
+import { parseFields } from "../fields.ts";
+import { heldKey, userText, type ModelApi, type ProgramKeys } from "./program-keys.ts";
 
 const PROVIDERS: readonly { readonly name: ModelApi; readonly key: string; readonly baseUrl: string }[] = [
   { name: "anthropic", key: "ANTHROPIC_API_KEY", baseUrl: "ANTHROPIC_BASE_URL" },
@@ -16,9 +17,9 @@ export const PI_KEYS: ProgramKeys = {
   held(environment) {
     const folder = piFolder(environment);
     // Its own sign-in with a provider counts before the variable of that provider.
-    const signedIn = objectIn(userText(join(folder, "auth.json"))) ?? {};
+    const signedIn = parseFields(userText(join(folder, "auth.json"))) ?? {};
     const models = userText(join(folder, "models.json"));
-    const parsed = models === "" ? {} : objectIn(models);
+    const parsed = models === "" ? {} : parseFields(models);
     if (parsed === undefined) return [];
     const { providers } = parsed as { readonly providers?: Readonly<Record<string, unknown>> };
     return PROVIDERS.flatMap(({ name, key, baseUrl }) => {

@@ -172,15 +172,3 @@ export function userText(path: string): string {
     return "";
   }
 }
-
-/** An object in JSON; `undefined` for anything else. */
-export function objectIn(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Readonly<Record<string, unknown>>)
-      : undefined;
-  } catch {
-    return undefined;
-  }
-}

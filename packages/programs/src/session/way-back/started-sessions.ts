@@ -109,7 +109,7 @@ export class StartedSessions {
   agents(): CallResult {
     if (this.#agents === "any")
       return failed("The agents are not listed here. Start one by the name that you were given.");
-    return done(JSON.stringify(this.#agents.map(({ name, description }) => ({ name, description }))));
+    return succeeded(JSON.stringify(this.#agents.map(({ name, description }) => ({ name, description }))));
   }
 
   /** A child of the session, with its share of the budget. */
@@ -122,7 +122,7 @@ export class StartedSessions {
       if (call.mode !== "sync") return running(started.sessionId);
       const child = this.#ctx.child(started.sessionId);
       if (started.isConversation) return await this.#turn(child);
-      return done(textOf(await this.#ctx.waitForChild(child)));
+      return succeeded(textOf(await this.#ctx.waitForChild(child)));
     } catch (error) {
       if (!HoldfastError.is(error) || !REFUSALS.includes(error.code)) throw error;
       return failed((error.cause as Error | undefined)?.message ?? error.message);
@@ -314,13 +314,13 @@ function running(id: string): CallResult {
   return shown({ session_id: id, status: "running" });
 }
 
-function textOf(answer: unknown): string {
+export function textOf(answer: unknown): string {
   return typeof answer === "string" ? answer : JSON.stringify(answer ?? null);
 }
 
 function shown(value: Readonly<Record<string, unknown>>): CallResult {
-  return done(JSON.stringify(value));
+  return succeeded(JSON.stringify(value));
 }
 
-const done = (text: string): CallResult => ({ text, isError: false });
-const failed = (text: string): CallResult => ({ text, isError: true });
+export const succeeded = (text: string): CallResult => ({ text, isError: false });
+export const failed = (text: string): CallResult => ({ text, isError: true });

@@ -13,7 +13,14 @@ import type { AgentContext } from "@holdfast/runtime";
 
 import type { LiveTurns } from "../turn-task.ts";
 import type { SessionCallEvent } from "./pending-calls.ts";
-import { StartedSessions, type StartedParts, type StartedSession } from "./started-sessions.ts";
+import {
+  failed,
+  StartedSessions,
+  succeeded,
+  textOf,
+  type StartedParts,
+  type StartedSession,
+} from "./started-sessions.ts";
 import type { CallResult } from "./way-back.ts";
 import { isLook, isQuestion, type SessionCall } from "./way-back-tools.ts";
 
@@ -136,14 +143,14 @@ export class WayBackCalls {
       case "signal_parent": {
         const { name = "message", text } = call.input;
         const isSent = this.#ctx.signalParent(name, { text });
-        return isSent ? done("Sent.") : failed("This session has no parent.");
+        return isSent ? succeeded("Sent.") : failed("This session has no parent.");
       }
       case "report_progress":
         this.#ctx.reportProgress({ progress: call.input.text });
-        return done("Reported.");
+        return succeeded("Reported.");
       case "remaining_budget": {
         const { tokens, costMicroUsd, ...rest } = this.#ctx.remainingBudget();
-        return done(
+        return succeeded(
           JSON.stringify({
             ...rest,
             ...(tokens === undefined ? {} : { tokens: Math.max(0, tokens - used.tokens) }),
@@ -184,7 +191,7 @@ export class WayBackCalls {
   /** The handler `ask_parent` of the parent's agent. @returns `undefined` where there is none. */
   async #askHandler(question: string): Promise<CallResult | undefined> {
     try {
-      return done(textOf(await this.#ctx.requestFromParent("ask_parent", { question })));
+      return succeeded(textOf(await this.#ctx.requestFromParent("ask_parent", { question })));
     } catch (error) {
       if (!HoldfastError.is(error)) throw error;
       return undefined; // A person answers.
@@ -192,13 +199,15 @@ export class WayBackCalls {
   }
 
   async #ask(prompt: string, details: { readonly details?: object }): Promise<CallResult> {
-    return done(textOf(await this.#ctx.requestInput<unknown>({ prompt, ...details }, { answer: "any" })));
+    return succeeded(
+      textOf(await this.#ctx.requestInput<unknown>({ prompt, ...details }, { answer: "any" })),
+    );
   }
 
   async #askApproval(prompt: string, details: { readonly details?: object }): Promise<CallResult> {
     const { approved, reason } = await this.#ctx.requestInput({ prompt, ...details });
     const said = reason === undefined ? "" : ` The reason: ${reason}`;
-    return done(`${approved ? "Yes." : "No."}${said}`);
+    return succeeded(`${approved ? "Yes." : "No."}${said}`);
   }
 
   async #deliver(callId: number, result: CallResult): Promise<boolean> {
@@ -223,10 +232,3 @@ export function lateText({ call: { tool, input }, result }: LateResult): string 
 function keyOf({ tool, input }: SessionCall): string {
   return JSON.stringify([tool, input]);
 }
-
-function textOf(answer: unknown): string {
-  return typeof answer === "string" ? answer : JSON.stringify(answer ?? null);
-}
-
-const done = (text: string): CallResult => ({ text, isError: false });
-const failed = (text: string): CallResult => ({ text, isError: true });
