@@ -1,10 +1,12 @@
 // `npm run api-report`: writes the public API into `docs/api-report`, one file for each entry, and into the
 // page docs/api-reference.md, and prints how many names it has. `api-report.test.ts` compares these files
-// with the sources, so a change of the public API is seen in the difference of a commit.
+// with the sources, so a change of the public API is seen in the difference of a commit. It also writes the
+// table of `agent-table.ts`.
 
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { AGENT_PAGE, withAgentTable } from "./agent-table.ts";
 import { apiReference, REFERENCE } from "./api-reference.ts";
 import { publicNames, reports } from "./public-api.ts";
 import { readTree } from "./tidy/tree.ts";
@@ -20,6 +22,8 @@ for (const [file, text] of reports(names)) {
   console.log(text.slice(0, text.indexOf(".")));
 }
 writeFileSync(join(root, REFERENCE), apiReference(names, tree));
+const page = join(root, AGENT_PAGE);
+writeFileSync(page, withAgentTable(readFileSync(page, "utf8")));
 console.log(
   `public names: ${names.length}, of which ${names.filter(({ isType }) => isType).length} are types`,
 );

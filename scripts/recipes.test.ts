@@ -3,10 +3,11 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { knownAgent } from "@holdfast/programs";
 import { INCLUDED_NAMES } from "@holdfast/programs/included-programs";
 import { ownSandboxes } from "@holdfast/workspace";
 import { describe, expect, test } from "vitest";
+import { AGENT_PAGE, withAgentTable } from "./agent-table.ts";
+import { REAL_AGENTS } from "./agents/real-agents.ts";
 
 type Read = (file: string) => string;
 
@@ -146,24 +147,23 @@ describe("a sandbox", () => {
 });
 
 describe("a coding agent", () => {
-  const undocumented = (names: readonly string[], readFile: Read): readonly string[] => {
-    const rows = readFile("docs/external-agents.md")
-      .split("| agent | folders of its own")[1]!
-      .split("\n\n")[0]!;
-    return names.filter((name) => !rows.includes(`\`${name}\``));
-  };
+  const page = read(AGENT_PAGE);
+  const untried = (names: readonly string[]): readonly string[] =>
+    names.filter((name) => !REAL_AGENTS.some((agent) => agent.name === name));
 
-  test("each included program has an adapter and a row in docs/external-agents.md", () => {
-    for (const name of INCLUDED_NAMES) expect(knownAgent(name, { folder: root })?.name).toBe(name);
-    const missing = undocumented(INCLUDED_NAMES, read);
-    expect(
-      missing,
-      `add a row to the table "folders of its own" of docs/external-agents.md: ${missing.join(", ")}`,
-    ).toEqual([]);
+  test("docs/external-agents.md has what the adapters say", () => {
+    expect(withAgentTable(page), "run `npm run api-report`").toBe(page);
   });
 
-  test("a program without a row is found", () => {
-    expect(undocumented([...INCLUDED_NAMES, "new"], read)).toEqual(["new"]);
+  test("a row that is missing, and a cell that is not true any more, are found", () => {
+    expect(withAgentTable(page, INCLUDED_NAMES.slice(1))).not.toBe(page);
+    const stale = planted(AGENT_PAGE, (text) => text.replace("| `~/.gemini` |", "| `~/.bard` |"));
+    expect(withAgentTable(stale(AGENT_PAGE))).toBe(page);
+  });
+
+  test("each included program is tried for real", () => {
+    expect(untried(INCLUDED_NAMES), "add them to REAL_AGENTS of scripts/agents/real-agents.ts").toEqual([]);
+    expect(untried(["codex", "new"])).toEqual(["new"]);
   });
 });
 

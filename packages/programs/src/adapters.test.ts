@@ -3,36 +3,26 @@
 // `npm test` runs the suite for Claude Code, programs of JSON lines and remote agents. The external-agents
 // campaign runs it for all programs.
 
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll } from "vitest";
+import { afterAll, expect, test } from "vitest";
 
 import { externalAgentConformance, type ExternalAgentSubject } from "./testing/external-agent-conformance.ts";
 import { startA2aServer } from "@holdfast/testkit";
 import { isCampaign } from "@holdfast/testkit/campaign";
 import { a2aAgent } from "./adapters/a2a/a2a-agent.ts";
-import { AcpAgent } from "./adapters/acp/acp-agent.ts";
-import { ACP_AGENTS } from "./adapters/acp/acp-quirks.ts";
-import { ClaudeCode } from "./adapters/claude-code/claude-code.ts";
-import { CODEX } from "./adapters/codex/codex-agent.ts";
 import { customAgent } from "./adapters/custom/custom-agent.ts";
 import { harnessAgent } from "./adapters/harness/harness-agent.ts";
 import { LineAgent } from "./adapters/lines/line-agent.ts";
 import { mcpToolAgent } from "./adapters/mcp-tool/mcp-tool-agent.ts";
-import { PI } from "./adapters/pi/pi-agent.ts";
+import { includedFacts } from "./external.ts";
+import { INCLUDED_NAMES } from "./included-programs.ts";
+import { fakeNamed, fakeOf, installFake, type FakeProgram } from "./testing/fake-program.ts";
 
-/** Puts a program on a PATH of its own. */
-function installed(home: string, name: string, source: string): Readonly<Record<string, string>> {
-  const bin = join(home, "bin");
-  if (home !== "/") {
-    mkdirSync(bin, { recursive: true });
-    const file = fileURLToPath(new URL(`./testing/${source}`, import.meta.url));
-    const version = `if [ "$1" = --version ]; then echo 9.0.0; exit; fi`;
-    writeFileSync(join(bin, name), `#!/bin/sh\n${version}\nexec "${process.execPath}" "${file}" "$@"\n`);
-    chmodSync(join(bin, name), 0o755);
-  }
-  return { HOME: home, PATH: [bin, process.env["PATH"]].join(delimiter) };
+/** A suite asks an adapter without a home for its name. */
+function installed(home: string, fake: FakeProgram): Readonly<Record<string, string>> {
+  return home === "/" ? {} : installFake(home, fake, "9.0.0");
 }
 
 const prompts = {
@@ -64,43 +54,21 @@ const faulty: Omit<ExternalAgentSubject, "make"> = {
 const stopLimits = { askMs: 300, graceMs: 300 };
 const unfit = { 12: "it has no record of its usage that Holdfast reads" };
 
-for (const facts of ACP_AGENTS)
-  conformInCampaign({
+for (const name of INCLUDED_NAMES) {
+  const facts = includedFacts(name);
+  const conform = name === "claude-code" ? externalAgentConformance : conformInCampaign;
+  conform({
     make: (home) =>
-      new AcpAgent({
-        facts,
-        environment: installed(home, facts.program.name, "fake-acp.mjs"),
-        folder: home,
-        stopLimits,
-      }),
+      new LineAgent({ facts, environment: installed(home, fakeOf(name)), folder: home, stopLimits }),
     ...faulty,
-    unfit,
+    ...(facts.recordedCalls === undefined ? { unfit } : {}),
   });
+}
 
-externalAgentConformance({
-  make: (home) =>
-    new ClaudeCode({
-      environment: installed(home, "claude", "fake-claude.mjs"),
-      folder: home,
-      stopLimits,
-    }),
-  ...faulty,
+test.each(INCLUDED_NAMES)("%s has a fake of its program", (name) => {
+  const { source } = fakeOf(name);
+  expect(existsSync(source), `write ${source}, a program that speaks the protocol of ${name}`).toBe(true);
 });
-
-for (const [facts, source] of [
-  [CODEX, "fake-codex.mjs"],
-  [PI, "fake-pi.mjs"],
-] as const)
-  conformInCampaign({
-    make: (home) =>
-      new LineAgent({
-        facts,
-        environment: installed(home, facts.program.name, source),
-        folder: home,
-        stopLimits,
-      }),
-    ...faulty,
-  });
 
 externalAgentConformance({
   make: (home) =>
@@ -109,7 +77,7 @@ externalAgentConformance({
       protocol: "lines",
       command: ["lines"],
       resumes: true,
-      environment: installed(home, "lines", "fake-lines.mjs"),
+      environment: installed(home, fakeNamed("lines")),
       folder: home,
       stopLimits,
     }),
@@ -139,7 +107,7 @@ conformInCampaign({
       command: ["mcp-agent"],
       tool: "begin",
       reply: { tool: "reply", argument: "session", field: "session" },
-      environment: installed(home, "mcp-agent", "fake-mcp-agent.mjs"),
+      environment: installed(home, fakeNamed("mcp-agent")),
       folder: home,
     }),
   faults: faulty.faults!,

@@ -1,35 +1,19 @@
 // An external agent as the child of an agent in code.
 
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { createRuntime, defineAgent, MemoryStorage } from "@holdfast/runtime";
 import { afterEach, expect, test } from "vitest";
 
 import { external } from "./external.ts";
+import { fakeOf, installFake } from "./testing/fake-program.ts";
 
 const home = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-external-")));
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-function installed(): Record<string, string> {
-  const file = fileURLToPath(new URL("./testing/fake-claude.mjs", import.meta.url));
-  mkdirSync(join(home, "bin"), { recursive: true });
-  writeFileSync(join(home, "bin/claude"), `#!/bin/sh\nexec "${process.execPath}" "${file}" "$@"\n`);
-  chmodSync(join(home, "bin/claude"), 0o755);
-  return { HOME: home, PATH: [join(home, "bin"), process.env["PATH"]].join(delimiter) };
-}
-
 test("spawnAgent takes an external agent with its prompt, and the child's answer is its result", async () => {
-  const environment = installed();
+  const environment = installFake(home, fakeOf("claude-code"));
   const model = "claude-opus-5-5";
   const coder = external({
     agent: "claude-code",
@@ -61,7 +45,7 @@ test("a sandbox that cannot be used fails a session that asks for none itself", 
     agent: "claude-code",
     folder: home,
     sandbox: "none-such",
-    environment: installed(),
+    environment: installFake(home, fakeOf("claude-code")),
   });
   const runtime = createRuntime({ storage: new MemoryStorage() });
   try {

@@ -6,20 +6,21 @@ import { defined, UsageError, type AgentMode } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import type { Environment } from "@holdfast/system";
 
-import { AcpAgent } from "./adapters/acp/acp-agent.ts";
+import { acpFacts } from "./adapters/acp/acp-agent.ts";
 import { ACP_AGENTS } from "./adapters/acp/acp-quirks.ts";
-import { ClaudeCode } from "./adapters/claude-code/claude-code.ts";
+import { CLAUDE_CODE } from "./adapters/claude-code/claude-code.ts";
 import { CODEX } from "./adapters/codex/codex-agent.ts";
 import {
   hasOwnAdapter,
   INCLUDED_NAMES,
+  isIncluded,
   permissionModesOf,
   type IncludedName,
   type IncludedWith,
 } from "./included-programs.ts";
 import { externalAgent } from "./session/external-agent.ts";
 import type { ExternalAgentProtocol } from "./session/external-agent-protocol.ts";
-import { LineAgent } from "./adapters/lines/line-agent.ts";
+import { LineAgent, type LineAgentFacts, type LineAgentOptions } from "./adapters/lines/line-agent.ts";
 import { PI } from "./adapters/pi/pi-agent.ts";
 
 /** Options of `external`. */
@@ -96,19 +97,21 @@ export function external({
 }
 
 /** The adapter of an agent that Holdfast knows. */
-export function knownAgent(name: string, place: ProgramPlace): ExternalAgentProtocol | undefined {
-  if (hasOwnAdapter(name)) return OWN_ADAPTERS[name](place);
-  const facts = ACP_AGENTS.find((one) => one.name === name);
-  return facts === undefined ? undefined : new AcpAgent({ facts, ...place });
+export function knownAgent(
+  name: string,
+  place: Omit<LineAgentOptions, "facts">,
+): ExternalAgentProtocol | undefined {
+  return isIncluded(name) ? new LineAgent({ facts: includedFacts(name), ...place }) : undefined;
 }
 
-interface ProgramPlace {
-  readonly folder: string;
-  readonly environment?: Environment;
+/** What Holdfast knows of an included program. */
+export function includedFacts(name: IncludedName): LineAgentFacts {
+  if (hasOwnAdapter(name)) return OWN_PROGRAMS[name];
+  return acpFacts(ACP_AGENTS.find((facts) => facts.name === name)!);
 }
 
-const OWN_ADAPTERS: Readonly<Record<IncludedWith<"own">, (place: ProgramPlace) => ExternalAgentProtocol>> = {
-  "claude-code": (place) => new ClaudeCode(place),
-  codex: (place) => new LineAgent({ facts: CODEX, ...place }),
-  pi: (place) => new LineAgent({ facts: PI, ...place }),
+const OWN_PROGRAMS: Readonly<Record<IncludedWith<"own">, LineAgentFacts>> = {
+  "claude-code": CLAUDE_CODE,
+  codex: CODEX,
+  pi: PI,
 };

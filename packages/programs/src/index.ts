@@ -10,7 +10,7 @@ export { harnessAgent, type HarnessAgentOptions } from "./adapters/harness/harne
 export { LineAgent, type LineAgentOptions } from "./adapters/lines/line-agent.ts";
 export { mcpToolAgent, type McpToolAgentOptions } from "./adapters/mcp-tool/mcp-tool-agent.ts";
 export { PI } from "./adapters/pi/pi-agent.ts";
-export { external, type ExternalMode, type ExternalOptions, knownAgent } from "./external.ts";
+export { external, type ExternalMode, type ExternalOptions, includedFacts, knownAgent } from "./external.ts";
 export { type IncludedName } from "./included-programs.ts";
 export { profileAgent } from "./profile-agent.ts";
 export { hashOfFolder, type InstalledAgent, InstalledAgents } from "./registry/installed-agents.ts";

@@ -4,7 +4,8 @@
 import { afterEach, expect, test } from "vitest";
 import { sampled } from "@holdfast/testkit/campaign";
 
-import { ExternalSession, type FakeName } from "../testing/external-session.ts";
+import type { IncludedName } from "../included-programs.ts";
+import { ExternalSession } from "../testing/external-session.ts";
 import { recordText } from "./record-text.ts";
 
 let session: ExternalSession;
@@ -13,7 +14,7 @@ afterEach(() => session.dispose());
 const plans = async (): Promise<readonly unknown[]> =>
   (await session.entries()).filter(({ role }) => role === "plan").map(({ content }) => content);
 
-test.each<FakeName>(sampled(["claude-code", "codex", "opencode"]))(
+test.each<IncludedName>(sampled(["claude-code", "codex", "opencode"]))(
   "each plan of %s is an entry, and a hand-over has the last one alone",
   async (name) => {
     session = new ExternalSession(name);

@@ -2,7 +2,6 @@
 // speaks the protocol of the real one.
 
 import {
-  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -11,12 +10,10 @@ import {
   readlinkSync,
   realpathSync,
   rmSync,
-  writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { decodeJson, NEXT_INPUT, type Session, type TokenUsage } from "@holdfast/core";
 import {
   createRuntime,
@@ -26,25 +23,13 @@ import {
   type StartOptions,
 } from "@holdfast/runtime";
 
-import { AcpAgent } from "../adapters/acp/acp-agent.ts";
-import { ACP_AGENTS } from "../adapters/acp/acp-quirks.ts";
-import { ClaudeCode } from "../adapters/claude-code/claude-code.ts";
-import { CODEX } from "../adapters/codex/codex-agent.ts";
+import { includedFacts } from "../external.ts";
+import type { IncludedName } from "../included-programs.ts";
 import { externalAgent } from "../session/external-agent.ts";
 import type { ExternalAgentProtocol } from "../session/external-agent-protocol.ts";
 import { LineAgent } from "../adapters/lines/line-agent.ts";
 import { type AgentProfile, modelPrices } from "@holdfast/agents";
-import { PI } from "../adapters/pi/pi-agent.ts";
-
-export type FakeName = "claude-code" | "codex" | "pi" | "opencode" | "gemini";
-
-const FAKES = {
-  "claude-code": { program: "claude", source: "fake-claude.mjs" },
-  codex: { program: "codex", source: "fake-codex.mjs" },
-  pi: { program: "pi", source: "fake-pi.mjs" },
-  opencode: { program: "opencode", source: "fake-acp.mjs" },
-  gemini: { program: "gemini", source: "fake-acp.mjs" },
-};
+import { fakeOf, installFake } from "./fake-program.ts";
 
 /** An entry of the conversation. */
 interface Said {
@@ -65,22 +50,12 @@ export class ExternalSession {
   /** Whether the session has stopped to wait since the last request. */
   #isWaiting = false;
 
-  constructor(name: FakeName, profile?: Omit<AgentProfile, "name">) {
+  constructor(name: IncludedName, profile?: Omit<AgentProfile, "name">) {
     this.#profile = profile && { ...profile, name: "p" };
-    mkdirSync(join(this.home, "bin"));
     mkdirSync(this.folder);
-    const { program, source } = FAKES[name];
-    const file = fileURLToPath(new URL(source, import.meta.url));
-    const path = join(this.home, "bin", program);
-    writeFileSync(path, `#!/bin/sh\nexec "${process.execPath}" "${file}" "$@"\n`);
-    chmodSync(path, 0o755);
-    const folders = [join(this.home, "bin"), process.env["PATH"]];
-    this.environment = { HOME: this.home, PATH: folders.join(delimiter) };
+    this.environment = installFake(this.home, fakeOf(name));
     const place = { environment: this.environment, folder: this.folder };
-    const facts = [CODEX, PI].find((one) => one.name === name);
-    const acp = ACP_AGENTS.find((one) => one.name === name);
-    if (facts !== undefined) this.protocol = new LineAgent({ facts, ...place });
-    else this.protocol = acp === undefined ? new ClaudeCode(place) : new AcpAgent({ facts: acp, ...place });
+    this.protocol = new LineAgent({ facts: includedFacts(name), ...place });
     this.#runtime = createRuntime({
       storage: this.#storage,
       prices: modelPrices(),

@@ -19,11 +19,11 @@ export interface AcpAgentOptions extends Omit<LineAgentOptions, "facts"> {
 /** The adapter for a program that speaks the Agent Client Protocol. */
 export class AcpAgent extends LineAgent {
   constructor({ facts, ...place }: AcpAgentOptions) {
-    super({ facts: lineFacts(facts), ...place });
+    super({ facts: acpFacts(facts), ...place });
   }
 }
 
-function lineFacts(facts: AcpAgentFacts): LineAgentFacts {
+export function acpFacts(facts: AcpAgentFacts): LineAgentFacts {
   const {
     args,
     resumes,

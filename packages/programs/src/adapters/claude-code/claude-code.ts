@@ -27,7 +27,7 @@ import { writeWayBack } from "./way-back-file.ts";
 
 const BUDGET_OPTION = "--max-budget-usd";
 
-const CLAUDE_CODE: LineAgentFacts = {
+export const CLAUDE_CODE: LineAgentFacts = {
   name: "claude-code",
   program: {
     name: "claude",

@@ -18,7 +18,8 @@ import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 
-import { ExternalSession, type FakeName } from "../../testing/external-session.ts";
+import type { IncludedName } from "../../included-programs.ts";
+import { ExternalSession } from "../../testing/external-session.ts";
 import { ClaudeCode } from "../../adapters/claude-code/claude-code.ts";
 import { customAgent } from "../../adapters/custom/custom-agent.ts";
 import type { ExternalAgentProtocol, OwnFolders } from "../external-agent-protocol.ts";
@@ -33,7 +34,7 @@ const IN_PROFILE = { ...SANDBOX, profile: "p" };
 const OTHER = process.platform === "darwin" ? "bubblewrap" : "seatbelt";
 
 /** Puts the fake beside the program, because the folder of this test is not seen in a sandbox. */
-function open(name: FakeName, program: string, source: string, folders?: OwnFolders): void {
+function open(name: IncludedName, program: string, source: string, folders?: OwnFolders): void {
   const places = { written: [] as string[], read: [] as string[] };
   session = new ExternalSession(name, folders && { rules: [], folders: places });
   for (const kind of ["written", "read"] as const)
@@ -73,7 +74,7 @@ describe.skipIf(!existsSync("/usr/bin/bwrap"))("a program in the sandbox", () =>
     expect(JSON.stringify(await session.entries())).toContain("The user interrupted the turn.");
   });
 
-  test.each<[FakeName, string, string]>([
+  test.each<[IncludedName, string, string]>([
     ["codex", "codex", "fake-codex.mjs"],
     ["pi", "pi", "fake-pi.mjs"],
   ])("%s keeps its session, and resumes it", ofCampaign, async (name, program, source) => {

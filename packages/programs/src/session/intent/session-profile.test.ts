@@ -4,7 +4,8 @@ import { readFileSync, statSync } from "node:fs";
 import { afterEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 
-import { ExternalSession, type FakeName } from "../../testing/external-session.ts";
+import type { IncludedName } from "../../included-programs.ts";
+import { ExternalSession } from "../../testing/external-session.ts";
 import type { AgentProfile } from "@holdfast/agents";
 import { ACP_AGENTS } from "../../adapters/acp/acp-quirks.ts";
 import { AcpAgent } from "../../adapters/acp/acp-agent.ts";
@@ -62,7 +63,7 @@ test.each<ExternalAgentProtocol>([
   );
 });
 
-test.each<[FakeName, Omit<AgentProfile, "name">, RegExp]>([
+test.each<[IncludedName, Omit<AgentProfile, "name">, RegExp]>([
   ["codex", { rules: [], settings: { a: 1 } }, /settings/],
   ["pi", { rules: [], mcpServers: {} }, /mcpServers/],
   ["claude-code", { rules: [], agent: "codex" }, /agent: codex/],

@@ -4,12 +4,13 @@
 import { afterEach, expect, test } from "vitest";
 import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 
-import { ExternalSession, type FakeName } from "../../testing/external-session.ts";
+import type { IncludedName } from "../../included-programs.ts";
+import { ExternalSession } from "../../testing/external-session.ts";
 
 let session: ExternalSession;
 afterEach(() => session.dispose());
 
-test.each<FakeName>(sampled(["claude-code", "codex", "pi"]))(
+test.each<IncludedName>(sampled(["claude-code", "codex", "pi"]))(
   "a usage limit of %s is paused(quota) with its reset, and the turn continues after it",
   async (name) => {
     session = new ExternalSession(name);
@@ -32,7 +33,7 @@ test("a limit is waited for without a person where the input asks for that", ofC
   expect(quota?.resumesAt).toBeGreaterThanOrEqual(quota!.resetsAt!);
 });
 
-test.each<[FakeName, RegExp]>(
+test.each<[IncludedName, RegExp]>(
   sampled([
     ["claude-code", /\/login/],
     ["codex", /codex login/],

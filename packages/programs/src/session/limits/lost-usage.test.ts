@@ -11,7 +11,8 @@ import { releaseClaim } from "@holdfast/testkit/test-runtime";
 import { sampled } from "@holdfast/testkit/campaign";
 import { afterEach, expect, test } from "vitest";
 
-import { ExternalSession, type FakeName } from "../../testing/external-session.ts";
+import type { IncludedName } from "../../included-programs.ts";
+import { ExternalSession } from "../../testing/external-session.ts";
 import { externalAgent } from "../external-agent.ts";
 import { countRecorded } from "./recorded-usage.ts";
 
@@ -83,9 +84,9 @@ class VanishingSession {
 }
 
 /** The calls of its small model, which Claude Code reports and does not record. */
-const ASIDE: Partial<Record<FakeName, number>> = { "claude-code": 10 };
+const ASIDE: Partial<Record<IncludedName, number>> = { "claude-code": 10 };
 
-test.each<FakeName>(sampled(["codex", "claude-code", "pi"]))(
+test.each<IncludedName>(sampled(["codex", "claude-code", "pi"]))(
   "%s: the calls of killed turns are charged once, also that which asked",
   async (name) => {
     place = new ExternalSession(name);

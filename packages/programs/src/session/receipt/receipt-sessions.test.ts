@@ -9,12 +9,13 @@ import { gunzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
 import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 
-import { ExternalSession, type FakeName } from "../../testing/external-session.ts";
+import type { IncludedName } from "../../included-programs.ts";
+import { ExternalSession } from "../../testing/external-session.ts";
 
 let session: ExternalSession;
 afterEach(() => session.dispose());
 
-test.each<FakeName>(sampled(["claude-code", "codex", "pi"]))(
+test.each<IncludedName>(sampled(["claude-code", "codex", "pi"]))(
   "a session file of %s that is missing is put back, and the session continues",
   async (name) => {
     session = new ExternalSession(name);
