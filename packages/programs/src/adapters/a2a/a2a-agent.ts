@@ -25,7 +25,7 @@ import type {
   ExternalTurn,
 } from "../../session/external-agent-protocol.ts";
 import { recordedResult } from "../../session/fields.ts";
-import { unknownSession } from "../../session/program/agent-turn.ts";
+import { TAKES_NO_MESSAGE, unknownSession } from "../../session/program/agent-turn.ts";
 import { askSession, RemoteTurn } from "../remote/remote-turn.ts";
 import { A2aClient, TaskUnknownError, type A2aTask } from "./a2a-client.ts";
 
@@ -61,13 +61,7 @@ export function a2aAgent(options: A2aAgentOptions): ExternalAgentProtocol {
     Promise.resolve(turn.boundId === null ? unknownSession() : begin(turn));
   return {
     name,
-    capabilities: () => ({
-      steer: "none",
-      followUp: "none",
-      resume: "id",
-      usage: "none",
-      model: false,
-    }),
+    capabilities: () => ({ ...TAKES_NO_MESSAGE, resume: "id" }),
     find: async () => {
       checkAddress(name, url);
       try {

@@ -5,8 +5,8 @@
 
 import { defined } from "@holdfast/core";
 
-import { AGENT_PROCESS } from "../../session/program/agent-process.ts";
 import { LineAgent, type LineAgentFacts, type LineAgentOptions } from "../lines/line-agent.ts";
+import { STOP_LIMITS } from "../lines/line-turn.ts";
 import { acpCall } from "./acp-calls.ts";
 import { AcpDialogue } from "./acp-dialogue.ts";
 import type { AcpAgentFacts } from "./acp-quirks.ts";
@@ -46,7 +46,7 @@ export function acpFacts(facts: AcpAgentFacts): LineAgentFacts {
     },
     argumentsOf: () => args,
     takesOurId: false,
-    interruptMs: AGENT_PROCESS.askMs, // It answers a cancel, and some end with their input before they do.
+    interruptMs: STOP_LIMITS.askMs, // It answers a cancel, and some end with their input before they do.
     // Where these programs store their sessions is their own matter, and changes with their versions.
     files: (environment, _id, folder) => ({ mcpFiles: mcpFiles?.(environment, folder) ?? [] }),
     dialogue: (turn) => new AcpDialogue(turn, facts),

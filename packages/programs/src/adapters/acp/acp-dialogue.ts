@@ -16,13 +16,14 @@ import { randomUUID } from "node:crypto";
 import { toError } from "@holdfast/core";
 import type { AnyMessage, ClientConnection } from "@agentclientprotocol/sdk";
 
-import { AGENT_PROCESS } from "../../session/program/agent-process.ts";
 import type { Delivery, ExternalEnd, PermissionAnswer } from "../../session/external-agent-protocol.ts";
+import type { WayBack } from "../../session/way-back/way-back.ts";
+import { WAY_BACK } from "../../session/way-back/way-back-tools.ts";
 import { countOf, fieldsOf, isFields, listOf, textOr, type Fields } from "../../session/fields.ts";
 import type { DialogueTurn, LineDialogue } from "../lines/line-dialogue.ts";
+import { ERROR_CHARS } from "../lines/line-turn.ts";
 import { choicesOf, currentModel, optionRequest } from "./acp-options.ts";
 import type { AcpAgentFacts } from "./acp-quirks.ts";
-import { serverOf } from "./acp-server.ts";
 import { AcpUpdates } from "./acp-updates.ts";
 
 interface OpenedSession extends Fields {
@@ -238,6 +239,12 @@ export class AcpDialogue implements LineDialogue {
   }
 }
 
+/** The tools of the session as an MCP server. Every agent accepts one over standard streams. */
+function serverOf({ command, args, env }: WayBack): Fields {
+  const variables = Object.entries(env).map(([name, value]) => ({ name, value }));
+  return { name: WAY_BACK, command, args, env: variables };
+}
+
 function refused(error: unknown): ExternalEnd {
   const { message } = toError(error);
   const data = error instanceof Error && "data" in error ? error.data : undefined;
@@ -245,7 +252,7 @@ function refused(error: unknown): ExternalEnd {
   const isAuth = error instanceof Error && "code" in error && error.code === -32_000; // By the protocol.
   return {
     type: "error",
-    message: `${message}${details}`.slice(0, AGENT_PROCESS.errorChars),
+    message: `${message}${details}`.slice(0, ERROR_CHARS),
     ...(isAuth ? { cause: "auth_required" } : {}),
   };
 }

@@ -5,8 +5,8 @@ import type { Environment } from "@holdfast/system";
 
 import { AcpAgent } from "../acp/acp-agent.ts";
 import type { ExternalAgentProtocol, OwnFolders } from "../../session/external-agent-protocol.ts";
-import { LineAgent } from "../lines/line-agent.ts";
-import type { StopLimits } from "../../session/program/agent-process.ts";
+import { LineAgent, type LineAgentFacts } from "../lines/line-agent.ts";
+import type { StopLimits } from "../lines/line-turn.ts";
 import { namedCall } from "../lines/named-call.ts";
 import { CustomDialogue } from "./custom-dialogue.ts";
 
@@ -49,19 +49,32 @@ export function customAgent(options: CustomAgentOptions): ExternalAgentProtocol 
   return new LineAgent({
     facts: {
       ...shared,
-      capabilities: {
-        steer: "inject",
-        followUp: "none",
-        resume: resumes ? "id" : "none",
-        usage: "message",
-        model: true,
-        pricePrefix: "",
-      },
+      ...ownLines({ resumes }),
       argumentsOf: () => args,
-      takesOurId: true,
-      dialogue: (turn) => new CustomDialogue(turn),
       ruledCall: ({ tool, input }, folder) => namedCall(tool, input, folder),
     },
     ...place,
   });
+}
+
+/** The facts of every program that speaks Holdfast's JSON lines. */
+export function ownLines({
+  resumes,
+}: {
+  readonly resumes: boolean;
+}): Pick<LineAgentFacts, "capabilities" | "settings" | "takesOurId" | "dialogue"> {
+  const resume = resumes ? "id" : "none";
+  return {
+    capabilities: {
+      steer: "inject",
+      followUp: "none",
+      resume,
+      usage: "message",
+      model: true,
+      pricePrefix: "",
+    },
+    settings: {},
+    takesOurId: true,
+    dialogue: (turn) => new CustomDialogue(turn),
+  };
 }

@@ -8,6 +8,7 @@
 //   - A turn ends once: by its completion, by the end of the process, or by a message that is none.
 //   - After the end of the process nothing of its tree and its gateway is left.
 
+import { MIB } from "@holdfast/core";
 import {
   namedProviders,
   startRunGateway,
@@ -16,6 +17,7 @@ import {
 } from "@holdfast/runtime/gateway";
 import {
   describeProcessEnd,
+  OutputLines,
   Redactor,
   scrubEnvironment,
   type Environment,
@@ -26,11 +28,13 @@ import {
 } from "@holdfast/system";
 
 import type { ExternalTurn } from "../../session/external-agent-protocol.ts";
+import { fieldsOf, parseFields, type Fields } from "../../session/fields.ts";
 import { childRoutes } from "./child-routes.ts";
-import { MessageLines, type Message } from "./message-lines.ts";
 import type { ExecutorProfile } from "./profile.ts";
 import { reportRoutes, type ReportedResult, type ServedTurn } from "./report-routes.ts";
 
+/** A line above this size is no message. */
+const MESSAGE_CHARS_MAX = MIB;
 /** Output kept of one process, both streams together. */
 const OUTPUT_BYTES = 256 * 1024;
 const ERROR_CHARS = 2_000;
@@ -65,14 +69,14 @@ export interface CompletedTurn {
 export class TurnFailure extends Error {}
 
 /** The completion of a turn that an executor writes itself. */
-type TurnEnd = { readonly message: Message } | { readonly broken: string };
+type TurnEnd = { readonly message: Fields } | { readonly broken: string };
 
 /** A process and its gateway, for the turn that it works on. */
 interface Parts {
   readonly process: SupervisedProcess;
   readonly gateway: RunGateway;
-  readonly lines: MessageLines;
-  received(receiver: (message: Message) => void): void;
+  readonly lines: OutputLines;
+  received(receiver: (message: Fields) => void): void;
 }
 
 export class ExecutorProcess {
@@ -80,7 +84,7 @@ export class ExecutorProcess {
   readonly ended: Promise<ProcessReport>;
   readonly #options: ProcessOptions;
   readonly #process: SupervisedProcess;
-  readonly #lines: MessageLines;
+  readonly #lines: OutputLines;
   readonly #served: { turn: ServedTurn };
   #turnEnd = Promise.withResolvers<TurnEnd>();
   #turnId: string;
@@ -128,8 +132,8 @@ export class ExecutorProcess {
       AGENT_SESSION_ID: sessionId,
       AGENT_SESSION_NAME: sessionId,
     });
-    const lines = new MessageLines();
-    let receive = (_message: Message): void => {};
+    const lines = new OutputLines(MESSAGE_CHARS_MAX);
+    let receive = (_message: Fields): void => {};
     const begin = (): Promise<SupervisedProcess> =>
       supervisor.start({
         argv: profile.command,
@@ -143,7 +147,7 @@ export class ExecutorProcess {
         tag: turn.tag,
         onOutput: (stream, text) => {
           if (!isPersistent || stream !== "stdout") return;
-          for (const message of lines.push(text)) receive(message);
+          for (const line of lines.push(text)) receive(fieldsOf(parseFields(line)));
           if (lines.isTooLong) receive({ type: TOO_LONG });
         },
         ...(profile.timeoutMs === undefined || isPersistent ? {} : { timeoutMs: profile.timeoutMs }),
@@ -220,7 +224,7 @@ export class ExecutorProcess {
     }
   }
 
-  #receive(message: Message): void {
+  #receive(message: Fields): void {
     if (message.type === TOO_LONG) return this.#break("one of its messages was longer than a megabyte");
     if (message.type !== "turn_complete") return; // A message of a later protocol.
     const { turn_id: id } = message;
@@ -233,13 +237,13 @@ export class ExecutorProcess {
   }
 
   #endedWithin(report: ProcessReport): string {
-    const half = this.#lines.rest === "" ? "" : "; its last message has no end";
+    const half = this.#lines.rest.trim() === "" ? "" : "; its last message has no end";
     return `it ended before it completed its turn: ${errorOf(report)}${half}`;
   }
 }
 
 /** An executor may write its result into the message that completes the turn. */
-function inlineResult(message: Message): CompletedTurn {
+function inlineResult(message: Fields): CompletedTurn {
   const { result, result_text = typeof result === "string" ? result : undefined } = message;
   const { result_data = typeof result === "object" && result !== null ? result : undefined } = message;
   return result_text === undefined && result_data === undefined

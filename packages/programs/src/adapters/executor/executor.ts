@@ -22,6 +22,7 @@ import type {
 } from "../../session/external-agent-protocol.ts";
 import { isFields, textOr, type Fields } from "../../session/fields.ts";
 import { requireFolder } from "../../session/intent/prepare-session.ts";
+import { TAKES_NO_MESSAGE } from "../../session/program/agent-turn.ts";
 import { resolveBlueprint, type BlueprintValues } from "./blueprint.ts";
 import { ExecutorProcess, type ProcessOptions } from "./executor-process.ts";
 import { ExecutorTurn } from "./executor-turn.ts";
@@ -135,7 +136,7 @@ export class Executor implements ExternalAgentProtocol {
   }
 
   capabilities(): ExternalAgentCapabilities {
-    return { steer: "none", followUp: "none", resume: "id", usage: "none", model: false, receipts: "none" };
+    return { ...TAKES_NO_MESSAGE, resume: "id", receipts: "none" };
   }
 
   /** Runs nothing: only a turn has a folder, in which the policy allows the program or not. */

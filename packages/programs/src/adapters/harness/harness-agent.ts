@@ -10,7 +10,7 @@ import { makePrivateFolder, type Environment } from "@holdfast/system";
 
 import { hostEnvironment } from "@holdfast/workspace";
 import { namedCall } from "../lines/named-call.ts";
-import { CustomDialogue } from "../custom/custom-dialogue.ts";
+import { ownLines } from "../custom/custom-agent.ts";
 import type {
   ExternalAgentProtocol,
   OwnFolders,
@@ -18,7 +18,7 @@ import type {
   RuledCall,
 } from "../../session/external-agent-protocol.ts";
 import { LineAgent } from "../lines/line-agent.ts";
-import type { StopLimits } from "../../session/program/agent-process.ts";
+import type { StopLimits } from "../lines/line-turn.ts";
 
 /** Options of `harnessAgent`. */
 export interface HarnessAgentOptions {
@@ -58,26 +58,16 @@ export function harnessAgent(options: HarnessAgentOptions): ExternalAgentProtoco
           makePrivateFolder(folder);
         },
       },
-      capabilities: {
-        steer: "inject",
-        followUp: "none",
-        resume: "id",
-        usage: "message",
-        model: true,
-        pricePrefix: "",
-      },
+      ...ownLines({ resumes: true }),
       argumentsOf: () => ["--no-warnings", programPath(), path, folder],
       variables: [...variables, ...keys],
       keys,
-      settings: {},
       toolVariables: ({ tools }) => ({ HOLDFAST_SESSION_TOOLS: JSON.stringify(tools) }),
-      takesOurId: true,
       files: (_environment, id) => ({ sessions: { folder, ending: `${id}.json` }, mcpFiles: [] }),
       ownFolders: () => ({
         written: [folder, join(home, ".ai-sdk"), ...(folders?.written ?? [])],
         read: [dirname(programPath()), dirname(path), ...(folders?.read ?? [])],
       }),
-      dialogue: (turn) => new CustomDialogue(turn),
       ruledCall: harnessCall,
     },
     ...place,

@@ -7,7 +7,6 @@
 import { endTagged, ProcessSupervisor, Redactor, scrubEnvironment, type Environment } from "@holdfast/system";
 
 import { hostEnvironment } from "@holdfast/workspace";
-import { AGENT_PROCESS, type StopLimits } from "../../session/program/agent-process.ts";
 import type {
   AgentTraces,
   ChosenProgram,
@@ -41,8 +40,11 @@ import { tracedVariables } from "../../session/receipt/traced-variables.ts";
 import { unknownSession } from "../../session/program/agent-turn.ts";
 import type { Fields } from "../../session/fields.ts";
 import type { DialogueTurn, MakeDialogue, ToolFile } from "./line-dialogue.ts";
-import { LineTurn, LineWire } from "./line-turn.ts";
+import { LineTurn, LineWire, STOP_LIMITS, type StopLimits } from "./line-turn.ts";
 import { ProgramHelp } from "./program-help.ts";
+
+/** The output that is kept for errors. */
+const OUTPUT_BYTES = 128 * 1024;
 
 /** How the program of a turn is started. */
 interface Launch {
@@ -242,8 +244,8 @@ export class LineAgent implements ExternalAgentProtocol {
       env,
       keepsInputOpen: true,
       needsOutput: true,
-      outputBytes: AGENT_PROCESS.outputBytes,
-      killGraceMs: AGENT_PROCESS.graceMs,
+      outputBytes: OUTPUT_BYTES,
+      killGraceMs: STOP_LIMITS.graceMs,
       tag,
       onOutput: (stream, text) => {
         if (stream === "stdout") wire.push(text);

@@ -9,15 +9,15 @@
 //   - An abort asks by the protocol and closes the input. Then come SIGTERM and SIGKILL for the tree and for
 //     what carries its tag.
 
-import { OutputLines, type ProcessReport, type Redactor, type SupervisedProcess } from "@holdfast/system";
-
+import { MIB } from "@holdfast/core";
 import {
-  AGENT_PROCESS,
-  LINE_TOO_LONG,
-  type StopLimits,
-  whyDied,
-  withProcess,
-} from "../../session/program/agent-process.ts";
+  describeProcessEnd,
+  OutputLines,
+  type ProcessReport,
+  type Redactor,
+  type SupervisedProcess,
+} from "@holdfast/system";
+
 import { AgentTurn, TOO_MANY_EVENTS } from "../../session/program/agent-turn.ts";
 import type {
   Delivery,
@@ -28,6 +28,18 @@ import type {
 import { parseFields, type Fields } from "../../session/fields.ts";
 import type { DialogueTurn, LineDialogue, MakeDialogue } from "./line-dialogue.ts";
 
+/** How long the steps of an abort take. */
+export interface StopLimits {
+  /** From a request to end the turn to SIGTERM. */
+  readonly askMs: number;
+  /** From SIGTERM to SIGKILL. */
+  readonly graceMs: number;
+}
+
+export const STOP_LIMITS: StopLimits = { askMs: 5_000, graceMs: 3_000 };
+export const ERROR_CHARS = 1_000;
+/** One message, which may hold a picture. */
+const LINE_CHARS = 16 * MIB;
 /** From the end of the turn to SIGTERM: some programs do not end with their input. */
 const EXIT_MS = 2_000;
 /** From a request to interrupt to the end of the input. Some programs drop the request when their input ends. */
@@ -39,7 +51,7 @@ export class LineWire {
   readonly redactor: Redactor;
   broken: string | undefined;
   garbage: string | undefined;
-  readonly #lines = new OutputLines(AGENT_PROCESS.lineChars);
+  readonly #lines = new OutputLines(LINE_CHARS);
   readonly #waiting: Fields[] = [];
   #reader: { message(message: Fields): void; broken(): void } | undefined;
 
@@ -53,7 +65,7 @@ export class LineWire {
   push(text: string): void {
     if (this.broken !== undefined) return;
     for (const line of this.#lines.push(text)) this.#line(this.redactor.text(line));
-    if (this.#lines.isTooLong) this.break(LINE_TOO_LONG);
+    if (this.#lines.isTooLong) this.break(`it wrote a line of more than ${LINE_CHARS} characters`);
   }
 
   /** The reader gets every message, also those that came before. */
@@ -98,7 +110,7 @@ export class LineTurn extends AgentTurn {
     {
       make,
       turn,
-      limits = AGENT_PROCESS,
+      limits = STOP_LIMITS,
       exitMs = EXIT_MS,
       interruptMs = INTERRUPT_MS,
     }: {
@@ -123,7 +135,10 @@ export class LineTurn extends AgentTurn {
       },
       end: (end) => this.#finish(end),
     });
-    this.ended = process.ended.then((report) => withProcess(this.#endOf(report), report));
+    this.ended = process.ended.then((report) => {
+      const end = this.#endOf(report);
+      return end.type === "aborted" || end.type === "died" ? { ...end, process: report.end } : end;
+    });
     this.#dialogue.begin();
     wire.read({
       message: (message) => {
@@ -182,15 +197,18 @@ export class LineTurn extends AgentTurn {
 
   #endOf(report: ProcessReport): ExternalEnd {
     this.#dialogue.closed?.();
-    const { broken, redactor, garbage } = this.#wire;
+    const { broken } = this.#wire;
     if (broken !== undefined) return { type: "broken", message: broken };
     if (this.#end !== undefined) return this.#end;
     if (this.#isAborted) return { type: "aborted" };
+    return { type: "died", message: this.#whyDied(report), hasStarted: this.#dialogue.hasStarted };
+  }
+
+  /** Why the process ended before its turn did: its end, and the last of what it wrote for people. */
+  #whyDied({ end, stderr }: ProcessReport): string {
+    const { redactor, garbage } = this.#wire;
+    const said = redactor.text(stderr).trim().slice(-ERROR_CHARS);
     const wrote = garbage === undefined ? "" : `it wrote a line that is no JSON: ${JSON.stringify(garbage)}`;
-    return {
-      type: "died",
-      message: whyDied(report, redactor, wrote),
-      hasStarted: this.#dialogue.hasStarted,
-    };
+    return [describeProcessEnd(end), said, wrote].filter((text) => text !== "").join(": ");
   }
 }

@@ -29,7 +29,7 @@ import type {
 } from "../../session/external-agent-protocol.ts";
 import { findProgram, locateProgram } from "../../session/program/find-program.ts";
 import { fieldsOf, recordedResult, type Fields } from "../../session/fields.ts";
-import { unknownSession } from "../../session/program/agent-turn.ts";
+import { TAKES_NO_MESSAGE, unknownSession } from "../../session/program/agent-turn.ts";
 import { askSession, RemoteTurn, type RemoteTalk } from "../remote/remote-turn.ts";
 
 /** Options of `mcpToolAgent`. */
@@ -96,13 +96,7 @@ export function mcpToolAgent(options: McpToolAgentOptions): ExternalAgentProtoco
   return {
     name,
     keys,
-    capabilities: () => ({
-      steer: "none",
-      followUp: "none",
-      resume: reply === undefined ? "none" : "id",
-      usage: "none",
-      model: false,
-    }),
+    capabilities: () => ({ ...TAKES_NO_MESSAGE, resume: reply === undefined ? "none" : "id" }),
     find: () => findProgram(program, supervisor, envNow(), folder),
     locate: () => locateProgram(program, envNow(), folder),
     start: (turn) => Promise.resolve(begin({ ...turn, boundId: null })),

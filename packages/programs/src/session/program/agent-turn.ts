@@ -14,6 +14,9 @@ import type {
 const EVENTS_MAX = 10_000;
 export const TOO_MANY_EVENTS = `it wrote more than ${EVENTS_MAX} events at once`;
 
+/** The abilities of an agent whose turns are no more than this. */
+export const TAKES_NO_MESSAGE = { steer: "none", followUp: "none", usage: "none", model: false } as const;
+
 export abstract class AgentTurn implements ExternalAgent {
   abstract readonly ended: Promise<ExternalEnd>;
   #subscriber: ((event: ExternalEvent) => void) | undefined;
