@@ -104,7 +104,7 @@ export function knownAgent(
   return isIncluded(name) ? new LineAgent({ facts: includedFacts(name), ...place }) : undefined;
 }
 
-/** What Holdfast knows of an included program. */
+/** The facts of an included program. */
 export function includedFacts(name: IncludedName): LineAgentFacts {
   if (hasOwnAdapter(name)) return OWN_PROGRAMS[name];
   return acpFacts(ACP_AGENTS.find((facts) => facts.name === name)!);

@@ -2,15 +2,13 @@
 //
 //   - A session is resumed by the id that the agent gave to it. No second prompt is sent while one is at
 //     work: agents do five different things with it. It is sent after the answer, in the same process.
-//   acp-dialogue-2. The program's own statement of its abilities counts, unless the table of agents
-//       (`ACP_AGENTS`) says that it is wrong.
-//   acp-dialogue-3. An open question is answered with `cancelled` when its turn is aborted, as the protocol
-//       asks.
-//   acp-dialogue-5. The model and the mode are set again in every turn, before its prompt (`acp-options.ts`).
+//   - The program's own statement of its abilities counts, unless the table of agents (`ACP_AGENTS`) says that
+//     it is wrong.
+//   - An open question is answered with `cancelled` when its turn is aborted, as the protocol asks.
+//   - The model and the mode are set again in every turn, before its prompt (`acp-options.ts`).
 //   acp-dialogue-6. A message joins the turn where the program offers the extension for that
 //       (`_session/steering`). Otherwise the turn is interrupted for it, if the program can resume.
-//   acp-dialogue-7. A resumed program whose updates are all of another session has opened that one, and does
-//       not know ours.
+//   - A resumed program whose updates are all of another session has opened that one, and does not know ours.
 
 import { randomUUID } from "node:crypto";
 import { toError } from "@holdfast/core";
@@ -41,7 +39,8 @@ export class AcpDialogue implements LineDialogue {
   #input: ReadableStreamDefaultController<AnyMessage> | undefined;
   #connection: ClientConnection | undefined;
   #sessionId: string | undefined;
-  #takesMessages = false;
+  /** The answer of the program to the first request. */
+  #started: Fields = {};
   /** Whose updates have come since the prompt: once those of its own session have, those of others are of its sub-agents. */
   #updated: "own" | "other" | undefined;
   #isInterrupted = false;
@@ -72,7 +71,8 @@ export class AcpDialogue implements LineDialogue {
   /** acp-dialogue-6. */
   async steer(text: string): Promise<Delivery> {
     const sessionId = this.#sessionId;
-    if (!this.#takesMessages || sessionId === undefined) return "rejected";
+    const { supported } = fieldsOf(fieldsOf(this.#started["_meta"])["steering"]);
+    if (supported !== true || sessionId === undefined) return "rejected";
     const prompt = [{ type: "text", text }];
     const { outcome } = await this.#request("_session/steering", { sessionId, prompt }).catch(
       (): Fields => ({}),
@@ -126,12 +126,11 @@ export class AcpDialogue implements LineDialogue {
   /** The talk with the program until the end of its first prompt: its abilities, a session, the prompt. */
   async #open(): Promise<ExternalEnd> {
     const protocolVersion = await this.#connect();
-    const started = await this.#request("initialize", {
+    this.#started = await this.#request("initialize", {
       protocolVersion,
       clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
     });
-    this.#takesMessages = fieldsOf(fieldsOf(started["_meta"])["steering"])["supported"] === true;
-    const opened = await this.#session(fieldsOf(started["agentCapabilities"]));
+    const opened = await this.#session(fieldsOf(this.#started["agentCapabilities"]));
     if (opened === undefined) return { type: "unknown_session" };
     const { sessionId } = opened;
     this.#sessionId = sessionId;
@@ -146,7 +145,6 @@ export class AcpDialogue implements LineDialogue {
     const response = await this.#request("session/prompt", { sessionId: this.#sessionId, prompt });
     await new Promise((resolve) => setImmediate(resolve)); // Updates that came before the response are handled.
     this.#updates.flush();
-    // acp-dialogue-7.
     if (this.#turn.resumedId !== null && this.#updated === "other") return { type: "unknown_session" };
     this.#use(fieldsOf(response["usage"]));
     const { stopReason: reason } = response;
@@ -155,7 +153,7 @@ export class AcpDialogue implements LineDialogue {
     return { type: "error", message: `the turn ended with ${textOr(reason, "no reason")}` };
   }
 
-  /** acp-dialogue-5. @returns the choices that the session has then. */
+  /** @returns the choices that the session has then. */
   async #choose({ sessionId, ...opened }: OpenedSession): Promise<Fields> {
     let offered: Fields = opened;
     for (const choice of choicesOf(this.#turn, this.#facts.modes)) {
@@ -174,7 +172,6 @@ export class AcpDialogue implements LineDialogue {
       const opened = await this.#request("session/new", place);
       return { ...opened, sessionId: textOr(opened["sessionId"], "") };
     }
-    // acp-dialogue-2.
     const canResume = isFields(fieldsOf(abilities["sessionCapabilities"])["resume"]);
     if (!canResume && abilities["loadSession"] !== true) return undefined;
     try {
@@ -222,7 +219,6 @@ export class AcpDialogue implements LineDialogue {
     };
   }
 
-  /** acp-dialogue-3. */
   #cancelAsked(): void {
     for (const resolve of this.#asked.values()) resolve(undefined);
     this.#asked.clear();

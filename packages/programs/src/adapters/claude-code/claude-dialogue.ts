@@ -1,5 +1,5 @@
-// `ClaudeDialogue`: one turn over the stream-json protocol of Claude Code. What the program says of its work is
-// read by `ClaudeMessages`.
+// `ClaudeDialogue`: one turn over the stream-json protocol of Claude Code. `ClaudeMessages` reads the messages
+// about its work.
 //
 //   - A message of the user is taken when the program says that it has begun with it.
 //   - A request of a kind that is not known gets an error as its answer, because the program waits for one.

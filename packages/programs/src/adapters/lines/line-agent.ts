@@ -51,7 +51,7 @@ interface Launch {
   readonly isResumed: boolean;
   /** The path of the file with the tools of the session. */
   readonly toolFile: string | undefined;
-  /** What the program says of its options. */
+  /** The text in which the program lists its options. */
   readonly help: () => Promise<string>;
 }
 
