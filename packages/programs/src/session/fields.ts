@@ -22,6 +22,17 @@ export function textOr(value: unknown, fallback: string): string {
   return typeof value === "string" ? value : fallback;
 }
 
+/** A text as it is, and any other value as JSON. */
+export function textOrJson(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value ?? null);
+}
+
+/** The texts of the parts of a result. A part that is no text is named by its type. */
+export function partsText(parts: unknown): string {
+  const texts = listOf(parts).map(({ type, text }) => textOr(text, `(${textOr(type, "content")})`));
+  return recordedResult(texts.join("\n"));
+}
+
 /** A count of tokens; zero for everything that is none. */
 export function countOf(value: unknown): number {
   return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : 0;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { scrubEnvironment, type Environment } from "@holdfast/system";
 
 import type { ChosenProgram } from "../../session/external-agent-protocol.ts";
-import { parseFields } from "../../session/fields.ts";
+import { fieldsOf, parseFields, textOrJson } from "../../session/fields.ts";
 import { heldKey, isSet, userText, type HeldKey, type ProgramKeys } from "../../session/keys/program-keys.ts";
 import { chosenVariables } from "../../session/program/find-program.ts";
 
@@ -92,9 +92,8 @@ function headersIn(text: string): Readonly<Record<string, string>> {
 function namesAnotherApi(own: Environment): boolean {
   const names = [...CLAUDE_KEYS, "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS", ...OTHER_VENDORS];
   return [join(claudeFolder(own), "settings.json"), ...MANAGED_SETTINGS].some((path) => {
-    const { env } = parseFields(userText(path)) ?? {};
-    if (typeof env !== "object" || env === null) return false;
-    return names.some((name) => isSet((env as Environment)[name]));
+    const env = fieldsOf(parseFields(userText(path))?.["env"]);
+    return names.some((name) => env[name] !== undefined && isSet(textOrJson(env[name])));
   });
 }
 

@@ -13,7 +13,15 @@ import type { TokenUsage } from "@holdfast/core";
 
 import type { Author, ExternalEnd } from "../../session/external-agent-protocol.ts";
 import { epochMs } from "../../session/limits/agent-limit.ts";
-import { countOf, fieldsOf, listOf, recordedResult, textOr, type Fields } from "../../session/fields.ts";
+import {
+  countOf,
+  fieldsOf,
+  listOf,
+  partsText,
+  recordedResult,
+  textOr,
+  type Fields,
+} from "../../session/fields.ts";
 import type { DialogueTurn } from "../lines/line-dialogue.ts";
 import { planStepsOf } from "../lines/plan-steps.ts";
 
@@ -141,7 +149,7 @@ export class ClaudeMessages {
       this.#turn.emit({
         type: "tool_result",
         id,
-        text: resultText(result),
+        text: typeof result === "string" ? recordedResult(result) : partsText(result),
         isError: isError === true,
         ...author,
       });
@@ -273,16 +281,6 @@ export function countsOf(usage: Fields): Counts {
     cacheRead: countOf(usage["cache_read_input_tokens"] ?? usage["cacheReadInputTokens"]),
     cacheWrite: countOf(usage["cache_creation_input_tokens"] ?? usage["cacheCreationInputTokens"]),
   };
-}
-
-function resultText(content: unknown): string {
-  const text =
-    typeof content === "string"
-      ? content
-      : listOf(content)
-          .map(({ type, text: part }) => (typeof part === "string" ? part : `(${textOr(type, "content")})`))
-          .join("\n");
-  return recordedResult(text);
 }
 
 /** Without the fields that are `null`: a later report leaves out what did not change. */

@@ -10,7 +10,7 @@
 import { HoldfastError } from "@holdfast/core";
 import { fillPlaceholders, type AgentRecord } from "@holdfast/agents";
 
-import { fieldsOf, isFields, type Fields } from "../../session/fields.ts";
+import { fieldsOf, isFields, textOrJson, type Fields } from "../../session/fields.ts";
 
 /** The values of one turn. */
 export interface BlueprintValues {
@@ -86,5 +86,5 @@ function replaced(value: unknown, change: (text: string, at: string) => string, 
 
 function paramText(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined;
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return textOrJson(value);
 }

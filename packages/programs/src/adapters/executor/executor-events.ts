@@ -1,7 +1,7 @@
 // `eventsOf`: the reports of an executor as events of a turn. Pure.
 
 import type { ExternalEvent } from "../../session/external-agent-protocol.ts";
-import { fieldsOf, textOr, type Fields } from "../../session/fields.ts";
+import { fieldsOf, textOr, textOrJson, type Fields } from "../../session/fields.ts";
 
 /**
  * The events of one report. Its result is no event, a prompt is in the session already, and reports of other
@@ -18,7 +18,7 @@ export function eventsOf(report: Fields): readonly ExternalEvent[] {
         {
           type: "tool_result",
           id: callId(report),
-          text: resultText(report),
+          text: textOrJson(report["error"] ?? report["tool_output"] ?? ""),
           isError: report["error"] !== undefined && report["error"] !== null,
         },
       ];
@@ -50,9 +50,4 @@ function toolName(report: Fields): string {
 
 function inputOf(report: Fields): Fields {
   return fieldsOf(report["tool_input"]);
-}
-
-function resultText(report: Fields): string {
-  const result = report["error"] ?? report["tool_output"] ?? "";
-  return typeof result === "string" ? result : JSON.stringify(result);
 }

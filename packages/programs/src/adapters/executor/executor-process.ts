@@ -28,7 +28,7 @@ import {
 } from "@holdfast/system";
 
 import type { ExternalTurn } from "../../session/external-agent-protocol.ts";
-import { fieldsOf, parseFields, type Fields } from "../../session/fields.ts";
+import { fieldsOf, parseFields, textOrJson, type Fields } from "../../session/fields.ts";
 import { childRoutes } from "./child-routes.ts";
 import type { ExecutorProfile } from "./profile.ts";
 import { reportRoutes, type ReportedResult, type ServedTurn } from "./report-routes.ts";
@@ -216,8 +216,7 @@ export class ExecutorProcess {
       if ("broken" in first) throw new TurnFailure(first.broken);
       if (!("message" in first)) throw new TurnFailure(this.#endedWithin(first));
       const { error } = first.message;
-      if (error !== undefined && error !== null)
-        throw new TurnFailure(typeof error === "string" ? error : JSON.stringify(error));
+      if (error !== undefined && error !== null) throw new TurnFailure(textOrJson(error));
       return inlineResult(first.message);
     } finally {
       clearTimeout(timer);

@@ -11,6 +11,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { PROVIDER_NAMES, type ProviderKeys } from "@holdfast/runtime/gateway";
+import { isFields } from "../../session/fields.ts";
 import { SCHEMA_VERSIONS, type SchemaVersion } from "./invocation.ts";
 
 /** A program that carries out turns of sessions, as its file describes it. */
@@ -136,7 +137,7 @@ function readProfile(file: string): ExecutorProfile {
   } catch (cause) {
     throw invalid(file, "", `it is not JSON: ${(cause as Error).message}`, "a JSON object", cause);
   }
-  if (!isObject(value)) throw invalid(file, "", "it is not a JSON object", "{ … }");
+  if (!isFields(value)) throw invalid(file, "", "it is not a JSON object", "{ … }");
   for (const key of Object.keys(value))
     if (!Object.hasOwn(FIELDS, key))
       throw invalid(file, key, "the field is unknown", Object.keys(FIELDS).join(", "));
@@ -207,7 +208,7 @@ const FIELDS = {
       (texts(value) && (value as string[]).length > 0),
   },
   lifecycle: oneOf("one_shot", "persistent"),
-  config: { expected: "a JSON object", fits: isObject },
+  config: { expected: "a JSON object", fits: isFields },
   agents_dir: { expected: "a path", fits: (value: unknown) => typeof value === "string" },
   schema_version: oneOf(...SCHEMA_VERSIONS),
   secrets: {
@@ -217,7 +218,7 @@ const FIELDS = {
   providers: {
     expected: `names of secrets by ${PROVIDER_NAMES.join(" and ")}, such as { "anthropic": "ANTHROPIC_API_KEY" }`,
     fits: (value: unknown) =>
-      isObject(value) &&
+      isFields(value) &&
       Object.keys(value).every((name) => (PROVIDER_NAMES as readonly string[]).includes(name)) &&
       Object.values(value).every(isSecretName),
   },
@@ -295,8 +296,4 @@ function isExecutable(path: string): boolean {
 
 function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

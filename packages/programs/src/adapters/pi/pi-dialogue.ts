@@ -9,7 +9,7 @@
 //     in the mode `acceptEdits`.
 
 import type { Delivery, ExternalEnd, PermissionAnswer } from "../../session/external-agent-protocol.ts";
-import { fieldsOf, listOf, parseFields, recordedResult, textOr, type Fields } from "../../session/fields.ts";
+import { fieldsOf, listOf, parseFields, partsText, textOr, type Fields } from "../../session/fields.ts";
 import type { DialogueTurn, LineDialogue } from "../lines/line-dialogue.ts";
 import { piCallOf, piModel } from "./pi-record.ts";
 
@@ -65,7 +65,12 @@ export class PiDialogue implements LineDialogue {
       case "tool_execution_end": {
         const { toolCallId: id, result, isError } = message;
         if (typeof id !== "string") return;
-        this.#turn.emit({ type: "tool_result", id, text: resultText(result), isError: isError === true });
+        this.#turn.emit({
+          type: "tool_result",
+          id,
+          text: partsText(fieldsOf(result)["content"]),
+          isError: isError === true,
+        });
         return;
       }
       case "auto_retry_start":
@@ -199,11 +204,4 @@ export class PiDialogue implements LineDialogue {
       this.#end = { type: "error", message: textOr(errorMessage, "the model's API failed") };
     else this.#end = { type: "answered", text: last };
   }
-}
-
-function resultText(result: unknown): string {
-  const parts = listOf(fieldsOf(result)["content"]).map(({ type, text }) =>
-    typeof text === "string" ? text : `(${textOr(type, "content")})`,
-  );
-  return recordedResult(parts.join("\n"));
 }

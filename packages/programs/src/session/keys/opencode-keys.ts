@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Environment } from "@holdfast/system";
 
 import { jsoncObject } from "@holdfast/agents";
+import { fieldsOf, isFields } from "../fields.ts";
 import { heldKey, isSet, userText, type ModelApi, type ProgramKeys } from "./program-keys.ts";
 
 /** The variables of the providers of OpenCode whose API the gateway knows. */
@@ -60,14 +61,13 @@ function configPaths(environment: Environment): readonly string[] {
 function providersIn(text: string): Readonly<Record<string, unknown>> | undefined {
   if (text.trim() === "") return {};
   try {
-    const { provider } = jsoncObject(text, "opencode.json");
-    return typeof provider === "object" && provider !== null ? (provider as Record<string, unknown>) : {};
+    return fieldsOf(jsoncObject(text, "opencode.json")["provider"]);
   } catch {
     return undefined;
   }
 }
 
 function optionsOf(provider: unknown): readonly Readonly<Record<string, unknown>>[] {
-  const { options } = (provider ?? {}) as { readonly options?: unknown };
-  return typeof options === "object" && options !== null ? [options as Record<string, unknown>] : [];
+  const { options } = fieldsOf(provider);
+  return isFields(options) ? [options] : [];
 }

@@ -4,7 +4,7 @@
 import { join } from "node:path";
 import type { Environment } from "@holdfast/system";
 
-import { parseFields } from "../fields.ts";
+import { fieldsOf, parseFields } from "../fields.ts";
 import { heldKey, userText, type ModelApi, type ProgramKeys } from "./program-keys.ts";
 
 const PROVIDERS: readonly { readonly name: ModelApi; readonly key: string; readonly baseUrl: string }[] = [
@@ -21,10 +21,10 @@ export const PI_KEYS: ProgramKeys = {
     const models = userText(join(folder, "models.json"));
     const parsed = models === "" ? {} : parseFields(models);
     if (parsed === undefined) return [];
-    const { providers } = parsed as { readonly providers?: Readonly<Record<string, unknown>> };
+    const providers = fieldsOf(parsed["providers"]);
     return PROVIDERS.flatMap(({ name, key, baseUrl }) => {
       // A provider of the user's own may get the key of the variable for another address.
-      const isConfigured = providers?.[name] !== undefined || models.includes(key);
+      const isConfigured = providers[name] !== undefined || models.includes(key);
       const isOwn = isConfigured || signedIn[name] !== undefined;
       return isOwn ? [] : heldKey(name, key, environment, environment[baseUrl]);
     });

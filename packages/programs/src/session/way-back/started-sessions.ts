@@ -21,7 +21,7 @@ import type { SessionToolInput } from "@holdfast/proto/session-tools";
 import { local, remote, type Agent, type AgentContext, type TaskContext } from "@holdfast/runtime";
 
 import { requestText } from "@holdfast/agents";
-import { fieldsOf, isFields } from "../fields.ts";
+import { fieldsOf, isFields, textOrJson } from "../fields.ts";
 import type { CallResult } from "./way-back.ts";
 
 export interface StartedSession {
@@ -122,7 +122,7 @@ export class StartedSessions {
       if (call.mode !== "sync") return running(started.sessionId);
       const child = this.#ctx.child(started.sessionId);
       if (started.isConversation) return await this.#turn(child);
-      return succeeded(textOf(await this.#ctx.waitForChild(child)));
+      return succeeded(textOrJson(await this.#ctx.waitForChild(child)));
     } catch (error) {
       if (!HoldfastError.is(error) || !REFUSALS.includes(error.code)) throw error;
       return failed((error.cause as Error | undefined)?.message ?? error.message);
@@ -296,7 +296,7 @@ function answerIn(json: Session["output"]): string {
   if (json === undefined) return "";
   const value = decodeJson(json);
   const { answer } = (value ?? {}) as { readonly answer?: unknown };
-  const text = textOf(answer ?? value);
+  const text = textOrJson(answer ?? value);
   if (text.length <= RESULT_CHARS) return text;
   return `${text.slice(0, RESULT_CHARS)}\n[cut: the result has ${text.length} characters, and ${RESULT_CHARS} is the limit]`;
 }
@@ -312,10 +312,6 @@ function unknown(id: string): CallResult {
 
 function running(id: string): CallResult {
   return shown({ session_id: id, status: "running" });
-}
-
-export function textOf(answer: unknown): string {
-  return typeof answer === "string" ? answer : JSON.stringify(answer ?? null);
 }
 
 function shown(value: Readonly<Record<string, unknown>>): CallResult {

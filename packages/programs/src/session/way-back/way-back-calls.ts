@@ -11,13 +11,13 @@
 import { HoldfastError } from "@holdfast/core";
 import type { AgentContext } from "@holdfast/runtime";
 
+import { textOrJson } from "../fields.ts";
 import type { LiveTurns } from "../turn-task.ts";
 import type { SessionCallEvent } from "./pending-calls.ts";
 import {
   failed,
   StartedSessions,
   succeeded,
-  textOf,
   type StartedParts,
   type StartedSession,
 } from "./started-sessions.ts";
@@ -191,7 +191,7 @@ export class WayBackCalls {
   /** The handler `ask_parent` of the parent's agent. @returns `undefined` where there is none. */
   async #askHandler(question: string): Promise<CallResult | undefined> {
     try {
-      return succeeded(textOf(await this.#ctx.requestFromParent("ask_parent", { question })));
+      return succeeded(textOrJson(await this.#ctx.requestFromParent("ask_parent", { question })));
     } catch (error) {
       if (!HoldfastError.is(error)) throw error;
       return undefined; // A person answers.
@@ -200,7 +200,7 @@ export class WayBackCalls {
 
   async #ask(prompt: string, details: { readonly details?: object }): Promise<CallResult> {
     return succeeded(
-      textOf(await this.#ctx.requestInput<unknown>({ prompt, ...details }, { answer: "any" })),
+      textOrJson(await this.#ctx.requestInput<unknown>({ prompt, ...details }, { answer: "any" })),
     );
   }
 
