@@ -11,26 +11,20 @@ import {
   claudeFolder,
 } from "../claude-code/claude-environment.ts";
 import { CODEX } from "../codex/codex-agent.ts";
+import type { LineAgentFacts } from "../lines/line-agent.ts";
 import type { ModesOf } from "../../included-programs.ts";
-import type { ExternalAgentCapabilities, OwnFolders } from "../../session/external-agent-protocol.ts";
+import type { ExternalAgentCapabilities } from "../../session/external-agent-protocol.ts";
 import { codexFolder } from "../../session/keys/codex-keys.ts";
-import { heldKey, isSet, type ProgramKeys } from "../../session/keys/program-keys.ts";
+import { heldKey, isSet } from "../../session/keys/program-keys.ts";
 import { OPENCODE_KEYS } from "../../session/keys/opencode-keys.ts";
-import { CHOSEN_FIELDS, type WantedProgram } from "../../session/program/find-program.ts";
+import { CHOSEN_FIELDS } from "../../session/program/find-program.ts";
 
-export interface AcpAgentFacts {
-  /** The name of the agent. */
-  readonly name: string;
-  readonly program: WantedProgram;
+export interface AcpAgentFacts extends Pick<
+  LineAgentFacts,
+  "name" | "program" | "variables" | "keys" | "programKeys" | "settings" | "ownFolders" | "reads"
+> {
   /** The arguments with which the program speaks the protocol on its standard streams. */
   readonly args: readonly string[];
-  /** Variables that the program gets of the user's environment, besides those of every process. */
-  readonly variables: readonly string[];
-  /** The names of variables whose values are keys. Keys are replaced in everything that is recorded. */
-  readonly keys: readonly string[];
-  /** How the gateway of a turn holds its keys. Absent for a program that needs them itself. */
-  readonly programKeys?: ProgramKeys;
-  readonly settings: Readonly<Record<string, string>>;
   /** Whether a session continues in another process. `false` where the program says that it does, and fails. */
   readonly resumes: boolean;
   /** Whether a session can ask for a model, as it can by default. */
@@ -48,10 +42,6 @@ export interface AcpAgentFacts {
   readonly signIn?: string;
   /** The files that name its MCP servers. */
   readonly mcpFiles?: (environment: Environment, folder: string) => readonly string[];
-  /** The folders that it needs in a sandbox. Absent where they are not known. */
-  readonly ownFolders?: (environment: Environment) => OwnFolders;
-  /** The places of the program itself besides its folder. It reads them in a sandbox. */
-  readonly reads?: readonly string[];
   /** The fields of a profile that the agent takes. */
   readonly profileFields?: ExternalAgentCapabilities["profileFields"];
 }
