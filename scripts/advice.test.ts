@@ -6,9 +6,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { COMMANDS } from "../packages/holdfast/src/commands/index.ts";
-import { parseArguments } from "../packages/terminal/src/frame/arguments.ts";
-import { COMMON_OPTIONS, type Command } from "../packages/terminal/src/frame/command.ts";
-import { actionOf, advisedCommands, takesArguments, waysOfAction, type Advice } from "./advised-commands.ts";
+import { readWords } from "../packages/terminal/src/frame/arguments.ts";
+import type { Command } from "../packages/terminal/src/frame/command.ts";
+import { knownOptions, ownOptions } from "../packages/terminal/src/frame/help.ts";
+import { actionOf, advisedCommands, takesArguments, type Advice } from "./advised-commands.ts";
 import { LATER } from "./printed-texts.ts";
 import { readTree } from "./tidy/tree.ts";
 
@@ -161,7 +162,7 @@ test("each test of the table calls its command with these options", async () => 
     const file = name.endsWith(".test.ts") ? name : `${TESTS}/${name}.test.ts`;
     const text = existsSync(join(root, file)) ? readFileSync(join(root, file), "utf8") : "";
     const words = shape.split(" ");
-    const options = { ...COMMON_OPTIONS, ...(await COMMANDS[words[0]!]!()).options };
+    const options = knownOptions(await COMMANDS[words[0]!]!());
     for (const word of words) {
       const short = word.startsWith("--") ? options[word.slice(2)]?.short : undefined;
       const isThere = new RegExp(`["\\s]${word}["\\s(]|\\b${word}\\(`).test(text);
@@ -188,18 +189,11 @@ async function problemOf({ words }: Advice): Promise<string | undefined> {
   if (!Object.hasOwn(COMMANDS, name)) return "no command of this name";
   try {
     const { command, action, given, options } = await shapeOf(words);
-    if (!takesArguments(command.usage, given)) return "no such action, or an argument too many";
-    const ways = action === undefined ? undefined : waysOfAction(command.usage, action);
-    const foreign = options.find((option) => {
-      if (ways === undefined || COMMON_OPTIONS[option] !== undefined) return false;
-      const { short } = command.options[option] ?? {};
-      return !ways.some(
-        (way) =>
-          way.includes(`--${option}`) ||
-          (short !== undefined && way.includes(`-${short} `)) ||
-          (short !== undefined && way.includes(`-${short}]`)),
-      );
-    });
+    if (!takesArguments(command, given)) return "no such action, or an argument too many";
+    const own = ownOptions(command, action);
+    const foreign = options.find(
+      (option) => Object.hasOwn(command.options, option) && !Object.hasOwn(own, option),
+    );
     return foreign === undefined ? undefined : `--${foreign} is of another action`;
   } catch (error) {
     return (error as Error).message;
@@ -209,10 +203,10 @@ async function problemOf({ words }: Advice): Promise<string | undefined> {
 /** The command with its action and its options: what two pieces of advice with other values have in common. */
 async function shapeOf([name = "", ...rest]: readonly string[]) {
   const command: Command = await COMMANDS[name]!();
-  const known = { ...COMMON_OPTIONS, ...command.options };
-  const args = parseArguments(rest, known, command.usage);
-  const action = actionOf(command.usage, args.positionals);
-  const options = Object.keys(known)
+  const args = readWords(rest, command);
+  const given = [...(args.action === undefined ? [] : [args.action]), ...args.positionals];
+  const action = actionOf(command, given);
+  const options = Object.keys(knownOptions(command))
     .filter((option) => args.has(option))
     .toSorted();
   const shape = [
@@ -220,5 +214,5 @@ async function shapeOf([name = "", ...rest]: readonly string[]) {
     ...(action === undefined ? [] : [action]),
     ...options.map((option) => `--${option}`),
   ].join(" ");
-  return { command, action, given: args.positionals, options, shape };
+  return { command, action, given, options, shape };
 }

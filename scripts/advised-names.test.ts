@@ -10,6 +10,7 @@ import { PROJECT_FILES, VARIABLES } from "../packages/agents/src/places/project-
 import { METHODS } from "../packages/coordinator/src/api/contract.ts";
 import { COMMANDS } from "../packages/holdfast/src/commands/index.ts";
 import { COMMON_OPTIONS } from "../packages/terminal/src/frame/command.ts";
+import { alternatives } from "../packages/terminal/src/frame/help.ts";
 import { COMMAND_ERRORS } from "../packages/terminal/src/frame/command-error.ts";
 import { EXIT_CODES } from "../packages/terminal/src/frame/help.ts";
 import {
@@ -117,12 +118,7 @@ async function knownNames(): Promise<Known> {
   await runtime.close();
   return {
     options: new Set([...options, ...Object.keys(COMMON_OPTIONS), "help", OPTION_OF_EXECUTORS]),
-    commands: new Map(
-      commands.map(([name, { usage, options: own }]) => [
-        name,
-        { usage, options: { ...COMMON_OPTIONS, ...own } },
-      ]),
-    ),
+    commands: new Map(commands),
     variables: new Set([...Object.keys(VARIABLES), ...FOR_OWN_PROGRAMS, ...OTHER_VARIABLES]),
     errorCodes: new Set(
       [...Object.keys({ ...ERROR_TABLE, ...COMMAND_ERRORS }), "node_version", "agent_busy"].map(
@@ -164,7 +160,11 @@ async function knownNames(): Promise<Known> {
       ...namesInCode(speaking),
       ...OTHER_NAMES,
       ...Object.keys(LIMITS),
-      ...commands.flatMap(([name, { usage }]) => [name, ...(usage.match(/[a-z]{2,}/g) ?? [])]),
+      ...commands.flatMap(([name, command]) => [
+        name,
+        ...Object.keys({ ...command.actions, ...command.options }),
+        ...Object.values(command.options).flatMap(({ value }) => alternatives(value ?? "")),
+      ]),
     ]),
   };
 }

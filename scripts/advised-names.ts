@@ -7,7 +7,9 @@
 //   - The words around a name choose its table where they say it ("`maxTurns` in the agent's file"). A name
 //     without such words may stand in any table of names in code.
 
+import type { Syntax } from "../packages/terminal/src/frame/command.ts";
 import { takesArguments, wordsOf } from "./advised-commands.ts";
+import { knownOptions } from "../packages/terminal/src/frame/help.ts";
 import { printedTexts, speakingSources } from "./printed-texts.ts";
 import { child, nameOf, type Node, type Source, type Tree } from "./tidy/tree.ts";
 
@@ -16,7 +18,7 @@ export interface Known {
   /** The options of every command, without the dashes. */
   readonly options: ReadonlySet<string>;
   /** Each command by its name, with all the options that it takes. */
-  readonly commands: ReadonlyMap<string, { readonly usage: string; readonly options: object }>;
+  readonly commands: ReadonlyMap<string, Syntax>;
   readonly variables: ReadonlySet<string>;
   readonly errorCodes: ReadonlySet<string>;
   readonly exitCodes: ReadonlySet<string>;
@@ -139,8 +141,9 @@ function* unknownCommands(text: string, { commands }: Known): Iterable<string> {
     const command = commands.get(name);
     const given = rest.slice(0, rest.findIndex((word) => word.startsWith("-")) >>> 0);
     if (command === undefined) continue;
-    const foreign = rest.some((word) => /^--[a-z]/.test(word) && !(word.slice(2) in command.options));
-    if (foreign || !takesArguments(command.usage, given)) yield line;
+    const options = knownOptions(command);
+    const foreign = rest.some((word) => /^--[a-z]/.test(word) && !Object.hasOwn(options, word.slice(2)));
+    if (foreign || !takesArguments(command, given)) yield line;
   }
 }
 

@@ -7,7 +7,6 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { STOP_GRACE_MS } from "../packages/core/src/limits.ts";
 import { parseArguments } from "../packages/terminal/src/frame/arguments.ts";
-import { COMMON_OPTIONS } from "../packages/terminal/src/frame/command.ts";
 import { COMMANDS } from "../packages/holdfast/src/commands/index.ts";
 import { readCoordinatorFile } from "../packages/holdfast/src/settings/coordinator-config.ts";
 import { checkRunnerPolicy } from "../packages/runner/src/policy/runner-policy.ts";
@@ -46,7 +45,7 @@ test.each(PAGES)("every command in %s is one that its command takes", async (pag
     expect(Object.keys(COMMANDS)).toContain(name);
     const command = await COMMANDS[name]?.();
     if (command === undefined) continue; // Told just above.
-    parseArguments(rest, { ...COMMON_OPTIONS, ...command.options }, command.usage);
+    parseArguments(rest, command);
   }
 });
 

@@ -5,7 +5,7 @@ import { Console } from "node:console";
 import { defined, didYouMean, HoldfastError, NotFoundError, toError, VERSION } from "@holdfast/core";
 import type { OwnKeys } from "@holdfast/system";
 import { parseArguments, refuse } from "@holdfast/terminal/frame/arguments";
-import { COMMON_OPTIONS, type Command } from "@holdfast/terminal/frame/command";
+import type { Command } from "@holdfast/terminal/frame/command";
 import { errorJson, errorText, shownError } from "@holdfast/terminal/frame/command-error";
 import { COMMANDS, GROUPS } from "./commands/index.ts";
 import { placeOf } from "@holdfast/terminal/frame/error-place";
@@ -93,7 +93,7 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
     terminal.print(commandHelp(command, summaryOf(name)));
     return 0;
   }
-  const args = parseArguments(rest, { ...COMMON_OPTIONS, ...command.options }, command.usage);
+  const args = parseArguments(rest, command);
   const io = terminal.io({
     isJson: args.has("json"),
     debug: args.has("debug"),

@@ -278,7 +278,7 @@ describe("bad input is refused before a session or a model call", () => {
       "E_SECRET_ARG",
       ["TOKEN is a secret"],
     ],
-    ["env set without keys", () => {}, ["env", "set", "s"], 2, "E_USAGE", ["keys are missing"]],
+    ["env set without keys", () => {}, ["env", "set", "s"], 2, "E_USAGE", ["a key is missing"]],
     [
       "env set of a wrong name",
       () => {},

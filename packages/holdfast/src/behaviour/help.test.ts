@@ -6,6 +6,7 @@ import { VERSION } from "@holdfast/core";
 import { afterAll, expect, test } from "vitest";
 import { isCampaign } from "@holdfast/testkit/campaign";
 import { COMMANDS } from "../commands/index.ts";
+import { COMMON_OPTIONS } from "@holdfast/terminal/frame/command";
 import { Project } from "../testing/holdfast-process.ts";
 
 const IN_EVERY_WAY = new Set(["run", "list", "coordinator"]);
@@ -24,6 +25,19 @@ test.each(Object.keys(COMMANDS))("%s has help with an example, on standard outpu
     expect(stdout).toContain(`usage: holdfast ${name}`);
     expect(stdout).toMatch(new RegExp(`Examples\\n  holdfast ${name}`));
   }
+});
+
+test.each(Object.entries(COMMANDS))("the tables of %s fit each other", async (name, load) => {
+  const { name: own, actions, options, defaultAction, lacks = {} } = await load();
+  expect(own).toBe(name);
+  const names = Object.keys(options);
+  for (const { excludes = [] } of Object.values(options))
+    for (const other of excludes) expect([...names, ...Object.keys(COMMON_OPTIONS)]).toContain(other);
+  for (const common of Object.keys(lacks)) expect(Object.keys(COMMON_OPTIONS)).toContain(common);
+  if (actions === undefined) return;
+  expect([undefined, ...Object.keys(actions)]).toContain(defaultAction);
+  const used = Object.values(actions).flatMap((action) => action.options ?? []);
+  expect([...new Set(used)].toSorted()).toEqual(names.toSorted());
 });
 
 test("the overview names every command", async () => {

@@ -27,10 +27,10 @@ import { secretsFor } from "../secrets/agent-secrets.ts";
 import { entryText, roleText } from "@holdfast/terminal/view/event-line";
 import { ChatTalk } from "./chat-talk.ts";
 
-/** @param usage of the command. @returns the exit code. */
-export async function startChat(args: Arguments, io: Io, usage: string): Promise<number> {
+/** @returns the exit code. */
+export async function startChat(args: Arguments, io: Io): Promise<number> {
   const [path, text] = args.positionals;
-  const call = await readCall(args, { command: "chat", usage, text }, io);
+  const call = await readCall(args, { command: "chat", text }, io);
   const { wanted, sessionId } = call;
   const given = findDatabase(args, io);
   const database = wanted === undefined ? given : await placeOfExact(given, wanted);

@@ -1,42 +1,71 @@
-import {
-  refuse,
-  refuseAction,
-  refuseForeignOptions,
-  takeNothing,
-  takeOnly,
-} from "@holdfast/terminal/frame/arguments";
 import { catalogueAction, isCatalogueAction } from "../library/catalogue-actions.ts";
-import type { Command } from "@holdfast/terminal/frame/command";
+import { NAME_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
 import { checkAgents } from "../agents/check-agents.ts";
 import { importAgent, newAgent } from "../agents/new-agent.ts";
 
 const listing = () => import("../agents/list-agents.ts");
 const registry = () => import("../agents/registry/install-agent.ts");
 
-/** The options of each action. */
-const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
-  list: ["trust", "pushed", "tag"],
-  show: ["trust"],
-  check: [],
-  new: ["user"],
-  import: ["user"],
-  trust: ["remove", "sessions", "yes"],
-  push: ["tag"],
-  history: [],
-  rollback: [],
-  tag: [],
-  activate: [],
-  deactivate: [],
-  install: ["registry", "key", "yes"],
-  uninstall: [],
-};
-
 export const agents: Command = {
   name: "agents",
-  usage:
-    "agents list [--trust | --pushed] [--tag TAG,...] | agents show NAME|PATH [--trust] | agents check [NAME|PATH...] | agents new NAME [--user] | agents import FILE [--user] | agents trust [PATH] [--remove] | agents trust --sessions [--yes] | " +
-    "agents push NAME|PATH... [--tag TAG] | agents history NAME | agents rollback NAME [VERSION|TAG] | agents tag NAME TAG [VERSION] | agents " +
-    "activate NAME | agents deactivate NAME | agents install NAME --registry FILE|URL [--key VARIABLE]... [--yes] | agents uninstall NAME",
+  actions: {
+    list: {
+      does: "the agents of the project and of yours, or those at the coordinator",
+      options: ["trust", "pushed", "tag"],
+    },
+    show: {
+      does: "one agent: its file, fields and rights",
+      takes: [{ name: "NAME|PATH", is: "the name" }],
+      options: ["trust"],
+    },
+    check: {
+      does: "each field of each file, and what becomes of it",
+      takes: [{ name: "NAME|PATH", is: "the name", optional: true, repeats: true }],
+    },
+    new: { does: "write a file to begin with", takes: [NAME_ARGUMENT], options: ["user"] },
+    import: {
+      does: "write the agents of another tool's file in our own form",
+      takes: [{ name: "FILE", is: "the file" }],
+      options: ["user"],
+    },
+    trust: {
+      does: "load the files of this project from now on",
+      takes: [{ name: "PATH", is: "the path", optional: true }],
+      options: ["remove", "sessions", "yes"],
+    },
+    push: {
+      does: "store new versions at the coordinator",
+      takes: [{ name: "NAME|PATH", is: "the name", repeats: true }],
+      options: ["tag"],
+    },
+    history: { does: "its versions at the coordinator", takes: [NAME_ARGUMENT] },
+    rollback: {
+      does: "use an earlier version at the coordinator",
+      takes: [NAME_ARGUMENT, { name: "VERSION|TAG", is: "the version", optional: true }],
+    },
+    tag: {
+      does: "give a version at the coordinator a tag",
+      takes: [
+        NAME_ARGUMENT,
+        { name: "TAG", is: "the tag" },
+        { name: "VERSION", is: "the version", optional: true },
+      ],
+    },
+    activate: {
+      does: "let sessions of it start at the coordinator",
+      takes: [NAME_ARGUMENT],
+    },
+    deactivate: {
+      does: "let no session of it start at the coordinator",
+      takes: [NAME_ARGUMENT],
+    },
+    install: {
+      does: "install an agent of a registry",
+      takes: [NAME_ARGUMENT],
+      options: ["registry", "key", "yes"],
+    },
+    uninstall: { does: "remove an installed agent", takes: [NAME_ARGUMENT] },
+  },
   description:
     "An agent file is Markdown with YAML front matter in .holdfast/agents of the project or of your home folder (docs/agent-files.md). Agents " +
     "of Claude Code, OpenCode, Codex, Gemini CLI and Copilot are read where they are. `check` says for each field whether it is honoured, " +
@@ -49,12 +78,12 @@ export const agents: Command = {
     user: { help: "write the file into your home folder, for all projects" },
     pushed: { help: "list the agent files at the coordinator", excludes: ["trust", "tag"] },
     tag: {
-      help: "push: the tag that the pushed versions get; list: only agents with all of these tags (a,b)",
+      help: "the tag that the pushed versions get; for the list, only agents with all of these tags (a,b)",
       value: "TAG",
     },
-    registry: { help: "install: the registry, a file or an address", value: "FILE|URL" },
-    key: { help: "install: a variable with a key that the program gets", value: "VARIABLE", repeats: true },
-    yes: { help: "install, trust --sessions: do not ask", short: "y" },
+    registry: { help: "the registry, a file or an address", value: "FILE|URL", required: true },
+    key: { help: "a variable with a key that the program gets", value: "VARIABLE", repeats: true },
+    yes: { help: "do not ask", short: "y" },
     remove: { help: "trust the project no longer", excludes: ["sessions"] },
     sessions: { help: "show the rights of the sessions in the project's database, and trust them" },
   },
@@ -81,46 +110,34 @@ export const agents: Command = {
   ],
 
   async run(args, io) {
-    const [action, ...rest] = args.positionals;
-    refuseForeignOptions(agents, OPTIONS_OF, args);
-    if (isCatalogueAction(action)) return catalogueAction(["agent", agents.usage], action, rest, args, io);
+    const { action, positionals: rest } = args;
+    if (isCatalogueAction(action)) return catalogueAction("agent", action, args, io);
     switch (action) {
       case "list":
-        takeNothing(rest, agents.usage);
         if (args.has("pushed"))
           return (await import("../library/catalogue-calls.ts")).listPushed("agent", args, io);
         return (await listing()).showAgents(args, io);
       case "show":
-        return (await import("../agents/show-agent.ts")).showAgent(
-          takeOnly(rest, "the name", agents.usage),
-          args,
-          io,
-        );
+        return (await import("../agents/show-agent.ts")).showAgent(rest[0]!, args, io);
       case "check":
         return checkAgents(rest, io);
       case "new":
-        return newAgent(takeOnly(rest, "the name", agents.usage), args.has("user"), io);
+        return newAgent(rest[0]!, args.has("user"), io);
       case "import":
-        return importAgent(takeOnly(rest, "the file", agents.usage), args.has("user"), io);
+        return importAgent(rest[0]!, args.has("user"), io);
       case "trust":
         if (args.has("sessions")) {
-          takeNothing(rest, agents.usage);
           return (await import("../run/loading/trust-sessions.ts")).trustSessions(args, io);
         }
-        if (rest.length > 1) throw refuse(`"${rest[1]}" is one argument too many`, agents.usage);
         return (await listing()).trustProject(rest[0], args, io);
       case "push":
         return (await import("../library/push-contents.ts")).pushAgents(rest, args, io);
       case "install": {
-        const name = takeOnly(rest, "the name", agents.usage);
-        return (await registry()).installAgent(name, args, io);
+        return (await registry()).installAgent(rest[0]!, args, io);
       }
-      case "uninstall": {
-        const name = takeOnly(rest, "the name", agents.usage);
-        return (await registry()).uninstallAgent(name, io);
+      default: {
+        return (await registry()).uninstallAgent(rest[0]!, io);
       }
-      default:
-        throw refuseAction("agents", action, Object.keys(OPTIONS_OF), agents.usage);
     }
   },
 };

@@ -10,8 +10,7 @@ import {
   type StorageReader,
 } from "@holdfast/core";
 import { addCosts, type Cost, NO_COST, raisedLimit, uncountedText } from "@holdfast/proto/view";
-import { takeOnly } from "@holdfast/terminal/frame/arguments";
-import type { Command, Io } from "@holdfast/terminal/frame/command";
+import { SESSION_ARGUMENT, type Command, type Io } from "@holdfast/terminal/frame/command";
 import { quoted } from "@holdfast/terminal/frame/plain-text";
 import { findDatabase } from "../place/project.ts";
 import { withReaderOf } from "../place/find-session.ts";
@@ -29,7 +28,7 @@ import { CostReader } from "@holdfast/terminal/view/session-cost";
 
 export const budget: Command = {
   name: "budget",
-  usage: "budget ID [--raise 5.00usd,200000tokens,50steps,0.50usd/day] [--grant PER] [--release-lost]",
+  takes: [SESSION_ARGUMENT],
   description:
     "A budget belongs to a session and pays for its whole tree. The command shows every budget that pays for this session, the nearest " +
     "first. Reserved is what running tasks may still use. --raise replaces limits of the session's own budget with higher ones; " +
@@ -52,7 +51,7 @@ export const budget: Command = {
   ],
 
   async run(args, io) {
-    const id = takeOnly(args.positionals, "the session's id", budget.usage);
+    const [id = ""] = args.positionals;
     const database = findDatabase(args, io);
     const text = args.text("raise");
     const grantText = args.text("grant");

@@ -1,6 +1,5 @@
 import { defined, isEnded } from "@holdfast/core";
-import { takeOnly } from "@holdfast/terminal/frame/arguments";
-import type { Command } from "@holdfast/terminal/frame/command";
+import { SESSION_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
 import { findDatabase } from "../place/project.ts";
 import { withSession } from "../place/find-session.ts";
 import { requestsOver } from "@holdfast/runtime";
@@ -9,7 +8,7 @@ import { cleanUp } from "../run/clean-up.ts";
 
 export const cancel: Command = {
   name: "cancel",
-  usage: "cancel ID [--hard] [--reason TEXT]",
+  takes: [SESSION_ARGUMENT],
   description:
     "The agent is notified and may clean up for ten seconds; after a cancel it cannot complete any more. With --hard the session " +
     "ends at once and the agent is not notified. An external agent that no process runs is ended by this command. A cancel covers the tree: all sessions below the session are cancelled with it.",
@@ -23,7 +22,7 @@ export const cancel: Command = {
   ],
 
   async run(args, io) {
-    const id = takeOnly(args.positionals, "the session's id", cancel.usage);
+    const [id = ""] = args.positionals;
     const hard = args.has("hard");
     const reason = args.text("reason");
     const database = findDatabase(args, io);

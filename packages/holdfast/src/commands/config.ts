@@ -1,11 +1,5 @@
 import { defined, didYouMean, HoldfastError } from "@holdfast/core";
-import {
-  refuse,
-  refuseAction,
-  refuseForeignOptions,
-  takeNothing,
-  takeOnly,
-} from "@holdfast/terminal/frame/arguments";
+import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
 import { plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import { CONFIG_KEYS } from "../settings/config.ts";
@@ -14,14 +8,6 @@ import { findCommandNamespace, findSandbox, findSandboxRoot } from "../agents/sa
 import { findMode } from "../place/mode.ts";
 
 const TEXT_MAX = 4_096;
-
-/** The options of each action. */
-const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
-  get: ["origin"],
-  list: [],
-  export: ["output"],
-  import: ["yes", "dry-run"],
-};
 
 interface Setting {
   readonly key: string;
@@ -33,8 +19,19 @@ interface Setting {
 
 export const config: Command = {
   name: "config",
-  usage:
-    "config get KEY [--origin] | config list | config export [-o FILE] | config import FILE|- [--yes | --dry-run]",
+  actions: {
+    get: { does: "the value of one setting", takes: [{ name: "KEY", is: "the key" }], options: ["origin"] },
+    list: { does: "all settings, and where each was set" },
+    export: {
+      does: "write settings, schedules, agent files and permissions to one file",
+      options: ["output"],
+    },
+    import: {
+      does: "take them over from such a file",
+      takes: [{ name: "FILE|-", is: "the file" }],
+      options: ["yes", "dry-run"],
+    },
+  },
   description:
     "The first of these that has a value wins: a flag, the environment, .holdfast/config.json in the project, " +
     "holdfast/config.json in your configuration folder ($XDG_CONFIG_HOME, or ~/.config), the default. " +
@@ -45,9 +42,9 @@ export const config: Command = {
     "stays. Exit codes: 2 an option is wrong or nobody can be asked, 3 the file or a setting is wrong, 12 the project is not trusted, 11 the file is of a newer Holdfast.",
   options: {
     origin: { help: "also show where the value was set" },
-    output: { help: "export: the file to write (default: standard output)", value: "FILE", short: "o" },
-    yes: { help: "import: do not ask", short: "y" },
-    "dry-run": { help: "import: only show what would change" },
+    output: { help: "the file to write (default: standard output)", value: "FILE", short: "o" },
+    yes: { help: "do not ask", short: "y" },
+    "dry-run": { help: "only show what would change" },
   },
   examples: [
     ["config list", "all settings, and where each was set"],
@@ -58,17 +55,15 @@ export const config: Command = {
   ],
 
   async run(args, io) {
-    const [what, ...rest] = args.positionals;
-    refuseForeignOptions(config, OPTIONS_OF, args);
-    switch (what) {
+    const { action, positionals: rest } = args;
+    switch (action) {
       case "get": {
-        const setting = await find(takeOnly(rest, "the key", config.usage), args, io);
+        const setting = await find(rest[0]!, args, io);
         const { value } = setting;
         io.result(setting, args.has("origin") ? `${value}  (${whence(setting)})` : String(value));
         return 0;
       }
       case "list": {
-        takeNothing(rest, config.usage);
         const settings = await Promise.all(allKeys().map((key) => listed(key, args, io)));
         const rows = settings.map((setting) =>
           [setting.key, String(setting.value), whence(setting)].map((cell) => plainLine(cell, TEXT_MAX)),
@@ -77,14 +72,9 @@ export const config: Command = {
         return 0;
       }
       case "export":
-        takeNothing(rest, config.usage);
-        return (await transfer()).exportConfig(args, io, config.usage);
-      case "import": {
-        const file = takeOnly(rest, "the file", config.usage);
-        return (await transfer()).importConfig(file, args, io, config.usage);
-      }
+        return (await transfer()).exportConfig(args, io);
       default:
-        throw refuseAction("config", what, Object.keys(OPTIONS_OF), config.usage);
+        return (await transfer()).importConfig(rest[0]!, args, io);
     }
   },
 };
@@ -134,7 +124,7 @@ async function find(key: string, args: Arguments, io: Io): Promise<Setting> {
     }
     default: {
       const keys = allKeys();
-      throw refuse(`there is no setting "${key}"${didYouMean(key, keys)}`, config.usage, {
+      throw refuse(`there is no setting "${key}"${didYouMean(key, keys)}`, args.usage, {
         got: key,
         fix: `one of ${keys.join(", ")}`,
       });

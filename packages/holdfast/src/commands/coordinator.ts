@@ -1,10 +1,9 @@
-import { refuse, takeNothing } from "@holdfast/terminal/frame/arguments";
 import { MODE_OPTION, SUPERVISED_OPTION, type Command } from "@holdfast/terminal/frame/command";
 import { runCoordinator } from "../run/coordinator-run.ts";
 
 export const coordinator: Command = {
   name: "coordinator",
-  usage: "coordinator [--host HOST] [--port PORT] [--storage URL] [--config FILE] [--insecure]",
+  lacks: { db: "give --storage sqlite:PATH" },
   description:
     "Clients start, signal and watch sessions over its API (gRPC, Connect, REST and server-sent events on one port); `holdfast runner` " +
     "runs them. Every call needs a token: the first start writes an admin's token to a file that only this user may read, and names " +
@@ -31,12 +30,6 @@ export const coordinator: Command = {
   ],
 
   async run(args, io) {
-    takeNothing(args.positionals, coordinator.usage);
-    if (args.has("db"))
-      throw refuse("a coordinator has no option --db", coordinator.usage, {
-        got: "--db",
-        fix: "--storage sqlite:PATH",
-      });
     return runCoordinator(args, io);
   },
 };

@@ -1,13 +1,12 @@
 import { ConflictError, HoldfastError, type ChangeResult } from "@holdfast/core";
-import { takeOnly } from "@holdfast/terminal/frame/arguments";
-import type { Command, Io } from "@holdfast/terminal/frame/command";
+import { SESSION_ARGUMENT, type Command, type Io } from "@holdfast/terminal/frame/command";
 import { findDatabase } from "../place/project.ts";
 import { withSession } from "../place/find-session.ts";
 import { dropFileSnapshots, idsBelow } from "../agents/workspaces/deleted-sessions.ts";
 
 export const deleteSession: Command = {
   name: "delete",
-  usage: "delete ID [--subtree]",
+  takes: [SESSION_ARGUMENT],
   description:
     "The session's journal, conversation, output and signals are removed from the database; `holdfast export` saves them to a file. " +
     "Its file snapshots in this project are forgotten, and its worktree stays. " +
@@ -20,7 +19,7 @@ export const deleteSession: Command = {
   ],
 
   async run(args, io) {
-    const id = takeOnly(args.positionals, "the session's id", deleteSession.usage);
+    const [id = ""] = args.positionals;
     const subtree = args.has("subtree") ? "delete" : "refuse";
     return withSession(findDatabase(args, io), id, async ({ sessionId }, { storage }) => {
       const below = subtree === "delete" ? await idsBelow(storage.reader, sessionId) : [];

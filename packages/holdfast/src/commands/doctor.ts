@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { refuse, takeNothing } from "@holdfast/terminal/frame/arguments";
+import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
 import { findLocalDatabase } from "../place/project.ts";
 import { examinationText, examine, examinePostgres } from "../doctor/examination.ts";
@@ -10,7 +10,6 @@ import { examineInstallation } from "../doctor/installation.ts";
 
 export const doctor: Command = {
   name: "doctor",
-  usage: "doctor [--online] | doctor --db PATH | doctor --storage URL",
   description:
     "Checks versions, settings, disks, sandboxes, secrets, models, agents, programs of external agents, the local stack, its port, the coordinator that HOLDFAST_URL " +
     "names and the clock. Each line says ok, warning or problem, and what to do. Then it reads the project's whole database and checks " +
@@ -34,9 +33,8 @@ export const doctor: Command = {
   ],
 
   async run(args, io) {
-    takeNothing(args.positionals, doctor.usage);
     if (args.has("url"))
-      throw refuse("doctor cannot examine a coordinator over its API", doctor.usage, {
+      throw refuse("doctor cannot examine a coordinator over its API", args.usage, {
         got: "--url",
         fix: "name the coordinator's storage: --storage postgres://…, or on its machine --storage sqlite:PATH",
       });
@@ -51,7 +49,7 @@ async function examineNamed(args: Arguments, io: Io): Promise<number> {
   if (storage?.type === "memory")
     throw refuse(
       "memory: storage cannot be inspected; it exists only inside the running process",
-      doctor.usage,
+      args.usage,
       { got: "--storage memory:" },
     );
   const database =

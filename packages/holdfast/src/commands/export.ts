@@ -1,5 +1,5 @@
-import { refuse, takeOnly } from "@holdfast/terminal/frame/arguments";
-import type { Command } from "@holdfast/terminal/frame/command";
+import { refuse } from "@holdfast/terminal/frame/arguments";
+import { SESSION_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
 import { resolve } from "node:path";
 import { findDatabase } from "../place/project.ts";
 import { withReaderOf } from "../place/find-session.ts";
@@ -8,7 +8,7 @@ import { writeNewFile } from "@holdfast/terminal/frame/new-file";
 
 export const exportSession: Command = {
   name: "export",
-  usage: "export ID [--tree] [-o FILE]",
+  takes: [SESSION_ARGUMENT],
   description:
     "The file is lines of JSON, and its last line is a checksum. Only this user may read it, and it appears under its name when it is " +
     "complete. The session does not change, and may be running meanwhile. Its parent is not in the file, and its children only with " +
@@ -30,12 +30,12 @@ export const exportSession: Command = {
   ],
 
   async run(args, io) {
-    const id = takeOnly(args.positionals, "the session's id", exportSession.usage);
+    const [id = ""] = args.positionals;
     const isToStdout = args.text("output") === "-";
     if (isToStdout && io.isJson)
       throw refuse(
         "with --json, standard output holds the result and cannot also hold the session",
-        exportSession.usage,
+        args.usage,
         {
           got: "--json --output -",
           fix: "leave --json or -o - out; the session is already written as lines of JSON",

@@ -1,7 +1,7 @@
 import { defined } from "@holdfast/core";
 import { createRuntime, type ForkOptions, type Runtime } from "@holdfast/runtime";
-import { refuse, takeOnly } from "@holdfast/terminal/frame/arguments";
-import type { Arguments, Command } from "@holdfast/terminal/frame/command";
+import { refuse } from "@holdfast/terminal/frame/arguments";
+import { SESSION_ARGUMENT, type Arguments, type Command } from "@holdfast/terminal/frame/command";
 import { readCall } from "../run/starting/prepare-start.ts";
 import { findDatabase } from "../place/project.ts";
 import { findPlace, withReaderOf, withSession } from "../place/find-session.ts";
@@ -11,8 +11,7 @@ import { forkFilesText } from "../agents/workspaces/fork-files.ts";
 
 export const fork: Command = {
   name: "fork",
-  usage:
-    "fork ID [--at N] [--input JSON|@file|-] [--tasks rerun|cancel] [--session NEW] [--run | --agent AGENT [--worktree] [--profile NAME] [--budget LIMITS] [--ttl TIME]]",
+  takes: [SESSION_ARGUMENT],
   description:
     "Use a fork to continue after a failure, or to try something else from a point of a session. State, journal and conversation up " +
     "to the point are copied; signals, children and spend are not. The other session does not change, whether or not it has ended. " +
@@ -55,9 +54,9 @@ export const fork: Command = {
   ],
 
   async run(args, io) {
-    const id = takeOnly(args.positionals, "the session's id", fork.usage);
+    const [id = ""] = args.positionals;
     const point = pointOf(args);
-    const call = await readCall(args, { command: "fork", usage: fork.usage }, io);
+    const call = await readCall(args, { command: "fork" }, io);
     const wanted = {
       ...point,
       ...(args.has("input") ? { input: call.input } : {}),
@@ -110,10 +109,10 @@ export const fork: Command = {
 function pointOf(args: Arguments): Pick<ForkOptions, "at" | "tasks"> {
   const at = args.text("at");
   if (at !== undefined && !/^\d{1,15}$/.test(at))
-    throw refuse("--at is not a position", fork.usage, { got: at, expected: "--at 0, 1, 2, ..." });
+    throw refuse("--at is not a position", args.usage, { got: at, expected: "--at 0, 1, 2, ..." });
   const tasks = args.text("tasks");
   if (tasks !== undefined && tasks !== "rerun" && tasks !== "cancel")
-    throw refuse("--tasks is neither rerun nor cancel", fork.usage, { got: tasks });
+    throw refuse("--tasks is neither rerun nor cancel", args.usage, { got: tasks });
   return {
     ...(at === undefined ? {} : { at: Number(at) }),
     ...(tasks === undefined ? {} : { tasks }),

@@ -1,5 +1,5 @@
 import { defined, isEnded } from "@holdfast/core";
-import { sessionIdOf, takeOnly } from "@holdfast/terminal/frame/arguments";
+import { sessionIdOf } from "@holdfast/terminal/frame/arguments";
 import type { Command } from "@holdfast/terminal/frame/command";
 import { resolve } from "node:path";
 import { findDatabase } from "../place/project.ts";
@@ -9,7 +9,7 @@ import { createRuntime } from "@holdfast/runtime";
 
 export const importSession: Command = {
   name: "import",
-  usage: "import FILE|- [--session NEW]",
+  takes: [{ name: "FILE|-", is: "the file" }],
   description:
     "The sessions are as they were when they were written, with their unread signals, and continue when they are resumed. All are " +
     "imported or none. A damaged file, or a session that already exists here, changes nothing; a file that was imported before is no " +
@@ -25,7 +25,7 @@ export const importSession: Command = {
   ],
 
   async run(args, io) {
-    const file = takeOnly(args.positionals, "the file", importSession.usage);
+    const [file = ""] = args.positionals;
     const wanted = sessionIdOf(args);
     const chunks = file === "-" ? bytesOf(io.stdin) : await openFile(resolve(io.cwd, file));
     return withStorage(findDatabase(args, io), async ({ storage }) => {

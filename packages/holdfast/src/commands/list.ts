@@ -9,7 +9,7 @@ import {
   type StorageReader,
 } from "@holdfast/core";
 import { type Cost, costText } from "@holdfast/proto/view";
-import { refuse, takeNothing } from "@holdfast/terminal/frame/arguments";
+import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
 import { type Database, findDatabase, placesOf } from "../place/project.ts";
 import { newestFirst, placeLine, START_STACK, withReader } from "../place/find-session.ts";
@@ -26,7 +26,6 @@ const LIMIT = 50;
 
 export const list: Command = {
   name: "list",
-  usage: "list [--status STATUS | --unfinished] [--limit N]",
   options: {
     status: { help: `only sessions that are ${SESSION_STATUSES.join(", ")}`, value: "STATUS" },
     unfinished: { help: "only sessions that have not ended", excludes: ["status"] },
@@ -40,7 +39,6 @@ export const list: Command = {
   ],
 
   async run(args, io) {
-    takeNothing(args.positionals, list.usage);
     const status = readStatus(args);
     const limit = readLimit(args);
     const database = findDatabase(args, io);
@@ -172,7 +170,7 @@ function readStatus(args: Arguments): SessionStatus | undefined {
   const text = args.text("status");
   const status = SESSION_STATUSES.find((candidate) => candidate === text);
   if (text === undefined || status !== undefined) return status;
-  throw refuse(`"${text}" is no status${didYouMean(text, SESSION_STATUSES)}`, list.usage, {
+  throw refuse(`"${text}" is no status${didYouMean(text, SESSION_STATUSES)}`, args.usage, {
     expected: SESSION_STATUSES.join(", "),
   });
 }
@@ -182,7 +180,7 @@ function readLimit(args: Arguments): number {
   if (text === undefined) return LIMIT;
   const limit = Number(text);
   if (Number.isInteger(limit) && limit > 0 && limit <= 1_000_000) return limit;
-  throw refuse("--limit is not a number of sessions", list.usage, {
+  throw refuse("--limit is not a number of sessions", args.usage, {
     got: text,
     expected: "a whole number from 1 to 1000000",
   });

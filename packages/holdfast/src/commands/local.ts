@@ -1,4 +1,3 @@
-import { refuse, refuseAction, takeNothing } from "@holdfast/terminal/frame/arguments";
 import {
   EXECUTOR_OPTIONS,
   GRACE_OPTION,
@@ -14,49 +13,51 @@ import { restartStack, showStack, showStackLogs, stopStack } from "../stack/cont
 
 const START_OPTIONS: Options = {
   agents: {
-    help: "start: run the agents of these files, in code or in Markdown",
+    help: "run the agents of these files, in code or in Markdown",
     value: "FILE",
     repeats: true,
     takesMore: true,
   },
   tasks: {
-    help: "start: do the tasks of these files",
+    help: "do the tasks of these files",
     value: "FILE",
     repeats: true,
     takesMore: true,
   },
   ...EXECUTOR_OPTIONS,
-  port: { help: "start: the coordinator's port (default: 8765; 0 for any that is free)", value: "PORT" },
+  port: { help: "the coordinator's port (default: 8765; 0 for any that is free)", value: "PORT" },
   project: {
-    help: "start: the folder that agents work in (default: the project's)",
+    help: "the folder that agents work in (default: the project's)",
     value: "DIR",
     short: "p",
   },
-  grace: { ...GRACE_OPTION, help: `start: ${GRACE_OPTION.help}` },
+  grace: GRACE_OPTION,
   "secret-stdin": SECRET_STDIN_OPTION,
-  foreground: { help: "start: stay, and stop the stack with Ctrl-C" },
+  foreground: { help: "stay, and stop the stack with Ctrl-C" },
 };
 
 const LOGS_OPTIONS: Options = {
-  follow: { help: "logs: stay, and show new lines", short: "f" },
-  lines: { help: "logs: how many lines (default: 100)", value: "N", short: "n" },
-  component: { help: "logs: only those of coordinator, runner or supervisor", value: "NAME", short: "c" },
+  follow: { help: "stay, and show new lines", short: "f" },
+  lines: { help: "how many lines (default: 100)", value: "N", short: "n" },
+  component: {
+    help: "only those of coordinator, runner or supervisor",
+    value: "NAME",
+    short: "c",
+  },
 };
 
-/** The actions, each with the options that it takes. */
-const ACTIONS: Readonly<Record<string, Options>> = {
-  start: START_OPTIONS,
-  stop: {},
-  status: {},
-  restart: {},
-  logs: LOGS_OPTIONS,
-};
+const STACK_ONLY = { db: "leave it out", url: "leave it out" };
 
 export const local: Command = {
   name: "local",
-  usage:
-    "local start --agents FILE... [-x NAME | -e PATH] [--policy FILE] [--port PORT] [--project DIR] [--grace TIME] [--foreground] | local stop | local status | local restart | " +
-    "local logs [-f] [-n N] [-c NAME]",
+  actions: {
+    start: { does: "start the stack, and return when it is ready", options: Object.keys(START_OPTIONS) },
+    stop: { does: "stop it; sessions stay" },
+    status: { does: "what runs, since when, and how often it was restarted" },
+    restart: { does: "start its processes again, with their options" },
+    logs: { does: "what its processes write", options: Object.keys(LOGS_OPTIONS) },
+  },
+  lacks: STACK_ONLY,
   description:
     "A supervisor keeps a coordinator and a runner running over a database in your data folder, and starts each again that ends. " +
     "`start` returns when all is ready; `up` is another name for it, and `down` for `stop`. Changed files of agents are loaded by a " +
@@ -74,49 +75,31 @@ export const local: Command = {
   ],
 
   async run(args, io) {
-    const [action, ...rest] = args.positionals;
-    const options = action === undefined || !Object.hasOwn(ACTIONS, action) ? undefined : ACTIONS[action];
-    if (options === undefined) throw refuseAction("local", action, Object.keys(ACTIONS), local.usage);
-    takeNothing(rest, local.usage);
-    checkOptions(args, action!, options);
-    return runAction(action!, args, io);
+    return runAction(args.action, args, io);
   },
 };
 
 export const up: Command = {
   name: "up",
-  usage:
-    "up --agents FILE... [-x NAME | -e PATH] [--policy FILE] [--port PORT] [--project DIR] [--grace TIME] [--foreground]",
+  lacks: STACK_ONLY,
   options: START_OPTIONS,
   examples: [["up --agents agents.ts", "as `holdfast local start --agents agents.ts`"]],
   async run(args, io) {
-    takeNothing(args.positionals, up.usage);
     return runAction("start", args, io);
   },
 };
 
 export const down: Command = {
   name: "down",
-  usage: "down",
+  lacks: STACK_ONLY,
   options: {},
   examples: [["down", "as `holdfast local stop`"]],
   async run(args, io) {
-    takeNothing(args.positionals, down.usage);
     return runAction("stop", args, io);
   },
 };
 
-function checkOptions(args: Arguments, action: string, allowed: Options): void {
-  for (const option of ["db", "url", ...Object.keys(local.options)]) {
-    if (!args.has(option) || Object.hasOwn(allowed, option)) continue;
-    throw refuse(`local ${action} has no option --${option}`, local.usage, {
-      got: `--${option}`,
-      fix: "leave it out",
-    });
-  }
-}
-
-async function runAction(action: string, args: Arguments, io: Io): Promise<number> {
+async function runAction(action: string | undefined, args: Arguments, io: Io): Promise<number> {
   if (action === "start") return startStack(args, io);
   checkModeVariables(io);
   switch (action) {

@@ -1,5 +1,5 @@
 import { HoldfastError, isEnded } from "@holdfast/core";
-import type { Command } from "@holdfast/terminal/frame/command";
+import { SESSION_OR_LAST, type Command } from "@holdfast/terminal/frame/command";
 import { findDatabase } from "../place/project.ts";
 import { withReaderOfMeant } from "../place/find-session.ts";
 import { JournalTail } from "@holdfast/terminal/view/journal-events";
@@ -15,7 +15,7 @@ const AWAY_MS = 1_000;
 
 export const logs: Command = {
   name: "logs",
-  usage: "logs ID|--last [--follow|--raw]",
+  takes: [SESSION_OR_LAST],
   description:
     "Every line is numbered by its position in the journal, which never changes. With --json each event is one line of JSON, and " +
     "the result of a session that has ended is the last one.",
@@ -33,7 +33,7 @@ export const logs: Command = {
 
   async run(args, io) {
     const database = findDatabase(args, io);
-    return withReaderOfMeant(database, args, logs.usage, async (found, reader) => {
+    return withReaderOfMeant(database, args, async (found, reader) => {
       noteUnstored(found, io);
       const { sessionId } = found;
       if (args.has("raw")) {

@@ -1,12 +1,11 @@
 import { ConflictError, isEnded } from "@holdfast/core";
-import { takeOnly } from "@holdfast/terminal/frame/arguments";
-import type { Command } from "@holdfast/terminal/frame/command";
+import { SESSION_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
 import { findDatabase } from "../place/project.ts";
 import { withRequests } from "../sessions/request-session.ts";
 
 export const pause: Command = {
   name: "pause",
-  usage: "pause ID",
+  takes: [SESSION_ARGUMENT],
   description:
     "The session's running tasks finish, their outcomes are kept, and nothing new begins. Its children continue. Deadlines and a " +
     "cancel still end the session. `holdfast unpause` continues it.",
@@ -17,7 +16,7 @@ export const pause: Command = {
   ],
 
   async run(args, io) {
-    const id = takeOnly(args.positionals, "the session's id", pause.usage);
+    const [id = ""] = args.positionals;
     return withRequests(findDatabase(args, io), id, async ({ session, requests }) => {
       const { sessionId } = session;
       const status = isEnded(session.status) ? session.status : await requests.pause(sessionId);

@@ -13,7 +13,7 @@ import {
 } from "@holdfast/core";
 import { ownerOfTurn, replaySession, type ReplayStand, type ReplayStep } from "@holdfast/runtime";
 import { refuse } from "@holdfast/terminal/frame/arguments";
-import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
+import { SESSION_OR_LAST, type Arguments, type Command, type Io } from "@holdfast/terminal/frame/command";
 import { entryText, roleText } from "@holdfast/terminal/view/event-line";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { findDatabase } from "../place/project.ts";
@@ -23,7 +23,7 @@ import { noteUnstored } from "@holdfast/terminal/view/describe-session";
 
 export const replay: Command = {
   name: "replay",
-  usage: "replay ID|--last [--turn T] [--at N] [--agent FILE] [--accept-drift]",
+  takes: [SESSION_OR_LAST],
   description:
     "Delivers the recorded outcomes to the agent's code, one at a time, and shows what the code asks for. No task is started, nothing " +
     "is sent or written, and the session may be running meanwhile. Where the code asks for something else than the journal holds, both " +
@@ -45,7 +45,7 @@ export const replay: Command = {
     const turn = wholeNumber(args, "turn");
     const at = wholeNumber(args, "at");
     const database = await findPlace(findDatabase(args, io), args, io, ({ status }) => !isEnded(status));
-    const { sessionId } = await sessionOf(args, database, replay.usage);
+    const { sessionId } = await sessionOf(args, database);
     return withReaderOf(database, sessionId, async (session, reader) => {
       noteUnstored(session, io);
       const agent = await agentOf(session, database, args, io);
@@ -78,7 +78,7 @@ function wholeNumber(args: Arguments, option: "turn" | "at"): number | undefined
   const text = args.text(option);
   if (text === undefined) return undefined;
   if (!/^\d{1,15}$/.test(text)) {
-    throw refuse(`--${option} is not a whole number`, replay.usage, {
+    throw refuse(`--${option} is not a whole number`, args.usage, {
       got: text,
       expected: `--${option} 0, 1, 2, ...`,
     });

@@ -1,5 +1,5 @@
 import { HoldfastError, isEnded } from "@holdfast/core";
-import type { Command } from "@holdfast/terminal/frame/command";
+import { SESSION_OR_LAST, type Command } from "@holdfast/terminal/frame/command";
 import { findDatabase } from "../place/project.ts";
 import { withReaderOfMeant } from "../place/find-session.ts";
 import { showEnd } from "@holdfast/terminal/view/session-end";
@@ -8,7 +8,7 @@ import { statusText } from "@holdfast/terminal/view/describe-session";
 
 export const result: Command = {
   name: "result",
-  usage: "result ID|--last",
+  takes: [SESSION_OR_LAST],
   description:
     "A text is written as it is, everything else as JSON. The exit code is 0 when the session completed, 1 when it failed, and 6 when " +
     "it was cancelled; a cancelled session may have a partial output, which its agent returned.",
@@ -19,9 +19,7 @@ export const result: Command = {
   ],
 
   async run(args, io) {
-    const session = await withReaderOfMeant(findDatabase(args, io), args, result.usage, (found) =>
-      Promise.resolve(found),
-    );
+    const session = await withReaderOfMeant(findDatabase(args, io), args, (found) => Promise.resolve(found));
     if (isEnded(session.status)) {
       return showEnd(session, io);
     }

@@ -1,6 +1,7 @@
 import { HoldfastError, isEnded, type Session } from "@holdfast/core";
 import type { Runtime } from "@holdfast/runtime";
 import {
+  SESSION_OR_LAST,
   GRACE_OPTION,
   SECRET_STDIN_OPTION,
   TRACE_OPTION,
@@ -17,7 +18,7 @@ import { driveCall } from "../run/drive/drive-call.ts";
 
 export const resume: Command = {
   name: "resume",
-  usage: "resume ID|--last [--agent FILE] [--accept-drift] [--trace WHERE] [--park]",
+  takes: [SESSION_OR_LAST],
   description:
     "Loads the session's agent from the file it was started from and continues from the last commit. Recorded work " +
     "is not done again. For a session that has ended, the command only shows its result.",
@@ -40,7 +41,7 @@ export const resume: Command = {
 
   async run(args, io) {
     const database = await findPlace(findDatabase(args, io), args, io, ({ status }) => !isEnded(status));
-    const session = await sessionOf(args, database, resume.usage);
+    const session = await sessionOf(args, database);
     if (isEnded(session.status)) {
       return showEndedBefore(session, io);
     }

@@ -1,9 +1,8 @@
-import { takeNothing, takeOnly } from "@holdfast/terminal/frame/arguments";
+import { refuse } from "@holdfast/terminal/frame/arguments";
 import {
   GRACE_OPTION,
   SECRET_STDIN_OPTION,
   TRACE_OPTION,
-  type Arguments,
   type Command,
 } from "@holdfast/terminal/frame/command";
 import { findDatabase } from "../place/project.ts";
@@ -14,8 +13,10 @@ import { planStart, type StartFacts } from "../run/starting/start-plan.ts";
 
 export const run: Command = {
   name: "run",
-  usage:
-    "run FILE|AGENT [TEXT]|--agent NAME [--input JSON|@file|-] [--session ID] [--budget LIMITS] [--ttl TIME] [--strict-bounds] [--persistence full|minimal] [--ephemeral] [--trace WHERE] [--park] [--continue] [--demand NAME=VALUE...] [--env KEY=VALUE...] [--env-ref NAME...] [--resume-at-reset] [--worktree] [--sandbox NAME] [--profile NAME] [--conversation]",
+  takes: [
+    { name: "FILE|AGENT", is: "the agent's file, or --agent NAME", orOption: "agent" },
+    { name: "TEXT", is: "the text", optional: true, ifMore: "put the text in quotes" },
+  ],
   description:
     "Starts a session of the agent that FILE exports, or of an agent file, and stays until it ends. An agent file is named by its path, or " +
     "by the name of its agent (`holdfast agents list`), and TEXT is its input. Kill it at any moment: `holdfast resume` continues " +
@@ -127,9 +128,10 @@ export const run: Command = {
   ],
 
   async run(args, io) {
-    const { usage } = run;
-    const [path, text] = takePathAndText(args, usage);
-    const call = await readCall(args, { command: "run", usage, text }, io);
+    const [path, text] = args.positionals;
+    if (args.has("agent") && path !== undefined)
+      throw refuse(`"${path}" is one argument too many`, args.usage, { fix: "give the input by --input" });
+    const call = await readCall(args, { command: "run", text }, io);
     const given = args.has("ephemeral") ? undefined : findDatabase(args, io);
     const plan = (facts: Pick<StartFacts, "loaded" | "found" | "database">) =>
       start(planStart(args, { ...call, ...facts }), args, io);
@@ -139,15 +141,3 @@ export const run: Command = {
     return plan({ loaded, ...(await findStarted(given, call.wanted, loaded, args, io)) });
   },
 };
-
-/** The file or name of the agent, and a text as its input; nothing where runners have the agent. */
-function takePathAndText(
-  args: Arguments,
-  usage: string,
-): readonly [path: string | undefined, text: string | undefined] {
-  if (args.has("agent")) takeNothing(args.positionals, usage);
-  if (args.has("agent")) return [undefined, undefined];
-  const [path, text, ...rest] = args.positionals;
-  if (text !== undefined && rest.length === 0) return [path ?? "", text];
-  return [takeOnly(args.positionals, "the agent's file, or --agent NAME", usage), undefined];
-}

@@ -1,4 +1,4 @@
-import { refuse, takeNothing } from "@holdfast/terminal/frame/arguments";
+import { refuse } from "@holdfast/terminal/frame/arguments";
 import {
   EXECUTOR_OPTIONS,
   FOR_TRIALS_OPTION,
@@ -13,8 +13,6 @@ import { runRunner } from "../run/runner-run.ts";
 
 export const runner: Command = {
   name: "runner",
-  usage:
-    "runner [-c URL] [-p DIR] [--name NAME] [--agents FILE...] [--tasks FILE...] [-x NAME | -e PATH] [--label NAME=VALUE...] [--max-runs N] [-v] | runner --ipc [--db PATH | -c URL] --agents FILE...",
   description:
     "Registers at the coordinator, then waits for sessions of the agents that FILE exports and runs them until it is stopped. An " +
     "executor is a program that carries out sessions: -x names one of `executors/` or `profiles/` in the project, or an included program such as claude-code, and its agent has " +
@@ -99,10 +97,9 @@ export const runner: Command = {
   ],
 
   async run(args, io) {
-    takeNothing(args.positionals, runner.usage);
-    if (args.has("ipc")) return (await import("../ipc/ipc-run.ts")).runIpc(args, io, runner.usage);
+    if (args.has("ipc")) return (await import("../ipc/ipc-run.ts")).runIpc(args, io);
     if (args.has("db"))
-      throw refuse("a runner has no option --db", runner.usage, {
+      throw refuse("a runner has no option --db", args.usage, {
         got: "--db",
         fix: "leave it out; with --ipc a runner needs no coordinator",
       });

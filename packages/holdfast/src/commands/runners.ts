@@ -1,10 +1,16 @@
-import { refuseAction, takeNothing, takeOnly } from "@holdfast/terminal/frame/arguments";
-import type { Command } from "@holdfast/terminal/frame/command";
+import type { Argument, Command } from "@holdfast/terminal/frame/command";
 import { deleteRunner, drainRunner, listRunners, showRunner } from "../sessions/runner-calls.ts";
+
+const RUNNER: Argument = { name: "RUNNER", is: "the runner's name or id" };
 
 export const runners: Command = {
   name: "runners",
-  usage: "runners list | runners show RUNNER | runners drain RUNNER | runners delete RUNNER",
+  actions: {
+    list: { does: "all runners, and how full each is" },
+    show: { does: "its labels, agents and tasks", takes: [RUNNER] },
+    drain: { does: "give it nothing new", takes: [RUNNER] },
+    delete: { does: "forget it and revoke its token", takes: [RUNNER] },
+  },
   description:
     "RUNNER is a runner's id, or its name if no other runner has the same name (`holdfast runner --name NAME`, or its host's name). " +
     "`drain` gives a runner nothing new. The runner releases waiting sessions at once, lets running sessions run until they end or " +
@@ -25,20 +31,17 @@ export const runners: Command = {
   ],
 
   async run(args, io) {
-    const [action, ...rest] = args.positionals;
-    const id = () => takeOnly(rest, "the runner's name or id", runners.usage);
+    const { action, positionals: rest } = args;
+    const [id = ""] = rest;
     switch (action) {
       case "list":
-        takeNothing(rest, runners.usage);
         return listRunners(args, io);
       case "show":
-        return showRunner(id(), args, io);
+        return showRunner(id, args, io);
       case "drain":
-        return drainRunner(id(), args, io);
-      case "delete":
-        return deleteRunner(id(), args, io);
+        return drainRunner(id, args, io);
       default:
-        throw refuseAction("runners", action, ["list", "show", "drain", "delete"], runners.usage);
+        return deleteRunner(id, args, io);
     }
   },
 };

@@ -1,6 +1,6 @@
 import { defined } from "@holdfast/core";
 import { RunService, type Run } from "@holdfast/proto";
-import { refuse, takeNothing } from "@holdfast/terminal/frame/arguments";
+import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
 import { duration, plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import { runJson } from "@holdfast/terminal/view/run-json";
@@ -14,8 +14,7 @@ const STATUSES = ["queued", "claimed", "ended"];
 
 export const runs: Command = {
   name: "runs",
-  usage:
-    "runs [RUN [--wait]] [--status queued|claimed|ended] [--session ID] [--agent NAME] [--runner RUNNER] [--owner USER] [--limit N]",
+  takes: [{ name: "RUN", is: "the run", optional: true }],
   description:
     "A run is one piece of work that advances a session: queued until a runner claims it, and ended when the session has ended or the " +
     "runner has released it. Queued runs show why no runner has claimed them; claimed runs show the runner and when its lease expires. " +
@@ -25,7 +24,7 @@ export const runs: Command = {
     "http://127.0.0.1:8765; users see the runs of their own sessions. " +
     "Exit codes: 2 an option is wrong, 4 there is no such run, 5 the token is not valid, 7 the coordinator cannot be reached.",
   options: {
-    status: { help: "only runs that are queued, claimed or ended", value: "STATUS" },
+    status: { help: "only runs that are queued, claimed or ended", value: "queued|claimed|ended" },
     session: { help: "only runs of this session", value: "ID" },
     agent: { help: "only runs of this agent", value: "NAME" },
     runner: { help: "only runs that the runner of this name or id has claimed", value: "RUNNER" },
@@ -43,14 +42,13 @@ export const runs: Command = {
   ],
 
   async run(args, io) {
-    const [runId, ...more] = args.positionals;
-    takeNothing(more, runs.usage);
+    const [runId] = args.positionals;
     if (runId !== undefined) return showRun(runId, args, io);
     if (args.has("wait"))
-      throw refuse("--wait waits for one run", runs.usage, { expected: "the id of a run" });
+      throw refuse("--wait waits for one run", args.usage, { expected: "the id of a run" });
     const status = args.text("status");
     if (status !== undefined && !STATUSES.includes(status))
-      throw refuse(`"${status}" is no status of a run`, runs.usage, { expected: STATUSES.join(", ") });
+      throw refuse(`"${status}" is no status of a run`, args.usage, { expected: STATUSES.join(", ") });
     return listRuns(readLimit(args), args, io);
   },
 };
@@ -59,7 +57,7 @@ function readLimit(args: Arguments): number {
   const text = args.text("limit") ?? "100";
   const limit = Number(text);
   if (/^\d+$/.test(text) && limit > 0 && limit <= 1_000_000) return limit;
-  throw refuse("--limit is not a number of runs", runs.usage, {
+  throw refuse("--limit is not a number of runs", args.usage, {
     got: text,
     expected: "a whole number from 1 to 1000000",
   });

@@ -1,12 +1,7 @@
 import {
-  refuseAction,
-  refuseForeignOptions,
-  takeNothing,
-  takeOnly,
-} from "@holdfast/terminal/frame/arguments";
-import {
   GRACE_OPTION,
   TRACE_OPTION,
+  type Argument,
   type Arguments,
   type Command,
   type Io,
@@ -15,11 +10,30 @@ import { findDatabase, placesOf } from "../place/project.ts";
 import { placeLine, withReader } from "../place/find-session.ts";
 import { scheduleJson, scheduleTable } from "@holdfast/terminal/view/schedule-text";
 
+const SCHEDULE: Argument = { name: "ID", is: "the schedule's id" };
+
 export const schedule: Command = {
   name: "schedule",
-  usage:
-    "schedule add CRON (--run FILE [--input JSON|@file|-] [--budget LIMITS] [--ttl TIME] [--strict-bounds] | --signal ID NAME [JSON]) [--tz ZONE] [--id ID] | " +
-    "schedule list | schedule pause ID | schedule unpause ID | schedule remove ID | schedule run [--grace TIME]",
+  actions: {
+    add: {
+      does: "start sessions, or send a signal, at these times",
+      takes: [
+        {
+          name: "CRON",
+          is: "the cron line",
+          ifMore: `put the cron line in quotes: schedule add "0 3 * * *"`,
+        },
+        { name: "NAME", is: "the signal's name", optional: true },
+        { name: "JSON", is: "the payload", optional: true },
+      ],
+      options: ["run", "input", "budget", "ttl", "strict-bounds", "signal", "tz", "id"],
+    },
+    list: { does: "all schedules, the next to fire first" },
+    pause: { does: "let it not fire", takes: [SCHEDULE] },
+    unpause: { does: "let it fire again", takes: [SCHEDULE] },
+    remove: { does: "forget a schedule; sessions that it started stay", takes: [SCHEDULE] },
+    run: { does: "fire schedules, and run their agents, until Ctrl-C", options: ["grace", "trace"] },
+  },
   description:
     "CRON has five or six fields, in quotes: [second] minute hour day month weekday. The clock is that of ZONE, or of this machine: " +
     "a time that the clock skips is the first moment after the gap; a time that the clock shows twice is the first of the two. " +
@@ -29,7 +43,12 @@ export const schedule: Command = {
     "unfinished sessions of the same agents, and can be stopped or killed at any moment. Exit codes: 2 a line, zone or option is wrong, 3 the agent's file is wrong, 4 no such " +
     "schedule or session, 6 the session has ended, 10 storage, 130 stopped by Ctrl-C.",
   options: {
-    run: { help: "start a session of the agent that this file exports", value: "FILE", excludes: ["signal"] },
+    run: {
+      help: "start a session of the agent that this file exports",
+      value: "FILE",
+      excludes: ["signal"],
+      required: true,
+    },
     input: {
       help: "its input: JSON, @file, or - for standard input",
       value: "JSON|@file|-",
@@ -49,7 +68,11 @@ export const schedule: Command = {
       help: "refuse an agent in the turn form unless --budget or --ttl bounds its sessions",
       excludes: ["signal"],
     },
-    signal: { help: "send a signal to this session; its name and payload follow CRON", value: "ID" },
+    signal: {
+      help: "send a signal to this session; its name and payload follow CRON",
+      value: "ID",
+      required: true,
+    },
     tz: {
       help: "IANA name of the time zone, such as Europe/Berlin (default: this machine's)",
       value: "ZONE",
@@ -71,52 +94,24 @@ export const schedule: Command = {
   ],
 
   async run(args, io) {
-    const [action, ...rest] = args.positionals;
-    refuseForeignOptions(schedule, OPTIONS_OF, args);
+    const { action, positionals: rest } = args;
     switch (action) {
       case "add":
-        return (await changes()).addSchedule(rest, args, io, schedule.usage);
+        return (await changes()).addSchedule(args, io);
       case "list":
-        takeNothing(rest, schedule.usage);
         return list(args, io);
       case "remove":
-        return (await changes()).removeSchedule(
-          takeOnly(rest, "the schedule's id", schedule.usage),
-          args,
-          io,
-        );
+        return (await changes()).removeSchedule(rest[0]!, args, io);
       case "pause":
       case "unpause":
-        return (await changes()).pauseSchedule(
-          takeOnly(rest, "the schedule's id", schedule.usage),
-          action === "pause",
-          args,
-          io,
-        );
-      case "run":
-        takeNothing(rest, schedule.usage);
-        return (await import("../run/schedule-run.ts")).runSchedules(args, io);
+        return (await changes()).pauseSchedule(rest[0]!, action === "pause", args, io);
       default:
-        throw refuseAction(
-          "schedule",
-          action,
-          ["add", "list", "pause", "unpause", "remove", "run"],
-          schedule.usage,
-        );
+        return (await import("../run/schedule-run.ts")).runSchedules(args, io);
     }
   },
 };
 
 const changes = () => import("../sessions/schedule-changes.ts");
-
-const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
-  add: ["run", "input", "budget", "ttl", "strict-bounds", "signal", "tz", "id"],
-  list: [],
-  pause: [],
-  unpause: [],
-  remove: [],
-  run: ["grace", "trace"],
-};
 
 async function list(args: Arguments, io: Io): Promise<number> {
   const places = placesOf(findDatabase(args, io));

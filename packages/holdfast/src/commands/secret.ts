@@ -1,6 +1,6 @@
-import { refuse, refuseAction, takeNothing, takeOnly } from "@holdfast/terminal/frame/arguments";
+import { refuse } from "@holdfast/terminal/frame/arguments";
 import { CommandError } from "@holdfast/terminal/frame/command-error";
-import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
+import { NAME_ARGUMENT, type Arguments, type Command, type Io } from "@holdfast/terminal/frame/command";
 import {
   askFor,
   canAsk,
@@ -13,7 +13,15 @@ import { localTime, table } from "@holdfast/terminal/frame/plain-text";
 
 export const secret: Command = {
   name: "secret",
-  usage: "secret set NAME [--to keychain|file] | secret list | secret delete NAME",
+  actions: {
+    set: {
+      does: "store a value, from a prompt or from standard input",
+      takes: [{ ...NAME_ARGUMENT, leavesRest: true }],
+      options: ["to"],
+    },
+    list: { does: "names, and where their values come from" },
+    delete: { does: "from the keychain and from the file", takes: [NAME_ARGUMENT] },
+  },
   description:
     "Agents and tasks declare the secrets that they need by name. A value comes from the first of these that has it: --secret-stdin, the " +
     "environment, the keychain of this system, the encrypted file in your data folder; without any, `run` asks for it. `set` reads the " +
@@ -24,7 +32,7 @@ export const secret: Command = {
   options: {
     to: {
       help: "where to store it: keychain or file (default: the keychain, where the system has one)",
-      value: "PLACE",
+      value: "keychain|file",
     },
   },
   examples: [
@@ -35,35 +43,31 @@ export const secret: Command = {
   ],
 
   async run(args, io) {
-    const [action, ...rest] = args.positionals;
-    if (args.has("to") && action !== "set")
-      throw refuse(`secret ${action ?? ""} has no option --to`, secret.usage, { fix: "leave it out" });
+    const { action, positionals: rest } = args;
     switch (action) {
       case "set":
-        return setSecret(rest, args, io);
+        return setSecret(args, io);
       case "list":
-        takeNothing(rest, secret.usage);
         return listSecrets(io);
-      case "delete":
-        return deleteSecret(takeOnly(rest, "the name", secret.usage), io);
       default:
-        throw refuseAction("secret", action, ["set", "list", "delete"], secret.usage);
+        return deleteSecret(rest[0]!, io);
     }
   },
 };
 
-async function setSecret(positionals: readonly string[], args: Arguments, io: Io): Promise<number> {
+async function setSecret(args: Arguments, io: Io): Promise<number> {
+  const { positionals } = args;
   // The value is not repeated in the error. It may stand in the place of the name, too.
   if (positionals.length > 1 || positionals[0]?.includes("=") === true)
     throw new CommandError("secret_arg", "a value is not given as an argument: others can see it", {
-      expected: `holdfast ${secret.usage}`,
+      expected: `holdfast ${args.usage}`,
       fix: "pipe it to standard input, or type it when the command asks; replace that value, because it may have been seen",
     });
-  const name = takeOnly(positionals, "the name", secret.usage);
+  const [name = ""] = positionals;
   checkSecretName(name);
   const place = args.text("to");
   if (place !== undefined && place !== "keychain" && place !== "file")
-    throw refuse("--to is neither keychain nor file", secret.usage, { got: place });
+    throw refuse("--to is neither keychain nor file", args.usage, { got: place });
   const places = await openSecretPlaces(io);
   const value = canAsk(io) ? await askFor(`Enter ${name}: `, io) : await readSecretFromStdin(name, io);
   const stored = await places.store(name, value, place);

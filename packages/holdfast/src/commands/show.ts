@@ -1,6 +1,6 @@
 import { defined, type StorageReader } from "@holdfast/core";
 import { refuse } from "@holdfast/terminal/frame/arguments";
-import type { Arguments, Command } from "@holdfast/terminal/frame/command";
+import { SESSION_OR_LAST, type Arguments, type Command } from "@holdfast/terminal/frame/command";
 import { CommandError } from "@holdfast/terminal/frame/command-error";
 import {
   pictureJson,
@@ -16,7 +16,7 @@ import { pictureText, taskText } from "@holdfast/terminal/view/picture-text";
 
 export const show: Command = {
   name: "show",
-  usage: "show ID|--last [--task NUMBER]",
+  takes: [SESSION_OR_LAST],
   options: {
     last: { help: "the newest session" },
     task: { help: "one task: its input, output and error in full", value: "NUMBER" },
@@ -30,7 +30,7 @@ export const show: Command = {
   async run(args, io) {
     const task = readTaskNumber(args);
     const database = await findPlace(findDatabase(args, io), args, io);
-    return withReaderOfMeant(database, args, show.usage, async ({ sessionId }, reader) => {
+    return withReaderOfMeant(database, args, async ({ sessionId }, reader) => {
       const picture = await readPicture(reader, sessionId, placeOf(sessionId, database, reader), io);
       const now = Date.now();
       if (task !== undefined) {
@@ -49,7 +49,7 @@ function readTaskNumber(args: Arguments): number | undefined {
   const text = args.text("task");
   if (text === undefined) return undefined;
   if (/^#?\d{1,15}$/.test(text)) return Number(text.replace("#", ""));
-  throw refuse("--task is not the number of a task", show.usage, {
+  throw refuse("--task is not the number of a task", args.usage, {
     got: text,
     fix: "run `holdfast show ID` to see the tasks with their numbers",
   });

@@ -1,13 +1,17 @@
 import { defined } from "@holdfast/core";
 import { refuse } from "@holdfast/terminal/frame/arguments";
-import type { Command } from "@holdfast/terminal/frame/command";
+import { SESSION_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
 import { isSignalName } from "@holdfast/terminal/view/typed-answer";
 import { readPayload } from "@holdfast/terminal/frame/input";
 import { sendSignal } from "../sessions/send-signal.ts";
 
 export const signal: Command = {
   name: "signal",
-  usage: "signal ID NAME [JSON|@file|-]",
+  takes: [
+    SESSION_ARGUMENT,
+    { name: "NAME", is: "the signal's name" },
+    { name: "JSON|@file|-", is: "the payload", optional: true, ifMore: "put the JSON in single quotes" },
+  ],
   description:
     "The command returns when the signal is stored. The signal is consumed once, by the commit that uses it. A session that is running " +
     "reacts at once; any other session reacts when it is resumed. The payload is JSON, or the text of a file or of standard input, of which a long one " +
@@ -23,18 +27,9 @@ export const signal: Command = {
   ],
 
   async run(args, io) {
-    const [id, name, text, extra] = args.positionals;
-    if (id === undefined)
-      throw refuse("the session's id is missing", signal.usage, {
-        fix: "run `holdfast list` to see all sessions",
-      });
-    if (name === undefined) throw refuse("the signal's name is missing", signal.usage);
-    if (extra !== undefined)
-      throw refuse(`"${extra}" is one argument too many`, signal.usage, {
-        fix: "put the JSON in single quotes",
-      });
+    const [id = "", name = "", text] = args.positionals;
     if (!isSignalName(name)) {
-      throw refuse(`"${name}" cannot be the name of a signal`, signal.usage, {
+      throw refuse(`"${name}" cannot be the name of a signal`, args.usage, {
         fix: name.startsWith("answer:")
           ? "answer questions with `holdfast answer`"
           : "use letters, digits, spaces and . _ : / @ + -",

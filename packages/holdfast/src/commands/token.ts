@@ -1,11 +1,17 @@
-import { refuse, refuseAction, takeNothing, takeOnly } from "@holdfast/terminal/frame/arguments";
-import type { Arguments, Command } from "@holdfast/terminal/frame/command";
+import { NAME_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
 import { createToken, listTokens, revokeToken } from "../sessions/token-calls.ts";
 
 export const token: Command = {
   name: "token",
-  usage:
-    "token create NAME [--kind user|admin|registration] [--owner USER] [--ttl DURATION] [-o FILE] | token list | token revoke ID",
+  actions: {
+    create: {
+      does: "make a token, and write it once",
+      takes: [NAME_ARGUMENT],
+      options: ["kind", "owner", "ttl", "output"],
+    },
+    list: { does: "all tokens, without their text" },
+    revoke: { does: "revoke it at once", takes: [{ name: "ID", is: "the token's id" }] },
+  },
   description:
     "A user's token is valid for that user's sessions, an admin's token for everything, a registration token for one runner, once, " +
     "within an hour. The token is written only once: to standard output, or with -o to a new file that only this user may read. The " +
@@ -18,7 +24,7 @@ export const token: Command = {
       value: "FILE",
       short: "o",
     },
-    kind: { help: "user (the default), admin or registration", value: "KIND" },
+    kind: { help: "user (the default), admin or registration", value: "user|admin|registration" },
     owner: {
       help: "for a registration token: the only user whose sessions the runner may claim",
       value: "USER",
@@ -39,28 +45,14 @@ export const token: Command = {
   ],
 
   async run(args, io) {
-    const [action, ...rest] = args.positionals;
-    refuseForeignOptions(action, args);
+    const { action, positionals: rest } = args;
     switch (action) {
       case "create":
-        return createToken(takeOnly(rest, "the name", token.usage), args, io);
+        return createToken(rest[0]!, args, io);
       case "list":
-        takeNothing(rest, token.usage);
         return listTokens(args, io);
-      case "revoke":
-        return revokeToken(takeOnly(rest, "the token's id", token.usage), args, io);
       default:
-        throw refuseAction("token", action, ["create", "list", "revoke"], token.usage);
+        return revokeToken(rest[0]!, args, io);
     }
   },
 };
-
-/** An option that is not looked at would be a wish that is not heard. */
-function refuseForeignOptions(action: string | undefined, args: Arguments): void {
-  const foreign = ["kind", "owner", "ttl", "output"].find((name) => args.has(name));
-  if (action === "create" || foreign === undefined) return;
-  throw refuse(`token ${action ?? ""} has no option --${foreign}`, token.usage, {
-    got: `--${foreign}`,
-    fix: "leave it out",
-  });
-}

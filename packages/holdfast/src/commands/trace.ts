@@ -1,5 +1,4 @@
-import { takeOnly } from "@holdfast/terminal/frame/arguments";
-import type { Command } from "@holdfast/terminal/frame/command";
+import { SESSION_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
 import { findDatabase } from "../place/project.ts";
 import { withReaderOf } from "../place/find-session.ts";
 import { readTimeline, timelineJson } from "@holdfast/terminal/view/session-timeline";
@@ -8,7 +7,7 @@ import { noteUnstored } from "@holdfast/terminal/view/describe-session";
 
 export const trace: Command = {
   name: "trace",
-  usage: "trace ID",
+  takes: [SESSION_ARGUMENT],
   description:
     "A timeline: each turn with its tasks, attempts and waits, their durations, and the tokens and cost that tasks reported. Below the " +
     "timeline: the usage of each session below this one, and the sum. The timeline is computed from the journal, so every session has " +
@@ -20,7 +19,7 @@ export const trace: Command = {
   ],
 
   async run(args, io) {
-    const id = takeOnly(args.positionals, "the session's id", trace.usage);
+    const [id = ""] = args.positionals;
     return withReaderOf(findDatabase(args, io), id, async (session, reader) => {
       noteUnstored(session, io);
       const { sessionId } = session;

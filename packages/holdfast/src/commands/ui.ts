@@ -1,10 +1,8 @@
-import { takeNothing } from "@holdfast/terminal/frame/arguments";
 import type { Command } from "@holdfast/terminal/frame/command";
 import { runUi } from "../run/ui-run.ts";
 
 export const ui: Command = {
   name: "ui",
-  usage: "ui [--port PORT]",
   description:
     "Serves a page on this machine over the database of the project, until Ctrl-C. The page shows what other processes do as it happens, " +
     "and their answers go through them. The printed address signs one browser in, once and within a minute. With --url, and while the local stack runs, it prints the " +
@@ -19,7 +17,6 @@ export const ui: Command = {
   ],
 
   async run(args, io) {
-    takeNothing(args.positionals, ui.usage);
     return runUi(args, io);
   },
 };

@@ -1,12 +1,11 @@
 import { ConflictError, defined, isEnded } from "@holdfast/core";
-import { takeOnly } from "@holdfast/terminal/frame/arguments";
-import type { Command } from "@holdfast/terminal/frame/command";
+import { SESSION_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
 import { findDatabase } from "../place/project.ts";
 import { resumeHint, withRequests } from "../sessions/request-session.ts";
 
 export const unpause: Command = {
   name: "unpause",
-  usage: "unpause ID",
+  takes: [SESSION_ARGUMENT],
   description:
     "The process that runs the session's tree resumes it; at a coordinator, any matching runner does. If there is none, the command " +
     "says so. Fix the cause of the pause first: `holdfast show` names it.",
@@ -14,7 +13,7 @@ export const unpause: Command = {
   examples: [["unpause ses_019a", "continue after `holdfast pause`"]],
 
   async run(args, io) {
-    const id = takeOnly(args.positionals, "the session's id", unpause.usage);
+    const [id = ""] = args.positionals;
     const database = findDatabase(args, io);
     return withRequests(database, id, async ({ session, requests, access }) => {
       const { sessionId } = session;

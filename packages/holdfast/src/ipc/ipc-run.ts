@@ -29,9 +29,9 @@ import type { IpcEnd } from "./ipc-place.ts";
 const AFTER = "its sessions continue when it is started again";
 
 /** @returns the exit code. */
-export async function runIpc(args: Arguments, io: Io, usage: string): Promise<number> {
+export async function runIpc(args: Arguments, io: Io): Promise<number> {
   const isFleet = hasCoordinator(args, io);
-  refuseOthersOptions(args, isFleet, usage);
+  refuseOthersOptions(args, isFleet);
   limitProcessMemory();
   const ended = Promise.withResolvers<IpcEnd>();
   const output = new IpcOutput(io);
@@ -108,7 +108,14 @@ async function run({ args, io, host, isFleet, until, loaded, work }: Running): P
   }
 }
 
-const NO_ARGUMENTS: Arguments = { positionals: [], has: () => false, text: () => undefined, texts: () => [] };
+const NO_ARGUMENTS: Arguments = {
+  action: undefined,
+  positionals: [],
+  usage: "runner",
+  has: () => false,
+  text: () => undefined,
+  texts: () => [],
+};
 
 /** Whether somebody named a coordinator. Without one, sessions are in a database. */
 function hasCoordinator(args: Arguments, io: Io): boolean {
@@ -121,7 +128,8 @@ function hasCoordinator(args: Arguments, io: Io): boolean {
 const OF_COORDINATOR = ["name", "label", "max-runs", "health-port", "token-file", "insecure"];
 
 /** @throws UsageError */
-function refuseOthersOptions(args: Arguments, isFleet: boolean, usage: string): void {
+function refuseOthersOptions(args: Arguments, isFleet: boolean): void {
+  const { usage } = args;
   if (isFleet && args.has("db"))
     throw refuse("--db and a coordinator exclude each other", usage, { fix: "give one of them" });
   if (isFleet && args.text("token-file") === "-")

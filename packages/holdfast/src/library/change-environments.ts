@@ -10,30 +10,19 @@ import {
   type EnvironmentKey,
 } from "@holdfast/agents";
 import { didYouMean, NotFoundError } from "@holdfast/core";
-import { refuse } from "@holdfast/terminal/frame/arguments";
 import { CommandError } from "@holdfast/terminal/frame/command-error";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { count, plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import { divideAssignment, environmentsFile } from "./given-environment.ts";
 
-export function refuseSetOptions(args: Arguments, action: string | undefined, usage: string): void {
-  for (const option of ["secret", "required"])
-    if (args.has(option))
-      throw refuse(`env ${action ?? ""} has no option --${option}`, usage, { fix: "leave it out" });
-}
-
-export function setKeys(positionals: readonly string[], args: Arguments, io: Io, usage: string): number {
-  const [name, ...said] = positionals;
-  if (name === undefined || said.length === 0)
-    throw refuse("the name of the environment and its keys are missing", usage, {
-      fix: "give them: env set staging API_URL=https://staging.example",
-    });
+export function setKeys(args: Arguments, io: Io): number {
+  const [name = "", ...said] = args.positionals;
   checkEnvironmentName(name);
   const before = readEnvironments(environmentsFile(io))[name] ?? {};
   const [isSecret, isRequired] = [args.has("secret"), args.has("required")];
   const added = said.map((text): readonly [string, EnvironmentKey] => {
     if (!isSecret && !isRequired) {
-      const [key, value] = divideAssignment(text, "the key", usage);
+      const [key, value] = divideAssignment(text, "the key", args.usage);
       const old = Object.hasOwn(before, key) ? before[key] : undefined;
       if (old?.secret === true) throw secretArgument(key);
       return [key, { value, ...(old?.required === true ? { required: true } : {}) }];
@@ -90,9 +79,8 @@ export function showOne(name: string, io: Io): number {
   return 0;
 }
 
-export function deleteKeys(positionals: readonly string[], io: Io, usage: string): number {
-  const [name, ...keys] = positionals;
-  if (name === undefined) throw refuse("the name of the environment is missing", usage, {});
+export function deleteKeys(positionals: readonly string[], io: Io): number {
+  const [name = "", ...keys] = positionals;
   const before = existing(name, io);
   for (const key of keys)
     if (!Object.hasOwn(before, key))

@@ -11,7 +11,8 @@ export function environmentsFile(io: Pick<Io, "env" | "cwd">): string {
 }
 
 /** @returns `undefined` when the call has neither. @throws UsageError */
-export function givenEnvironment(args: Arguments, usage: string): GivenEnvironment | undefined {
+export function givenEnvironment(args: Arguments): GivenEnvironment | undefined {
+  const { usage } = args;
   const references = args.texts("env-ref");
   const said = args.texts("env").map((text) => divideAssignment(text, "--env", usage));
   if (references.length === 0 && said.length === 0) return undefined;

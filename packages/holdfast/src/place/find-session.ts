@@ -12,7 +12,7 @@ import {
   type StorageReader,
 } from "@holdfast/core";
 import type { SqliteFileReader, StorageAccess } from "@holdfast/storage/sqlite";
-import { refuse, takeOnly } from "@holdfast/terminal/frame/arguments";
+import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { CommandError } from "@holdfast/terminal/frame/command-error";
 import { asAsked, type CoordinatorAccess } from "./coordinator-access.ts";
@@ -138,13 +138,11 @@ export async function withReaderOf<T>(
 export async function withReaderOfMeant<T>(
   database: Database,
   args: Arguments,
-  usage: string,
   work: (session: Session, reader: StorageReader) => Promise<T>,
 ): Promise<T> {
-  if (!args.has("last"))
-    return withReaderOf(database, takeOnly(args.positionals, "the session (its id, or --last)", usage), work);
+  if (!args.has("last")) return withReaderOf(database, args.positionals[0] ?? "", work);
   if (args.positionals.length > 0)
-    throw refuse("an id and --last exclude each other", usage, { fix: "give one of them" });
+    throw refuse("an id and --last exclude each other", args.usage, { fix: "give one of them" });
   return withReader(await placeOfNewest(database), async (reader) => {
     const [newest] = (await reader?.sessions({ limit: 1 })) ?? [];
     if (reader !== undefined && newest !== undefined) return work(newest, reader);

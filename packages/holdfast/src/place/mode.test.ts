@@ -16,7 +16,7 @@ afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
 const find = (words: string[], env: Record<string, string> = {}, isOfFleet = true) =>
   findMode(
-    parseArguments(words, { mode: MODE_OPTION }, ""),
+    parseArguments(words, { name: "runner", options: { mode: MODE_OPTION } }),
     { cwd, env: { XDG_DATA_HOME: join(cwd, "data"), ...env } },
     isOfFleet,
   );

@@ -5,7 +5,6 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { trustContent } from "@holdfast/agents";
 import { parseArguments } from "@holdfast/terminal/frame/arguments";
-import { COMMON_OPTIONS } from "@holdfast/terminal/frame/command";
 import { findDatabase, findProject, makeProjectFolder } from "./project.ts";
 
 describe("the project", () => {
@@ -15,7 +14,7 @@ describe("the project", () => {
 
   const make = (path: string) => mkdirSync(join(root, path), { recursive: true });
   const find = (cwd: string, words: string[] = [], env: Record<string, string> = {}) =>
-    findDatabase(parseArguments(words, COMMON_OPTIONS, ""), { cwd: join(root, cwd), env });
+    findDatabase(parseArguments(words, { name: "list", options: {} }), { cwd: join(root, cwd), env });
   const makeRepository = (folder: string) => {
     mkdirSync(join(root, folder, ".git"), { recursive: true });
     writeFileSync(join(root, folder, ".git/HEAD"), "ref: refs/heads/main\n");

@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { defined, HoldfastError, NotFoundError, type Session } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
-import { refuse, takeNothing, takeOnly } from "@holdfast/terminal/frame/arguments";
+import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { walkUp } from "@holdfast/terminal/view/session-tree";
 import { findUnfinished, withReader, withReaderOf } from "../place/find-session.ts";
@@ -16,14 +16,12 @@ import type { Database } from "../place/project.ts";
 import { agentPlaces } from "../agents/agent-places.ts";
 
 /** The session of the id that is given, or with `--last` the newest that has not ended. */
-export async function sessionOf(args: Arguments, database: Database, usage: string): Promise<Session> {
+export async function sessionOf(args: Arguments, database: Database): Promise<Session> {
   if (!args.has("last")) {
-    const id = takeOnly(args.positionals, "the session (its id, or --last)", usage);
-    return withReaderOf(database, id, (session) => Promise.resolve(session));
+    return withReaderOf(database, args.positionals[0] ?? "", (session) => Promise.resolve(session));
   }
   if (args.positionals.length > 0)
-    throw refuse("an id and --last exclude each other", usage, { fix: "give one of them" });
-  takeNothing(args.positionals, usage);
+    throw refuse("an id and --last exclude each other", args.usage, { fix: "give one of them" });
   const session = await withReader(database, async (reader) => reader && findUnfinished(reader));
   if (session !== undefined) return session;
   throw new NotFoundError("session_not_found", "there is no unfinished session", {

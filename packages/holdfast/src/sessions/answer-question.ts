@@ -52,7 +52,10 @@ export interface QuestionNumber {
 }
 
 /** The question that an argument names. @throws UsageError */
-export function questionIn(text: string | undefined, usage: string): { readonly question?: QuestionNumber } {
+export function questionIn(
+  text: string | undefined,
+  { usage }: Pick<Arguments, "usage">,
+): { readonly question?: QuestionNumber } {
   if (text === undefined) return {};
   const [, id, life] = /^(\d{1,15})(?:\.(\d{1,9}))?$/.exec(text) ?? [];
   if (id === undefined)

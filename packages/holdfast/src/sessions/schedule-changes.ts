@@ -31,20 +31,14 @@ import { loadStarted, readCall } from "../run/starting/prepare-start.ts";
 import { planStart } from "../run/starting/start-plan.ts";
 import { scheduleJson, whatItDoes } from "@holdfast/terminal/view/schedule-text";
 
-/** @param rest what follows `add`. @returns the exit code. */
-export async function addSchedule(
-  rest: readonly string[],
-  args: Arguments,
-  io: Io,
-  usage: string,
-): Promise<number> {
-  const [cron, name, payload, extra] = rest;
-  if (cron === undefined) throw refuse("the cron line is missing", usage);
+/** @returns the exit code. */
+export async function addSchedule(args: Arguments, io: Io): Promise<number> {
+  const { usage } = args;
+  const [cron = "", name, payload] = args.positionals;
   const file = args.text("run");
   const sessionId = args.text("signal");
-  const tooMany = file === undefined ? extra : name;
-  if (tooMany !== undefined) {
-    throw refuse(`"${plainLine(tooMany, 80)}" is one argument too many`, usage, {
+  if (file !== undefined && name !== undefined) {
+    throw refuse(`"${plainLine(name, 80)}" is one argument too many`, usage, {
       fix: `put the cron line in quotes: schedule add "0 3 * * *"`,
     });
   }
@@ -55,7 +49,7 @@ export async function addSchedule(
     timeZone: args.text("tz") ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
   };
   readCron(timing.cron, timing.timeZone); // The cron line was typed first, so it is checked first.
-  if (file !== undefined) return addStart(file, timing, args, io, usage);
+  if (file !== undefined) return addStart(file, timing, args, io);
   if (sessionId === undefined) throw refuse("--run FILE or --signal ID is missing", usage);
   if (name === undefined) throw refuse("the signal's name is missing", usage);
   return addSignal({ sessionId, name, payload }, timing, args, io);
@@ -133,14 +127,8 @@ function noSchedule(scheduleId: string, database: Database, io: Io): HoldfastErr
 
 type Timing = Pick<ScheduleRequest, "id" | "cron" | "timeZone">;
 
-async function addStart(
-  path: string,
-  timing: Timing,
-  args: Arguments,
-  io: Io,
-  usage: string,
-): Promise<number> {
-  const call = await readCall(args, { command: "schedule", usage }, io);
+async function addStart(path: string, timing: Timing, args: Arguments, io: Io): Promise<number> {
+  const call = await readCall(args, { command: "schedule" }, io);
   const loaded = await loadStarted(path, args, call, io);
   const { agent } = loaded;
   const database = findDatabase(args, io);

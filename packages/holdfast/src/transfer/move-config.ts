@@ -28,11 +28,11 @@ import { SecretSuspicion } from "./suspected-secrets.ts";
 const TEXT_CHARS = 300;
 
 /** @returns the exit code. */
-export async function exportConfig(args: Arguments, io: Io, usage: string): Promise<number> {
+export async function exportConfig(args: Arguments, io: Io): Promise<number> {
   const output = args.text("output");
   const isToStdout = output === undefined || output === "-";
   if (isToStdout && io.isJson)
-    throw refuse("with --json, standard output holds the result and cannot also hold the file", usage, {
+    throw refuse("with --json, standard output holds the result and cannot also hold the file", args.usage, {
       fix: "name a file with -o; the file is JSON in any case",
     });
   const { file: found, leftOut } = await findConfig(configPlaces(args, io), args, io);
@@ -95,10 +95,10 @@ function withoutSecrets(
 }
 
 /** @returns the exit code. */
-export async function importConfig(name: string, args: Arguments, io: Io, usage: string): Promise<number> {
+export async function importConfig(name: string, args: Arguments, io: Io): Promise<number> {
   const isDryRun = args.has("dry-run");
   if (isDryRun && args.has("yes"))
-    throw refuse("--dry-run and --yes exclude each other", usage, { fix: "give one of them" });
+    throw refuse("--dry-run and --yes exclude each other", args.usage, { fix: "give one of them" });
   const given = readConfigFile(await textOf(name, io), name === "-" ? "standard input" : name);
   const before = configPlaces(args, io);
   const settled = await findConfig(before, args, io);

@@ -1,22 +1,78 @@
 import { didYouMean } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
-import { parseArguments, takeNothing } from "./arguments.ts";
-import { COMMON_OPTIONS } from "./command.ts";
+import { parseArguments } from "./arguments.ts";
+import type { Syntax } from "./command.ts";
 
-const OPTIONS = {
-  input: { help: "", value: "JSON", excludes: ["park"] },
-  park: { help: "", short: "p" },
-  ...COMMON_OPTIONS,
+const RUN: Syntax = {
+  name: "run",
+  takes: [{ name: "FILE", is: "the file", optional: true, repeats: true }],
+  options: { input: { help: "", value: "JSON", excludes: ["park"] }, park: { help: "", short: "p" } },
 };
-const parse = (...words: string[]) => parseArguments(words, OPTIONS, "run FILE [--input TEXT]");
+const parse = (...words: string[]) => parseArguments(words, RUN);
+
+/** A command with actions. */
+const BOX: Syntax = {
+  name: "box",
+  actions: {
+    list: { does: "", options: ["all"] },
+    add: {
+      does: "",
+      takes: [
+        { name: "NAME", is: "the name", ifMissing: "give one" },
+        { name: "TEXT", is: "the text", optional: true, ifMore: "put the text in quotes" },
+      ],
+      options: ["tag"],
+    },
+    start: { does: "", options: ["agents"] },
+    stop: { does: "", takes: [{ name: "ID", is: "the id (or --all)", orOption: "all" }], options: ["all"] },
+  },
+  defaultAction: "list",
+  options: {
+    all: { help: "" },
+    tag: { help: "", value: "TAG" },
+    agents: { help: "", value: "FILE", repeats: true, takesMore: true },
+  },
+  lacks: { db: "leave it out" },
+};
+const box = (...words: string[]) => parseArguments(words, BOX);
 
 describe("arguments", () => {
   test("a second file after one option is refused with the way to name it", () => {
-    const refused = expect(() => takeNothing(["b.ts"], "up --agents FILE... [--port PORT]"));
-    refused.toThrow(expect.objectContaining({ fix: expect.stringContaining("name --agents again") }));
-    expect(() => takeNothing(["b.ts"], "down")).toThrow(
-      expect.not.objectContaining({ fix: expect.anything() }),
+    expect(box("start", "--agents", "a.ts", "b.ts").texts("agents")).toEqual(["a.ts", "b.ts"]);
+    expect(() => box("start", "--agents", "a.ts", "--json", "b.ts")).toThrow(
+      expect.objectContaining({ fix: expect.stringContaining("name --agents again") }),
     );
+    expect(() => box("start", "b.ts")).toThrow(expect.not.objectContaining({ fix: expect.anything() }));
+  });
+
+  test("a line without an action has the default one, and each action its own arguments and usage", () => {
+    expect(box()).toMatchObject({ action: "list", positionals: [], usage: "box [list] [--all]" });
+    expect(box("add", "x")).toMatchObject({
+      action: "add",
+      positionals: ["x"],
+      usage: "box add NAME [TEXT] [--tag TAG]",
+    });
+    expect(box("stop", "--all").positionals).toEqual([]);
+  });
+
+  test.each([
+    [["lsit"], "there is no box lsit; did you mean list?", undefined],
+    [["add"], "the name is missing", "give one"],
+    [["add", ""], "the name is missing", "give one"],
+    [["add", "a", "b", "c"], '"c" is one argument too many', "put the text in quotes"],
+    [["stop"], "the id (or --all) is missing", undefined],
+    [["add", "x", "--all"], "box add has no option --all", "give one of --tag"],
+    [["list", "--db", "x"], "box has no option --db", "leave it out"],
+    [
+      ["add", "x", "--tga", "y"],
+      "there is no option --tga; did you mean --tag?",
+      "give one of --tag, --json",
+    ],
+    [["add", "--name", "y"], "NAME is an argument of its own", "without --name"],
+  ])("box %j is refused by what its action has", (words, message, fix) => {
+    expect(() => box(...words)).toThrow(message);
+    if (fix !== undefined)
+      expect(() => box(...words)).toThrow(expect.objectContaining({ fix: expect.stringContaining(fix) }));
   });
 
   test("options stand anywhere, with = or without, and the rest in its order", () => {
@@ -67,7 +123,7 @@ describe("arguments", () => {
   });
 
   test("the value of an option is no argument of its own", () => {
-    expect(() => parse("--text", "x")).not.toThrow("argument of its own");
+    expect(() => parse("--json-text", "x")).not.toThrow("argument of its own");
   });
 
   test("a close word is suggested, and a distant one is not", () => {

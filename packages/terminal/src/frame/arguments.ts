@@ -1,18 +1,37 @@
-// A command line, checked against the options of its command. Every refusal names what it refuses.
+// A command line, checked against the tables of its command. Every refusal names what it refuses.
 
-import { didYouMean, isSessionId, parseDuration, UsageError } from "@holdfast/core";
-import type { Arguments, Command, Option, Options } from "./command.ts";
+import { defined, didYouMean, isSessionId, parseDuration, UsageError } from "@holdfast/core";
+import type { Arguments, Option, Syntax } from "./command.ts";
+import { alternatives, argumentsOf, knownOptions, ownOptions, usageOf } from "./help.ts";
 
 /** A coordinator's token, alone or after an equals sign. */
 const TOKEN = /(^|=)hf_(adm|usr|reg|rnr|job)_[0-9a-f]{16,}$/;
 
 /**
- * @throws UsageError for a token, for an option that is unknown, twice there, without its value, or at odds
- *   with another.
+ * @throws UsageError for a token, for an unknown action, and for an argument too few or too many. Also for an
+ *   option that is unknown, of another action, twice there, without its value, or at odds with another.
  */
-export function parseArguments(words: readonly string[], options: Options, usage: string): Arguments {
+export function parseArguments(words: readonly string[], syntax: Syntax): Arguments {
+  const read = readWords(words, syntax);
+  const { name, actions, defaultAction } = syntax;
+  const action = read.action ?? defaultAction;
+  if (actions !== undefined && (action === undefined || !Object.hasOwn(actions, action)))
+    throw refuseAction(name, action, Object.keys(actions));
+  const args = { ...read, action, usage: usageOf(syntax, action) };
+  refuseForeignOptions(syntax, args);
+  checkCount(syntax, args);
+  return args;
+}
+
+/** The words of a line that a person may still have to complete: with its options checked, and no more. */
+export function readWords(words: readonly string[], syntax: Syntax): Arguments {
+  const { actions, defaultAction } = syntax;
+  const options = knownOptions(syntax);
   const values = new Map<string, string[]>();
   const positionals: string[] = [];
+  // For errors, before the action is known for certain.
+  const named = actions && (words.find((word) => Object.hasOwn(actions, word)) ?? defaultAction);
+  const usage = usageOf(syntax, named);
   const add = (name: string, value: string): void => {
     const known = values.get(name);
     if (known !== undefined && options[name]?.repeats !== true)
@@ -35,7 +54,7 @@ export function parseArguments(words: readonly string[], options: Options, usage
       positionals.push(word);
       continue;
     }
-    const { name, option, inline } = findOption(word, options, usage);
+    const { name, option, inline } = findOption(word, syntax, named);
     if (option.value === undefined) {
       if (inline !== undefined) throw refuse(`--${name} takes no value`, usage, { got: word });
       if (!values.has(name)) values.set(name, []);
@@ -57,70 +76,59 @@ export function parseArguments(words: readonly string[], options: Options, usage
       throw refuse(`--${name} and --${rival} exclude each other`, usage, { fix: "give one of them" });
   }
   return {
+    action: actions && positionals.shift(),
     positionals,
+    usage,
     has: (name) => values.has(name),
     text: (name) => values.get(name)?.[0],
     texts: (name) => values.get(name) ?? [],
   };
 }
 
-/** The error for an unknown action of a command, such as "list" or "add". @throws UsageError */
-export function refuseAction(
-  command: string,
-  action: string | undefined,
-  actions: readonly string[],
-  usage: string,
-): UsageError {
+/** The error for an unknown action of a command, such as "list" or "add". */
+function refuseAction(command: string, action: string | undefined, actions: readonly string[]): UsageError {
   const last = actions.at(-1) ?? "";
   // The whole usage of a command with many actions hides the one word that is wrong.
   const expected = `one of ${actions.join(", ")}; \`holdfast ${command} --help\` explains them`;
   if (action === undefined)
-    return refuse(`${actions.slice(0, -1).join(", ")} or ${last}?`, usage, { got: "nothing", expected });
-  return refuse(`there is no ${command} ${action}${didYouMean(action, actions)}`, usage, {
+    return new UsageError(`${actions.slice(0, -1).join(", ")} or ${last}?`, { got: "nothing", expected });
+  return new UsageError(`there is no ${command} ${action}${didYouMean(action, actions)}`, {
     got: action,
     expected,
   });
 }
 
-/**
- * Refuses options of another action of the command: an option that is not looked at would be a wish that is
- * not heard.
- *
- * @param optionsOf the options of each action. @throws UsageError
- */
-export function refuseForeignOptions(
-  { name, usage, options }: Pick<Command, "name" | "usage" | "options">,
-  optionsOf: Readonly<Record<string, readonly string[]>>,
-  args: Arguments,
-): void {
-  const [action = ""] = args.positionals;
-  const own = optionsOf[action];
-  const foreign = Object.keys(options).find((option) => args.has(option) && own?.includes(option) === false);
-  if (own === undefined || foreign === undefined) return;
-  throw refuse(`${name} ${action} has no option --${foreign}`, usage, {
+/** An option of another action is refused: if it were not looked at, it would be a wish that is not heard. */
+function refuseForeignOptions(syntax: Syntax, args: Arguments): void {
+  const { name, options, action = "" } = { ...syntax, ...args };
+  const own = Object.keys(ownOptions(syntax, args.action));
+  const foreign = Object.keys(options).find((option) => args.has(option) && !own.includes(option));
+  if (foreign === undefined) return;
+  throw refuse(`${name} ${action} has no option --${foreign}`, args.usage, {
     got: `--${foreign}`,
     fix: own.length === 0 ? "leave it out" : `give one of ${own.map((option) => `--${option}`).join(", ")}`,
   });
 }
 
-/** The one thing a command is about, and nothing else. */
-export function takeOnly(positionals: readonly string[], what: string, usage: string): string {
-  const [only, extra] = positionals;
-  if (only === undefined || only === "") throw refuse(`${what} is missing`, usage);
-  if (extra !== undefined) throw tooMany(extra, usage);
-  return only;
-}
-
-export function takeNothing(positionals: readonly string[], usage: string): void {
-  if (positionals[0] !== undefined) throw tooMany(positionals[0], usage);
-}
-
-/** A shell turns `--agents *.ts` into one option and further arguments. */
-function tooMany(extra: string, usage: string): UsageError {
-  const [, option] = /--(\S+) FILE\.\.\./.exec(usage) ?? [];
+function checkCount(syntax: Syntax, { action, positionals, usage, has }: Arguments): void {
+  const taken = argumentsOf(syntax, action);
+  const needed = taken.filter(
+    ({ optional, orOption }) => optional !== true && (orOption === undefined || !has(orOption)),
+  );
+  const missing = needed.find((_, i) => (positionals[i] ?? "") === "");
+  if (missing !== undefined)
+    throw refuse(`${missing.is} is missing`, usage, defined({ fix: missing.ifMissing }));
+  const extra = positionals[taken.length];
+  const last = taken.at(-1);
+  if (extra === undefined || last?.repeats === true || last?.leavesRest === true) return;
+  // A shell turns `--agents *.ts` into one option and further arguments.
+  const list = Object.entries(ownOptions(syntax, action)).find(
+    ([name, { takesMore }]) => takesMore === true && has(name),
+  );
   const fix =
-    option === undefined ? {} : { fix: `leave it out, or name --${option} again for each further file` };
-  return refuse(`"${extra}" is one argument too many`, usage, fix);
+    taken.findLast(({ ifMore }) => ifMore !== undefined)?.ifMore ??
+    (list && `leave it out, or name --${list[0]} again for each further file`);
+  throw refuse(`"${extra}" is one argument too many`, usage, defined({ fix }));
 }
 
 export function refuse(
@@ -133,21 +141,28 @@ export function refuse(
 
 function findOption(
   word: string,
-  options: Options,
-  usage: string,
+  syntax: Syntax,
+  action: string | undefined,
 ): { name: string; option: Option; inline: string | undefined } {
+  const options = knownOptions(syntax);
   const [, long, short, inline] = /^(?:--([^=]+)|-([^=]))(?:=([^]*))?$/.exec(word) ?? [];
   const name = long ?? Object.keys(options).find((candidate) => options[candidate]?.short === short);
   const option = name === undefined || !Object.hasOwn(options, name) ? undefined : options[name];
   if (name !== undefined && option !== undefined) return { name, option, inline };
   const given = word.replace(/=.*$/s, "");
-  const names = Object.keys(options).map((candidate) => `--${candidate}`);
+  const usage = usageOf(syntax, action);
+  const lacked = Object.hasOwn(syntax.lacks ?? {}, name ?? "") ? syntax.lacks?.[name ?? ""] : undefined;
+  if (lacked !== undefined)
+    throw refuse(`${syntax.name} has no option ${given}`, usage, { got: given, fix: lacked });
   const argument = given.replace(/^-+/, "").toUpperCase();
-  // A word in capitals that follows no option is an argument.
-  if (/^[A-Z]+$/.test(argument) && new RegExp(`(?<!--[a-z-]+ )\\b${argument}\\b`).test(usage))
+  if (argumentsOf(syntax, action).some((one) => alternatives(one.name).includes(argument)))
     throw refuse(`there is no option ${given}: ${argument} is an argument of its own`, usage, {
       fix: `write its value without ${given}`,
     });
+  const own = ownOptions(syntax, action);
+  const names = Object.keys(options)
+    .filter((candidate) => Object.hasOwn(own, candidate) || !Object.hasOwn(syntax.options, candidate))
+    .map((candidate) => `--${candidate}`);
   throw refuse(`there is no option ${given}${didYouMean(given, names)}`, usage, {
     fix: `give one of ${names.join(", ")}`,
   });

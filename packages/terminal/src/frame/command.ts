@@ -4,10 +4,52 @@
 import type { Readable } from "node:stream";
 import type { OwnKeys } from "@holdfast/system";
 
-export interface Command {
+/**
+ * The words that a command line may have. Usage, help, errors, completion and `docs/commands.md` are all made
+ * of it (`help.ts`), so nothing of it is written a second time.
+ */
+export interface Syntax {
   readonly name: string;
-  /** The command line after `holdfast`. */
-  readonly usage: string;
+  /** The arguments, in their order; without them there are none. */
+  readonly takes?: readonly Argument[];
+  /** The actions by name, for a command whose first word is one. */
+  readonly actions?: Readonly<Record<string, Action>>;
+  /** The action of a command line that names none. */
+  readonly defaultAction?: string;
+  /** The options that the command has beside the common ones; with actions, those of all of them. */
+  readonly options: Options;
+  /** The common options that it does not have, each with what to do instead. */
+  readonly lacks?: Readonly<Record<string, string>>;
+}
+
+export interface Argument {
+  /** As a usage line shows it: `FILE`, `NAME|PATH`, and in small letters what is written as it is. */
+  readonly name: string;
+  /** Its name in the error when it is missing, such as "the session's id". */
+  readonly is: string;
+  /** How to mend it when it is missing. */
+  readonly ifMissing?: string;
+  /** How to mend it when one more word follows, such as by quotes. */
+  readonly ifMore?: string;
+  readonly optional?: true;
+  readonly repeats?: true;
+  /** The option that stands in its place. */
+  readonly orOption?: string;
+  /** Stands behind `--`, because it holds options of another program. */
+  readonly afterDashes?: true;
+  /** A word behind it may be a secret in the wrong place. The command refuses it itself, without repeating it. */
+  readonly leavesRest?: true;
+}
+
+/** One action of a command, such as `list`. */
+export interface Action {
+  readonly does: string;
+  readonly takes?: readonly Argument[];
+  /** The names of the options that it has; without them there are none. */
+  readonly options?: readonly string[];
+}
+
+export interface Command extends Syntax {
   /** A paragraph for the command's own help, where its line in the list of commands is not enough. */
   readonly description?: string;
   readonly options: Options;
@@ -30,11 +72,18 @@ export interface Option {
   readonly takesMore?: true;
   /** Options that cannot be given together with this one. */
   readonly excludes?: readonly string[];
+  /** Needed by the actions that have it, or one of those that exclude each other. */
+  readonly required?: true;
 }
 
 /** A command line that was checked against the options of its command. */
 export interface Arguments {
+  /** The action, for a command that has actions. */
+  readonly action: string | undefined;
+  /** The arguments, without the action. There are as many as the command, or its action, takes. */
   readonly positionals: readonly string[];
+  /** The usage line of the command, or of its action, for errors. */
+  readonly usage: string;
   has(option: string): boolean;
   text(option: string): string | undefined;
   texts(option: string): readonly string[];
@@ -55,6 +104,23 @@ export const COMMON_OPTIONS: Options = {
   },
   debug: { help: "show where errors come from" },
   help: { help: "show this help", short: "h" },
+};
+
+/** The argument of the actions that are about one thing with a name. */
+export const NAME_ARGUMENT: Argument = { name: "NAME", is: "the name" };
+
+/** The argument of the commands that are about one session. */
+export const SESSION_ARGUMENT: Argument = {
+  name: "ID",
+  is: "the session's id",
+  ifMissing: "run `holdfast list` to see all sessions",
+};
+
+/** The same where `--last` may stand in its place. */
+export const SESSION_OR_LAST: Argument = {
+  ...SESSION_ARGUMENT,
+  is: "the session (its id, or --last)",
+  orOption: "last",
 };
 
 /** The option of the commands that move a session; `--db` names the other end. */
@@ -98,7 +164,7 @@ export const EXECUTOR_OPTIONS: Options = {
 /** The option `--mode` of the commands of a fleet. */
 export const MODE_OPTION: Option = {
   help: "local or cloud, which chooses defaults (default: HOLDFAST_MODE, MODE, or local)",
-  value: "MODE",
+  value: "local|cloud",
 };
 
 /** The option `--supervised` of the processes of the local stack. */

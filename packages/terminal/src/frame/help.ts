@@ -1,6 +1,13 @@
-// The help, from the data of the commands.
+// The help and the usage lines, from the tables of the commands (`Syntax`).
 
-import { COMMON_OPTIONS, type Command, type Options } from "./command.ts";
+import {
+  COMMON_OPTIONS,
+  type Argument,
+  type Command,
+  type Option,
+  type Options,
+  type Syntax,
+} from "./command.ts";
 import { table, wrapped } from "./plain-text.ts";
 
 const WIDTH = 100;
@@ -64,15 +71,17 @@ export function overview(
   ].join("\n");
 }
 
-export function commandHelp({ usage, description, options, examples }: Command, summary: string): string {
-  const own = optionLines(options);
+export function commandHelp(command: Command, summary: string): string {
+  const { description, options, actions, examples } = command;
+  const own = optionLines(options, command);
   const common = Object.fromEntries(
-    Object.entries(COMMON_OPTIONS).filter(([name]) => !Object.hasOwn(options, name)),
+    Object.entries(knownOptions(command)).filter(([name]) => !Object.hasOwn(options, name)),
   );
   return [
     `${summary}.`,
     "",
-    `usage: holdfast ${usage}`,
+    `usage: holdfast ${usageOf(command)}`,
+    ...(actions === undefined ? [] : ["", "Actions", ...indented(actionLines(command))]),
     ...(description === undefined ? [] : ["", ...wrapped(description, WIDTH)]),
     ...(own.length === 0 ? [] : ["", "Options", ...indented(own)]),
     "",
@@ -90,15 +99,126 @@ export function commandHelp({ usage, description, options, examples }: Command, 
   ].join("\n");
 }
 
-function optionLines(options: Options): string[] {
+function actionLines(command: Syntax): string[] {
+  return Object.entries(command.actions ?? {}).flatMap(([action, { does }]) => [
+    `holdfast ${usageOf(command, action)}`,
+    `    ${does}`,
+  ]);
+}
+
+function optionLines(options: Options, syntax?: Syntax): string[] {
   return table(
-    Object.entries(options).map(([name, { help, value, short }]) => [
-      `${short === undefined ? "    " : `-${short}, `}--${name}${value === undefined ? "" : ` ${value}`}`,
-      help,
-    ]),
+    Object.entries(options).map(([name, option]) => {
+      const having = syntax === undefined ? [] : actionsHaving(name, syntax);
+      return [
+        `${option.short === undefined ? "    " : `-${option.short}, `}${optionText(name, option)}`,
+        having.length === 0 ? option.help : `${having.join(", ")}: ${option.help}`,
+      ];
+    }),
   );
+}
+
+/** The actions that have an option; none where all have it, or the command has no actions. */
+export function actionsHaving(option: string, { actions = {} }: Syntax): readonly string[] {
+  const having = Object.keys(actions).filter((action) => actions[action]?.options?.includes(option) === true);
+  return having.length === Object.keys(actions).length ? [] : having;
 }
 
 function indented(lines: readonly string[]): string[] {
   return lines.map((line) => `  ${line}`);
+}
+
+/** A line with all options is read by a person; a longer one says `[OPTIONS]`. */
+const LINE_MAX = 88;
+
+/** Every option that the command line of the command may have. */
+export function knownOptions({ options, lacks = {} }: Syntax): Options {
+  const common = Object.entries(COMMON_OPTIONS).filter(
+    ([name]) => !Object.hasOwn(lacks, name) && !Object.hasOwn(options, name),
+  );
+  return { ...options, ...Object.fromEntries(common) };
+}
+
+/** The options that are the command's own, or its action's. */
+export function ownOptions({ options, actions }: Syntax, action?: string): Options {
+  if (actions === undefined || action === undefined) return options;
+  const names = actions[action]?.options ?? [];
+  return Object.fromEntries(Object.entries(options).filter(([name]) => names.includes(name)));
+}
+
+export function argumentsOf({ takes = [], actions }: Syntax, action?: string): readonly Argument[] {
+  return actions === undefined || action === undefined ? takes : (actions[action]?.takes ?? []);
+}
+
+/** The command line after `holdfast`. */
+export function usageOf(syntax: Syntax, action?: string): string {
+  const { name, actions, defaultAction } = syntax;
+  if (actions !== undefined && action === undefined) return `${name} ACTION [OPTIONS]`;
+  const own = ownOptions(syntax, action);
+  const taken = argumentsOf(syntax, action);
+  const replacing = new Set(taken.map(({ orOption }) => orOption));
+  const shown = Object.entries(own).filter(([option]) => !replacing.has(option));
+  const line = [
+    name,
+    ...(action === undefined ? [] : [action === defaultAction ? `[${action}]` : action]),
+    ...taken.filter(({ afterDashes }) => afterDashes !== true).map((one) => argumentText(one, own)),
+    ...groupsOf(shown.filter(([, { required }]) => required === true)).map(groupText),
+  ];
+  const optional = groupsOf(shown.filter(([, { required }]) => required !== true)).map(groupText);
+  const last = taken.filter(({ afterDashes }) => afterDashes === true).map((one) => argumentText(one, own));
+  const whole = [...line, ...optional, ...last].join(" ");
+  return whole.length <= LINE_MAX || optional.length < 2 ? whole : [...line, "[OPTIONS]", ...last].join(" ");
+}
+
+/** The usage line of each action, or the only one. */
+export function usagesOf(syntax: Syntax): readonly string[] {
+  const { actions } = syntax;
+  if (actions === undefined) return [usageOf(syntax)];
+  return Object.keys(actions).map((action) => usageOf(syntax, action));
+}
+
+/** The names of an argument or a value: the parts of `FILE|-`. */
+export function alternatives(name: string): readonly string[] {
+  return name.split("|");
+}
+
+/** An option with its value: `--agents FILE...`. */
+export function optionText(name: string, { value, takesMore }: Option): string {
+  return `--${name}${value === undefined ? "" : ` ${value}${takesMore === true ? "..." : ""}`}`;
+}
+
+function argumentText(
+  { name, optional, repeats, orOption, afterDashes }: Argument,
+  options: Options,
+): string {
+  const text = `${afterDashes === true ? "-- " : ""}${name}${repeats === true ? "..." : ""}`;
+  const option = orOption === undefined ? undefined : options[orOption];
+  if (option === undefined) return optional === true ? `[${text}]` : text;
+  const either = `${text} | ${optionText(orOption!, option)}`;
+  return optional === true ? `[${either}]` : `(${either})`;
+}
+
+type Named = readonly [name: string, option: Option];
+
+/** Options that exclude each other stand together. */
+function groupsOf(options: readonly Named[]): readonly (readonly Named[])[] {
+  const groups: Named[][] = [];
+  for (const one of options) {
+    const group = groups.find((others) => others.every((other) => areRivals(one, other)));
+    if (group === undefined) groups.push([one]);
+    else group.push(one);
+  }
+  return groups;
+}
+
+function areRivals([name, { excludes }]: Named, [other, { excludes: others }]: Named): boolean {
+  return excludes?.includes(other) === true || others?.includes(name) === true;
+}
+
+function groupText(group: readonly Named[]): string {
+  const isRequired = group.some(([, { required }]) => required === true);
+  const texts = group.map(([name, option]) => optionText(name, option));
+  if (isRequired) return group.length === 1 ? texts[0]! : `(${texts.join(" | ")})`;
+  const isRepeated = group.length === 1 && group[0]![1].repeats === true && group[0]![1].takesMore !== true;
+  return `[${texts.join(" | ")}]${isRepeated ? "..." : ""}`;
 }

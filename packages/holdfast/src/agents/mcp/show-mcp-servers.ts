@@ -119,13 +119,8 @@ function toolRows(checked: DescribedServer | undefined): readonly (readonly stri
   ];
 }
 
-export function addServer(
-  name: string,
-  command: readonly string[],
-  args: Arguments,
-  io: Io,
-  usage: string,
-): number {
+export function addServer(name: string, command: readonly string[], args: Arguments, io: Io): number {
+  const { usage } = args;
   const places = agentPlaces(io);
   const url = args.text("url");
   const [program, ...rest] = command;

@@ -11,7 +11,7 @@ import { dropFileSnapshots, idsBelow } from "./deleted-sessions.ts";
 /** @returns whether it is deleted: not where this process finds no such session, or may not delete it. */
 export async function deleteStarted(id: string, io: Pick<Io, "cwd" | "env">): Promise<boolean> {
   try {
-    const database = findDatabase(parseArguments([], {}, ""), io);
+    const database = findDatabase(parseArguments([], { name: "worktrees", options: {} }), io);
     return await withSession(database, id, async ({ sessionId }, { storage }) => {
       const below = await idsBelow(storage.reader, sessionId);
       const change = { type: "delete_session", sessionId, subtree: "delete" } as const;

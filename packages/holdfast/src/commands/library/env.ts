@@ -1,17 +1,36 @@
-import { refuse, refuseAction, takeNothing, takeOnly } from "@holdfast/terminal/frame/arguments";
-import type { Command } from "@holdfast/terminal/frame/command";
-import {
-  deleteKeys,
-  listAll,
-  refuseSetOptions,
-  setKeys,
-  showOne,
-} from "../../library/change-environments.ts";
+import { refuse } from "@holdfast/terminal/frame/arguments";
+import { NAME_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
+import { deleteKeys, listAll, setKeys, showOne } from "../../library/change-environments.ts";
 
 export const env: Command = {
   name: "env",
-  usage:
-    "env set NAME KEY=VALUE... | env set NAME KEY... --secret|--required | env list | env show NAME | env delete NAME [KEY...]",
+  actions: {
+    set: {
+      does: "set keys of an environment",
+      takes: [
+        NAME_ARGUMENT,
+        {
+          name: "KEY[=VALUE]",
+          is: "a key",
+          repeats: true,
+          ifMissing: "give them: env set staging API_URL=https://staging.example",
+        },
+      ],
+      options: ["secret", "required"],
+    },
+    list: { does: "all environments" },
+    show: {
+      does: "its keys and values, and no value of a secret",
+      takes: [NAME_ARGUMENT],
+    },
+    delete: {
+      does: "delete an environment, or keys of it",
+      takes: [
+        { name: "NAME", is: "the name of the environment" },
+        { name: "KEY", is: "a key", optional: true, repeats: true },
+      ],
+    },
+  },
   description:
     "An environment is a set of variables for the commands of agents (docs/environments.md). An agent file names environments and the variables " +
     "that it needs. The environment `base` goes before them, and `run --env-ref` and `run --env` after them. A key of --secret has no " +
@@ -29,29 +48,25 @@ export const env: Command = {
   ],
 
   async run(args, io) {
-    const [action, ...rest] = args.positionals;
+    const { action, positionals: rest } = args;
     if (args.has("url"))
       throw refuse(
         "a coordinator has no environments: they lie on the machine whose sessions use them",
-        env.usage,
+        args.usage,
         {
           got: "--url",
           fix: "run the command on that machine, without --url",
         },
       );
-    if (action !== "set") refuseSetOptions(args, action, env.usage);
     switch (action) {
       case "set":
-        return setKeys(rest, args, io, env.usage);
+        return setKeys(args, io);
       case "list":
-        takeNothing(rest, env.usage);
         return listAll(io);
       case "show":
-        return showOne(takeOnly(rest, "the name", env.usage), io);
-      case "delete":
-        return deleteKeys(rest, io, env.usage);
+        return showOne(rest[0]!, io);
       default:
-        throw refuseAction("env", action, ["set", "list", "show", "delete"], env.usage);
+        return deleteKeys(rest, io);
     }
   },
 };

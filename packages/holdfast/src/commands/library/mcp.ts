@@ -1,29 +1,48 @@
-import {
-  refuse,
-  refuseAction,
-  refuseForeignOptions,
-  takeNothing,
-  takeOnly,
-} from "@holdfast/terminal/frame/arguments";
-import type { Command } from "@holdfast/terminal/frame/command";
+import { NAME_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
 import { login, logout } from "../../agents/mcp/mcp-sign-in.ts";
 import { addServer, listServers, removeServer, showServer } from "../../agents/mcp/show-mcp-servers.ts";
 
-/** The options of each action. */
-const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
-  serve: ["url", "parent", "demand", "tag", "agent-tools", "allow-delete"],
-  list: ["check"],
-  show: ["check"],
-  add: ["url", "header", "env", "user"],
-  remove: ["user"],
-  login: ["no-browser", "client-id"],
-  logout: [],
-};
-
 export const mcp: Command = {
   name: "mcp",
-  usage:
-    "mcp [serve] [--url URL] [--parent SESSION] [--demand NAME=VALUE...] [--tag A,B] [--agent-tools] [--allow-delete] | mcp list [--check] | mcp show NAME [--check] | mcp add NAME [--user] [--env N=V] -- COMMAND [ARGS...] | mcp add NAME --url URL [--user] [--header N=V] | mcp remove NAME [--user] | mcp login NAME [--no-browser] [--client-id ID] | mcp logout NAME",
+  actions: {
+    serve: {
+      does: "be an MCP server over standard input and output",
+      options: ["url", "parent", "demand", "tag", "agent-tools", "allow-delete"],
+    },
+    list: { does: "the servers that agents use", options: ["check"] },
+    show: {
+      does: "one server: its settings, and its tools",
+      takes: [NAME_ARGUMENT],
+      options: ["check"],
+    },
+    add: {
+      does: "add a program, or an address",
+      takes: [
+        NAME_ARGUMENT,
+        {
+          name: "COMMAND",
+          is: "the program",
+          orOption: "url",
+          optional: true,
+          repeats: true,
+          afterDashes: true,
+        },
+      ],
+      options: ["url", "header", "env", "user"],
+    },
+    remove: {
+      does: "remove a server from the file",
+      takes: [NAME_ARGUMENT],
+      options: ["user"],
+    },
+    login: {
+      does: "sign in by OAuth in a browser",
+      takes: [NAME_ARGUMENT],
+      options: ["no-browser", "client-id"],
+    },
+    logout: { does: "forget the tokens of a server", takes: [NAME_ARGUMENT] },
+  },
+  defaultAction: "serve",
   description:
     "Alone, it is an MCP server over standard input and output for a client such as Claude Code. Its tools start sessions of the agents that " +
     "runners offer, wait for them and return their results (docs/orchestrator.md). The coordinator is that of --url, HOLDFAST_URL or the local stack. " +
@@ -35,7 +54,7 @@ export const mcp: Command = {
   options: {
     check: { help: "start the servers and list their tools" },
     user: { help: "your own file, for all projects" },
-    url: { help: "the address of a server that is no program; for serve, the coordinator", value: "URL" },
+    url: { help: "the address of a server that is no program, or of the coordinator", value: "URL" },
     parent: { help: "the calling session, which new sessions are children of", value: "SESSION" },
     demand: {
       help: "a label that a runner must have for each session; may be given more than once",
@@ -72,30 +91,24 @@ export const mcp: Command = {
   ],
 
   async run(args, io) {
-    const [action = "serve", ...rest] = args.positionals;
-    refuseForeignOptions(mcp, OPTIONS_OF, args);
+    const { action, positionals: rest } = args;
     switch (action) {
       case "serve":
-        takeNothing(rest, mcp.usage);
         return (await import("./serve-mcp.ts")).serveMcp(args, io);
       case "list":
-        takeNothing(rest, mcp.usage);
         return listServers(args, io);
       case "show":
-        return showServer(takeOnly(rest, "the name", mcp.usage), args, io);
+        return showServer(rest[0]!, args, io);
       case "add": {
-        const [name, ...command] = rest;
-        if (name === undefined) throw refuse("the name is missing", mcp.usage);
-        return addServer(name, command, args, io, mcp.usage);
+        const [name = "", ...command] = rest;
+        return addServer(name, command, args, io);
       }
       case "remove":
-        return removeServer(takeOnly(rest, "the name", mcp.usage), args, io);
+        return removeServer(rest[0]!, args, io);
       case "login":
-        return login(takeOnly(rest, "the name", mcp.usage), args, io);
-      case "logout":
-        return logout(takeOnly(rest, "the name", mcp.usage), io);
+        return login(rest[0]!, args, io);
       default:
-        throw refuseAction("mcp", action, Object.keys(OPTIONS_OF), mcp.usage);
+        return logout(rest[0]!, io);
     }
   },
 };

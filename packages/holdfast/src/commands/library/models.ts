@@ -1,10 +1,8 @@
-import { takeNothing } from "@holdfast/terminal/frame/arguments";
 import type { Command } from "@holdfast/terminal/frame/command";
 import { showModels } from "../../doctor/show-models.ts";
 
 export const models: Command = {
   name: "models",
-  usage: "models [--online]",
   description:
     "An agent file names a model by provider/model or by an alias of this table (docs/models.md). Prices are of the table that comes with " +
     "Holdfast, in dollars per million tokens. A provider can be used when its key is set, here or as a secret. An Ollama of this machine " +
@@ -18,7 +16,6 @@ export const models: Command = {
   ],
 
   async run(args, io) {
-    takeNothing(args.positionals, models.usage);
     return showModels(args, io);
   },
 };

@@ -1,36 +1,69 @@
-import { catalogueAction, isCatalogueAction, takeUpTo } from "../../library/catalogue-actions.ts";
-import {
-  refuse,
-  refuseAction,
-  refuseForeignOptions,
-  takeNothing,
-  takeOnly,
-} from "@holdfast/terminal/frame/arguments";
-import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
+import { catalogueAction, isCatalogueAction } from "../../library/catalogue-actions.ts";
+import { refuse } from "@holdfast/terminal/frame/arguments";
+import { NAME_ARGUMENT, type Arguments, type Command, type Io } from "@holdfast/terminal/frame/command";
 import { newScript, push, rollback, tagVersion } from "../../library/change-scripts.ts";
 import { listScripts, showScript, showVersions } from "../../library/show-scripts.ts";
 import { callScript } from "../../library/call-script.ts";
 
-/** The options of each action. */
-const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
-  new: ["user"],
-  push: ["catalogue", "tag"],
-  list: ["catalogue"],
-  show: ["catalogue"],
-  run: [],
-  history: ["catalogue"],
-  rollback: ["catalogue"],
-  tag: ["catalogue"],
-  activate: ["catalogue"],
-  deactivate: ["catalogue"],
-};
 const COORDINATORS_OWN = ["activate", "deactivate"];
 
 export const script: Command = {
   name: "script",
-  usage:
-    "script new NAME [--user] | script push [NAME...] | script list | script show NAME | script run NAME [ARGUMENTS] | script history NAME | script rollback NAME [VERSION|TAG] | " +
-    "script tag NAME TAG [VERSION] | script push NAME... --catalogue [--tag TAG] | script list|show|history|rollback|tag … --catalogue | script activate NAME | script deactivate NAME",
+  actions: {
+    new: {
+      does: "write a script to begin with",
+      takes: [NAME_ARGUMENT],
+      options: ["user"],
+    },
+    push: {
+      does: "keep the present content as the version that agents use",
+      takes: [{ ...NAME_ARGUMENT, optional: true, repeats: true }],
+      options: ["catalogue", "tag"],
+    },
+    list: { does: "all scripts", options: ["catalogue"] },
+    show: {
+      does: "one script: its arguments and files",
+      takes: [NAME_ARGUMENT],
+      options: ["catalogue"],
+    },
+    run: {
+      does: "call it as an agent would",
+      takes: [
+        NAME_ARGUMENT,
+        {
+          name: "ARGUMENTS",
+          is: "its arguments as JSON",
+          optional: true,
+          ifMore: "put the JSON in single quotes",
+        },
+      ],
+    },
+    history: { does: "its versions", takes: [NAME_ARGUMENT], options: ["catalogue"] },
+    rollback: {
+      does: "use an earlier version",
+      takes: [NAME_ARGUMENT, { name: "VERSION|TAG", is: "the version", optional: true }],
+      options: ["catalogue"],
+    },
+    tag: {
+      does: "give a version a tag",
+      takes: [
+        NAME_ARGUMENT,
+        { name: "TAG", is: "the tag" },
+        { name: "VERSION", is: "the version", optional: true },
+      ],
+      options: ["catalogue"],
+    },
+    activate: {
+      does: "let agent files at the coordinator use it",
+      takes: [NAME_ARGUMENT],
+      options: ["catalogue"],
+    },
+    deactivate: {
+      does: "let no agent file at the coordinator use it",
+      takes: [NAME_ARGUMENT],
+      options: ["catalogue"],
+    },
+  },
   description:
     "A script is a folder with script.json and a file to run in .holdfast/scripts of the project or of your home folder (docs/scripts.md). An agent " +
     "file names it under `scripts`, and its model calls it with checked arguments. Agents use the version that you pushed last, whatever " +
@@ -53,64 +86,53 @@ export const script: Command = {
   ],
 
   async run(args, io) {
-    const [action, ...rest] = args.positionals;
-    refuseForeignOptions(script, OPTIONS_OF, args);
+    const { action, positionals: rest } = args;
     if (args.has("catalogue") || args.has("url") || COORDINATORS_OWN.includes(action ?? ""))
-      return atCoordinator(action, rest, args, io);
+      return atCoordinator(args, io);
     if (args.has("tag"))
-      throw refuse("--tag is for --catalogue", script.usage, {
+      throw refuse("--tag is for --catalogue", args.usage, {
         fix: "give the tag after the push: `holdfast script tag NAME TAG`",
       });
     switch (action) {
       case "new":
-        return newScript(takeOnly(rest, "the name", script.usage), args.has("user"), io);
+        return newScript(rest[0]!, args.has("user"), io);
       case "push":
         return push(rest, io);
       case "list":
-        takeNothing(rest, script.usage);
         return listScripts(io);
       case "show":
-        return showScript(takeOnly(rest, "the name", script.usage), io);
+        return showScript(rest[0]!, io);
       case "run": {
-        const [name, given, extra] = rest;
-        if (extra !== undefined) throw refuse(`"${extra}" is one argument too many`, script.usage);
-        takeOnly(rest.slice(0, 1), "the name", script.usage);
-        return callScript(name ?? "", given, io);
+        const [name = "", given] = rest;
+        return callScript(name, given, io);
       }
       case "history":
-        return showVersions(takeOnly(rest, "the name", script.usage), io);
+        return showVersions(rest[0]!, io);
       case "rollback": {
-        const [name, version] = takeUpTo(rest, 1, 2, script.usage);
+        const [name = "", version] = rest;
         return rollback(name, version, io);
       }
-      case "tag": {
-        const [name, tag = "", version] = takeUpTo(rest, 2, 3, script.usage);
+      default: {
+        const [name = "", tag = "", version] = rest;
         return tagVersion(name, tag, version, io);
       }
-      default:
-        throw refuseAction("script", action, Object.keys(OPTIONS_OF), script.usage);
     }
   },
 };
 
-async function atCoordinator(
-  action: string | undefined,
-  rest: readonly string[],
-  args: Arguments,
-  io: Io,
-): Promise<number> {
-  if (isCatalogueAction(action)) return catalogueAction(["script", script.usage], action, rest, args, io);
+async function atCoordinator(args: Arguments, io: Io): Promise<number> {
+  const { action, positionals: rest } = args;
+  if (isCatalogueAction(action)) return catalogueAction("script", action, args, io);
   const calls = await import("../../library/catalogue-calls.ts");
   switch (action) {
     case "push":
       return (await import("../../library/push-contents.ts")).pushScripts(rest, args, io);
     case "list":
-      takeNothing(rest, script.usage);
       return calls.listPushed("script", args, io);
     case "show":
-      return calls.showPushed("script", takeOnly(rest, "the name", script.usage), "script.json", args, io);
+      return calls.showPushed("script", rest[0]!, "script.json", args, io);
     default:
-      throw refuse(`script ${action ?? ""} is for this machine, and not for a coordinator`, script.usage, {
+      throw refuse(`script ${action ?? ""} is for this machine, and not for a coordinator`, args.usage, {
         fix: "leave --url and --catalogue out",
       });
   }

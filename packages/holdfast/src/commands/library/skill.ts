@@ -1,31 +1,48 @@
-import { catalogueAction, isCatalogueAction, takeUpTo } from "../../library/catalogue-actions.ts";
-import {
-  refuseAction,
-  refuseForeignOptions,
-  takeNothing,
-  takeOnly,
-} from "@holdfast/terminal/frame/arguments";
-import type { Command } from "@holdfast/terminal/frame/command";
+import { catalogueAction, isCatalogueAction } from "../../library/catalogue-actions.ts";
+import { NAME_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
 import { approve, listSkills, showSkill, showSkillVersions, tagVersion } from "../../library/show-skills.ts";
-
-/** The options of each action. */
-const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
-  list: ["pushed"],
-  show: ["pushed"],
-  approve: [],
-  push: ["tag"],
-  history: ["pushed"],
-  rollback: [],
-  tag: ["pushed"],
-  activate: [],
-  deactivate: [],
-};
 
 export const skill: Command = {
   name: "skill",
-  usage:
-    "skill list [--pushed] | skill show NAME [--pushed] | skill approve [NAME...] | skill history NAME [--pushed] | skill tag NAME TAG [VERSION] [--pushed] | " +
-    "skill push NAME... [--tag TAG] | skill rollback NAME [VERSION|TAG] | skill activate NAME | skill deactivate NAME",
+  actions: {
+    list: { does: "all skills, their versions, and which of them can be used", options: ["pushed"] },
+    show: {
+      does: "the fields, the files and the text of one",
+      takes: [NAME_ARGUMENT],
+      options: ["pushed"],
+    },
+    approve: {
+      does: "approve the present content, after you have read it",
+      takes: [{ ...NAME_ARGUMENT, optional: true, repeats: true }],
+    },
+    push: {
+      does: "store new versions at the coordinator",
+      takes: [{ ...NAME_ARGUMENT, repeats: true }],
+      options: ["tag"],
+    },
+    history: { does: "its versions", takes: [NAME_ARGUMENT], options: ["pushed"] },
+    rollback: {
+      does: "use an earlier version at the coordinator",
+      takes: [NAME_ARGUMENT, { name: "VERSION|TAG", is: "the version", optional: true }],
+    },
+    tag: {
+      does: "give a version a tag",
+      takes: [
+        NAME_ARGUMENT,
+        { name: "TAG", is: "the tag" },
+        { name: "VERSION", is: "the version", optional: true },
+      ],
+      options: ["pushed"],
+    },
+    activate: {
+      does: "let agent files at the coordinator use it",
+      takes: [NAME_ARGUMENT],
+    },
+    deactivate: {
+      does: "let no agent file at the coordinator use it",
+      takes: [NAME_ARGUMENT],
+    },
+  },
   description:
     "A skill is a folder with SKILL.md in .agents/skills or .claude/skills, of the project or of your home folder (docs/skills.md). Its version is " +
     "the hash of its files. A skill of a project is used with the content that you have approved: `agents trust` approves all of the project, and " +
@@ -45,36 +62,31 @@ export const skill: Command = {
   ],
 
   async run(args, io) {
-    const [action, ...rest] = args.positionals;
-    refuseForeignOptions(skill, OPTIONS_OF, args);
+    const { action, positionals: rest } = args;
     const isHere = (action === "history" || action === "tag") && !args.has("pushed") && !args.has("url");
-    if (isCatalogueAction(action) && !isHere)
-      return catalogueAction(["skill", skill.usage], action, rest, args, io);
+    if (isCatalogueAction(action) && !isHere) return catalogueAction("skill", action, args, io);
     const calls = (): Promise<typeof import("../../library/catalogue-calls.ts")> =>
       import("../../library/catalogue-calls.ts");
     switch (action) {
       case "list":
-        takeNothing(rest, skill.usage);
         if (args.has("pushed")) return (await calls()).listPushed("skill", args, io);
         return listSkills(io);
       case "show":
         if (args.has("pushed")) {
-          const name = takeOnly(rest, "the name", skill.usage);
+          const name = rest[0]!;
           return (await calls()).showPushed("skill", name, "SKILL.md", args, io);
         }
-        return showSkill(takeOnly(rest, "the name", skill.usage), io);
+        return showSkill(rest[0]!, io);
       case "approve":
         return approve(rest, io);
       case "history":
-        return showSkillVersions(takeOnly(rest, "the name", skill.usage), io);
+        return showSkillVersions(rest[0]!, io);
       case "tag": {
-        const [name, tag = "", version] = takeUpTo(rest, 2, 3, skill.usage);
+        const [name = "", tag = "", version] = rest;
         return tagVersion(name, tag, version, io);
       }
-      case "push":
-        return (await import("../../library/push-contents.ts")).pushSkills(rest, args, io);
       default:
-        throw refuseAction("skill", action, Object.keys(OPTIONS_OF), skill.usage);
+        return (await import("../../library/push-contents.ts")).pushSkills(rest, args, io);
     }
   },
 };

@@ -1,11 +1,14 @@
-import { refuse } from "@holdfast/terminal/frame/arguments";
-import type { Command } from "@holdfast/terminal/frame/command";
+import { SESSION_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
 import { answerQuestion, questionIn } from "../../sessions/answer-question.ts";
 import { readJson } from "@holdfast/terminal/frame/input";
 
 export const answer: Command = {
   name: "answer",
-  usage: "answer ID [QUESTION] JSON",
+  takes: [
+    { ...SESSION_ARGUMENT, ifMissing: "run `holdfast inbox` to see all open questions" },
+    { name: "QUESTION", is: "the question", optional: true },
+    { name: "JSON", is: "the answer", ifMore: "put the JSON in single quotes" },
+  ],
   description:
     "QUESTION is the number in the command that `holdfast inbox` shows. It may be left out while the session has one open question. A question that asks " +
     'for yes or no takes only {"approved": true} or {"approved": false, "reason": "…"}.',
@@ -16,20 +19,10 @@ export const answer: Command = {
   ],
 
   async run(args, io) {
-    const [id, ...others] = args.positionals;
-    if (id === undefined)
-      throw refuse("the session's id is missing", answer.usage, {
-        fix: "run `holdfast inbox` to see all open questions",
-      });
-    const text = others.at(-1);
-    if (text === undefined) throw refuse("the answer is missing", answer.usage);
-    const [given, extra] = others.slice(0, -1);
-    if (extra !== undefined)
-      throw refuse(`"${extra}" is one argument too many`, answer.usage, {
-        fix: "put the JSON in single quotes",
-      });
-    const question = questionIn(given, answer.usage);
-    const payload = readJson(text, "the answer", "JSON");
+    const [id = ""] = args.positionals;
+    const given = args.positionals.length > 2 ? args.positionals[1] : undefined;
+    const question = questionIn(given, args);
+    const payload = readJson(args.positionals.at(-1) ?? "", "the answer", "JSON");
     return answerQuestion(args, io, {
       id,
       payload,

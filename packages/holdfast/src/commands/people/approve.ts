@@ -1,6 +1,6 @@
 import { defined, NotFoundError, type Approval, type Remember } from "@holdfast/core";
-import { refuse, takeOnly } from "@holdfast/terminal/frame/arguments";
-import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
+import { refuse } from "@holdfast/terminal/frame/arguments";
+import { SESSION_OR_LAST, type Arguments, type Command, type Io } from "@holdfast/terminal/frame/command";
 import { answerQuestion, questionIn } from "../../sessions/answer-question.ts";
 import { readJson } from "@holdfast/terminal/frame/input";
 import { findDatabase } from "../../place/project.ts";
@@ -8,8 +8,7 @@ import { withReader } from "../../place/find-session.ts";
 
 export const approve: Command = {
   name: "approve",
-  usage:
-    "approve (ID [QUESTION] | --last) [--no] [--reason TEXT] [--for session|project [--pattern PATTERN]] [--input JSON]",
+  takes: [SESSION_OR_LAST, { name: "QUESTION", is: "the question", optional: true }],
   description:
     "Only for questions that ask for yes or no; answer other questions with `holdfast answer`. QUESTION is the number in the command that " +
     "`holdfast inbox` shows: the answer is then for the call that you have read, and refused when another one is open. It may be left out " +
@@ -47,15 +46,16 @@ export const approve: Command = {
   ],
 
   async run(args, io) {
-    const [id, number] = args.has("last") ? [await newestAsking(args, io)] : targetIn(args);
-    const question = questionIn(number, approve.usage);
+    const [given = "", number] = args.positionals;
+    const id = args.has("last") ? await newestAsking(args, io) : given;
+    const question = questionIn(number, args);
     const reason = args.text("reason");
     const remember = rememberIn(args);
-    const given = args.text("input");
+    const input = args.text("input");
     const approval: Approval = {
       approved: !args.has("no"),
       ...defined({ reason, remember }),
-      ...(given === undefined ? {} : { input: inputIn(given) }),
+      ...(input === undefined ? {} : { input: inputIn(input, args.usage) }),
     };
     return answerQuestion(args, io, {
       id,
@@ -63,7 +63,7 @@ export const approve: Command = {
       payload: approval,
       isApproval: true,
       isNo: !approval.approved,
-      hasInput: given !== undefined,
+      hasInput: input !== undefined,
       keepsRule: remember !== undefined && remember.pattern === undefined,
       said: `${approval.approved ? "approved" : "not approved"}${remember === undefined ? "" : ` for the ${remember.scope}`}`,
     });
@@ -75,15 +75,11 @@ function rememberIn(args: Arguments): Remember | undefined {
   const pattern = args.text("pattern");
   if (scope === undefined && pattern === undefined) return undefined;
   if (scope !== "session" && scope !== "project")
-    throw refuse(
-      scope === undefined ? "--pattern needs --for" : `--for cannot be "${scope}"`,
-      approve.usage,
-      {
-        expected: "--for session, or --for project",
-      },
-    );
+    throw refuse(scope === undefined ? "--pattern needs --for" : `--for cannot be "${scope}"`, args.usage, {
+      expected: "--for session, or --for project",
+    });
   if (pattern !== undefined && NAMES_NOTHING.test(pattern))
-    throw refuse(`--pattern ${JSON.stringify(pattern)} names no call`, approve.usage, {
+    throw refuse(`--pattern ${JSON.stringify(pattern)} names no call`, args.usage, {
       expected: "a path such as `src/**`, or a command such as `git diff:*`; `*` is every call of the tool",
     });
   return { scope, ...defined({ pattern }) };
@@ -91,30 +87,18 @@ function rememberIn(args: Arguments): Remember | undefined {
 
 const NAMES_NOTHING = /^\s*(\.\/+)*\s*$|^\s*:\*$/;
 
-function inputIn(given: string): Readonly<Record<string, unknown>> {
+function inputIn(given: string, usage: string): Readonly<Record<string, unknown>> {
   const input = readJson(given, "the input of the call", "JSON");
   if (typeof input === "object" && input !== null && !Array.isArray(input))
     return input as Readonly<Record<string, unknown>>;
-  throw refuse(
-    "--input takes an object, the whole input of the call or the fields of a form",
-    approve.usage,
-    { got: given },
-  );
-}
-
-function targetIn({ positionals }: Arguments): readonly [id: string, question?: string] {
-  const [id, question, ...more] = positionals;
-  const only = takeOnly(
-    [id, ...more].filter((one) => one !== undefined),
-    "the session (its id, or --last)",
-    approve.usage,
-  );
-  return question === undefined ? [only] : [only, question];
+  throw refuse("--input takes an object, the whole input of the call or the fields of a form", usage, {
+    got: given,
+  });
 }
 
 async function newestAsking(args: Arguments, io: Io): Promise<string> {
   if (args.positionals.length > 0)
-    throw refuse("an id and --last exclude each other", approve.usage, { fix: "give one of them" });
+    throw refuse("an id and --last exclude each other", args.usage, { fix: "give one of them" });
   const database = findDatabase(args, io);
   const [newest] = await withReader(
     database,

@@ -1,11 +1,17 @@
-import { refuse } from "@holdfast/terminal/frame/arguments";
 import { GRACE_OPTION, type Command } from "@holdfast/terminal/frame/command";
 import { startChat } from "../../chat/start-chat.ts";
 
 export const chat: Command = {
   name: "chat",
-  usage:
-    "chat (AGENT [TEXT] | --session ID) [--session ID] [--budget LIMITS] [--resume-at-reset] [--worktree] [--profile NAME]",
+  takes: [
+    {
+      name: "AGENT",
+      is: "the agent",
+      orOption: "session",
+      ifMissing: "run `holdfast agents list` to see all agents",
+    },
+    { name: "TEXT", is: "the text", optional: true, ifMore: "put the text in quotes" },
+  ],
   description:
     "Starts a conversation, streams the answers, shows each tool call on a line, and asks for approvals in place. A line is the next " +
     "message; while the agent works, it steers the agent. Ctrl-C interrupts the agent, twice leaves; so do /exit and the end of the input. " +
@@ -44,14 +50,6 @@ export const chat: Command = {
   ],
 
   async run(args, io) {
-    const [path, , extra] = args.positionals;
-    if (path === undefined && !args.has("session"))
-      throw refuse("the agent is missing", chat.usage, {
-        expected: "the name or the path of an agent file, or --session ID",
-        fix: "run `holdfast agents list` to see all agents",
-      });
-    if (extra !== undefined)
-      throw refuse(`"${extra}" is one argument too many`, chat.usage, { fix: "put the text in quotes" });
-    return startChat(args, io, chat.usage);
+    return startChat(args, io);
   },
 };

@@ -1,6 +1,6 @@
 import { defined, HoldfastError } from "@holdfast/core";
 import { type InboxItem, inInboxOrder } from "@holdfast/proto/view";
-import { refuse, takeNothing } from "@holdfast/terminal/frame/arguments";
+import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
 import { placesOf, type Readers, withReaders } from "../../screens/all-readers.ts";
 import { type Database, findDatabase } from "../../place/project.ts";
@@ -14,7 +14,6 @@ const LIMIT_MAX = 10_000;
 
 export const inbox: Command = {
   name: "inbox",
-  usage: "inbox [--limit N] [--after TEXT]",
   description:
     "Shows for each the exact command or question in full, the folder, the agents from the root of the tree down, the age, and the " +
     "command that answers it. Uncertain effects come first. A failed session whose effect is uncertain is listed for 7 days after its end. " +
@@ -30,7 +29,6 @@ export const inbox: Command = {
   ],
 
   async run(args, io) {
-    takeNothing(args.positionals, inbox.usage);
     const limit = readLimit(args);
     const places = placesOf(findDatabase(args, io));
     return withReaders(places, async (readers) => {
@@ -72,7 +70,7 @@ async function readPage(readers: Readers, limit: number, args: Arguments, io: Io
     }
   } catch (error) {
     if (!HoldfastError.is(error) || error.code !== "session_not_found" || !args.has("after")) throw error;
-    throw refuse("a session of --after was deleted since the page before", inbox.usage, {
+    throw refuse("a session of --after was deleted since the page before", args.usage, {
       fix: "leave --after out to begin with the first page",
     });
   }
@@ -95,7 +93,7 @@ function readLimit(args: Arguments): number {
   const text = args.text("limit") ?? String(LIMIT);
   const limit = Number(text);
   if (/^\d+$/.test(text) && limit > 0 && limit <= LIMIT_MAX) return limit;
-  throw refuse("--limit is not a number of sessions", inbox.usage, {
+  throw refuse("--limit is not a number of sessions", args.usage, {
     got: text,
     expected: `a whole number from 1 to ${LIMIT_MAX}`,
   });

@@ -1,4 +1,4 @@
-import { refuse, refuseAction, refuseForeignOptions, takeNothing } from "@holdfast/terminal/frame/arguments";
+import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Command } from "@holdfast/terminal/frame/command";
 import { listRules, listSessionRules, revokeRules } from "../../agents/kept-rules.ts";
 import { findDatabase } from "../../place/project.ts";
@@ -6,7 +6,14 @@ import { withReaderOf } from "../../place/find-session.ts";
 
 export const rules: Command = {
   name: "rules",
-  usage: "rules list [--session ID] | rules revoke (NUMBER... | --all) | rules revoke --session ID",
+  actions: {
+    list: { does: "the rules of this project, or of a session", options: ["session"] },
+    revoke: {
+      does: "revoke rules of this project, or all of a session",
+      takes: [{ name: "NUMBER", is: "the rule's number", optional: true, repeats: true, orOption: "all" }],
+      options: ["all", "session"],
+    },
+  },
   description:
     "`holdfast approve ID --for project` keeps an answer as a rule of the current project, in your data folder and never in the project. A " +
     "rule counts for sessions that start later. `--for session` keeps it in the session alone; `rules revoke --session ID` ends all rules " +
@@ -23,10 +30,8 @@ export const rules: Command = {
   ],
 
   async run(args, io) {
-    const [action, ...rest] = args.positionals;
-    refuseForeignOptions(rules, { list: ["session"], revoke: ["all", "session"] }, args);
+    const { action, positionals: rest } = args;
     if (action === "list") {
-      takeNothing(rest, rules.usage);
       const id = args.text("session");
       if (id === undefined) return listRules(io);
       const database = findDatabase(args, io);
@@ -35,13 +40,12 @@ export const rules: Command = {
         listSessionRules(session, { reader, isElsewhere }, io),
       );
     }
-    if (action !== "revoke") throw refuseAction("rules", action, ["list", "revoke"], rules.usage);
     const session = args.text("session");
     const ways = [session !== undefined, args.has("all"), rest.length > 0].filter(Boolean).length;
     if (ways !== 1)
       throw refuse(
         ways === 0 ? "the rule's number is missing" : "name numbers, --all or --session",
-        rules.usage,
+        args.usage,
         {
           fix: "`holdfast rules list` shows the numbers",
         },

@@ -1,4 +1,4 @@
-import { refuse, takeNothing } from "@holdfast/terminal/frame/arguments";
+import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
 import { placesOf, type Readers, withReaders } from "../../screens/all-readers.ts";
 import { findDatabase } from "../../place/project.ts";
@@ -16,7 +16,6 @@ const REST_MS = 100;
 
 export const top: Command = {
   name: "top",
-  usage: "top [--limit N]",
   description:
     "On a terminal the list follows the changes of the place, until q. Elsewhere, and with --json, the command shows the list once and ends. " +
     "Sessions that need a person come first. The cost is that of the session's own calls of models, by its journal. A call without a " +
@@ -29,7 +28,6 @@ export const top: Command = {
   ],
 
   async run(args, io) {
-    takeNothing(args.positionals, top.usage);
     const limit = readLimit(args);
     const places = placesOf(findDatabase(args, io));
     const where = places.map(({ path }) => path).join(" and ");
@@ -106,7 +104,7 @@ function readLimit(args: Arguments): number {
   const text = args.text("limit") ?? String(LIMIT);
   const limit = Number(text);
   if (/^\d+$/.test(text) && limit > 0 && limit <= LIMIT_MAX) return limit;
-  throw refuse("--limit is not a number of sessions", top.usage, {
+  throw refuse("--limit is not a number of sessions", args.usage, {
     got: text,
     expected: `a whole number from 1 to ${LIMIT_MAX}`,
   });

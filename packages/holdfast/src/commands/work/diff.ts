@@ -1,10 +1,9 @@
-import { takeOnly } from "@holdfast/terminal/frame/arguments";
-import type { Command } from "@holdfast/terminal/frame/command";
+import { SESSION_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
 import { showDiff } from "../../agents/workspaces/project-worktrees.ts";
 
 export const diff: Command = {
   name: "diff",
-  usage: "diff ID [--stat]",
+  takes: [SESSION_ARGUMENT],
   description:
     "Shows the difference between the commit that the worktree began with and its files as they are: also what is not committed, and new " +
     "files. For a worktree that was removed it shows what was in it.",
@@ -15,7 +14,7 @@ export const diff: Command = {
   ],
 
   async run(args, io) {
-    const id = takeOnly(args.positionals, "the session's id", diff.usage);
+    const [id = ""] = args.positionals;
     return showDiff(id, args, io);
   },
 };

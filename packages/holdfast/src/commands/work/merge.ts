@@ -1,10 +1,9 @@
-import { takeOnly } from "@holdfast/terminal/frame/arguments";
-import type { Command } from "@holdfast/terminal/frame/command";
+import { SESSION_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
 import { mergeWork } from "../../agents/workspaces/project-worktrees.ts";
 
 export const merge: Command = {
   name: "merge",
-  usage: "merge ID [--commit]",
+  takes: [SESSION_ARGUMENT],
   description:
     "Refuses when this project or the worktree has changes that are not committed. A conflict is found before anything changes: the project " +
     "stays as it is, and the error says how to resolve it.",
@@ -15,7 +14,7 @@ export const merge: Command = {
   ],
 
   async run(args, io) {
-    const id = takeOnly(args.positionals, "the session's id", merge.usage);
+    const [id = ""] = args.positionals;
     return mergeWork(id, args, io);
   },
 };

@@ -1,15 +1,12 @@
-import {
-  refuseAction,
-  refuseForeignOptions,
-  takeNothing,
-  takeOnly,
-} from "@holdfast/terminal/frame/arguments";
-import type { Command } from "@holdfast/terminal/frame/command";
+import { SESSION_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
 import { listWorktrees, removeWorktree } from "../../agents/workspaces/project-worktrees.ts";
 
 export const worktrees: Command = {
   name: "worktrees",
-  usage: "worktrees list [--all] | worktrees remove ID [--rescue]",
+  actions: {
+    list: { does: "the worktrees of this project", options: ["all"] },
+    remove: { does: "remove the worktree of a session", takes: [SESSION_ARGUMENT], options: ["rescue"] },
+  },
   description:
     "A session of an agent file with `holdfast.workspace: worktree` works in a git worktree of its own (docs/workspaces.md). The list shows for each " +
     "its session, branch and folder, and what is open in it. A worktree that is in use, or has work that is nowhere else, is not removed. " +
@@ -26,16 +23,12 @@ export const worktrees: Command = {
   ],
 
   async run(args, io) {
-    const [action, ...rest] = args.positionals;
-    refuseForeignOptions(worktrees, { list: ["all"], remove: ["rescue"] }, args);
+    const { action, positionals: rest } = args;
     switch (action) {
       case "list":
-        takeNothing(rest, worktrees.usage);
         return listWorktrees(args, io);
-      case "remove":
-        return removeWorktree(takeOnly(rest, "the session's id", worktrees.usage), args, io);
       default:
-        throw refuseAction("worktrees", action, ["list", "remove"], worktrees.usage);
+        return removeWorktree(rest[0]!, args, io);
     }
   },
 };

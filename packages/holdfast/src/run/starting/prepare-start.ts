@@ -14,10 +14,7 @@ import { refuseStart, type RefusalFacts } from "./start-refusals.ts";
 import { noteIsolation } from "../../agents/workspaces/isolation-note.ts";
 
 /** The facts of a start that the command line has. */
-export type StartCall = Pick<
-  StartFacts,
-  "command" | "usage" | "text" | "wish" | "input" | "sessionId" | "isStrict"
-> & {
+export type StartCall = Pick<StartFacts, "command" | "text" | "wish" | "input" | "sessionId" | "isStrict"> & {
   /** The id that the user chose. */
   readonly wanted: string | undefined;
 };
@@ -28,33 +25,33 @@ export type StartCall = Pick<
  */
 export async function readCall(
   args: Arguments,
-  { command, usage, text }: Pick<RefusalFacts, "command" | "usage" | "text">,
+  { command, text }: Pick<RefusalFacts, "command" | "text">,
   io: Io,
 ): Promise<StartCall> {
-  refuseStart({ command, args, usage, text });
+  refuseStart({ command, args, text });
   graceOf(args); // A wrong duration is refused before anything is loaded.
   const wanted = sessionIdOf(args);
-  const wish = wishOf(args, usage, io.env);
+  const wish = wishOf(args, io.env);
   const isStrict = findStrictBounds(args, io).value;
   const given = args.text("input");
   refuseSecondStdin(args, given === "-" ? "--input -" : undefined);
   const input = given === undefined ? text : await readInput(given, io);
   const sessionId = wanted ?? mintId("ses", Date.now(), randomU32);
-  return { command, usage, text, wish, isStrict, input, sessionId, wanted };
+  return { command, text, wish, isStrict, input, sessionId, wanted };
 }
 
 /** The agent that a call names, and what a person should know of it. @throws HoldfastError as `loadAgent`. */
 export async function loadStarted(
   path: string,
   args: Arguments,
-  { input, ...facts }: Pick<StartFacts, "command" | "usage" | "text" | "input" | "insteadOfChat">,
+  { input, ...facts }: Pick<StartFacts, "command" | "text" | "input" | "insteadOfChat">,
   io: Io,
 ): Promise<LoadedAgent> {
   const sandbox = args.text("sandbox");
   const loaded = await loadAgent(path, {
     cwd: io.cwd,
     env: io.env,
-    given: await environmentOf(args, facts.usage),
+    given: await environmentOf(args),
     resumesAtReset: args.has("resume-at-reset"),
     overrides: {
       ...(args.has("worktree") ? { workspace: "worktree" } : {}),
@@ -70,7 +67,7 @@ export async function loadStarted(
   return loaded;
 }
 
-async function environmentOf(args: Arguments, usage: string) {
+async function environmentOf(args: Arguments) {
   if (!args.has("env") && !args.has("env-ref")) return undefined;
-  return (await import("../../library/given-environment.ts")).givenEnvironment(args, usage);
+  return (await import("../../library/given-environment.ts")).givenEnvironment(args);
 }

@@ -46,7 +46,14 @@ function argumentsOf(options: Readonly<Record<string, string | true>>): Argument
     return value === true ? undefined : value;
   };
   const texts = (name: string) => [text(name) ?? []].flat();
-  return { positionals: [], has: (name) => options[name] !== undefined, text, texts };
+  return {
+    action: undefined,
+    positionals: [],
+    usage: "run",
+    has: (name) => options[name] !== undefined,
+    text,
+    texts,
+  };
 }
 
 function planned(
@@ -57,8 +64,7 @@ function planned(
   const args = argumentsOf(options);
   return planStart(args, {
     command: "run",
-    usage: "run",
-    wish: wishOf(args, "run", env),
+    wish: wishOf(args, env),
     loaded: code,
     input: undefined,
     sessionId: "s",

@@ -76,10 +76,10 @@ export interface StartPlan {
 }
 
 /** The wishes that options say. @throws UsageError */
-export function wishOf(args: Arguments, usage: string, env: Io["env"]): StartWish {
+export function wishOf(args: Arguments, env: Io["env"]): StartWish {
   const persistence = args.text("persistence");
   if (persistence !== undefined && persistence !== "full" && persistence !== "minimal")
-    throw refuse("--persistence is neither full nor minimal", usage, {
+    throw refuse("--persistence is neither full nor minimal", args.usage, {
       got: persistence,
       fix: "use --ephemeral for a session that need not survive its process",
     });

@@ -15,7 +15,7 @@ const external = { loaded: { agent: takesText, source: { kind: "program", name: 
 const found = { sessionId: "s" };
 
 function facts(options: readonly string[], more: Partial<RefusalFacts> = {}): RefusalFacts {
-  return { args: { has: (name) => options.includes(name) }, command: "run", usage: "run", ...more };
+  return { args: { has: (name) => options.includes(name), usage: "run" }, command: "run", ...more };
 }
 
 function refusal(of: RefusalFacts): string | undefined {

@@ -12,8 +12,7 @@ import { quoted } from "@holdfast/terminal/frame/plain-text";
 /** The facts of a call, as far as they are known. A fact that is not known yet refuses nothing. */
 export interface RefusalFacts {
   readonly command: "run" | "chat" | "fork" | "schedule";
-  readonly args: Pick<Arguments, "has">;
-  readonly usage: string;
+  readonly args: Pick<Arguments, "has" | "usage">;
   /** For the advice of `chat`: the command that runs its agent without a conversation. */
   readonly insteadOfChat?: string;
   /** The input as a text of the command line. */
@@ -39,23 +38,26 @@ const OF_HAND_OVER = ["worktree", "profile", "budget", "ttl"];
 
 /** In the order in which the facts become known. */
 const REFUSALS: readonly ((facts: RefusalFacts) => UsageError | undefined)[] = [
-  ({ command, args, usage }) => {
+  ({ command, args }) => {
     const given = OF_HAND_OVER.filter((name) => args.has(name)).map((name) => `--${name}`);
     return command === "fork" && !args.has("agent") && given.length > 0
-      ? refuse(`${given.join(" and ")}: for a hand-over to another agent`, usage, {
+      ? refuse(`${given.join(" and ")}: for a hand-over to another agent`, args.usage, {
           fix: "name the agent with --agent; a fork keeps the agent and the workspace of its session",
         })
       : undefined;
   },
-  ({ args, usage }) =>
+  ({ args }) =>
     args.has("demand") && !args.has("agent")
-      ? refuse("--demand is for sessions that runners run", usage, {
+      ? refuse("--demand is for sessions that runners run", args.usage, {
           fix: "give --agent NAME in place of the file; this process ignores demands for the sessions that it runs",
         })
       : undefined,
-  ({ args, usage, text }) =>
+  ({ args, text }) =>
     text !== undefined && args.has("input")
-      ? refuse("a text and --input exclude each other", usage, { got: quoted(text), fix: "give one of them" })
+      ? refuse("a text and --input exclude each other", args.usage, {
+          got: quoted(text),
+          fix: "give one of them",
+        })
       : undefined,
   ({ args, loaded }) =>
     args.has("profile") && loaded !== undefined && loaded.source.kind !== "program"
@@ -67,9 +69,9 @@ const REFUSALS: readonly ((facts: RefusalFacts) => UsageError | undefined)[] = [
       : undefined,
   (facts) => (facts.command === "chat" ? refusalOfChat(facts) : undefined),
   (facts) => (facts.args.has("conversation") ? refusalOfConversation(facts) : undefined),
-  ({ usage, text, loaded }) =>
+  ({ args, text, loaded }) =>
     text !== undefined && loaded?.source.kind === "code" && loaded.agent.input === undefined
-      ? refuse(`"${text}" is one argument too many`, usage, {
+      ? refuse(`"${text}" is one argument too many`, args.usage, {
           got: `a text for agent "${loaded.agent.name}", which has no input schema`,
           fix: "give the input by --input",
         })
@@ -93,7 +95,7 @@ const REFUSALS: readonly ((facts: RefusalFacts) => UsageError | undefined)[] = [
     return facts.isOfStack === true && options !== "" && !resumesInStack(facts)
       ? refuse(
           `the local stack would run this session, and does not get ${options} of this call`,
-          facts.usage,
+          facts.args.usage,
           {
             fix: "give --local, or set the variables (`holdfast env set`) and the fields of the agent file",
           },
@@ -125,7 +127,8 @@ function optionsOfFiles({ args, loaded }: RefusalFacts): string {
 }
 
 function refusalOfFileOptions(facts: RefusalFacts): UsageError | undefined {
-  const { usage, loaded, found } = facts;
+  const { args, loaded, found } = facts;
+  const { usage } = args;
   const options = optionsOfFiles(facts);
   if (loaded?.source.kind === "program")
     return refuse(`${options}: for agent files, and this is an external agent`, usage, {
