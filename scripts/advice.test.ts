@@ -41,6 +41,7 @@ const CARRIED_OUT: Readonly<Record<string, string>> = {
   cancel: "behaviour/after-kills",
   "cancel --hard": "behaviour/after-kills",
   "chat --session": "behaviour/chat",
+  completion: "behaviour/completion",
   "config export": "behaviour/config-transfer",
   "config list": "behaviour/commands",
   coordinator: "behaviour/coordinator",

@@ -89,6 +89,7 @@ export const GROUPS: readonly (readonly [subject: string, summaries: Readonly<Re
       env: "Set, list, show and delete environments for agents",
       secret: "Store, list and delete the secrets of this user",
       config: "Show what is configured and where, and move it between machines",
+      completion: "Write a script by which a shell completes command lines",
       doctor: "Check this installation and the database, and list what is unfinished",
     },
   ],
@@ -122,8 +123,8 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   merge: async () => (await import("./work/merge.ts")).merge,
   export: async () => (await import("./export.ts")).exportSession,
   import: async () => (await import("./import.ts")).importSession,
-  push: async () => (await import("./push.ts")).push,
-  pull: async () => (await import("./pull.ts")).pull,
+  push: async () => (await import("./move.ts")).push,
+  pull: async () => (await import("./move.ts")).pull,
   schedule: async () => (await import("./schedule.ts")).schedule,
   local: async () => (await import("./local.ts")).local,
   up: async () => (await import("./local.ts")).up,
@@ -141,5 +142,20 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   script: async () => (await import("./library/script.ts")).script,
   secret: async () => (await import("./secret.ts")).secret,
   config: async () => (await import("./config.ts")).config,
+  completion: async () => (await import("./completion.ts")).completion(allCommands),
   doctor: async () => (await import("./doctor.ts")).doctor,
 };
+
+/** Every command with its summary, in the order of the help. It loads all of them. */
+export async function allCommands(): Promise<
+  readonly { readonly subject: string; readonly summary: string; readonly command: Command }[]
+> {
+  const listed = GROUPS.flatMap(([subject, summaries]) =>
+    Object.entries(summaries).map(async ([name, summary]) => ({
+      subject,
+      summary,
+      command: await COMMANDS[name]!(),
+    })),
+  );
+  return Promise.all(listed);
+}
