@@ -26,7 +26,7 @@ const SOURCE = /\.(ts|tsx|mjs)$/;
  * as well, because an accepted decision is never edited.
  */
 const LEFT_OUT =
-  /(^|\/)(fixtures?|histories|gen)\/|^docs\/decisions\/00(?:0\d|1[0-7])-|^RELIABILITY\.md$|^docs\/api-reference\.md$/;
+  /(^|\/)(fixtures?|histories|gen)\/|^docs\/decisions\/00(?:0\d|1[0-7])-|^RELIABILITY\.md$|^docs\/(?:api-reference|commands)\.md$/;
 
 /** "One process" and "Those rows" name a subject; "One that" and "Those of" do not. */
 const BARE =
