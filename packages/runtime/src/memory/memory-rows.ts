@@ -45,13 +45,15 @@ export class Rows {
   #nextPosition = 0;
 
   add(session: Session): Stored {
+    const position = this.#nextPosition++;
     const stored: Stored = {
       session,
       listedStatus: session.status,
       claim: NO_CLAIM,
       leaseMs: 0,
       answered: false,
-      position: this.#nextPosition++,
+      position,
+      queueOrder: position, // Sessions of one deadline are cancelled in the order of their creation.
       records: [],
       entries: [],
       pending: new PendingList(),

@@ -8,7 +8,9 @@ import { openDriver } from "../file/driver.ts";
 import { migrate } from "../file/migrations.ts";
 import { SqliteStorage } from "../engine/sqlite-storage.ts";
 
-const SEEDS = isCampaign ? 300 : 10;
+const COUNT = isCampaign ? 300 : 10;
+/** 22: two sessions of a family reach their deadlines in the same millisecond. */
+const SEEDS = new Set([...Array.from({ length: COUNT }, (_, index) => index + 1), 22]);
 
 function openStorage(): SqliteStorage {
   const path = ":memory:";
@@ -17,8 +19,8 @@ function openStorage(): SqliteStorage {
   return new SqliteStorage({ driver, path });
 }
 
-test(`${SEEDS} seeds break no promise, and do what they do in memory`, { timeout: 600_000 }, async () => {
-  for (let seed = 1; seed <= SEEDS; seed++) {
+test(`${COUNT} seeds break no promise, and do what they do in memory`, { timeout: 600_000 }, async () => {
+  for (const seed of SEEDS) {
     const report = await simulate(seed, { openStorage });
     expect(report.violation, describeFailure(report)).toBeUndefined();
     // Dispatch goes by when a row changed last, and a batch of nothing changes no row of a file.

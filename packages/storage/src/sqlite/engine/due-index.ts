@@ -63,7 +63,7 @@ export class DueIndex {
       `${timers} WHERE t.due_at > ? AND t.due_at <= ? ORDER BY t.due_at, t.session LIMIT ?`,
     );
     this.#overdue = driver.prepare(
-      `SELECT s.session_id ${joined} WHERE t.overdue_at <= ? ORDER BY t.overdue_at`,
+      `SELECT s.session_id ${joined} WHERE t.overdue_at <= ? ORDER BY t.overdue_at, t.session`,
     );
     this.#nextDeadline = driver.prepare("SELECT min(overdue_at) AS at FROM state WHERE overdue_at > ?");
   }
