@@ -21,6 +21,7 @@ import {
 import { createPrivate, makePrivateFolder, replacePrivate } from "@holdfast/system";
 import { readCron } from "@holdfast/runtime";
 import { refuseOtherFile } from "../sessions/schedule-changes.ts";
+import { agentSourceText } from "@holdfast/machine/agent-source";
 import { unwritable } from "@holdfast/terminal/frame/new-file";
 import { withStorage } from "../place/find-session.ts";
 import { makeProjectFolder } from "../place/project.ts";
@@ -178,9 +179,9 @@ async function rowsOf(
         ...times,
       };
     }
-    const { agent: name, version, file, input, budget, demands, priority } = start!;
-    const path = file === undefined ? undefined : join(project, file);
-    if (path !== undefined) refuseOtherFile(known, { agent: { name }, file: path, id: scheduleId });
+    const { agent: name, version, input, budget, demands, priority } = start!;
+    const source = sourceOf(start!, project);
+    if (source !== undefined) refuseOtherFile(known, { agent: { name }, file: source, id: scheduleId });
     const placement = { ...(demands && { demands }), ...(priority !== undefined && { priority }) };
     return {
       scheduleId,
@@ -188,7 +189,7 @@ async function rowsOf(
       timeZone,
       action: {
         type: "start",
-        agent: { name, version, ...defined({ file: path }) },
+        agent: { name, version, ...defined({ file: source }) },
         input: encodeJson(input, `input of schedule ${scheduleId}`),
         ...(budget === undefined ? {} : { budget: checkBudget(budget) }),
         ...(Object.keys(placement).length === 0 ? {} : { placement }),
@@ -196,6 +197,15 @@ async function rowsOf(
       ...times,
     };
   });
+}
+
+/** The source of the agent as a session stores it. */
+function sourceOf(
+  { file, program }: NonNullable<MovedSchedule["start"]>,
+  project: string,
+): string | undefined {
+  if (program !== undefined) return agentSourceText({ kind: "program", name: program });
+  return file === undefined ? undefined : join(project, file);
 }
 
 /** All in one group. @throws ConflictError when storage refuses one; then the others are taken back. */

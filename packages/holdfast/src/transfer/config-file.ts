@@ -40,6 +40,8 @@ export interface MovedSchedule {
     readonly version: string;
     /** The file of the agent, from the folder of the project. */
     readonly file?: string;
+    /** The coding agent, by its name, in the place of a file. */
+    readonly program?: string;
     readonly input?: unknown;
     readonly budget?: Budget;
     readonly demands?: Readonly<Record<string, string>>;
@@ -87,11 +89,16 @@ const schedule = z
         agent: z.string().min(1).max(200),
         version: z.string().max(200),
         file: path.optional(),
+        program: z
+          .string()
+          .regex(/^[\w.:-]{1,200}$/, "the name of a coding agent")
+          .optional(),
         input: z.unknown().optional(),
         budget: z.looseObject({}).optional(),
         demands: texts.optional(),
         priority: z.number().optional(),
       })
+      .refine(({ file, program }) => file === undefined || program === undefined, "either file or program")
       .optional(),
     signal: z
       .strictObject({

@@ -7,6 +7,7 @@
 import { existsSync, lstatSync, readdirSync, realpathSync, type Dirent } from "node:fs";
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { decodeJson, defined, HoldfastError, MIB, type Schedule } from "@holdfast/core";
+import { programOf } from "@holdfast/machine/agent-source";
 import type { RunnerPolicy } from "@holdfast/runner";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { readGiven } from "@holdfast/terminal/frame/given-file";
@@ -167,7 +168,11 @@ function movedSchedule(
     return { id, cron, timeZone, signal: { sessionId, name, ...defined({ payload }) } };
   }
   const { agent, budget, placement } = action;
-  const file = agent.file === undefined ? undefined : relative(project, agent.file).split(sep).join("/");
+  const program = programOf(agent.file);
+  const file =
+    agent.file === undefined || program !== undefined
+      ? undefined
+      : relative(project, agent.file).split(sep).join("/");
   if (file !== undefined && !isMovablePath(file)) {
     leftOut.push({ what: `project/schedules/${id}`, why: "the file of its agent is outside of the project" });
     return undefined;
@@ -180,7 +185,7 @@ function movedSchedule(
     start: {
       agent: agent.name,
       version: agent.version,
-      ...defined({ file, input }),
+      ...defined({ file, program, input }),
       ...(budget === undefined ? {} : { budget: sorted(budget) }),
       ...(placement?.demands === undefined ? {} : { demands: sorted(placement.demands) }),
       ...defined({ priority: placement?.priority }),
