@@ -166,4 +166,12 @@ export const RUNNER_MUTANTS = [
     tests: ["packages/runtime/src/tasks/task-starts.test.ts"],
     test: "a retry of a session that was claimed again begins when a commit has confirmed the claim",
   },
+  {
+    name: "O16: what a process did not begin is known under a claim that came before it let go",
+    marker: "later-claim-forgotten",
+    part: "later?.before === token ? later.token : token",
+    becomes: "token",
+    tests: ["packages/runtime/src/tasks/unbegun-tasks.test.ts"],
+    test: "a claim that came before it was let go of",
+  },
 ] as const;
