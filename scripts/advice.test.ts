@@ -163,7 +163,7 @@ test("each test of the table calls its command with these options", async () => 
     const file = name.endsWith(".test.ts") ? name : `${TESTS}/${name}.test.ts`;
     const text = existsSync(join(root, file)) ? readFileSync(join(root, file), "utf8") : "";
     const words = shape.split(" ");
-    const options = knownOptions(await COMMANDS[words[0]!]!());
+    const options = knownOptions(await COMMANDS[words[0]!]!.load());
     for (const word of words) {
       const short = word.startsWith("--") ? options[word.slice(2)]?.short : undefined;
       const isThere = new RegExp(`["\\s]${word}["\\s(]|\\b${word}\\(`).test(text);
@@ -203,7 +203,7 @@ async function problemOf({ words }: Advice): Promise<string | undefined> {
 
 /** The command with its action and its options: what two pieces of advice with other values have in common. */
 async function shapeOf([name = "", ...rest]: readonly string[]) {
-  const command: Command = await COMMANDS[name]!();
+  const command: Command = await COMMANDS[name]!.load();
   const args = readWords(rest, command);
   const given = [...(args.action === undefined ? [] : [args.action]), ...args.positionals];
   const action = actionOf(command, given);

@@ -106,7 +106,7 @@ test.each([
 async function knownNames(): Promise<Known> {
   const speaking = speakingSources(tree);
   const commands = await Promise.all(
-    Object.entries(COMMANDS).map(async ([name, load]) => [name, await load()] as const),
+    Object.entries(COMMANDS).map(async ([name, { load }]) => [name, await load()] as const),
   );
   const options = commands.flatMap(([, command]) => Object.keys(command.options));
   const constants = (file: string, ...names: readonly string[]): string[] =>

@@ -43,7 +43,7 @@ test.each(PAGES)("every command in %s is one that its command takes", async (pag
   expect(calls.length).toBeGreaterThan(2);
   for (const [name = "", ...rest] of calls) {
     expect(Object.keys(COMMANDS)).toContain(name);
-    const command = await COMMANDS[name]?.();
+    const command = await COMMANDS[name]?.load();
     if (command === undefined) continue; // Told just above.
     parseArguments(rest, command);
   }

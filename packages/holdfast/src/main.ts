@@ -5,9 +5,8 @@ import { Console } from "node:console";
 import { defined, didYouMean, HoldfastError, NotFoundError, toError, VERSION } from "@holdfast/core";
 import type { OwnKeys } from "@holdfast/system";
 import { parseArguments, refuse } from "@holdfast/terminal/frame/arguments";
-import type { Command } from "@holdfast/terminal/frame/command";
 import { errorJson, errorText, shownError } from "@holdfast/terminal/frame/command-error";
-import { COMMANDS, GROUPS } from "./commands/index.ts";
+import { COMMANDS, GROUPS, type ListedCommand } from "./commands/index.ts";
 import { placeOf } from "@holdfast/terminal/frame/error-place";
 import { commandHelp, overview, USAGE } from "@holdfast/terminal/frame/help";
 import { Terminal } from "@holdfast/terminal/frame/terminal";
@@ -88,9 +87,10 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
     return 0;
   }
   const name = word === "help" ? rest[0]! : word;
-  const command = await findCommand(name);
+  const { summary, load } = findCommand(name);
+  const command = await load();
   if (word === "help" || asksForHelp(rest)) {
-    terminal.print(commandHelp(command, summaryOf(name)));
+    terminal.print(commandHelp(command, summary));
     return 0;
   }
   const args = parseArguments(rest, command);
@@ -106,13 +106,9 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
   return command.run(args, io);
 }
 
-function summaryOf(name: string): string {
-  return GROUPS.map(([, summaries]) => summaries[name]).find((summary) => summary !== undefined) ?? "";
-}
-
-async function findCommand(name: string): Promise<Command> {
+function findCommand(name: string): ListedCommand {
   const found = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  if (found !== undefined) return found();
+  if (found !== undefined) return found;
   const names = Object.keys(COMMANDS);
   const what = name.startsWith("-")
     ? "the command comes first, before its options"

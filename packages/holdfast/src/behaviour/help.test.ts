@@ -27,7 +27,7 @@ test.each(Object.keys(COMMANDS))("%s has help with an example, on standard outpu
   }
 });
 
-test.each(Object.entries(COMMANDS))("the tables of %s fit each other", async (name, load) => {
+test.each(Object.entries(COMMANDS))("the tables of %s fit each other", async (name, { load }) => {
   const { name: own, actions, options, defaultAction, lacks = {} } = await load();
   expect(own).toBe(name);
   const names = Object.keys(options);

@@ -35,20 +35,25 @@ export const EXIT_CODES: Readonly<Record<number, string>> = {
   143: "stopped: asked to end",
 };
 
-/** @param groups the commands by subject, each with its summary. */
+/** @param groups the commands by subject. */
 export function overview(
-  groups: readonly (readonly [subject: string, summaries: Readonly<Record<string, string>>])[],
+  groups: readonly (readonly [
+    subject: string,
+    listed: Readonly<Record<string, { readonly summary: string }>>,
+  ])[],
 ): string {
   // One table, so that the summaries of all groups stand in one column.
-  const lines = table(groups.flatMap(([, summaries]) => Object.entries(summaries)));
+  const lines = table(
+    groups.flatMap(([, listed]) => Object.entries(listed).map(([name, { summary }]) => [name, summary])),
+  );
   return [
     "Holdfast runs AI agents that must not lose their work.",
     "",
     USAGE,
     "",
-    ...groups.flatMap(([subject, summaries]) => [
+    ...groups.flatMap(([subject, listed]) => [
       subject,
-      ...indented(lines.splice(0, Object.keys(summaries).length)),
+      ...indented(lines.splice(0, Object.keys(listed).length)),
       "",
     ]),
     "Options of every command",
