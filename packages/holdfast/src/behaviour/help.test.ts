@@ -36,6 +36,10 @@ test.each(Object.entries(COMMANDS))("the tables of %s fit each other", async (na
   for (const common of Object.keys(lacks)) expect(Object.keys(COMMON_OPTIONS)).toContain(common);
   if (actions === undefined) return;
   expect([undefined, ...Object.keys(actions)]).toContain(defaultAction);
+  const ofDefault = actions[defaultAction ?? ""]?.takes ?? [];
+  expect(ofDefault, "a default action takes no arguments: its first word would be read as an action").toEqual(
+    [],
+  );
   const used = Object.values(actions).flatMap((action) => action.options ?? []);
   expect([...new Set(used)].toSorted()).toEqual(names.toSorted());
 });

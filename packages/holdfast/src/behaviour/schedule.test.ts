@@ -165,7 +165,7 @@ describe("holdfast schedule", () => {
 
   test.each([
     [[], "add, list, pause, unpause, remove or run?"],
-    [["frobnicate"], "no schedule frobnicate"],
+    [["frobnicate"], "`frobnicate` is no action of `holdfast schedule`"],
     [["run", "now"], "one argument too many"],
     [["run", "--id", "a"], "no option --id"],
     [["remove"], "id is missing"],

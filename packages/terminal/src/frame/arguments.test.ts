@@ -56,7 +56,7 @@ describe("arguments", () => {
   });
 
   test.each([
-    [["lsit"], "there is no box lsit; did you mean list?", undefined],
+    [["lsit"], "`lsit` is no action of `holdfast box`; did you mean list?", undefined],
     [["add"], "the name is missing", "give one"],
     [["add", ""], "the name is missing", "give one"],
     [["add", "a", "b", "c"], '"c" is one argument too many', "put the text in quotes"],

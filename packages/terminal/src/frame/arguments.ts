@@ -92,10 +92,13 @@ function refuseAction(command: string, action: string | undefined, actions: read
   const expected = `one of ${actions.join(", ")}; \`holdfast ${command} --help\` explains them`;
   if (action === undefined)
     return new UsageError(`${actions.slice(0, -1).join(", ")} or ${last}?`, { got: "nothing", expected });
-  return new UsageError(`there is no ${command} ${action}${didYouMean(action, actions)}`, {
-    got: action,
-    expected,
-  });
+  return new UsageError(
+    `\`${action}\` is no action of \`holdfast ${command}\`${didYouMean(action, actions)}`,
+    {
+      got: action,
+      expected,
+    },
+  );
 }
 
 /** An option of another action is refused: if it were not looked at, it would be a wish that is not heard. */

@@ -8,18 +8,30 @@ import type { OwnKeys } from "@holdfast/system";
  * The words that a command line may have. Usage, help, errors, completion and `docs/commands.md` are all made
  * of it (`help.ts`), so nothing of it is written a second time.
  */
-export interface Syntax {
+export type Syntax = (WithArguments | WithActions) & {
   readonly name: string;
-  /** The arguments, in their order; without them there are none. */
-  readonly takes?: readonly Argument[];
-  /** The actions by name, for a command whose first word is one. */
-  readonly actions?: Readonly<Record<string, Action>>;
-  /** The action of a command line that names none. */
-  readonly defaultAction?: string;
   /** The options that the command has beside the common ones; with actions, those of all of them. */
   readonly options: Options;
   /** The common options that it does not have, each with what to do instead. */
   readonly lacks?: Readonly<Record<string, string>>;
+};
+
+interface WithArguments {
+  /** The arguments, in their order; without them there are none. */
+  readonly takes?: readonly Argument[];
+  readonly actions?: never;
+  readonly defaultAction?: never;
+}
+
+/** A command whose first word is an action. Its arguments are those of its actions. */
+interface WithActions {
+  readonly takes?: never;
+  readonly actions: Readonly<Record<string, Action>>;
+  /**
+   * The action of a command line that names none. It takes no arguments, because the first word of the line is
+   * always read as an action.
+   */
+  readonly defaultAction?: string;
 }
 
 export interface Argument {
@@ -49,14 +61,14 @@ export interface Action {
   readonly options?: readonly string[];
 }
 
-export interface Command extends Syntax {
+export type Command = Syntax & {
   /** A paragraph for the command's own help, where its line in the list of commands is not enough. */
   readonly description?: string;
   readonly options: Options;
   /** Command lines after `holdfast`, each with its effect. */
   readonly examples: readonly (readonly [commandLine: string, does: string])[];
   readonly run: (args: Arguments, io: Io) => Promise<number>;
-}
+};
 
 export type Options = Readonly<Record<string, Option>>;
 

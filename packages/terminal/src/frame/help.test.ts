@@ -3,7 +3,10 @@ import type { Syntax } from "./command.ts";
 import { usageOf, usagesOf } from "./help.ts";
 
 const option = (more: object = {}) => ({ help: "", ...more });
-const line = (syntax: Partial<Syntax>): string => usageOf({ name: "box", options: {}, ...syntax });
+const line = (syntax: Pick<Syntax, "takes" | "options">): string => {
+  const { takes, options } = syntax;
+  return usageOf({ name: "box", options, ...(takes && { takes }) });
+};
 
 describe("usage", () => {
   test("a usage line has the arguments in their order, then the options", () => {
