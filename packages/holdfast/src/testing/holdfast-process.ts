@@ -10,9 +10,8 @@
 //       as well (X11).
 //   - `start` starts a process. `run`, `json` and `finish` call a command without a process of its own
 //     (`command-calls.ts`), which costs a fifth. Processes of their own have commands that start others
-//     (`STARTING`) and commands that wait for others. In a project with `eachAsProcess` all commands have one
-//     that do more than look or send (`PASSING`). A campaign starts a process for these, too
-//     (`HOLDFAST_CAMPAIGN`).
+//     (`KINDS`) and commands that wait for others. In a project with `eachAsProcess` all commands have one
+//     that do more than look or send. A campaign starts a process for these, too (`HOLDFAST_CAMPAIGN`).
 
 import { isCampaign } from "@holdfast/testkit/campaign";
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
@@ -29,6 +28,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { CanaryScan, entriesBelow } from "@holdfast/testkit";
+import type { CommandName } from "../commands/index.ts";
 import { callCommand, type Finished } from "./command-calls.ts";
 
 export type { Finished };
@@ -40,14 +40,60 @@ export const LAUNCHER = join(INSTALLED_BIN, "holdfast");
 export const PACKAGES = join(INSTALLED_BIN, "..");
 const MAIN = join(PACKAGES, "holdfast/dist/main.js");
 
-/** Commands that start processes which outlive them, or stay until they are stopped. */
-const STARTING = new Set(["coordinator", "down", "local", "runner", "ui", "up"]);
-/** Commands that ask a database or a coordinator, or send it something, and end. */
-const PASSING = new Set(
-  "answer approve budget cancel doctor inbox list logs pause result runners runs show signal token unpause".split(
-    " ",
-  ),
-);
+/**
+ * A command *starts* processes that outlive it, or stays until it is stopped. Or it *passes*: it asks a
+ * database or a coordinator, or sends it something, and ends. All others *work*.
+ */
+const KINDS: Readonly<Record<CommandName, "starts" | "passes" | "works">> = {
+  run: "works",
+  chat: "works",
+  resume: "works",
+  schedule: "works",
+  ui: "starts",
+  top: "works",
+  inbox: "passes",
+  list: "passes",
+  show: "passes",
+  result: "passes",
+  logs: "passes",
+  trace: "works",
+  replay: "works",
+  signal: "passes",
+  approve: "passes",
+  answer: "passes",
+  pause: "passes",
+  unpause: "passes",
+  budget: "passes",
+  cancel: "passes",
+  delete: "works",
+  fork: "works",
+  worktrees: "works",
+  diff: "works",
+  merge: "works",
+  export: "works",
+  import: "works",
+  push: "works",
+  pull: "works",
+  local: "starts",
+  up: "starts",
+  down: "starts",
+  coordinator: "starts",
+  runner: "starts",
+  runners: "passes",
+  runs: "passes",
+  token: "passes",
+  agents: "works",
+  models: "works",
+  rules: "works",
+  mcp: "works",
+  skill: "works",
+  script: "works",
+  env: "works",
+  secret: "works",
+  config: "works",
+  completion: "works",
+  doctor: "passes",
+};
 /** Options with which a command waits for others. */
 const WAITING = /^(-f|--follow|--watch|--wait)$/;
 
@@ -178,9 +224,9 @@ export class Project {
     // The process that calls commands has the bundled ones.
     if (this.#bin === SOURCES_BIN) return true;
     if (args.some((arg) => WAITING.test(arg))) return true;
-    const isPassing = PASSING.has(command) || (command === "local" && action === "status");
-    if (isPassing) return this.#eachAsProcess && isCampaign;
-    return this.#eachAsProcess || STARTING.has(command);
+    const kind = command === "local" && action === "status" ? "passes" : kindOf(command);
+    if (kind === "passes") return this.#eachAsProcess && isCampaign;
+    return this.#eachAsProcess || kind === "starts";
   }
 
   /** Run a line that the command has printed, as a person who copies it does. */
@@ -241,6 +287,11 @@ export class Project {
       .map((path) => relative(this.folder, path));
     return [...this.#canary.found, ...withTokens];
   }
+}
+
+/** An option and a word that is no command have no kind. */
+function kindOf(command: string): (typeof KINDS)[CommandName] | undefined {
+  return Object.hasOwn(KINDS, command) ? KINDS[command as CommandName] : undefined;
 }
 
 /** A mutant of `scripts/mutants.ts` is planted in the command as well. */
