@@ -121,6 +121,21 @@ export async function withReader<T>(
   }
 }
 
+/** A reader for each of the places that a command looks into. */
+export type Readers = readonly { readonly place: Database; readonly reader: StorageReader }[];
+
+/** Read several places. A place without a database is left out. */
+export async function withReaders<T>(
+  [first, ...rest]: readonly Database[],
+  work: (readers: Readers) => Promise<T>,
+  open: Readers = [],
+): Promise<T> {
+  if (first === undefined) return work(open);
+  return withReader(first, (reader) =>
+    withReaders(rest, work, reader === undefined ? open : [...open, { place: first, reader }]),
+  );
+}
+
 /** Read one session that must be there. */
 export async function withReaderOf<T>(
   database: Database,

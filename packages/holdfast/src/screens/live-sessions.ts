@@ -13,7 +13,7 @@ import {
 } from "@holdfast/proto/view";
 import type { Look } from "@holdfast/terminal/frame/command";
 import { count, duration, fittedTable, plainLine } from "@holdfast/terminal/frame/plain-text";
-import type { Readers } from "./all-readers.ts";
+import type { Readers } from "../place/find-session.ts";
 import { findOwner } from "../place/project-storage.ts";
 import type { Database } from "../place/project.ts";
 import { moment, paintStatus } from "@holdfast/terminal/view/describe-session";

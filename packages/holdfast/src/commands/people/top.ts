@@ -1,7 +1,7 @@
 import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
-import { placesOf, type Readers, withReaders } from "../../screens/all-readers.ts";
-import { findDatabase } from "../../place/project.ts";
+import { type Readers, withReaders } from "../../place/find-session.ts";
+import { findDatabase, placesOf } from "../../place/project.ts";
 import { CostReader } from "@holdfast/terminal/view/session-cost";
 import { liveJson, type LivePage, liveSummary, readLive, topLines } from "../../screens/live-sessions.ts";
 import { isAtTerminal, withScreen } from "@holdfast/terminal/frame/terminal-screen";
