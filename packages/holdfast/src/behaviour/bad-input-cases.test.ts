@@ -9,6 +9,7 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { PublicCode } from "@holdfast/terminal/frame/command-error";
 import { sampled } from "@holdfast/testkit/campaign";
 import { expectError } from "../testing/expect-error.ts";
 import { LAUNCHER, Project } from "../testing/holdfast-process.ts";
@@ -40,7 +41,7 @@ interface Tried {
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly exit: number;
-  readonly code: string;
+  readonly code: PublicCode;
   readonly says: readonly string[];
 }
 
@@ -48,7 +49,7 @@ const tried = (
   id: string,
   args: string,
   exit: number,
-  code: string,
+  code: PublicCode,
   says: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Tried => ({ id, args: args.split(" "), env, exit, code, says });

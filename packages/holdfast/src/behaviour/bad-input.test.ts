@@ -15,6 +15,7 @@ import {
 } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { PublicCode } from "@holdfast/terminal/frame/command-error";
 import { isCampaign, sampled } from "@holdfast/testkit/campaign";
 import { expectError } from "../testing/expect-error.ts";
 import { LAUNCHER, Project } from "../testing/holdfast-process.ts";
@@ -72,7 +73,7 @@ describe("bad input", () => {
   const deep = "[".repeat(10_000) + "]".repeat(10_000);
 
   // These inputs are refused before a session begins, so no database may be made.
-  const wrong: readonly [what: string, args: string[], exit: number, code: string, says: string[]][] = [
+  const wrong: readonly [what: string, args: string[], exit: number, code: PublicCode, says: string[]][] = [
     ["an unknown command", ["rnu"], 2, "E_USAGE", ["rnu", "did you mean run?"]],
     ["a file as command", ["good.ts"], 2, "E_USAGE", ["holdfast run good.ts"]],
     ["an option before the command", ["--park", "run"], 2, "E_USAGE", ["the command comes first"]],
@@ -353,7 +354,7 @@ describe("conflicts with what is there", () => {
   });
   afterAll(() => project.dispose());
 
-  test.each<[what: string, args: string[], exit: number, code: string, says: string[]]>([
+  test.each<[what: string, args: string[], exit: number, code: PublicCode, says: string[]]>([
     ["the beginning of two ids", ["show", "open"], 2, "E_AMBIGUOUS", ["open-1", "open-2"]],
     ["a signal to a session that has ended", ["signal", "done", "go"], 6, "E_SESSION_ENDED", ["completed"]],
     ["an approval of one", ["approve", "done"], 6, "E_SESSION_ENDED", ["completed"]],
@@ -426,21 +427,21 @@ describe("a database that cannot be used", () => {
   });
   afterAll(() => project.dispose());
 
-  test.each<[what: string, make: (path: string) => void, exit: number, code: string]>([
+  test.each<[what: string, make: (path: string) => void, exit: number, code: PublicCode]>([
     [
       "its first 100 bytes zeroed",
       (path) => writeFileSync(path, Buffer.concat([Buffer.alloc(100), sound.subarray(100)])),
       10,
-      "E_CORRUPT",
+      "E_CORRUPT_RECORD",
     ],
-    ["cut off", (path) => writeFileSync(path, sound.subarray(0, 8_192)), 10, "E_CORRUPT"],
+    ["cut off", (path) => writeFileSync(path, sound.subarray(0, 8_192)), 10, "E_CORRUPT_RECORD"],
     [
       "no database",
       (path) => writeFileSync(path, "just a text, and a long one at that\n".repeat(100)),
       10,
-      "E_CORRUPT",
+      "E_CORRUPT_RECORD",
     ],
-    ["empty", (path) => writeFileSync(path, ""), 10, "E_CORRUPT"],
+    ["empty", (path) => writeFileSync(path, ""), 10, "E_CORRUPT_RECORD"],
     ["a folder", (path) => mkdirSync(path), 10, "E_STORAGE_UNAVAILABLE"],
     [
       "newer than the program",

@@ -3,6 +3,7 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { PublicCode } from "@holdfast/terminal/frame/command-error";
 import { sampled } from "@holdfast/testkit/campaign";
 import { expectError } from "../testing/expect-error.ts";
 import { ModelProject } from "../testing/model-project.ts";
@@ -24,7 +25,7 @@ interface Case {
   readonly make: () => void;
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly exit: number;
-  readonly code: string;
+  readonly code: PublicCode;
   readonly says: readonly string[];
 }
 

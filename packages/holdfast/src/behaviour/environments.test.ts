@@ -4,6 +4,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { PublicCode } from "@holdfast/terminal/frame/command-error";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { expectError } from "../testing/expect-error.ts";
 import { ModelProject } from "../testing/model-project.ts";
@@ -150,7 +151,7 @@ describe("bad input is refused before a session or a model call", () => {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     writeFileSync(path, text, { mode: 0o600 });
   };
-  test.each<readonly [string, () => void, readonly string[], number, string, readonly string[]]>([
+  test.each<readonly [string, () => void, readonly string[], number, PublicCode, readonly string[]]>([
     [
       "a missing variable",
       () => writeAgent("  variables: [REGION]\n"),

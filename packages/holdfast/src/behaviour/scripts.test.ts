@@ -11,6 +11,7 @@ import {
   type ScriptedModelServer,
 } from "@holdfast/testkit";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { PublicCode } from "@holdfast/terminal/frame/command-error";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { expectError } from "../testing/expect-error.ts";
 import { Project } from "../testing/holdfast-process.ts";
@@ -190,7 +191,7 @@ describe("in a session", () => {
 
 test("a wrong call is refused with its reason, and nothing runs", ofCampaign, async () => {
   await run("agents", "trust");
-  const cases: readonly (readonly [readonly string[], number, string, readonly string[]])[] = [
+  const cases: readonly (readonly [readonly string[], number, PublicCode, readonly string[]])[] = [
     [["script", "run", "count", "{}"], 2, "E_INVALID_INPUT", ["file", "a right call"]],
     [["script", "run", "count", '{"file": 7}'], 2, "E_INVALID_INPUT", ["/file: must be string"]],
     [["script", "run", "count", "file"], 2, "E_NOT_JSON", ["not JSON"]],

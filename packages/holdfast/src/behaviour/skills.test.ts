@@ -4,6 +4,7 @@
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { PublicCode } from "@holdfast/terminal/frame/command-error";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { expectError } from "../testing/expect-error.ts";
 import { ModelProject, repliesOf } from "../testing/model-project.ts";
@@ -135,7 +136,7 @@ test("a session that is killed continues with the skill of its start, whose cont
 
 describe("bad input is refused before a session or a model call", () => {
   test.each<
-    readonly [string, () => void | Promise<void>, readonly string[], number, string, readonly string[]]
+    readonly [string, () => void | Promise<void>, readonly string[], number, PublicCode, readonly string[]]
   >([
     [
       "a name of no skill",

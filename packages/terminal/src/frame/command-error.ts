@@ -5,6 +5,7 @@ import {
   ERROR_TABLE,
   HoldfastError,
   toError,
+  type ErrorCode,
   type ErrorDetails,
   type RecordedError,
 } from "@holdfast/core";
@@ -120,7 +121,9 @@ export function errorJson(error: ShownError, debug: boolean): string {
   return jsonLine({ code: publicCode(code), ...rest, ...(debug && stack !== undefined ? { stack } : {}) });
 }
 
-/** `session_not_found` in code is `E_SESSION_NOT_FOUND` on the command line. */
+/** An error's code as the command shows it: `session_not_found` in code is `E_SESSION_NOT_FOUND`. */
+export type PublicCode = `E_${Uppercase<ErrorCode | keyof typeof COMMAND_ERRORS>}`;
+
 function publicCode(code: string): string {
   return `E_${code.toUpperCase()}`;
 }
