@@ -189,7 +189,12 @@ function bounded(text: string): string {
 
 export type QuestionWait = Extract<Wait, { type: "input" }>;
 
-/** Questions that wait for a person, the oldest first. */
+/**
+ * Questions that wait for a person, the oldest first. A session has them while it is `input_required` or
+ * `paused`, and after a pause until its agent blocks again. The row of a moved session keeps its
+ * waits, but its new place asks them: lists of questions leave out sessions with `move`.
+ * `questionRecords` in `holdfast` reads a question as it was asked, with its details and its time.
+ */
 export function openQuestions(session: Pick<Session, "waits">): QuestionWait[] {
   return session.waits.filter((wait) => wait.type === "input").toSorted((a, b) => a.id - b.id);
 }
