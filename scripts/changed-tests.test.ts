@@ -55,12 +55,22 @@ describe("the tests of a change", () => {
   });
 
   test("a test that takes longer than the time that is left is left out, unless it is itself changed", () => {
-    const slow = { one: 100_000, run: 50_000, whole: 50_000, program: 1_000 };
+    const slow = { one: 100_000, run: 40_000, whole: 40_000, program: 1_000 };
     expect(chosen(["packages/core/src/two.ts"], slow)).toEqual({
       chosen: ["program", "run"],
       leftOut: ["whole"],
     });
     expect(chosen(["packages/core/src/one.test.ts"], slow).chosen).toEqual(["one"]);
+  });
+
+  test("times that differ little choose the same tests, the first by name", () => {
+    const choices = [
+      { run: 31_000, whole: 34_000, program: 30_000 },
+      { run: 34_000, whole: 31_000, program: 33_000 },
+    ].map((times) => chosen(["packages/core/src/two.ts"], times));
+    expect(choices).toEqual(
+      Array.from({ length: 2 }, () => ({ chosen: ["program"], leftOut: ["run", "whole"] })),
+    );
   });
 
   test("the tests beside a source that reach it come first, and are chosen whatever they take", () => {

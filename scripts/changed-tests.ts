@@ -5,7 +5,9 @@
 //     of these values alone, because through whole packages nearly every test reaches every source.
 //   - A relative path in a text counts as an import: tests start programs by their paths.
 //   - The changed tests are chosen, and those beside a changed source. Then come the nearest others while the
-//     times add up to less than `BUDGET_MS`. The shortest of equally near tests come first.
+//     times add up to less than `BUDGET_MS`. The shortest of equally near tests come first, and of these the
+//     first by name. Times count as powers of two, so that the same change has the same tests however busy the
+//     machine was in the last run.
 //   - The tests beside a source are in its folder, or in the nearest folder above that has any. A test among
 //     them that reaches the source is chosen whatever it takes. Where no test reaches it yet, all of them come
 //     first.
@@ -67,12 +69,15 @@ export function choose(
         isBeside: beside.has(file),
         isKept: distance === 0 || (beside.has(file) && distance < Infinity),
         distance,
-        ms: lastMs(file) ?? estimatedMs(tree, file),
+        ms: roughly(lastMs(file) ?? estimatedMs(tree, file)),
       };
     })
     .toSorted(
       (one, other) =>
-        Number(other.isBeside) - Number(one.isBeside) || one.distance - other.distance || one.ms - other.ms,
+        Number(other.isBeside) - Number(one.isBeside) ||
+        one.distance - other.distance ||
+        one.ms - other.ms ||
+        (one.file < other.file ? -1 : 1),
     );
   let left = BUDGET_MS;
   const chosen = reached.filter(({ isKept, ms }) => {
@@ -88,6 +93,11 @@ export function choose(
 }
 
 const isTest = (file: string): boolean => file.endsWith(".test.ts") && !file.includes("/testing/");
+
+/** The nearest power of two. */
+function roughly(ms: number): number {
+  return 2 ** Math.round(Math.log2(Math.max(ms, 1)));
+}
 
 /** The tests in the folder of a changed source, or in the nearest folder above that has any. */
 function testsBeside(tree: Tree, importers: Importers, changed: string): readonly string[] {
