@@ -51,7 +51,12 @@ function largeRooms(tree: Tree): Violation[] {
     const listed = LARGE_ROOMS[folder]?.sources;
     const max = listed ?? SOURCES_MAX;
     if (count > max) {
-      const what = `${count} sources, and ${max} is the limit: divide the folder into rooms by subject`;
+      const { layers, path } = placeOf(`${folder}/`);
+      const entry =
+        layers !== undefined && roomOf(layers, path.replace(/\/$/, "")) !== undefined
+          ? "needs no entry"
+          : "needs an entry";
+      const what = `${count} sources, and ${max} is the limit: put those of one subject into a folder inside, which ${entry} in scripts/tidy/rooms.ts`;
       violations.push({ file: folder, what });
     } else if (listed !== undefined && count < listed) {
       const to = count > SOURCES_MAX ? `lower its number to ${count}` : "remove it";

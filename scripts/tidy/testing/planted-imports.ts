@@ -117,6 +117,7 @@ export const inImports: readonly Planted[] = [
     at: "packages/agents/src/tasks",
     right: {
       ...sourcesIn("packages/agents/src/tasks", 12),
+      "packages/agents/src/tasks/more/a.ts": "",
       "packages/agents/src/tasks/index.ts": "",
       "packages/agents/src/tasks/a.test.ts": "",
     },
