@@ -54,6 +54,11 @@ const CHECKS: readonly Check[] = [
   ["tidy", "node", "scripts/tidy.ts"],
 ];
 
+/** The command that fixes all that a check finds. */
+const FIXED_BY: Readonly<Record<string, string>> = {
+  format: "npm run format",
+};
+
 const SPEED: Check = ["speed", "node", "bench/main.ts", "cpu", "--check"];
 /** The exit code of a check that cannot run here. */
 const EXIT_SKIPPED = 77;
@@ -127,7 +132,10 @@ async function runChecks(checks: readonly Check[], sum: Counts): Promise<void> {
   for (const check of checks) {
     const end = await runCheck(check);
     sum[end]++;
-    if (end === "failed") sum.failures.push(`${check[0]}: ${check.slice(1).join(" ")}`);
+    if (end !== "failed") continue;
+    const [name, ...command] = check;
+    const fix = FIXED_BY[name];
+    sum.failures.push(`${name}: ${fix === undefined ? command.join(" ") : `fix it with \`${fix}\``}`);
   }
 }
 
