@@ -8,6 +8,7 @@ import { ownSandboxes } from "@holdfast/workspace";
 import { describe, expect, test } from "vitest";
 import { AGENT_PAGE, withAgentTable } from "./agent-table.ts";
 import { REAL_AGENTS } from "./agents/real-agents.ts";
+import { ROOMS } from "./tidy/rooms.ts";
 
 type Read = (file: string) => string;
 
@@ -45,12 +46,15 @@ function recipesIn(text: string): readonly Recipe[] {
   }));
 }
 
-/** The steps whose file, or whose place in it, is not there. A file with NAME is new, so its folder counts. */
+/**
+ * The steps whose file, or whose place in it, is not there. A file with NAME is new, so its folder counts. ROOM
+ * stands for one of several folders, so the folder above counts.
+ */
 function brokenSteps({ steps, tests }: Recipe, readFile: Read): readonly string[] {
   const files = [...steps, ...tests.map((file) => ({ file, place: undefined }))];
   return files
     .filter(({ file, place }) => {
-      const known = file.includes("NAME") ? file.replace(/\/[^/]*NAME.*$/, "") : file;
+      const known = file.replace(/\/[^/]*(NAME|ROOM).*$/, "");
       return !existsSync(root + known) || (place !== undefined && !readFile(file).includes(place));
     })
     .map(({ file, place }) => (place === undefined ? file : `${file} at ${place}`));
@@ -95,6 +99,15 @@ describe("the recipes", () => {
     };
     expect(brokenSteps(gone, read)).toEqual(["packages/cages/src/NAME/NAME-sandbox.ts"]);
   });
+});
+
+test("the recipe of a command names each room that a command may stand in", () => {
+  const rooms = ROOMS["holdfast"]!.flatMap((layer) => Object.keys(layer)).flatMap((room) =>
+    room.startsWith("commands/") ? [room.replace("commands/", "")] : [],
+  );
+  const [, names = ""] = /ROOM is (.+?), and/.exec(read(CONTRIBUTING)) ?? [];
+  const named = [...names.matchAll(/`(\w+)`/g)].map(([, name]) => name);
+  expect(named, "name them where CONTRIBUTING.md says what ROOM is").toEqual(rooms);
 });
 
 describe("a sandbox", () => {

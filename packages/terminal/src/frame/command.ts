@@ -195,7 +195,17 @@ export const GRACE_OPTION: Option = {
   value: "DURATION",
 };
 
-/** The world of a command. Results go to standard output and everything else to standard error. */
+/**
+ * The world of a command. Results go to standard output and everything else to standard error.
+ *
+ * With `--json` a command writes one value on one line. A command that follows something writes one for each
+ * event, whose `type` says what it is.
+ *
+ *   - A list is an array with an object for each row, and an empty one is `[]`. A list that says more is an
+ *     object with the rows in one field: that of the inbox has `next` beside `items`.
+ *   - One thing is an object. Its fields have the names that they have elsewhere, such as `sessionId`.
+ *   - A change is an object with the id of what was changed and its `status`, where it has one.
+ */
 export interface Io {
   readonly isJson: boolean;
   readonly cwd: string;
@@ -212,7 +222,7 @@ export interface Io {
   /** Whether nobody reads standard output any more. */
   readonly isOutputClosed: boolean;
 
-  /** A result that is the user's data: the value as one line of JSON, or the text as it is. */
+  /** A result that is the user's data, such as an id: the value as one line of JSON, or the text as it is. */
   result(value: unknown, text: string): void;
   /** A result that is our own text, with whatever colours it has. */
   show(value: unknown, text: string): void;
