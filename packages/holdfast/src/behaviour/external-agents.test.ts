@@ -216,9 +216,9 @@ describe("a cut-off turn", () => {
   test("a cancel after kill -9 ends what was left running, and then the session", ofCampaign, async () => {
     const first = start(["run", "claude-code", "write:a.txt hang", "--session", "s"]);
     await project.hangs("s");
-    first.kill("SIGKILL");
-    await first.finished;
     expect(project.hanging()).toHaveLength(2);
+    first.kill("SIGKILL");
+    await first.finished; // From now on the guard of its programs may end them, too.
     expect((await run("cancel", "s")).code).toBe(0);
     expect((await project.shown("s")).status).toBe("cancelled");
     expect(project.hanging()).toEqual([]);
