@@ -9,7 +9,7 @@ import {
   type StorageReader,
 } from "@holdfast/core";
 import { type Cost, costText } from "@holdfast/proto/view";
-import { refuse } from "@holdfast/terminal/frame/arguments";
+import { limitOf, refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
 import { type Database, findDatabase, placesOf } from "../place/project.ts";
 import { newestFirst, placeLine, START_STACK, withReader } from "../place/find-session.ts";
@@ -40,7 +40,7 @@ export const list: Command = {
 
   async run(args, io) {
     const status = readStatus(args);
-    const limit = readLimit(args);
+    const limit = limitOf(args, { usual: LIMIT });
     const database = findDatabase(args, io);
     const { stack } = database;
     const places = placesOf(database);
@@ -172,16 +172,5 @@ function readStatus(args: Arguments): SessionStatus | undefined {
   if (text === undefined || status !== undefined) return status;
   throw refuse(`"${text}" is no status${didYouMean(text, SESSION_STATUSES)}`, args.usage, {
     expected: SESSION_STATUSES.join(", "),
-  });
-}
-
-function readLimit(args: Arguments): number {
-  const text = args.text("limit");
-  if (text === undefined) return LIMIT;
-  const limit = Number(text);
-  if (Number.isInteger(limit) && limit > 0 && limit <= 1_000_000) return limit;
-  throw refuse("--limit is not a number of sessions", args.usage, {
-    got: text,
-    expected: "a whole number from 1 to 1000000",
   });
 }

@@ -1,6 +1,6 @@
 import { defined } from "@holdfast/core";
 import { RunService, type Run } from "@holdfast/proto";
-import { refuse } from "@holdfast/terminal/frame/arguments";
+import { limitOf, refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
 import { duration, plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import { runJson } from "@holdfast/terminal/view/run-json";
@@ -49,19 +49,9 @@ export const runs: Command = {
     const status = args.text("status");
     if (status !== undefined && !STATUSES.includes(status))
       throw refuse(`"${status}" is no status of a run`, args.usage, { expected: STATUSES.join(", ") });
-    return listRuns(readLimit(args), args, io);
+    return listRuns(limitOf(args, { what: "runs", usual: 100 }), args, io);
   },
 };
-
-function readLimit(args: Arguments): number {
-  const text = args.text("limit") ?? "100";
-  const limit = Number(text);
-  if (/^\d+$/.test(text) && limit > 0 && limit <= 1_000_000) return limit;
-  throw refuse("--limit is not a number of runs", args.usage, {
-    got: text,
-    expected: "a whole number from 1 to 1000000",
-  });
-}
 
 /** @returns the exit code. */
 async function listRuns(limit: number, args: Arguments, io: Io): Promise<number> {

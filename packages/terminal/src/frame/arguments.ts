@@ -187,3 +187,17 @@ export function sessionIdOf(args: Arguments): string | undefined {
     expected: "1 to 100 letters, digits, dots, dashes and underscores, starting with a letter or a digit",
   });
 }
+
+/** The number of `--limit`: how many of these things are shown. @throws UsageError */
+export function limitOf(
+  args: Arguments,
+  { what = "sessions", usual = 50, most = 1_000_000 }: { what?: string; usual?: number; most?: number } = {},
+): number {
+  const text = args.text("limit") ?? String(usual);
+  const limit = Number(text);
+  if (/^\d+$/.test(text) && limit > 0 && limit <= most) return limit;
+  throw refuse(`--limit is not a number of ${what}`, args.usage, {
+    got: text,
+    expected: `a whole number from 1 to ${most}`,
+  });
+}

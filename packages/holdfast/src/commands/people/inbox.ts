@@ -1,6 +1,6 @@
 import { defined, HoldfastError } from "@holdfast/core";
 import { type InboxItem, inInboxOrder } from "@holdfast/proto/view";
-import { refuse } from "@holdfast/terminal/frame/arguments";
+import { limitOf, refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
 import { type Readers, withReaders } from "../../place/find-session.ts";
 import { type Database, findDatabase, placesOf } from "../../place/project.ts";
@@ -29,7 +29,7 @@ export const inbox: Command = {
   ],
 
   async run(args, io) {
-    const limit = readLimit(args);
+    const limit = limitOf(args, { usual: LIMIT, most: LIMIT_MAX });
     const places = placesOf(findDatabase(args, io));
     return withReaders(places, async (readers) => {
       if (isAtTerminal(io)) {
@@ -87,14 +87,4 @@ function showPage(
     return io.note(`nothing waits for a person in ${places.map(({ path }) => path).join(" and ")}`);
   io.show([], inboxLines(items, io.results, Date.now()).join("\n"));
   if (next !== undefined) io.note(io.notes.paint.dim(`there are more: ${io.call(`inbox --after ${next}`)}`));
-}
-
-function readLimit(args: Arguments): number {
-  const text = args.text("limit") ?? String(LIMIT);
-  const limit = Number(text);
-  if (/^\d+$/.test(text) && limit > 0 && limit <= LIMIT_MAX) return limit;
-  throw refuse("--limit is not a number of sessions", args.usage, {
-    got: text,
-    expected: `a whole number from 1 to ${LIMIT_MAX}`,
-  });
 }

@@ -1,5 +1,5 @@
-import { refuse } from "@holdfast/terminal/frame/arguments";
-import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
+import { limitOf } from "@holdfast/terminal/frame/arguments";
+import type { Command, Io } from "@holdfast/terminal/frame/command";
 import { type Readers, withReaders } from "../../place/find-session.ts";
 import { findDatabase, placesOf } from "../../place/project.ts";
 import { CostReader } from "@holdfast/terminal/view/session-cost";
@@ -28,7 +28,7 @@ export const top: Command = {
   ],
 
   async run(args, io) {
-    const limit = readLimit(args);
+    const limit = limitOf(args, { usual: LIMIT, most: LIMIT_MAX });
     const places = placesOf(findDatabase(args, io));
     const where = places.map(({ path }) => path).join(" and ");
     const costs = new CostReader();
@@ -97,15 +97,5 @@ async function watch(readers: Readers, limit: number, where: string, io: Io): Pr
         if (key?.name === "q" || key?.name === "escape") return 0;
       }
     }
-  });
-}
-
-function readLimit(args: Arguments): number {
-  const text = args.text("limit") ?? String(LIMIT);
-  const limit = Number(text);
-  if (/^\d+$/.test(text) && limit > 0 && limit <= LIMIT_MAX) return limit;
-  throw refuse("--limit is not a number of sessions", args.usage, {
-    got: text,
-    expected: `a whole number from 1 to ${LIMIT_MAX}`,
   });
 }
