@@ -163,13 +163,11 @@ async function worked(): Promise<string> {
       : { toolCalls: [{ name: "write_file", input: { path, content: "written\n" } }] };
   };
   await ran("run", ".holdfast/agents/writer.md", "Write.", "--session", "s");
-  const [worktree] = (await project.json<Listed>("worktrees", "list")).worktrees;
+  const [worktree] = await project.json<Listed>("worktrees", "list");
   return worktree?.path ?? "";
 }
 
-interface Listed {
-  readonly worktrees: readonly { readonly session: string; readonly path: string; readonly status: string }[];
-}
+type Listed = readonly { readonly session: string; readonly path: string; readonly status: string }[];
 
 test(
   "the work of a session is listed, shown, merged and then removed without a loss",
@@ -226,7 +224,7 @@ test(
     expect(forked.stderr).toContain(
       "it works in a git worktree of its own, which begins with the files of its checkpoint",
     );
-    const listed = (await project.json<Listed>("worktrees", "list")).worktrees;
+    const listed = await project.json<Listed>("worktrees", "list");
     const pathOf = (id: string): string => listed.find(({ session }) => session === id)?.path ?? "";
     expect(readdirSync(pathOf("f")).toSorted()).toEqual([
       ".git",

@@ -39,7 +39,7 @@ export async function listWorktrees(args: Arguments, io: Io): Promise<number> {
             plainLine(shownPath(row.path, io), NAME_CHARS * 3),
           ]),
         ).join("\n");
-  io.show({ worktrees: rows }, text);
+  io.show(rows, text);
   return 0;
 }
 
