@@ -17,7 +17,8 @@ import { harnessAgent } from "./adapters/harness/harness-agent.ts";
 import { LineAgent } from "./adapters/lines/line-agent.ts";
 import { mcpToolAgent } from "./adapters/mcp-tool/mcp-tool-agent.ts";
 import { includedFacts } from "./external.ts";
-import { INCLUDED_NAMES } from "./included-programs.ts";
+import { INCLUDED_NAMES, type IncludedName } from "./included-programs.ts";
+import { OLD_ANSWER } from "./testing/fake-acts.mjs";
 import { fakeNamed, fakeOf, installFake, type FakeProgram } from "./testing/fake-program.ts";
 
 /** A suite asks an adapter without a home for its name. */
@@ -42,15 +43,23 @@ function conformInCampaign(subject: ExternalAgentSubject): void {
 /** The faults of programs with the acts of `fake-acts.mjs`. */
 const faulty: Omit<ExternalAgentSubject, "make"> = {
   prompts: { ...prompts, ignoreSignals: "stubborn" },
+  unknownLine: "no JSON",
   faults: {
     dieAfter(home, messages) {
       if (messages === undefined) rmSync(join(home, "die-at"));
       else writeFileSync(join(home, "die-at"), String(messages));
     },
     openAnother: (home) => writeFileSync(join(home, "other-session"), ""),
-    repeatHistory: (home) => writeFileSync(join(home, "repeat-history"), ""),
+    repeatHistory: {
+      begin: (home) => writeFileSync(join(home, "repeat-history"), ""),
+      text: OLD_ANSWER,
+    },
   },
 };
+const { repeatHistory: _none, ...faultsAlone } = faulty.faults!;
+const withoutHistory = { ...faulty, faults: faultsAlone };
+/** The programs that repeat no history of their session to the host, by their protocol. */
+const WITHOUT_HISTORY: readonly IncludedName[] = ["pi"];
 const stopLimits = { askMs: 300, graceMs: 300 };
 const unfit = { 12: "it has no record of its usage that Holdfast reads" };
 
@@ -60,7 +69,7 @@ for (const name of INCLUDED_NAMES) {
   conform({
     make: (home) =>
       new LineAgent({ facts, environment: installed(home, fakeOf(name)), folder: home, stopLimits }),
-    ...faulty,
+    ...(WITHOUT_HISTORY.includes(name) ? withoutHistory : faulty),
     ...(facts.recordedCalls === undefined ? { unfit } : {}),
   });
 }
@@ -81,10 +90,12 @@ externalAgentConformance({
       folder: home,
       stopLimits,
     }),
-  ...faulty,
+  ...withoutHistory,
   unfit,
 });
 
+// Its module writes no lines.
+const { unknownLine: _noLine, ...harnessFaults } = withoutHistory;
 conformInCampaign({
   make: (home) =>
     harnessAgent({
@@ -95,11 +106,11 @@ conformInCampaign({
       folder: home,
       stopLimits,
     }),
-  ...faulty,
+  ...harnessFaults,
   unfit,
 });
 
-const { callSession: _none, ...ownPrompts } = prompts;
+const { callSession: _noTools, ...ownPrompts } = prompts;
 conformInCampaign({
   make: (home) =>
     mcpToolAgent({
@@ -110,7 +121,7 @@ conformInCampaign({
       environment: installed(home, fakeNamed("mcp-agent")),
       folder: home,
     }),
-  faults: faulty.faults!,
+  faults: faultsAlone,
   prompts: ownPrompts,
   unfit: {
     ...unfit,

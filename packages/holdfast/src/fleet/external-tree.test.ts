@@ -21,7 +21,7 @@ const KILLS = Number(process.env["HOLDFAST_TREE_KILLS"] ?? 5);
 /** The steps of each child between two gates. A step takes a tenth of a second. */
 const STEPS = 3;
 /** Each is killed once, and then any of them. */
-const VICTIMS = ["a", "b", "fake-claude", "coordinator", "fake-codex"];
+const VICTIMS = ["a", "b", "fake-claude-code", "coordinator", "fake-codex"];
 const LEASE_MS = 6_000;
 const BUDGET = { maxTokens: 1_000_000 };
 const PATIENCE = { timeout: 120_000, interval: 50 };

@@ -46,6 +46,8 @@ export interface ExternalAgentSubject {
     /** Hangs as `hang` does, and nothing but SIGKILL ends it. Without it this clause is not tested. */
     readonly ignoreSignals?: string;
   };
+  /** In one of the lines of `unknownMessages`. Without it nothing shows that they were written. */
+  readonly unknownLine?: string;
   /** The numbers of clauses that do not fit the agent, each with the reason. They are not tested. */
   readonly unfit?: Readonly<Record<number, string>>;
   /** Faults of the program, for the clauses that need them. Without them these are not tested. */
@@ -54,10 +56,22 @@ export interface ExternalAgentSubject {
     readonly dieAfter: (home: string, messages: number | undefined) => void;
     /** Makes the program open another session than the one that is resumed. */
     readonly openAnother: (home: string) => void;
-    /** Makes the program repeat the history of a session that it resumes. */
-    readonly repeatHistory?: (home: string) => void;
+    /**
+     * Makes the program repeat the history of a session that it resumes. Absent for a protocol in which no
+     * program does.
+     */
+    readonly repeatHistory?: {
+      readonly begin: (home: string) => void;
+      /** In one of the lines that repeat it. */
+      readonly text: string;
+    };
   };
 }
+
+/** What the failure of clause 10 says, because the program alone notices that it has no such tool. */
+const TOOLS_UNKNOWN =
+  "the program called no tool of its session: the adapter tells it of them by `toolFile`, `toolVariables` or a " +
+  "message of its protocol, or its dialogue carries the call out by `wayBack.call` (see `LineAgentFacts`)";
 
 type Skip = (condition: boolean, reason?: string) => void;
 
@@ -66,13 +80,16 @@ const SLOW_MS = 60_000;
 const DEATHS_EVERY = process.env["HOLDFAST_CAMPAIGN"] === undefined ? 5 : 1;
 
 /** Registers the suite for one adapter, in a test file of vitest. */
-export function externalAgentConformance({ make, prompts, faults, unfit = {} }: ExternalAgentSubject): void {
+export function externalAgentConformance(subject: ExternalAgentSubject): void {
+  const { make, prompts, unknownLine, faults, unfit = {} } = subject;
   const skipUnfit = (skip: Skip, clause: number): void => skip(unfit[clause] !== undefined, unfit[clause]);
   let base: string;
   let protocol: ExternalAgentProtocol;
   let intent: ExternalIntent;
   let tag: string;
   let boundId: string | null;
+  /** What the programs of a test have written. Empty for an agent that is no program of lines. */
+  let lines: string[];
 
   beforeEach(async () => {
     base = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-external-")));
@@ -80,6 +97,7 @@ export function externalAgentConformance({ make, prompts, faults, unfit = {} }: 
     mkdirSync(folder);
     protocol = make(base);
     boundId = null;
+    lines = [];
     tag = `conformance:${randomUUID()}`;
     intent = {
       ...(await protocol.find()),
@@ -100,6 +118,7 @@ export function externalAgentConformance({ make, prompts, faults, unfit = {} }: 
     boundId,
     prompt,
     tag,
+    onLine: (line) => lines.push(line),
   });
   const start = (prompt: string): Promise<ExternalAgent> => protocol.start(turn(prompt));
   const resume = (prompt: string): Promise<ExternalAgent> => protocol.resume(turn(prompt));
@@ -141,7 +160,7 @@ export function externalAgentConformance({ make, prompts, faults, unfit = {} }: 
       eventsOf(agent);
       expect(await agent.ended).toMatchObject({ type: "answered" });
       protocol = make(base); // As another process would.
-      faults?.repeatHistory?.(base);
+      faults?.repeatHistory?.begin(base);
       const next = await sendMessage(prompts.answer);
       const events = eventsOf(next);
       const end = await next.ended;
@@ -149,6 +168,10 @@ export function externalAgentConformance({ make, prompts, faults, unfit = {} }: 
       // A program may repeat the history of its session, which is none of this turn.
       const texts = events.flatMap((event) => (event.type === "text" ? [event.text] : []));
       expect(texts).toEqual(end.type === "answered" ? [end.text] : []);
+      if (faults?.repeatHistory === undefined || end.type !== "answered") return;
+      const { text } = faults.repeatHistory;
+      const isRepeated = lines.some((line) => line.includes(text));
+      expect(isRepeated, `the program did not repeat its history: no line has "${text}"`).toBe(true);
     });
 
     test("external-agent-protocol-2: a late subscriber gets every event in order, before the turn has ended", async () => {
@@ -207,6 +230,8 @@ export function externalAgentConformance({ make, prompts, faults, unfit = {} }: 
 
     test("external-agent-protocol-6: messages that the adapter does not know do no harm", async () => {
       expect(await (await start(prompts.unknownMessages)).ended).toMatchObject({ type: "answered" });
+      const isWritten = unknownLine === undefined || lines.some((line) => line.includes(unknownLine));
+      expect(isWritten, `the program wrote no line with "${unknownLine}"`).toBe(true);
     });
 
     test("external-agent-protocol-7: endLost ends every process under the tag", async ({ skip }) => {
@@ -253,8 +278,8 @@ export function externalAgentConformance({ make, prompts, faults, unfit = {} }: 
       try {
         const agent = await protocol.start({ ...turn(prompts.callSession!), wayBack });
         const events = eventsOf(agent);
-        expect(await agent.ended).toMatchObject({ type: "answered" });
-        expect(calls).toEqual([{ tool: "report_progress", input: { text: "half" } }]);
+        expect(await agent.ended, TOOLS_UNKNOWN).toMatchObject({ type: "answered" });
+        expect(calls, TOOLS_UNKNOWN).toEqual([{ tool: "report_progress", input: { text: "half" } }]);
         const result = events.find((event) => event.type === "tool_result");
         expect(result?.text).toContain("canary-result");
         expect(JSON.stringify(events)).not.toContain(wayBack.token);
@@ -347,7 +372,7 @@ export function externalAgentConformance({ make, prompts, faults, unfit = {} }: 
       skip,
     }) => {
       skip(faults === undefined, "this program has no faults to switch on");
-      for (let messages = 1; ; messages += DEATHS_EVERY) {
+      for (let [deaths, messages] = [0, 1]; ; deaths++, messages += DEATHS_EVERY) {
         boundId = null;
         intent = { ...intent, agentSessionId: randomUUID() };
         faults?.dieAfter(base, messages);
@@ -356,7 +381,10 @@ export function externalAgentConformance({ make, prompts, faults, unfit = {} }: 
         const end = await agent.ended;
         expect(left()).toEqual([]);
         faults?.dieAfter(base, undefined);
-        if (end.type === "answered") return;
+        if (end.type === "answered") {
+          expect(deaths, "the program did not die after its first message (`dieAfter`)").toBeGreaterThan(0);
+          return;
+        }
         expect(end).toMatchObject({ type: "died", hasStarted: hasStarted.length > 0 });
         const next = await (await resume(prompts.answer)).ended;
         expect(["answered", "unknown_session"]).toContain(next.type);

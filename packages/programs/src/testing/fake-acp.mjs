@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { atGate, beStubborn, fault, PLANS, resumedId, writeMessage } from "./fake-acts.mjs";
+import { atGate, beStubborn, fault, OLD_ANSWER, PLANS, resumedId, writeMessage } from "./fake-acts.mjs";
 import { inputOf, sessionTools } from "./fake-session-tools.mjs";
 
 const { HOME = "/" } = process.env;
@@ -212,7 +212,8 @@ const METHODS = {
     servers = params.mcpServers;
     if (!existsSync(fileOf(sessionId))) throw new Error("no such session");
     // The history is repeated, as the protocol says.
-    if (readFileSync(fileOf(sessionId), "utf8") !== "") say("An old answer.");
+    if (readFileSync(fileOf(sessionId), "utf8") !== "")
+      update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text: OLD_ANSWER } });
     sessionId = resumedId(sessionId);
     return { configOptions: configOptions() };
   },

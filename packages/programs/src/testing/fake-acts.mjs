@@ -1,5 +1,9 @@
 // The acts of fake agents, for tests (`doActs`). Each word of the prompt's last line is an act, such as `write:notes.txt`. A fake speaks its
-// protocol and gives the words to say things in it. Acts that count leave their traces in $HOME.
+// protocol and gives the words to say things in it (`Speech`). Acts that count leave their traces in $HOME.
+//
+// The suite of adapters sets faults by files in $HOME: `die-at` (`writeMessage`), `other-session` (`resumedId`), and `repeat-history`, where a
+// fake repeats `OLD_ANSWER` when it resumes a session. It fails for a fake that does not. `installFake` answers `--version` with 9.0.0 in the
+// suite, so `versionMin` of the facts may not be newer.
 
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -23,6 +27,9 @@ export function writeMessage(message) {
 
 /** The id of a resumed session, which is another one if the file $HOME/other-session is there. */
 export const resumedId = (id) => (fault("other-session") === undefined ? id : randomUUID());
+
+/** Stands in the history of a session that a fake repeats. */
+export const OLD_ANSWER = "An old answer.";
 
 /** Reads messages from the standard input. */
 export async function readMessages(take) {
@@ -91,7 +98,38 @@ export const PLANS = {
   ],
 };
 
-/** Does what the prompt says. `memory` of the speech is the file of the session. @returns the last words. */
+/**
+ * How a fake says things in its protocol. Each member writes its messages by `writeMessage`, so that the fault
+ * `die-at` counts them, and a resumed session is opened under `resumedId(id)`.
+ *
+ * @typedef {object} Speech
+ * @property {(tool: string, input: object) => string} call A call of a tool begins. Returns its id.
+ * @property {(id: string, text: string, isError: boolean) => void} result The result of a call.
+ * @property {(id: string, tool: string, input: object) => Promise<{isAllowed: boolean, answer: unknown}>} ask
+ *   Asks the host whether the call may be carried out.
+ * @property {(text: string) => void} think
+ * @property {(inputTokens: number) => void} use Reports usage, where the protocol does.
+ * @property {() => void} garbage Messages of its protocol that no adapter knows.
+ * @property {() => string} memory The file of the session.
+ * @property {(tool: string, input: object) => Promise<{text: string, isError: boolean}>} callSession Calls a
+ *   tool of the session as the real program does: over the MCP server that it was given
+ *   (`fake-session-tools.mjs`), or by its protocol.
+ * @property {(cause: "quota" | "auth_required", resetsAt?: number) => Promise<never>} [fail] Ends the turn as
+ *   the real program does for this cause; `resetsAt` is in epoch seconds. Left out, `limit` and `logged-out`
+ *   fail, which only tests of the program itself ask for.
+ * @property {(steps: readonly string[][]) => void} [plan] A plan, as pairs of a text and a status.
+ * @property {(choices: typeof CHOICES) => Promise<void>} [choose] Questions with choices.
+ * @property {(form: typeof FORM) => Promise<void>} [elicit] The form of an MCP server.
+ * @property {() => void} [subAgent] The work of a sub-agent. Members in brackets are for programs that can.
+ */
+
+/**
+ * Does what the prompt says.
+ *
+ * @param {string} prompt
+ * @param {Speech} speech
+ * @returns the last words.
+ */
 export async function doActs(prompt, speech) {
   const words = prompt.split("\n").at(-1).split(" ");
   for (const word of words) await act(word, speech);

@@ -4,7 +4,15 @@
 import { randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { doActs, readMessages, record, resumedId, answerVersion, writeMessage } from "./fake-acts.mjs";
+import {
+  answerVersion,
+  doActs,
+  OLD_ANSWER,
+  readMessages,
+  record,
+  resumedId,
+  writeMessage,
+} from "./fake-acts.mjs";
 import { sessionTools } from "./fake-session-tools.mjs";
 
 answerVersion("codex-cli 0.169.0");
@@ -234,7 +242,7 @@ const METHODS = {
     total = storedTotal(fileOf(params.threadId));
     // The history is repeated before the turn begins.
     if (readFileSync(fileOf(params.threadId), "utf8") !== "") {
-      completed({ type: "agentMessage", id: randomUUID(), text: "An old answer." });
+      completed({ type: "agentMessage", id: randomUUID(), text: OLD_ANSWER });
       notify("thread/tokenUsage/updated", {
         turnId: "an earlier one",
         tokenUsage: { last: { inputTokens: 7_000 }, total },

@@ -15,10 +15,9 @@ export interface FakeProgram {
   readonly source: string;
 }
 
-/** `fake-PROGRAM.mjs`, and one for all programs of the Agent Client Protocol. */
+/** `fake-NAME.mjs` by the included name, and one for all programs of the Agent Client Protocol. */
 export function fakeOf(name: IncludedName): FakeProgram {
-  const program = includedFacts(name).program.name;
-  return fakeNamed(program, hasOwnAdapter(name) ? program : "acp");
+  return fakeNamed(includedFacts(name).program.name, hasOwnAdapter(name) ? name : "acp");
 }
 
 export function fakeNamed(program: string, fake = program): FakeProgram {

@@ -1,6 +1,6 @@
 // Claude Code as an external agent (`CLAUDE_CODE`): the user's own program, over its stream-json protocol.
 //
-//   - The program of the way back gets its token by a file (`way-back-file.ts`), and no command of the model
+//   - The program of the way back gets its token by a file (`lines/way-back-file.ts`), and no command of the model
 //     does. Its tools are allowed, because they do no more than the session permits.
 //   - The program's own limit of the costs of one process is a second fence around the budget of the session.
 //     Observed with 2.1.329: the limit counts the calls of its process alone, and ends the turn after the call
@@ -23,7 +23,7 @@ import {
 } from "./claude-environment.ts";
 import { claudeRecordedCalls } from "./claude-record.ts";
 import { claudeCall } from "./claude-tools.ts";
-import { writeWayBack } from "./way-back-file.ts";
+import { writeWayBack } from "../lines/way-back-file.ts";
 
 const BUDGET_OPTION = "--max-budget-usd";
 

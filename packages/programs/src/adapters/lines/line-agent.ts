@@ -55,11 +55,22 @@ interface Launch {
   readonly help: () => Promise<string>;
 }
 
+/**
+ * What the adapter must know of a program. A forgotten optional fact is the careful one, and its comment says
+ * what the program then lacks.
+ *
+ * A program learns of the tools of its session (external-agent-protocol-10) in one of four ways: by
+ * `toolFile`, by `toolVariables`, by a message of its protocol with the MCP server of `turn.wayBack`, or by
+ * requests of its own that the dialogue carries out with `turn.wayBack.call`.
+ */
 export interface LineAgentFacts {
   readonly name: string;
   readonly program: WantedProgram;
   readonly capabilities: ExternalAgentCapabilities;
-  /** The arguments of the program for a turn. */
+  /**
+   * The arguments of the program for a turn. They, or the dialogue, carry out the permission mode
+   * (`intent.permissionMode`) and the model: nothing else does.
+   */
   readonly argumentsOf: (
     turn: ExternalTurn,
     launch: Launch,
@@ -68,25 +79,36 @@ export interface LineAgentFacts {
   readonly variables: readonly string[];
   /** The names of variables whose values are keys. Keys are replaced in everything that is recorded. */
   readonly keys: readonly string[];
-  /** How the gateway of a turn holds its keys. Absent for a program that needs them itself. */
+  /** How the gateway of a turn holds its keys. Absent for a program that needs them itself, whose commands can read them. */
   readonly programKeys?: ProgramKeys;
   /** As in `DialogueTurn`, by the environment of the program. Absent where the keys in the gateway say it. */
   readonly unpriced?: (environment: Environment) => readonly string[];
+  /** Variables with fixed values, such as one that switches updates off. */
   readonly settings: Readonly<Record<string, string>>;
-  /** Variables that tell the program of the tools of the session. */
+  /** Variables that tell the program of the tools of the session. None may hold the token, which its commands could read. */
   readonly toolVariables?: (wayBack: WayBack) => Readonly<Record<string, string>>;
-  /** Writes a file that tells the program of the tools of the session. */
+  /** Writes a file that tells the program of the tools of the session. `writeWayBack` writes one in the form of `.mcp.json`. */
   readonly toolFile?: (wayBack: WayBack) => ToolFile;
-  /** Whether the program takes the id of our choice for its session. */
+  /**
+   * Whether the program opens its session under the id of our choice (`intent.agentSessionId`), and is resumed
+   * by it. Otherwise the program chooses the id, the dialogue names it as `boundId` in `session_started`, and a
+   * session that ended before has no id to resume.
+   */
   readonly takesOurId: boolean;
   readonly dialogue: MakeDialogue;
   /** From the end of a turn to SIGTERM, for a program that needs more than two seconds to end. */
   readonly exitMs?: number;
   /** From a request to interrupt to the end of the input, for a program that answers it later than in half a second. */
   readonly interruptMs?: number;
-  /** Where the program stores its sessions, and its files with MCP servers. Absent where that is not known. */
+  /**
+   * Where the program stores its sessions, and its files with MCP servers. Absent where that is not known:
+   * then no receipt sees that one of these files is lost, and there is no copy of it.
+   */
   readonly files?: (environment: Environment, id: string, folder: string) => Omit<AgentTraces, "environment">;
-  /** As in the port. @param unpriced as in `DialogueTurn`. */
+  /**
+   * As in the port. Absent for a program without a record in the file of its session (`files`): then the usage
+   * of a turn that was killed is unknown. @param unpriced as in `DialogueTurn`.
+   */
   readonly recordedCalls?: (
     lines: readonly Fields[],
     from: number,
@@ -94,7 +116,7 @@ export interface LineAgentFacts {
   ) => RecordedCalls;
   /** The places of the program itself besides its folder. It reads them in a sandbox. */
   readonly reads?: readonly string[];
-  /** The folders that it needs in a sandbox. Absent where they are not known. */
+  /** The folders that it needs in a sandbox. Absent where they are not known: then it works in none. */
   readonly ownFolders?: (environment: Environment) => OwnFolders;
   readonly ruledCall: (call: Pick<PermissionRequest, "tool" | "input">, folder: string) => RuledCall;
 }

@@ -44,12 +44,26 @@ export interface DialogueTurn {
 
 /** One turn in the words of one protocol. */
 export interface LineDialogue {
-  /** Whether the program has opened the session. */
+  /**
+   * Whether the program has opened the session. From then on a death is one of a turn that has begun, and
+   * `session_started` was the first event.
+   */
   readonly hasStarted: boolean;
+  /**
+   * Sends the first messages. The prompt may be among them for a program that refuses a session that it does
+   * not know. For a program that would open another one in its place, the prompt waits until a message has
+   * named the session: `unknown_session` means that no prompt was carried out (external-agent-protocol-4).
+   */
   begin(): void;
+  /** A message of the program. One that is not known changes nothing (external-agent-protocol-6). */
   message(message: Fields): void;
   /** external-agent-protocol-5. @returns whether the request was open. */
   answer(requestId: string, answer: PermissionAnswer): boolean;
+  /**
+   * Adds a message to the turn. May be called at any time after `begin`, also before the prompt was sent: then
+   * it is `rejected`, unless the program keeps the order of what it reads. `injected` only once the program
+   * has it. Never rejects as a promise. May be left pending: the end of the turn settles it as `rejected`.
+   */
   steer(text: string): Promise<Delivery>;
   /** Begins with another prompt after the answer. Absent where a process takes one prompt. */
   next?(prompt: string): void;

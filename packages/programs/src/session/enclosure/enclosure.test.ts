@@ -51,7 +51,7 @@ describe.skipIf(!existsSync("/usr/bin/bwrap"))("a program in the sandbox", () =>
     "it changes its folder and keeps its sessions, and what it does elsewhere does not reach this machine",
     ofCampaign,
     async () => {
-      open("claude-code", "claude", "fake-claude.mjs");
+      open("claude-code", "claude", "fake-claude-code.mjs");
       writeFileSync(join(session.home, "secret"), "");
       await session.converse("write:a.txt write:../outside.txt env", SANDBOX);
       expect(readFileSync(join(session.folder, "a.txt"), "utf8")).toBe("x\n");
@@ -64,7 +64,7 @@ describe.skipIf(!existsSync("/usr/bin/bwrap"))("a program in the sandbox", () =>
   );
 
   test("it is stopped with all that it started, and goes on after that", ofCampaign, async () => {
-    open("claude-code", "claude", "fake-claude.mjs");
+    open("claude-code", "claude", "fake-claude-code.mjs");
     await session.begin("write:a.txt stubborn", SANDBOX);
     while (!JSON.stringify(await session.entries().catch(() => [])).includes("sleep 1000")) await delay(20);
     await delay(300);

@@ -6,7 +6,17 @@ import { randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { atGate, beStubborn, CHOICES, fault, FORM, PLANS, resumedId, writeMessage } from "./fake-acts.mjs";
+import {
+  atGate,
+  beStubborn,
+  CHOICES,
+  fault,
+  FORM,
+  OLD_ANSWER,
+  PLANS,
+  resumedId,
+  writeMessage,
+} from "./fake-acts.mjs";
 import { inputOf, sessionTools } from "./fake-session-tools.mjs";
 
 const { HOME = "/", FAKE_CLAUDE_VERSION = "2.1.329" } = process.env;
@@ -349,7 +359,7 @@ async function work(prompt) {
   if (words.includes("exit")) await act("exit");
   if (resumeId !== undefined && fault("repeat-history") !== undefined) {
     stores = false;
-    assistant({ type: "text", text: "An old answer." });
+    assistant({ type: "text", text: OLD_ANSWER });
     toolResult(toolCall("Write", { file_path: "old.txt", content: "x" }), "an old result");
     stores = true;
   }
