@@ -1,13 +1,11 @@
-// A user can follow docs/deploy.md, docs/guide.md and the README. Every command line in them is accepted by
-// its command, and every configuration by a coordinator.
+// A user can follow docs/deploy.md, and the pages that begin with a process. Their configurations are those that a
+// coordinator reads. Their command lines are in `command-lines-doc.test.ts`.
 
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { STOP_GRACE_MS } from "../packages/core/src/limits.ts";
-import { parseArguments } from "../packages/terminal/src/frame/arguments.ts";
-import { COMMANDS } from "../packages/holdfast/src/commands/index.ts";
 import { readCoordinatorFile } from "../packages/holdfast/src/settings/coordinator-config.ts";
 import { checkRunnerPolicy } from "../packages/runner/src/policy/runner-policy.ts";
 
@@ -22,32 +20,6 @@ const read = (page: string): string => readFileSync(new URL(`../${page}`, import
 
 const blocks = (page: string, language: string): string[] =>
   [...read(page).matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, "gs"))].map(([, text]) => text!);
-
-/** The words after `holdfast` in a line of a shell or of a unit, up to where the shell takes over again. */
-function callsIn(text: string): string[][] {
-  return [
-    ...text.matchAll(
-      /(?:^|\$\(|npx |\/\.bin\/|&& |^(?:[A-Z_]+=\S+ )+)holdfast (?=[a-z]+\b)((?:'[^']*'|"[^"]*"|[^'"\n#;&|>)])*)/gm,
-    ),
-  ].map(([, call]) =>
-    [...call!.matchAll(/'([^']*)'|"([^"]*)"|\S+/g)].map(([word, single, double]) => single ?? double ?? word),
-  );
-}
-
-test.each(PAGES)("every command in %s is one that its command takes", async (page) => {
-  const texts = [
-    ...blocks(page, "sh"),
-    ...blocks(page, "ini").flatMap((unit) => unit.match(/^ExecStart=.*/gm) ?? []),
-  ];
-  const calls = texts.flatMap(callsIn);
-  expect(calls.length).toBeGreaterThan(2);
-  for (const [name = "", ...rest] of calls) {
-    expect(Object.keys(COMMANDS)).toContain(name);
-    const command = await COMMANDS[name]?.load();
-    if (command === undefined) continue; // Told just above.
-    parseArguments(rest, command);
-  }
-});
 
 test("every unit that runs steps, and every other setting of a stop, waits longer than the grace", () => {
   const page = read("docs/deploy.md");
