@@ -3,11 +3,12 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { INCLUDED_NAMES } from "@holdfast/programs/included-programs";
+import { includedFacts } from "@holdfast/programs";
+import { INCLUDED_NAMES, type IncludedName } from "@holdfast/programs/included-programs";
 import { ownSandboxes } from "@holdfast/workspace";
 import { describe, expect, test } from "vitest";
 import { AGENT_PAGE, withAgentTable } from "./agent-table.ts";
-import { REAL_AGENTS } from "./agents/real-agents.ts";
+import { NOT_TRIED, REAL_AGENTS, WITH_HELD_KEYS, WITH_RECORD } from "./agents/real-agents.ts";
 import { ROOMS } from "./tidy/rooms.ts";
 
 type Read = (file: string) => string;
@@ -161,8 +162,19 @@ describe("a sandbox", () => {
 
 describe("a coding agent", () => {
   const page = read(AGENT_PAGE);
-  const untried = (names: readonly string[]): readonly string[] =>
-    names.filter((name) => !REAL_AGENTS.some((agent) => agent.name === name));
+  const untried = (
+    names: readonly string[],
+    reasons: Readonly<Record<string, string>> = NOT_TRIED,
+  ): readonly string[] =>
+    names.filter((name) => REAL_AGENTS.some((agent) => agent.name === name) === Object.hasOwn(reasons, name));
+  /** The tables of the page whose rows are agents, by their first columns. */
+  const agentTables = (text: string): readonly string[] =>
+    [...text.matchAll(/^\| agent \|.*\n\|.*\n((?:\|.*\n)+)/gm)].map(([, rows]) =>
+      rows!.replaceAll(/^\| ([^|]*).*/gm, "$1"),
+    );
+  /** The programs that a table of the page lacks. */
+  const rowless = (names: readonly string[], text: string): readonly string[] =>
+    agentTables(text).flatMap((column) => names.filter((name) => !column.includes(`\`${name}\``)));
 
   test("docs/external-agents.md has what the adapters say", () => {
     expect(withAgentTable(page), "run `npm run api-report`").toBe(page);
@@ -175,8 +187,31 @@ describe("a coding agent", () => {
   });
 
   test("each included program is tried for real", () => {
-    expect(untried(INCLUDED_NAMES), "add them to REAL_AGENTS of scripts/agents/real-agents.ts").toEqual([]);
+    const where = "add them to REAL_AGENTS of scripts/agents/real-agents.ts, or to NOT_TRIED with a reason";
+    expect(untried(INCLUDED_NAMES), where).toEqual([]);
     expect(untried(["codex", "new"])).toEqual(["new"]);
+    expect(untried(["codex", "new"], { new: "it is on no registry", codex: "stale" })).toEqual(["codex"]);
+  });
+
+  test("each table of agents has a row of each included program", () => {
+    expect(agentTables(page)).toHaveLength(3);
+    expect(rowless(INCLUDED_NAMES, page), `add the rows in ${AGENT_PAGE}`).toEqual([]);
+    expect(rowless([...INCLUDED_NAMES, "new"], page)).toEqual(["new", "new", "new"]);
+  });
+
+  test("keys that a gateway holds, and records of usage, are tried for real", () => {
+    const tried: readonly IncludedName[] = WITH_HELD_KEYS;
+    const held = tried.map((name) => includedFacts(name).programKeys);
+    const real = INCLUDED_NAMES.filter((name) => !Object.hasOwn(NOT_TRIED, name));
+    const keys = real.filter((name) => includedFacts(name).programKeys !== undefined);
+    expect(
+      keys.filter((name) => !held.includes(includedFacts(name).programKeys)),
+      "add them to WITH_HELD_KEYS of scripts/agents/real-agents.ts, and to `real-keys.test.ts`",
+    ).toEqual([]);
+    expect(
+      real.filter((name) => includedFacts(name).recordedCalls !== undefined),
+      "add them to WITH_RECORD of scripts/agents/real-agents.ts, and to `budget-tree.ts`",
+    ).toEqual(WITH_RECORD);
   });
 });
 

@@ -3,16 +3,7 @@
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import {
-  ACP_AGENTS,
-  AcpAgent,
-  ClaudeCode,
-  CODEX,
-  type ExternalAgentProtocol,
-  LineAgent,
-  PI,
-  profileAgent,
-} from "@holdfast/programs";
+import { type ExternalAgentProtocol, type IncludedName, profileAgent } from "@holdfast/programs";
 import type { ScriptedModelServer } from "@holdfast/testkit";
 
 export interface RealAgent {
@@ -33,7 +24,8 @@ export interface RealAgent {
    * @param bin the folder of the program.
    */
   profile?(bin: string): OwnProfile;
-  adapter(environment: Readonly<Record<string, string>>, folder: string): ExternalAgentProtocol;
+  /** Absent for an included program, which has its adapter by its name. */
+  adapter?(environment: Readonly<Record<string, string>>, folder: string): ExternalAgentProtocol;
 }
 
 type OwnProfile = Omit<Parameters<typeof profileAgent>[0], "name">;
@@ -47,7 +39,6 @@ export const REAL_AGENTS: readonly RealAgent[] = [
     install: ["@anthropic-ai/claude-code@2.1.332"],
     model: "claude-sonnet-4-5",
     settings: claudeSettings,
-    adapter: (environment, folder) => new ClaudeCode({ environment, folder }),
   },
   {
     name: "codex",
@@ -55,7 +46,6 @@ export const REAL_AGENTS: readonly RealAgent[] = [
     install: ["@openai/codex@0.171.0"],
     model: null,
     settings: codexSettings,
-    adapter: (environment, folder) => new LineAgent({ facts: CODEX, environment, folder }),
   },
   {
     name: "pi",
@@ -73,7 +63,6 @@ export const REAL_AGENTS: readonly RealAgent[] = [
       writeFileSync(join(folder, "models.json"), JSON.stringify({ providers: { scripted } }));
       return { PI_CODING_AGENT_DIR: folder, PI_OFFLINE: "1" };
     },
-    adapter: (environment, folder) => new LineAgent({ facts: PI, environment, folder }),
   },
   {
     name: "harness-pi",
@@ -103,7 +92,6 @@ export const REAL_AGENTS: readonly RealAgent[] = [
       writeFileSync(file, JSON.stringify({ model, small_model: model, provider: { scripted }, permission }));
       return { OPENCODE_CONFIG: file, OPENCODE_DISABLE_MODELS_FETCH: "1" };
     },
-    adapter: (environment, folder) => new AcpAgent({ facts: acp("opencode"), environment, folder }),
   },
   {
     name: "gemini",
@@ -118,7 +106,6 @@ export const REAL_AGENTS: readonly RealAgent[] = [
       writeFileSync(join(folder, "trustedFolders.json"), JSON.stringify({ [home]: "TRUST_FOLDER" }));
       return { GEMINI_API_KEY: KEY, GOOGLE_GEMINI_BASE_URL: url };
     },
-    adapter: (environment, folder) => new AcpAgent({ facts: acp("gemini"), environment, folder }),
   },
   {
     name: "claude-acp",
@@ -126,7 +113,6 @@ export const REAL_AGENTS: readonly RealAgent[] = [
     install: ["@agentclientprotocol/claude-agent-acp@0.101.0"],
     model: "sonnet",
     settings: claudeSettings,
-    adapter: (environment, folder) => new AcpAgent({ facts: acp("claude-acp"), environment, folder }),
   },
   {
     name: "codex-acp",
@@ -135,9 +121,20 @@ export const REAL_AGENTS: readonly RealAgent[] = [
     model: null,
     permissionMode: "acceptEdits", // In `default` its commands may only read.
     settings: codexSettings,
-    adapter: (environment, folder) => new AcpAgent({ facts: acp("codex-acp"), environment, folder }),
   },
 ];
+
+/**
+ * The included programs that are not among these, each with the reason: such as one that no package of npm has,
+ * or that asks no server of models but its vendor's.
+ */
+export const NOT_TRIED: Readonly<Partial<Record<IncludedName, string>>> = {};
+
+/** The agents whose keys `real-keys.test.ts` looks for. An agent with the `programKeys` of another one needs no row. */
+export const WITH_HELD_KEYS = ["claude-code", "codex", "pi", "opencode", "gemini"] as const;
+
+/** The agents of `budget-tree.ts`: those with a record of their usage. */
+export const WITH_RECORD = ["claude-code", "codex", "pi"] as const;
 
 /** The command of the MCP Inspector, a client of the orchestrator's tools. */
 export const INSPECTOR: Pick<RealAgent, "name" | "version" | "install"> = {
@@ -189,8 +186,4 @@ wire_api = "responses"
 `,
   );
   return { OPENAI_API_KEY: KEY, CODEX_HOME: folder };
-}
-
-function acp(name: string): (typeof ACP_AGENTS)[number] {
-  return ACP_AGENTS.find((facts) => facts.name === name)!;
 }

@@ -11,11 +11,10 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ExternalProject } from "../../packages/holdfast/src/testing/external-project.ts";
 import type { HoldfastProcess } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 import { CountingServer } from "./counting-server.ts";
-import { codexSettings } from "./real-agents.ts";
+import { codexSettings, WITH_RECORD } from "./real-agents.ts";
 import { stepsReply, writeScript } from "./scripted-reply.ts";
 
 const PROGRAMS = process.env["HOLDFAST_REAL_PROGRAMS"];
-const NAMES = ["claude-code", "codex", "pi"] as const;
 const KILLS = Number(process.env["HOLDFAST_KILLS"] ?? 5);
 /** The file for what was counted. */
 const FIGURES = process.env["HOLDFAST_KILL_FIGURES"];
@@ -48,7 +47,7 @@ beforeEach(async () => {
   writeScript(project.path("ask.sh"), 'echo "ask $1 is done"\n');
   model = await startScriptedModelServer({ script: stepsReply });
   server = await CountingServer.start(model.url);
-  const bins = NAMES.map((name) => join(PROGRAMS ?? "/", name, "node_modules/.bin"));
+  const bins = WITH_RECORD.map((name) => join(PROGRAMS ?? "/", name, "node_modules/.bin"));
   env = {
     ...codexSettings(home, { ...model, openaiBaseUrl: `${server.url}/v1` }),
     ANTHROPIC_BASE_URL: server.url,
@@ -131,7 +130,7 @@ test.runIf(PROGRAMS !== undefined)(
     let running = start(`${steps(0, 2)} gate:NAME-2 ${steps(3, 5)} ask:NAME-5 ${steps(6, 7)}`, 10_000_000);
     await vi.waitFor(() => {
       expect(existsSync(project.path("gates"))).toBe(true);
-      expect(project.lines("gates")).toHaveLength(NAMES.length);
+      expect(project.lines("gates")).toHaveLength(WITH_RECORD.length);
     }, PATIENCE);
     await kill(running);
     running = resume();
@@ -147,7 +146,7 @@ test.runIf(PROGRAMS !== undefined)(
   },
 );
 
-const asking = NAMES.map(() => "input_required");
+const asking = WITH_RECORD.map(() => "input_required");
 
 // The programs have some gigabytes.
 test.runIf(PROGRAMS !== undefined)(
@@ -178,7 +177,7 @@ test.runIf(PROGRAMS !== undefined)(
     const running = start(steps(0, 30), limit);
     expect((await running.finished).code).toBe(9);
     const over = server.tokens - limit;
-    const largest = NAMES.map((name) => {
+    const largest = WITH_RECORD.map((name) => {
       const own = server.served.filter(({ request }) => request.includes(`step:${name}-`));
       return Math.max(...own.map(({ tokens }) => tokens));
     });

@@ -4,7 +4,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { installAgent } from "./install-agent.ts";
-import { INSPECTOR, REAL_AGENTS, type RealAgent } from "./real-agents.ts";
+import { INSPECTOR, REAL_AGENTS, WITH_HELD_KEYS, WITH_RECORD, type RealAgent } from "./real-agents.ts";
 
 const REAL_KILLS = ["scripts/agents/real-kills.test.ts"];
 const REAL_KEYS = ["scripts/agents/real-keys.test.ts"];
@@ -93,7 +93,7 @@ function tryRealClients(programs: string | undefined, run: RunTests): Outcome {
 }
 
 function tryRealKeys(programs: string | undefined, run: RunTests): Outcome {
-  const names = ["claude-code", "codex", "pi", "opencode", "gemini"];
+  const names: readonly string[] = WITH_HELD_KEYS;
   const agents = REAL_AGENTS.filter(({ name }) => names.includes(name));
   return withRealAgents(programs, agents, ({ titles, problem, env }) => {
     const what = `no command of ${titles} finds the key with which its program works`;
@@ -103,7 +103,7 @@ function tryRealKeys(programs: string | undefined, run: RunTests): Outcome {
 }
 
 function tryRealBudget(programs: string | undefined, kills: number, run: RunTests): Outcome {
-  const names = ["claude-code", "codex", "pi"];
+  const names: readonly string[] = WITH_RECORD;
   const agents = REAL_AGENTS.filter(({ name }) => names.includes(name));
   return withRealAgents(programs, agents, ({ titles, problem, env }) => {
     const what = `the budget of a tree of the real ${titles} is charged what the server of their models has served`;

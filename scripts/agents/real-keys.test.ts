@@ -8,7 +8,7 @@ import { CanaryScan, startScriptedModelServer, type ScriptedModelServer } from "
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ExternalProject } from "../../packages/holdfast/src/testing/external-project.ts";
 import type { Finished, HoldfastProcess } from "../../packages/holdfast/src/testing/holdfast-process.ts";
-import { codexSettings } from "./real-agents.ts";
+import { codexSettings, type WITH_HELD_KEYS } from "./real-agents.ts";
 import { shellCall } from "./scripted-reply.ts";
 
 const PROGRAMS = process.env["HOLDFAST_REAL_PROGRAMS"];
@@ -23,7 +23,7 @@ echo "the look is done"
 `;
 
 interface Given {
-  readonly name: string;
+  readonly name: (typeof WITH_HELD_KEYS)[number];
   readonly what: string;
   readonly key: string;
   readonly model?: string;

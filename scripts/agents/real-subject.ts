@@ -5,12 +5,13 @@ import { randomUUID } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type {
-  ExternalAgent,
-  ExternalAgentProtocol,
-  ExternalEnd,
-  ExternalEvent,
-  ExternalIntent,
+import {
+  type ExternalAgent,
+  type ExternalAgentProtocol,
+  type ExternalEnd,
+  type ExternalEvent,
+  type ExternalIntent,
+  knownAgent,
 } from "@holdfast/programs";
 import {
   startScriptedModelServer,
@@ -46,7 +47,7 @@ export class RealSubject {
     const folder = mkdtempSync(join(home, "project-"));
     const path = [bin, dirname(process.execPath), process.env["PATH"]].join(delimiter);
     const environment = { PATH: path, HOME: home, ...agent.settings(home, server) };
-    const protocol = agent.adapter(environment, folder);
+    const protocol = agent.adapter?.(environment, folder) ?? knownAgent(agent.name, { environment, folder })!;
     const found = await protocol.find();
     const { model, permissionMode = "default" } = agent;
     const intent = { ...found, agentSessionId: randomUUID(), folder, model, permissionMode };

@@ -12,18 +12,19 @@ import {
 } from "node:fs";
 import { delimiter } from "node:path";
 import { fileURLToPath } from "node:url";
+import { includedFacts } from "@holdfast/programs";
+import { hasOwnAdapter, INCLUDED_NAMES } from "@holdfast/programs/included-programs";
 import { vi } from "vitest";
 import { LAUNCHER, Project, type Finished, type HoldfastProcess } from "./holdfast-process.ts";
 
 const FAKES = new URL("../../../programs/src/testing/", import.meta.url);
-const PROGRAMS = {
-  claude: "fake-claude.mjs",
-  opencode: "fake-acp.mjs",
-  gemini: "fake-acp.mjs",
-  codex: "fake-codex.mjs",
-  pi: "fake-pi.mjs",
-  lines: "fake-lines.mjs",
-};
+/** The sources of the included programs, as `fakeOf` of their package has them, and of one of JSON lines. */
+const PROGRAMS = Object.entries({
+  ...Object.fromEntries(
+    INCLUDED_NAMES.map((name) => [includedFacts(name).program.name, hasOwnAdapter(name) ? name : "acp"]),
+  ),
+  lines: "lines",
+});
 
 export const ANTHROPIC_KEY = "sk-ant-test-0123456789abcdef";
 
@@ -44,8 +45,8 @@ export class ExternalProject extends Project {
   constructor() {
     super();
     mkdirSync(this.path("bin"));
-    for (const [name, file] of Object.entries(PROGRAMS)) {
-      const source = fileURLToPath(new URL(file, FAKES));
+    for (const [name, fake] of PROGRAMS) {
+      const source = fileURLToPath(new URL(`fake-${fake}.mjs`, FAKES));
       writeFileSync(this.path(`bin/${name}`), `#!/bin/sh\nexec "${process.execPath}" "${source}" "$@"\n`);
       chmodSync(this.path(`bin/${name}`), 0o755);
     }

@@ -3,6 +3,8 @@
 
 import { spawnSync } from "node:child_process";
 import { chmodSync } from "node:fs";
+import { includedFacts } from "@holdfast/programs";
+import { INCLUDED_NAMES } from "@holdfast/programs/included-programs";
 import { VARIABLES, type ProjectPath, type Variable, type VariableKind } from "@holdfast/agents";
 import type { Project } from "./holdfast-process.ts";
 
@@ -17,8 +19,10 @@ export interface Plant {
 /** A file that other tests plant, or that has no content. */
 export const elsewhere: Plant = { write: () => {} };
 
-const PROGRAMS =
-  "claude codex opencode gemini pi git bwrap docker podman node ps sh uv python3 npx ollama".split(" ");
+const PROGRAMS = [
+  ...INCLUDED_NAMES.map((name) => includedFacts(name).program.name),
+  ..."git bwrap docker podman node ps sh uv python3 npx ollama".split(" "),
+];
 
 const user = (name: string, fields = ""): string =>
   `---\nname: ${name}\ndescription: Mine.\n${fields}---\nYou are ${name}.\n`;
