@@ -1,5 +1,5 @@
-// Every command line in a document is one that its command takes, and what stands there as JSON is JSON: a
-// person who follows a document types it.
+// Every command line in a document is one that its command takes, with JSON where it must be. A person who
+// follows a document types it.
 
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -108,11 +108,11 @@ test("every command line of a document is taken by its command, with JSON where 
   expect(await refused(lines, problemOf)).toEqual([]);
 });
 
-test("what a command in backticks has as JSON is JSON, in documents and in what sources print", async () => {
-  const told = speakingSources(tree).flatMap(printedTexts);
+test("the JSON of a command in backticks is JSON, in documents and in the texts of sources", async () => {
+  const printed = speakingSources(tree).flatMap(printedTexts);
   const mentions = [
     ...PAGES.flatMap((page) => mentionsOf(page, read(page))),
-    ...told
+    ...printed
       .flatMap(({ at, text }) => mentionsOf(at, text))
       .filter(({ words }) => !words.join("").includes(LATER)),
   ];

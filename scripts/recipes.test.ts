@@ -42,7 +42,7 @@ function recipesIn(text: string): readonly Recipe[] {
       place,
     })),
     tests: [...part.matchAll(/^(?:HOLDFAST_CAMPAIGN=1 )?npm test -- (.+)$/gm)].flatMap(([, files]) =>
-      files!.split(" "),
+      files!.replace(/ -t NAME$/, "").split(" "),
     ),
   }));
 }

@@ -125,8 +125,8 @@ export const REAL_AGENTS: readonly RealAgent[] = [
 ];
 
 /**
- * The included programs that are not among these, each with the reason: such as one that no package of npm has,
- * or that asks no server of models but its vendor's.
+ * The included programs that are not among these, each with the reason. A program may be in no package of npm,
+ * or ask no server of models but its vendor's.
  */
 export const NOT_TRIED: Readonly<Partial<Record<IncludedName, string>>> = {};
 

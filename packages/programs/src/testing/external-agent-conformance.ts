@@ -68,7 +68,7 @@ export interface ExternalAgentSubject {
   };
 }
 
-/** What the failure of clause 10 says, because the program alone notices that it has no such tool. */
+/** For a failure of clause 10, because the program alone notices that it has no such tool. */
 const TOOLS_UNKNOWN =
   "the program called no tool of its session: the adapter tells it of them by `toolFile`, `toolVariables` or a " +
   "message of its protocol, or its dialogue carries the call out by `wayBack.call` (see `LineAgentFacts`)";
@@ -88,7 +88,7 @@ export function externalAgentConformance(subject: ExternalAgentSubject): void {
   let intent: ExternalIntent;
   let tag: string;
   let boundId: string | null;
-  /** What the programs of a test have written. Empty for an agent that is no program of lines. */
+  /** The output of the programs of a test. Empty for an agent that is no program of lines. */
   let lines: string[];
 
   beforeEach(async () => {

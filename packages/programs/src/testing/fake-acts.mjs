@@ -1,9 +1,9 @@
 // The acts of fake agents, for tests (`doActs`). Each word of the prompt's last line is an act, such as `write:notes.txt`. A fake speaks its
 // protocol and gives the words to say things in it (`Speech`). Acts that count leave their traces in $HOME.
 //
-// The suite of adapters sets faults by files in $HOME: `die-at` (`writeMessage`), `other-session` (`resumedId`), and `repeat-history`, where a
-// fake repeats `OLD_ANSWER` when it resumes a session. It fails for a fake that does not. `installFake` answers `--version` with 9.0.0 in the
-// suite, so `versionMin` of the facts may not be newer.
+// The suite of adapters sets faults by files in $HOME, and fails for a fake that does not have them. `writeMessage` reads `die-at`, and `resumedId`
+// reads `other-session`. With `repeat-history` a fake writes `OLD_ANSWER` when it resumes a session. In the suite `installFake` answers `--version`
+// with 9.0.0, so `versionMin` of the facts may not be newer. Elsewhere the fake answers it itself (`answerVersion`).
 
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";

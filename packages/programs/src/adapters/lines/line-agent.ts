@@ -56,12 +56,12 @@ interface Launch {
 }
 
 /**
- * What the adapter must know of a program. A forgotten optional fact is the careful one, and its comment says
- * what the program then lacks.
+ * The facts of a program, by which its adapter starts it. A forgotten optional fact is the careful one, and its
+ * comment says what the program then lacks.
  *
- * A program learns of the tools of its session (external-agent-protocol-10) in one of four ways: by
- * `toolFile`, by `toolVariables`, by a message of its protocol with the MCP server of `turn.wayBack`, or by
- * requests of its own that the dialogue carries out with `turn.wayBack.call`.
+ * A program learns of the tools of its session (external-agent-protocol-10) in one of four ways. The facts have
+ * `toolFile` or `toolVariables`, or a message of the dialogue names the MCP server of `turn.wayBack`. In the
+ * fourth way the program has requests of its own, and the dialogue carries them out by `turn.wayBack.call`.
  */
 export interface LineAgentFacts {
   readonly name: string;
@@ -85,7 +85,7 @@ export interface LineAgentFacts {
   readonly unpriced?: (environment: Environment) => readonly string[];
   /** Variables with fixed values, such as one that switches updates off. */
   readonly settings: Readonly<Record<string, string>>;
-  /** Variables that tell the program of the tools of the session. None may hold the token, which its commands could read. */
+  /** Variables that tell the program of the tools of the session. They may not hold the token, because its commands could read it. */
   readonly toolVariables?: (wayBack: WayBack) => Readonly<Record<string, string>>;
   /** Writes a file that tells the program of the tools of the session. `writeWayBack` writes one in the form of `.mcp.json`. */
   readonly toolFile?: (wayBack: WayBack) => ToolFile;
@@ -106,8 +106,8 @@ export interface LineAgentFacts {
    */
   readonly files?: (environment: Environment, id: string, folder: string) => Omit<AgentTraces, "environment">;
   /**
-   * As in the port. Absent for a program without a record in the file of its session (`files`): then the usage
-   * of a turn that was killed is unknown. @param unpriced as in `DialogueTurn`.
+   * As in the port. Absent for a program without a record in the file of its session (`files`). The usage of a
+   * turn that was killed is unknown then. @param unpriced as in `DialogueTurn`.
    */
   readonly recordedCalls?: (
     lines: readonly Fields[],

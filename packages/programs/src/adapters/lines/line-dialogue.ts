@@ -50,19 +50,19 @@ export interface LineDialogue {
    */
   readonly hasStarted: boolean;
   /**
-   * Sends the first messages. The prompt may be among them for a program that refuses a session that it does
-   * not know. For a program that would open another one in its place, the prompt waits until a message has
-   * named the session: `unknown_session` means that no prompt was carried out (external-agent-protocol-4).
+   * Sends the first messages. The prompt may be among them where the program refuses a session that it does not
+   * know. Where it would open another one in its place, the prompt waits until a message has named the session.
+   * `unknown_session` means that no prompt was carried out (external-agent-protocol-4).
    */
   begin(): void;
-  /** A message of the program. One that is not known changes nothing (external-agent-protocol-6). */
+  /** Reads a message of the program. An unknown message changes nothing (external-agent-protocol-6). */
   message(message: Fields): void;
   /** external-agent-protocol-5. @returns whether the request was open. */
   answer(requestId: string, answer: PermissionAnswer): boolean;
   /**
-   * Adds a message to the turn. May be called at any time after `begin`, also before the prompt was sent: then
-   * it is `rejected`, unless the program keeps the order of what it reads. `injected` only once the program
-   * has it. Never rejects as a promise. May be left pending: the end of the turn settles it as `rejected`.
+   * Adds a message to the turn. May be called at any time after `begin`. Before the prompt was sent the message
+   * is `rejected`, unless the program keeps the order of its input. `injected` means that the program has it.
+   * The promise never rejects, and one that is pending at the end of the turn counts as `rejected`.
    */
   steer(text: string): Promise<Delivery>;
   /** Begins with another prompt after the answer. Absent where a process takes one prompt. */
