@@ -171,7 +171,8 @@ export function externalAgentConformance(subject: ExternalAgentSubject): void {
       if (faults?.repeatHistory === undefined || end.type !== "answered") return;
       const { text } = faults.repeatHistory;
       const isRepeated = lines.some((line) => line.includes(text));
-      expect(isRepeated, `the program did not repeat its history: no line has "${text}"`).toBe(true);
+      const fix = "leave `repeatHistory` out where no program of the protocol repeats it";
+      expect(isRepeated, `the program repeated no history: no line has "${text}"; ${fix}`).toBe(true);
     });
 
     test("external-agent-protocol-2: a late subscriber gets every event in order, before the turn has ended", async () => {
