@@ -70,7 +70,7 @@ async function problemOf({ words: [name = "", ...rest] }: CommandLine): Promise<
 /** Why the command would refuse the JSON of a mention. */
 async function wrongJson({ words: [name = "", ...rest] }: CommandLine): Promise<string | undefined> {
   try {
-    const command = await COMMANDS[name]!();
+    const command = await COMMANDS[name]!.load();
     refuseWrongJson(command, readWords(rest, command));
     return undefined;
   } catch (error) {
