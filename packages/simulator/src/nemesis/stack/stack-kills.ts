@@ -353,7 +353,7 @@ class StackKills {
         sessions.push(finalOf(session, records));
         outcomes.push(...records.flatMap((record) => outcomeIn(sessionId, record)));
         const texts = await reader.entries(sessionId, 0, JOURNAL_MAX);
-        entries[sessionId] = texts.map(({ content }) => String(JSON.parse(content)));
+        entries[sessionId] = texts.map(({ content }) => textOf(JSON.parse(content)));
       }
       return { sessions, outcomes, entries };
     } finally {
@@ -369,4 +369,9 @@ class StackKills {
 function outcomeIn(sessionId: string, record: JournalRecord): readonly RecordedOutcome[] {
   if (record.type !== "task_completed" && record.type !== "task_failed") return [];
   return [{ taskId: `${sessionId}-${record.task}`, attempt: record.attempt }];
+}
+
+/** The text of an entry: of a message as it is, of an answer its field. */
+function textOf(content: unknown): string {
+  return String((content as { readonly text?: unknown } | null)?.text ?? content);
 }
