@@ -131,6 +131,7 @@ class Simulation {
         begins.recorded(sessionId, this.#watched.account(sessionId).token, record);
       },
       servedAt: () => this.#site.now?.(),
+      refused: (sessionId) => stops.refused(sessionId),
       changed: (row) => {
         this.#changedAt = scheduler.now;
         stops.changed(row.sessionId, row.status === "paused");

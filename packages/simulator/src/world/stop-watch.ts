@@ -6,7 +6,7 @@
 //   - A stop is not checked when a request failed or was slow meanwhile or shortly before, or the process was
 //     paused or killed. Its hand-over may not have been stored, as a request that failed is sent again after
 //     a pause. An attempt is not checked when its process released its session before the stop, as it does
-//     without a lease.
+//     without a lease. The same holds when a cancel had refused its commit, as it then lets go of it.
 //   - After ten hand-overs a task is handed over again only when its session was paused in between, for
 //     whatever reason, or is being cancelled. A fork counts from its own beginning.
 //   - Where only the end of its own process can cost an attempt, an attempt of a living process never counts
@@ -85,6 +85,11 @@ export class StopWatch {
   released(life: string, sessionId: string): void {
     const attempts = this.#begun.get(life);
     for (const [name, begun] of attempts ?? []) if (begun.sessionId === sessionId) attempts?.delete(name);
+  }
+
+  /** A cancel has refused a commit: the life that holds the session lets go of it. */
+  refused(sessionId: string): void {
+    for (const life of this.#begun.keys()) this.released(life, sessionId);
   }
 
   /** A life begins that only its own end can cost an attempt. @returns its end. */

@@ -27,6 +27,7 @@ import {
   type StoredSignal,
 } from "@holdfast/core";
 import { checkAccount, checkSpending, type Step, type Violated } from "./account-checks.ts";
+import type { Watcher } from "./watcher.ts";
 
 /** The expected state of one session. */
 export class SessionAccount {
@@ -57,19 +58,6 @@ export class SessionAccount {
   constructor(sessionId: string) {
     this.sessionId = sessionId;
   }
-}
-
-export interface Watcher {
-  /** The time of the processes that serve the storage, where that is known. */
-  servedAt?(): number | undefined;
-  /** Called for every row that has changed. */
-  changed(row: Session): void;
-  /** Called for every new session. */
-  born(row: Session): void;
-  /** A record was committed to a journal. */
-  recorded?(sessionId: string, record: JournalRecord): void;
-  /** A session was claimed for `owner`; `before` held it and had not released it. */
-  claimed?(sessionId: string, owner: string, before: string | undefined): void;
 }
 
 export class WatchedStorage {
@@ -367,6 +355,7 @@ export class WatchedStorage {
     const isNewest = batch.token === account.token;
     if (result?.status === "fenced" && isNewest && account.owner !== undefined)
       this.#violated("O1", `${sessionId}: the holder of claim ${batch.token} was fenced`);
+    if (result?.status === "invalid" && account.isCancelAcknowledged) this.#watcher.refused?.(sessionId);
     if (result?.status !== "committed") return;
     if (!isNewest)
       this.#violated("O1", `${sessionId}: committed under ${batch.token}, and ${account.token} is newest`);
