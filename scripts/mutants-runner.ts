@@ -174,4 +174,12 @@ export const RUNNER_MUTANTS = [
     tests: ["packages/runtime/src/tasks/unbegun-tasks.test.ts"],
     test: "a claim that came before it was let go of",
   },
+  {
+    name: "O4: a paid task begins under a claim that a commit has confirmed",
+    marker: "unconfirmed-paid-task-begun",
+    part: "if (this.#isConfirmed) ",
+    becomes: "",
+    tests: ["packages/runtime/src/behaviour/long-outage.test.ts"],
+    test: "O4: a paid task begins when a commit has confirmed the claim",
+  },
 ] as const;

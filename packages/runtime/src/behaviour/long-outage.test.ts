@@ -18,10 +18,12 @@ function open(agents: readonly Agent[], options: Pick<RuntimeOptions, "concurren
   let losesAnswers = false;
   /** As in a fleet, whose coordinator first takes the commits that come back, and gives claims later. */
   let givesClaims = true;
+  let held = Promise.resolve();
   const asked = <T>(ask: () => Promise<T>): Promise<T> =>
     isAway ? Promise.reject(new UnavailableError("storage_unavailable", "away")) : ask();
   const reached: AgentStorage = storageWith(storage, {
     commit: async (changes, now) => {
+      await held;
       if (losesAnswers) await storage.commit(changes, now);
       return asked(() => storage.commit(changes, now));
     },
@@ -55,7 +57,13 @@ function open(agents: readonly Agent[], options: Pick<RuntimeOptions, "concurren
     await clock.advance(10_000);
     givesClaims = true;
   };
-  return { storage, clock, runtime, away };
+  /** Commits wait from now on. @returns what lets them go on. */
+  const hold = (): (() => void) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    held = promise;
+    return resolve;
+  };
+  return { storage, clock, runtime, away, hold };
 }
 
 test.each([
@@ -161,6 +169,28 @@ test("O16: a paid task whose request was stored without an answer has lost no at
     account: { spent: { steps: 1 }, reserved: { steps: 0 } },
   });
   expect(attempts).toEqual([1]);
+});
+
+test("O4: a paid task begins when a commit has confirmed the claim", async () => {
+  const attempts: number[] = [];
+  const agent = defineAgent({
+    name: "agent",
+    run: async (ctx) => {
+      await ctx.sleep(4_000);
+      return ctx.run("pay", (task) => attempts.push(task.attempt), { effect: "once" });
+    },
+  });
+  const { storage, clock, runtime, away, hold } = open([agent]);
+  await runtime.start(agent, undefined, { sessionId: "s", budget: { maxSteps: 1 } });
+  await clock.advance(1_000);
+  await away(22_000, { losesAnswers: true });
+  const goOn = hold();
+  await clock.advance(5_000);
+  const begun = [...attempts];
+  goOn();
+  await clock.advance(60_000);
+  expect([begun, attempts]).toEqual([[], [1]]);
+  expect(await storage.reader.session("s")).toMatchObject({ status: "completed" });
 });
 
 test.each([false, true])(

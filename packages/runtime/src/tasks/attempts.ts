@@ -251,7 +251,7 @@ export class Attempts {
         this.unbegun.set(id, attempt);
         this.#retryLater(task); // A retry never starts early. Leaky: unless the clock went back since.
       } else if (neverBegan && wasBegun === true) {
-        this.start(task); // It is paid for.
+        this.starts.beginPaid(task);
       } else if (neverBegan || wasBegun === false || (wasBegun === undefined && task.isPaused)) {
         this.unbegun.set(id, attempt);
         fresh.push(task);

@@ -45,6 +45,8 @@ export class TaskStarts {
   #isConfirmed = false;
   /** Tasks that the next commit asks for. */
   readonly #asking: OpenTask[] = [];
+  /** Tasks with a hold that start with the next commit. */
+  readonly #paid: OpenTask[] = [];
   /** Refused tasks, which fail once the session has been notified that it ends for that reason. */
   readonly #unpaid: OpenTask[] = [];
 
@@ -56,7 +58,7 @@ export class TaskStarts {
 
   /** Whether the next commit has something to ask for. */
   get isAsking(): boolean {
-    return this.#asking.length > 0;
+    return this.#asking.length + this.#paid.length > 0;
   }
 
   get remaining(): RemainingBudget | undefined {
@@ -91,6 +93,14 @@ export class TaskStarts {
     this.#session.wake();
   }
 
+  /** Start a task whose hold is stored, and which has not begun. */
+  beginPaid(task: OpenTask): void {
+    // mutant: unconfirmed-paid-task-begun
+    if (this.#isConfirmed) return this.#attempts.start(task);
+    this.#paid.push(task);
+    this.#session.wake();
+  }
+
   /** The tasks and charges of a commit of this segment. With `begins` false no task starts after it. */
   open(segment: SealedSegment, begins: boolean): Opening {
     const tasks = begins ? this.#toStart(segment) : [];
@@ -120,6 +130,8 @@ export class TaskStarts {
   /** After the commit: start the tasks that were admitted. Answers the first refusal, if any. */
   committed(opening: Opening, result: ChangeResult & { readonly status: "committed" }): Refused | undefined {
     this.#isConfirmed = true;
+    for (const task of this.#paid.splice(0))
+      if (this.#session.openTask(task.id) === task) this.#attempts.start(task);
     if (this.#spending === undefined) {
       for (const task of opening.tasks) this.#attempts.start(task);
       return undefined;
