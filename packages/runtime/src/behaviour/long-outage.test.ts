@@ -184,10 +184,10 @@ test("O4: a paid task begins when a commit has confirmed the claim", async () =>
   await runtime.start(agent, undefined, { sessionId: "s", budget: { maxSteps: 1 } });
   await clock.advance(1_000);
   await away(22_000, { losesAnswers: true });
-  const goOn = hold();
+  const release = hold();
   await clock.advance(5_000);
   const begun = [...attempts];
-  goOn();
+  release();
   await clock.advance(60_000);
   expect([begun, attempts]).toEqual([[], [1]]);
   expect(await storage.reader.session("s")).toMatchObject({ status: "completed" });
