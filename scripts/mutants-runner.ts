@@ -182,4 +182,12 @@ export const RUNNER_MUTANTS = [
     tests: ["packages/runtime/src/behaviour/long-outage.test.ts"],
     test: "O4: a paid task begins when a commit has confirmed the claim",
   },
+  {
+    name: "H8: the hold of an attempt ends with what is stored of it",
+    marker: "hold-settled-alone",
+    part: "isWhole || known.has(task)",
+    becomes: "true",
+    tests: ["packages/runtime/src/session/session-claim.test.ts"],
+    test: "of an abandoned batch, a loss, which the next process finds again and the end of its hold are stored together or not at all",
+  },
 ] as const;

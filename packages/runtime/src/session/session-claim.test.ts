@@ -52,6 +52,24 @@ test("K6: a batch of an abandoned claim keeps the outcomes of tasks, and starts 
   });
 });
 
+// The hold of an attempt is all that tells the next process that it was begun.
+test.each([
+  ["an outcome that is kept", { type: "outcome_kept", outcome: "task_completed", payload: "1" }, true],
+  ["a failure", { type: "attempt_failed", payload: "{}" }, true],
+  ["a loss, which the next process finds again", { type: "attempt_lost" }, false],
+] as const)(
+  "of an abandoned batch, %s and the end of its hold are stored together or not at all",
+  (_what, ends, isKept) => {
+    const record = { ...ends, seq: 5, task: 1, attempt: 1, at: 7 };
+    const settle = { type: "settle", task: 1, used: { tokens: 1, costMicroUsd: 0, steps: 1, turns: 0 } };
+    const rest = { type: "commit_batch", sessionId: "s", token: 1, firstSeq: 5, entries: [], consumed: [] };
+    const batch = { ...rest, records: [record], charges: [settle] } as unknown as CommitBatch;
+    expect(withdrawn(batch)).toEqual(
+      isKept ? { ...rest, records: [record], charges: [settle] } : { ...rest, records: [] },
+    );
+  },
+);
+
 test("a conversation that is being stored is read from memory until it is", async () => {
   const answers: ((result: ChangeResult) => void)[] = [];
   const submit: Submit = (_change, onResult) => void answers.push(onResult);

@@ -203,6 +203,10 @@ function wholeBatch({ segment, patch, status, charges }: Commit): Batch {
   };
 }
 
+type Ended = Extract<JournalRecord, { readonly task: number; readonly at: number }>;
+/** The notes that say how an attempt ended. */
+const ENDS: ReadonlySet<string> = new Set(["attempt_failed", "outcome_kept"]);
+
 /**
  * The part of a change that may still be stored after its claim was abandoned. The tasks that it starts were
  * not begun, so nobody may read that they were. Outcomes of tasks are kept (K6). A minimal session that would
@@ -221,10 +225,15 @@ export function withdrawn(change: Change): Change {
   // mutant: outcomes-of-minimal-kept
   const isWhole = change.session?.persistence === "full";
   const ended = change.records.filter(
-    (record) => !isWhole && (isOutcome(record) || record.type === "attempt_failed"),
-  ) as (JournalRecord & { readonly at: number })[];
+    (record): record is Ended => !isWhole && (isOutcome(record) || ENDS.has(record.type)),
+  );
   const { records } = salvaged(firstSeq, ended, Math.max(0, ...ended.map(({ at }) => at)));
-  const settled = charges.filter((charge) => charge.type === "settle");
+  // A hold says that its attempt was begun. It ends with what is stored of that attempt, and not before: the
+  // next process would begin it once more.
+  const known = new Set(ended.map(({ task }) => task));
+  // mutant: hold-settled-alone
+  const isKnown = (task: number): boolean => isWhole || known.has(task);
+  const settled = charges.filter((charge) => charge.type === "settle" && isKnown(charge.task));
   const kept = { type, sessionId, token, firstSeq, records, entries: [], consumed: [] } as const;
   return settled.length === 0 ? kept : { ...kept, charges: settled };
 }
