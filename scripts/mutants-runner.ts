@@ -188,6 +188,6 @@ export const RUNNER_MUTANTS = [
     part: "isWhole || known.has(task)",
     becomes: "true",
     tests: ["packages/runtime/src/session/session-claim.test.ts"],
-    test: "of an abandoned batch, a loss, which the next process finds again and the end of its hold are stored together or not at all",
+    test: "an abandoned batch stores a loss, which the next process finds again and the end of its hold together, or neither",
   },
 ] as const;

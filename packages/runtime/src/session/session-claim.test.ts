@@ -58,7 +58,7 @@ test.each([
   ["a failure", { type: "attempt_failed", payload: "{}" }, true],
   ["a loss, which the next process finds again", { type: "attempt_lost" }, false],
 ] as const)(
-  "of an abandoned batch, %s and the end of its hold are stored together or not at all",
+  "an abandoned batch stores %s and the end of its hold together, or neither",
   (_what, ends, isKept) => {
     const record = { ...ends, seq: 5, task: 1, attempt: 1, at: 7 };
     const settle = { type: "settle", task: 1, used: { tokens: 1, costMicroUsd: 0, steps: 1, turns: 0 } };
