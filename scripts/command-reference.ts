@@ -12,7 +12,7 @@ const HEAD = `# Commands and options
 This page has every command with its actions and options. \`npm run api-report\` writes it from the tables of the commands, which also
 make \`holdfast COMMAND --help\`, the errors of a wrong command line, and the completion of shells (\`holdfast completion\`).
 
-A word in capitals stands for a value. What is in brackets may be left out, three dots follow what may be given several times, and a
+A word in capitals stands for a value. Words in brackets may be left out, words with three dots may be given several times, and a
 line divides alternatives. \`[OPTIONS]\` are those of the table. Options stand anywhere behind the command.
 `;
 

@@ -65,7 +65,9 @@ export async function creationOf(
   const placement = placementOf(request, owner);
   const version = await versionFor(host, request);
   const start = { agent: { name: request.agent, version }, placement };
-  const budget = given ?? (await announcedBudget(host.registry, start));
+  // The session that asked for a queued task pays for it.
+  const usual = task === undefined ? await announcedBudget(host.registry, start) : undefined;
+  const budget = given ?? usual;
   const timeoutMs = Math.min(Number(request.timeoutMs ?? Infinity), budget?.ttlMs ?? Infinity);
   refuseTooLate(host, timeoutMs, request.timeoutMs === undefined ? "/budget/ttlMs" : "/timeoutMs");
   const persistence = request.persistence as CreateSession["persistence"] | "full" | undefined;

@@ -3,6 +3,7 @@
 
 import {
   BEHAVIOUR_FLAGS,
+  defined,
   toError,
   type AgentStorage,
   type Change,
@@ -145,6 +146,8 @@ export interface RunnerOptions {
   readonly agents?: readonly string[];
   /** The schemas of the agents' inputs, by name. */
   readonly schemas?: Readonly<Record<string, object>>;
+  /** The budgets that the agents announce, by name. */
+  readonly budgets?: Readonly<Record<string, object>>;
   readonly taskKinds?: readonly string[];
   readonly maxRuns?: number;
   readonly name?: string;
@@ -208,8 +211,11 @@ export class FakeRunner {
       hostname,
       labels,
       agents: this.#agents.map((agent) => {
-        const inputSchema = this.#options.schemas?.[agent.name];
-        return inputSchema === undefined ? agent : { ...agent, inputSchema };
+        const { schemas, budgets } = this.#options;
+        return {
+          ...agent,
+          ...defined({ inputSchema: schemas?.[agent.name], budget: budgets?.[agent.name] }),
+        };
       }),
       taskKinds,
       maxRuns,
