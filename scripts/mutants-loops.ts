@@ -57,6 +57,14 @@ export const LOOP_MUTANTS: readonly Mutant[] = [
     test: "O16: a retry that was due in a long outage has lost no attempt",
   },
   {
+    name: "O16: an attempt that ended before its handler was called has not begun",
+    marker: "failed-before-begun",
+    part: "running.handle?.hasBegun === false ? attempt : attempt + 1",
+    becomes: "attempt + 1",
+    tests: ["packages/runtime/src/behaviour/long-outage.test.ts"],
+    test: "O16: an attempt that timed out before its handler was called has lost nothing",
+  },
+  {
     name: "C4: a commit whose answer was lost with the owner of the storage is sent again",
     marker: "lost-answer-given-up",
     part: 'error.code !== "storage_unavailable" || delay === undefined',

@@ -3,7 +3,7 @@
 import { UnavailableError, type AgentStorage } from "@holdfast/core";
 import { countingRandom, journalOf, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
 import { expect, onTestFinished, test } from "vitest";
-import { defineAgent, local, type Agent } from "../agents/define.ts";
+import { defineAgent, defineTask, local, type Agent } from "../agents/define.ts";
 import { MemoryStorage } from "../memory/memory-storage.ts";
 import type { RuntimeOptions } from "../api/runtime-api.ts";
 import { createRuntime } from "../runtime.ts";
@@ -18,6 +18,7 @@ function open(agents: readonly Agent[], options: Pick<RuntimeOptions, "concurren
   let losesAnswers = false;
   /** As in a fleet, whose coordinator first takes the commits that come back, and gives claims later. */
   let givesClaims = true;
+  let hidesConversations = false;
   let held = Promise.resolve();
   const asked = <T>(ask: () => Promise<T>): Promise<T> =>
     isAway ? Promise.reject(new UnavailableError("storage_unavailable", "away")) : ask();
@@ -33,6 +34,11 @@ function open(agents: readonly Agent[], options: Pick<RuntimeOptions, "concurren
         return storage.claim(claim);
       }),
     load: (sessionId) => asked(() => storage.load(sessionId)),
+    conversation: (sessionId, leaf) =>
+      asked(() => {
+        if (hidesConversations) throw new UnavailableError("storage_unavailable", "no conversations yet");
+        return storage.conversation(sessionId, leaf);
+      }),
     arrivals: (sessionId, after) => asked(() => storage.arrivals(sessionId, after)),
     due: (query) => asked(() => storage.due(query)),
     renew: (renewal) => asked(() => storage.renew(renewal)),
@@ -63,7 +69,8 @@ function open(agents: readonly Agent[], options: Pick<RuntimeOptions, "concurren
     held = promise;
     return resolve;
   };
-  return { storage, clock, runtime, away, hold };
+  const hideConversations = (hides: boolean): void => void (hidesConversations = hides);
+  return { storage, clock, runtime, away, hold, hideConversations };
 }
 
 test.each([
@@ -244,6 +251,35 @@ test("O16: a task that waited for a slot when its session was abandoned has lost
   await clock.advance(60_000);
   expect(await storage.reader.session("s")).toMatchObject({ status: "completed" });
   expect(attempts).toEqual([1]);
+});
+
+test("O16: an attempt that timed out before its handler was called has lost nothing", async () => {
+  const attempts: number[] = [];
+  const pay = defineTask({
+    name: "pay",
+    timeoutMs: 5_000,
+    effect: "once",
+    retry: { maxAttempts: 3, initialDelayMs: 30_000, maxDelayMs: 30_000 },
+    run: (_: unknown, { attempt }) => attempts.push(attempt),
+  });
+  const agent = defineAgent({
+    name: "agent",
+    tasks: [pay],
+    run: async (ctx) => {
+      ctx.appendEntry({ role: "user", content: "pay" });
+      await Promise.all([ctx.scheduleTask(pay, ctx.conversation()), ctx.sleep(3_000)]);
+    },
+  });
+  const { storage, clock, runtime, away, hideConversations } = open([agent]);
+  hideConversations(true);
+  await runtime.start(agent, undefined, { sessionId: "s" });
+  await clock.advance(1_000);
+  await away(22_000);
+  hideConversations(false);
+  await clock.advance(60_000);
+  expect(await storage.reader.session("s")).toMatchObject({ status: "completed" });
+  expect((await journalOf(storage, "s")).filter(({ type }) => type === "attempt_lost")).toEqual([]);
+  expect(attempts).toHaveLength(1);
 });
 
 test("O16: a task that another process has held since counts as lost, as it may have begun there", async () => {

@@ -55,7 +55,10 @@ export class Attempts {
   readonly starts: TaskStarts;
   /** attempts-8. */
   readonly stop: HandOvers;
-  /** attempts-9. The attempts that have not begun, neither here nor elsewhere, by the number of their task. */
+  /**
+   * attempts-9. The first attempt that has not begun, neither here nor elsewhere, by the number of its task. An
+   * attempt that ended before it began is the first one until another begins.
+   */
   readonly unbegun: Map<number, number>;
   readonly #world: TaskWorld;
   readonly #session: TaskSession;
@@ -239,7 +242,7 @@ export class Attempts {
     for (const task of tasks) {
       const { id, attempt, kind } = task;
       const wasBegun = this.starts.wasBegun(task);
-      const neverBegan = this.unbegun.get(id) === attempt;
+      const neverBegan = attempt >= (this.unbegun.get(id) ?? Infinity);
       // mutant: back-off-forgotten
       // mutant: kept-outcome-repeated
       if (task.kept !== undefined) {
@@ -360,7 +363,8 @@ export class Attempts {
           this.#finish(task, { type: "task_failed", task: id, attempt, at, ...usage, payload });
         else {
           // mutant: waiting-retry-begun
-          this.unbegun.set(id, attempt + 1);
+          // mutant: failed-before-begun
+          this.unbegun.set(id, running.handle?.hasBegun === false ? attempt : attempt + 1);
           this.#session.note({
             type: "attempt_failed",
             task: id,

@@ -66,11 +66,11 @@ export class HandOvers {
 
   /** attempts-9. Where a budget or a pause tells that an attempt has not begun, the journal need not. */
   leaveUnbegun({ unbegun, starts }: Unbegun): void {
-    for (const [id, attempt] of unbegun) {
+    for (const [id, first] of unbegun) {
       const task = this.#parts.session.openTask(id);
-      if (task?.attempt !== attempt || task.kept !== undefined || task.isPaused) continue;
-      if (starts.wasBegun(task) === false || this.#left.get(id) === attempt) continue;
-      this.#left.set(id, attempt);
+      if (task === undefined || task.attempt < first || task.kept !== undefined || task.isPaused) continue;
+      if (starts.wasBegun(task) === false || this.#left.get(id) === task.attempt) continue;
+      this.#left.set(id, task.attempt);
       this.#leaveWaiting(task);
     }
   }

@@ -1,4 +1,4 @@
-// `UnbegunTasks`: tasks of sessions that this process let go of, with the attempt that it had not begun.
+// `UnbegunTasks`: tasks of sessions that this process let go of, with the first attempt that it had not begun.
 //
 //   - A commit without an answer may be stored, and only this process knows that it began nothing after it.
 //     The next claim of this process begins the attempt that it finds there (O16).
@@ -8,7 +8,7 @@
 // Leaky: another process, this one after a restart, and a claim whose answer was lost count the attempt as
 // lost (decision 0106).
 
-/** The number of the attempt, by the number of its task. */
+/** The number of the first attempt that has not begun, by the number of its task. */
 export type Unbegun = ReadonlyMap<number, number>;
 
 /** Sessions that another process took are never asked for again here. */
