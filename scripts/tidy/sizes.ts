@@ -85,10 +85,6 @@ const LONG_FILES: LongTexts = {
     lines: 551,
     why: "one account of all answers of a storage",
   },
-  "packages/core/src/ports/storage-wire-check.ts": {
-    lines: 460,
-    why: "the shape of each value that a storage takes from afar, in one table",
-  },
   "packages/storage/src/postgres/behaviour/sharing.test.ts": {
     lines: 595,
     why: "tests of several processes on one database",

@@ -170,10 +170,10 @@ export {
   type Environments,
 } from "./environments/environment-file.ts";
 export {
+  offeredEnvironment,
   secretsOfBegun,
   serverEnvironment,
   sessionEnvironment,
-  type GivenEnvironment,
   type SessionEnvironment,
 } from "./environments/session-environment.ts";
 export { siblingsCapability } from "./model-loop/tools/sibling-messages.ts";

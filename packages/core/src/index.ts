@@ -124,6 +124,7 @@ export {
   type SessionStatus,
   type ForkOrigin,
   type SharedContext,
+  type GivenEnvironment,
   type Wait,
   isActive,
   newsOf,
@@ -337,3 +338,4 @@ export { SteadyClock } from "./time/steady-clock.ts";
 export { ENDED_RUNS, endedRunsOf, type EndedRun } from "./transaction/ended-runs.ts";
 export { Fifo } from "./collections/fifo.ts";
 export { WakeQueue, type Queued } from "./collections/wake-queue.ts";
+export { environmentRule, missingVariablesText, variablesMissingIn } from "./given-environment.ts";

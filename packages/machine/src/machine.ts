@@ -37,10 +37,9 @@ import {
   type AgentPlaces,
   type AgentRecord,
   type ProceduralAgentOptions,
-  type GivenEnvironment,
   type PlaceSession,
 } from "@holdfast/agents";
-import { defined, HoldfastError } from "@holdfast/core";
+import { defined, HoldfastError, type GivenEnvironment } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import { ownSandboxes, Sandboxes } from "@holdfast/workspace";
 import { dirname, join } from "node:path";
@@ -78,6 +77,8 @@ export interface LoadOptions extends Omit<AgentTreeOptions, "variables" | "progr
   readonly recorded?: () => Promise<Pick<AgentRecord, "name" | "secrets" | "sandbox"> | undefined>;
   /** The environments and variables of the call that starts a session. */
   readonly given?: GivenEnvironment | undefined;
+  /** Others start its sessions, and give environments and variables each time. */
+  readonly isOffered?: boolean;
   /** The choices of the call, whatever the agent file says. */
   readonly overrides?: Partial<Pick<AgentRecord, "workspace" | "sandbox">>;
   /** The folder that sessions work in. */
@@ -114,7 +115,7 @@ export class Machine {
 
   /** @throws HoldfastError when the agent of the record cannot be used here. */
   async agentOfRecord(ofFile: AgentRecord, found: AgentPlaces, options: LoadOptions): Promise<FileAgent> {
-    const { isContinued = false, given, root, sandbox, version } = options;
+    const { isContinued = false, isOffered = false, given, root, sandbox, version } = options;
     const record: AgentRecord = { ...ofFile, ...options.overrides };
     const local = await this.#localModelFor(record, found);
     const places = await this.#placesFor(record, found, local);
@@ -125,6 +126,7 @@ export class Machine {
       variables: new SessionVariables({
         places,
         given,
+        isOffered,
         recorded: isContinued ? (recorded?.secrets ?? []) : undefined,
       }),
       resumesAtReset: options.resumesAtReset ?? false,
@@ -135,7 +137,7 @@ export class Machine {
     });
     const top = { ...record, sandbox: named ?? sandbox.name };
     tree.refuseCircles(top);
-    const agent = await makeAgent(top, this.#loopFor(root, places, given), tree, version);
+    const agent = await makeAgent(top, this.#loopFor(root, places), tree, version);
     await this.#requireSandboxes(tree.sandboxes, places, named === null ? sandbox : undefined);
     const unused = [
       ...readProjectInstructions(places, root).leftOut,
@@ -174,7 +176,7 @@ export class Machine {
     };
   }
 
-  #loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | undefined): LoopOfRoot {
+  #loopFor(root: string, places: AgentPlaces): LoopOfRoot {
     const known = this.#loops.get(root);
     if (known !== undefined) return known;
     const commandSecrets: string[] = [];
@@ -193,7 +195,7 @@ export class Machine {
     };
     const scripts = { places, workspace: sandboxes.open, secrets: commandSecrets };
     const calls = scriptCalls(scripts);
-    const environment = environmentCapability(environmentsBeside(places.trustFile), given);
+    const environment = environmentCapability(environmentsBeside(places.trustFile));
     const loop = new ModelLoop({
       commandSecrets,
       hookScripts: hookScripts(places),
@@ -215,7 +217,7 @@ export class Machine {
             variable: (name) => places.env[name],
             signIns: this.#options.secrets(places),
           }),
-          { environments: environmentsBeside(places.trustFile), given, secrets: serverSecrets },
+          { environments: environmentsBeside(places.trustFile), secrets: serverSecrets },
         ),
       ],
       projectRules: projectRulesOf(places, this.#options.user),
@@ -340,12 +342,14 @@ async function makeAgent(
   const optionalSecrets = [
     ...modelSecrets(named.model, named.fallbackModels, tree.places.env),
     ...tree.variables.storedSecretsOf(served),
+    ...tree.variables.startSecretsOf(record),
   ];
   return definition(parts, named, version, [...children, ...hookAgents], () =>
     loop.agent(named, children, {
       hookAgents,
       ownTools,
       optionalSecrets,
+      requiredVariables: tree.variables.requiredOf(record),
       ...defined({ version }),
     }),
   );

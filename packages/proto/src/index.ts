@@ -27,6 +27,7 @@ export {
   batch as batchOption,
   starts as startsOption,
 } from "./gen/holdfast/v1/options_pb.js";
+export { environmentMessage, environmentOf } from "./environment-message.ts";
 export { budgetMessage, budgetOf, type BudgetLimits } from "./budget-message.ts";
 export { SERVICES } from "./services.ts";
 export { http as httpOption } from "./gen/google/api/annotations_pb.js";

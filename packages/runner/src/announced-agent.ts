@@ -17,6 +17,8 @@ export interface AnnouncedAgent {
   readonly tags?: string[];
   /** The budget of each session that is started without one. */
   readonly budget?: Budget;
+  /** Names of the variables that each start gives. */
+  readonly requiredVariables?: string[];
 }
 
 /** An agent of the catalogue that a runner does not offer in its current version. */
@@ -28,6 +30,7 @@ export interface RefusedAgent {
 
 const DESCRIPTION_CHARS = 4_000;
 const TAGS_MAX = 50;
+const VARIABLES_MAX = 100;
 const REFUSALS_MAX = 1_000;
 const PROBLEM_CHARS = 1_000;
 /** The bytes of all problems of a runner, which fit into a registration beside the schemas. */
@@ -38,7 +41,7 @@ export const SCHEMA_BYTES = 262_144;
 
 /** @param bytesLeft a larger schema is not announced. */
 export function announcementOf(
-  { name, version, input, description, tags, budget }: Agent,
+  { name, version, input, description, tags, budget, requiredVariables }: Agent,
   bytesLeft: number,
 ): AnnouncedAgent {
   const purpose = description?.slice(0, DESCRIPTION_CHARS);
@@ -47,6 +50,9 @@ export function announcementOf(
     version,
     ...defined({ description: purpose, budget }),
     ...(tags.length === 0 ? {} : { tags: tags.slice(0, TAGS_MAX) }),
+    ...(requiredVariables.length === 0
+      ? {}
+      : { requiredVariables: requiredVariables.slice(0, VARIABLES_MAX) }),
   };
   const inputSchema = schemaText(input);
   if (input === undefined || inputSchema === undefined || Buffer.byteLength(inputSchema) > bytesLeft)

@@ -8,21 +8,13 @@ import type { TaskContext } from "@holdfast/runtime";
 import type { OwnValues } from "../mcp/mcp-servers.ts";
 import type { Capability } from "../model-loop/capability.ts";
 import { readEnvironments } from "./environment-file.ts";
-import {
-  NO_ENVIRONMENT,
-  sessionEnvironment,
-  type GivenEnvironment,
-  type SessionEnvironment,
-} from "./session-environment.ts";
+import { sessionEnvironment, type SessionEnvironment } from "./session-environment.ts";
 
-/** @param path the file of environments. @param given what the call that starts the session says. */
-export function environmentCapability(
-  path: string,
-  given: GivenEnvironment = NO_ENVIRONMENT,
-): Capability<SessionEnvironment> {
+/** @param path the file of environments. */
+export function environmentCapability(path: string): Capability<SessionEnvironment> {
   return {
     name: "environment",
-    prepare: async ({ agent }) => {
+    prepare: async ({ agent, environment: given }) => {
       const environment = sessionEnvironment(agent, readEnvironments(path), given);
       return agent.variables.length === 0 ? null : environment;
     },

@@ -10,7 +10,13 @@
 //   - A server gets the keys that its settings name by placeholders. It needs no declaration in `variables`,
 //     which are those of commands, and no command gets a key for a server's sake.
 
-import { didYouMean, HoldfastError, UsageError } from "@holdfast/core";
+import {
+  didYouMean,
+  HoldfastError,
+  missingVariablesText,
+  UsageError,
+  type GivenEnvironment,
+} from "@holdfast/core";
 
 import type { AgentRecord } from "../record/agent-record.ts";
 import {
@@ -29,19 +35,12 @@ export type SessionEnvironment = {
   readonly secrets: readonly string[];
 };
 
-/** The part of the call that starts a session. */
-export interface GivenEnvironment {
-  /** Names of environments, which follow those of the agent. */
-  readonly references: readonly string[];
-  readonly values: Readonly<Record<string, string>>;
-}
-
 /** The part of an agent that says where its variables come from. */
 export type EnvironmentOf = Pick<AgentRecord, "name" | "environments" | "secrets"> & {
   readonly source: Pick<AgentRecord["source"], "path">;
 };
 
-export const NO_ENVIRONMENT: GivenEnvironment = { references: [], values: {} };
+const NO_ENVIRONMENT: GivenEnvironment = {};
 
 /**
  * The variables of an agent's session.
@@ -57,13 +56,34 @@ export function sessionEnvironment(
 ): SessionEnvironment {
   const { name: agent, variables, source } = record;
   const { merged, names } = mergeEnvironments(record, environments, given);
+  const missing = keysWithoutValue(merged, variables);
+  if (missing.length > 0) throw missingKeys(missing, agent, source.path, names);
+  return chosenKeys(merged, variables);
+}
+
+/**
+ * The variables that each start of the agent has to give: the environments of this machine have no value for
+ * them. `secrets` are the secrets among its other variables.
+ *
+ * @throws HoldfastError `agent_invalid` for an environment that is not there.
+ */
+export function offeredEnvironment(
+  record: AgentRecord,
+  environments: Environments,
+): { readonly missing: readonly string[]; readonly secrets: readonly string[] } {
+  const { merged } = mergeEnvironments(record, environments, NO_ENVIRONMENT);
+  return {
+    missing: keysWithoutValue(merged, record.variables),
+    secrets: chosenKeys(merged, record.variables).secrets,
+  };
+}
+
+function keysWithoutValue(merged: Merged["merged"], variables: readonly string[]): readonly string[] {
   const required = [...merged].flatMap(([key, one]) =>
     one.required === true && !hasValue(one) ? [key] : [],
   );
   const declared = variables.filter((key) => !hasValue(merged.get(key) ?? {}));
-  const missing = [...new Set([...required, ...declared])];
-  if (missing.length > 0) throw missingKeys(missing, agent, source.path, names);
-  return chosenKeys(merged, variables);
+  return [...new Set([...required, ...declared])];
 }
 
 /**
@@ -117,14 +137,14 @@ function mergeEnvironments(
   const names = [
     ...(Object.hasOwn(environments, BASE_ENVIRONMENT) ? [BASE_ENVIRONMENT] : []),
     ...named,
-    ...given.references,
+    ...(given.references ?? []),
   ];
   for (const name of names) {
     const environment = Object.hasOwn(environments, name) ? environments[name] : undefined;
     if (environment === undefined) throw unknownEnvironment(name, agent, source.path, environments);
     for (const [key, next] of Object.entries(environment)) merged.set(key, over(merged.get(key), next));
   }
-  for (const [key, value] of Object.entries(given.values)) {
+  for (const [key, value] of Object.entries(given.values ?? {})) {
     checkKey(key);
     checkValue(key, value);
     if (merged.get(key)?.secret === true)
@@ -186,11 +206,7 @@ function missingKeys(
   names: readonly string[],
 ): HoldfastError {
   const [first = ""] = keys;
-  const what =
-    keys.length === 1
-      ? `the variable ${first} has no value`
-      : `the variables ${keys.join(", ")} have no value`;
-  return new HoldfastError("agent_invalid", `${what}, and agent "${agent}" needs a value to start`, {
+  return new HoldfastError("agent_invalid", missingVariablesText(agent, keys), {
     at,
     expected: `a value in ${names.length === 0 ? "an environment of the agent" : names.join(", ")}, or of this call`,
     fix: `give it: --env ${first}=VALUE, or \`holdfast env set ${names.at(-1) ?? BASE_ENVIRONMENT} ${first}=VALUE\``,

@@ -7,7 +7,7 @@
 //   - `offer` is pure, because a replay runs it again. Effects of its tools happen in tasks.
 //   - Two tools of one name refuse the session, and the error names both.
 
-import { HoldfastError, type Json } from "@holdfast/core";
+import { HoldfastError, type GivenEnvironment, type Json } from "@holdfast/core";
 import type { TaskContext, TaskDefinition } from "@holdfast/runtime";
 
 import type { AgentRecord } from "../record/agent-record.ts";
@@ -21,7 +21,12 @@ export interface CapabilitySession {
   readonly workspace: WorkspaceFacts;
   /** Absent for a fork, which keeps what its origin was prepared with. */
   readonly input?: unknown;
+  /** The environments and variables that its start named. */
+  readonly environment?: GivenEnvironment | undefined;
 }
+
+/** The start of a session, as its agent knows it. */
+export type StartedSession = Pick<CapabilitySession, "input" | "environment">;
 
 /** The contribution of a capability to a session. */
 export interface CapabilityOffer {

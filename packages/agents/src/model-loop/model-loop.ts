@@ -25,7 +25,12 @@ import { pickWorkspace, type WorkspaceSource } from "../tasks/workspace-source.t
 import { contextLimit, conversationTail, earlierResult } from "./compaction/boundary-tasks.ts";
 import { windowOf } from "./compaction/context-size.ts";
 import { readResult } from "./compaction/read-result.ts";
-import { moveCapabilities, prepareCapabilities, type AnyCapability } from "./capability.ts";
+import {
+  moveCapabilities,
+  prepareCapabilities,
+  type AnyCapability,
+  type StartedSession,
+} from "./capability.ts";
 import { standardSchema } from "./json-schema.ts";
 import { delegate, delegateFacts, finishChildTask, type FinishChild } from "./tools/delegate.ts";
 import { askUser, proposePlan, todo } from "./tools/loop-tools.ts";
@@ -95,6 +100,8 @@ export interface AgentParts {
   readonly ownTools?: readonly Tool[];
   /** The keys of its models, and other secrets that it can start without. */
   readonly optionalSecrets?: readonly OptionalSecrets[];
+  /** Names of the variables that each start gives. */
+  readonly requiredVariables?: readonly string[];
   /** By default the version of the loop and not of the record: a session has the record of its start in its state. */
   readonly version?: string;
 }
@@ -168,7 +175,13 @@ export class ModelLoop {
   agent<Input = unknown, Output = Json>(
     record: AgentRecord,
     agents: readonly Agent[] = [],
-    { hookAgents = [], ownTools = [], optionalSecrets = [], version = "1" }: AgentParts = {},
+    {
+      hookAgents = [],
+      ownTools = [],
+      optionalSecrets = [],
+      requiredVariables = [],
+      version = "1",
+    }: AgentParts = {},
   ): Agent<Input, Output> {
     const { capabilities = [], projectRules, keepFiles } = this.#options;
     const { secrets, variables } = record;
@@ -177,8 +190,8 @@ export class ModelLoop {
     const children = agents.map((agent) => ({ agent, record: this.#records.get(agent) }));
     const tools = [...this.#tools, ...(agents.length === 0 ? [] : [delegate(children, finish)]), ...ownTools];
     const terms = delegateFacts(record, children);
-    const prepare = async (task: TaskContext, given: unknown) => {
-      const prepared = await this.#prepare(record, tools, task, given);
+    const prepare = async (task: TaskContext, session: StartedSession) => {
+      const prepared = await this.#prepare(record, tools, task, session);
       return { ...prepared, facts: { ...prepared.facts, ...terms } };
     };
     const parts: LoopParts = {
@@ -200,6 +213,7 @@ export class ModelLoop {
       description: record.description,
       tags: record.tags,
       budget: record.budget ?? undefined,
+      requiredVariables,
       input,
       tasks: [
         this.#model,
@@ -227,11 +241,12 @@ export class ModelLoop {
     agent: AgentRecord,
     tools: readonly Tool[],
     task: TaskContext,
-    input: unknown,
+    { input, environment }: StartedSession,
   ): Promise<Prepared> {
     const { capabilities = [], projectRules } = this.#options;
     const { workspace, files } = await this.#open(agent, task, input);
-    const facts = await prepareCapabilities(capabilities, { agent, workspace, input }, task, tools);
+    const session = { agent, workspace, input, environment };
+    const facts = await prepareCapabilities(capabilities, session, task, tools);
     return { agent, workspace, files, facts, rules: projectRules?.read() ?? [] };
   }
 

@@ -7,7 +7,7 @@
 //     cut off is not repeated: the session fails, and the error says so.
 //   - The standard output is the result: as a text, or as JSON that fits the output schema of the agent file.
 
-import { HoldfastError, UncertainEffectError, type Json } from "@holdfast/core";
+import { HoldfastError, UncertainEffectError, type GivenEnvironment, type Json } from "@holdfast/core";
 import { defineAgent, type Agent, type TaskContext } from "@holdfast/runtime";
 
 import type { AgentRecord } from "../record/agent-record.ts";
@@ -33,6 +33,8 @@ export interface ProceduralAgentOptions {
   readonly workspace: WorkspaceSource;
   /** The workspace of a session. It is called in a task, and again after a crash. */
   readonly place: (record: AgentRecord, task: TaskContext) => Promise<SessionPlace>;
+  /** Names of the variables that each start gives. */
+  readonly requiredVariables?: readonly string[];
   readonly version?: string;
 }
 
@@ -46,15 +48,24 @@ export function proceduralAgent(
   options: ProceduralAgentOptions,
 ): Agent<unknown, Json> {
   refuseModelFields(record);
-  const { places, script, calls, environment, workspace, place, version = "1" } = options;
+  const {
+    places,
+    script,
+    calls,
+    environment,
+    workspace,
+    place,
+    requiredVariables = [],
+    version = "1",
+  } = options;
   const { name, script: scriptName, description, tags, outputSchema, secrets } = record;
   const parameters = script?.manifest?.parameters;
-  const prepare = async (task: TaskContext) => {
+  const prepare = async (task: TaskContext, given: GivenEnvironment | undefined) => {
     const { address } = await place(record, task);
     const { content, manifest } = versionOf(scriptName, script?.current ?? "", places);
     const facts = await readWorkspaceFacts(await pickWorkspace(workspace, address), address, task.signal);
     const variables = (await environment.prepare(
-      { agent: record, workspace: facts },
+      { agent: record, workspace: facts, environment: given },
       task,
     )) as ShellEnvironment | null;
     return { address, hash: content.hash, effect: manifest.effect, variables };
@@ -65,13 +76,18 @@ export function proceduralAgent(
     description,
     tags,
     budget: record.budget ?? undefined,
+    requiredVariables,
     ...(parameters === undefined ? {} : { input: standardSchema<unknown>(parameters) }),
     tasks: Object.values(calls),
     secrets,
     run: async (ctx, input) => {
-      const { address, hash, effect, variables } = await ctx.run("prepare", prepare, {
-        retry: { nonRetryable: ["agent_invalid", "config_invalid", "file_not_found"] },
-      });
+      const { address, hash, effect, variables } = await ctx.run(
+        "prepare",
+        (task) => prepare(task, ctx.environment),
+        {
+          retry: { nonRetryable: ["agent_invalid", "config_invalid", "file_not_found"] },
+        },
+      );
       const args = (input ?? {}) as ScriptArguments;
       const started = { call: CALL, script: scriptName, version: hash };
       reportStart(ctx as ToolContext, started, args as Json);

@@ -157,7 +157,7 @@ test("values of environments, of the call and of secrets reach the servers that 
     none: program(),
   };
   const agent = { ...RECORD, mcpServers, permissions: ALLOW, secrets: ["OTHER_KEY"] };
-  const given = { references: [], values: { TEST_TOKEN: "of-the-call" } };
+  const environment = { values: { TEST_TOKEN: "of-the-call" } };
   const model = fakeModel((_request, number) => {
     const name = Object.keys(mcpServers)[number];
     return name === undefined ? { text: "Done." } : { calls: [[`mcp__${name}__greet`, { text: name }]] };
@@ -167,10 +167,10 @@ test("values of environments, of the call and of secrets reach the servers that 
     model,
     workspace: workspacesByRoot(),
     root: places.project,
-    capabilities: [mcpCapability(servers, { environments, given, secrets: ["OTHER_KEY"] })],
+    capabilities: [mcpCapability(servers, { environments, secrets: ["OTHER_KEY"] })],
   });
   runtime = createRuntime({ storage, secrets: new Map([["OTHER_KEY", "canary-5512-key"]]) });
-  const handle = await runtime.start(loop.agent(agent), "hi");
+  const handle = await runtime.start(loop.agent(agent), "hi", { environment });
   await handle.result();
   const results = (model.requests.at(-1)?.messages ?? []).flatMap(({ role, content }) =>
     role === "tool" ? [(content as { text: string }).text] : [],

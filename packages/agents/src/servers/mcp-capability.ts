@@ -22,11 +22,7 @@ import { defineTask, type TaskContext, type TaskDefinition } from "@holdfast/run
 
 import type { AgentRecord, McpServer } from "../record/agent-record.ts";
 import { readEnvironments } from "../environments/environment-file.ts";
-import {
-  serverEnvironment,
-  type GivenEnvironment,
-  type SessionEnvironment,
-} from "../environments/session-environment.ts";
+import { serverEnvironment, type SessionEnvironment } from "../environments/session-environment.ts";
 import { CallLostError, ServerFailedError, SignInNeededError } from "../mcp/call-errors.ts";
 import { MCP_LIMITS } from "../mcp/limits.ts";
 import type { McpServers, OpenServer } from "../mcp/mcp-servers.ts";
@@ -35,7 +31,7 @@ import { paramValues, variablesOfServer } from "../mcp/server-texts.ts";
 import type { ServerTask } from "../mcp/server-tasks.ts";
 import { readTools, type McpToolFact } from "../mcp/server-tools.ts";
 import type { ServerAnswer, ServerQuestion } from "../mcp/server-questions.ts";
-import type { Capability } from "../model-loop/capability.ts";
+import type { Capability, StartedSession } from "../model-loop/capability.ts";
 import { declaredEffect } from "../model-loop/tools/declared-effect.ts";
 import { cutText, renderResult, type Tool, type ToolContext } from "../model-loop/tools/tool.ts";
 import { ownValues } from "../environments/environment-capability.ts";
@@ -105,8 +101,6 @@ const UNCERTAIN =
 export interface McpCapabilityOptions {
   /** The file of environments; none by default. */
   readonly environments?: string;
-  /** The part of the call that starts a session. */
-  readonly given?: GivenEnvironment | undefined;
   /** Names of secrets that servers may get. The list may grow until a session starts. */
   readonly secrets?: readonly string[];
 }
@@ -120,12 +114,12 @@ export function mcpCapability(
   return {
     name: "mcp",
     tasks: [...Object.values(calls.byEffect), calls.serverTask],
-    prepare: async ({ agent, workspace, input }, task) => {
+    prepare: async ({ agent, workspace, ...session }, task) => {
       const facts: ServerFact[] = [];
       for (const [name, server] of Object.entries(agent.mcpServers)) {
         if (typeof server === "string" || "ref" in server)
           throw new HoldfastError("agent_invalid", `there are no settings for the MCP server "${name}"`);
-        const environment = environmentOf(agent, server, input, options);
+        const environment = environmentOf(agent, server, session, options);
         const asked = { name, server, folder: workspace.root, ...optional(environment) };
         facts.push(await askServer(servers, asked, agent, task));
       }
@@ -223,8 +217,8 @@ function toolOf(
 function environmentOf(
   agent: AgentRecord,
   server: McpServer,
-  input: unknown,
-  { environments, given }: McpCapabilityOptions,
+  { input, environment: given }: StartedSession,
+  { environments }: McpCapabilityOptions,
 ): SessionEnvironment | undefined {
   const own =
     environments === undefined

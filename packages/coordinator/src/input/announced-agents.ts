@@ -37,6 +37,7 @@ export function announcedAgents(agents: RegisterRequest["agents"]): readonly Off
         budget: agent.budget && checkBudget(budgetOf(agent.budget)),
       }),
       ...(agent.tags.length === 0 ? {} : { tags: agent.tags }),
+      ...(agent.requiredVariables.length === 0 ? {} : { requiredVariables: agent.requiredVariables }),
     };
   });
 }

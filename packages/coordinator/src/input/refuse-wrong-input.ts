@@ -3,16 +3,14 @@
 // An input is refused when each registered runner that would take the session announces a schema that refuses
 // it. A missing input is refused where the agent cannot start without one.
 
-import type { JsonText, Placement } from "@holdfast/core";
+import type { JsonText } from "@holdfast/core";
 import { Refusal, ERRORS_MAX, type FieldError } from "../call/refusal.ts";
-import { fits } from "../dispatch/rules.ts";
-import { fitnessOf, type OfferedAgent, type Registry } from "../store/registry.ts";
+import type { OfferedAgent, Registry } from "../store/registry.ts";
 import { findInputErrors } from "./input-schema.ts";
+import { offersOf, type StartOf } from "./offers-of-start.ts";
 
-export interface StartOf {
-  readonly agent: { readonly name: string; readonly version: string };
+interface CheckedStart extends StartOf {
   readonly input?: JsonText | undefined;
-  readonly placement?: Placement | undefined;
 }
 
 /** A longer schema is not shown: the places say what is wrong. */
@@ -23,7 +21,7 @@ const PLACES_MAX = 5;
  * @param at the JSON pointer of the input in its request.
  * @throws Refusal `invalid_input`
  */
-export async function refuseWrongInput(registry: Registry, start: StartOf, at: string): Promise<void> {
+export async function refuseWrongInput(registry: Registry, start: CheckedStart, at: string): Promise<void> {
   const problem = await problemOf(registry, start, at);
   if (problem === undefined) return;
   const { errors, schema } = problem;
@@ -48,21 +46,11 @@ interface InputProblem {
 
 async function problemOf(
   registry: Registry,
-  { agent, input, placement }: StartOf,
+  { input, ...start }: CheckedStart,
   at: string,
 ): Promise<InputProblem | undefined> {
-  const needs = { agent: agent.name, version: agent.version, ...placement };
-  let first: InputProblem | undefined;
-  for (const runner of await registry.all()) {
-    if (!fits(fitnessOf(runner), needs)) continue;
-    const offered = runner.agents.find(
-      ({ name, version }) => name === agent.name && (version === undefined || version === agent.version),
-    );
-    const problem = offered && problemBy(offered, input, at);
-    if (problem === undefined) return undefined;
-    first ??= problem;
-  }
-  return first;
+  const problems = (await offersOf(registry, start)).map((offered) => problemBy(offered, input, at));
+  return problems.includes(undefined) ? undefined : problems[0];
 }
 
 function problemBy(

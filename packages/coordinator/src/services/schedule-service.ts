@@ -17,6 +17,8 @@ import {
 import {
   budgetMessage,
   budgetOf,
+  environmentMessage,
+  environmentOf,
   type ListSchedulesRequest,
   type PauseScheduleRequest,
   type PutScheduleRequest,
@@ -30,6 +32,7 @@ import { bytesOf, textOf } from "../call/json-field.ts";
 import type { CronTimes } from "../store/schedule-firing.ts";
 import { auditOf, callOf, type Call } from "../call/call.ts";
 import { announcedBudget } from "../input/announced-budget.ts";
+import { refuseMissingVariables } from "../input/refuse-missing-variables.ts";
 import { refuseWrongInput } from "../input/refuse-wrong-input.ts";
 import { audited, unexpected, type ServiceHost } from "./service-host.ts";
 import { taskAgent } from "../store/registry.ts";
@@ -160,11 +163,13 @@ async function actionOf(
         : checkBudget(budgetOf(start.budget));
     refuseTooLate(host, budget?.ttlMs ?? Infinity, "/start/budget/ttlMs");
     await refuseWrongInput(host.registry, { ...asked, input }, "/start/input");
+    const environment = environmentOf(start.environment);
+    await refuseMissingVariables(host.registry, { ...asked, environment }, "/start/environment");
     return {
       type: "start",
       agent: { name: start.agent, version: start.agentVersion ?? UNKNOWN_VERSION },
       input,
-      ...defined({ budget, placement }),
+      ...defined({ budget, placement, environment }),
     };
   }
   const { sessionId, name, payload: bytes } = signal!;
@@ -193,6 +198,9 @@ function scheduleMessage(schedule: Schedule): ScheduleMessage {
             ...(action.input === undefined ? {} : { input: bytesOf(action.input) }),
             ...(action.budget === undefined ? {} : { budget: budgetMessage(action.budget) }),
             demands: { ...action.placement?.demands },
+            ...(action.environment === undefined
+              ? {}
+              : { environment: environmentMessage(action.environment) }),
             ...defined({ priority: action.placement?.priority }),
           },
         }

@@ -21,6 +21,7 @@ import {
   ConflictError,
   type CreateSession,
   defined,
+  type GivenEnvironment,
   type HeldAs,
   HoldfastError,
   isEnded,
@@ -34,9 +35,10 @@ import {
   type Session,
   UsageError,
 } from "@holdfast/core";
-import { budgetOf, type StartRequest } from "@holdfast/proto";
+import { budgetOf, environmentOf, type StartRequest } from "@holdfast/proto";
 import { invalid } from "../call/refusal.ts";
 import { announcedBudget } from "../input/announced-budget.ts";
+import { refuseMissingVariables } from "../input/refuse-missing-variables.ts";
 import { refuseWrongInput } from "../input/refuse-wrong-input.ts";
 import { noVersion, offeredVersion, versionOfItem } from "../catalogue/catalogue.ts";
 import { taskAgent } from "../store/registry.ts";
@@ -73,7 +75,11 @@ export async function creationOf(
   const persistence = request.persistence as CreateSession["persistence"] | "full" | undefined;
   const isRepeated = (await host.storage.reader.session(sessionId)) !== undefined;
   if (!isRepeated) await refuseInactive(host, request.agent);
-  if (task === undefined && !isRepeated) await refuseWrongInput(host.registry, { ...start, input }, "/input");
+  const environment = environmentOf(request.environment);
+  if (task === undefined && !isRepeated) {
+    await refuseWrongInput(host.registry, { ...start, input }, "/input");
+    await refuseMissingVariables(host.registry, { ...start, environment }, "/environment");
+  }
   return {
     type: "create_session",
     sessionId,
@@ -98,7 +104,7 @@ export async function creationOf(
           depth: parent.depth + 1,
         }),
     ...(persistence === undefined || persistence === "full" ? {} : { persistence }),
-    ...defined({ budget }),
+    ...defined({ budget, environment }),
     ...(timeoutMs === Infinity ? {} : { deadlineAt: host.clock.now() + timeoutMs }),
     ...defined({ placement }),
     // mutant: queued-task-without-claim
@@ -129,6 +135,7 @@ export function refuseOther(stored: Session, change: CreateSession, request: Sta
     stored.placement?.owner === change.placement?.owner &&
     sorted(stored.placement?.demands) === sorted(change.placement?.demands) &&
     (stored.placement?.priority ?? 0) === (change.placement?.priority ?? 0) &&
+    isSameEnvironment(stored.environment, change.environment) &&
     (request.idempotencyKey === undefined
       ? request.budget === undefined || sorted(stored.account?.limits) === sorted(change.budget) // Else its agent's.
       : stored.seed === change.seed);
@@ -355,6 +362,11 @@ export async function versionOf(
     if (offered?.version !== undefined) return offered.version;
   }
   return otherwise;
+}
+
+function isSameEnvironment(one: GivenEnvironment = {}, other: GivenEnvironment = {}): boolean {
+  const namesOf = ({ references = [] }: GivenEnvironment): string => references.join(" ");
+  return namesOf(one) === namesOf(other) && sorted(one.values) === sorted(other.values);
 }
 
 /** The same text for the same members in any order. */

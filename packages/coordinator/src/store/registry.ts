@@ -99,6 +99,8 @@ export interface OfferedAgent {
   readonly tags?: readonly string[];
   /** The budget of each session that is started of it without one, announced as the schema is. */
   readonly budget?: Budget;
+  /** Names of the variables that each start gives, announced as the schema is. */
+  readonly requiredVariables?: readonly string[];
 }
 
 export interface RegistryHost {

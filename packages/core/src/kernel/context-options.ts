@@ -14,7 +14,7 @@ import {
   wholeRule,
   type OptionRules,
 } from "../options.ts";
-import type { ParentNotice } from "../session/session.ts";
+import type { GivenEnvironment, ParentNotice } from "../session/session.ts";
 import type { StandardSchemaV1 } from "../standard-schema.ts";
 
 /** The facts that an agent learns of its session. */
@@ -28,6 +28,8 @@ export interface AgentInfo {
   readonly parentNotice?: ParentNotice | undefined;
   /** The value that the parent shared. */
   readonly shared?: unknown;
+  /** The environments and variables that the start named. */
+  readonly environment?: GivenEnvironment | undefined;
   /** The progress of the session in whose place this one was created. */
   readonly resumedFrom?: unknown;
 }

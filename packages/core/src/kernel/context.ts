@@ -23,7 +23,7 @@ import {
 } from "./context-options.ts";
 import type { RemainingBudget } from "../journal/amounts.ts";
 import type { ChildEvent } from "../rules/consequences.ts";
-import type { ParentNotice } from "../session/session.ts";
+import type { GivenEnvironment, ParentNotice } from "../session/session.ts";
 import { validate, type InputArguments, type StandardSchemaV1 } from "../standard-schema.ts";
 import type { StatePatch } from "../state/session-state.ts";
 import type { Asks } from "../asks/asks.ts";
@@ -46,6 +46,8 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   readonly parentId: string | undefined;
   /** The notices of this session that reach the parent; `undefined` without a parent. */
   readonly parentNotice: ParentNotice | undefined;
+  /** The environments and variables that the start of the session named (`--env-ref`, `--env`). */
+  readonly environment: GivenEnvironment | undefined;
   readonly #kernel: Kernel;
   readonly #asks: Asks;
   readonly #children: ChildAsks;
@@ -64,6 +66,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     this.input = info.input as Input;
     this.parentId = info.parentId;
     this.parentNotice = info.parentNotice;
+    this.environment = info.environment;
   }
 
   /** The id of this session; while a fork replays its origin's part, the recorded id of the origin. */

@@ -10,68 +10,26 @@ import type { Charge } from "../budget/budget.ts";
 import { PERIODS } from "../budget/windows.ts";
 import { SESSION_STATUSES, type Wait } from "../session/session.ts";
 import type { Change, Effect, Entry } from "../session/changes.ts";
+import {
+  isText,
+  isNewId,
+  isCount,
+  isToken,
+  isSmall,
+  isTime,
+  isJson,
+  isOneOf,
+  isTrue,
+  listOf,
+  optional,
+  isLease,
+  isObject,
+  hasShape,
+  isOfType,
+  isOfTypeBy,
+  type Check,
+} from "./shape-checks.ts";
 import { withLease, type StorageMethod } from "./storage-wire.ts";
-
-type Check = (value: unknown) => boolean;
-type Shape = Readonly<Record<string, Check>>;
-
-const isText: Check = (value) => typeof value === "string";
-/** The id of a created session: an id that a user may choose, or a position below another id. */
-const isNewId: Check = (value) =>
-  typeof value === "string" && /^[A-Za-z0-9][A-Za-z0-9._-]{0,255}$/.test(value);
-const isCount: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
-const isToken: Check = (value) => Number.isSafeInteger(value);
-/** A number that the contract has as an integer of 32 bits. */
-const isSmall: Check = (value) => isCount(value) && (value as number) < 2 ** 31;
-/** Integers above this are not exact, and a database does not return them. */
-const isTime: Check = (value) => typeof value === "number" && Math.abs(value) <= Number.MAX_SAFE_INTEGER;
-/** Text that answers include unchanged. Text that is no JSON would break the whole answer. */
-const isJson: Check = (value) => {
-  if (typeof value !== "string") return false;
-  try {
-    JSON.parse(value);
-    return true;
-  } catch {
-    return false;
-  }
-};
-const isOneOf =
-  (...values: readonly string[]): Check =>
-  (value) =>
-    typeof value === "string" && values.includes(value);
-const isTrue: Check = (value) => value === true;
-const listOf =
-  (check: Check): Check =>
-  (value) =>
-    Array.isArray(value) && value.every(check);
-const optional =
-  (check: Check): Check =>
-  (value) =>
-    value === undefined || check(value);
-/** storage-wire-2: `null` is a lease without end. */
-const isLease: Check = (value) => value === null || isTime(value);
-
-/** A JSON object, and no other kind of value. */
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function hasShape(shape: Shape): Check {
-  const fields = Object.entries(shape);
-  return (value) => isObject(value) && fields.every(([field, check]) => check(value[field]));
-}
-
-/** A check for several shapes, chosen by `type`. */
-function isOfType(checks: Shape): Check {
-  return isOfTypeBy("type", checks);
-}
-
-function isOfTypeBy(field: string, checks: Shape): Check {
-  return (value) => {
-    const type = isObject(value) ? value[field] : undefined;
-    return typeof type === "string" && Object.hasOwn(checks, type) && checks[type]!(value);
-  };
-}
 
 const isStatus = isOneOf(...SESSION_STATUSES);
 const WAITS: { readonly [type in Wait["type"]]: Check } = {
@@ -173,6 +131,10 @@ const isShared = isOfTypeBy("kind", {
   conversation_read_only: hasShape({ sessionId: isText, leaf: optional(isCount) }),
   custom: hasShape({ value: isText }),
 });
+const isEnvironment = hasShape({
+  references: optional(listOf(isText)),
+  values: optional((value) => isObject(value) && Object.values(value).every(isText)),
+});
 const isPersistence = isOneOf("minimal", "ephemeral");
 const isPlacement = hasShape({
   owner: optional(isText),
@@ -212,6 +174,7 @@ const EFFECTS: { readonly [type in Effect["type"]]: Check } = {
     parent: optional(isParent),
     depth: optional(isSmall),
     shared: optional(isShared),
+    environment: optional(isEnvironment),
     persistence: optional(isPersistence),
     budget: optional(isBudget),
     deadlineAt: optional(isTime),
@@ -284,6 +247,7 @@ const isSession = hasShape({
   children: isSmall,
   handedOffTo: optional(isText),
   shared: optional(isShared),
+  environment: optional(isEnvironment),
   placement: optional(isPlacement),
   move: optional(hasShape({ moveId: isText, to: isText, isDone: optional(isTrue) })),
   home: optional(hasShape({ number: isCount, moveId: isText })),
@@ -327,6 +291,7 @@ const isSchedule = hasShape({
       input: optional(isJson),
       budget: optional(isBudget),
       placement: optional(isPlacement),
+      environment: optional(isEnvironment),
     }),
     signal: hasShape({ sessionId: isText, name: isText, payload: optional(isJson) }),
   }),

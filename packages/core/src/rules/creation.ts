@@ -31,6 +31,7 @@ export function createSession(
   const { sessionId, budget, shared, persistence, resumedFrom } = change;
   const above = (predecessor ?? parent)?.payers ?? [];
   const deadlineAt = Math.min(change.deadlineAt ?? Infinity, predecessor?.deadlineAt ?? Infinity);
+  const environment = change.environment ?? (predecessor ?? parent)?.environment;
   const placement = ownedBy(change.placement?.owner ?? parent?.placement?.owner, change.placement);
   return {
     sessionId,
@@ -51,6 +52,7 @@ export function createSession(
     ...(change.parent === undefined ? {} : { parent: change.parent }),
     ...(budget === undefined ? {} : { account: openAccount(budget) }),
     ...(shared === undefined ? {} : { shared }),
+    ...(environment === undefined ? {} : { environment }),
     ...(placement === undefined ? {} : { placement }),
     ...(persistence === undefined ? {} : { persistence }),
     ...(deadlineAt === Infinity ? {} : { deadlineAt }),

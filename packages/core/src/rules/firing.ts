@@ -23,7 +23,7 @@ export async function effectOfFiring(
   { name, agent, seed, now }: Firing,
 ): Promise<CreateSession | SendSignal> {
   if (action.type === "signal") return { ...action, type: "send_signal", signalId: name };
-  const { budget, input, placement } = action;
+  const { budget, environment, input, placement } = action;
   return {
     type: "create_session",
     sessionId: name,
@@ -32,6 +32,7 @@ export async function effectOfFiring(
     seed,
     flags: BEHAVIOUR_FLAGS,
     format: JOURNAL_FORMAT,
+    ...(environment === undefined ? {} : { environment }),
     ...(placement === undefined ? {} : { placement }),
     ...(budget === undefined ? {} : { budget }),
     ...(budget?.ttlMs === undefined ? {} : { deadlineAt: now + budget.ttlMs }),

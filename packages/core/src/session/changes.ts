@@ -18,6 +18,7 @@ import type {
   Session,
   SessionStatus,
   SharedContext,
+  GivenEnvironment,
   Wait,
 } from "./session.ts";
 import type { CancelCause } from "../journal/amounts.ts";
@@ -59,6 +60,8 @@ export interface CreateSession {
   /** 0 for a session that no other session created. */
   readonly depth?: number;
   readonly shared?: SharedContext;
+  /** That of the parent or the predecessor when absent. */
+  readonly environment?: GivenEnvironment;
   readonly persistence?: Exclude<Persistence, "full">;
   readonly budget?: Budget;
   readonly deadlineAt?: number;

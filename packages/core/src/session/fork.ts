@@ -64,7 +64,7 @@ export function forkSession(origin: WholeSession, request: ForkRequest): ImportS
   const baseSeq = checkpoint === undefined ? 0 : checkpoint.seq + 1;
   if (input !== undefined && baseSeq !== at) throw inputTooLate(session, at, baseSeq);
   const parent = parentAt(session, baseSeq);
-  const { shared, resumedFrom, account, flags, format, placement } = session;
+  const { shared, environment, resumedFrom, account, flags, format, placement } = session;
   const limits = account?.limits ?? payerLimits;
   const allowedMs = session.deadlineAt === undefined ? limits?.ttlMs : session.deadlineAt - session.createdAt;
   const cost = costAfter(undefined, records);
@@ -89,6 +89,7 @@ export function forkSession(origin: WholeSession, request: ForkRequest): ImportS
     ...(cost === undefined ? {} : { cost }),
     ...(allowedMs === undefined ? {} : { deadlineAt: now + allowedMs }),
     ...(shared === undefined ? {} : { shared }),
+    ...(environment === undefined ? {} : { environment }),
     ...(placement === undefined ? {} : { placement }),
     ...(resumedFrom === undefined ? {} : { resumedFrom }),
     fork: {

@@ -3,7 +3,7 @@
 
 import type { JsonText } from "../json/json.ts";
 import type { Budget } from "../budget/budget.ts";
-import type { AgentRef, Placement } from "./session.ts";
+import type { AgentRef, GivenEnvironment, Placement } from "./session.ts";
 
 /** The next time of a paused schedule: the last moment that a date can have. Epoch milliseconds. */
 export const NEVER = 8.64e15;
@@ -41,6 +41,7 @@ export type ScheduledAction =
       /** The budget of each session that it starts. The owner of the session is the schedule's. */
       readonly budget?: Budget;
       readonly placement?: Omit<Placement, "owner">;
+      readonly environment?: GivenEnvironment;
     }
   | {
       readonly type: "signal";

@@ -206,6 +206,14 @@ export type SharedContext =
     }
   | { readonly kind: "custom"; readonly value: JsonText };
 
+/** The environments and variables that the call which starts a session names for its agent files. No value is a secret. */
+export interface GivenEnvironment {
+  /** Names of environments, which follow those of the agent. */
+  readonly references?: readonly string[];
+  /** Values by the names of variables. They count more than those of environments. */
+  readonly values?: Readonly<Record<string, string>>;
+}
+
 export interface ForkOrigin {
   /** The session whose journal the fork began with, and that session's own origins, nearest first. */
   readonly origins: readonly string[];
@@ -364,6 +372,8 @@ export interface Session {
   readonly handedOffTo?: string;
   /** The value that its parent shared with it. */
   readonly shared?: SharedContext;
+  /** The environments and variables that its start named. Its children have them, too. */
+  readonly environment?: GivenEnvironment;
   /** Its owner, its priority, and what it demands of a runner. */
   readonly placement?: Placement;
   /** Set when the session moves to another storage, or has moved (MV1). */

@@ -238,15 +238,6 @@ describe("bad input is refused before a session or a model call", () => {
       "E_USAGE",
       ["TOKEN is a secret"],
     ],
-    ["--env with --agent", () => {}, ["run", "--agent", "x", "--env", "A=1"], 2, "E_USAGE", ["--env"]],
-    [
-      "a variable of an agent file that is no name",
-      () => writeAgent("  variables: [a-b]\n"),
-      ["run", AGENT, "x"],
-      3,
-      "E_AGENT_INVALID",
-      ["variables"],
-    ],
     [
       "a file of environments that is no JSON",
       () => (writeAgent(""), file("{")()),

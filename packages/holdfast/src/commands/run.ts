@@ -4,6 +4,8 @@ import {
   SECRET_STDIN_OPTION,
   TRACE_OPTION,
   type Command,
+  ENV_OPTION,
+  ENV_REF_OPTION,
 } from "@holdfast/terminal/frame/command";
 import { findDatabase } from "../place/project.ts";
 import { findStarted } from "../run/starting/found-session.ts";
@@ -64,18 +66,8 @@ export const run: Command = {
       excludes: ["ephemeral"],
     },
     ephemeral: { help: "keep nothing: the session lives in memory", excludes: ["continue", "db"] },
-    env: {
-      help: "a variable for the commands of an agent file that declares it; may be given more than once, not for secrets",
-      value: "KEY=VALUE",
-      repeats: true,
-      excludes: ["agent", "continue"],
-    },
-    "env-ref": {
-      help: "an environment, after those that the agent file names; may be given more than once (`holdfast env list`)",
-      value: "NAME",
-      repeats: true,
-      excludes: ["agent", "continue"],
-    },
+    env: { ...ENV_OPTION, excludes: ["continue"] },
+    "env-ref": { ...ENV_REF_OPTION, excludes: ["continue"] },
     "resume-at-reset": {
       help: "for agent files and external agents: when a usage limit pauses the session, it continues by itself at the reset",
       excludes: ["agent", "continue"],

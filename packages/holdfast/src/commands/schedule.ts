@@ -5,6 +5,8 @@ import {
   type Arguments,
   type Command,
   type Io,
+  ENV_OPTION,
+  ENV_REF_OPTION,
 } from "@holdfast/terminal/frame/command";
 import { findDatabase, placesOf } from "../place/project.ts";
 import { placeLine, withReader } from "../place/find-session.ts";
@@ -26,7 +28,7 @@ export const schedule: Command = {
         { name: "NAME", is: "the signal's name", optional: true },
         { name: "JSON", is: "the payload", optional: true },
       ],
-      options: ["run", "input", "budget", "ttl", "strict-bounds", "signal", "tz", "id"],
+      options: ["run", "input", "budget", "ttl", "strict-bounds", "env", "env-ref", "signal", "tz", "id"],
     },
     list: { does: "all schedules, the next to fire first" },
     pause: { does: "let it not fire", takes: [SCHEDULE] },
@@ -68,6 +70,8 @@ export const schedule: Command = {
       help: "refuse an agent in the turn form unless --budget or --ttl bounds its sessions",
       excludes: ["signal"],
     },
+    env: { ...ENV_OPTION, excludes: ["signal"] },
+    "env-ref": { ...ENV_REF_OPTION, excludes: ["signal"] },
     signal: {
       help: "send a signal to this session; its name and payload follow CRON",
       value: "ID",

@@ -5,7 +5,7 @@
 //     ignores messages and fields that it does not know, so that a later runner may send more.
 //   - A change that an older host would not understand has a new number of the protocol.
 
-import { type Budget, didYouMean, SESSION_STATUSES, UsageError } from "@holdfast/core";
+import { type Budget, didYouMean, type GivenEnvironment, SESSION_STATUSES, UsageError } from "@holdfast/core";
 import { z } from "zod";
 
 export const IPC_PROTOCOL = 1;
@@ -33,6 +33,13 @@ const budget: z.ZodType<Budget> = z
   .partial()
   .describe("Limits of the session and of all sessions below it.") as never;
 
+const environment: z.ZodType<GivenEnvironment> = z
+  .strictObject({ references: z.array(z.string()), values: z.record(z.string(), z.string()) })
+  .partial()
+  .describe(
+    "Names of environments, and values by the names of variables, for an agent file. No value is a secret.",
+  ) as never;
+
 function request<Type extends string, Fields extends z.core.$ZodLooseShape>(type: Type, fields: Fields) {
   return z.strictObject({ type: z.literal(type), id, ...fields });
 }
@@ -53,6 +60,7 @@ const REQUESTS = {
     budget: budget.optional(),
     timeoutMs: z.int().min(1).optional().describe("The session is cancelled this long after its start."),
     persistence: z.enum(["full", "minimal"]).optional(),
+    environment: environment.optional(),
   }).describe("Start a session. The answer comes when it is stored."),
   session: request("session", { sessionId }).describe("How a session stands."),
   sessions: request("sessions", {

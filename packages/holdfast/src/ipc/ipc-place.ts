@@ -33,8 +33,8 @@ export interface IpcPlace {
 }
 
 /** The wishes of a host for a session. */
-export function wishOf({ budget, timeoutMs, persistence }: RequestOf<"start">): StartWish {
-  return defined({ budget, timeoutMs, persistence });
+export function wishOf({ budget, timeoutMs, persistence, environment }: RequestOf<"start">): StartWish {
+  return defined({ budget, timeoutMs, persistence, environment });
 }
 
 /** Why a runner ends. */

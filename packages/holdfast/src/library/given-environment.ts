@@ -1,7 +1,8 @@
 // `givenEnvironment`: the environments and variables that a call names by `--env-ref NAME` and
 // `--env KEY=VALUE`.
 
-import { checkKey, environmentsBeside, type GivenEnvironment } from "@holdfast/agents";
+import { checkKey, environmentsBeside } from "@holdfast/agents";
+import type { GivenEnvironment } from "@holdfast/core";
 import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { trustFileOf } from "../place/project.ts";

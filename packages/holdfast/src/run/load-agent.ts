@@ -3,7 +3,7 @@
 
 import { basename, extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { defined, HoldfastError, NotFoundError } from "@holdfast/core";
+import { defined, HoldfastError, NotFoundError, type GivenEnvironment } from "@holdfast/core";
 import { lookAtPath } from "@holdfast/terminal/frame/given-file";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { agentPlaces, type AgentSearch } from "../agents/agent-places.ts";
@@ -14,7 +14,7 @@ import { chosenAgent, namesAgentFile, refuseFolder } from "./loading/chosen-agen
 import { importError, invalid, NO_EXPORT } from "./loading/load-errors.ts";
 import { resolveOurselves } from "./loading/own-packages.ts";
 import { compiledAddress, loadTypeScript } from "./loading/typescript-files.ts";
-import type { AgentRecord, GivenEnvironment } from "@holdfast/agents";
+import type { AgentRecord } from "@holdfast/agents";
 import {
   type Agent,
   defineAgent,
@@ -134,7 +134,7 @@ async function asFileAgent(
 export async function loadAgents(path: string, options: LoadOptions): Promise<readonly LoadedAgent[]> {
   const { cwd, onSlow } = options;
   if (externalAgentName(path, options) !== undefined) return [await loadAgent(path, options)];
-  const fileAgent = await asFileAgent(path, options);
+  const fileAgent = await asFileAgent(path, options, { isOffered: true });
   if (fileAgent !== undefined)
     return [{ ...fileAgent, source: { kind: "file", path: fileAgent.record.source.path } }];
   const file = resolve(cwd, path);

@@ -33,7 +33,7 @@ export async function catalogueOf(
     catalogueAgents: pushedAgents({
       places: agentPlaces(search, { project: search.cwd }),
       make: (record, places, version) =>
-        thisMachine(search).agentOfRecord(record, places, { ...settings, version }),
+        thisMachine(search).agentOfRecord(record, places, { ...settings, version, isOffered: true }),
       offered,
       dataFolder: dataFolder(io),
       policy: { ...policy, agentFiles },

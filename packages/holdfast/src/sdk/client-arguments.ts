@@ -3,6 +3,7 @@
 
 import {
   checkOptions as checkRules,
+  environmentRule,
   flagRule as flag,
   objectRule as object,
   textRule as text,
@@ -54,6 +55,7 @@ const OPTIONS = {
       expected: "{ parentSessionId }, the id of the session that is notified of its end",
       fits: (value) => isObject(value) && text.fits(value["parentSessionId"]),
     },
+    environment: environmentRule,
     traceparent: text,
   },
   result: { timeoutMs: patience, signal: abortSignal },

@@ -24,10 +24,11 @@ import {
   HoldfastError,
   type InputArguments,
   type Budget,
+  type GivenEnvironment,
   type JournalRecord,
   type RecordedError,
 } from "@holdfast/core";
-import { budgetMessage, type Session as SessionMessage } from "@holdfast/proto";
+import { budgetMessage, environmentMessage, type Session as SessionMessage } from "@holdfast/proto";
 import type { Agent } from "@holdfast/runtime";
 import { CoordinatorConnection } from "@holdfast/storage/remote";
 import { checkClientOptions, checkOptions, checkText, nameOfAgent } from "./client-arguments.ts";
@@ -66,6 +67,8 @@ export interface RemoteStartOptions {
   readonly persistence?: "full" | "minimal";
   /** The session that is notified of its end, as of a child's. */
   readonly callback?: { readonly parentSessionId: string };
+  /** Environments and variables for the commands and servers of an agent file. */
+  readonly environment?: GivenEnvironment;
   /** W3C trace context. */
   readonly traceparent?: string;
 }
@@ -272,7 +275,8 @@ async function resultOf(
 
 function startRequest(agent: Agent | string, input: unknown, options: RemoteStartOptions) {
   const name = nameOfAgent(agent);
-  const { sessionId, demands, priority, budget, timeoutMs, persistence, callback, traceparent } = options;
+  const { sessionId, demands, priority, budget, timeoutMs, persistence, callback, environment, traceparent } =
+    options;
   const version = options.version ?? (typeof agent === "string" ? undefined : agent.version);
   const bytes = bytesOf(input, `input of agent "${name}"`);
   // sdk-client-1. The id or the key makes a repeated request start the same session.
@@ -285,6 +289,7 @@ function startRequest(agent: Agent | string, input: unknown, options: RemoteStar
     ...(budget === undefined ? {} : { budget: budgetMessage(checkBudget(budget)) }),
     ...(timeoutMs === undefined ? {} : { timeoutMs: BigInt(timeoutMs) }),
     ...defined({ persistence }),
+    ...(environment === undefined ? {} : { environment: environmentMessage(environment) }),
     ...(callback === undefined
       ? {}
       : { invocation: "async_callback", parentSessionId: callback.parentSessionId }),

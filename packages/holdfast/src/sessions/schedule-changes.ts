@@ -134,10 +134,10 @@ async function addStart(path: string, timing: Timing, args: Arguments, io: Io): 
   const database = findDatabase(args, io);
   const plan = planStart(args, { ...call, loaded, found: null, database });
   const { file = "", input, options } = plan.start;
-  const { budget, timeoutMs: ttlMs } = options;
+  const { budget, environment, timeoutMs: ttlMs } = options;
   const limits = ttlMs === undefined ? budget : { ...budget, ttlMs };
-  const within = limits === undefined ? {} : { budget: limits };
-  const request: ScheduleRequest = { ...timing, start: { agent, input, file, ...within } };
+  const more = defined({ budget: limits, environment });
+  const request: ScheduleRequest = { ...timing, start: { agent, input, file, ...more } };
   await refuseWrong(request);
   const place = plan.place.type === "runners" ? plan.place.database : database;
   if (place !== database) noteStack(place, io);

@@ -103,7 +103,13 @@ export class AgentTree {
     const secrets = [...new Set([...record.secrets, ...this.variables.secretsOf(record)])];
     return proceduralAgent(
       { ...record, secrets },
-      { ...parts, places: this.places, script, ...defined({ version }) },
+      {
+        ...parts,
+        places: this.places,
+        script,
+        requiredVariables: this.variables.requiredOf(record),
+        ...defined({ version }),
+      },
     );
   }
 

@@ -2,10 +2,12 @@
 // of the call.
 //
 // A session that has begun keeps the servers and the variables of its start. Its process declares every
-// secret that the session may ask for: those that it recorded, and those that today's environments name.
+// secret that the session may ask for: those that it recorded, and those that today's environments name. An
+// agent that is offered to starts of others needs no value that a start can give.
 
 import {
   environmentsBeside,
+  offeredEnvironment,
   readEnvironments,
   secretsOfBegun,
   serverEnvironment,
@@ -15,15 +17,16 @@ import {
   type AgentPlaces,
   type AgentRecord,
   type Environments,
-  type GivenEnvironment,
   type SessionEnvironment,
 } from "@holdfast/agents";
-import { HoldfastError } from "@holdfast/core";
+import { HoldfastError, type GivenEnvironment } from "@holdfast/core";
 import type { OptionalSecrets } from "@holdfast/system";
 
 export interface SessionVariablesOptions {
   readonly places: AgentPlaces;
   readonly given?: GivenEnvironment | undefined;
+  /** Others start its sessions, and give environments and variables each time. */
+  readonly isOffered?: boolean;
   /** The names of the secrets that a session began with; `undefined` for a new session. */
   readonly recorded: readonly string[] | undefined;
 }
@@ -31,10 +34,12 @@ export interface SessionVariablesOptions {
 export class SessionVariables {
   readonly #places: AgentPlaces;
   readonly #given: GivenEnvironment | undefined;
+  readonly #isOffered: boolean;
   readonly #recorded: readonly string[] | undefined;
   #read: Environments | undefined;
 
-  constructor({ places, given, recorded }: SessionVariablesOptions) {
+  constructor({ places, given, isOffered = false, recorded }: SessionVariablesOptions) {
+    this.#isOffered = isOffered;
     this.#places = places;
     this.#given = given;
     this.#recorded = recorded;
@@ -45,9 +50,24 @@ export class SessionVariables {
    * session has begun.
    */
   secretsOf(record: AgentRecord): readonly string[] {
+    if (this.#isOffered) return offeredEnvironment(record, this.#environments).secrets;
     return this.#recorded === undefined
       ? sessionEnvironment(record, this.#environments, this.#given).secrets
       : [...this.#recorded, ...secretsOfBegun(record, this.#environments, record.variables)];
+  }
+
+  /** The names of the variables that each start has to give. */
+  requiredOf(record: AgentRecord): readonly string[] {
+    return this.#isOffered ? offeredEnvironment(record, this.#environments).missing : [];
+  }
+
+  /** The secrets of the environments that a start may name. */
+  startSecretsOf(record: AgentRecord): readonly OptionalSecrets[] {
+    if (!this.#isOffered) return [];
+    return secretsOfBegun(record, this.#environments, record.variables).map((name) => ({
+      anyOf: [name],
+      isAsked: false,
+    }));
   }
 
   /** @throws HoldfastError for a server that cannot be used, unless the session has begun. */

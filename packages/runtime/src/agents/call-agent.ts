@@ -24,6 +24,7 @@ export async function callAgent(kernel: Kernel, agent: Agent, session: Session):
     parentId: parent?.sessionId,
     parentNotice: parent === undefined ? undefined : (parent.notify ?? "events"),
     shared: shared?.kind === "custom" ? decodeJson(shared.value) : undefined,
+    environment: session.environment,
     resumedFrom: decodeJson(resumedFromOf(session)),
   });
   kernel.asks.state.begin(ctx.input);

@@ -72,6 +72,7 @@ const AGENT: OptionRules = {
   description: any,
   tags: tagsRule,
   budget: object("limits, such as { maxCostMicroUsd: 5_000_000 }"),
+  requiredVariables: listRule("a list of names of variables", (name) => typeof name === "string"),
   input: schema,
   output: schema,
   tasks: tasksRule,

@@ -203,6 +203,8 @@ interface AgentCommon<Input, Output, Given> {
    * has the budget that its parent gives it.
    */
   readonly budget?: Budget | undefined;
+  /** Names of variables that each start of a session gives (`environment` of `StartOptions`). */
+  readonly requiredVariables?: readonly string[];
   readonly input?: StandardSchemaV1<Given, Input>;
   readonly output?: StandardSchemaV1<unknown, Output>;
   /** Tasks the agent schedules by name or definition. */
@@ -289,6 +291,8 @@ export interface Agent<Input = unknown, Output = unknown, Given = Input> {
   readonly tags: readonly string[];
   /** The budget of its sessions, where their start gives none. */
   readonly budget: Budget | undefined;
+  /** Names of variables that each start of a session gives. */
+  readonly requiredVariables: readonly string[];
   /** The schema of what callers pass. */
   readonly input: StandardSchemaV1<Given, Input> | undefined;
   /** The schema of its output. */
@@ -340,6 +344,7 @@ export function defineAgent<
     description: definition.description,
     tags: definition.tags ?? [],
     budget: definition.budget === undefined ? undefined : checkBudget(definition.budget),
+    requiredVariables: definition.requiredVariables ?? [],
     input: definition.input,
     output: definition.output,
     tasks: [

@@ -2,6 +2,7 @@
 // handles and receipts.
 
 import type {
+  GivenEnvironment,
   AgentRef,
   AgentStorage,
   AgentTracer,
@@ -165,11 +166,7 @@ export type ScheduleRequest<Input = unknown, Output = unknown, Given = Input> = 
       readonly start: {
         readonly agent: Agent<Input, Output, Given>;
         readonly input?: NoInfer<Given>;
-        /** The budget of each session it starts. */
-        readonly budget?: Budget;
-        /** Where the agent's code came from, to be found again. */
-        readonly file?: string;
-      };
+      } & Pick<StartOptions, "budget" | "environment" | "file">;
       readonly signal?: never;
     }
   | {
@@ -190,6 +187,8 @@ export interface StartOptions {
   readonly persistence?: Persistence;
   /** The session is cancelled this long after it was started. */
   readonly timeoutMs?: number;
+  /** Environments and variables for the commands and servers of an agent file, and of the agents below it. */
+  readonly environment?: GivenEnvironment;
   /** W3C trace context (`traceparent`) to be part of: the session's spans hang under it, in every process. */
   readonly traceparent?: string;
 }

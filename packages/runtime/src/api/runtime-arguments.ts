@@ -4,6 +4,7 @@
 import {
   anyRule as any,
   checkOptions,
+  environmentRule,
   flagRule as flag,
   functionRule,
   LIMITS,
@@ -90,6 +91,7 @@ const START: OptionRules = {
   budget: object("limits, such as { maxCostMicroUsd: 5_000_000 }"),
   persistence: oneOf("full", "minimal", "ephemeral"),
   timeoutMs: any,
+  environment: environmentRule,
   traceparent: text,
 };
 const SIGNAL: OptionRules = { dedupKey: text, signalId: text };
@@ -111,7 +113,7 @@ const SCHEDULE: OptionRules = {
   id: text,
   cron: text,
   timeZone: text,
-  start: object("{ agent, input, budget }"),
+  start: object("{ agent, input, budget, environment }"),
   signal: object("{ sessionId, name, payload }"),
 };
 

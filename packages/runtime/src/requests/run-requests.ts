@@ -8,6 +8,7 @@ import {
   type ChangeResult,
   checkBudget,
   type CreateSession,
+  defined,
   encodeJson,
   forkSession,
   HoldfastError,
@@ -21,8 +22,11 @@ import {
   refuseNewerSession,
   refuseSignalName,
   type ScheduledAction,
+  type GivenEnvironment,
+  missingVariablesText,
   toHoldfastError,
   UsageError,
+  variablesMissingIn,
   ConflictError,
   type ImportSession,
   type Session,
@@ -82,11 +86,13 @@ export class RunRequests {
       budget = agent.budget,
       persistence = "full",
       timeoutMs,
+      environment,
       traceparent = this.#host.callersTraceparent(), // Before the first await, in the caller's context.
     }: StartOptions,
   ): Promise<Stored> {
     const { clock, random, strictBounds, claims, know, warn } = this.#host;
     const sessionId = this.#idOf(wanted);
+    refuseMissingVariables(agent, environment);
     const unbounded = checkBounds(agent, { budget, timeoutMs }, strictBounds);
     know(agent);
     const text = await this.#inputText(agent.name, agent.input, input);
@@ -106,6 +112,7 @@ export class RunRequests {
       format: JOURNAL_FORMAT,
       ...(budget === undefined ? {} : { budget: checkBudget(budget) }),
       ...(persistence === "full" ? {} : { persistence }),
+      ...defined({ environment }),
       ...deadlineOf(clock.now(), Math.min(timeoutMs ?? Infinity, budget?.ttlMs ?? Infinity)),
       claimFor: claims.terms(sessionId),
     };
@@ -227,7 +234,7 @@ export class RunRequests {
       refuseSignalName(name);
       return { type: "signal", sessionId, name, payload: payloadText(name, payload, this.#host.limits) };
     }
-    const { agent, input, file, budget = agent.budget } = start;
+    const { agent, input, file, budget = agent.budget, environment } = start;
     checkBounds(agent, { budget }, this.#host.strictBounds);
     this.#host.know(agent as unknown as Agent);
     const text = await this.#inputText(agent.name, agent.input, input);
@@ -237,6 +244,7 @@ export class RunRequests {
       agent: { name, version, ...(file === undefined ? {} : { file }) },
       input: text,
       ...(budget === undefined ? {} : { budget: checkBudget(budget) }),
+      ...defined({ environment }),
     };
   }
 
@@ -260,6 +268,19 @@ export class RunRequests {
     this.refuseIfClosed(); // A schema may have taken its time.
     return text;
   }
+}
+
+function refuseMissingVariables(
+  { name, requiredVariables }: Agent,
+  environment: GivenEnvironment | undefined,
+): void {
+  const missing = variablesMissingIn(environment, requiredVariables);
+  if (missing.length === 0) return;
+  throw new UsageError(missingVariablesText(name, missing), {
+    at: "environment",
+    expected: "a value of this start, or of an environment that it names",
+    fix: `give it: environment: { values: { ${missing[0]}: "…" } }`,
+  });
 }
 
 /**

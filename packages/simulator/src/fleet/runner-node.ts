@@ -260,7 +260,7 @@ export class RunnerNode {
       },
       ...(watchdog === undefined ? {} : { watchdog: watchdog as unknown as Watchdog }),
     });
-    const offered = agents.map(({ name, version }) => ({ name, version, tags: [] }));
+    const offered = agents.map(({ name, version }) => ({ name, version, tags: [], requiredVariables: [] }));
     const loop = new PollLoop<PollResponse>({
       clock,
       random: this.#random,

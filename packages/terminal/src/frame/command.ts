@@ -142,6 +142,18 @@ export const OTHER_END_OPTION: Option = {
 };
 
 /** The option `--trace` of the commands that run a session. */
+export const ENV_OPTION: Option = {
+  help: "a variable for the commands and MCP servers of an agent file that names it; may be given more than once, not for secrets",
+  value: "KEY=VALUE",
+  repeats: true,
+};
+
+export const ENV_REF_OPTION: Option = {
+  help: "an environment, after those that the agent file names; may be given more than once (`holdfast env list`)",
+  value: "NAME",
+  repeats: true,
+};
+
 export const TRACE_OPTION: Option = {
   help: "trace to stdout, file:PATH, sqlite:PATH or otlp[:URL]; may be given more than once",
   value: "WHERE",

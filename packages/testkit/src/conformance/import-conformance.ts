@@ -47,6 +47,7 @@ export function importConformance(fixture: Fixture): void {
         persistence: "minimal",
         resumedFrom: "7",
         shared: { kind: "custom", value: '{"a":1}' },
+        environment: { references: ["staging"], values: { RELEASE: "1.2.0" } },
         fork: { origins: ["ses-made"], at: 4, seed: 9, tasks: "rerun" },
         account: { limits: { maxTokens: 9 }, spent: tokens(3), reserved: tokens(0), low: false },
         cost: { calls: 2, unpriced: 1, costMicroUsd: 30, inputTokens: 4, outputTokens: 5 },

@@ -93,7 +93,7 @@ export class ModelTurn {
 
   async #begin(): Promise<Turn> {
     const { ctx, parts } = this.#draft;
-    const prepared = await ctx.run("prepare", (task) => parts.prepare(task, ctx.input), {
+    const prepared = await ctx.run("prepare", (task) => parts.prepare(task, ctx), {
       retry: PREPARE_RETRY,
     });
     const { workspace, files, facts, rules } = prepared;

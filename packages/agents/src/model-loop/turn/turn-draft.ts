@@ -13,7 +13,7 @@ import type { ModelToolCall } from "../../models/model-provider.ts";
 import type { modelTask } from "../../models/model-task.ts";
 import { entryTokens } from "../../models/request-size.ts";
 import { entryBytes } from "../compaction/context-size.ts";
-import type { AnyCapability } from "../capability.ts";
+import type { AnyCapability, StartedSession } from "../capability.ts";
 import type { hookTask } from "../hooks/hook-task.ts";
 import type { FileSnapshot } from "@holdfast/workspace";
 import { FRESH_GUARD } from "../loop-guard.ts";
@@ -30,7 +30,7 @@ export interface LoopParts {
   readonly tools: readonly Tool[];
   readonly capabilities: readonly AnyCapability[];
   /** Reads what a session that starts now continues with. */
-  readonly prepare: (task: TaskContext, input: unknown) => Promise<Prepared>;
+  readonly prepare: (task: TaskContext, session: StartedSession) => Promise<Prepared>;
   /** Opens the workspace of a fork in place of that of its origin. */
   readonly openFork: (
     agent: AgentRecord,

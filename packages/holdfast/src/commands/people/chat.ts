@@ -1,4 +1,4 @@
-import { GRACE_OPTION, type Command } from "@holdfast/terminal/frame/command";
+import { GRACE_OPTION, type Command, ENV_OPTION, ENV_REF_OPTION } from "@holdfast/terminal/frame/command";
 import { startChat } from "../../chat/start-chat.ts";
 
 export const chat: Command = {
@@ -32,6 +32,8 @@ export const chat: Command = {
     worktree: {
       help: "the new conversation works in a git worktree of its own (`holdfast diff ID`, `holdfast merge ID`)",
     },
+    env: ENV_OPTION,
+    "env-ref": ENV_REF_OPTION,
     grace: GRACE_OPTION,
     sandbox: {
       help: "the sandbox that the new conversation works in (`holdfast doctor` lists them)",

@@ -2,7 +2,14 @@
 
 import { join } from "node:path";
 import { modelPrices } from "@holdfast/agents/prices";
-import { defined, HoldfastError, UsageError, type AgentStorage, type Wait } from "@holdfast/core";
+import {
+  defined,
+  HoldfastError,
+  UsageError,
+  type AgentStorage,
+  type GivenEnvironment,
+  type Wait,
+} from "@holdfast/core";
 import { createRuntime, type Agent, type Runtime } from "@holdfast/runtime";
 import { dataFolder, layeredEnvironment, wantedSecretsOf, type Environment } from "@holdfast/system";
 import { newMachine } from "../../agents/this-machine.ts";
@@ -28,16 +35,20 @@ export class AgentFileRun {
   }
 
   /** @throws HoldfastError when the file cannot be used, or a secret that it declares has no value. */
-  static async load(nameOrPath: string, { cwd, env }: Place): Promise<AgentFileRun> {
+  static async load(
+    nameOrPath: string,
+    { cwd, env }: Place,
+    given: GivenEnvironment | undefined,
+  ): Promise<AgentFileRun> {
     const secrets = new Map<string, string>();
     const place = { cwd, env: layeredEnvironment(env, secrets) };
-    const loaded = await loadAgent(nameOrPath, { ...place, machine: newMachine(place) });
+    const loaded = await loadAgent(nameOrPath, { ...place, given, machine: newMachine(place) });
     await takeSecrets(loaded.agent, env, secrets);
     return new AgentFileRun(loaded, secrets);
   }
 
   async over(storage: AgentStorage, input: unknown, options: RunAgentFileOptions): Promise<unknown> {
-    const { sessionId, budget, answer, database } = options;
+    const { sessionId, budget, environment, answer, database } = options;
     const failed = Promise.withResolvers<never>();
     failed.promise.catch(() => {}); // An answer may fail before anybody waits for the result.
     const asked = new Set<string>();
@@ -60,7 +71,10 @@ export class AgentFileRun {
       },
     });
     try {
-      const given = { ...limitsOf(this.#loaded.record, input), ...defined({ sessionId, budget }) };
+      const given = {
+        ...limitsOf(this.#loaded.record, input),
+        ...defined({ sessionId, budget, environment }),
+      };
       const handle = await runtime.start(this.#agent, input, given);
       return await Promise.race([handle.result(), failed.promise]);
     } finally {

@@ -6,6 +6,7 @@
 import { resolve } from "node:path";
 import {
   checkOptions,
+  environmentRule,
   functionRule,
   objectRule,
   textRule,
@@ -19,6 +20,7 @@ const RULES: Readonly<Record<keyof RunAgentFileOptions, OptionRule>> = {
   sessionId: textRule,
   budget: objectRule("an object with limits"),
   folder: textRule,
+  environment: environmentRule,
   env: objectRule("an object with variables"),
   answer: functionRule("a function that answers a question"),
 };
@@ -44,7 +46,7 @@ export async function runAgentFile(
   const { AgentFileRun } = await import("./agent-file-run.ts");
   const { withSqliteStorage } = await import("@holdfast/storage/sqlite");
   const { MemoryStorage } = await import("@holdfast/runtime");
-  const run = await AgentFileRun.load(nameOrPath, { cwd, env });
+  const run = await AgentFileRun.load(nameOrPath, { cwd, env }, options.environment);
   if (database === undefined) return run.over(new MemoryStorage(), input, options);
   return withSqliteStorage({ path: resolve(cwd, database) }, ({ storage }) =>
     run.over(storage, input, options),

@@ -1,6 +1,6 @@
 // The options of `runAgentFile`.
 
-import type { Budget } from "@holdfast/core";
+import type { Budget, GivenEnvironment } from "@holdfast/core";
 import type { Environment } from "@holdfast/system";
 
 /** A question that a session asks a person. */
@@ -29,6 +29,8 @@ export interface RunAgentFileOptions {
    * one by default.
    */
   readonly folder?: string;
+  /** Environments and variables for the commands and servers of the agent, as `run --env-ref` and `run --env` give them. */
+  readonly environment?: GivenEnvironment;
   /** The variables that choose models, keys and settings: those of the process by default. */
   readonly env?: Environment;
   /**

@@ -31,7 +31,7 @@ export async function readCall(
   refuseStart({ command, args, text });
   graceOf(args); // A wrong duration is refused before anything is loaded.
   const wanted = sessionIdOf(args);
-  const wish = wishOf(args, io.env);
+  const wish = { ...wishOf(args, io.env), ...defined({ environment: await environmentOf(args) }) };
   const isStrict = findStrictBounds(args, io).value;
   const given = args.text("input");
   refuseSecondStdin(args, given === "-" ? "--input -" : undefined);
@@ -44,14 +44,14 @@ export async function readCall(
 export async function loadStarted(
   path: string,
   args: Arguments,
-  { input, ...facts }: Pick<StartFacts, "command" | "text" | "input" | "insteadOfChat">,
+  { input, wish, ...facts }: Pick<StartFacts, "command" | "text" | "wish" | "input" | "insteadOfChat">,
   io: Io,
 ): Promise<LoadedAgent> {
   const sandbox = args.text("sandbox");
   const loaded = await loadAgent(path, {
     cwd: io.cwd,
     env: io.env,
-    given: await environmentOf(args),
+    given: wish.environment,
     resumesAtReset: args.has("resume-at-reset"),
     overrides: {
       ...(args.has("worktree") ? { workspace: "worktree" } : {}),

@@ -48,7 +48,10 @@ export interface SessionStart {
 }
 
 /** The wishes that a caller may have for a session, whatever its agent. */
-export interface StartWish extends Pick<StartOptions, "budget" | "timeoutMs" | "traceparent"> {
+export interface StartWish extends Pick<
+  StartOptions,
+  "budget" | "timeoutMs" | "environment" | "traceparent"
+> {
   readonly persistence?: "full" | "minimal";
   /** Labels that its runner must have. */
   readonly demands?: Readonly<Record<string, string>>;

@@ -89,16 +89,16 @@ const REFUSALS: readonly ((facts: RefusalFacts) => UsageError | undefined)[] = [
     });
   },
   (facts) =>
-    facts.found !== undefined && optionsOfFiles(facts) !== "" ? refusalOfFileOptions(facts) : undefined,
+    facts.found !== undefined && facts.loaded !== undefined && optionsOfFiles(facts) !== ""
+      ? refusalOfFileOptions(facts)
+      : undefined,
   (facts) => {
-    const options = optionsOfFiles(facts);
+    const options = ownOptionsOfFiles(facts).join(" and ");
     return facts.isOfStack === true && options !== "" && !resumesInStack(facts)
       ? refuse(
           `the local stack would run this session, and does not get ${options} of this call`,
           facts.args.usage,
-          {
-            fix: "give --local, or set the variables (`holdfast env set`) and the fields of the agent file",
-          },
+          { fix: "give --local, or set the fields of the agent file" },
         )
       : undefined;
   },
@@ -114,16 +114,24 @@ export function refuseStart(facts: RefusalFacts): void {
 
 /** Whether the stack gets `--resume-at-reset` as a field of the input, which an input schema may not know. */
 export function resumesInStack(facts: RefusalFacts): boolean {
-  return optionsOfFiles(facts) === "--resume-at-reset" && facts.loaded?.record?.inputSchema === null;
+  return (
+    ownOptionsOfFiles(facts).join() === "--resume-at-reset" && facts.loaded?.record?.inputSchema === null
+  );
 }
 
 /** The names of options that say something about an agent file. */
-function optionsOfFiles({ args, loaded }: RefusalFacts): string {
-  const forFiles = ["resume-at-reset", "worktree", "sandbox"].filter((name) => args.has(name));
-  return [
-    ...(args.has("env") || args.has("env-ref") ? ["--env", "--env-ref"] : []),
-    ...(loaded?.source.kind === "program" ? [] : forFiles.map((name) => `--${name}`)),
-  ].join(" and ");
+function optionsOfFiles(facts: RefusalFacts): string {
+  const { args } = facts;
+  const variables = args.has("env") || args.has("env-ref") ? ["--env", "--env-ref"] : [];
+  return [...variables, ...ownOptionsOfFiles(facts)].join(" and ");
+}
+
+/** Only the process that loads the file can honour these. The variables of a start are stored with it. */
+function ownOptionsOfFiles({ args, loaded }: RefusalFacts): readonly string[] {
+  if (loaded?.source.kind === "program") return [];
+  return ["resume-at-reset", "worktree", "sandbox"]
+    .filter((name) => args.has(name))
+    .map((name) => `--${name}`);
 }
 
 function refusalOfFileOptions(facts: RefusalFacts): UsageError | undefined {

@@ -140,6 +140,7 @@ type Made = Pick<
   | "detachedFrom"
   | "depth"
   | "shared"
+  | "environment"
   | "placement"
   | "home"
   | "deadlineAt"
@@ -164,6 +165,7 @@ export function madeRow(session: Session, lane: number, born: number, keep: Keep
     detachedFrom: session.detachedFrom,
     depth: session.depth,
     shared: session.shared,
+    environment: session.environment,
     placement: session.placement,
     home: session.home,
     deadlineAt: session.deadlineAt,

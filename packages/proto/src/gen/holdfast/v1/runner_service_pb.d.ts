@@ -62,6 +62,13 @@ export declare type OfferedAgent = Message<"holdfast.v1.OfferedAgent"> & {
    * @generated from field: holdfast.v1.Budget budget = 7;
    */
   budget?: Budget | undefined;
+
+  /**
+   * Names of the variables that each start gives. Announced as the schema is.
+   *
+   * @generated from field: repeated string required_variables = 8;
+   */
+  requiredVariables: string[];
 };
 
 /**

@@ -6,7 +6,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { Budget } from "./session_pb.js";
+import type { Budget, Environment } from "./session_pb.js";
 
 /**
  * Describes the file holdfast/v1/schedule_service.proto.
@@ -90,6 +90,13 @@ export declare type StartAction = Message<"holdfast.v1.StartAction"> & {
    * @generated from field: holdfast.v1.Budget budget = 6;
    */
   budget?: Budget | undefined;
+
+  /**
+   * That of each session that it starts.
+   *
+   * @generated from field: holdfast.v1.Environment environment = 7;
+   */
+  environment?: Environment | undefined;
 };
 
 /**

@@ -564,6 +564,33 @@ export declare type BudgetWindow = Message<"holdfast.v1.BudgetWindow"> & {
 export declare const BudgetWindowSchema: GenMessage<BudgetWindow>;
 
 /**
+ * Environments and variables for the commands and servers of an agent file.
+ *
+ * @generated from message holdfast.v1.Environment
+ */
+export declare type Environment = Message<"holdfast.v1.Environment"> & {
+  /**
+   * Names of environments of the runner's user. They follow those of the agent.
+   *
+   * @generated from field: repeated string references = 1;
+   */
+  references: string[];
+
+  /**
+   * Values by the names of variables. They count more than those of environments, and are no secrets.
+   *
+   * @generated from field: map<string, string> values = 2;
+   */
+  values: { [key: string]: string };
+};
+
+/**
+ * Describes the message holdfast.v1.Environment.
+ * Use `create(EnvironmentSchema)` to create a new message.
+ */
+export declare const EnvironmentSchema: GenMessage<Environment>;
+
+/**
  * @generated from message holdfast.v1.Account
  */
 export declare type Account = Message<"holdfast.v1.Account"> & {

@@ -6,7 +6,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { Budget, Entry, RecordedError, Session, SessionSchema } from "./session_pb.js";
+import type { Budget, Entry, Environment, RecordedError, Session, SessionSchema } from "./session_pb.js";
 
 /**
  * Describes the file holdfast/v1/session_service.proto.
@@ -124,6 +124,11 @@ export declare type StartRequest = Message<"holdfast.v1.StartRequest"> & {
    * @generated from field: optional int64 claim_token = 16;
    */
   claimToken?: bigint | undefined;
+
+  /**
+   * @generated from field: holdfast.v1.Environment environment = 17;
+   */
+  environment?: Environment | undefined;
 };
 
 /**
