@@ -109,6 +109,14 @@ export const COORDINATOR_MUTANTS = [
     test: "a runner that starts trials gets no suspect and is kept for none, and is asked for a process",
   },
   {
+    name: "H3: a runner that is forgotten is given nothing more",
+    marker: "forgotten-runner-given-more",
+    part: "{ ...runner, draining: true }",
+    becomes: "runner",
+    tests: ["packages/coordinator/src/behaviour/registering.test.ts"],
+    test: "while its process leaves",
+  },
+  {
     name: "L10: a runner reports the end of its own runners for trials alone",
     marker: "trials-of-others-ended",
     becomes: "",
@@ -118,8 +126,8 @@ export const COORDINATOR_MUTANTS = [
   {
     name: "L10: a suspect does not suffer from the end of the runner beside it",
     marker: "trial-lost-with-its-runner",
-    part: "forTrials.runnerId));",
-    becomes: "forTrials.runnerId), { isLost: true });",
+    part: "{}",
+    becomes: "{ isLost: true }",
     tests: ["packages/coordinator/src/behaviour/trials.test.ts"],
     test: "the end of a runner's process is no loss of what its runner for trials tries",
   },

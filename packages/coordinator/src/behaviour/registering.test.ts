@@ -1,7 +1,7 @@
 // Registration of runners: each token is one process's, and a registration makes one runner, however often
 // its answer is lost.
 
-import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
+import { MemoryStorage, storageWith, TestClock, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FakeRunner, openFleet, Person, pollWaits, type Fleet } from "../testing/fleet.ts";
 
@@ -159,12 +159,16 @@ describe("a runner that goes", () => {
     const second = first.at(fleet.url, SECOND);
     expect((await second.register(first.person.token)).status).toBe(200);
     await fleet.admin.start();
-    const [claim] = (await second.poll()).claims;
+    const claimed = await second.poll();
+    const [claim] = claimed.claims;
     const leave = (process: string) =>
       first.person.post(`/v1/runners/${first.runnerId}/deregister`, { process });
     expect((await leave(FIRST)).status).toBe(200);
+    expect((await second.poll({ pollId: claimed.pollId })).claims).toEqual([claim]); // The poll is still known.
     expect((await second.say(claim!, { status: "working" })).status).toBe("committed");
-    expect(await heldBy(second)).toEqual([claim!.sessionId]);
+    const sessionId = await fleet.admin.start();
+    expect((await second.poll({ ackPollId: claimed.pollId })).claims).toMatchObject([{ sessionId }]);
+    expect(await heldBy(second)).toEqual([claim!.sessionId, sessionId].sort());
     await leave(SECOND);
     expect(await heldBy(second)).toEqual([]);
     await expect(second.poll({ waitMs: 0 })).rejects.toThrow("runner_not_found");
@@ -203,6 +207,78 @@ describe("a runner that goes", () => {
     }
   });
 });
+
+// Requests take ways on which they are delayed, or sent twice.
+describe("H3: a poll that is repeated receives no claim that it did not receive before", () => {
+  const erase = ({ runnerId }: FakeRunner) =>
+    fleet.admin.call("DELETE", `/v1/runners/${runnerId}?processEnded=true`);
+  const replace = (runner: FakeRunner) => runner.at(fleet.url, SECOND).register(runner.person.token);
+
+  test.each([
+    ["leaves", ({ person, runnerId }: FakeRunner) => person.post(`/v1/runners/${runnerId}/deregister`)],
+    ["was seen to end", erase],
+    ["is replaced by the next one", replace],
+  ] as const)("while its process %s", async (_, end) => {
+    const changes = await holdChanges();
+    const runner = await fleet.runner({ process: FIRST });
+    expect((await runner.poll({ pollId: "p1", waitMs: 0 })).claims).toEqual([]);
+    await clock.advance(LEASE_MS);
+    const [ending] = await changes.held(() => end(runner));
+    await fleet.admin.start();
+    const again = await runner.poll({ pollId: "p1", waitMs: 0 });
+    changes.pass();
+    expect(again.claims).toEqual([]);
+    expect((await ending!).status).toBe(200);
+    expect(await heldBy(runner)).toEqual([]);
+  });
+
+  test("when its process has sent its registration twice", async () => {
+    const changes = await holdChanges();
+    const first = await fleet.runner({ process: FIRST });
+    const asked = await changes.held(
+      () => replace(first),
+      () => replace(first),
+    );
+    changes.pass();
+    await Promise.race(asked);
+    const runner = first.at(fleet.url, SECOND);
+    await fleet.admin.start();
+    const { claims } = await runner.poll({ pollId: "p1", free: 1 });
+    expect(claims).toHaveLength(1);
+    await fleet.admin.start();
+    changes.pass();
+    await Promise.all(asked);
+    expect((await runner.poll({ pollId: "p1", free: 1, waitMs: 0 })).claims).toEqual(claims);
+  });
+});
+
+/** Opens the fleet over a storage that holds changes of runners back. */
+async function holdChanges() {
+  await fleet.close();
+  const memory = new MemoryStorage();
+  const waiting: (() => void)[] = [];
+  let isHolding = false;
+  const storage = storageWith(memory, {
+    async commit(changes, now) {
+      if (isHolding && changes.some(({ type }) => type === "audited"))
+        await new Promise<void>((resolve) => void waiting.push(resolve));
+      return memory.commit(changes, now);
+    },
+  });
+  fleet = await openFleet({ clock, storage });
+  return {
+    /** Makes requests. @returns them when the change of each is held back. */
+    async held<T>(...requests: readonly (() => Promise<T>)[]): Promise<readonly Promise<T>[]> {
+      isHolding = true;
+      const asked = requests.map((ask) => ask());
+      await until(() => waiting.length === asked.length, "the changes are held back");
+      isHolding = false;
+      return asked;
+    },
+    /** Lets the first change pass that is held back. */
+    pass: () => waiting.shift()?.(),
+  };
+}
 
 describe("a runner whose process was seen to end", () => {
   const erase = ({ runnerId }: FakeRunner, query: string) =>

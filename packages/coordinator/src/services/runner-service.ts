@@ -13,6 +13,9 @@
 //       claims are then lost at once, as if their leases had passed, and other runners continue the sessions.
 //       A runner says the same of a runner for trials that it started. The runners for trials of a process
 //       end with it, which is no loss of the sessions that they try.
+//   - A process is forgotten only when nothing is given to it any more. A late poll of it may still arrive, and
+//     nobody would know then whether that poll was answered (H3). A runner that leaves, or whose process was
+//     seen to end, is therefore stored as draining first.
 //   - A runner for trials drains with the runner that started it.
 
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
@@ -81,9 +84,14 @@ export class RunnerService implements ServiceImpl<typeof Contract> {
     await this.#refuseSecond(runnerId, process);
     const { leaseMs, renewMs } = this.#host;
     const registration = { request, admitted: admission, process, leaseMs, now: this.#clock.now() };
-    await this.#registry.change(runnerId, auditOf(call, "runner.register", `runner:${runnerId}`), (before) =>
-      registeredRunner(registration, before),
-    );
+    const audit = auditOf(call, "runner.register", `runner:${runnerId}`);
+    let isSuccessor = false;
+    await this.#registry.change(runnerId, audit, (before) => {
+      isSuccessor = before !== undefined && isOther(before, process);
+      return registeredRunner(registration, before);
+    });
+    // The new process has not received answers to the old one, whose polls are refused from now on.
+    if (isSuccessor) this.#dispatcher.forget(runnerId);
     return {
       runnerId,
       ...defined({ token }),
@@ -144,11 +152,11 @@ export class RunnerService implements ServiceImpl<typeof Contract> {
     if (processEnded) return this.#loseTrials(runnerId, call);
     await this.#own(call.caller, runnerId);
     const process = given === undefined ? undefined : hashOf(given);
+    if (!(await this.#end(runnerId, process))) return {};
     const held = await claimsOf(this.#host, runnerId);
     // Read after the claims: a process that registered in between holds none of them.
     const known = await this.#registry.findFresh(runnerId);
     if (known === undefined || isOther(known, process)) return {};
-    this.#dispatcher.forget(runnerId);
     await releaseAll(this.#host, held);
     await this.#registry.change(
       runnerId,
@@ -204,24 +212,17 @@ export class RunnerService implements ServiceImpl<typeof Contract> {
     const known = await this.#registry.named(text);
     // runner-service-7. Before the runner is forgotten: a call that was cut short can then be repeated.
     if (processEnded) {
-      await loseAll(this.#host, known?.runnerId ?? text);
+      await this.#takeAll(known?.runnerId ?? text, { isLost: true });
       for (const forTrials of await this.#trialsOf(known?.runnerId ?? text)) {
         // mutant: trial-lost-with-its-runner
-        await releaseAll(this.#host, await claimsOf(this.#host, forTrials.runnerId));
+        await this.#takeAll(forTrials.runnerId, {});
         await this.#remove(forTrials, call);
       }
     }
-    if (known === undefined) {
-      // A runner that left, or was silent for too long, is not registered, but its token could bring it
-      // back.
-      if (!(await this.#tokens.revokeOf(text, auditOf(call, "token.revoke", "")))) throw noSuchRunner(text);
-      return {};
-    }
-    const { runnerId, tokenId: ofRunner } = known;
-    const audit = auditOf(call, "runner.delete", `runner:${runnerId}`);
-    await this.#registry.change(runnerId, audit, () => undefined);
-    this.#dispatcher.forget(runnerId);
-    await this.#tokens.revoke(ofRunner, auditOf(call, "token.revoke", ""));
+    if (known !== undefined) await this.#remove(known, call);
+    // A runner that left, or was silent for too long, is not registered, but its token could bring it back.
+    else if (!(await this.#tokens.revokeOf(text, auditOf(call, "token.revoke", ""))))
+      throw noSuchRunner(text);
     return {};
   }
 
@@ -257,7 +258,6 @@ export class RunnerService implements ServiceImpl<typeof Contract> {
     const { storage, leaseMs } = this.#host;
     const held = await storage.heldClaims({ now: this.#clock.now(), owner: runnerId, limit: 1 });
     if (this.#dispatcher.quietFor(runnerId) < leaseMs || held.length > 0) throw isAnother(known, leaseMs);
-    this.#dispatcher.forget(runnerId); // The new process has not received answers to the old one.
   }
 
   async #messageFor(runner: StoredRunner): Promise<RunnerMessage> {
@@ -291,11 +291,10 @@ export class RunnerService implements ServiceImpl<typeof Contract> {
     return (await this.#registry.all()).filter((runner) => runner.trialsOf === runnerId);
   }
 
-  /** Forgets a runner for trials, whose process has ended. */
   async #remove({ runnerId, tokenId }: StoredRunner, call: Call): Promise<void> {
-    this.#dispatcher.forget(runnerId);
     const audit = auditOf(call, "runner.delete", `runner:${runnerId}`);
     await this.#registry.change(runnerId, audit, () => undefined);
+    this.#dispatcher.forget(runnerId);
     await this.#tokens.revoke(tokenId, auditOf(call, "token.revoke", ""));
   }
 
@@ -305,9 +304,26 @@ export class RunnerService implements ServiceImpl<typeof Contract> {
     if (known === undefined) return {};
     // mutant: trials-of-others-ended
     if (call.caller.kind !== "runner" || known.trialsOf !== call.caller.name) throw runnerNotFound(runnerId);
-    await loseAll(this.#host, runnerId);
+    await this.#takeAll(runnerId, { isLost: true });
     await this.#remove(known, call);
     return {};
+  }
+
+  /** Takes everything from a runner whose process has ended. */
+  async #takeAll(runnerId: string, as: Pick<ReleaseClaim, "isLost">): Promise<void> {
+    await this.#end(runnerId);
+    await releaseAll(this.#host, await claimsOf(this.#host, runnerId), as);
+  }
+
+  /** Gives the runner nothing more, and forgets it. @returns `false` when another process is the runner. */
+  async #end(runnerId: string, process?: string): Promise<boolean> {
+    const stored = await this.#registry.change(runnerId, undefined, (runner) =>
+      // mutant: forgotten-runner-given-more
+      runner === undefined || isOther(runner, process) ? runner : { ...runner, draining: true },
+    );
+    if (stored !== undefined && isOther(stored, process)) return false;
+    this.#dispatcher.forget(runnerId);
+    return true;
   }
 }
 
@@ -320,12 +336,6 @@ async function claimsOf({ storage, clock }: ServiceHost, owner: string): Promise
     after = page.at(-1)?.sessionId;
     if (page.length < HELD_PAGE) return held;
   }
-}
-
-/** runner-service-7. */
-async function loseAll(host: ServiceHost, runnerId: string): Promise<void> {
-  host.dispatcher.forget(runnerId); // Nothing is given to it from now on.
-  await releaseAll(host, await claimsOf(host, runnerId), { isLost: true });
 }
 
 async function releaseAll(

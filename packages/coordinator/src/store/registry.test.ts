@@ -72,6 +72,13 @@ describe("the silence of a runner", () => {
   });
 });
 
+test("a change that leaves a runner as it is writes nothing", async () => {
+  const registry = open();
+  storage.commit = () => Promise.reject(new Error("a write"));
+  expect(await registry.change("rnr_1", undefined, (runner) => runner)).toMatchObject({ runnerId: "rnr_1" });
+  expect(await registry.change("rnr_2", undefined, (runner) => runner)).toBeUndefined();
+});
+
 const RUNNER: Omit<StoredRunner, "seenAt"> = {
   runnerId: "rnr_1",
   tokenId: "tok_1",

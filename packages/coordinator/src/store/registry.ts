@@ -181,6 +181,7 @@ export class Registry {
 
   /**
    * Changes a stored runner; `undefined` stands for no runner, before and after. A conflict is tried again.
+   * Nothing is written when `make` answers the runner that it was given.
    */
   async change(
     runnerId: string,
@@ -190,7 +191,7 @@ export class Registry {
     for (;;) {
       const known = await this.#read(runnerId);
       const made = make(known?.runner);
-      if (made === undefined && known === undefined) return undefined;
+      if (made === known?.runner) return made;
       const change: Exclude<Change, { type: "audited" }> =
         made === undefined
           ? { type: "remove_document", collection: COLLECTION, id: runnerId, expected: known?.version ?? 0 }
