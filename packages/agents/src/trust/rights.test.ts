@@ -21,7 +21,7 @@ function record(fields: string): AgentRecord {
   return read.record;
 }
 const tools = (fields: string, given: readonly string[] = READING_TOOLS) => {
-  const result = withinRights(record(fields), given);
+  const result = withinRights(record(fields), given, "bubblewrap");
   return "record" in result ? result.record.tools : result.refused;
 };
 
@@ -46,19 +46,26 @@ test("a file gets the tools that it names when all of them are given", () => {
 
 test("a file gets the skills that it names, and none of the machine when it names none", () => {
   const skillsOf = (fields: string) => {
-    const result = withinRights(record(fields), READING_TOOLS);
+    const result = withinRights(record(fields), READING_TOOLS, "bubblewrap");
     return "record" in result ? result.record.skills : result.refused;
   };
   expect(skillsOf("tools: Read\n")).toEqual([]);
   expect(skillsOf("skills: [house-style]\n")).toEqual(["house-style"]);
 });
 
-test("the sandbox of the machine counts where the file would have none", () => {
-  const sandboxOf = (name: string) => {
-    const result = withinRights(record(`tools: Read\nholdfast: { sandbox: ${name} }\n`), READING_TOOLS);
+test("a file keeps the sandbox that it names, or is refused", () => {
+  const sandboxOf = (name: string, ofMachine: string) => {
+    const wanted = record(`tools: Read\nholdfast: { sandbox: ${name} }\n`);
+    const result = withinRights(wanted, READING_TOOLS, ofMachine);
     return "record" in result ? result.record.sandbox : result.refused;
   };
-  expect([sandboxOf("filesystem"), sandboxOf("bubblewrap")]).toEqual([null, "bubblewrap"]);
+  expect(sandboxOf("bubblewrap", "docker")).toBe("bubblewrap");
+  expect(sandboxOf("filesystem", "filesystem")).toBe("filesystem");
+  expect(sandboxOf("filesystem", "bubblewrap")).toMatch(
+    /isolates nothing, on this runner: its own is bubblewrap/,
+  );
+  expect(sandboxOf("daytona", "daytona")).toBe("daytona");
+  expect(sandboxOf("daytona", "bubblewrap")).toMatch(/takes files from this machine/);
 });
 
 describe("a file is refused", () => {

@@ -29,32 +29,28 @@ export const READING_TOOLS: readonly string[] = [
 const SKILL_TOOL = "read_skill";
 
 /**
- * @param tools the tools that are given; `*` at the end of a name stands for any text. @returns the record,
- *   or why it is refused.
+ * @param tools the tools that are given; `*` at the end of a name stands for any text.
+ * @param ofMachine the sandbox of this machine for agents that name none. @returns the record, or why it is
+ *   refused.
  */
 export function withinRights(
   record: AgentRecord,
   tools: readonly string[],
+  ofMachine: string,
 ): { readonly record: AgentRecord } | { readonly refused: string } {
   const given: Given = (tool) => tools.some((one) => covers(one, tool));
   const wanted: AgentRecord = { ...record, tools: record.tools ?? TOOLS.filter(given) };
   for (const rule of Object.values<Rule>(RULES)) {
-    const refused = rule(wanted, given);
+    const refused = rule(wanted, given, ofMachine);
     if (refused !== undefined) return { refused };
   }
-  // The sandbox of this machine counts, where the file would have none.
-  return {
-    record: {
-      ...wanted,
-      skills: record.skills ?? [], // No names mean no skills here, and not all of them.
-      sandbox: record.sandbox === "filesystem" ? null : record.sandbox,
-    },
-  };
+  // No names mean no skills here, and not all of them.
+  return { record: { ...wanted, skills: record.skills ?? [] } };
 }
 
 type Given = (tool: string) => boolean;
 /** Why a record has more rights in this field than a machine gives, if so. */
-type Rule = (record: AgentRecord, given: Given) => string | undefined;
+type Rule = (record: AgentRecord, given: Given, ofMachine: string) => string | undefined;
 
 /** The field gives no right: it describes the agent, restricts it, or changes only the work of the tools that it has. */
 const noRight: Rule = () => undefined;
@@ -115,10 +111,14 @@ const RULES = {
     return server === undefined ? undefined : notGiven(`the tools mcp__${server}__*`);
   },
   workspace: noRight,
-  sandbox: ({ sandbox }) =>
-    sandbox === null || ownSandbox(sandbox)?.keepsFilesHere === true
-      ? undefined
-      : `a file from a coordinator cannot have the sandbox ${sandbox}, which takes files from this machine`,
+  sandbox: ({ sandbox }, _given, ofMachine) => {
+    if (sandbox === null || sandbox === ofMachine) return undefined;
+    if (ownSandbox(sandbox)?.keepsFilesHere !== true)
+      return `a file from a coordinator cannot have the sandbox ${sandbox}, which takes files from this machine`;
+    return sandbox === "filesystem"
+      ? `a file from a coordinator cannot have the sandbox filesystem, which isolates nothing, on this runner: its own is ${ofMachine}`
+      : undefined;
+  },
   environments: never("environments", ({ environments }) => environments),
   variables: never("variables of environments", ({ variables }) => variables),
   secrets: never("secrets", ({ secrets }) => secrets),

@@ -37,6 +37,7 @@ export async function catalogueOf(
       offered,
       dataFolder: dataFolder(io),
       policy: { ...policy, agentFiles },
+      sandbox: settings.sandbox.name,
       refused: (what, reason) =>
         io.note(
           `${io.notes.symbols.warn} ${plainLine(`the ${what} is not offered: ${reason}`, MESSAGE_CHARS)}`,

@@ -42,6 +42,8 @@ export interface PushedAgentsOptions {
   readonly policy: Pick<RunnerPolicy, "allowScripts" | "approvedScripts"> & {
     readonly agentFiles: NonNullable<RunnerPolicy["agentFiles"]>;
   };
+  /** The sandbox of this machine for agents that name none. */
+  readonly sandbox: string;
   /** Notified of each content that is refused, once for a reason. @param what such as `agent file reviewer (3f9c…)` */
   readonly refused: (what: string, reason: string) => void;
   /** The reason as people at the coordinator may read it. */
@@ -137,7 +139,7 @@ async function recordOf(
   item: Item,
   hash: string,
   content: Catalogue["content"],
-  { dataFolder, policy }: PushedAgentsOptions,
+  { dataFolder, policy, sandbox }: PushedAgentsOptions,
 ): Promise<AgentRecord | Refused> {
   const found = await content(item, hash);
   if ("problem" in found) return { reason: found.problem };
@@ -147,7 +149,7 @@ async function recordOf(
     if (store.read(hash) === undefined) store.keep({ hash, files: found.files }); // A damaged content is written again.
     const read = recordAt(join(folder, hash, `${item.name}.md`), item.name);
     if ("reason" in read) return read;
-    const limited = withinRights(read, policy.agentFiles.tools ?? READING_TOOLS);
+    const limited = withinRights(read, policy.agentFiles.tools ?? READING_TOOLS, sandbox);
     return "refused" in limited ? { reason: limited.refused } : limited.record;
   } catch (error) {
     return { reason: (error as Error).message }; // A file that is refused changes nothing for the others.
