@@ -3,7 +3,8 @@
 //
 // Phases. *Safety*: the faults of the seed's swarm are on, and every answer of storage is compared with all
 // before it. *Liveness*: the faults are healed. Within any 60 simulated seconds some session must change,
-// until all have ended or wait for a signal that nobody sends.
+// until all have ended or wait for a signal that nobody sends. They have ten minutes for that, and the time
+// of their attempts.
 // Then each session is judged by its program.
 //
 //   simulation-1. Everything is decided by the seed: the same seed gives the same log, to the byte.
@@ -33,7 +34,10 @@ import { WatchedStorage } from "./world/watched-storage.ts";
 const BEGINS_AT = 1_700_000_000_000;
 /** The maximum simulated time without a change of any session; after it the remaining sessions are stuck. */
 const LIVENESS_MS = 60_000;
-/** No program takes as long, one task after the other. */
+/**
+ * The maximum simulated time until all sessions are at rest, besides that of their attempts. One slot may
+ * have to run the attempts of all sessions, one after the other.
+ */
 const LIVENESS_MS_MAX = 600_000;
 const STEPS_MAX = 300_000;
 
@@ -243,10 +247,12 @@ class Simulation {
   async run(): Promise<SimulationReport> {
     await this.#until(() => this.#scheduler.now >= this.#swarm.safetyMs || this.#isAtRest());
     this.#heal();
-    const endAt = this.#scheduler.now + LIVENESS_MS_MAX;
+    const endAt = this.#scheduler.now + LIVENESS_MS_MAX - this.#effects.attemptsMs;
     this.#changedAt = this.#scheduler.now;
     await this.#until(
-      () => this.#isAtRest() || this.#nextAt > Math.min(this.#changedAt + LIVENESS_MS, endAt),
+      () =>
+        this.#isAtRest() ||
+        this.#nextAt > Math.min(this.#changedAt + LIVENESS_MS, endAt + this.#effects.attemptsMs),
     );
     const verdict = {
       storage: this.#inner,

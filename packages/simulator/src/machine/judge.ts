@@ -44,7 +44,7 @@ export async function judge(
     const holder = account.owner === undefined ? "nobody" : account.owner;
     return violated(
       "L3",
-      `${sessionId} is ${row.status} and nothing happens to it, held by ${holder}, waiting for ${JSON.stringify(row.waits)}`,
+      `${sessionId} is ${row.status} and does not come to rest, held by ${holder}, waiting for ${JSON.stringify(row.waits)}`,
     );
   }
   const isWhole = row.status === "completed";

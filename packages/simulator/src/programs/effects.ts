@@ -60,9 +60,15 @@ export interface AttemptPlan {
 export class Effects {
   readonly #host: EffectsHost;
   readonly #effects = new Map<string, Effect>();
+  #attemptsMs = 0;
 
   constructor(host: EffectsHost) {
     this.#host = host;
+  }
+
+  /** The planned milliseconds of all attempts together. */
+  get attemptsMs(): number {
+    return this.#attemptsMs;
   }
 
   /** By session and node. */
@@ -78,6 +84,7 @@ export class Effects {
     const { life, taskId, attempt, sessionId } = facts;
     const plan = this.#plan(this.of(sessionId, node), behaviour);
     this.of(sessionId, node).starts++;
+    this.#attemptsMs += plan.ms;
     this.#host.begun(facts);
     this.#host.log.add(
       life,
