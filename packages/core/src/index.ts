@@ -26,7 +26,7 @@ export {
 export { ERROR_TABLE, type ErrorCode, type RpcCode } from "./errors/error-table.ts";
 export { errorFrom, recordError, type RecordedError, recordWholeError } from "./errors/recorded-error.ts";
 export { PauseError, type PauseRequest } from "./errors/pause-error.ts";
-export { decodedPlace, lineOf, isOurs } from "./errors/author-line.ts";
+export { decodedPlace, framesOf, lineOf, isOurs, stackOf } from "./errors/author-line.ts";
 export { isName, isSessionId, mintId, positionId, type IdPrefix } from "./ids.ts";
 export { decodeJson, encodeJson, type Json, type JsonText } from "./json/json.ts";
 export { defined } from "./defined.ts";

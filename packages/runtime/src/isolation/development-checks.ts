@@ -5,7 +5,7 @@
 // slice runs only agents. Calls from other code are not reported. Neither are calls from our own packages and
 // from node_modules, which read clocks for their own timing.
 
-import { DurableFuture, isOurs, UsageError } from "@holdfast/core";
+import { DurableFuture, framesOf, isOurs, UsageError } from "@holdfast/core";
 
 export interface DevelopmentChecksOptions {
   /** The session whose agent is running this very moment, if one is. */
@@ -15,10 +15,10 @@ export interface DevelopmentChecksOptions {
   readonly onOutsideCall: (sessionId: string, line: string) => void;
 }
 
-/** Without the scheme: some loaders give frames as paths, others as addresses. */
-const OWN = import.meta.url.replace("file://", "");
-
 type AnyFunction = (this: unknown, ...args: never[]) => unknown;
+
+/** @param watched the function that took the place of the called one. */
+type Report = (what: string, instead: string, watched: AnyFunction) => void;
 
 /** Install the checks. The returned function removes them, in the reverse order of other installations. */
 export function installDevelopmentChecks({
@@ -29,10 +29,10 @@ export function installDevelopmentChecks({
   const reported = new Set<string>();
   const undo: (() => void)[] = [];
 
-  const report = (what: string, instead: string): void => {
+  const report: Report = (what, instead, watched) => {
     const sessionId = currentSession();
     if (sessionId === undefined) return;
-    const line = agentLine();
+    const line = agentLine(watched);
     if (line === undefined) return;
     onOutsideCall(sessionId, line);
     if (reported.has(`${what} ${line}`)) return;
@@ -45,7 +45,7 @@ export function installDevelopmentChecks({
     const original = holder[name];
     if (typeof original !== "function") return;
     const watched: AnyFunction = function (...args) {
-      report(what, instead);
+      report(what, instead, watched);
       return original.apply(this, args);
     };
     Object.assign(watched, original);
@@ -68,11 +68,11 @@ export function installDevelopmentChecks({
   };
 }
 
-function watchDate(report: (what: string, instead: string) => void): () => void {
+function watchDate(report: Report): () => void {
   const original = globalThis.Date;
   const watched: DateConstructor = new Proxy(original, {
-    construct(target, args: never[], newTarget) {
-      if (args.length === 0) report("new Date()", "new Date(ctx.now())");
+    construct: function construct(target, args: never[], newTarget) {
+      if (args.length === 0) report("new Date()", "new Date(ctx.now())", construct);
       return Reflect.construct(
         target,
         args,
@@ -103,7 +103,7 @@ function refuseRacing(name: "race" | "any", currentSession: () => string | undef
     const error = new UsageError(
       `${consuming.label} was given to Promise.${name}(), which would leave it open when it loses`,
       {
-        at: agentLine() ?? "the agent",
+        at: agentLine(watched) ?? "the agent",
         fix: `use ctx.${name}(), which withdraws the losers, or { timeoutMs } of the wait itself`,
       },
     );
@@ -115,11 +115,12 @@ function refuseRacing(name: "race" | "any", currentSession: () => string | undef
   };
 }
 
-/** The calling line, if it is the user's own code. */
-function agentLine(): string | undefined {
-  const frames = (new Error().stack ?? "").split("\n").slice(1);
-  const caller = frames.find((frame) => !frame.includes(OWN));
-  if (caller === undefined || caller.includes("node:") || caller.includes("/node_modules/")) return undefined;
+/** The line that called a function of this file, if it is the user's own code. */
+function agentLine(below: AnyFunction): string | undefined {
+  const here = {};
+  Error.captureStackTrace(here, below);
+  const caller = framesOf(here)[0] ?? "";
+  if (caller.includes("node:") || caller.includes("/node_modules/")) return undefined;
   const place = /\(?(?:file:\/\/)?([^()\s]+:\d+:\d+)\)?$/.exec(caller.trim())?.[1];
   // The nearest frame counts, not the nearest one of the agent: it did not make calls that we make on its
   // behalf.

@@ -4,6 +4,7 @@ import {
   defined,
   ERROR_TABLE,
   HoldfastError,
+  stackOf,
   toError,
   type ErrorCode,
   type ErrorDetails,
@@ -59,7 +60,7 @@ export function shownError(given: unknown): ShownError {
     const details = defined({ at, got, expected, fix });
     const { shownCode, exitCode } = kindOf(isFarAway(code, at) ? "unavailable" : code, cause);
     // A recorded error has no stack. Every other cause is part of the error, and is shown on request.
-    const behind = cause instanceof Error ? cause.stack : undefined;
+    const behind = cause instanceof Error ? stackOf(cause) : undefined;
     return {
       ...shown(shownCode, exitCode, message, details),
       cause: cause instanceof Error ? undefined : causesOf(cause, message),
