@@ -104,7 +104,7 @@ export class Kernel {
     return this.#tip;
   }
 
-  get turn(): Readonly<Pick<Turn, "cancel" | "closed" | "number" | "withdraw">> {
+  get turn(): Readonly<Pick<Turn, "cancel" | "closed" | "fail" | "number" | "withdraw">> {
     return this.#turn;
   }
 

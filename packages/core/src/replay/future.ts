@@ -1,7 +1,7 @@
 // `DurableFuture`: the answer that an agent awaits. It settles only inside a slice, by a delivery; until then
 // it hangs (K4).
 
-import { CancelledError, UsageError } from "../errors/errors.ts";
+import { CancelledError, type HoldfastError, UsageError } from "../errors/errors.ts";
 
 /**
  * The type of the awaited answer. Any race may include `task` and `timer`; only `ctx.race` may include the
@@ -19,6 +19,8 @@ export interface FutureOwner {
   readonly closed: boolean;
   /** Withdraw asks and record one `withdraw`. Open futures reject with `CancelledError`. */
   withdraw(targets: readonly DurableFuture<unknown>[]): void;
+  /** Remember a fault, so that code that swallows it cannot commit (K4). */
+  fail<E extends HoldfastError>(fault: E): E;
 }
 
 /**
@@ -108,6 +110,11 @@ export class DurableFuture<T> implements Promise<T> {
   recovered<U>(recover: (error: Error) => Promise<U>): DurableFuture<T | U> {
     this.#recover = recover;
     return this;
+  }
+
+  /** @internal It was used in a way that pauses the session. */
+  refuse(fault: HoldfastError): Promise<never> {
+    return Promise.reject(this.#owner.fail(fault));
   }
 
   /** @internal Settled by the kernel only. */

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { DurableFuture, type FutureOwner, type FutureType } from "./future.ts";
 import { OpenItems, type OpenItem, type OpenTask } from "./open-items.ts";
 
-const owner: FutureOwner = { closed: false, withdraw() {} };
+const owner: FutureOwner = { closed: false, withdraw() {}, fail: (fault) => fault };
 
 describe("open items", () => {
   test("counts, due items and wake-up time agree with a plain list, whatever is added and removed", () => {

@@ -152,6 +152,10 @@ export class Turn implements FutureOwner {
     if (task !== undefined) this.#parts.segment.withdrawTask(task);
   }
 
+  fail<E extends HoldfastError>(fault: E): E {
+    return this.#parts.faults.fail(fault);
+  }
+
   /** K2. The agent did something outside a slice, where no caller would see the fault. */
   strayFault(what: string, line: string | undefined, why?: unknown): HoldfastError {
     const { faults, options } = this.#parts;

@@ -1,6 +1,6 @@
 // Mistakes with `ctx`: each pauses its session, names the line and loses no work.
 
-import { TestClock } from "@holdfast/testkit/test-runtime";
+import { TestClock, turns } from "@holdfast/testkit/test-runtime";
 import { afterEach, expect, test } from "vitest";
 import { defineAgent, type Agent } from "../agents/define.ts";
 import { MemoryStorage } from "../memory/memory-storage.ts";
@@ -55,3 +55,30 @@ test.each([
     }
   },
 );
+
+test("an agent that gives a consuming wait to Promise.race is paused for it, and goes on with ctx.race", async () => {
+  const raced = { by: "Promise" as "Promise" | "ctx", works: 0 };
+  const agent = agentOf(async (ctx) => {
+    for (let n = 0; n < 3; n++) {
+      await ctx.run("work", () => raced.works++);
+      const items = [ctx.waitForSignal("stop"), ctx.sleep(1).then(() => "slept")] as const;
+      // An agent that catches everything cannot hide its mistake, and loses no work by it.
+      const first = await (raced.by === "ctx" ? ctx.race(items) : Promise.race(items)).catch(() => "caught");
+      if (first !== "slept") return [first, n];
+    }
+    return "never";
+  });
+  const { runtime, clock } = open();
+  const handle = await runtime.start(agent, undefined, { sessionId: "racer" });
+  const settled = handle.settled();
+  await turns(20);
+  expect(await settled).toMatchObject({
+    status: "paused",
+    fault: { code: "usage", at: expect.stringMatching(/mistakes\.test\.ts:\d+:\d+$/) },
+  });
+  raced.by = "ctx";
+  const resumed = await runtime.resume("racer");
+  await clock.advance(1);
+  await handle.signal("stop", "stopped");
+  expect([await resumed.result(), raced.works]).toEqual([["stopped", 1], 2]);
+});

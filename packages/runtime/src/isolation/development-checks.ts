@@ -86,7 +86,10 @@ function watchDate(report: Report): () => void {
   };
 }
 
-/** K2a: the losers of a native race stay open, and a consuming one would eat the next signal. */
+/**
+ * K2a: the losers of a native race stay open, and a consuming one would eat the next signal. The session is
+ * paused, as for every other mistake with `ctx`.
+ */
 function refuseRacing(name: "race" | "any", currentSession: () => string | undefined): () => void {
   const holder = Promise as unknown as Record<
     string,
@@ -107,7 +110,7 @@ function refuseRacing(name: "race" | "any", currentSession: () => string | undef
         fix: `use ctx.${name}(), which withdraws the losers, or { timeoutMs } of the wait itself`,
       },
     );
-    return Promise.reject(error);
+    return consuming.refuse(error);
   };
   holder[name] = watched;
   return () => {
