@@ -5,7 +5,7 @@
 //   - At its end it accepts nothing, lets running steps end within its grace, and hands over the rest. The
 //     next runner continues every session.
 
-import { ConflictError, encodeJson, HoldfastError, validate, type AgentTracer } from "@holdfast/core";
+import { HoldfastError, type AgentTracer } from "@holdfast/core";
 import type { Agent, Runtime } from "@holdfast/runtime";
 import type { SecretSource } from "@holdfast/system";
 import type { Io } from "@holdfast/terminal/frame/command";
@@ -19,7 +19,6 @@ import type { LoadedAgent } from "../run/load-agent.ts";
 import type { RunnerCode } from "../run/runner-run.ts";
 import { startOf } from "../run/starting/start-plan.ts";
 import { startAt } from "../run/starting/start.ts";
-import type { RequestOf } from "./ipc-messages.ts";
 import { wishOf, type IpcEnd, type IpcPlace, type IpcPlaceHost } from "./ipc-place.ts";
 import { modelPrices } from "@holdfast/agents/prices";
 
@@ -92,7 +91,6 @@ function databasePlace({ runtime, code, news, ...place }: PlaceParts): IpcPlace 
     },
     async start(request, sessionId) {
       const { agent, loaded } = agentNamed(request.agent, code);
-      await refuseOther(request, sessionId, agent, place.reader);
       const start = startOf(loaded, request.input, sessionId, wishOf(request));
       await startAt(start, { type: "runtime", runtime, agent });
     },
@@ -123,24 +121,6 @@ function agentNamed(
     at: "/agent",
     expected: agents.map((agent) => agent.name).join(", "),
     fix: "name an agent of `ready`, or start the runner with the agent's file",
-  });
-}
-
-/** The same start under the same id finds the session. @throws ConflictError for another one. */
-async function refuseOther(
-  { input }: RequestOf<"start">,
-  sessionId: string,
-  agent: Agent,
-  reader: IpcPlace["reader"],
-): Promise<void> {
-  const found = await reader.session(sessionId);
-  if (found === undefined) return;
-  const what = `input of agent "${agent.name}"`;
-  const text = encodeJson(await validate(agent.input, input, what, "invalid_input"), what);
-  if (found.agent.name === agent.name && found.input === text) return;
-  throw new ConflictError("session_exists", `session ${sessionId} was started with another agent or input`, {
-    expected: `agent "${found.agent.name}" with its input`,
-    fix: "choose another id, or leave sessionId out",
   });
 }
 

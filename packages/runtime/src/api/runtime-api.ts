@@ -177,7 +177,7 @@ export type ScheduleRequest<Input = unknown, Output = unknown, Given = Input> = 
 
 /** Options of the start of a session. */
 export interface StartOptions {
-  /** Your own id: starting the same id again finds the session instead of making another. */
+  /** Your own id: the same agent and input under the same id find the session instead of making another. */
   readonly sessionId?: string;
   /** Where the agent's code came from, to be found again. */
   readonly file?: string;
@@ -328,6 +328,8 @@ export interface Runtime {
   /**
    * Start a session; answers when it is stored. If a session with this id exists, it is resumed unless it has
    * ended, is paused, or runs elsewhere.
+   *
+   * @throws ConflictError `session_exists` when the session with this id is of another agent, or has another input.
    */
   start<Input, Output, Given = Input>(
     agent: Agent<Input, Output, Given>,
@@ -364,9 +366,6 @@ export interface Runtime {
   signal(sessionId: string, name: string, payload?: unknown, options?: SignalOptions): Promise<SignalReceipt>;
   /** Answer a question of `ctx.requestInput`. The first answer counts; later ones are duplicates. */
   answer(sessionId: string, answer: unknown, options?: AnswerOptions): Promise<SignalReceipt>;
-  /** Ask a session and all sessions below it to end, or with `hard` end them. */
-  /** Ask a session and all sessions below it to end, or with `hard` end them. */
-  /** Ask a session and all sessions below it to end, or with `hard` end them. */
   /** Ask a session and all sessions below it to end, or with `hard` end them. */
   cancel(sessionId: string, options?: CancelOptions): Promise<CancelReceipt>;
   /** Pause a session: running tasks finish and their outcomes are kept, nothing more starts. Answers its status. */

@@ -17,3 +17,25 @@ test("a start answers although another process has claimed the new session befor
   expect(created).toBe(true);
   expect(runtime.live).toBe(0);
 });
+
+test("a start under a taken id finds the session of the same agent and input, and no other", async () => {
+  const runtime = createRuntime({ storage: new MemoryStorage() });
+  onTestFinished(() => runtime.close());
+  type Refund = { readonly cents: number } | undefined;
+  const refund = defineAgent({ name: "refund", run: (ctx, asked: Refund) => ctx.run("refund", () => asked) });
+  await (await runtime.start(refund, { cents: 5 }, { sessionId: "A-1" })).result();
+  const again = await runtime.start(refund, { cents: 5 }, { sessionId: "A-1" });
+  expect([again.created, await again.result()]).toEqual([false, { cents: 5 }]);
+  const charge = defineAgent({ name: "charge", run: async (_ctx, asked: Refund) => asked });
+  for (const [agent, input] of [
+    [refund, { cents: 9 }],
+    [refund, undefined],
+    [charge, { cents: 5 }],
+  ] as const)
+    await expect(runtime.start(agent, input, { sessionId: "A-1" })).rejects.toMatchObject({
+      code: "session_exists",
+      expected: 'agent "refund" with its input',
+    });
+  expect((await runtime.start(charge, { cents: 5 }, { sessionId: "A-2" })).created).toBe(true);
+  expect(await runtime.handle("A-1").result()).toEqual({ cents: 5 });
+});

@@ -90,7 +90,7 @@ export class RunRequests {
       traceparent = this.#host.callersTraceparent(), // Before the first await, in the caller's context.
     }: StartOptions,
   ): Promise<Stored> {
-    const { clock, random, strictBounds, claims, know, warn } = this.#host;
+    const { sessions, clock, random, strictBounds, claims, know, warn } = this.#host;
     const sessionId = this.#idOf(wanted);
     refuseMissingVariables(agent, environment);
     const unbounded = checkBounds(agent, { budget, timeoutMs }, strictBounds);
@@ -121,8 +121,10 @@ export class RunRequests {
     if (status === "invalid" && made.isTooLarge === true)
       throw tooLarge(sessionId, made.reason, "start it again");
     if (status !== "created" && status !== "exists") throw unexpected("creating a session", status);
-    if (status === "exists") await this.runExisting(sessionId);
-    else if (unbounded !== undefined) warn(sessionId, unbounded);
+    if (status === "exists") {
+      refuseOtherStart(await sessions.find(sessionId), creation);
+      await this.runExisting(sessionId);
+    } else if (unbounded !== undefined) warn(sessionId, unbounded);
     return { sessionId, created: status === "created" };
   }
 
@@ -280,6 +282,20 @@ function refuseMissingVariables(
     at: "environment",
     expected: "a value of this start, or of an environment that it names",
     fix: `give it: environment: { values: { ${missing[0]}: "…" } }`,
+  });
+}
+
+/**
+ * Accept the stored session if it is the one that was asked for: the first answer was lost, or the program
+ * runs again.
+ *
+ * @throws ConflictError `session_exists` for another agent or input.
+ */
+function refuseOtherStart({ sessionId, agent, input }: Session, wanted: CreateSession): void {
+  if (agent.name === wanted.agent.name && input === wanted.input) return;
+  throw new ConflictError("session_exists", `session ${sessionId} was started with another agent or input`, {
+    expected: `agent "${agent.name}" with its input`,
+    fix: "choose another id, or leave sessionId out",
   });
 }
 
