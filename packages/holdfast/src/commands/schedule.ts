@@ -38,7 +38,7 @@ export const schedule: Command = {
   },
   description:
     "CRON has five or six fields, in quotes: [second] minute hour day month weekday. The clock is that of ZONE, or of this machine: " +
-    "a time that the clock skips is the first moment after the gap; a time that the clock shows twice is the first of the two. " +
+    "a time that the clock skips is the first moment after the gap; a time that the clock shows twice is the first of the two, or both if CRON takes every hour. " +
     "Schedules fire while a `holdfast schedule run` is running: each time once, however many of them run. Times that pass while none " +
     "is running fire once, as soon as one runs. A paused schedule does not fire, and adding it again keeps it paused; times that pass " +
     "during its pause do not fire. `schedule run` runs the sessions that it starts or signals, continues other " +

@@ -399,9 +399,9 @@ export interface Runtime {
   releaseLost(sessionId: string): Promise<SessionStatus>;
   /**
    * Start a session, or send a signal, whenever the clock of a zone shows a time; answers when it is stored.
-   * A time that does not exist there is the first moment after the gap; a time that exists twice is the first
-   * of the two. Runtimes with the option `schedules` fire schedules. Times that pass while no such runtime
-   * lives fire once, together, when the next one starts.
+   * A time that does not exist there is the first moment after the gap. A time that exists twice is the first
+   * of the two, or both if the line takes every hour. Runtimes with the option `schedules` fire schedules.
+   * Times that pass while no such runtime lives fire once, together, when the next one starts.
    */
   schedule<Input, Output>(request: ScheduleRequest<Input, Output>): Promise<Schedule>;
   /** All stored schedules, the next to fire first. */

@@ -98,7 +98,17 @@ describe("a clock that is put back", () => {
       ]);
   });
 
-  test("cron-3: a line that names no hour has times in both hours", () => {
+  test.each(["*", "*/1", "0-23", "0-23/1", "0-11,12-23", "3-23,0-3"])(
+    "cron-3: hourly never pauses, also with %s as the field of the hour",
+    (hours) => {
+      const from = ["Europe/Berlin", "2026-10-24T23:00:00Z", 3] as const;
+      const berlin = ["2026-10-25T00:00Z", "2026-10-25T01:00Z", "2026-10-25T02:00Z"];
+      expect(times(`0 ${hours} * * *`, ...from)).toEqual(berlin);
+      expect(times(`0 0 ${hours} * * 0`, ...from)).toEqual(berlin);
+    },
+  );
+
+  test("cron-3: a line that takes every hour has times in both hours", () => {
     expect(times("*/30 * * * *", "Europe/Berlin", "2026-10-24T23:59:00Z", 6)).toEqual([
       "2026-10-25T00:00Z",
       "2026-10-25T00:30Z",

@@ -6,12 +6,12 @@
 //   cron-1. A time that does not exist, the clock having been put forward over it, is the first moment after
 //       the gap.
 //   cron-2. A time that exists twice, the clock having been put back, is the first of the two.
-//   cron-3. A line that names no hour (`*`) means an interval, not a time of day. Therefore all its times in
-//       the hour that exists twice come twice, and "every minute" never pauses for an hour.
+//   cron-3. A line that takes every hour (`*`, also as `*/1` or `0-23`) means an interval, not a time of day.
+//       Therefore all its times in the hour that exists twice come twice, and "hourly" never pauses.
 //
 // It knows neither the current time nor the action of a schedule.
 
-import { DAY_MS, UsageError } from "@holdfast/core";
+import { DAY_MS, HOUR_MS, UsageError } from "@holdfast/core";
 import { Cron } from "croner";
 
 /** A line that can be read, in a zone that exists. */
@@ -30,7 +30,7 @@ export function readCron(line: string, timeZone: string): CronTimes {
     throw wrongLine(line, "it never comes: there is no such day");
   };
   // mutant: repeated-hour-fires-twice
-  const next = namesNoHour(line) ? nextBySteps : nextByDay;
+  const next = takesEveryHour(line) ? nextBySteps : nextByDay;
   return { after: (moment) => next(moment, { nextWall, offsetAt }) };
 }
 
@@ -107,8 +107,10 @@ function fieldsOf(line: string): readonly string[] {
   return line.split(/\s+/).filter((field) => field !== "");
 }
 
-function namesNoHour(line: string): boolean {
-  return fieldsOf(line).at(-4) === "*";
+/** The library knows which hours a field means, so it is asked for those of one day. */
+function takesEveryHour(line: string): boolean {
+  const daily = new Cron(`0 ${fieldsOf(line).at(-4)} * * *`, { timezone: "UTC", paused: true });
+  return daily.nextRuns(24, new Date(-1)).at(-1)?.getTime() === 23 * HOUR_MS;
 }
 
 function wrongLine(line: string, why: string): UsageError {
