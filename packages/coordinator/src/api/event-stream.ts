@@ -43,7 +43,8 @@ export async function sendEvents(
     void answers.return(undefined);
     return;
   }
-  response.writeHead(200, { "Content-Type": "text/event-stream" });
+  // A proxy such as nginx would collect events before it passes them on.
+  response.writeHead(200, { "Content-Type": "text/event-stream", "X-Accel-Buffering": "no" });
   response.write(":\n\n");
   const heartbeat = setInterval(() => {
     if (response.writableLength === 0) response.write(":\n\n");

@@ -27,6 +27,7 @@ async function watch({ url, token }: Person): Promise<readonly Event[]> {
     signal: abort.signal,
   });
   expect([response.status, response.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
+  expect(response.headers.get("x-accel-buffering")).toBe("no"); // A proxy must not collect the events.
   const received: Event[] = [];
   const read = async (): Promise<void> => {
     let text = "";
