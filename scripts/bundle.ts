@@ -56,6 +56,15 @@ const SHARED: Readonly<Record<string, string>> = {
   "zod/v4/core": "@holdfast/system/zod",
 };
 
+/** The exports of a published package: its entries, and its manifest, which tools look for. */
+export function publishedExports<Built>(
+  { exports }: Manifest,
+  built: (source: string, name: string) => Built,
+): Readonly<Record<string, Built | string>> {
+  const entries = Object.entries(exports).map(([name, source]) => [name, built(source, name)] as const);
+  return { ...Object.fromEntries(entries), "./package.json": "./package.json" };
+}
+
 /** The packages of the checkout that are published. */
 export function publishedPackages(root: string): Package[] {
   return readdirSync(join(root, "packages"))

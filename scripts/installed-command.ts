@@ -28,7 +28,13 @@ import {
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { TestProject } from "vitest/node";
-import { bundlePackage, publishedPackages, PUBLISHED_FOLDERS, type Package } from "./bundle.ts";
+import {
+  bundlePackage,
+  publishedExports,
+  publishedPackages,
+  PUBLISHED_FOLDERS,
+  type Package,
+} from "./bundle.ts";
 
 /** Names the folder of the bundled command for `packages/holdfast/src/testing/holdfast-process.ts`. */
 const VARIABLE = "HOLDFAST_TEST_COMMAND_FOLDER";
@@ -100,8 +106,7 @@ async function installPackage(each: Package, into: string): Promise<void> {
   };
   for (const [path, code] of await bundlePackage(each)) write(join("dist", path), code);
   const built = (source: string) => source.replace(/^\.\/src\/(.*)\.ts$/, "./dist/$1.js");
-  const exports = Object.entries(manifest.exports).map(([name, source]) => [name, built(source)]);
-  write("package.json", JSON.stringify({ ...manifest, exports: Object.fromEntries(exports) }));
+  write("package.json", JSON.stringify({ ...manifest, exports: publishedExports(manifest, built) }));
   for (const part of PUBLISHED_FOLDERS)
     if (existsSync(join(folder, part))) cpSync(join(folder, part), join(to, part), { recursive: true });
 }

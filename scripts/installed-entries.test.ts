@@ -33,3 +33,9 @@ test.each([...entries])("%s has the values of its report", { timeout: 60_000 }, 
   const values = ofEntry.filter(({ isType }) => !isType).map(({ name }) => name);
   expect((await namesOf(entry)).toSorted()).toEqual(values.toSorted());
 });
+
+test("the manifest of the package is found, as tools look for it", () => {
+  expect(
+    evaluate(`(await import("node:module")).createRequire(import.meta.url)("holdfast/package.json").name`),
+  ).toBe("holdfast");
+});

@@ -17,6 +17,7 @@ import buildPage from "./build-page.ts";
 import {
   bundlePackage,
   PUBLISHED_FOLDERS,
+  publishedExports,
   publishedPackages,
   type Manifest,
   type Package,
@@ -93,14 +94,14 @@ function typesOf({ folder, manifest }: Package): ReadonlySet<string> {
 /** The manifest of the published package: built entry points, and nothing that only the repository needs. */
 function published(manifest: Manifest, folder: string): Manifest {
   const { devDependencies: _devDependencies, scripts: _scripts, ...kept } = manifest;
-  const exports = Object.entries(manifest.exports).map(([name, source]) => {
+  const exports = publishedExports(manifest, (source, name) => {
     const built = source.replace(/^\.\/src\//, "./dist/");
     if (!/^\.\/dist\/.*\.ts$/.test(built))
       fail(`${manifest.name}: export "${name}" is not a file under ./src`);
-    return [name, { types: built.replace(/\.ts$/, ".d.ts"), default: built.replace(/\.ts$/, ".js") }];
+    return { types: built.replace(/\.ts$/, ".d.ts"), default: built.replace(/\.ts$/, ".js") };
   });
   const files = ["dist", ...PUBLISHED_FOLDERS].filter((part) => existsSync(join(folder, part)));
-  return { ...kept, exports: Object.fromEntries(exports), files };
+  return { ...kept, exports, files } as unknown as Manifest;
 }
 
 function run(command: string, args: readonly string[]): void {
