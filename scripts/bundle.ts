@@ -30,7 +30,8 @@ export const PUBLISHED_FOLDERS = ["bin", "proto", "included-executors", "built-p
 
 /** Modules that are found by their path and not by an import, so that they stay files of their own. */
 const FOUND_BY_PATH: Readonly<Record<string, readonly string[]>> = {
-  holdfast: ["main", "run/loading/thread-loading"], // By `bin/holdfast.mjs`, and by threads of tasks.
+  // By `bin/holdfast.mjs`, by threads of tasks, and by `runAgentFile`, whose import no bundler follows.
+  holdfast: ["main", "run/loading/thread-loading", "run/from-code/agent-file-run"],
   "@holdfast/agents": ["web/markdown-thread"], // By `new Worker`, as those below.
   "@holdfast/workspace": ["sandboxes/virtual-thread"],
   "@holdfast/programs": ["adapters/pi/pi-gate", "adapters/harness/harness-program"], // By Pi, which loads an extension, and as a program.
@@ -103,7 +104,7 @@ export async function bundlePackage({ folder, manifest }: Package): Promise<Read
   try {
     const { output } = await bundle.generate({
       chunkFileNames: "[name]-[hash].js",
-      comments: false,
+      comments: { annotation: true, legal: false, jsdoc: false }, // Bundlers of users read the annotations.
       // Node reads a source with one byte a character faster.
       minify: { compress: false, mangle: false, codegen: { removeWhitespace: false, asciiOnly: true } },
     });

@@ -61,10 +61,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
     "transfer/move-config.ts",
   ],
   "the page asks for it later, if at all": ["agents/check-agents.ts", "agents/mcp/show-mcp-servers.ts"],
-  "programs that import the SDK may never run an agent file": [
-    "@holdfast/runtime",
-    "run/from-code/agent-file-run.ts",
-  ],
+  "programs that import the SDK may never run an agent file": ["@holdfast/runtime"],
   "`--version` and the help load no settings": ["place/program-path.ts"],
 };
 const LATE: ReadonlySet<string> = new Set(Object.values(REASONS).flat());

@@ -155,6 +155,7 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
       processes: "programs that are started, watched and ended with all that they started",
       secrets: "declared secrets, keys of this process, and their replacement in texts",
       "address-kind.ts": "which network an address belongs to",
+      "own-file.ts": "files of ours that are found by their address",
       "package-version.ts": "the versions of optional packages",
       "user-namespace.ts": "a user namespace for one command",
       "zod-names.ts": "the names of `zod` that the packed packages share",

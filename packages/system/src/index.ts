@@ -12,6 +12,7 @@ export {
 } from "./files/private-file.ts";
 export { dataFolder } from "./files/data-folder.ts";
 export { readUserFile } from "./files/user-file.ts";
+export { ownFile } from "./own-file.ts";
 export { isOlder, packageVersion } from "./package-version.ts";
 export {
   type Environment,

@@ -25,7 +25,7 @@ import { readFileSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { LIMITS, type ThreadRenewal } from "@holdfast/core";
-import { makePrivateFolder, replacePrivate } from "@holdfast/system";
+import { makePrivateFolder, ownFile, replacePrivate } from "@holdfast/system";
 import type { SliceMember, SliceObserver } from "../loop/slice-loop.ts";
 import type { StepObserver } from "../loop/step-observer.ts";
 import { WatchdogMemory } from "./watchdog-memory.ts";
@@ -83,8 +83,8 @@ export class Watchdog implements SliceObserver, StepObserver {
     this.#charged = new Set(charged);
     const { shared } = this.#memory;
     const workerData: WatchdogThreadData = { shared, sliceMs, stepBlocksMs, path, pid: process.pid };
-    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-    this.#worker = new Worker(new URL(`./watchdog-thread.${extension}`, import.meta.url), { workerData });
+    const script = ownFile("the watchdog", "./watchdog-thread", import.meta.url);
+    this.#worker = new Worker(script, { workerData });
     this.#worker.unref();
   }
 

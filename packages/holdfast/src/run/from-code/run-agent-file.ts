@@ -13,6 +13,7 @@ import {
   wrongArgument,
   type OptionRule,
 } from "@holdfast/core";
+import { ownFile } from "@holdfast/system";
 import type { RunAgentFileOptions } from "./run-options.ts";
 
 const RULES: Readonly<Record<keyof RunAgentFileOptions, OptionRule>> = {
@@ -43,7 +44,7 @@ export async function runAgentFile(
   if (typeof nameOrPath !== "string") throw wrongArgument("runAgentFile", "nameOrPath", nameOrPath, "a text");
   checkOptions("runAgentFile", options, RULES);
   const { folder: cwd = process.cwd(), env = process.env, database } = options;
-  const { AgentFileRun } = await import("./agent-file-run.ts");
+  const { AgentFileRun } = await loadWork();
   const { withSqliteStorage } = await import("@holdfast/storage/sqlite");
   const { MemoryStorage } = await import("@holdfast/runtime");
   const run = await AgentFileRun.load(nameOrPath, { cwd, env }, options.environment);
@@ -51,4 +52,15 @@ export async function runAgentFile(
   return withSqliteStorage({ path: resolve(cwd, database) }, ({ storage }) =>
     run.over(storage, input, options),
   );
+}
+
+/**
+ * Bundlers must not follow this import. It leads to all parts of Holdfast. Their threads and native libraries
+ * are files that no bundle has, and the bundlers would stop at them.
+ */
+function loadWork(): Promise<typeof import("./agent-file-run.ts")> {
+  const { href } = ownFile("runAgentFile", "./agent-file-run", import.meta.url);
+  return import(/* webpackIgnore: true */ /* @vite-ignore */ href) as Promise<
+    typeof import("./agent-file-run.ts")
+  >;
 }

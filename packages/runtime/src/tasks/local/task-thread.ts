@@ -18,7 +18,7 @@ import {
   UsageError,
 } from "@holdfast/core";
 import type { TaskContext, TaskDefinition } from "../../agents/define.ts";
-import { isUrgentAbort } from "@holdfast/system";
+import { isUrgentAbort, ownFile } from "@holdfast/system";
 
 /** The data that a thread is started with. */
 export interface ThreadStart extends Pick<
@@ -170,8 +170,7 @@ function startThread({ definition, module, input, context }: ThreadCall, port: M
     declared,
     secrets,
   };
-  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-  const script = new URL(`./task-worker.${extension}`, import.meta.url);
+  const script = ownFile(`task "${name}", which has \`inThread\`,`, "./task-worker", import.meta.url);
   try {
     return new Worker(script, { workerData: start, transferList: [port], name: `task ${name}` });
   } catch (error) {
