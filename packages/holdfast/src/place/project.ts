@@ -52,10 +52,12 @@ export function placesOf(database: Database): readonly Database[] {
 /** The database of the running local stack. */
 export interface StackDatabase extends Database {
   readonly coordinator: CoordinatorAccess;
+  /** The folder that its agents work in. */
+  readonly project: string;
   /** The names of the agents that its runner has loaded. */
   readonly agents: readonly string[];
-  /** The files of these agents. */
-  readonly files: readonly string[];
+  /** The sources of these agents, as sessions store them. */
+  readonly sources: readonly string[];
 }
 
 const FOLDER = ".holdfast";
@@ -85,7 +87,7 @@ export function findDatabase(args: Arguments, io: PlaceIo): Database {
 }
 
 function findStackDatabase(
-  { url, status, offers, agents }: StackState,
+  { url, status, project, offers, agents }: StackState,
   { projectFolder }: Database,
   io: PlaceIo,
 ): StackDatabase | undefined {
@@ -97,7 +99,8 @@ function findStackDatabase(
   const onWait = (): void =>
     io.note?.(`the local stack does not answer: waiting for it, at most ${STACK_WAIT_MS / 1_000} s`);
   const coordinator = { url, token, tokenFrom, patience: { waitMs: STACK_WAIT_MS, onWait } };
-  return { path: url, origin: "default", projectFolder, coordinator, agents: offers, files: agents };
+  const loaded = { project, agents: offers, sources: agents };
+  return { path: url, origin: "default", projectFolder, coordinator, ...loaded };
 }
 
 /** The database of this project. @throws HoldfastError `config_invalid` for a project whose `.holdfast` leads out of it. */

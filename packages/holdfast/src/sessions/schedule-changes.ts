@@ -141,8 +141,8 @@ async function addStart(path: string, timing: Timing, args: Arguments, io: Io): 
   await refuseWrong(request);
   const place = plan.place.type === "runners" ? plan.place.database : database;
   if (place !== database) noteStack(place, io);
-  if (plan.isMissedByStack)
-    io.note(io.notes.paint.dim("the local stack has not loaded this agent: the schedule is the project's"));
+  if (plan.missedByStack !== undefined)
+    io.note(io.notes.paint.dim(`${plan.missedByStack}: the schedule is the project's`));
   return withStorage(place, async ({ storage }) => {
     refuseOtherFile(await storage.reader.schedules(), { agent, file, id: timing.id });
     return reportPut(await put(storage, request), place, io);

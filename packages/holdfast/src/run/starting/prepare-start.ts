@@ -14,7 +14,10 @@ import { refuseStart, type RefusalFacts } from "./start-refusals.ts";
 import { noteIsolation } from "../../agents/workspaces/isolation-note.ts";
 
 /** The facts of a start that the command line has. */
-export type StartCall = Pick<StartFacts, "command" | "text" | "wish" | "input" | "sessionId" | "isStrict"> & {
+export type StartCall = Pick<
+  StartFacts,
+  "command" | "text" | "wish" | "input" | "sessionId" | "cwd" | "isStrict"
+> & {
   /** The id that the user chose. */
   readonly wanted: string | undefined;
 };
@@ -37,7 +40,7 @@ export async function readCall(
   refuseSecondStdin(args, given === "-" ? "--input -" : undefined);
   const input = given === undefined ? text : await readInput(given, io);
   const sessionId = wanted ?? mintId("ses", Date.now(), randomU32);
-  return { command, text, wish, isStrict, input, sessionId, wanted };
+  return { command, text, wish, isStrict, input, sessionId, cwd: io.cwd, wanted };
 }
 
 /** The agent that a call names, and what a person should know of it. @throws HoldfastError as `loadAgent`. */

@@ -32,9 +32,10 @@ const remote: Database & { readonly coordinator: CoordinatorAccess } = {
   path: "http://c",
   coordinator,
 };
-const stack: StackDatabase = { ...remote, agents: ["writer"], files: ["/p/writer.ts", "/p/writer.md"] };
+const sources = ["/p/writer.ts", "/p/writer.md", "external:codex"];
+const stack: StackDatabase = { ...remote, project: "/p", agents: ["writer"], sources };
 const besideStack: Database = { ...project, stack };
-const besideOther: Database = { ...project, stack: { ...stack, agents: [], files: [] } };
+const besideOther: Database = { ...project, stack: { ...stack, agents: [], sources: [] } };
 
 const session = (status: Session["status"]): Session =>
   ({ sessionId: "s", status, agent: { name: "writer" } }) as Session;
@@ -68,6 +69,7 @@ function planned(
     loaded: code,
     input: undefined,
     sessionId: "s",
+    cwd: "/p",
     database: project,
     found: null,
     isStrict: false,
@@ -141,7 +143,8 @@ describe("a session runs", () => {
   });
 
   test("a person is told of a stack without the agent, unless the call asks for this process", () => {
-    expect(planned({}, { database: besideOther }).isMissedByStack).toBe(true);
+    const missed = "the local stack has not loaded this agent";
+    expect(planned({}, { database: besideOther }).missedByStack).toBe(missed);
     for (const plan of [
       planned({}),
       planned({}, { database: besideStack }),
@@ -149,7 +152,20 @@ describe("a session runs", () => {
       planned({}, { loaded: fileOf(), database: besideOther, command: "chat" }),
       planned({}, { database: besideOther, found: session("working") }),
     ])
-      expect(plan.isMissedByStack).toBe(false);
+      expect(plan.missedByStack).toBeUndefined();
+  });
+
+  test.each<[where: string, what: string, cwd: string, loaded: LoadedAgent]>([
+    ["in the stack", "a coding agent", "/p", program],
+    ["here", "a coding agent", "/p/sub", program],
+    ["here", "a coding agent", "/other", program],
+    ["in the stack", "an agent file", "/p", fileOf()],
+    ["here", "an agent file", "/other", fileOf()],
+    ["in the stack", "code, which chooses its folders,", "/other", code],
+  ])("%s for %s that is called in %s, where the stack works in /p", (where, _what, cwd, loaded) => {
+    const { place, missedByStack } = planned({}, { loaded, cwd, database: besideStack });
+    expect(place.type).toBe(where === "here" ? "here" : "runners");
+    expect(missedByStack).toBe(where === "here" ? "the local stack works in /p and not here" : undefined);
   });
 });
 

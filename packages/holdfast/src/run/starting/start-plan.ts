@@ -6,6 +6,9 @@
 //   only the name of its agent is known            at the coordinator, and this process follows
 //   it is new, and the stack has loaded its agent  in the stack, and this process follows
 //   otherwise                                      in this process, over a database or in memory
+//
+// The stack works in the folder of its start. An agent that works where it is called is left to the stack in
+// that folder alone.
 
 import { isEnded, UsageError, type Session } from "@holdfast/core";
 import type { AgentRecord } from "@holdfast/agents";
@@ -14,6 +17,7 @@ import { checkBounds, type StartOptions } from "@holdfast/runtime";
 import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { readLabels } from "@holdfast/terminal/frame/labels";
+import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { URL_DEFAULT, type CoordinatorAccess } from "../../place/coordinator-access.ts";
 import type { Database, StackDatabase } from "../../place/project.ts";
 import { readLimits } from "@holdfast/terminal/view/budget-text";
@@ -29,6 +33,8 @@ export interface StartFacts extends Omit<RefusalFacts, "args" | "isOfStack"> {
   readonly input: unknown;
   /** The id of a new session: one that the user chose, or a new one. */
   readonly sessionId: string;
+  /** The folder of the call. */
+  readonly cwd: string;
   /** The place of the session; absent for one that lives in memory. */
   readonly database: Database | undefined;
   readonly found: Session | null;
@@ -74,8 +80,8 @@ export interface StartPlan {
   /** The folder that the session works in; a continued one has its worktree already. */
   readonly folder: "worktree" | "shared" | "own";
   readonly continues: string | undefined;
-  /** The local stack runs, but has not loaded the agent. */
-  readonly isMissedByStack: boolean;
+  /** Why the local stack, which runs, does not run the session. */
+  readonly missedByStack: string | undefined;
 }
 
 /** The wishes that options say. @throws UsageError */
@@ -121,7 +127,8 @@ export function planStart(args: Arguments, facts: StartFacts): StartPlan {
     hasInput: text !== undefined || args.has("input") || continues !== undefined,
     folder: folderOf(loaded, input),
     continues,
-    isMissedByStack: place.type === "here" && found === null && stackOf(args, facts) !== undefined,
+    missedByStack:
+      place.type === "here" && found === null ? missedBy(stackOf(args, facts), facts) : undefined,
   };
 }
 
@@ -143,12 +150,18 @@ export function isRunByStack({ status, agent }: Session, database: Database | un
   return (database as StackDatabase).agents.includes(agent.name);
 }
 
-/** Whether the stack's runner offers the agent of this source. */
-function hasLoaded(
-  { files, agents }: StackDatabase,
-  { agent, source }: Pick<LoadedAgent, "agent" | "source">,
-): boolean {
-  return files.includes(agentSourceText(source)) && agents.includes(agent.name);
+/** @returns why this stack does not run a new session of the call; `undefined` where it does, or where there is none. */
+function missedBy(
+  stack: StackDatabase | undefined,
+  { loaded, cwd }: Pick<StartFacts, "loaded" | "cwd">,
+): string | undefined {
+  if (stack === undefined || loaded === undefined) return undefined;
+  const { agent, source } = loaded;
+  if (!stack.sources.includes(agentSourceText(source)) || !stack.agents.includes(agent.name))
+    return "the local stack has not loaded this agent";
+  // A file of code chooses its own folders.
+  if (source.kind === "code" || stack.project === cwd) return undefined;
+  return `the local stack works in ${plainLine(stack.project, 200)} and not here`;
 }
 
 /** The limits of an agent file, for a start of its agent. */
@@ -201,7 +214,7 @@ function placeOf(args: Arguments, facts: StartFacts): StartPlace {
   if (found !== null && database !== undefined && isRunByStack(found, database))
     return { type: "followed", database };
   const stack = found === null ? stackOf(args, facts) : undefined;
-  if (stack !== undefined && hasLoaded(stack, loaded))
+  if (stack !== undefined && missedBy(stack, facts) === undefined)
     return { type: "runners", name: loaded.agent.name, database: stack };
   return { type: "here", loaded, database };
 }

@@ -45,8 +45,8 @@ export async function start(
     case "here": {
       const { database, loaded: agentHere } = place;
       const { agent } = agentHere;
-      if (plan.isMissedByStack)
-        io.note(io.notes.paint.dim("the local stack has not loaded this agent: it runs in this process"));
+      if (plan.missedByStack !== undefined)
+        io.note(io.notes.paint.dim(`${plan.missedByStack}: the session runs in this process`));
       const secrets = talk.secrets ?? (await secretsFor({ agents: [agent] }, args, io));
       await noteFolder(plan, agentHere, database, io);
       const begin = async (runtime: Runtime): Promise<SessionHandle> => {
