@@ -34,6 +34,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
     "sessions/show-raw-lines.ts",
     "run/loading/load-external.ts",
     "agents/show-agent.ts",
+    "@holdfast/machine/programs",
   ],
   "Git and worktrees are for sessions that work in a folder": [
     "@holdfast/machine/session-folder",

@@ -1,9 +1,12 @@
-// `agentPlaces`: where this call looks for agent files. `shownPath` shows a path as a person would write it.
+// `agentPlaces`: where this call looks for agent files. `namesAgentFile` says whether an argument means one.
+// `shownPath` shows a path as a person would write it.
 
-import { isAbsolute, relative } from "node:path";
+import { existsSync } from "node:fs";
+import { basename, extname, isAbsolute, join, relative, resolve } from "node:path";
 import { defined } from "@holdfast/core";
 import type { AgentPlaces } from "@holdfast/agents";
 import type { Machine } from "@holdfast/machine";
+import { CODE_ENDINGS } from "@holdfast/machine/agent-source";
 import type { Io } from "@holdfast/terminal/frame/command";
 import type { Mode } from "../place/mode.ts";
 import { findProject, trustFileOf } from "../place/project.ts";
@@ -39,6 +42,16 @@ export function agentPlaces(
     ...(io.servesOthers === true ? { servesOthers: true } : {}),
     ...defined({ labels: io.labels }),
   };
+}
+
+/** Whether `run` reads this argument as an agent file or the name of one, and not as a file of code. */
+export function namesAgentFile(nameOrPath: string, cwd: string): boolean {
+  const path = resolve(cwd, nameOrPath);
+  if ([".md", ".toml"].includes(extname(path))) return true;
+  if (existsSync(path)) return existsSync(join(path, "agent.json")) || basename(path) === "agent.json";
+  // `run hello` beside hello.ts is a file whose ending was forgotten.
+  if (CODE_ENDINGS.some((extension) => existsSync(`${path}${extension}`))) return false;
+  return /^(?:[a-z]+:)?[\w.-]+$/.test(nameOrPath) && extname(path) === "";
 }
 
 /** The path from the current folder, or from the home folder, or the whole of it. */

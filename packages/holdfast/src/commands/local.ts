@@ -13,8 +13,8 @@ import { restartStack, showStack, showStackLogs, stopStack } from "../stack/cont
 
 const START_OPTIONS: Options = {
   agents: {
-    help: "run the agents of these files, in code or in Markdown",
-    value: "FILE",
+    help: "run these agents, named as `holdfast run` names them: files, agent files by their names, coding agents such as claude-code",
+    value: "AGENT",
     repeats: true,
     takesMore: true,
   },
@@ -68,6 +68,10 @@ export const local: Command = {
   options: { ...START_OPTIONS, ...LOGS_OPTIONS },
   examples: [
     ["local start --agents agents.ts", "start it; `holdfast run agents.ts` then runs there"],
+    [
+      "local start --agents claude-code",
+      "`holdfast run claude-code` in this folder then works in the background",
+    ],
     ["local start -x test-executor", "with an executor, as `holdfast runner -x NAME` has it"],
     ["local status", "what runs, since when, and how often it was restarted"],
     ["local logs -f -c runner", "follow what the runner writes"],

@@ -40,8 +40,8 @@ export const runner: Command = {
       short: "p",
     },
     agents: {
-      help: "run the agents of these files, in code or in Markdown",
-      value: "FILE",
+      help: "run these agents, named as `holdfast run` names them: files, agent files by their names, coding agents such as claude-code",
+      value: "AGENT",
       repeats: true,
       takesMore: true,
     },

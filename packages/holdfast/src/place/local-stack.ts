@@ -26,7 +26,7 @@ export interface StackState {
   readonly url?: string;
   /** The folder that agents work in. */
   readonly project: string;
-  /** Files, absolute. */
+  /** The texts of their sources, as sessions store them: absolute paths of files, and coding agents. */
   readonly agents: readonly string[];
   /** The name or the absolute path of the executor that the runner offers. */
   readonly executor?: string;

@@ -21,6 +21,7 @@ import { MAX_RUNS, startRunner, type Runner, type RunnerEvent, type RunnerOption
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 import type { AgentSearch } from "../agents/agent-places.ts";
+import { namedAgents } from "../agents/served/named-agents.ts";
 import { checkRunnerExecutor, listRunnerExecutors, RunnerExecutors } from "./runner/runner-executors.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "@holdfast/terminal/frame/command";
 import { checkedUrl, checkToken, URL_DEFAULT } from "../place/coordinator-access.ts";
@@ -327,11 +328,13 @@ export async function loadCode(
 ): Promise<RunnerCode> {
   const { cwd, env } = io;
   const mode = findMode(args, io, true).value;
-  const search = { cwd, env, mode, ...served, onSlow: () => io.note("a file is still loading") };
+  const onSlow = (): void => io.note("a file is still loading");
+  const search = { cwd, env, mode, ...served, onSlow };
   const loaded: LoadedAgent[] = [];
   const tasks: TaskDefinition[] = [];
   try {
-    for (const path of args.texts("agents")) loaded.push(...(await loadAgents(path, search)));
+    for (const agent of await namedAgents(args, workspace, io))
+      loaded.push(...(await loadAgents(agent, { ...search, cwd: workspace })));
     for (const file of args.texts("tasks")) tasks.push(...(await loadTasks(file, search)));
   } finally {
     imported?.();

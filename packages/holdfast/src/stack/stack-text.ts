@@ -1,6 +1,7 @@
 // The local stack as text for people: the banner of its start, and its status.
 
 import { count, duration, localTime, table } from "@holdfast/terminal/frame/plain-text";
+import { programOf } from "@holdfast/machine/agent-source";
 import type { Io } from "@holdfast/terminal/frame/command";
 import type { StackPaths, StackState } from "../place/local-stack.ts";
 
@@ -9,8 +10,13 @@ export function reportStack(state: StackState, paths: StackPaths, io: Io): void 
   const { url = "", agents, project, executor, policy } = state;
   if (io.isJson) return io.result({ ...state, folder: paths.folder, log: paths.log }, "");
   const { paint, symbols } = io.notes;
+  const programs = agents.flatMap((agent) => programOf(agent) ?? []);
+  const files = agents.filter((agent) => programOf(agent) === undefined);
   const runs = [
-    ...(agents.length > 0 || executor === undefined ? [`${count(agents.length, "file")} of agents`] : []),
+    ...(files.length > 0 || (executor === undefined && programs.length === 0)
+      ? [`${count(files.length, "file")} of agents`]
+      : []),
+    ...programs,
     ...(executor === undefined ? [] : [`the executor ${executor}`]),
   ].join(" and ");
   io.note(`${paint.green(symbols.done)} the local stack runs: a coordinator and a runner with ${runs}`);

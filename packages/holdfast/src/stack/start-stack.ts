@@ -27,6 +27,7 @@ import {
   openPrivateAppend,
   withHandedKeys,
 } from "@holdfast/system";
+import { programOf } from "@holdfast/machine/agent-source";
 import { lockFile } from "@holdfast/storage/lock-file";
 import { graceOf } from "@holdfast/terminal/frame/arguments";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "@holdfast/terminal/frame/command";
@@ -37,7 +38,7 @@ import {
   type ReportedError,
 } from "@holdfast/terminal/frame/command-error";
 import { duration } from "@holdfast/terminal/frame/plain-text";
-import { isFolder, lookAtPath } from "@holdfast/terminal/frame/given-file";
+import { isFolder } from "@holdfast/terminal/frame/given-file";
 import { readStackState, stackPaths, type StackPaths, type StackState } from "../place/local-stack.ts";
 import { findFleetMode } from "../place/mode.ts";
 import { findProject } from "../place/project.ts";
@@ -47,6 +48,7 @@ import { suppliedFor } from "../secrets/agent-secrets.ts";
 import { StackLog } from "./stack-log.ts";
 import { Supervisor, type StackPlan } from "./supervisor.ts";
 import { agentPlaces } from "../agents/agent-places.ts";
+import { filesOf, namedAgents } from "../agents/served/named-agents.ts";
 import { PORT } from "../place/coordinator-access.ts";
 
 const LOCK_WATCH_MS = 250;
@@ -88,7 +90,6 @@ export async function startStack(args: Arguments, io: Io): Promise<number> {
 
 /** @throws UsageError and NotFoundError, before anything is started. */
 async function planOf(args: Arguments, io: Io): Promise<StackPlan> {
-  const named = filesOf(args, "agents", io);
   const tasks = filesOf(args, "tasks", io);
   const [executorPath] = filesOf(args, "executor-path", io);
   const [policy] = filesOf(args, "policy", io);
@@ -103,8 +104,9 @@ async function planOf(args: Arguments, io: Io): Promise<StackPlan> {
   const project = given === undefined ? findProject(io) : resolve(io.cwd, given);
   if (!isFolder(project))
     throw new NotFoundError("file_not_found", `there is no folder ${given ?? project}`, { at: "--project" });
+  const named = await namedAgents(args, project, io);
   const isNamed = named.length + tasks.length > 0 || executor !== undefined;
-  const agents = isNamed ? named : await findStackAgents(project, io);
+  const agents = isNamed ? named : await foundAgents(project, io);
   const env = Object.fromEntries(
     Object.entries(io.env).filter(([name]) => !FOREIGN_VARIABLES.includes(name)),
   );
@@ -129,10 +131,13 @@ async function planOf(args: Arguments, io: Io): Promise<StackPlan> {
   };
 }
 
-/** Without options: the files of the last start here, and the agent files of the project and of the user. */
-async function findStackAgents(project: string, io: Io): Promise<readonly string[]> {
+/** Without options: the agents of the last start here, and the agent files of the project and of the user. */
+async function foundAgents(project: string, io: Io): Promise<readonly string[]> {
   const last = readStackState(stackPaths(io));
-  const former = last?.project === project ? last.agents.filter((file) => existsSync(file)) : [];
+  const former =
+    last?.project === project
+      ? last.agents.filter((agent) => programOf(agent) !== undefined || existsSync(agent))
+      : [];
   const { listAgents } = await import("@holdfast/agents");
   const found = listAgents(agentPlaces(io, { project })).flatMap(({ status, record }) =>
     status === "loaded" && record !== null ? [record.source.path] : [],
@@ -144,17 +149,6 @@ async function findStackAgents(project: string, io: Io): Promise<readonly string
         "then `holdfast local stop` and `holdfast local start`",
     );
   return agents;
-}
-
-function filesOf(args: Arguments, option: string, { cwd }: Io): readonly string[] {
-  return args.texts(option).map((given) => {
-    const file = resolve(cwd, given);
-    if (typeof lookAtPath(file) !== "string") return file;
-    throw new NotFoundError("file_not_found", `there is no file ${given}`, {
-      at: `--${option}`,
-      fix: "check the path; it is taken from the current folder",
-    });
-  });
 }
 
 function portOf(text: string | undefined): number {

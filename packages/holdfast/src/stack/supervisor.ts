@@ -18,6 +18,7 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { defined, HoldfastError, toError, toHoldfastError } from "@holdfast/core";
+import { programOf } from "@holdfast/machine/agent-source";
 import { endExecution, EXECUTION_MARKER, processIdentity, withHandedKeys } from "@holdfast/system";
 import type { Report } from "./process/supervisor-link.ts";
 import type { StackPaths, StackState } from "../place/local-stack.ts";
@@ -41,8 +42,9 @@ export interface StackPlan {
   readonly port: number;
   /** The folder that agents work in. */
   readonly project: string;
-  /** Absolute. */
+  /** The texts of their sources, as sessions store them (`AgentSource`). */
   readonly agents: readonly string[];
+  /** Absolute. */
   readonly tasks: readonly string[];
   /** The executor that the runner offers besides, as an option of `holdfast runner`. */
   readonly executor?: readonly ["--executor" | "--executor-path", string];
@@ -240,15 +242,16 @@ export class Supervisor {
       project,
       "--grace",
       `${graceMs}ms`,
-      ...agents.flatMap((file) => ["--agents", file]),
+      ...agents.flatMap((agent) => ["--agents", agent]),
       ...tasks.flatMap((file) => ["--tasks", file]),
       ...executor,
       ...(policy === undefined ? [] : ["--policy", policy]),
     ];
+    const files = [...agents.filter((agent) => programOf(agent) === undefined), ...tasks];
     const child: StackChild = this.#spawn("runner", args, (report) => {
       if (report.type === "registered") this.#runnerIds.set(child, report.runnerId);
       // Files of a load that failed are watched as well, so that their correction is loaded.
-      if (report.type === "files") this.#files.watch([...new Set([...agents, ...tasks, ...report.files])]);
+      if (report.type === "files") this.#files.watch([...new Set([...files, ...report.files])]);
     });
     return child;
   }

@@ -52,9 +52,13 @@ export class ExternalProject extends Project {
     }
   }
 
-  /** Starts `holdfast` where the programs are on the PATH. */
-  startHere(args: readonly string[], env: Readonly<Record<string, string>> = {}): HoldfastProcess {
-    return this.start(args, { stdin: "", env: { ...this.environment(), ...env } });
+  /** Starts `holdfast` where the programs are on the PATH. @param folder of the project. */
+  startHere(
+    args: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+    folder = ".",
+  ): HoldfastProcess {
+    return this.start(args, { stdin: "", env: { ...this.environment(), ...env }, folder });
   }
 
   /** Runs `holdfast` to its end, where the programs are on the PATH. */

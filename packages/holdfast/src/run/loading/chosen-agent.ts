@@ -1,8 +1,7 @@
-// `chosenAgent`, `namesAgentFile`, `refuseFolder`: an argument that names a file of code and perhaps one of
-// its agents, or an agent file.
+// `chosenAgent`, `refuseFolder`: an argument that names a file of code and perhaps one of its agents.
 
 import { existsSync, readdirSync } from "node:fs";
-import { basename, extname, join, resolve } from "node:path";
+import { extname, resolve } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { CODE_ENDINGS } from "@holdfast/machine/agent-source";
 import { isFolder } from "@holdfast/terminal/frame/given-file";
@@ -17,16 +16,6 @@ export function chosenAgent(
   const path = fileAndName.slice(0, at);
   const isWhole = at <= 0 || !CODE_ENDINGS.includes(extname(path)) || existsSync(resolve(cwd, fileAndName));
   return isWhole ? { path: fileAndName, chosen: undefined } : { path, chosen: fileAndName.slice(at + 1) };
-}
-
-/** Whether `run` reads this argument as an agent file or the name of one, and not as a file of code. */
-export function namesAgentFile(nameOrPath: string, cwd: string): boolean {
-  const path = resolve(cwd, nameOrPath);
-  if ([".md", ".toml"].includes(extname(path))) return true;
-  if (existsSync(path)) return existsSync(join(path, "agent.json")) || basename(path) === "agent.json";
-  // `run hello` beside hello.ts is a file whose ending was forgotten.
-  if (CODE_ENDINGS.some((extension) => existsSync(`${path}${extension}`))) return false;
-  return /^(?:[a-z]+:)?[\w.-]+$/.test(nameOrPath) && extname(path) === "";
 }
 
 /**
