@@ -50,7 +50,9 @@ async function act(word) {
     case "think":
       return update({ sessionUpdate: "agent_thought_chunk", content: { type: "text", text: "I think." } });
     case "write": {
-      update({ sessionUpdate: "tool_call", toolCallId, title: "write", kind: "edit", status: "pending" });
+      // OpenCode names the folder of a call before the model has written the rest of its input.
+      const begun = { title: "write", kind: "edit", status: "pending", rawInput: { cwd: process.cwd() } };
+      update({ sessionUpdate: "tool_call", toolCallId, ...begun });
       const rawInput = { filePath: value };
       update({ sessionUpdate: "tool_call_update", toolCallId, status: "in_progress", rawInput });
       appendFileSync(value, "x\n");

@@ -1,7 +1,7 @@
 // The model and the mode of a program of the Agent Client Protocol, messages to it, and output of its
 // commands.
 
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 
 import { ExternalSession } from "../../testing/external-session.ts";
 import { acpCall } from "./acp-calls.ts";
@@ -71,7 +71,7 @@ test("a rule decides about the file of a call without an input", async () => {
 
 test("the title of a command without an input is the command only of a program that is known for it", () => {
   const asked = (titlesAreCommands: boolean): object => {
-    const updates = new AcpUpdates(() => {}, titlesAreCommands);
+    const updates = new AcpUpdates(() => {}, { titlesAreCommands });
     const locations: readonly string[] = [];
     updates.call({ toolCallId: "c", kind: "execute", title: "git diff", locations }, true);
     const { name: tool, input } = updates.callOf("c");
@@ -79,4 +79,54 @@ test("the title of a command without an input is the command only of a program t
   };
   expect(asked(true)).toEqual({ input: { command: "git diff" }, subject: "git diff" });
   expect(asked(false)).toEqual({ input: { title: "git diff" }, subject: null });
+});
+
+const execute = { sessionUpdate: "tool_call_update", toolCallId: "c", kind: "execute" };
+
+test("a call is recorded with its command, which OpenCode names after the folder of the command", async () => {
+  session = new ExternalSession("opencode");
+  await session.converse("write:a.txt");
+  const calls = (await session.entries()).flatMap(({ content }) => content);
+  expect(JSON.stringify(calls)).toContain('{"filePath":"a.txt"}');
+  expect(JSON.stringify(calls)).not.toContain("cwd");
+
+  const events: unknown[] = [];
+  const updates = new AcpUpdates((event) => events.push(event), { saysBegin: true });
+  updates.update({ ...execute, status: "pending", rawInput: { cwd: "/p" } });
+  updates.update({ ...execute, toolCallId: "d", status: "pending", rawInput: { cwd: "/p" } });
+  updates.update({ ...execute, status: "in_progress", rawInput: { cwd: "/p", command: "ls" } });
+  updates.flush(); // The other call has not begun.
+  const input = { cwd: "/p", command: "ls" };
+  expect(events).toEqual([{ type: "tool_call", id: "c", name: "execute", input }]);
+});
+
+test.each<[when: string, next: (updates: AcpUpdates) => void]>([
+  ["its input has rested", () => vi.advanceTimersByTime(1_000)],
+  [
+    "the program says something",
+    (updates) =>
+      updates.update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text: "So." } }),
+  ],
+  ["the turn ends", (updates) => updates.flush()],
+  ["it has its result", (updates) => updates.update({ ...execute, status: "completed" })],
+  ["its permission is asked for", (updates) => updates.call({ toolCallId: "c" }, true)],
+])("a call that is written piece by piece is recorded whole, once %s", (_when, next) => {
+  vi.useFakeTimers();
+  try {
+    const events: unknown[] = [];
+    const updates = new AcpUpdates((event) => events.push(event));
+    updates.update({ ...execute, status: "pending", rawInput: {} });
+    for (const command of ["git", "git push", "git push origin"]) {
+      updates.update({ ...execute, rawInput: { command } });
+      vi.advanceTimersByTime(900);
+    }
+    expect(events).toEqual([]);
+    next(updates);
+    const input = { command: "git push origin" };
+    expect(events[0]).toEqual({ type: "tool_call", id: "c", name: "execute", input });
+    vi.runAllTimers();
+    expect(events.filter((event) => (event as { type: string }).type === "tool_call")).toHaveLength(1);
+  } finally {
+    vi.useRealTimers();
+  }
 });

@@ -49,7 +49,7 @@ export class AcpDialogue implements LineDialogue {
   constructor(turn: DialogueTurn, facts: AcpAgentFacts) {
     this.#turn = turn;
     this.#facts = facts;
-    this.#updates = new AcpUpdates((event) => turn.emit(event), facts.titlesAreCommands);
+    this.#updates = new AcpUpdates((event) => turn.emit(event), facts);
     this.#messages = new ReadableStream({ start: (controller) => void (this.#input = controller) });
   }
 

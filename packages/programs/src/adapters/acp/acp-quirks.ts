@@ -36,6 +36,8 @@ export interface AcpAgentFacts extends Pick<
   readonly modes?: Readonly<Record<string, string>>;
   /** Whether it names the command of a call by the title alone (acp-updates-5). */
   readonly titlesAreCommands?: boolean;
+  /** Whether it says of each call when it begins (acp-updates-3). */
+  readonly saysBegin?: boolean;
   /** Whether the usage of a turn that it reports is that of the whole turn. */
   readonly reportsUsage: boolean;
   /** How a person signs in: what to do, beginning with a verb. */
@@ -107,6 +109,7 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
     profileFields: CHOSEN_FIELDS,
     modes: { default: "build", plan: "plan" } satisfies ModesOf<"opencode">,
     signIn: "run `opencode auth login`, or set the key of its provider",
+    saysBegin: true, // 1.18.33 names the folder of a command before the model has written the command.
     reportsUsage: false, // 1.18.33 reports the last step of a turn alone.
   },
   {

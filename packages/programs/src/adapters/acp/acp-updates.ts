@@ -3,8 +3,10 @@
 //
 //   - Chunks of a text are one `text` event, which ends with the next update of another kind or with the
 //     turn.
-//   - A call is an event once its input is known or it has begun. Some agents ask for the permission before
-//     they name the call.
+//   acp-updates-3. A call is an event once its input is known or it has begun. Some agents ask for the
+//       permission before they name the call. The input of a pending call is not whole: programs name a call
+//       before its command is written, or repeat the input while it is. Such a call is an event when it begins.
+//       Where a program does not say so (`saysBegin`), it is one before what comes next, or when its input rests.
 //   - Unknown updates are ignored (external-agent-protocol-6).
 //   - The Codex bridge gives the output of a command as pieces beside the call (`terminal_output_delta`), and
 //     not as its content.
@@ -15,9 +17,13 @@
 import type { ExternalEvent, PlanStep } from "../../session/external-agent-protocol.ts";
 import { fieldsOf, isFields, recordedResult, textOr, type Fields } from "../../session/fields.ts";
 import { planStepsOf } from "../lines/plan-steps.ts";
+import type { AcpAgentFacts } from "./acp-quirks.ts";
 
 /** A longer text is several events. */
 const TEXT_CHARS = 256 * 1024;
+
+/** An input that is still being written changes sooner than that. */
+const INPUT_MS = 1_000;
 
 /** Output of a call that is kept. Somewhat more than a result may have. */
 const OUTPUT_CHARS = 128 * 1024;
@@ -28,22 +34,27 @@ interface KnownCall {
   /** acp-updates-5. */
   shown: Fields;
   output: string;
+  /** acp-updates-3. */
+  isPending: boolean;
+  rests?: NodeJS.Timeout;
   isEmitted: boolean;
   isOver: boolean;
 }
+
+/** How a program differs in what it says. */
+export type UpdateFacts = Pick<AcpAgentFacts, "titlesAreCommands" | "saysBegin">;
 
 export class AcpUpdates {
   /** The last text of the turn. */
   lastText = "";
   readonly #emit: (event: ExternalEvent) => void;
-  readonly #titlesAreCommands: boolean;
+  readonly #facts: UpdateFacts;
   #open: { readonly type: "text" | "thinking"; text: string } | undefined;
   readonly #calls = new Map<string, KnownCall>();
 
-  /** @param titlesAreCommands acp-updates-5. */
-  constructor(emit: (event: ExternalEvent) => void, titlesAreCommands = false) {
+  constructor(emit: (event: ExternalEvent) => void, facts: UpdateFacts = {}) {
     this.#emit = emit;
-    this.#titlesAreCommands = titlesAreCommands;
+    this.#facts = facts;
   }
 
   update(update: Fields): void {
@@ -62,15 +73,16 @@ export class AcpUpdates {
   }
 
   /** @returns the call as it is known now. */
-  call(update: Fields, mustEmit = false): void {
+  call(update: Fields, isAsked = false): void {
     const id = update["toolCallId"];
     if (typeof id !== "string") return;
-    this.flush();
+    this.#flushText();
     const call = this.#calls.get(id) ?? {
       name: "tool",
       input: {},
       shown: {},
       output: "",
+      isPending: false,
       isEmitted: false,
       isOver: false,
     };
@@ -83,11 +95,12 @@ export class AcpUpdates {
     const piece = fieldsOf(fieldsOf(update["_meta"])["terminal_output_delta"])["data"];
     if (call.output.length < OUTPUT_CHARS) call.output += textOr(piece, "");
     const isOver = status === "completed" || status === "failed";
-    const isKnown = Object.keys(call.input).length > 0 || status === "in_progress" || isOver;
-    if (!call.isEmitted && (isKnown || mustEmit)) {
-      call.isEmitted = true;
-      this.#emit({ type: "tool_call", id, ...this.callOf(id) });
-    }
+    if (typeof status === "string") call.isPending = status === "pending";
+    const isKnown = Object.keys(call.input).length > 0;
+    clearTimeout(call.rests);
+    if (isAsked || isOver || status === "in_progress" || (isKnown && !call.isPending)) this.#begun(id, call);
+    else if (isKnown && this.#facts.saysBegin !== true)
+      call.rests = setTimeout(() => this.#begun(id, call), INPUT_MS);
     if (!isOver || call.isOver) return;
     call.isOver = true;
     this.#emit({
@@ -107,14 +120,29 @@ export class AcpUpdates {
   #shownOf({ kind, title, locations }: Fields): Fields {
     const [place, ...others] = Array.isArray(locations) ? locations.filter(isFields) : [];
     const path = others.length === 0 ? place?.["path"] : undefined;
-    const isCommand = kind === "execute" && this.#titlesAreCommands;
+    const isCommand = kind === "execute" && this.#facts.titlesAreCommands === true;
     return {
       ...(typeof title === "string" && title !== "" ? { [isCommand ? "command" : "title"]: title } : {}),
       ...(typeof path === "string" && kind !== "execute" ? { path } : {}),
     };
   }
 
+  /** Nothing more comes of what is open: a text, and inputs of calls. */
   flush(): void {
+    this.#flushText();
+    if (this.#facts.saysBegin === true) return;
+    for (const [id, call] of this.#calls) if (Object.keys(call.input).length > 0) this.#begun(id, call);
+  }
+
+  #begun(id: string, call: KnownCall): void {
+    clearTimeout(call.rests);
+    if (call.isEmitted) return;
+    call.isEmitted = true;
+    this.#flushText();
+    this.#emit({ type: "tool_call", id, ...this.callOf(id) });
+  }
+
+  #flushText(): void {
     const open = this.#open;
     this.#open = undefined;
     if (open === undefined) return;
