@@ -26,6 +26,50 @@ test.each<[string, string | undefined]>([
   expect(limit?.resetsAt).toBe(reset === undefined ? undefined : Date.parse(reset));
 });
 
+const BERLIN = "resets 2:30am (Europe/Berlin)";
+test.each<[what: string, now: string, text: string, reset: string]>([
+  ["of the minute that has begun", "2026-11-29T21:31:05Z", "resets 9:31pm (UTC)", "2026-11-29T21:32:00Z"],
+  ["of the minute that has ended", "2026-11-29T21:32:40Z", "resets 9:31pm (UTC)", "2026-11-29T21:33:00Z"],
+  ["that passed before", "2026-11-29T21:33:01Z", "resets 9:31pm (UTC)", "2026-11-30T21:31:00Z"],
+  ["at midnight", "2026-11-29T23:59:30Z", "resets 12am (UTC)", "2026-11-30T00:00:00Z"],
+  ["before midnight", "2026-11-30T00:00:10Z", "resets 11:59pm (UTC)", "2026-11-30T00:01:00Z"],
+  [
+    "of this minute with its date",
+    "2026-11-29T21:31:05Z",
+    "resets Nov 29th, 2026 9:31 PM (UTC)",
+    "2026-11-29T21:32:00Z",
+  ],
+  [
+    "with its date at the turn of the year",
+    "2027-01-01T00:00:05Z",
+    "resets Dec 31, 11:59pm (UTC)",
+    "2027-01-01T00:01:00Z",
+  ],
+  ["of the next year", "2026-12-31T10:00:00Z", "resets Jan 3, 9am (UTC)", "2027-01-03T09:00:00Z"],
+  ["after clocks are set back", "2026-10-24T20:00:00Z", "resets 9am (Europe/Berlin)", "2026-10-25T08:00:00Z"],
+  ["after clocks are set on", "2026-03-28T20:00:00Z", "resets 9am (Europe/Berlin)", "2026-03-29T07:00:00Z"],
+  ["that a clock shows twice", "2026-10-24T22:00:00Z", BERLIN, "2026-10-25T01:30:00Z"],
+  ["that no clock shows", "2026-03-28T22:00:00Z", BERLIN, "2026-03-29T01:30:00Z"],
+  ["soon", "2026-11-29T21:31:05Z", "try again in less than a minute", "2026-11-29T21:32:05Z"],
+])("a reset %s", (_what, now, text, reset) => {
+  const { resetsAt = 0 } = limitOf(error(`You've hit your usage limit: ${text}`), Date.parse(now)) ?? {};
+  expect(new Date(resetsAt).toISOString()).toBe(new Date(reset).toISOString());
+});
+
+test("a time without a zone is that of this machine", () => {
+  const now = new Date(2026, 10, 29, 21, 31, 5);
+  const limit = limitOf(
+    error("You've hit your usage limit. Upgrade to Pro, or try again at 9:31 PM."),
+    now.getTime(),
+  );
+  expect(limit?.resetsAt).toBe(new Date(2026, 10, 29, 21, 32).getTime());
+});
+
+test("a date that has passed is no reset", () => {
+  const text = "You've hit your usage limit · resets Nov 20, 2026 9am (UTC)";
+  expect(limitOf(error(text), NOW)).toEqual({ reason: "quota", message: text });
+});
+
 test.each([
   "Invalid API key · Please run /login",
   "OAuth token has expired. Please obtain a new token",

@@ -20,6 +20,8 @@ const AUTH =
   /please run \/login|not (?:logged|signed) in|(?:log|sign)[ -]?in (?:is )?required|authentication (?:is )?required|invalid (?:x-)?api[ _-]?key|incorrect api key|api key (?:is )?(?:not valid|missing|not found)|no api key|oauth (?:token|session)[\w ]* (?:expired|revoked)|\b401\b[^\n]{0,40}unauthorized|authentication_error/i;
 
 const UNITS: Readonly<Record<string, number>> = { d: DAY_MS, h: HOUR_MS, m: MINUTE_MS, s: 1_000 };
+/** The minute that a text names, and the time until it is read. */
+const JUST_NOW_MS = 2 * MINUTE_MS;
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
 /** @returns `undefined` for an end that is neither. */
@@ -47,8 +49,9 @@ function resetIn(text: string, now: number): number | undefined {
       (sum, [, count, unit]) => sum + Number(count) * UNITS[unit!.toLowerCase()]!,
       now,
     );
+  if (/\bin less than a minute\b/i.test(text)) return now + MINUTE_MS;
   const at =
-    /\b(?:resets?|try again)(?: at| on)? (?:([a-z]{3})[a-z]* (\d{1,2})(?:st|nd|rd|th)?(?:, \d{4})?,? (?:at )?)?(\d{1,2})(?::(\d\d))? ?(am|pm)(?: \(([\w/+-]+)\))?/i.exec(
+    /\b(?:resets?|try again)(?: at| on)? (?:([a-z]{3})[a-z]* (\d{1,2})(?:st|nd|rd|th)?(?:, (\d{4}))?,? (?:at )?)?(\d{1,2})(?::(\d\d))? ?(am|pm)(?: \(([\w/+-]+)\))?/i.exec(
       text,
     );
   return at === null ? undefined : momentOf(at, now);
@@ -59,32 +62,38 @@ export function epochMs(number: number): number {
   return number < 1e11 ? number * 1_000 : number;
 }
 
-/** The next moment at which the clock of a zone shows this time. Without a zone it is that of this machine. */
+/**
+ * The moment at which the clock of a zone shows this time. Without a zone it is that of this machine.
+ *
+ * The text has minutes alone, and is read somewhat after it was written. A minute that has just begun or
+ * ended is therefore meant as it is, and not that of the next day. The limit may last to the end of it.
+ */
 function momentOf(
-  [, month, day, hour, minute = "0", half, zone]: RegExpExecArray,
+  [, month, day, year, hour, minute = "0", half, zone]: RegExpExecArray,
   now: number,
 ): number | undefined {
-  const hours = (Number(hour) % 12) + (half!.toLowerCase() === "pm" ? 12 : 0);
   const offset = offsetOf(zone, now);
-  if (offset === undefined || hours > 23 || Number(minute) > 59) return undefined;
-  const local = new Date(now + offset);
-  if (month === undefined) {
-    const today = Date.UTC(
-      local.getUTCFullYear(),
-      local.getUTCMonth(),
-      local.getUTCDate(),
-      hours,
-      Number(minute),
-    );
-    const moment = today - offset;
-    return moment > now ? moment : moment + DAY_MS;
-  }
-  const number = MONTHS.indexOf(month.toLowerCase());
-  if (number < 0) return undefined;
-  const inYear = (year: number): number =>
-    Date.UTC(year, number, Number(day), hours, Number(minute)) - offset;
-  const moment = inYear(local.getUTCFullYear());
-  return moment > now ? moment : inYear(local.getUTCFullYear() + 1);
+  const number = month === undefined ? 0 : MONTHS.indexOf(month.toLowerCase());
+  if (offset === undefined || number < 0 || Number(hour) > 12 || Number(minute) > 59) return undefined;
+  const hours = (Number(hour) % 12) + (half!.toLowerCase() === "pm" ? 12 : 0);
+  const here = new Date(now + offset);
+  const on = (years: number, months: number, date: number): number =>
+    epochOf(Date.UTC(years, months, date, hours, Number(minute)), zone);
+  const moments = [-1, 0, 1].map((step) =>
+    month === undefined
+      ? on(here.getUTCFullYear(), here.getUTCMonth(), here.getUTCDate() + step)
+      : on(year === undefined ? here.getUTCFullYear() + step : Number(year), number, Number(day)),
+  );
+  const moment = moments.find((one) => one + JUST_NOW_MS > now);
+  if (moment === undefined || moment > now) return moment;
+  return moment + (Math.floor((now - moment) / MINUTE_MS) + 1) * MINUTE_MS;
+}
+
+/** @param local a time as UTC. @returns when the clock of the zone shows it: the later moment of two, when it is set back. */
+function epochOf(local: number, zone: string | undefined): number {
+  const moments = [-DAY_MS, DAY_MS].map((near) => local - offsetOf(zone, local + near)!);
+  const shown = moments.filter((moment) => offsetOf(zone, moment) === local - moment);
+  return Math.max(...(shown.length === 0 ? moments : shown));
 }
 
 /** The time by which a zone's clock is ahead of UTC. @returns `undefined` for a zone that does not exist. */
