@@ -2,8 +2,8 @@
 // (`findProgram`).
 
 import { resolve } from "node:path";
-import { HoldfastError } from "@holdfast/core";
-import { describeProcessEnd, type ProcessSupervisor } from "@holdfast/system";
+import { HoldfastError, UnavailableError } from "@holdfast/core";
+import { describeProcessEnd, type ProcessReport, type ProcessSupervisor } from "@holdfast/system";
 
 import { executableAt, programOnPath } from "@holdfast/workspace";
 import type { ChosenProgram, OwnFolders } from "../external-agent-protocol.ts";
@@ -54,6 +54,7 @@ export function chosenFolders(
 
 /** Some programs need seconds to start, and more on a busy machine. */
 const VERSION_MS = 60_000;
+const ASKED_MAX = 3;
 
 /**
  * The absolute path of the program. Runs nothing.
@@ -76,7 +77,10 @@ export function locateProgram(
   });
 }
 
-/** @throws HoldfastError `program_missing`, `version_unsupported`, and the errors of the check. */
+/**
+ * @throws HoldfastError `program_missing`, `version_unsupported`, and the errors of the check.
+ * @throws UnavailableError for a program that was ended before it answered.
+ */
 export async function findProgram(
   wanted: WantedProgram,
   supervisor: ProcessSupervisor,
@@ -87,24 +91,48 @@ export async function findProgram(
   await wanted.check?.();
   const program = locateProgram(wanted, env, cwd);
   if (versionMin === undefined) return { program, version: known };
-  const asked = await supervisor.start({
-    argv: [program, "--version"],
-    cwd,
-    env,
-    timeoutMs: VERSION_MS,
-    killGraceMs: 0,
-    outputBytes: 4_096,
-  });
-  const { end, stdout } = await asked.ended;
+  const { end, stdout } = await askVersion(program, supervisor, env, cwd);
   const version = /\d+\.\d+\.\d+/.exec(stdout)?.[0];
   if (end.type === "exit" && end.exitCode === 0 && version !== undefined && !isOlder(version, versionMin))
     return { program, version };
+  if (end.type !== "exit" && end.type !== "not_started")
+    throw new UnavailableError(
+      "unavailable",
+      `the program ${program} was ended before it named its version`,
+      {
+        at: program,
+        got: describeProcessEnd(end),
+        expected: "the answer to `--version`",
+        fix: `see whether \`${program} --version\` answers in a terminal, and begin again`,
+      },
+    );
   throw new HoldfastError("version_unsupported", `the program ${program} cannot be used as ${wanted.title}`, {
     at: program,
     got: version === undefined ? `no version (${describeProcessEnd(end)})` : `version ${version}`,
     expected: `version ${versionMin} or later`,
     fix: wanted.fix ?? `install a newer one: ${wanted.install}`,
   });
+}
+
+/** Another process may end the program before it answers, which says nothing about it. It is then asked again. */
+async function askVersion(
+  program: string,
+  supervisor: ProcessSupervisor,
+  env: Readonly<Record<string, string>>,
+  cwd: string,
+): Promise<ProcessReport> {
+  for (let asked = 1; ; asked++) {
+    const version = await supervisor.start({
+      argv: [program, "--version"],
+      cwd,
+      env,
+      timeoutMs: VERSION_MS,
+      killGraceMs: 0,
+      outputBytes: 4_096,
+    });
+    const ended = await version.ended;
+    if (ended.end.type !== "signal" || asked === ASKED_MAX) return ended;
+  }
 }
 
 function isOlder(version: string, min: string): boolean {
