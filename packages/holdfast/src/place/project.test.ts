@@ -174,7 +174,10 @@ describe("the project", () => {
   });
 
   test("its folder is made for its user only, and git takes nothing from it", () => {
+    execFileSync("git", ["init", "-q"], { cwd: root });
     makeProjectFolder(find(""));
+    writeFileSync(join(root, ".holdfast/holdfast.db"), "");
+    expect(execFileSync("git", ["status", "--porcelain"], { cwd: root, encoding: "utf8" })).toBe("");
     expect(statSync(join(root, ".holdfast")).mode & 0o777).toBe(0o700);
     expect(statSync(join(root, ".holdfast/.gitignore")).isFile()).toBe(true);
   });
@@ -190,9 +193,7 @@ describe("the project", () => {
       writeFileSync(join(root, ".holdfast", path), "");
     }
     makeProjectFolder(find("", ["--db", ".holdfast/own.db"]));
-    expect(added()?.toSorted()).toEqual(
-      [".gitignore", ...shown].map((path) => `.holdfast/${path}`).toSorted(),
-    );
+    expect(added()?.toSorted()).toEqual(shown.map((path) => `.holdfast/${path}`).toSorted());
     writeFileSync(join(root, ".holdfast/.gitignore"), "*\n");
     makeProjectFolder(find(""));
     expect(added()).toBeNull();

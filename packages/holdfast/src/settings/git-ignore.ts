@@ -1,11 +1,12 @@
 // `hideFromGit` and `showToGit`: the `.gitignore` of a project's folder. Git takes the project's own files,
-// and nothing else from it: databases, their sockets and locks are the user's.
+// and nothing else from it: databases, their sockets and locks are the user's. It hides itself as well, so a
+// repository in which Holdfast has only run stays clean. Every user of the project gets one.
 
 import { lstatSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** The files of a project's folder that belong into its repository. */
-const SHOWN = [".gitignore", "config.json", "agents/", "scripts/", "skills/", "profiles/"] as const;
+const SHOWN = ["config.json", "agents/", "scripts/", "skills/", "profiles/"] as const;
 
 /** Writes the file where there is none. An existing file is the user's, and is not changed, nor is a link. */
 export function hideFromGit(projectFolder: string): void {
