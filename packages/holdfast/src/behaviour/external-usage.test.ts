@@ -31,8 +31,15 @@ test("list, show and budget say that the usage of a request which was under way 
   expect((await run("budget", "s")).stderr).toContain(words);
 });
 
-test("the usage of an agent that reports none is unknown in list, and not zero", ofCampaign, async () => {
-  expect((await run("run", "opencode", "hello", "--session", "s")).code).toBe(0);
-  expect((await run("list")).stdout).toContain("unknown");
-  expect((await run("show", "s")).stdout).toContain("the usage of one turn is not known");
-});
+test(
+  "the usage of an agent that reports none is unknown where it works and in list, and not zero",
+  ofCampaign,
+  async () => {
+    const { code, stderr } = await run("run", "opencode", "hello", "--session", "s");
+    expect(code, stderr).toBe(0);
+    expect(stderr).toMatch(/✓ opencode:turn .* usage unknown/);
+    expect(stderr).not.toContain("0 tokens");
+    expect((await run("list")).stdout).toContain("unknown");
+    expect((await run("show", "s")).stdout).toContain("the usage of one turn is not known");
+  },
+);

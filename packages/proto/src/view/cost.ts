@@ -22,11 +22,15 @@ export interface Cost {
 
 export const NO_COST: Cost = { calls: 0, unpriced: 0, costMicroUsd: 0, inputTokens: 0, outputTokens: 0 };
 
+/** cost-2. */
+export function isUncounted({ model, inputTokens, outputTokens }: PlainUsage): boolean {
+  return model === "unknown" && inputTokens === 0 && outputTokens === 0;
+}
+
 export function addUsage(cost: Cost, usage: PlainUsage): Cost {
-  const { model, inputTokens, outputTokens, costMicroUsd } = usage;
-  const isUncounted = model === "unknown" && inputTokens === 0 && outputTokens === 0;
+  const { inputTokens, outputTokens, costMicroUsd } = usage;
   return addCosts(cost, {
-    ...(isUncounted ? { uncounted: 1 } : {}),
+    ...(isUncounted(usage) ? { uncounted: 1 } : {}),
     calls: 1,
     unpriced: costMicroUsd === undefined ? 1 : 0, // cost-1.
     costMicroUsd: costMicroUsd ?? 0,

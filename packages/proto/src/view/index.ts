@@ -30,7 +30,16 @@ export {
   subAgentCallOf,
   withoutReplacedPlans,
 } from "./journal/entry.ts";
-export { addCosts, addUsage, type Cost, costText, NO_COST, uncountedText, usdText } from "./cost.ts";
+export {
+  addCosts,
+  addUsage,
+  type Cost,
+  costText,
+  isUncounted,
+  NO_COST,
+  uncountedText,
+  usdText,
+} from "./cost.ts";
 export { type CostSum, type CostSums, type PlainSessionCost, sumCosts, totalText } from "./cost-sums.ts";
 export { type InboxItem, inInboxOrder, principalOf, repeatsAction } from "./inbox.ts";
 export {

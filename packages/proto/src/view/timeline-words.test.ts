@@ -40,6 +40,15 @@ test("a free call costs nothing, and what called no model has no cost", () => {
   expect(timelineFacts(turns, addUsage(NO_COST, { ...priced, costMicroUsd: 0 })).at(-1)).toBe("$0.00");
 });
 
+test("a usage that nobody has counted is unknown, and not zero", () => {
+  const uncounted = { model: "unknown", inputTokens: 0, outputTokens: 0 };
+  expect(timelineFacts([], addUsage(NO_COST, uncounted)).at(-1)).toBe("usage unknown");
+  expect(timelineFacts([], addUsage(addUsage(NO_COST, uncounted), priced)).slice(-2)).toEqual([
+    "5+1 tokens",
+    "$0.0020 + unknown",
+  ]);
+});
+
 test("a wait for another session is named by that session", () => {
   const item = { id: 1, type: "signal", name: "child-end:3", startedAt: 0, outcome: "open" } as const;
   expect(itemName(item, "ses_1")).toBe("the end of child ses_1-3");

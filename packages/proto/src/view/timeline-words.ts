@@ -56,7 +56,8 @@ export function timelineFacts(turns: readonly TimelineTurn[], usage: Cost | unde
 /** Nothing for what called no model. */
 export function usageFacts(usage: Cost | undefined): readonly string[] {
   if (usage === undefined || usage.calls === 0) return [];
-  const { inputTokens, outputTokens, calls, unpriced } = usage;
+  const { inputTokens, outputTokens, calls, unpriced, uncounted } = usage;
+  if (uncounted === calls) return ["usage unknown"];
   return [`${inputTokens}+${outputTokens} tokens`, unpriced === calls ? "cost unknown" : costText(usage)];
 }
 

@@ -4,6 +4,7 @@ import type { Session, TokenUsage } from "@holdfast/core";
 import {
   AGENT_REPORT,
   deliveryOf,
+  isUncounted,
   planOf,
   stepText,
   subAgentCallOf,
@@ -340,7 +341,9 @@ function took({ durationMs, attempt, usage }: JournalEvent): string {
 }
 
 /** "1,200 tokens, $0.0045". */
-function usageText({ inputTokens, outputTokens, costMicroUsd }: TokenUsage): string {
+function usageText(usage: TokenUsage): string {
+  const { inputTokens, outputTokens, costMicroUsd } = usage;
+  if (isUncounted(usage)) return "usage unknown";
   const tokens = inputTokens + outputTokens;
   const cost = costMicroUsd === undefined ? "" : `, ${amountText("maxCostMicroUsd", costMicroUsd)}`;
   return `${amountText("maxTokens", tokens)} tokens${cost}`;
