@@ -94,6 +94,20 @@ test("an option for the other agent is refused without one", async () => {
   }
 });
 
+test("a fork of an external agent's session is refused but at its beginning, and the advised forks work", async () => {
+  expect((await run("run", "claude-code", "write:a.txt", "--session", "s")).code).toBe(0);
+  for (const point of [[], ["--at", "4"]]) {
+    const { code, stdout, stderr } = await run("fork", "s", ...point);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain("a fork cannot continue the conversation that claude-code keeps itself");
+    expect(stderr).toContain("holdfast fork s --agent claude-code. Or");
+  }
+  expect(await project.json<object[]>("list")).toHaveLength(1);
+  expect((await run("fork", "s", "--agent", "claude-code")).code).toBe(0);
+  const again = await run("fork", "s", "--at", "0", "--run");
+  expect([again.code, again.stdout], again.stderr).toEqual([0, "Done: write:a.txt\n"]);
+});
+
 test("a fork goes to another agent as a whole: a point of the journal is refused", async () => {
   const { code, stderr } = await run("fork", "s", "--agent", "codex", "--at", "1");
   expect(code).toBe(2);

@@ -1,7 +1,9 @@
-import { defined } from "@holdfast/core";
+import { defined, UsageError, type Session } from "@holdfast/core";
+import { programOf } from "@holdfast/machine/agent-source";
+import { externalAgentName } from "@holdfast/machine/external-agent-names";
 import { createRuntime, type ForkOptions, type Runtime } from "@holdfast/runtime";
 import { refuse } from "@holdfast/terminal/frame/arguments";
-import { SESSION_ARGUMENT, type Arguments, type Command } from "@holdfast/terminal/frame/command";
+import { SESSION_ARGUMENT, type Arguments, type Command, type Io } from "@holdfast/terminal/frame/command";
 import { readCall } from "../run/starting/prepare-start.ts";
 import { findDatabase } from "../place/project.ts";
 import { findPlace, withReaderOf, withSession } from "../place/find-session.ts";
@@ -16,6 +18,7 @@ export const fork: Command = {
     "Use a fork to continue after a failure, or to try something else from a point of a session. State, journal and conversation up " +
     "to the point are copied; signals, children and spend are not. The other session does not change, whether or not it has ended. " +
     "A session of an agent file with a workspace of its own forks with the files of its checkpoint; with a shared one the fork works in the same folder. " +
+    "A session of an external agent forks at position 0 alone, because its program keeps the conversation. " +
     "Without --at the point is the last checkpoint. Without a checkpoint, it is the last point before the session's end. " +
     "With --agent another agent goes on at once: its session begins with the recorded conversation as a text, and --input is its request.",
   options: {
@@ -68,6 +71,7 @@ export const fork: Command = {
       return handOver(id, call, database, args, io);
     }
     const origin = await withReaderOf(database, id, (session) => Promise.resolve(session));
+    refuseProgram(origin, point, io);
     // Before anything is written: the agent says what its input may be.
     const isNeeded = args.has("run") || (args.has("input") && origin.agent.file !== undefined);
     const agent = isNeeded ? await agentOf(origin, database, args, io) : undefined;
@@ -104,6 +108,26 @@ export const fork: Command = {
     return 0;
   },
 };
+
+/**
+ * A program keeps the conversation of its session itself, and only the first session can continue it.
+ *
+ * @throws UsageError for a session of an external agent that has begun at the point of the fork.
+ */
+function refuseProgram({ sessionId, agent }: Session, { at }: Pick<ForkOptions, "at">, io: Io): void {
+  const program =
+    programOf(agent.file) ?? (agent.file === undefined ? externalAgentName(agent.name, io) : undefined);
+  if (program === undefined || at === 0) return;
+  const again = [`fork ${sessionId} --agent ${agent.name}`, `fork ${sessionId} --at 0`].map((line) =>
+    io.call(line),
+  );
+  throw new UsageError(`a fork cannot continue the conversation that ${agent.name} keeps itself`, {
+    at: sessionId,
+    got: at === undefined ? "its last checkpoint" : `position ${at}`,
+    expected: "position 0, or --agent",
+    fix: `let an agent go on with the recorded conversation: ${again[0]}. Or begin again from its input: ${again[1]}`,
+  });
+}
 
 /** The point of the fork, checked as far as possible without the session. */
 function pointOf(args: Arguments): Pick<ForkOptions, "at" | "tasks"> {
