@@ -80,7 +80,7 @@ export {
   type FoundFile,
 } from "./places/agent-places.ts";
 export {
-  agentNamed,
+  agentsByName,
   findAgent,
   listAgents,
   usableRecord,

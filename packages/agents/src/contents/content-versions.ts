@@ -57,38 +57,58 @@ export class VersionsFile {
 
   /** @param owner the real path of a project, or `user`. @throws HoldfastError `config_invalid` */
   read(owner: string, name: string): ContentVersions {
-    const found = ownEntry(ownEntry(this.#all(), owner) ?? {}, name);
-    return found === undefined ? NO_VERSIONS : { ...found, tags: found.tags ?? {} };
+    return versionsIn(ownEntry(this.#all(), owner) ?? {}, name);
   }
 
   /** Adds a version, which is the current one then. @throws HoldfastError `config_invalid` */
   add(owner: string, name: string, added: ContentVersion): void {
-    const known = this.read(owner, name);
-    const others = known.versions.filter((version) => version.hash !== added.hash);
-    const tagged = new Set(Object.values(known.tags));
-    const forgotten = others
-      .filter((version) => !tagged.has(version.hash))
-      .slice(0, Math.max(0, others.length + 1 - VERSIONS_MAX));
-    const versions = [...others.filter((version) => !forgotten.includes(version)), added];
-    this.#write(owner, name, { ...known, current: added.hash, versions });
+    this.addAll(owner, [[name, added]]);
+  }
+
+  /**
+   * Adds a version of each of several contents by one write: a project may have a thousand of them.
+   *
+   * @throws HoldfastError `config_invalid`
+   */
+  addAll(owner: string, added: readonly (readonly [name: string, version: ContentVersion])[]): void {
+    this.#change(owner, added, (known, version) => {
+      const others = known.versions.filter((one) => one.hash !== version.hash);
+      const tagged = new Set(Object.values(known.tags));
+      const forgotten = others
+        .filter((one) => !tagged.has(one.hash))
+        .slice(0, Math.max(0, others.length + 1 - VERSIONS_MAX));
+      const versions = [...others.filter((one) => !forgotten.includes(one)), version];
+      return { ...known, current: version.hash, versions };
+    });
   }
 
   /** @param chosen the hash of one of its versions. @throws HoldfastError `config_invalid` */
   choose(owner: string, name: string, chosen: string): void {
-    this.#write(owner, name, { ...this.read(owner, name), current: chosen });
+    this.#change(owner, [[name, chosen]], (known, current) => ({ ...known, current }));
   }
 
   /** Puts a tag on one of its versions. @throws HoldfastError `config_invalid` */
   tag(owner: string, name: string, tag: string, tagged: string): void {
-    const known = this.read(owner, name);
-    this.#write(owner, name, { ...known, tags: { ...known.tags, [tag]: tagged } });
+    this.#change(owner, [[name, tagged]], (known, hashOfTag) => ({
+      ...known,
+      tags: { ...known.tags, [tag]: hashOfTag },
+    }));
   }
 
-  #write(owner: string, name: string, { current, versions, tags }: ContentVersions): void {
+  #change<Value>(
+    owner: string,
+    values: readonly (readonly [name: string, value: Value])[],
+    change: (known: ContentVersions, value: Value) => ContentVersions,
+  ): void {
+    if (values.length === 0) return;
     makePrivateFolder(dirname(this.#path));
     const before = this.#all();
-    const changed = { current, versions, ...(Object.keys(tags).length === 0 ? {} : { tags }) };
-    const after = { ...before, [owner]: { ...ownEntry(before, owner), [name]: changed } };
+    const own = ownEntry(before, owner) ?? {};
+    const changed = values.map(([name, value]) => {
+      const { current, versions, tags } = change(versionsIn(own, name), value);
+      return [name, { current, versions, ...(Object.keys(tags).length === 0 ? {} : { tags }) }] as const;
+    });
+    const after = { ...before, [owner]: { ...own, ...Object.fromEntries(changed) } };
     replacePrivate(this.#path, `${JSON.stringify({ [this.#kind]: after }, null, 2)}\n`);
   }
 
@@ -102,6 +122,11 @@ export class VersionsFile {
     });
     return found?.[kind] ?? {};
   }
+}
+
+function versionsIn(own: Entries[string], name: string): ContentVersions {
+  const found = ownEntry(own, name);
+  return found === undefined ? NO_VERSIONS : { ...found, tags: found.tags ?? {} };
 }
 
 /** The hash of the version that a tag or the beginning of a hash names. */

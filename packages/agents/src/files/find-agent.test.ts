@@ -289,6 +289,23 @@ describe("names", () => {
     });
   });
 
+  test("files in folders below are found at any depth, and those of installed packages are not", () => {
+    write("project/.claude/agents/1/2/3/4/5/6/7/deep.md");
+    write("project/.claude/agents/node_modules/package/foreign.md");
+    trustFolder(places.trustFile, places.project);
+    expect(statuses()).toEqual(["project deep loaded"]);
+  });
+
+  test("a thousand agents that start each other in layers are listed in a time that grows with their files", () => {
+    const next = (at: number): string =>
+      Array.from({ length: 12 }, (_, step) => `a${Math.min(at + step + 1, 999)}`)
+        .filter((name) => name !== `a${at}`)
+        .join(", ");
+    for (let at = 0; at < 1_000; at++)
+      write(`home/.holdfast/agents/a${at}.md`, `holdfast: { agents: [${next(at)}] }\n`);
+    expect(new Set(statuses().map((line) => line.split(" ")[2]))).toEqual(new Set(["loaded"]));
+  });
+
   test("the home folder as a project has its files once, as the user's", () => {
     write("home/.holdfast/agents/mine.md");
     places = { ...places, project: places.home! };

@@ -81,7 +81,16 @@ export function listAgents(places: AgentPlaces): readonly ListedAgent[] {
     return { ...file, status: "loaded", others: [] };
   });
   const found = withoutCycles(listed, places);
-  return found.map((file) => ({ ...file, qualifiedName: qualifiedNameOf(file, found) }));
+  const named = agentsByName(found);
+  const sharing = Map.groupBy(
+    found.filter((file) => usableRecord(file) !== undefined),
+    ({ name }) => name,
+  );
+  return found.map((file) => {
+    const name = `${file.dialect}:${file.name}`;
+    const isShared = (sharing.get(file.name)?.length ?? 0) > 1;
+    return { ...file, qualifiedName: isShared && named(name) === file ? name : null };
+  });
 }
 
 type UnnamedAgent = Omit<ListedAgent, "qualifiedName">;
@@ -130,7 +139,7 @@ export function findAgent(
     return file.record ?? refuse(file);
   }
   const listed = listAgents(places);
-  const first = agentNamed(nameOrPath, listed);
+  const first = agentsByName(listed)(nameOrPath);
   if (first === undefined) {
     const names = listed.filter(({ status }) => status === "loaded").map(({ name }) => name);
     throw new NotFoundError(
@@ -145,33 +154,29 @@ export function findAgent(
   return usableRecord(first) ?? refuse(first);
 }
 
-/** The file that a name means, also one that cannot be used. */
-export function agentNamed<Listed extends UnnamedAgent>(
-  wanted: string,
+/** Looks up the file that a name means, also one that cannot be used. */
+export function agentsByName<Listed extends UnnamedAgent>(
   listed: readonly Listed[],
-): Listed | undefined {
-  const qualified = ofTool(wanted);
-  const [first] =
-    qualified === undefined
-      ? listed
-          .filter(({ name, status }) => name === wanted && status !== "hidden")
-          .toSorted((a, b) => RANK[a.status] - RANK[b.status])
-      : listed
-          .filter(({ name, dialect }) => name === qualified.name && dialect === qualified.tool)
-          .toSorted((a, b) => Number(a.record === null) - Number(b.record === null));
-  return first;
+): (wanted: string) => Listed | undefined {
+  const byName = Map.groupBy(listed, ({ name }) => name);
+  return (wanted) => {
+    const qualified = ofTool(wanted);
+    const files = byName.get(qualified?.name ?? wanted) ?? [];
+    const [first] =
+      qualified === undefined
+        ? files
+            .filter(({ status }) => status !== "hidden")
+            .toSorted((a, b) => RANK[a.status] - RANK[b.status])
+        : files
+            .filter(({ dialect }) => dialect === qualified.tool)
+            .toSorted((a, b) => Number(a.record === null) - Number(b.record === null));
+    return first;
+  };
 }
 
 /** The record of a file that a session can use. */
 export function usableRecord({ status, record }: UnnamedAgent): AgentRecord | undefined {
   return status === "loaded" || status === "hidden" ? (record ?? undefined) : undefined;
-}
-
-function qualifiedNameOf(file: UnnamedAgent, listed: readonly UnnamedAgent[]): string | null {
-  if (usableRecord(file) === undefined) return null;
-  const sharing = listed.filter((one) => one.name === file.name && usableRecord(one) !== undefined);
-  const name = `${file.dialect}:${file.name}`;
-  return sharing.length > 1 && agentNamed(name, listed) === file ? name : null;
 }
 
 /**
@@ -261,14 +266,20 @@ function withoutCycles(
   listed: readonly UnnamedAgent[],
   { externalAgents }: Pick<AgentPlaces, "externalAgents">,
 ): readonly UnnamedAgent[] {
+  const named = agentsByName(listed);
   const recordOf = (name: string): AgentRecord | undefined => {
-    const file = agentNamed(name, listed);
+    const file = named(name);
     return file === undefined ? undefined : usableRecord(file);
   };
+  const endless = endlessFrom(
+    listed.flatMap((agent) => usableRecord(agent) ?? []),
+    recordOf,
+  );
   return listed.map((agent) => {
     const record = usableRecord(agent);
     if (record === undefined) return agent;
-    const cycle = pathTo(record.source.path, record, recordOf, new Set());
+    const { path } = record.source;
+    const cycle = endless.has(path) ? pathTo(path, record, recordOf, new Set()) : undefined;
     const said = (verdict: FieldVerdict["verdict"], text: string): readonly FieldVerdict[] => [
       ...agent.verdicts,
       { field: "agents", verdict, text, line: null },
@@ -305,6 +316,34 @@ const BUILT_IN: Readonly<Record<string, readonly string[]>> = {
 /** The agents that it may start, also as hooks. */
 function startedBy({ agents, hooks }: AgentRecord): readonly string[] {
   return [...agents, ...hooks.flatMap(({ run }) => (run.type === "agent" ? [run.name] : []))];
+}
+
+/**
+ * The paths of agents from which a cycle can be reached. The others are taken away, beginning with those that
+ * start none, so that no path has to be searched where there is no cycle.
+ */
+function endlessFrom(
+  records: readonly AgentRecord[],
+  recordOf: (name: string) => AgentRecord | undefined,
+): ReadonlySet<string> {
+  const starts = records.flatMap((record) =>
+    [...new Set(startedBy(record).flatMap((name) => recordOf(name)?.source.path ?? []))].map(
+      (started) => [record.source.path, started] as const,
+    ),
+  );
+  const startersOf = Map.groupBy(starts, ([, started]) => started);
+  const open = new Map(records.map(({ source }) => [source.path, 0]));
+  for (const [starter] of starts) open.set(starter, (open.get(starter) ?? 0) + 1);
+  const ended = [...open].flatMap(([path, count]) => (count === 0 ? [path] : []));
+  for (let path = ended.pop(); path !== undefined; path = ended.pop()) {
+    open.delete(path);
+    for (const [starter] of startersOf.get(path) ?? []) {
+      const left = (open.get(starter) ?? 0) - 1;
+      open.set(starter, left);
+      if (left === 0) ended.push(starter);
+    }
+  }
+  return new Set(open.keys());
 }
 
 /** The names from this agent down to the wanted file. */

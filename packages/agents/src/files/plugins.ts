@@ -35,7 +35,6 @@ export interface Plugin {
 const FOLDER: ProjectPath = ".agents/plugins";
 const MANIFEST = "plugin.json";
 const SCHEMA = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json";
-const PLUGINS_MAX = 200;
 
 const FOR_PEOPLE = "it is for people";
 const text = (what: string) => field(z.string().describe(what), () => ignored(FOR_PEOPLE));
@@ -107,8 +106,7 @@ export function skillsOfPlugin({ folder, status }: Plugin, file: string): readon
 function manifestsIn(root: string): readonly string[] {
   return namesIn(join(root, FOLDER))
     .map((name) => join(root, FOLDER, name, MANIFEST))
-    .filter((path) => existsSync(path))
-    .slice(0, PLUGINS_MAX);
+    .filter((path) => existsSync(path));
 }
 
 function untrusted(path: string): Plugin {

@@ -14,6 +14,7 @@ import { LineCounter, isAlias, parseDocument, visit, type Document } from "yaml"
 
 /** The largest agent file. */
 const AGENT_FILE_BYTES_MAX = MIB;
+const CHUNK_BYTES = 16 * 1024;
 
 /** The largest front matter, and the largest file that is YAML as a whole. */
 const YAML_BYTES_MAX = 64 * 1024;
@@ -104,16 +105,20 @@ function readBytes(path: string): Buffer {
         stats.isDirectory() ? "it is a folder" : "it is not a file",
         "name the file of an agent",
       );
-    const bytes = Buffer.alloc(AGENT_FILE_BYTES_MAX + 1);
+    const chunks: Buffer[] = [];
     let size = 0;
-    for (let read = -1; read !== 0 && size < bytes.length; size += read)
-      read = readSync(file, bytes, size, bytes.length - size, null);
+    for (let read = -1; read !== 0 && size <= AGENT_FILE_BYTES_MAX; size += read) {
+      // Most files fit. A buffer of the limit for each of a thousand files would take seconds.
+      const chunk = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, AGENT_FILE_BYTES_MAX + 1 - size));
+      read = readSync(file, chunk, 0, chunk.length, null);
+      chunks.push(chunk.subarray(0, read));
+    }
     if (size > AGENT_FILE_BYTES_MAX)
       throw new FileProblem(
         `the file has ${Math.max(stats.size, size)} bytes, and ${AGENT_FILE_BYTES_MAX} is the limit`,
         "move what is long into files that the agent reads",
       );
-    return bytes.subarray(0, size);
+    return Buffer.concat(chunks);
   } finally {
     closeSync(file);
   }

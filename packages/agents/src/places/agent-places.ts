@@ -49,9 +49,8 @@ export interface FoundFile {
   readonly within: string | null;
 }
 
-/** The most files of one folder, and the most folders below each other. */
-const FILES_MAX = 1_000;
-const DEPTH_MAX = 5;
+/** Folders of other people's code. */
+const SKIPPED_FOLDERS: ReadonlySet<string> = new Set(["node_modules"]);
 
 interface AgentFolder {
   readonly path: string;
@@ -127,18 +126,19 @@ function filesOf(
   within: string | null,
 ): readonly FoundFile[] {
   const paths = dialect === "folder" ? foldersIn(path) : filesIn(path, dialect === "codex" ? ".toml" : ".md");
-  return paths.slice(0, FILES_MAX).map((found) => ({ path: found, dialect, scope, within }));
+  return paths.map((found) => ({ path: found, dialect, scope, within }));
 }
 
 /** Files with this ending, also in folders below; links to folders are not followed. */
-function filesIn(folder: string, ending: string, depth = 1): readonly string[] {
+function filesIn(folder: string, ending: string): readonly string[] {
   const entries = readFolder(folder);
   const files = entries
     .filter((entry) => !entry.isDirectory() && entry.name.endsWith(ending))
     .map(({ name }) => join(folder, name));
-  if (depth === DEPTH_MAX) return files;
-  const below = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith("."));
-  return [...files, ...below.flatMap(({ name }) => filesIn(join(folder, name), ending, depth + 1))];
+  const below = entries.filter(
+    (entry) => entry.isDirectory() && !entry.name.startsWith(".") && !SKIPPED_FOLDERS.has(entry.name),
+  );
+  return [...files, ...below.flatMap(({ name }) => filesIn(join(folder, name), ending))];
 }
 
 function foldersIn(folder: string): readonly string[] {

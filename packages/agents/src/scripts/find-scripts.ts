@@ -46,7 +46,6 @@ export interface Script {
 }
 
 const FOLDER: ProjectPath = ".holdfast/scripts";
-const SCRIPTS_MAX = 200;
 
 /** @throws HoldfastError `config_invalid` when the file of trusted folders or of versions cannot be used. */
 export function findScripts(places: AgentPlaces): readonly Script[] {
@@ -207,10 +206,7 @@ function foldersIn(root: string): readonly string[] {
   const entries = readdirSync(folder, { withFileTypes: true }).filter(
     (entry) => (entry.isDirectory() || entry.isSymbolicLink()) && !entry.name.startsWith("."),
   );
-  return entries
-    .map(({ name }) => join(folder, name))
-    .toSorted()
-    .slice(0, SCRIPTS_MAX);
+  return entries.map(({ name }) => join(folder, name)).toSorted();
 }
 
 function storeOf({ trustFile }: AgentPlaces): ContentStore {

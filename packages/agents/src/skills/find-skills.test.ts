@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AgentPlaces } from "../places/agent-places.ts";
 import { readMcpFiles } from "../servers/mcp-files.ts";
-import { approveSkills, findSkills } from "./find-skills.ts";
+import { approveSkills, findSkills, versionsOfSkill } from "./find-skills.ts";
 import { trustFolder } from "../files/trust-project.ts";
 
 let folder: string;
@@ -59,6 +59,16 @@ describe("skills", () => {
     expect(findSkills({ ...places, trustsProject: false })).toMatchObject([
       { status: "untrusted", description: "" },
     ]);
+  });
+
+  test("all skills of a folder are found and approved, however many there are", () => {
+    const names = Array.from({ length: 600 }, (_, at) => `s${at}`);
+    for (const name of names) skill(`project/.claude/skills/${name}`);
+    expect(approveSkills(places).map(({ name }) => name)).toEqual(names.toSorted());
+    const approved = { ...places, trustsProject: false };
+    trustFolder(places.trustFile, places.project);
+    expect(findSkills(approved).filter(({ status }) => status === "loaded")).toHaveLength(600);
+    expect(versionsOfSkill({ name: "s599", scope: "project" }, places).versions).toHaveLength(1);
   });
 
   test("a broken skill never breaks the list", () => {

@@ -55,7 +55,6 @@ export interface Skill {
 export const SKILL_FILE = "SKILL.md";
 
 const FOLDERS: readonly ProjectPath[] = [".agents/skills", ".claude/skills"];
-const SKILLS_MAX = 500;
 
 const TABLE: FieldTable = {
   restricting: ["disable-model-invocation", "name", "description"],
@@ -188,7 +187,10 @@ export function approveSkills(
     if (content !== undefined) store.keep(content);
   }
   writeApprovedSkills(approvalsFile(places), project, Object.fromEntries([...kept, ...added]));
-  for (const [name, hash] of added) versionsFile(places).add(project, name, { hash, at: now });
+  versionsFile(places).addAll(
+    project,
+    added.map(([name, hash]) => [name, { hash, at: now }]),
+  );
   return chosen;
 }
 
@@ -303,7 +305,7 @@ function skillFilesIn(root: string): readonly string[] {
   const files = FOLDERS.flatMap((folder) =>
     namesIn(join(root, folder)).map((name) => join(root, folder, name, SKILL_FILE)),
   );
-  return files.filter((path) => existsSync(path)).slice(0, SKILLS_MAX);
+  return files.filter((path) => existsSync(path));
 }
 
 function nameAt(path: string): string {

@@ -9,7 +9,7 @@
 //     of one name are then two agents. They are refused where both have the bare name.
 
 import {
-  agentNamed,
+  agentsByName,
   findScripts,
   hookAgentsOf,
   listAgents,
@@ -58,6 +58,7 @@ export class AgentTree {
   /** agent-tree-1. The agents below the first one, by their names. */
   readonly #made = new Map<string, { readonly sandbox: string | null; readonly agent: Promise<Agent> }>();
   #listed: readonly ListedAgent[] | undefined;
+  #named: ((name: string) => ListedAgent | undefined) | undefined;
   #externals: readonly string[] | undefined;
 
   constructor(
@@ -183,7 +184,8 @@ export class AgentTree {
   }
 
   #recordNamed(name: string): AgentRecord | undefined {
-    const file = agentNamed(name, this.#allFiles());
+    this.#named ??= agentsByName(this.#allFiles());
+    const file = this.#named(name);
     const record = file === undefined ? undefined : usableRecord(file);
     return record === undefined ? undefined : { ...record, name };
   }

@@ -25,13 +25,13 @@ export type WarningsOf = (record: AgentRecord) => readonly string[];
 
 /** @param places where the things are that agents refer to. They are looked up once. */
 export function agentWarnings(places: AgentPlaces): WarningsOf {
-  const known = new Map<string, readonly string[]>();
+  const known = new Map<string, ReadonlySet<string>>();
   const missing = (what: Kind, wanted: readonly Reference[]): readonly string[] => {
     if (wanted.length === 0) return [];
-    const names = known.get(what) ?? FIND[what](places);
+    const names = known.get(what) ?? new Set(FIND[what](places));
     known.set(what, names);
     return wanted.flatMap(({ field, name }) =>
-      names.includes(name)
+      names.has(name)
         ? []
         : [
             `${field}: there is no ${what} ${plainLine(name, 80)} here, so no session begins here${didYouMean(name, names)}`,
