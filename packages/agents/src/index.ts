@@ -180,6 +180,7 @@ export { siblingsCapability } from "./model-loop/tools/sibling-messages.ts";
 export { environmentCapability } from "./environments/environment-capability.ts";
 export {
   skillsCapability,
+  skillsLeftOut,
   skillsOf,
   withSkillTool,
   type SkillsCapabilityOptions,

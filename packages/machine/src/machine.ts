@@ -28,6 +28,7 @@ import {
   scriptsCapability,
   siblingsCapability,
   skillsCapability,
+  skillsLeftOut,
   skillsOf,
   subAgentRecords,
   webCapability,
@@ -52,6 +53,9 @@ import { projectRulesOf } from "./project-rules.ts";
 import { finishChild, keepSessionFiles, sessionFolder } from "./session-folder.ts";
 import { SessionVariables } from "./agents/session-variables.ts";
 import { unusedHooks, unusedSkill } from "./agents/unused-files.ts";
+
+/** The most skills that a note of a start names. */
+const LEFT_OUT_NAMED_MAX = 10;
 
 /** The sandbox of agents that name none. */
 export interface GivenSandbox {
@@ -147,6 +151,7 @@ export class Machine {
     const notes = [
       ...(local === undefined ? [] : [local.note]),
       ...unused.map(({ path, reason }) => `${path} is not used: ${reason}`),
+      ...(record.skills === null && !isContinued ? skillsLeftOut(skills, LEFT_OUT_NAMED_MAX) : []),
       ...tree.demandNotes,
     ];
     return { agent, record, notes };

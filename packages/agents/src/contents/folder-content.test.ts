@@ -77,8 +77,8 @@ describe("a folder is refused", () => {
       () => write("big", Buffer.alloc(CONTENT_LIMITS.fileBytes + 1)),
       /is the limit of a file/,
     ],
-    ["with too many files", () => many(CONTENT_LIMITS.files), /more than 200 files/],
-    ["with too many bytes", () => large(), /more than 10485760 bytes/],
+    ["with too many files", () => many(CONTENT_LIMITS.files), /more than 1000 files/],
+    ["with too many bytes", () => large(), /more than 20971520 bytes/],
     [
       "with folders that are too deep",
       () => write(`${"d/".repeat(CONTENT_LIMITS.depth)}x`, "x"),
@@ -93,7 +93,7 @@ describe("a folder is refused", () => {
     for (let at = 0; at < count; at++) write(`f${at}`, "");
   }
   function large(): void {
-    for (let at = 0; at <= 10; at++) write(`f${at}`, Buffer.alloc(CONTENT_LIMITS.fileBytes));
+    for (let at = 0; at <= 4; at++) write(`f${at}`, Buffer.alloc(CONTENT_LIMITS.fileBytes));
   }
 });
 

@@ -27,10 +27,10 @@ export interface FolderContent {
 }
 
 export const CONTENT_LIMITS = {
-  files: 200,
-  fileBytes: MIB,
-  bytes: 10 * MIB,
-  depth: 8,
+  files: 1_000,
+  fileBytes: 5 * MIB,
+  bytes: 20 * MIB,
+  depth: 16,
 } as const;
 
 /** Folders and files that tools leave behind. They are no part of a content. */

@@ -125,7 +125,8 @@ function filesOf(
   scope: FoundFile["scope"],
   within: string | null,
 ): readonly FoundFile[] {
-  const paths = dialect === "folder" ? foldersIn(path) : filesIn(path, dialect === "codex" ? ".toml" : ".md");
+  const paths =
+    dialect === "folder" ? agentFoldersIn(path) : filesIn(path, dialect === "codex" ? ".toml" : ".md");
   return paths.map((found) => ({ path: found, dialect, scope, within }));
 }
 
@@ -135,16 +136,31 @@ function filesIn(folder: string, ending: string): readonly string[] {
   const files = entries
     .filter((entry) => !entry.isDirectory() && entry.name.endsWith(ending))
     .map(({ name }) => join(folder, name));
-  const below = entries.filter(
-    (entry) => entry.isDirectory() && !entry.name.startsWith(".") && !SKIPPED_FOLDERS.has(entry.name),
-  );
-  return [...files, ...below.flatMap(({ name }) => filesIn(join(folder, name), ending))];
+  return [...files, ...foldersIn(folder).flatMap(({ path }) => filesIn(path, ending))];
 }
 
-function foldersIn(folder: string): readonly string[] {
+function agentFoldersIn(folder: string): readonly string[] {
   return readFolder(folder)
     .filter((entry) => entry.isDirectory() && existsSync(join(folder, entry.name, "agent.json")))
     .map(({ name }) => join(folder, name));
+}
+
+/**
+ * The folders in a folder, in the order of their names. Installed packages and hidden folders are left out.
+ * @param withLinks also links that lead to a folder.
+ */
+export function foldersIn(
+  folder: string,
+  { withLinks = false } = {},
+): readonly { readonly path: string; readonly isLink: boolean }[] {
+  return readFolder(folder).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.name.startsWith(".") || SKIPPED_FOLDERS.has(entry.name)) return [];
+    const isLink = withLinks && entry.isSymbolicLink();
+    const isFolder =
+      entry.isDirectory() || (isLink && statSync(path, { throwIfNoEntry: false })?.isDirectory());
+    return isFolder === true ? [{ path, isLink }] : [];
+  });
 }
 
 /** The names in a folder in their order; none for a folder that cannot be read. */

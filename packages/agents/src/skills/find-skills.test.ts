@@ -81,10 +81,10 @@ describe("skills", () => {
     symlinkSync(skill("outside").replace("/SKILL.md", ""), join(folder, "project/.agents/skills/outside"));
     const found = findSkills(places).map(({ name, status }) => `${name} ${status}`);
     expect(found).toEqual([
-      "broken refused",
-      "by-hand refused",
+      "broken loaded",
+      "by-hand loaded",
       "good loaded",
-      "other refused",
+      "other loaded",
       "outside refused",
       "silent refused",
     ]);
@@ -160,64 +160,99 @@ describe("the shapes of the specification", () => {
     ["a folder without SKILL.md", "project/.agents/skills/pdf/README.md"],
     ["a file in the place of a folder", "project/.agents/skills/pdf.md"],
     ["SKILL.md beside the folders", "project/.agents/skills/SKILL.md"],
-    ["a folder of a folder", "project/.agents/skills/group/pdf/SKILL.md"],
+    ["a skill of an installed package", "project/.agents/skills/node_modules/pdf/SKILL.md"],
   ])("%s is no skill", (_name, path) => {
     write(path, `---\nname: ${NAME}\ndescription: d\n---\nText.\n`);
     expect(findSkills(places)).toEqual([]);
   });
 
   test.each([
-    ["no name", "description: d", "it is missing"],
-    ["no description", `name: ${NAME}`, "it is missing"],
-    ["an empty description", `name: ${NAME}\ndescription: ""`, "what the skill does"],
-    ["a description of spaces", `name: ${NAME}\ndescription: "  "`, "it is missing"],
+    ["no name", "description: d", "d"],
+    ["another name than its folder", "name: other\ndescription: d", "d"],
+    ["a name with capitals and blanks", "name: PDF Form\ndescription: d", "d"],
+    ["a name that is a path", "name: ../pdf\ndescription: d", "d"],
+    ["a name of 65 characters", `name: ${"p".repeat(65)}\ndescription: d`, "d"],
+    ["a name that is a number", "name: 1\ndescription: d", "d"],
+    ["no description", `name: ${NAME}`, "Text."],
+    ["a description of spaces", `name: ${NAME}\ndescription: "  "`, "Text."],
+    ["a description that is a list", `name: ${NAME}\ndescription: [a]`, "Text."],
+    ["a description that is a number", `name: ${NAME}\ndescription: 7`, "7"],
     [
-      "a description of 1025 characters",
-      `name: ${NAME}\ndescription: ${"d".repeat(1_025)}`,
-      "what the skill does",
+      "a description that is too long",
+      `name: ${NAME}\ndescription: d${"😀".repeat(1_600)}`,
+      `d${"😀".repeat(767)}`,
     ],
-    [
-      "a description of 1025 characters that are two units each",
-      `name: ${NAME}\ndescription: ${"😀".repeat(1_025)}`,
-      "what the skill does",
-    ],
-    ["a description that is a list", `name: ${NAME}\ndescription: [a]`, "what the skill does"],
-    ["another name than its folder", "name: other\ndescription: d", "the folder of the skill is pdf"],
-    ["a name with capitals", "name: PDF\ndescription: d", "small letters"],
-    ["a name that begins with a hyphen", "name: -pdf\ndescription: d", "small letters"],
-    ["a name that ends with a hyphen", "name: pdf-\ndescription: d", "small letters"],
-    ["a name with two hyphens together", "name: p--df\ndescription: d", "small letters"],
-    ["a name with an underline", "name: pdf_form\ndescription: d", "small letters"],
-    ["a name with a blank", "name: pdf form\ndescription: d", "small letters"],
-    ["a name with a dot", "name: pdf.v2\ndescription: d", "small letters"],
-    ["a name with a letter beyond a to z", "name: größe\ndescription: d", "small letters"],
-    ["an empty name", 'name: ""\ndescription: d', "small letters"],
-    ["a name of 65 characters", `name: ${"p".repeat(65)}\ndescription: d`, "up to 64"],
-    ["a name that is a path", "name: ../pdf\ndescription: d", "small letters"],
-    ["a name that is a number", "name: 1\ndescription: d", "the name of the skill"],
-    ["a compatibility of 501 characters", both(`compatibility: ${"c".repeat(501)}`), "up to 500 characters"],
-    ["an empty compatibility", both('compatibility: ""'), "up to 500 characters"],
-    ["a license that is a list", both("license: [MIT]"), "the name of a license"],
-    ["metadata that is a text", both("metadata: x"), "texts by name"],
-    ["metadata with lists", both("metadata:\n  a: [b]"), "texts by name"],
-    ["metadata with maps", both("metadata:\n  a: { b: c }"), "texts by name"],
-    ["metadata without a value", both("metadata:\n  a:"), "texts by name"],
-    ["a compatibility that is a list", both("compatibility: [git]"), "up to 500 characters"],
-    ["allowed tools that are a map", both("allowed-tools: { Read: true }"), "names of tools"],
-    ["allowed tools that are a number", both("allowed-tools: 1"), "names of tools"],
+    ["a second description", both("when_to_use: For PDF."), "Fills forms. For PDF."],
+    ["a long compatibility", both(`compatibility: ${"c".repeat(501)}`), "Fills forms."],
+    ["a license that is a list", both("license: [MIT]"), "Fills forms."],
+    ["metadata with maps and lists", both("metadata:\n  a: { b: [c] }"), "Fills forms."],
+    ["allowed tools that are a map", both("allowed-tools: { Read: true }"), "Fills forms."],
+  ])("%s is read as other tools read it, under the name of the folder", (_name, frontMatter, description) => {
+    expect(shape(frontMatter)).toMatchObject({ name: NAME, status: "loaded", description });
+  });
+
+  test("a file without fields is a skill, and the first lines of its text describe it", () => {
+    write(`project/.agents/skills/${NAME}/SKILL.md`, "# Forms\n\nFills in\nforms.\n\nMore.\n");
+    expect(findSkills(places)).toMatchObject([{ status: "loaded", description: "Fills in forms." }]);
+  });
+
+  test.each([
+    ["PDF_Form", "PDF_Form"],
+    ["pdf form (new)", "pdf-form-new"],
+    ["Größe", "Gro-e"],
+    ["p".repeat(70), "p".repeat(64)],
+  ])("a skill in the folder %s has the name %s", (path, name) => {
+    write(`project/.agents/skills/${path}/SKILL.md`, "---\ndescription: d\n---\nText.\n");
+    expect(findSkills(places)).toMatchObject([{ name, status: "loaded" }]);
+  });
+
+  test("skills in folders of folders are found, also behind a link, and not below another skill", () => {
+    skill("project/.agents/skills/group/more/pdf");
+    skill("project/.agents/skills/group/more/pdf/inner");
+    skill("project/shared/linked");
+    symlinkSync("../../shared/linked", join(folder, "project/.agents/skills/linked"));
+    symlinkSync("..", join(folder, "project/.agents/skills/group/around"));
+    expect(findSkills(places).map(({ name, status }) => `${name} ${status}`)).toEqual([
+      "pdf loaded",
+      "linked loaded",
+    ]);
+  });
+
+  test.each(["skill.md", "Skill.md"])("%s is named as a file with the wrong name", (name) => {
+    write(`project/.agents/skills/${NAME}/${name}`, "---\ndescription: d\n---\nText.\n");
+    expect(findSkills(places)).toMatchObject([
+      { status: "refused", problem: `the file is called ${name}: rename it to SKILL.md` },
+    ]);
+  });
+
+  test("a skill that only a person may use says so in any spelling that is not off", () => {
+    for (const [value, isForModels] of [
+      ["true", false],
+      ['"true"', false],
+      ["yes", false],
+      ["false", true],
+    ] as const)
+      expect(shape(both(`disable-model-invocation: ${value}`))).toMatchObject({
+        status: "loaded",
+        isForModels,
+      });
+  });
+
+  test.each([
+    ["no description and no text", `name: ${NAME}`, "it is missing", ""],
     ["a field twice", both("name: pdf"), "stands twice"],
     ["an alias of YAML", `name: &n ${NAME}\ndescription: *n`, "uses the alias"],
     ["front matter that is not YAML", `name: [${NAME}`, "is not YAML"],
     ["front matter that is a list", "- name", "not a list of fields"],
-  ])("%s is refused with its reason", (_name, frontMatter, reason) => {
-    const found = shape(frontMatter);
+    ["a misspelt restriction", both("disable-model-invocations: true"), "misspelt restriction"],
+  ])("%s is refused with its reason", (_name, frontMatter, reason, body = "Text.\n") => {
+    const found = shape(frontMatter, body);
     expect(found).toMatchObject({ status: "refused", hash: null });
     expect([found?.problem, ...(found?.verdicts.map(({ text }) => text) ?? [])].join("\n")).toContain(reason);
   });
 
   test.each([
     ["is no UTF-8", Buffer.from([0x2d, 0x2d, 0x2d, 0xff]), "not UTF-8"],
-    ["has no front matter", Buffer.from("Text."), "no front matter"],
     ["has a front matter without an end", Buffer.from("---\nname: pdf\n"), "has no end"],
     ["has more than 1 MiB", Buffer.alloc(1024 * 1024 + 1, "x"), "is the limit"],
   ])("a file that %s is refused with its reason", (_name, bytes, reason) => {

@@ -11,17 +11,13 @@
 //   find-skills-5. A skill of a coordinator is there only for an agent that names it. It hides no other
 //       skill.
 
-import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
-import { z } from "zod";
-import { namesIn, realPath, requireInside, type AgentPlaces } from "../places/agent-places.ts";
-import { DISPLAY_ONLY, unused } from "../files/dialects/dialect.ts";
-import { newDraft } from "../format/agent-draft.ts";
-import { FieldReport, type FieldVerdict } from "../format/field-report.ts";
-import { field, HONOURED, ignored, readFields, refused, type FieldTable } from "../format/fields.ts";
-import { FileProblem, readFrontMatter, readText } from "../format/front-matter.ts";
+import { foldersIn, namesIn, realPath, requireInside, type AgentPlaces } from "../places/agent-places.ts";
+import { type FieldVerdict } from "../format/field-report.ts";
+import { FileProblem, readText } from "../format/front-matter.ts";
 import type { ProjectPath } from "../places/project-inputs.ts";
+import { readSkillFields, skillName } from "./skill-fields.ts";
 import { readApprovedSkills, writeApprovedSkills } from "./approved-skills.ts";
 import { ContentStore } from "../contents/content-store.ts";
 import {
@@ -45,6 +41,8 @@ export interface Skill {
    * user has not approved. `inactive` and `denied` are for one of a coordinator (pushed-contents-2).
    */
   readonly status: "loaded" | "refused" | "untrusted" | "unapproved" | "hidden" | "inactive" | "denied";
+  /** `false` for a skill that only a person may use. */
+  readonly isForModels: boolean;
   /** The version of the skill: the hash of the content of its folder. `null` when it was not read. */
   readonly hash: string | null;
   readonly verdicts: readonly FieldVerdict[];
@@ -55,55 +53,6 @@ export interface Skill {
 export const SKILL_FILE = "SKILL.md";
 
 const FOLDERS: readonly ProjectPath[] = [".agents/skills", ".claude/skills"];
-
-const TABLE: FieldTable = {
-  restricting: ["disable-model-invocation", "name", "description"],
-  owner: "of a skill",
-  rules: {
-    name: field(
-      z.string().describe("the name of the skill, which is the name of its folder"),
-      (value, draft) => {
-        if (!/^[a-z0-9]+(-[a-z0-9]+)*$/.test(value) || value.length > 64)
-          return refused("a skill's name has up to 64 small letters, digits and single hyphens between them");
-        return value === draft.name
-          ? HONOURED
-          : refused(`the folder of the skill is ${draft.name}; give both one name`);
-      },
-    ),
-    description: field(
-      z.string().min(1).max(1_024).describe("what the skill does and when to use it"),
-      (value, draft) => {
-        draft.description = value.trim();
-        return HONOURED;
-      },
-    ),
-    license: field(z.string().describe("the name of a license, or of its file"), () =>
-      ignored("it is for people"),
-    ),
-    compatibility: field(
-      z.string().min(1).max(500).describe("what the skill needs, in up to 500 characters"),
-      () => ignored("it is for people"),
-    ),
-    metadata: field(
-      z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).describe("texts by name"),
-      () => ignored("it is for other programs"),
-    ),
-    "allowed-tools": field(
-      z.union([z.string(), z.array(z.string())]).describe("names of tools with spaces between them"),
-      () => ignored("a skill gives no rights: the agent's own tools and approvals hold"),
-    ),
-    "argument-hint": unused(DISPLAY_ONLY),
-    "user-invocable": unused(DISPLAY_ONLY),
-    "disable-model-invocation": field(z.boolean(), (value) =>
-      value ? refused("only a person may use the skill, and a session has the model read it") : HONOURED,
-    ),
-    model: unused("the agent's model reads it"),
-    version: unused("the version is the hash of its content"),
-    hooks: field(z.unknown(), () =>
-      ignored("Holdfast does not run hooks of a skill; write them under holdfast.hooks of an agent file"),
-    ),
-  },
-};
 
 /** @throws HoldfastError `config_invalid` when the file of trusted folders or of approved skills cannot be used. */
 export function findSkills(places: AgentPlaces): readonly Skill[] {
@@ -135,13 +84,18 @@ function skillsOfMachine(places: AgentPlaces): readonly Skill[] {
   const ofProject = isHome
     ? []
     : [...skillFilesIn(project), ...ofPlugins("project")].map((path) =>
-        readSkill(path, { name: nameAt(path), scope: "project", isRead, within: realPath(project) }),
+        readSkill(path, {
+          name: skillName(dirname(path)),
+          scope: "project",
+          isRead,
+          within: realPath(project),
+        }),
       );
   const ofUser =
     home === undefined
       ? []
       : [...skillFilesIn(home), ...ofPlugins("user")].map((path) =>
-          readSkill(path, { name: nameAt(path), scope: "user", isRead: true, within: null }),
+          readSkill(path, { name: skillName(dirname(path)), scope: "user", isRead: true, within: null }),
         );
   const known = new Set<string>();
   const all = [...ofProject, ...ofUser].map((skill): Skill => {
@@ -302,14 +256,25 @@ export function contentOfSkill({ path, hash }: Skill): FolderContent | undefined
 }
 
 function skillFilesIn(root: string): readonly string[] {
-  const files = FOLDERS.flatMap((folder) =>
-    namesIn(join(root, folder)).map((name) => join(root, folder, name, SKILL_FILE)),
-  );
-  return files.filter((path) => existsSync(path));
+  return FOLDERS.flatMap((folder) => skillFilesBelow(join(root, folder)));
 }
 
-function nameAt(path: string): string {
-  return basename(dirname(path));
+/**
+ * The files of skills in folders at any depth. Below the folder of a skill there is no other one. Links are
+ * followed in the uppermost folder.
+ */
+function skillFilesBelow(folder: string, depth = 0): readonly string[] {
+  return foldersIn(folder, { withLinks: depth === 0 }).flatMap(({ path, isLink }) => {
+    const names = namesIn(path);
+    const file = names.find((name) => name === SKILL_FILE) ?? names.find(isMisspelt);
+    if (file !== undefined) return [join(path, file)];
+    return isLink ? [] : skillFilesBelow(path, depth + 1);
+  });
+}
+
+/** A name that some systems take for `SKILL.md`, and others do not. */
+function isMisspelt(name: string): boolean {
+  return name.toUpperCase() === SKILL_FILE.toUpperCase();
 }
 
 /**
@@ -326,24 +291,26 @@ export function readSkill(
     within,
   }: Pick<Skill, "name" | "scope"> & { readonly isRead: boolean; readonly within: string | null },
 ): Skill {
-  const draft = newDraft(name, "");
-  const skill = { name: draft.name, description: "", path, scope, hash: null, verdicts: [], problem: null };
+  const skill = {
+    name,
+    description: "",
+    path,
+    scope,
+    isForModels: true,
+    hash: null,
+    verdicts: [],
+    problem: null,
+  };
   if (!isRead) return { ...skill, status: "untrusted" };
   try {
     requireInside(path, within, { what: "skill" });
-    const parsed = readFrontMatter(readText(path));
-    const report = new FieldReport(parsed.lineOf);
-    readFields(parsed.values, TABLE, draft, report);
-    if (!Object.hasOwn(parsed.values, "name"))
-      report.add(["name"], "refused", `it is missing: write \`name: ${draft.name}\``);
-    if (draft.description === "")
-      report.add(["description"], "refused", "it is missing: say what the skill does and when to use it");
-    const { verdicts } = report;
-    const found = { ...skill, description: draft.description, verdicts };
-    if (verdicts.some(({ verdict }) => verdict === "refused")) return { ...found, status: "refused" };
+    if (basename(path) !== SKILL_FILE)
+      throw new FileProblem(`the file is called ${basename(path)}`, `rename it to ${SKILL_FILE}`);
+    const found = { ...skill, ...readSkillFields(name, readText(path)) };
+    if (found.verdicts.some(({ verdict }) => verdict === "refused")) return { ...found, status: "refused" };
     return { ...found, status: "loaded", hash: readFolderContent(dirname(path)).hash };
   } catch (error) {
     if (!(error instanceof FileProblem)) throw error;
-    return { ...skill, status: "refused", problem: error.message };
+    return { ...skill, status: "refused", problem: `${error.message}: ${error.fix}` };
   }
 }

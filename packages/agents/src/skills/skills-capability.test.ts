@@ -25,7 +25,7 @@ import { ModelLoop } from "../model-loop/model-loop.ts";
 import { workspacesByRoot } from "../tasks/workspace-source.ts";
 import { RECORD } from "../testing/agent-record.ts";
 import { fakeModel, type Play } from "../testing/fake-model.ts";
-import { skillsCapability, skillsOf } from "./skills-capability.ts";
+import { skillsCapability, skillsLeftOut, skillsOf } from "./skills-capability.ts";
 
 let folder: string;
 let places: AgentPlaces;
@@ -199,8 +199,37 @@ test.each<readonly [string, Partial<AgentRecord>, RegExp]>([
   expect(() => skillsOf({ ...RECORD, ...change }, findSkills(places), places)).toThrow(message);
 });
 
-test("more skills than the limit refuse the agent", ofCampaign, () => {
+test("an agent that names no skills gets the first hundred, and a text names the rest and says how to choose", () => {
+  for (let at = 10; at <= 112; at++)
+    write(`home/.agents/skills/s${at}/SKILL.md`, `---\nname: s${at}\ndescription: d\n---\n`);
+  const found = findSkills(places);
+  expect(skillsOf(ALL, found, places)).toEqual(found.slice(0, 100));
+  const left = found.slice(100).map(({ name }) => name);
+  expect(left).toHaveLength(4);
+  expect(skillsLeftOut(found)).toEqual([
+    expect.stringContaining(`is not offered ${left.join(", ")}; name those that it needs under \`skills\``),
+  ]);
+  expect(skillsLeftOut(found, 1)).toEqual([expect.stringContaining(`${left[0]} and 3 more`)]);
+  expect(skillsLeftOut(found.slice(0, 100))).toEqual([]);
+  const chosen = { ...ALL, skills: left };
+  expect(skillsOf(chosen, found, places).map(({ name }) => name)).toEqual(left);
+});
+
+test("an agent that names more skills than the limit is refused", ofCampaign, () => {
   for (let at = 0; at <= 100; at++)
     write(`home/.agents/skills/s${at}/SKILL.md`, `---\nname: s${at}\ndescription: d\n---\n`);
-  expect(() => skillsOf(ALL, findSkills(places), places)).toThrow(/has 102 skills, and 100 is the limit/);
+  const found = findSkills(places);
+  const all = { ...ALL, skills: found.map(({ name }) => name) };
+  expect(() => skillsOf(all, found, places)).toThrow(/has 102 skills, and 100 is the limit/);
+});
+
+test("a skill that only a person may use is offered to no agent, and refuses one that names it", () => {
+  write(
+    "home/.agents/skills/deploy/SKILL.md",
+    "---\nname: deploy\ndescription: d\ndisable-model-invocation: true\n---\nText.\n",
+  );
+  const found = findSkills(places);
+  expect(found.map(({ name, status }) => `${name} ${status}`)).toEqual(["deploy loaded", "pdf loaded"]);
+  expect(skillsOf(ALL, found, places).map(({ name }) => name)).toEqual(["pdf"]);
+  expect(() => skillsOf({ ...ALL, skills: ["deploy"] }, found, places)).toThrow(/only a person may use/);
 });

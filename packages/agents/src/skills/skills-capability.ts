@@ -15,7 +15,7 @@ import { z } from "zod";
 
 import type { AgentPlaces } from "../places/agent-places.ts";
 import type { AgentRecord } from "../record/agent-record.ts";
-import { FileProblem, readFrontMatter } from "../format/front-matter.ts";
+import { FileProblem } from "../format/front-matter.ts";
 import {
   contentsOfSkills,
   contentOfSkill,
@@ -24,6 +24,7 @@ import {
   skillInVersion,
   type Skill,
 } from "./find-skills.ts";
+import { readSkillText } from "./skill-fields.ts";
 import { splitReference } from "../record/content-references.ts";
 import type { Capability } from "../model-loop/capability.ts";
 import { matchesName } from "../record/tool-names.ts";
@@ -35,7 +36,7 @@ import { pickWorkspace, workspaceField, type WorkspaceSource } from "../tasks/wo
 // oxlint-disable-next-line typescript/consistent-type-definitions -- an interface is no JSON value.
 type SkillFact = { readonly name: string; readonly description: string; readonly hash: string };
 
-/** The most skills of one session: each costs tokens in every request. */
+/** The most skills of one session: each costs tokens in every request. An agent that names none gets the first. */
 const SESSION_SKILLS_MAX = 100;
 const READ_SKILL = "read_skill";
 /** The folder of a workspace that skills are written below. */
@@ -66,21 +67,53 @@ export function skillsOf(
         fix: `take ${READ_SKILL} out of the denied tools, or the skills out of the file`,
       },
     );
-  const usable = found.filter(({ status, scope }) => status === "loaded" && scope !== "coordinator"); // find-skills-5.
   const at = source.path;
   const chosen =
     wanted === null
-      ? usable
+      ? usableSkills(found).slice(0, SESSION_SKILLS_MAX)
       : [...new Set(wanted)].map((reference) => {
           const { name, version } = splitReference(reference);
           if (version === undefined) return chosenSkill(name, found, agent, at);
           return skillInVersion(versionedSkill(name, found, agent, at), version, places);
         });
+  const forPeople = chosen.find(({ isForModels }) => !isForModels);
+  if (forPeople !== undefined)
+    throw new HoldfastError(
+      "agent_invalid",
+      `agent "${agent}" asks for the skill "${forPeople.name}", which only a person may use`,
+      {
+        at: forPeople.path,
+        fix: "take it out of `skills` of the agent, or `disable-model-invocation` out of the skill",
+      },
+    );
   if (chosen.length <= SESSION_SKILLS_MAX) return chosen;
   throw new HoldfastError(
     "agent_invalid",
     `agent "${agent}" has ${chosen.length} skills, and ${SESSION_SKILLS_MAX} is the limit`,
     { at, fix: "name the skills that it needs under `skills`" },
+  );
+}
+
+/**
+ * A text that names the skills which an agent without `skills` is not offered. It says how to choose. @param namedMax the most names.
+ */
+export function skillsLeftOut(found: readonly Skill[], namedMax = Infinity): readonly string[] {
+  const names = usableSkills(found)
+    .slice(SESSION_SKILLS_MAX)
+    .map(({ name }) => name);
+  if (names.length === 0) return [];
+  const more = names.length - namedMax;
+  const rest = more > 0 ? ` and ${more} more, which \`holdfast agents check\` names` : "";
+  return [
+    `a session has ${SESSION_SKILLS_MAX} skills at most, so an agent that names none is not offered ${names.slice(0, namedMax).join(", ")}${rest}; ` +
+      "name those that it needs under `skills` of its file",
+  ];
+}
+
+/** find-skills-5. */
+function usableSkills(found: readonly Skill[]): readonly Skill[] {
+  return found.filter(
+    ({ status, scope, isForModels }) => status === "loaded" && scope !== "coordinator" && isForModels,
   );
 }
 
@@ -297,7 +330,7 @@ function bodyOf({ files }: FolderContent): { readonly file: string; readonly bod
   const bytes = files.find(({ path }) => path === SKILL_FILE)?.bytes ?? Buffer.alloc(0);
   const file = new TextDecoder().decode(bytes).replaceAll("\r\n", "\n");
   try {
-    return { file, body: readFrontMatter(file).body };
+    return { file, body: readSkillText(file).body };
   } catch (error) {
     if (!(error instanceof FileProblem)) throw error;
     return { file, body: file };

@@ -164,7 +164,7 @@ describe("bad input is refused before a session or a model call", () => {
     ],
     [
       "a refused skill",
-      () => (writeAgent("skills: bad\n"), project.write(".agents/skills/bad/SKILL.md", "no fields")),
+      () => (writeAgent("skills: bad\n"), project.write(".agents/skills/bad/SKILL.md", "---\nname: [")),
       ["run", "named", "x"],
       3,
       "E_AGENT_INVALID",
@@ -216,7 +216,7 @@ describe("bad input is refused before a session or a model call", () => {
     ],
     [
       "skill approve of a refused one",
-      () => project.write(".agents/skills/bad/SKILL.md", "x"),
+      () => project.write(".agents/skills/bad/SKILL.md", "---\nname: ["),
       ["skill", "approve", "bad"],
       3,
       "E_AGENT_INVALID",
