@@ -157,8 +157,8 @@ describe("a file in Holdfast's own form", () => {
     ],
     ["hooks: { PreToolUse: 7 }", "hooks.PreToolUse refused: it is no list"],
     [
-      "hooks: { PermissionRequest: [{ hooks: [{ type: command, command: x }] }] }",
-      "hooks.PermissionRequest refused: Holdfast has no such event",
+      "hooks: { ElicitationResult: [{ hooks: [{ type: command, command: x }] }] }",
+      "hooks.ElicitationResult refused: Holdfast has no such event",
     ],
     ["holdfast: { hooks: { on_start: { command: x } } }", "holdfast.hooks refused: wrong value"],
     ["holdfast: { hooks: { on_run_start: {} } }", "either `command`, `script` or `agent`"],

@@ -1,7 +1,8 @@
 // Reads the hooks of Claude Code's form: `claudeHooks`.
 //
 //   - A hook that may forbid something and that cannot be run as it is written refuses its file. Any other
-//     such hook is ignored with its reason.
+//     such hook is ignored with its reason. An event without a point forbids nothing where Holdfast has no
+//     such step at all, or where a person decides in its place (`instead`).
 //   - A matcher that cannot be mapped exactly is mapped to more tools, so that the hook sees no fewer calls.
 //     A condition (`if`) has the form of a permission rule. Its hook runs for each call that a denial of this
 //     form would match or ask for.
@@ -21,6 +22,8 @@ type ClaudeEvent = {
   /** The point of Holdfast, and the difference for people. */
   readonly point?: HookPoint;
   readonly note?: string;
+  /** The reason why nothing is permitted that a hook of it could forbid, although no point stands for it. */
+  readonly instead?: string;
 };
 
 const OBSERVER: ClaudeEvent = { is: "observer" };
@@ -36,13 +39,13 @@ const EVENTS: Readonly<Record<string, ClaudeEvent>> = {
     note: ", and before each request of a conversation",
   },
   Stop: { is: "observer", point: "on_run_finish", note: "; it cannot make the agent continue" },
-  PermissionRequest: GUARD,
-  UserPromptExpansion: GUARD,
-  Elicitation: GUARD,
+  PermissionRequest: { is: "observer", instead: "a person is asked, and decides" },
+  Elicitation: { is: "observer", instead: "a person is asked, and decides" },
   ElicitationResult: GUARD,
-  ConfigChange: GUARD,
-  TaskCreated: GUARD,
-  TaskCompleted: GUARD,
+  UserPromptExpansion: GUARD,
+  ConfigChange: { is: "observer", instead: "a session keeps the settings of its start" },
+  TaskCreated: { is: "observer", instead: "there are no such tasks" },
+  TaskCompleted: { is: "observer", instead: "there are no such tasks" },
   Notification: OBSERVER,
   SessionEnd: OBSERVER,
   Setup: OBSERVER,
@@ -137,7 +140,7 @@ function hooksOfEvent(
   path: readonly string[],
   report: FieldReport,
 ): readonly AgentHook[] {
-  const { is, point, note = "" } = eventOf(name);
+  const { is, point, note = "", instead } = eventOf(name);
   const read = readGroups(name, point, groups);
   for (const [field, why] of read.ignored) report.add([...path, name, field], "ignored", why);
   const { problem } = read;
@@ -145,7 +148,7 @@ function hooksOfEvent(
     const why = `${problem}, and the hook may be there to forbid something`;
     // A hook that may forbid something refuses its file; any other is ignored.
     if (is === "guard") report.add([...path, name], "refused", why);
-    else report.add([...path, name], "ignored", problem);
+    else report.add([...path, name], "ignored", instead === undefined ? problem : `${problem}; ${instead}`);
     return [];
   }
   if (read.hooks.length > 0 || read.ignored.size === 0)

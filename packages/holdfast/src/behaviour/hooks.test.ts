@@ -242,7 +242,7 @@ test("hooks that cannot be run refuse the run before a session or a model call",
     ["", '{"hooks": {"PreToolUse": [{"hooks": [{"type": "prompt", "prompt": "x"}]}]}}', "type command"],
     [
       "",
-      '{"hooks": {"PermissionRequest": [{"hooks": [{"type": "command", "command": "x"}]}]}}',
+      '{"hooks": {"ElicitationResult": [{"hooks": [{"type": "command", "command": "x"}]}]}}',
       "no such event",
     ],
     [

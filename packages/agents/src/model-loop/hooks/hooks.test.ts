@@ -343,8 +343,9 @@ describe("fields of a hook of Claude Code", () => {
   });
 
   test.each([
-    ["PermissionRequest", "refused"],
+    ["ElicitationResult", "refused"],
     ["preToolUse", "refused"],
+    ["PermissionRequests", "refused"],
     ["Notification", "ignored"],
     ["SessionEnd", "ignored"],
     ["SomethingNew", "ignored"],
@@ -352,6 +353,19 @@ describe("fields of a hook of Claude Code", () => {
     expect(read(event, {}).said).toEqual([
       expect.stringContaining(`hooks.${event} ${verdict}: Holdfast has no such event`),
     ]);
+  });
+
+  test.each([
+    ["PermissionRequest", "a person is asked, and decides"],
+    ["Elicitation", "a person is asked, and decides"],
+    ["ConfigChange", "a session keeps the settings of its start"],
+    ["TaskCreated", "there are no such tasks"],
+    ["TaskCompleted", "there are no such tasks"],
+  ])("a hook of %s, without which nothing more is permitted, is ignored with the reason", (event, why) => {
+    expect(read(event, {})).toEqual({
+      hooks: [],
+      said: [expect.stringContaining(`hooks.${event} ignored: Holdfast has no such event; ${why}`)],
+    });
   });
 
   test("args reach the program as they are, without a shell between", async () => {
