@@ -87,6 +87,8 @@ export {
   type AgentStatus,
   type ListedAgent,
 } from "./files/find-agent.ts";
+export { SKILL_FILE } from "./places/skill-folders.ts";
+export { findUnusedFiles, type UnusedFile } from "./files/unused-files.ts";
 export { importedAgents } from "./files/imports/import-files.ts";
 export { OutsideRules } from "./files/settings/outside-rules.ts";
 export { loadAgentFile, type AgentFile, type AgentFileProblem } from "./files/load-agent-file.ts";
@@ -135,7 +137,6 @@ export {
   approveSkills,
   findSkills,
   readSkill,
-  SKILL_FILE,
   tagSkill,
   versionsOfSkill,
   type Skill,

@@ -13,10 +13,10 @@
 
 import { basename, dirname, join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
-import { foldersIn, namesIn, realPath, requireInside, type AgentPlaces } from "../places/agent-places.ts";
+import { realPath, requireInside, type AgentPlaces } from "../places/agent-places.ts";
 import { type FieldVerdict } from "../format/field-report.ts";
 import { FileProblem, readText } from "../format/front-matter.ts";
-import type { ProjectPath } from "../places/project-inputs.ts";
+import { SKILL_FILE, skillFilesIn } from "../places/skill-folders.ts";
 import { readSkillFields, skillName } from "./skill-fields.ts";
 import { readApprovedSkills, writeApprovedSkills } from "./approved-skills.ts";
 import { ContentStore } from "../contents/content-store.ts";
@@ -49,10 +49,6 @@ export interface Skill {
   /** The reason why the file as a whole cannot be used. */
   readonly problem: string | null;
 }
-
-export const SKILL_FILE = "SKILL.md";
-
-const FOLDERS: readonly ProjectPath[] = [".agents/skills", ".claude/skills"];
 
 /** @throws HoldfastError `config_invalid` when the file of trusted folders or of approved skills cannot be used. */
 export function findSkills(places: AgentPlaces): readonly Skill[] {
@@ -253,28 +249,6 @@ function approvalsFile({ trustFile }: AgentPlaces): string {
 export function contentOfSkill({ path, hash }: Skill): FolderContent | undefined {
   const content = readFolderContent(dirname(path));
   return content.hash === hash ? content : undefined;
-}
-
-function skillFilesIn(root: string): readonly string[] {
-  return FOLDERS.flatMap((folder) => skillFilesBelow(join(root, folder)));
-}
-
-/**
- * The files of skills in folders at any depth. Below the folder of a skill there is no other one. Links are
- * followed in the uppermost folder.
- */
-function skillFilesBelow(folder: string, depth = 0): readonly string[] {
-  return foldersIn(folder, { withLinks: depth === 0 }).flatMap(({ path, isLink }) => {
-    const names = namesIn(path);
-    const file = names.find((name) => name === SKILL_FILE) ?? names.find(isMisspelt);
-    if (file !== undefined) return [join(path, file)];
-    return isLink ? [] : skillFilesBelow(path, depth + 1);
-  });
-}
-
-/** A name that some systems take for `SKILL.md`, and others do not. */
-function isMisspelt(name: string): boolean {
-  return name.toUpperCase() === SKILL_FILE.toUpperCase();
 }
 
 /**

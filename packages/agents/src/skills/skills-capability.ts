@@ -14,16 +14,10 @@ import { defineTask } from "@holdfast/runtime";
 import { z } from "zod";
 
 import type { AgentPlaces } from "../places/agent-places.ts";
+import { SKILL_FILE } from "../places/skill-folders.ts";
 import type { AgentRecord } from "../record/agent-record.ts";
 import { FileProblem } from "../format/front-matter.ts";
-import {
-  contentsOfSkills,
-  contentOfSkill,
-  findSkills,
-  SKILL_FILE,
-  skillInVersion,
-  type Skill,
-} from "./find-skills.ts";
+import { contentsOfSkills, contentOfSkill, findSkills, skillInVersion, type Skill } from "./find-skills.ts";
 import { readSkillText } from "./skill-fields.ts";
 import { splitReference } from "../record/content-references.ts";
 import type { Capability } from "../model-loop/capability.ts";

@@ -6,6 +6,7 @@ import { resolve } from "node:path";
 import {
   findPlugins,
   findSkills,
+  findUnusedFiles,
   foundAt,
   importedAgents,
   listAgents,
@@ -23,11 +24,12 @@ import {
   type Plugin,
   type ProfileFile,
   type Skill,
+  type UnusedFile,
 } from "@holdfast/agents";
 import { NotFoundError } from "@holdfast/core";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { isFolder } from "@holdfast/terminal/frame/given-file";
-import { count } from "@holdfast/terminal/frame/plain-text";
+import { count, plainLine } from "@holdfast/terminal/frame/plain-text";
 import { agentPlaces, shownPath } from "./agent-places.ts";
 import { agentWarnings, type WarningsOf } from "./checks/agent-warnings.ts";
 import { hookWarnings } from "./checks/hook-programs.ts";
@@ -39,7 +41,7 @@ export async function checkAgents(namesOrPaths: readonly string[], io: Io): Prom
     namesOrPaths.length === 0
       ? allFiles(io)
       : { ...NOTHING, agents: namesOrPaths.flatMap((one) => filesAt(one, io)) };
-  const { agents, plugins, skills, mcpFiles, hookFiles, profiles } = found;
+  const { agents, plugins, skills, mcpFiles, hookFiles, profiles, unused } = found;
   const warningsOf = agentWarnings(agentPlaces(io, { trustsProject: true }));
   const all = [...agents, ...plugins, ...skills, ...mcpFiles, ...hookFiles, ...profiles];
   const refused = all.filter(
@@ -60,6 +62,7 @@ export async function checkAgents(namesOrPaths: readonly string[], io: Io): Prom
       ...mcpFiles.map((file) => otherText(file, "MCP servers", io)),
       ...hookFiles.map((file) => otherText(file, "hooks", io)),
       ...profiles.map((file) => otherText(file, `${file.name} (profile)`, io)),
+      ...(unused.length === 0 ? [] : [unusedText(unused, io)]),
       summary,
     ].join("\n\n"),
   );
@@ -93,10 +96,18 @@ function allFiles(io: Io): Found {
     mcpFiles: all.mcpFiles.map(withState),
     hookFiles: all.hookFiles.map(withState),
     profiles: all.profiles.map(withState),
+    unused: findUnusedFiles(agentPlaces(io), { withHome: true }),
   };
 }
 
-function filesOf(places: ReturnType<typeof agentPlaces>): Found {
+function unusedText(unused: readonly UnusedFile[], io: Io): string {
+  const lines = unused.map(
+    ({ path, reason }) => `  ${plainLine(shownPath(path, io), 200)}: ${plainLine(reason, 400)}`,
+  );
+  return ["files of other tools that no session uses:", ...lines].join("\n");
+}
+
+function filesOf(places: ReturnType<typeof agentPlaces>): Omit<Found, "unused"> {
   return {
     agents: listAgents(places),
     plugins: findPlugins(places),
@@ -123,9 +134,18 @@ interface Found {
   readonly mcpFiles: readonly McpFile[];
   readonly hookFiles: readonly (HookFile & Warned)[];
   readonly profiles: readonly ProfileFile[];
+  readonly unused: readonly UnusedFile[];
 }
 
-const NOTHING: Found = { agents: [], plugins: [], skills: [], mcpFiles: [], hookFiles: [], profiles: [] };
+const NOTHING: Found = {
+  agents: [],
+  plugins: [],
+  skills: [],
+  mcpFiles: [],
+  hookFiles: [],
+  profiles: [],
+  unused: [],
+};
 
 function reportOf(found: Found, warningsOf: WarningsOf) {
   return {
@@ -152,6 +172,7 @@ function reportOf(found: Found, warningsOf: WarningsOf) {
     mcpFiles: found.mcpFiles.map(fileJson),
     hookFiles: found.hookFiles.map(fileJson),
     profiles: found.profiles.map((file) => ({ name: file.name, scope: file.scope, ...fileJson(file) })),
+    unused: found.unused,
   };
 }
 

@@ -4,8 +4,10 @@
 import { defined, mintId } from "@holdfast/core";
 import { graceOf, sessionIdOf } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { readInput } from "@holdfast/terminal/frame/input";
 import { randomU32 } from "@holdfast/terminal/frame/random";
+import { agentPlaces, shownPath } from "../../agents/agent-places.ts";
 import { findStrictBounds } from "../../place/project.ts";
 import { refuseSecondStdin } from "../../secrets/agent-secrets.ts";
 import { loadAgent, type LoadedAgent } from "../load-agent.ts";
@@ -66,11 +68,31 @@ export async function loadStarted(
   refuseStart({ ...facts, args, loaded });
   const { record, notes = [] } = loaded;
   for (const note of notes) io.note(`${io.notes.symbols.warn} ${note}`);
-  if (record !== undefined) noteIsolation(record, io);
+  if (record !== undefined) {
+    noteIsolation(record, io);
+    await noteUnusedFiles(io);
+  }
   return loaded;
 }
 
 async function environmentOf(args: Arguments) {
   if (!args.has("env") && !args.has("env-ref")) return undefined;
   return (await import("../../library/given-environment.ts")).givenEnvironment(args);
+}
+
+/** The most files of other tools that one note names. */
+const UNUSED_MAX = 12;
+
+/** One line that names the files of other tools which no session uses. */
+async function noteUnusedFiles(io: Io): Promise<void> {
+  const { findUnusedFiles } = await import("@holdfast/agents");
+  const paths = findUnusedFiles(agentPlaces(io)).map(({ path }) => plainLine(shownPath(path, io), 100));
+  if (paths.length === 0) return;
+  const more = paths.length - UNUSED_MAX;
+  const rest = more > 0 ? ` and ${more} more` : "";
+  io.note(
+    io.notes.paint.dim(
+      `not used here: ${paths.slice(0, UNUSED_MAX).join(", ")}${rest} (\`${io.call("agents check")}\` says why)`,
+    ),
+  );
 }

@@ -1,0 +1,28 @@
+// Files of other tools that no session uses are named once at the start, and the report says how to use them.
+
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { ModelProject } from "../testing/model-project.ts";
+
+let project: ModelProject;
+beforeEach(async () => void (project = await ModelProject.open()));
+afterEach(() => project.dispose());
+
+test("a start names them in one line, and what the report advises for a package works", async () => {
+  project.script = () => ({ text: "Done." });
+  const agent = (name: string) => `---\nname: ${name}\ndescription: Helps.\n---\nYou help.\n`;
+  project.write(".claude/agents/top.md", agent("top"));
+  project.write("CLAUDE.md", "Never push.");
+  project.write("packages/the web/.claude/agents/webber.md", agent("webber"));
+  await project.run("agents", "trust");
+
+  const started = await project.run("run", "top", "x");
+  expect(started.code, started.stderr).toBe(0);
+  expect(started.stderr).toContain("not used here: CLAUDE.md, packages/the web (`");
+
+  const { stdout } = await project.run("agents", "check");
+  expect(stdout).toContain("  CLAUDE.md: the instructions of a project are those in AGENTS.md");
+  const [, advice = ""] = /`(mkdir [^`]+)`/.exec(stdout) ?? [];
+  expect((await project.shell(advice)).code).toBe(0);
+  const listed = await project.finish(["agents", "list"], { folder: "packages/the web" });
+  expect(listed.stdout).toMatch(/^webber +untrusted/m);
+});
