@@ -1,6 +1,15 @@
 // Agents are found by their names and paths, those of a project only when the user trusts it.
 
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -145,6 +154,22 @@ describe("names", () => {
       }),
     );
     expect(() => findAgent("./none.md", places)).toThrow(expect.objectContaining({ code: "file_not_found" }));
+  });
+
+  test("a file of another user is refused with a cure that helps there", (t) => {
+    if (process.getuid?.() !== 0) return t.skip("only root may give a file away");
+    const file = write("home/.claude/agents/theirs.md");
+    chownSync(file, 12_345, 12_345);
+    expect(listAgents(places)[0]?.problem).toMatchObject({
+      message: expect.stringContaining("another user owns it"),
+      fix: expect.stringContaining("make a copy"),
+    });
+    chownSync(file, 0, 0);
+    chmodSync(file, 0o666);
+    expect(listAgents(places)[0]?.problem).toMatchObject({
+      message: expect.stringContaining("other users may write it"),
+      fix: expect.stringContaining("chmod go-w"),
+    });
   });
 
   test("a link that leads out of the project is refused", () => {

@@ -132,7 +132,6 @@ describe("a file in Holdfast's own form", () => {
     ["maxTurns: many", "maxTurns refused: wrong value"],
     ["maxTurns: 0", "maxTurns refused: wrong value"],
     ["tools: { Read: true }", "tools refused: wrong value"],
-    ["tools:", "tools refused: wrong value"],
     ["disallowedTools: Raed", "disallowedTools refused: there is no tool Raed; did you mean Read?"],
     ["permissionMode: bypassPermissions", "permissionMode refused: it would run every tool without asking"],
     ["permissionMode: everything", "permissionMode refused: wrong value"],
@@ -179,7 +178,9 @@ describe("a file in Holdfast's own form", () => {
     ["license: MIT", 'license ignored: Holdfast knows no field "license" of an agent file'],
     ["hooks: { Notification: [] }", "hooks.Notification ignored: Holdfast has no such event"],
     ["tools: Read, Reed", "tools mapped: read_file; there is no tool Reed; did you mean Read?"],
-    ["tools: []", "tools mapped: no tool"],
+    ["tools: []", "tools mapped: no tool; without the field the agent gets all"],
+    ["tools:", "tools mapped: no tool; without the field the agent gets all"],
+    ["disallowedTools: Write Edit", "disallowedTools mapped: deny write_file; deny edit_file"],
   ])("%s is reported, and the file is loaded", (field, says) => {
     const file = load("holdfast", withField(field));
     expect(said(file)).toEqual([says]);
@@ -400,7 +401,9 @@ describe("files of other tools", () => {
       tools: expect.arrayContaining(["mcp__playwright__browser_click", "mcp__custom-mcp__*", "delegate"]),
     });
     const limited = load("copilot", withField("mcp-servers: { x: { command: y, tools: [a] } }"));
-    expect(said(limited).join()).toContain("mcp-servers.x refused");
+    expect(limited.record?.mcpServers).toMatchObject({ x: { enabledTools: ["a"] } });
+    const unclear = load("copilot", withField("mcp-servers: { x: { command: y, tools: ['get_*'] } }"));
+    expect(said(unclear).join()).toContain("mcp-servers.x refused");
   });
 
   test("a folder with agent.json: schemas, demands and servers are mapped", () => {

@@ -219,11 +219,15 @@ function checkPlace({ path, within, scope }: FoundFile): void {
   const real = realPath(path);
   if (scope === "path" || !existsSync(real)) return;
   const stats = statSync(real);
-  if (isWritableByOthers(stats))
-    throw new FileProblem(
-      `other users may write it (owner ${stats.uid}, mode ${(stats.mode & 0o7777).toString(8)})`,
-      "run chmod go-w on it, or make a copy that this user owns",
-    );
+  if (!isWritableByOthers(stats)) return;
+  // Without the bits for others only an owner is left that may write it.
+  const isOfOther = isWritableByOthers({ uid: stats.uid, gid: stats.gid, mode: 0 });
+  throw new FileProblem(
+    `${isOfOther ? "another user owns it" : "other users may write it"} (owner ${stats.uid}, mode ${(stats.mode & 0o7777).toString(8)})`,
+    isOfOther
+      ? "make a copy that this user owns, or work as its owner"
+      : "run chmod go-w on it; where the file system has no modes, as below /mnt of WSL, put the project elsewhere",
+  );
 }
 
 function stemOf({ path }: FoundFile): string {

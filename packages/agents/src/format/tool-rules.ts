@@ -15,21 +15,31 @@ type ToolItem =
 
 const NO_TOOL = "there is no tool";
 
-/** A text with commas, or a list of texts. Commas inside parentheses belong to a pattern. */
+/**
+ * A text with commas or spaces, with or without brackets around it, or a list of texts. Those inside
+ * parentheses belong to a pattern.
+ */
 export function toolTexts(value: string | readonly string[]): readonly string[] {
-  const texts = typeof value === "string" ? splitAtCommas(value) : value;
+  const texts = typeof value === "string" ? splitText(value.replace(/^\s*\[([^]*)\]\s*$/, "$1")) : value;
   return texts.map((text) => text.trim()).filter((text) => text !== "");
 }
 
-/** A comma before a closing parenthesis does not split. From the end, so that no comma looks for its parenthesis. */
-function splitAtCommas(value: string): readonly string[] {
+/**
+ * A comma or a space before a closing parenthesis does not split, nor does a space before an opening one:
+ * `Bash (git diff)` must not become `Bash`. From the end, so that no comma looks for its parenthesis.
+ */
+function splitText(value: string): readonly string[] {
   const texts: string[] = [];
   let next = "";
+  let following = "";
   let end = value.length;
   for (let at = value.length - 1; at >= 0; at -= 1) {
     const char = value.charAt(at);
     if (char === "(" || char === ")") next = char;
-    if (char !== "," || next === ")") continue;
+    const isSpace = /\s/.test(char);
+    const isBetween = char === "," || (isSpace && following !== "(");
+    if (!isSpace) following = char;
+    if (!isBetween || next === ")") continue;
     texts.push(value.slice(at + 1, end));
     end = at;
   }
@@ -62,7 +72,8 @@ export function offerTools(texts: readonly string[], names: ToolNames, draft: Ag
   const shown = draft.tools.map((tool) =>
     limited.has(tool) ? `${tool}(${limited.get(tool)?.join(" | ")})` : tool,
   );
-  const list = shown.length === 0 ? "no tool" : shown.join(", ");
+  const none = texts.length === 0 ? "no tool; without the field the agent gets all" : "no tool";
+  const list = shown.length === 0 ? none : shown.join(", ");
   const absent = unknown.length === 0 ? "" : `; not available: ${unknown.join(", ")}`;
   return mapped(`${list}${absent}${misspelt.join("")}`);
 }

@@ -1,7 +1,7 @@
 // `fillPlaceholders`: puts values into the `${NAME}` of a server's command, environment, address and headers.
 //
 //   - A placeholder without a value is an error that names it and its place. A server never gets the
-//     placeholder itself, nor an empty text.
+//     placeholder itself, and an empty text only where the file gives it (`${NAME:-}`).
 //   - A value is not filled in again: a `${` inside a value has no meaning.
 //   - A variable of Holdfast itself (`HOLDFAST_TOKEN`) is refused, because some of them are its credentials.
 //   - A placeholder that can never have a value refuses the agent's file (`placeholderProblem`).
@@ -105,8 +105,9 @@ export function fillPlaceholders(text: string, values: PlaceholderValues, at: st
         "config_invalid",
         `${at}: the placeholder ${whole} names a variable of Holdfast itself, which no server gets; use another variable`,
       );
-    const value = valueOf(name, values) ?? fallback;
+    const value = valueOf(name, values);
     if (value !== undefined && value !== "") return value;
+    if (fallback !== undefined) return fallback; // As in a shell, also for a variable that is empty.
     // A failed task records the message alone.
     throw new HoldfastError(
       "config_invalid",

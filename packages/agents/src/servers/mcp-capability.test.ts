@@ -229,6 +229,11 @@ test("a server that changes its tools says so with the error of the call", async
   expect(results[0]?.text).toContain("has changed its tools since this session began");
 });
 
+test("an empty default is the value of a variable that is not set", async () => {
+  const server = program("good", { env: { TEST_TOKEN: "<${NOTHING_SET:-}${NOTHING_SET:-b}>" } });
+  expect((await run(server, ["greet"])).results[0]?.text).toBe("Hello you, <b>.");
+});
+
 test("a server gets fields of the session's input, whose text is not filled in again", async () => {
   const server = program("good", {
     env: { TEST_TOKEN: "${params.topic}/${params.pages}/${params.lang:-en}" },

@@ -28,11 +28,15 @@ function rulesWith(names: ToolNames): Readonly<Record<string, FieldRule>> {
     name: nameRule,
     description: descriptionRule,
     tools: field(
-      textOrTexts.describe("the tools that the agent gets: Read, Grep, Bash(git diff:*); without it all"),
-      (value, draft) => offerTools(toolTexts(value), names, draft),
+      textOrTexts
+        .nullable()
+        .describe("the tools that the agent gets: Read, Grep, Bash(git diff:*); without it all"),
+      // An empty field could mean all or none, and none permits less.
+      (value, draft) => offerTools(toolTexts(value ?? []), names, draft),
     ),
-    disallowedTools: field(textOrTexts.describe("tools that the agent does not get"), (value, draft) =>
-      ruleTools(toolTexts(value), "deny", names, draft),
+    disallowedTools: field(
+      textOrTexts.nullable().describe("tools that the agent does not get"),
+      (value, draft) => ruleTools(toolTexts(value ?? []), "deny", names, draft),
     ),
     model: modelRule,
     permissionMode: field(

@@ -100,15 +100,16 @@ function group(tools: readonly ToolName[], names: readonly string[]): ToolNames 
   return Object.fromEntries(names.map((name) => [name, tools]));
 }
 
-/**
- * `tools: ["*"]` limits nothing. Any other list of a server's tools refuses the server, as a field that is
- * unknown there.
- */
+/** `tools: ["*"]` of a server limits nothing, and another list of names is that of the tools that it offers. */
 function withoutStar({
   tools,
   ...given
 }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  return tools === undefined || (Array.isArray(tools) && tools.includes("*")) ? given : { ...given, tools };
+  if (tools === undefined || (Array.isArray(tools) && tools.includes("*"))) return given;
+  // A name with a star would be that of no tool.
+  const isPlain =
+    Array.isArray(tools) && tools.every((tool) => typeof tool === "string" && !tool.includes("*"));
+  return isPlain ? { ...given, enabled_tools: tools } : { ...given, tools };
 }
 
 /** `SERVER/TOOL` and `SERVER/*` in Holdfast's spelling; a qualified name of a built-in tool without its group. */
