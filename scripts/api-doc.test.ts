@@ -44,16 +44,29 @@ test("every member of a runtime is named, and every function that a program call
   }
 });
 
-const PAGES = ["README.md", "docs/guide.md", "docs/api.md", "docs/deploy.md", "docs/tracing.md"];
+const PAGES = [
+  "README.md",
+  ...readdirSync(new URL("../docs", import.meta.url))
+    .filter((name) => name.endsWith(".md") && name !== "api-reference.md")
+    .map((name) => `docs/${name}`),
+];
 const imported = PAGES.flatMap((path) =>
   [...read(path).matchAll(/import \{ ([\w, …]+) \} from "(@?holdfast[\w/]*)"/g)].map(
-    ([, names, from]) => [path, from!, names!.split(", ").filter((name) => name !== "…")] as const,
+    ([, names, from]) =>
+      [path, from!, names!.split(", ").filter((name) => name !== "…" && !name.startsWith("type "))] as const,
   ),
 );
 
 test.each(imported)("%s imports from %s what is there: %j", async (_, from, names) => {
   const module = (await import(from)) as Readonly<Record<string, unknown>>;
   expect(names.filter((name) => !(name in module))).toEqual([]);
+});
+
+test.each(PAGES)("%s makes objects only of classes that it imports, or that the language has", (path) => {
+  const programs = [...read(path).matchAll(/```ts\n(.*?)```/gs)].map(([, text]) => text!).join("\n");
+  const known = imported.filter(([of]) => of === path).flatMap(([, , names]) => names);
+  const made = [...programs.matchAll(/\bnew ([A-Z]\w+)/g)].map(([, name]) => name!);
+  expect(made.filter((name) => !known.includes(name) && !(name in globalThis))).toEqual([]);
 });
 
 test("every function that the page has of a fleet is exported where it says", async () => {

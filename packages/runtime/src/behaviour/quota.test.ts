@@ -162,6 +162,34 @@ test("refused credentials pause the session, and the error names the repair", as
   expect(ran).toEqual(["tool", "call", "call"]);
 });
 
+test.each([
+  ["a code", "auth_required", { reason: "auth_required" }],
+  ["a reason", "model_auth", { reason: "no_key" }],
+  ["a limit without a name", "quota_exceeded", { reason: "quota", resetsAt: 5 }],
+  ["no pause at all", "quota_exceeded", undefined],
+])(
+  "a pause with %s that is unknown fails the task at once, and the error says what is known",
+  async (_, code, pause) => {
+    const { runtime } = open();
+    const { agent, ran } = caller(
+      () => new PauseError(code as "usage", "no key", { pause: pause as PauseRequest }),
+    );
+    const handle = await runtime.start(agent, undefined, { sessionId: "s" });
+    expect(await handle.settled()).toMatchObject({
+      status: "failed",
+      error: {
+        code: "task_failed",
+        cause: {
+          code: "usage",
+          message: expect.stringMatching(/^a PauseError has a (code|pause) that is not one of Holdfast's$/),
+          expected: expect.stringMatching(/docs\/errors\.md|auth_required/),
+        },
+      },
+    });
+    expect(ran).toEqual(["tool", "call"]);
+  },
+);
+
 test("attempts that paused their session do not count toward the attempts of their task", async () => {
   const { runtime, clock } = open();
   const busy = new HoldfastError("model_unavailable", "busy");
