@@ -9,6 +9,7 @@ import {
   type Amount,
   type Entry,
   type Exhausted,
+  type QuotaWait,
   type RecordedError,
   type Session,
   type SessionCost,
@@ -21,6 +22,7 @@ import {
   type CostSchema,
   type EntrySchema,
   type ExhaustedSchema,
+  type QuotaSchema,
   type RecordedErrorSchema,
   type SessionSchema,
   type WaitSchema,
@@ -60,6 +62,7 @@ export function sessionMessage(
     ...(account === undefined ? {} : { account: accountMessage(account, now) }),
     ...(session.cost === undefined ? {} : { cost: costMessage(session.cost) }),
     ...(session.exhausted === undefined ? {} : { exhausted: exhaustedMessage(session.exhausted) }),
+    ...(session.quota === undefined ? {} : { quota: quotaMessage(session.quota) }),
     ...defined({ parentSessionId: parent?.sessionId }),
     depth: session.depth,
     children: session.children,
@@ -147,6 +150,10 @@ function exhaustedMessage({
     max: BigInt(max),
     ...number("asked", asked),
   };
+}
+
+function quotaMessage({ pool, resetsAt, resumesAt: at }: QuotaWait): MessageInitShape<typeof QuotaSchema> {
+  return { pool, ...number("resetsAt", resetsAt), ...number("resumesAt", at) };
 }
 
 function costMessage({

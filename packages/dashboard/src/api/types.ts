@@ -5,6 +5,7 @@ import type {
   Cost,
   PlainError,
   PlainExhausted,
+  PlainQuota,
   PlainWait,
   PlainWorktree,
   Status,
@@ -52,6 +53,10 @@ export interface Session {
   readonly cost?: Cost;
   /** The limit that it is paused for. */
   readonly exhausted?: PlainExhausted;
+  /** The usage limit that it is paused for. */
+  readonly quota?: PlainQuota;
+  /** When it continues without a person, although it is paused. */
+  readonly resumesAt?: number;
   readonly parentSessionId?: string;
   /** The session that it was forked from. */
   readonly originSessionId?: string;

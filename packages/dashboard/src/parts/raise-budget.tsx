@@ -4,7 +4,7 @@ import { useState, type FormEvent, type ReactNode } from "react";
 import type { Session } from "../api/types.ts";
 import { Button } from "./parts.tsx";
 import { sessionPath, useDraft } from "./use-session.ts";
-import { raisedLimit, usdText } from "@holdfast/proto/view";
+import { exactUsdText, raisedLimit } from "@holdfast/proto/view";
 import { MICRO } from "./text.ts";
 
 export interface RaisedBudget {
@@ -34,7 +34,7 @@ export function RaiseBudget(props: RaiseProps) {
       {limits.maxCostMicroUsd !== undefined || limits.maxTokens === undefined ? (
         <LimitBox inputMode="decimal" value={cost} onChange={setCost}>
           Limit in dollars
-          {limits.maxCostMicroUsd === undefined ? "" : `, now ${usdText(limits.maxCostMicroUsd)}`}
+          {limits.maxCostMicroUsd === undefined ? "" : `, now ${exactUsdText(limits.maxCostMicroUsd)}`}
         </LimitBox>
       ) : null}
       {limits.maxTokens === undefined ? null : (

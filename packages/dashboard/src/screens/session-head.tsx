@@ -3,7 +3,7 @@
 
 import { Link } from "@tanstack/react-router";
 import { useRef } from "react";
-import { budgetUses, costText, type TimelineBuilder } from "@holdfast/proto/view";
+import { budgetUses, costText, isWhyOfCause, type TimelineBuilder } from "@holdfast/proto/view";
 import { call } from "../api/client.ts";
 import { isEnded, type Session } from "../api/types.ts";
 import { LongText } from "../parts/long-text.tsx";
@@ -47,7 +47,7 @@ export function SessionHead({ session, timeline }: HeadProps) {
           ) : null}
         </p>
       )}
-      {error !== undefined && showsError(session, why) ? <RecordedErrorView error={error} /> : null}
+      {error !== undefined && showsError(session) ? <RecordedErrorView error={error} /> : null}
       <Value name="Input" value={input} />
       <Value name="Output" value={output} />
     </header>
@@ -69,12 +69,10 @@ function factsOf(session: Session, timeline: TimelineBuilder): readonly string[]
   ].filter((fact) => fact !== "");
 }
 
-/** Whether its error says more than `why`. */
-function showsError({ status, pauseReason, error }: Session, why: string): boolean {
-  return (
-    (status === "failed" || status === "cancelled" || (status === "paused" && why !== error?.message)) &&
-    pauseReason !== "budget_exceeded" // `why` says it.
-  );
+/** Whether its error says more than the reason why it waits. */
+function showsError(session: Session): boolean {
+  const { status } = session;
+  return status === "failed" || status === "cancelled" || (status === "paused" && !isWhyOfCause(session));
 }
 
 /** Links to its parent, the session that it was forked from, and its children. */

@@ -1,4 +1,5 @@
-// The page shows the cost of sessions, and offers a higher limit where a budget is used up.
+// The page shows the cost of sessions, offers a higher limit where a budget is used up, and says when a usage
+// limit is reset.
 
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -31,7 +32,7 @@ test("the list shows and finds what a session has spent, without a budget too", 
   const { sessionId } = await ask("sessions", { agent: "spender", input: { calls: 2 } });
   await stand.follow("sessions");
   const row = page.getByRole("link", { name: /completed spender/ });
-  await row.getByText("$0.0800").waitFor();
+  await row.getByText("$0.08").waitFor();
   expect((await ask(`sessions/${sessionId}`)).cost).toEqual({
     calls: 2,
     unpriced: 0,
@@ -56,11 +57,11 @@ test("a session whose budget is used up says so once, and is raised to a limit t
   const budget = { maxCostMicroUsd: 100_000 };
   const { sessionId } = await ask("sessions", { agent: "spender", input: { calls: 3 }, budget });
   await stand.follow(`sessions/${sessionId}`);
-  const why = "its budget has too little left: $0.0800 of $0.10 spent, and the next call may need $0.0600";
+  const why = "its budget has too little left: $0.08 of $0.10 spent, and the next call may need $0.06";
   await page.getByText(why).waitFor();
   const shown = await page.locator("main").innerText();
   expect(shown).not.toContain("maxCostMicroUsd");
-  expect(shown.split("$0.0800 of $0.10 spent")).toHaveLength(2);
+  expect(shown.split("$0.08 of $0.10 spent")).toHaveLength(2);
   await page.getByText("waits: the session is paused").waitFor();
   expect(await page.getByRole("button", { name: "Unpause" }).count()).toBe(0);
   await stand.check("budget-session");
@@ -74,5 +75,37 @@ test("a session whose budget is used up says so once, and is raised to a limit t
   await stand.follow(`sessions/${sessionId}`);
   await page.getByRole("button", { name: "Raise" }).click();
   await expect.poll(async () => (await ask(`sessions/${sessionId}`)).status, TIMEOUT).toBe("completed");
+  expect(stand.trouble).toEqual([]);
+});
+
+test("a session that met a usage limit says when the limit is reset, or when it continues without a person", async ({
+  skip,
+}) => {
+  if (CHROMIUM === undefined) skip(NO_CHROMIUM);
+  const { page } = stand;
+  const { ask } = coordinator;
+  const cause = "the plan of the crawler is used up: wait until the reset, or buy more";
+  for (const [resumeAtReset, word] of [
+    [false, "the limit is reset"],
+    [true, "it continues by itself"],
+  ] as const) {
+    const { sessionId } = await ask("sessions", { agent: "crawler", input: { resumeAtReset } });
+    await stand.follow(`sessions/${sessionId}`);
+    const why = page.getByText(new RegExp(`^${word} .*\\d:\\d\\d.*; ${cause}`));
+    await why.waitFor();
+    const row = await ask(`sessions/${sessionId}`);
+    expect(row.quota).toEqual({
+      pool: "crawler",
+      resetsAt: expect.any(Number),
+      ...(resumeAtReset ? { resumesAt: row.resumesAt } : {}),
+    });
+    expect(row.resumesAt).toEqual(resumeAtReset ? expect.any(Number) : undefined);
+    expect((await page.locator("main").innerText()).split("used up")).toHaveLength(2);
+    for (const screen of ["sessions?status=paused", ""]) {
+      await stand.follow(screen);
+      await why.waitFor();
+    }
+    await stand.check(`quota-${resumeAtReset}`);
+  }
   expect(stand.trouble).toEqual([]);
 });

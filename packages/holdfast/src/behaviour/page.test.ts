@@ -186,7 +186,7 @@ test("a tree is shown with its budgets, and is found through the palette", ofCam
   await page.getByRole("tab", { name: "timeline" }).waitFor();
   await page.keyboard.press("b");
   await page.getByText(`${id}-2`).waitFor();
-  await page.getByRole("region", { name: "Tree" }).getByText("$0.0300 of $5.00").waitFor();
+  await page.getByRole("region", { name: "Tree" }).getByText("$0.03 of $5.00").waitFor();
   expect(await violations()).toEqual([]);
   expect(trouble).toEqual([]);
 });

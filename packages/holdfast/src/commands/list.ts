@@ -3,6 +3,7 @@ import {
   didYouMean,
   isEnded,
   isLost,
+  resumesAt,
   type Session,
   SESSION_STATUSES,
   type SessionStatus,
@@ -134,7 +135,9 @@ async function linesOf(
           ? "somebody to resume it"
           : paused === undefined
             ? waitsFor
-            : `${paused.commands[0]}  (${paused.why})`,
+            : resumesAt(session) === undefined
+              ? `${paused.commands[0]}  (${paused.why})`
+              : paused.why,
       handedOffTo === undefined ? "" : `(handed over to ${handedOffTo})`,
       cancel === undefined ? "" : `(cancelled: ${cancelText(cancel) ?? cancel.mode})`,
       progress === undefined || isEnded(session.status) ? "" : `(progress ${plainLine(progress, 60)})`,

@@ -10,4 +10,11 @@ export {
   type RemoteStartOptions,
   type RemoteStatus,
 } from "../sdk/client.ts";
-export { verifyAudit, type AuditLink, type AuditRow, type AuditVerdict, type Hash } from "@holdfast/core";
+export {
+  verifyAudit,
+  type AuditLink,
+  type AuditRow,
+  type AuditVerdict,
+  type Hash,
+  type QuotaWait,
+} from "@holdfast/core";

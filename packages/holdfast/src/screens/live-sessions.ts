@@ -2,7 +2,7 @@
 //
 // Indexes by status find the sessions. However many have ended, about as many rows are read as are shown.
 
-import { decodeJson, defined, type Session } from "@holdfast/core";
+import { decodeJson, defined, resumesAt, type Session } from "@holdfast/core";
 import {
   costText,
   inLiveOrder,
@@ -107,12 +107,12 @@ async function drivenPlaces(
 
 /** A row of storage as the view reads it. */
 function plainSession(session: Session, blocked: string | undefined): PlainSession {
-  const { sessionId, status, pauseReason, waits, error, progress, output, move } = session;
+  const { sessionId, status, pauseReason, waits, error, progress, output, move, exhausted, quota } = session;
   return {
     sessionId,
     status,
     waits,
-    ...defined({ pauseReason, error, exhausted: session.exhausted, blocked }),
+    ...defined({ pauseReason, error, exhausted, quota, resumesAt: resumesAt(session), blocked }),
     ...(progress === undefined ? {} : { progress: decodeJson(progress) }),
     ...(output === undefined ? {} : { output: decodeJson(output) }),
     ...(move === undefined ? {} : { movedTo: move.to }),

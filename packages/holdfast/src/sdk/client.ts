@@ -26,6 +26,7 @@ import {
   type Budget,
   type GivenEnvironment,
   type JournalRecord,
+  type QuotaWait,
   type RecordedError,
 } from "@holdfast/core";
 import { budgetMessage, environmentMessage, type Session as SessionMessage } from "@holdfast/proto";
@@ -81,8 +82,13 @@ export interface RemoteStatus {
   readonly status: string;
   /** Why the session is paused. */
   readonly pauseReason?: string;
-  /** When a paused session continues without a person, as a window of its budget has rolled on. Epoch milliseconds. */
+  /**
+   * When a paused session continues without a person: a window of its budget has rolled on, or its usage limit
+   * is reset. Epoch milliseconds.
+   */
   readonly resumesAt?: number;
+  /** The usage limit that it is paused for. */
+  readonly quota?: QuotaWait;
   /** The demand of the session that no runner meets. */
   readonly blocked?: string;
   /** The runner that holds it. */
@@ -370,6 +376,7 @@ function statusOf({
   status,
   pauseReason,
   resumesAt,
+  quota,
   blocked,
   runnerId,
   movedTo,
@@ -381,10 +388,19 @@ function statusOf({
     status,
     ...defined({ pauseReason }),
     ...(resumesAt === undefined ? {} : { resumesAt: Number(resumesAt) }),
+    ...(quota === undefined ? {} : { quota: quotaOf(quota) }),
     ...defined({ blocked, runnerId, movedTo }),
     questions: waits.flatMap(({ type, name = "", prompt = "", answered = false }) =>
       type === "input" && !answered ? [{ name, prompt }] : [],
     ),
+  };
+}
+
+function quotaOf({ pool, resetsAt, resumesAt }: NonNullable<SessionMessage["quota"]>): QuotaWait {
+  return {
+    pool,
+    ...(resetsAt === undefined ? {} : { resetsAt: Number(resetsAt) }),
+    ...(resumesAt === undefined ? {} : { resumesAt: Number(resumesAt) }),
   };
 }
 

@@ -1,7 +1,7 @@
-// Agents for tests of the page: one whose input has a schema, one that talks, two that ask for permissions,
-// and one that spends.
+// Agents for tests of the page. The input of one has a schema, one talks, two ask for permissions, one spends,
+// and one meets a usage limit.
 
-import { defineAgent, defineTask } from "holdfast";
+import { defineAgent, defineTask, PauseError } from "holdfast";
 import { z } from "zod";
 
 const input = z.object({
@@ -81,4 +81,21 @@ export const spender = defineAgent({
     for (let at = 0; at < ctx.input.calls; at++) await ctx.scheduleTask(call, at);
     return "spent";
   },
+});
+
+const limited = defineTask({
+  name: "limited_call",
+  run: ({ resumeAtReset }: { readonly resumeAtReset: boolean }): string => {
+    throw new PauseError("quota_exceeded", "the plan of the crawler is used up", {
+      fix: "wait until the reset, or buy more",
+      pause: { reason: "quota", pool: "crawler", resetsAt: Date.now() + 7_200_000, resumeAtReset },
+    });
+  },
+});
+
+export const crawler = defineAgent({
+  name: "crawler",
+  tasks: [limited],
+  input: z.object({ resumeAtReset: z.boolean() }),
+  run: (ctx) => ctx.scheduleTask(limited, ctx.input),
 });

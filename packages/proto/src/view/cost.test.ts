@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { addUsage, costText, NO_COST, uncountedText, type Cost } from "./cost.ts";
+import { addUsage, costText, exactUsdText, NO_COST, uncountedText, usdText, type Cost } from "./cost.ts";
 
 const call = (costMicroUsd?: number) => ({
   model: "m",
@@ -29,7 +29,7 @@ test("a free call costs nothing, and a session without calls has no cost", () =>
   expect(costText(sum())).toBe("");
 });
 
-test("a sum counts calls and tokens, and small amounts keep four digits", () => {
+test("a sum counts calls and tokens, and small amounts keep their digits", () => {
   expect(sum(1_000, 2_000)).toEqual({
     calls: 2,
     unpriced: 0,
@@ -37,6 +37,18 @@ test("a sum counts calls and tokens, and small amounts keep four digits", () => 
     inputTokens: 20,
     outputTokens: 2,
   });
-  expect(costText(sum(1_000, 2_000))).toBe("$0.0030");
+  expect(costText(sum(1_000, 2_000))).toBe("$0.003");
   expect(costText(sum(1_500_000))).toBe("$1.50");
+});
+
+test.each([
+  [0, "$0.00", "$0.00"],
+  [1, "$0.000001", "<$0.0001"],
+  [25_338, "$0.025338", "$0.0253"],
+  [88_000, "$0.088", "$0.088"],
+  [480_000, "$0.48", "$0.48"],
+  [999_990, "$0.99999", "$1.00"],
+  [1_234_567_890, "$1,234.56789", "$1,234.57"],
+])("%d millionths are %s exactly, and %s beside others", (amount, exact, text) => {
+  expect([exactUsdText(amount), usdText(amount)]).toEqual([exact, text]);
 });

@@ -75,7 +75,15 @@ export function uncountedText({ uncounted = 0 }: Cost): string | undefined {
 /** The text of a cost that nobody knows. */
 export const UNKNOWN_COST = "unknown";
 
+/** "$0.48", "$0.088", "$12.30": at least cents, and below a dollar up to four digits. A cost above zero is never "$0.00". */
 export function usdText(microUsd: number): string {
-  const usd = microUsd / 1_000_000;
-  return `$${usd < 0.1 && usd > 0 ? usd.toFixed(4) : usd.toFixed(2)}`;
+  if (microUsd > 0 && microUsd < 50) return "<$0.0001";
+  const step = microUsd < 1_000_000 ? 100 : 10_000;
+  return exactUsdText(Math.round(microUsd / step) * step);
+}
+
+/** "$0.0045": at least cents, and as many digits as it takes. For limits, which nothing rounds. */
+export function exactUsdText(microUsd: number): string {
+  const [whole = "", fraction = ""] = (microUsd / 1e6).toFixed(6).split(".");
+  return `$${whole.replaceAll(/\B(?=(\d{3})+$)/g, ",")}.${fraction.replace(/0{1,4}$/, "")}`;
 }

@@ -36,6 +36,7 @@ export {
   type Cost,
   costText,
   isUncounted,
+  exactUsdText,
   NO_COST,
   uncountedText,
   usdText,
@@ -75,10 +76,14 @@ export {
   unofferedText,
 } from "./unoffered-agents.ts";
 export {
+  causeText,
   inLiveOrder,
+  isWhyOfCause,
   LIVE_STATUSES,
   raisedLimit,
+  restartText,
   type PlainExhausted,
+  type PlainQuota,
   type PlainSession,
   whyText,
   type WhyContext,

@@ -27,10 +27,10 @@ test("a call without a price makes the cost of its item, turn and session unknow
   ]);
   expect(turns[0]!.items.map(itemFacts)).toEqual([
     ["2 attempts", "1 lost", "5+1 tokens", "cost unknown"],
-    ["5+1 tokens", "$0.0020"],
+    ["5+1 tokens", "$0.002"],
   ]);
-  expect(turnFacts(turns[0]!)).toEqual(["3 deliveries", "2 tasks", "10+2 tokens", "$0.0020 + unknown"]);
-  expect(timelineFacts(turns, usage).at(-1)).toBe("$0.0020 + unknown");
+  expect(turnFacts(turns[0]!)).toEqual(["3 deliveries", "2 tasks", "10+2 tokens", "$0.002 + unknown"]);
+  expect(timelineFacts(turns, usage).at(-1)).toBe("$0.002 + unknown");
   expect(models).toMatchObject([{ model: "m", calls: 2, unpriced: 1 }]);
 });
 

@@ -1,6 +1,6 @@
 // `inTreeOrder`, `nodeFacts`, `budgetUses`: the sessions of a tree, as the command and the page show them.
 
-import { usdText } from "./cost.ts";
+import { exactUsdText } from "./cost.ts";
 
 interface Amounts {
   readonly tokens: number;
@@ -44,7 +44,8 @@ export function budgetUses({ limits = {}, spent, reserved }: PlainAccount): read
     const max = limits[limit];
     if (max === undefined) return [];
     const [used, held] = [spent?.[kind] ?? 0, reserved?.[kind] ?? 0];
-    const amount = (value: number): string => (name === "cost" ? usdText(value) : value.toLocaleString("en"));
+    const amount = (value: number): string =>
+      name === "cost" ? exactUsdText(value) : value.toLocaleString("en");
     const text = `${name} ${amount(used)} of ${amount(max)}${held === 0 ? "" : `, ${amount(held)} reserved`}`;
     return [{ name, max, used, reserved: held, isTight: used + held > max * 0.9, text }];
   });

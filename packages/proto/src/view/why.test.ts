@@ -29,6 +29,31 @@ test("a pause that a task caused says what the task said", () => {
   expect(whyText(of({ status: "paused", pauseReason: "by_user" }), CONTEXT)).toBe("somebody paused it");
 });
 
+test.each([
+  ["quota", { quota: { pool: "m" } }, "no more: set another key"],
+  ["quota", { quota: { pool: "m", resetsAt: 7 } }, "the limit is reset at 7; no more: set another key"],
+  [
+    "quota",
+    { quota: { pool: "m", resetsAt: 7, resumesAt: 8 }, resumesAt: 8 },
+    "it continues by itself at 8; no more: set another key",
+  ],
+  ["auth_required", {}, "no more: set another key"],
+  [
+    "budget_exceeded",
+    {
+      resumesAt: 8,
+      exhausted: { payer: "s", limit: "maxTokens", per: "hour", used: 90, max: 100, asked: 20 },
+    },
+    "it continues by itself at 8; its budget has too little left: 90 of 100 tokens spent per hour, and the next call may need 20",
+  ],
+] as const)(
+  "a pause for %s of %j says when it is over, and what ends it sooner",
+  (pauseReason, row, text) => {
+    const error = { message: "no more.", fix: "set another key" };
+    expect(whyText(of({ status: "paused", pauseReason, error, ...row }), CONTEXT)).toBe(text);
+  },
+);
+
 test("a pause after too many orderly stops names the grace, and blames no code", () => {
   const error = {
     message: "its task was cut off 10 times, because the grace was over first",

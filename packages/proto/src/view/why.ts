@@ -4,7 +4,7 @@
 // terminal or for HTML.
 
 import { visibleText } from "./text/visible-text.ts";
-import { usdText } from "./cost.ts";
+import { exactUsdText } from "./cost.ts";
 import type { Status } from "./status.ts";
 import { isCutOffByStops, pauseText, waitText, type PlainPause, type PlainWait } from "./wait.ts";
 
@@ -14,8 +14,11 @@ export interface PlainSession {
   readonly status: Status;
   readonly pauseReason?: string;
   readonly waits: readonly PlainWait[];
-  readonly error?: { readonly message: string; readonly code?: string };
+  readonly error?: { readonly message: string; readonly code?: string; readonly fix?: string };
   readonly exhausted?: PlainExhausted;
+  readonly quota?: PlainQuota;
+  /** When a paused session continues without a person. Epoch milliseconds. */
+  readonly resumesAt?: number;
   readonly progress?: unknown;
   readonly output?: unknown;
   /** The need of the session that no runner meets. */
@@ -40,10 +43,8 @@ export function whyText(session: PlainSession, { isElsewhere, isDriven = true, w
   if (movedTo !== undefined) return `moved to ${movedTo}`;
   if (status === "failed") return error?.message ?? "";
   if (status === "paused") {
-    if (pauseReason === "budget_exceeded") return exhaustedText(sessionId, session.exhausted);
-    if (pauseReason === undefined || !PAUSES.has(pauseReason) || isCutOffByStops(session))
-      return error?.message ?? "";
-    return pauseText(pauseReason as PlainPause, isElsewhere, false);
+    if (!isWhyOfCause(session)) return pauseText(pauseReason as PlainPause, isElsewhere, false);
+    return [restartText(session, when), causeText(session)].filter((text) => text !== "").join("; ");
   }
   if (status === "completed") return valueText(output);
   if (blocked !== undefined) return blocked;
@@ -60,6 +61,43 @@ export function whyText(session: PlainSession, { isElsewhere, isDriven = true, w
     .join("; ");
 }
 
+/** Whether the reason of a pause is in the row's error, or in its figures, and not in the name of the reason. */
+export function isWhyOfCause(session: Pick<PlainSession, "status" | "pauseReason" | "error">): boolean {
+  const { status, pauseReason } = session;
+  if (status !== "paused") return false;
+  return pauseReason === undefined || !PAUSES.has(pauseReason) || isCutOffByStops(session);
+}
+
+/** When a paused session continues without a person, or when its limit is reset. Empty where nobody knows. */
+export function restartText(
+  { resumesAt, quota }: Pick<PlainSession, "resumesAt" | "quota">,
+  when: (at: number) => string,
+): string {
+  if (resumesAt !== undefined) return `it continues by itself ${when(resumesAt)}`;
+  return quota?.resetsAt === undefined ? "" : `the limit is reset ${when(quota.resetsAt)}`;
+}
+
+/** The thing that is used up or missing, and how it is supplied, in the words of the task that paused the session. */
+export function causeText({
+  sessionId,
+  pauseReason,
+  exhausted,
+  error,
+}: Pick<PlainSession, "sessionId" | "pauseReason" | "exhausted" | "error">): string {
+  if (pauseReason === "budget_exceeded") return exhaustedText(sessionId, exhausted);
+  if (error !== undefined)
+    return error.fix === undefined ? error.message : `${error.message.replace(/[.\s]+$/, "")}: ${error.fix}`;
+  if (pauseReason === "quota") return "a usage limit is reached";
+  return pauseReason === "auth_required" ? "credentials are missing" : "";
+}
+
+/** The usage limit that a session waits for. Times are epoch milliseconds. */
+export interface PlainQuota {
+  readonly pool: string;
+  readonly resetsAt?: number;
+  readonly resumesAt?: number;
+}
+
 /** The limit that a session is paused for. */
 export interface PlainExhausted {
   readonly payer: string;
@@ -74,7 +112,7 @@ function exhaustedText(sessionId: string, exhausted: PlainExhausted | undefined)
   if (exhausted === undefined) return "its budget has too little left";
   const { payer, limit, per, used, max, asked = 0 } = exhausted;
   const isCost = limit === "maxCostMicroUsd";
-  const amount = (value: number): string => (isCost ? usdText(value) : value.toLocaleString("en"));
+  const amount = (value: number): string => (isCost ? exactUsdText(value) : value.toLocaleString("en"));
   const unit = isCost ? "" : ` ${limit.replace(/^max/, "").toLowerCase()}`;
   const whose = payer === sessionId ? "its budget" : `the budget of ${payer}`;
   const need =

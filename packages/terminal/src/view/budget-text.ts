@@ -15,6 +15,7 @@ import {
   UsageError,
   usesOf,
 } from "@holdfast/core";
+import { exactUsdText } from "@holdfast/proto/view";
 import type { Arguments } from "../frame/command.ts";
 import { duration, table } from "../frame/plain-text.ts";
 
@@ -109,12 +110,6 @@ export function readLimits(args: Arguments): { readonly budget?: Budget; readonl
   };
 }
 
-/** "$0.0045": at least cents, and as many digits as it takes. */
-export function dollars(microUsd: number): string {
-  const [whole, fraction = ""] = (microUsd / 1e6).toFixed(6).split(".");
-  return `$${thousands(Number(whole))}.${fraction.replace(/0{1,4}$/, "")}`;
-}
-
 function thousands(amount: number): string {
   return String(amount).replaceAll(/\B(?=(\d{3})+$)/g, ",");
 }
@@ -202,14 +197,10 @@ export function writtenLimit(limit: UnitLimit, amount: number, per?: Per): strin
   return `${digits.slice(0, -6)}.${digits.slice(-6).replace(/0{1,4}$/, "")}${unit}`;
 }
 
-export function limitTitle(limit: UnitLimit): string {
-  return UNITS[unitOf(limit)].title;
-}
-
 function unitOf(limit: UnitLimit): Unit {
   return UNIT_NAMES.find((unit) => UNITS[unit].limit === limit)!;
 }
 
 export function amountText(limit: UnitLimit, amount: number): string {
-  return limit === "maxCostMicroUsd" ? dollars(amount) : thousands(amount);
+  return limit === "maxCostMicroUsd" ? exactUsdText(amount) : thousands(amount);
 }

@@ -1,8 +1,22 @@
 // Why a session stands still until a person does something, and what that is.
 
-import { mayAcceptDrift, resumesAt, type Exhausted, type PauseReason, type Session } from "@holdfast/core";
-import { isCutOffByStops, pauseText, raisedLimit, type PlainPause } from "@holdfast/proto/view";
-import { amountText, limitTitle, perText, writtenLimit } from "./budget-text.ts";
+import {
+  defined,
+  mayAcceptDrift,
+  resumesAt,
+  type Exhausted,
+  type PauseReason,
+  type Session,
+} from "@holdfast/core";
+import {
+  causeText,
+  isCutOffByStops,
+  pauseText,
+  raisedLimit,
+  restartText,
+  type PlainPause,
+} from "@holdfast/proto/view";
+import { writtenLimit } from "./budget-text.ts";
 import { moment } from "./describe-session.ts";
 import type { Io } from "../frame/command.ts";
 import { runnerCommand } from "./runner-advice.ts";
@@ -33,14 +47,14 @@ export function pauseAdvice(
   const advice: { readonly [reason in PauseReason]: () => PauseAdvice } = {
     by_user: () => ({ why: why("by_user"), commands: [unpause] }),
     budget_exceeded: () => budgetAdvice(session, io),
-    quota: () => ({ why: `${wantedBy(session)}${resetText(session)}`, commands: [continueCommand] }),
-    auth_required: () => ({ why: wantedBy(session), commands: [continueCommand] }),
+    quota: () => ({ why: whyOf(session), commands: [continueCommand] }),
+    auth_required: () => ({ why: whyOf(session), commands: [continueCommand] }),
     nondeterminism: () => ({
       why: why("nondeterminism"),
       commands: mayDrift ? [continueCommand, `${resume} --accept-drift`] : [continueCommand],
     }),
     agent_fault: () => ({
-      why: isCutOffByStops(session) ? wantedBy(session) : why("agent_fault"),
+      why: isCutOffByStops(session) ? whyOf(session) : why("agent_fault"),
       commands: [continueCommand],
     }),
     poison: () => ({ why: why("poison"), commands: [continueCommand] }),
@@ -61,19 +75,13 @@ export function pauseAdvice(
   return advice[pauseReason]();
 }
 
-/** The thing that is missing, and how it is supplied, in the words of the task that paused the session. */
-function wantedBy({ error, pauseReason }: Session): string {
-  if (error === undefined)
-    return pauseReason === "quota" ? "a usage limit is reached" : "credentials are missing";
-  return error.fix === undefined ? error.message : `${error.message.replace(/[.\s]+$/, "")}: ${error.fix}`;
-}
-
-function resetText(session: Session): string {
-  const now = Date.now();
+/** The cause of a pause, with the time at which it is over where that is known. */
+function whyOf(session: Session): string {
   const at = resumesAt(session);
-  if (at !== undefined) return `; it continues by itself ${moment(at, now)}`;
-  const resetsAt = session.quota?.resetsAt;
-  return resetsAt === undefined ? "" : `; the limit is reset ${moment(resetsAt, now)}`;
+  const restart = restartText({ ...defined({ quota: session.quota, resumesAt: at }) }, (time) =>
+    moment(time, Date.now()),
+  );
+  return [restart, causeText(session)].filter((text) => text !== "").join("; ");
 }
 
 /** Whether one call needs more than a whole window has, so that no grant and no waiting helps. */
@@ -84,23 +92,14 @@ export function isBeyondWindow({ per, max, asked = 0 }: Exhausted): boolean {
 function budgetAdvice(session: Session, io: Pick<Io, "call">): PauseAdvice {
   const { sessionId, exhausted } = session;
   const payer = exhausted?.payer ?? sessionId;
-  if (exhausted === undefined) return { why: "a budget is used up", commands: [io.call(`budget ${payer}`)] };
-  const { limit, per, used, max, asked = 0 } = exhausted;
-  const title = limit === "maxCostMicroUsd" ? "" : ` ${limitTitle(limit)}`;
-  const at = resumesAt(session);
-  const when = at === undefined ? "" : `; it continues by itself ${moment(at, Date.now())}`;
-  const whose = payer === sessionId ? "its budget" : `the budget of ${payer}`;
+  const why = whyOf(session);
+  if (exhausted === undefined) return { why, commands: [io.call(`budget ${payer}`)] };
+  const { limit, per } = exhausted;
   return {
-    why: `${whose} has too little left: ${amountText(limit, used)} of ${amountText(limit, max)}${title} spent${perText(per)}${neededText(limit, asked)}${when}`,
+    why,
     commands: [
       ...(per === undefined || isBeyondWindow(exhausted) ? [] : [io.call(`budget ${payer} --grant ${per}`)]),
       io.call(`budget ${payer} --raise ${writtenLimit(limit, raisedLimit(exhausted), per)}`),
     ],
   };
-}
-
-function neededText(limit: Exhausted["limit"], asked: number): string {
-  return asked === 0 || limit === "maxTurns" || limit === "maxSteps"
-    ? ""
-    : `, and the next call may need ${amountText(limit, asked)}`;
 }

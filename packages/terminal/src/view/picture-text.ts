@@ -1,7 +1,14 @@
 // The text that `show` prints for people.
 
-import { decodeJson, isEnded, isLost, isReservedName } from "@holdfast/core";
-import { costText, nodeFacts, uncountedText, viewQuestion, withoutReplacedPlans } from "@holdfast/proto/view";
+import { decodeJson, defined, isEnded, isLost, isReservedName } from "@holdfast/core";
+import {
+  costText,
+  isWhyOfCause,
+  nodeFacts,
+  uncountedText,
+  viewQuestion,
+  withoutReplacedPlans,
+} from "@holdfast/proto/view";
 import { isKeyReach, keyReachText } from "./key-reach-text.ts";
 import type { Look } from "../frame/command.ts";
 import {
@@ -68,8 +75,8 @@ export function pictureText(picture: Picture, look: Look, now: number): string {
 }
 
 /** Whether the section about the pause has the whole error of the session. */
-function isSaidByPause({ status, pauseReason }: Picture["session"]): boolean {
-  return status === "paused" && (pauseReason === "quota" || pauseReason === "auth_required");
+function isSaidByPause({ status, pauseReason, error }: Picture["session"]): boolean {
+  return isWhyOfCause({ status, ...defined({ pauseReason, error }) });
 }
 
 function answerLines(answers: readonly AnswerPicture[], look: Look): string[] {

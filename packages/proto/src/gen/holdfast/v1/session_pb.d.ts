@@ -195,7 +195,8 @@ export declare type Session = Message<"holdfast.v1.Session"> & {
   movedTo?: string | undefined;
 
   /**
-   * When a paused session continues by itself, because a window of its budget has rolled on.
+   * When a paused session continues by itself, because a window of its budget has rolled on, or because a usage limit is
+   * reset and the user asked for that.
    *
    * @generated from field: optional int64 resumes_at = 33;
    */
@@ -215,6 +216,13 @@ export declare type Session = Message<"holdfast.v1.Session"> & {
    * @generated from field: holdfast.v1.Exhausted exhausted = 35;
    */
   exhausted?: Exhausted | undefined;
+
+  /**
+   * Set while the session is paused because a usage limit is reached.
+   *
+   * @generated from field: holdfast.v1.Quota quota = 36;
+   */
+  quota?: Quota | undefined;
 };
 
 /**
@@ -222,6 +230,40 @@ export declare type Session = Message<"holdfast.v1.Session"> & {
  * Use `create(SessionSchema)` to create a new message.
  */
 export declare const SessionSchema: GenMessage<Session>;
+
+/**
+ * The usage limit that a session waits for.
+ *
+ * @generated from message holdfast.v1.Quota
+ */
+export declare type Quota = Message<"holdfast.v1.Quota"> & {
+  /**
+   * The name of what is limited, such as `anthropic/claude-sonnet-5`.
+   *
+   * @generated from field: string pool = 1;
+   */
+  pool: string;
+
+  /**
+   * Absent where the provider named no time.
+   *
+   * @generated from field: optional int64 resets_at = 2;
+   */
+  resetsAt?: bigint | undefined;
+
+  /**
+   * When the session continues without a person, because the user asked for that.
+   *
+   * @generated from field: optional int64 resumes_at = 3;
+   */
+  resumesAt?: bigint | undefined;
+};
+
+/**
+ * Describes the message holdfast.v1.Quota.
+ * Use `create(QuotaSchema)` to create a new message.
+ */
+export declare const QuotaSchema: GenMessage<Quota>;
 
 /**
  * The limit that a session is paused for.
