@@ -1,14 +1,25 @@
-// The command palette: every screen, and any session by its id, from the keyboard.
+// The command palette: every screen, and sessions by their ids, agents and texts, from the keyboard.
+//
+// Sessions that are found stand below the screens, so that a late answer changes no choice above them.
 
 import { STATUSES } from "@holdfast/proto/view";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
+import { call } from "../api/client.ts";
+import { listPath } from "../api/session-list.ts";
+import type { Session, SessionPage } from "../api/types.ts";
 import { SYSTEM_SCREENS } from "./system-screens.ts";
+import { brief, statusText } from "./text.ts";
 
 interface Choice {
   readonly name: string;
   readonly go: () => void;
 }
+
+const FOUND = 8;
+const SEARCH_CHARS_MIN = 2;
+const TYPING_MS = 150;
 
 export const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 
@@ -28,7 +39,10 @@ export function Palette() {
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   }, []);
-  const choices = choicesFor(text, navigate);
+  const choices = [
+    ...screensFor(text, navigate),
+    ...sessionsFor(text, useFoundSessions(text.trim()), navigate),
+  ];
   const take = (choice: Choice | undefined): void => {
     if (choice === undefined) return;
     dialog.current?.close();
@@ -38,6 +52,7 @@ export function Palette() {
     <dialog
       ref={dialog}
       aria-label="Go to"
+      onClose={() => setText("")}
       className="mx-auto mt-24 w-[min(32rem,92vw)] rounded-lg border border-line bg-panel text-text shadow-xl backdrop:bg-black/40"
     >
       <input
@@ -49,7 +64,7 @@ export function Palette() {
         autoFocus
         spellCheck={false}
         value={text}
-        placeholder="A screen, a status, or the id of a session"
+        placeholder="A screen, a status, or a session by its id, agent or text"
         onChange={(event) => {
           setText(event.target.value);
           setAt(0);
@@ -66,12 +81,12 @@ export function Palette() {
       <ul id="choices" role="listbox" aria-label="Choices" className="max-h-72 overflow-auto p-1">
         {choices.map((choice, index) => (
           <li
-            key={choice.name}
+            key={`${index} ${choice.name}`}
             id={`choice-${index}`}
             role="option"
             aria-selected={index === at}
             onClick={() => take(choice)}
-            className={`cursor-pointer rounded px-3 py-1.5 ${index === at ? "bg-raised text-accent" : ""}`}
+            className={`cursor-pointer truncate rounded px-3 py-1.5 ${index === at ? "bg-raised text-accent" : ""}`}
           >
             {choice.name}
           </li>
@@ -81,8 +96,9 @@ export function Palette() {
   );
 }
 
-function choicesFor(text: string, navigate: ReturnType<typeof useNavigate>): readonly Choice[] {
-  const wanted = text.trim();
+type Navigate = ReturnType<typeof useNavigate>;
+
+function screensFor(text: string, navigate: Navigate): readonly Choice[] {
   const screens: readonly Choice[] = [
     { name: "Inbox", go: () => void navigate({ to: "/" }) },
     { name: "All sessions", go: () => void navigate({ to: "/sessions" }) },
@@ -94,15 +110,60 @@ function choicesFor(text: string, navigate: ReturnType<typeof useNavigate>): rea
       go: () => void navigate({ to: "/sessions", search: { status } }),
     })),
   ];
-  const found = screens.filter(({ name }) => name.toLowerCase().includes(wanted.toLowerCase()));
-  // An id has a digit, and a screen's name has none.
-  if (!SESSION_ID.test(wanted) || !/\d/.test(wanted)) return found;
+  return screens.filter(({ name }) => name.toLowerCase().includes(text.trim().toLowerCase()));
+}
+
+/** The newest sessions with a text in their id, agent, input, question or error. */
+function useFoundSessions(text: string): readonly Session[] {
+  const [wanted, setWanted] = useState("");
+  useEffect(() => {
+    const timer = setTimeout(() => setWanted(text), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  const isAsked = wanted.length >= SEARCH_CHARS_MIN;
+  const { data } = useQuery({
+    queryKey: ["palette", wanted],
+    queryFn: () => call<SessionPage>("GET", listPath({ text: wanted, limit: FOUND })),
+    enabled: isAsked,
+    placeholderData: keepPreviousData,
+  });
+  return isAsked && text !== "" ? (data?.sessions ?? []) : [];
+}
+
+function sessionsFor(text: string, found: readonly Session[], navigate: Navigate): readonly Choice[] {
+  const wanted = text.trim();
+  if (wanted.length < SEARCH_CHARS_MIN) return [];
+  const go = (id: string) => () => void navigate({ to: "/sessions/$id", params: { id } });
+  const agents = [...new Set(found.map(({ agent }) => agent))].filter((agent) =>
+    agent.toLowerCase().includes(wanted.toLowerCase()),
+  );
+  // The search reads only so many sessions. An id is known to be one by its digits.
+  const isId = SESSION_ID.test(wanted) && /\d/.test(wanted);
   return [
-    ...found,
-    { name: `Session ${wanted}`, go: () => void navigate({ to: "/sessions/$id", params: { id: wanted } }) },
+    ...(isId ? [{ name: `Session ${wanted}`, go: go(wanted) }] : []),
     {
-      name: `Sessions of agent ${wanted}`,
-      go: () => void navigate({ to: "/sessions", search: { agent: wanted } }),
+      name: `Sessions with “${brief(wanted, 60)}”`,
+      go: () => void navigate({ to: "/sessions", search: { text: wanted } }),
     },
+    ...agents.map((agent) => ({
+      name: `Sessions of agent ${brief(agent, 80)}`,
+      go: () => void navigate({ to: "/sessions", search: { agent } }),
+    })),
+    ...found
+      .filter(({ sessionId }) => !isId || sessionId !== wanted)
+      .map((session) => ({ name: sessionName(session), go: go(session.sessionId) })),
   ];
+}
+
+function sessionName(session: Session): string {
+  const { agent, input, sessionId } = session;
+  const title = input === undefined || input === null ? "" : `: ${brief(inputText(input), 60)}`;
+  return `${brief(agent, 40)}${title} · ${statusText(session)} · ${sessionId}`;
+}
+
+/** The request of a person, or the input as JSON. */
+function inputText(input: unknown): string {
+  if (typeof input === "string") return input;
+  const { text } = input as { readonly text?: unknown };
+  return typeof text === "string" ? text : JSON.stringify(input);
 }

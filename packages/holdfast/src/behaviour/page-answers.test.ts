@@ -294,6 +294,41 @@ test("a text that a person types stays until it is used, whatever the page reads
   expect(stand.trouble).toEqual([]);
 });
 
+test("the palette finds sessions by agent, input and id, and words need no digit", async ({ skip }) => {
+  if (CHROMIUM === undefined) skip(NO_CHROMIUM);
+  const { page } = stand;
+  const input = { repo: "acme/palette", mode: "fast" };
+  const { sessionId } = await coordinator.ask("sessions", { agent: "reviewer", input });
+  const options = page.getByRole("dialog", { name: "Go to" }).getByRole("option");
+  const isOpen = (): Promise<void> =>
+    expect.poll(() => new URL(page.url()).pathname).toBe(`/ui/sessions/${sessionId}`);
+  const find = async (text: string): Promise<void> => {
+    await page.getByRole("link", { name: "Costs" }).waitFor();
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "Go to" }).fill(text);
+    await options.filter({ hasText: sessionId }).first().waitFor();
+  };
+  for (const text of ["review", "acme/palette", sessionId.slice(0, -3)]) {
+    await stand.follow("");
+    await find(text);
+    await options.filter({ hasText: sessionId }).click();
+    await isOpen();
+  }
+  await stand.follow("");
+  await find(sessionId);
+  await page.keyboard.press("Enter");
+  await isOpen();
+  await find("review");
+  expect(await stand.violations()).toEqual([]);
+  await options.filter({ hasText: "Sessions of agent reviewer" }).click();
+  await expect.poll(() => new URL(page.url()).search).toBe("?agent=reviewer");
+  await find("acme/palette");
+  await page.keyboard.press("Enter");
+  await expect.poll(() => new URL(page.url()).searchParams.get("text")).toBe("acme/palette");
+  await page.getByRole("link", { name: new RegExp(sessionId) }).waitFor();
+  expect(stand.trouble).toEqual([]);
+});
+
 /** The server gets the first requests of a path, and the page no answer to them. */
 async function loseAnswers(page: Page, path: string, times: number): Promise<void> {
   let left = times;
