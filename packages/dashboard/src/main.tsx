@@ -5,19 +5,27 @@ import {
   createRootRoute,
   createRoute,
   createRouter,
-  lazyRouteComponent,
   RouterProvider,
   useNavigate,
 } from "@tanstack/react-router";
-import { createContext, StrictMode, useContext, useEffect, useState } from "react";
+import {
+  createContext,
+  lazy,
+  StrictMode,
+  Suspense,
+  useContext,
+  useEffect,
+  useState,
+  type ReactNode,
+} from "react";
 import { createRoot } from "react-dom/client";
-import { ApiError, call, onSignedOut } from "./api/client.ts";
+import { ApiError, call, NoAnswerError, onSignedOut } from "./api/client.ts";
 import { ServerChanges } from "./api/server-changes.ts";
 import { InboxReader } from "./api/open-items.ts";
 import type { Outbox } from "./api/outbox.ts";
 import type { About } from "./api/types.ts";
 import { Empty, Problem } from "./parts/parts.tsx";
-import { reloadWhenReplaced } from "./api/replaced-page.ts";
+import { reloadForMissingFiles } from "./api/missing-file.ts";
 import { Shell } from "./parts/shell.tsx";
 import { readTextSearch } from "./parts/text-search.ts";
 import { whyText } from "./parts/text.ts";
@@ -65,6 +73,16 @@ function InboxRoute() {
   return <InboxScreen inbox={data} error={error ?? undefined} />;
 }
 
+/** A screen that is loaded when it is looked at. The router's own loader reloads the page when the server is away. */
+function lazyScreen(load: () => Promise<() => ReactNode>): () => ReactNode {
+  const Screen = lazy(async () => ({ default: await load() }));
+  return () => (
+    <Suspense fallback={<p className="p-6 text-soft">Loading…</p>}>
+      <Screen />
+    </Suspense>
+  );
+}
+
 const root = createRootRoute({
   component: Root,
   notFoundComponent: () => (
@@ -103,23 +121,23 @@ const router = createRouter({
     createRoute({
       getParentRoute: () => root,
       path: "/costs",
-      component: lazyRouteComponent(() => import("./screens/system/costs.tsx"), "CostsScreen"),
+      component: lazyScreen(async () => (await import("./screens/system/costs.tsx")).CostsScreen),
     }),
     createRoute({
       getParentRoute: () => root,
       path: "/fleet",
-      component: lazyRouteComponent(() => import("./screens/system/fleet.tsx"), "FleetScreen"),
+      component: lazyScreen(async () => (await import("./screens/system/fleet.tsx")).FleetScreen),
     }),
     createRoute({
       getParentRoute: () => root,
       path: "/audit",
-      component: lazyRouteComponent(() => import("./screens/system/audit.tsx"), "AuditScreen"),
+      component: lazyScreen(async () => (await import("./screens/system/audit.tsx")).AuditScreen),
       validateSearch: readTextSearch,
     }),
     createRoute({
       getParentRoute: () => root,
       path: "/schedules",
-      component: lazyRouteComponent(() => import("./screens/system/schedule-list.tsx"), "SchedulesScreen"),
+      component: lazyScreen(async () => (await import("./screens/system/schedule-list.tsx")).SchedulesScreen),
     }),
     createRoute({
       getParentRoute: () => root,
@@ -136,10 +154,14 @@ declare module "@tanstack/react-router" {
   }
 }
 
+/** How often the page reads again while the server does not answer. */
+const AWAY_MS = 3_000;
+
 const queries = new QueryClient({
   defaultOptions: {
     queries: {
       retry: (count, error) => !(error instanceof ApiError) && count < 2,
+      refetchInterval: ({ state }) => (state.error instanceof NoAnswerError ? AWAY_MS : false),
       // The server is often this machine, which is there without a network.
       networkMode: "always",
     },
@@ -177,7 +199,7 @@ function Screens() {
   );
 }
 
-reloadWhenReplaced();
+reloadForMissingFiles();
 const firstCode = takeCode();
 
 function App() {
@@ -189,12 +211,20 @@ function App() {
   useEffect(() => onSignedOut(() => setSignedIn(false)), []);
   useEffect(() => {
     if (isSignedIn !== undefined) return;
-    call<About>("GET", "/ui/about").then(
-      () => setSignedIn(true),
-      (thrown: unknown) => {
-        if (!(thrown instanceof ApiError) || thrown.status !== 401) setError(thrown);
-      },
-    );
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const look = (): void =>
+      void call<About>("GET", "/ui/about").then(
+        () => {
+          setError(undefined);
+          setSignedIn(true);
+        },
+        (thrown: unknown) => {
+          if (!(thrown instanceof ApiError) || thrown.status !== 401) setError(thrown);
+          if (thrown instanceof NoAnswerError) timer = setTimeout(look, AWAY_MS);
+        },
+      );
+    look();
+    return () => clearTimeout(timer);
   }, [isSignedIn]);
   if (error !== undefined)
     return (

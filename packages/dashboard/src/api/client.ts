@@ -42,6 +42,30 @@ export class ApiError extends Error {
   }
 }
 
+/** No answer came: nobody knows whether the server got the request. */
+export class NoAnswerError extends Error {
+  /** Whether the request was to read only. The page repeats it then, and a person repeats all others. */
+  readonly isRead: boolean;
+
+  constructor(cause: unknown, isRead = true) {
+    super("The server does not answer", { cause });
+    this.isRead = isRead;
+  }
+}
+
+/** A request, and its answer as text. @throws NoAnswerError */
+async function ask(
+  path: string,
+  init: RequestInit,
+): Promise<{ readonly response: Response; readonly text: string }> {
+  try {
+    const response = await fetch(path, { credentials: "same-origin", ...init });
+    return { response, text: await response.text() };
+  } catch (thrown) {
+    throw new NoAnswerError(thrown, init.method === "GET");
+  }
+}
+
 const signedOut = new Set<() => void>();
 
 /** Calls a listener whenever a request was refused for want of a valid token. */
@@ -50,33 +74,31 @@ export function onSignedOut(listener: () => void): () => void {
   return () => signedOut.delete(listener);
 }
 
-/** @throws ApiError, or TypeError when the server cannot be reached. */
+/** @throws ApiError, or NoAnswerError when the server cannot be reached. */
 export async function call<T>(
   method: "GET" | "POST" | "PATCH" | "DELETE",
   path: string,
   body?: unknown,
 ): Promise<T> {
-  const response = await fetch(path, {
+  const { response, text } = await ask(path, {
     method,
-    credentials: "same-origin",
     headers: body === undefined ? headers() : { ...headers(), "Content-Type": "application/json" },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
-  const text = await response.text();
   if (response.ok) return (text === "" ? undefined : JSON.parse(text)) as T;
   throw refused(response.status, text);
 }
 
 /**
- * @param body the token, or a code that stands for one. @throws ApiError, or TypeError when the server cannot
- *   be reached.
+ * @param body the token, or a code that stands for one. @throws ApiError, or NoAnswerError when the
+ *   server cannot be reached.
  */
 export async function signIn(body: { readonly token: string } | { readonly code: string }): Promise<void> {
   const { key } = await call<{ readonly key: string }>("POST", "/ui/sign-in", body);
   localStorage.setItem(KEY, key);
 }
 
-/** @throws ApiError, or TypeError when the server cannot be reached. */
+/** @throws ApiError, or NoAnswerError when the server cannot be reached. */
 export async function signOut(): Promise<void> {
   await call("POST", "/ui/sign-out");
   removeDrafts();
@@ -163,7 +185,7 @@ async function readStream<T>(path: string, { onEvent, onBreak, signal }: Stream<
       if (signal.aborted) return;
       if (hidden.signal.aborted) continue;
       if (error instanceof ApiError && error.status < 500) throw error;
-      onBreak(toError(error));
+      onBreak(new NoAnswerError(error));
     } finally {
       document.removeEventListener("visibilitychange", onHidden);
     }

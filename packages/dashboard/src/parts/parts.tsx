@@ -2,9 +2,9 @@
 
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import type { PlainError } from "@holdfast/proto/view";
-import { ApiError, toError } from "../api/client.ts";
+import { ApiError, NoAnswerError, toError } from "../api/client.ts";
 import type { Session } from "../api/types.ts";
-import { isReplaced } from "../api/replaced-page.ts";
+import { isMissingFile } from "../api/missing-file.ts";
 import { shown, statusText } from "./text.ts";
 
 const COLOURS: Readonly<Record<Session["status"], string>> = {
@@ -103,27 +103,26 @@ export function Button(props: {
 
 /** An error with its fix. */
 export function Problem({ error }: { readonly error: unknown }) {
-  const text = toError(error).message;
-  if (isReplaced(error))
-    return (
-      <div role="alert" className="rounded-md border border-bad bg-panel p-3 text-sm">
-        <p className="font-medium text-bad">The server has another version of this page</p>
-        <p className="text-soft">
-          A file of this screen is not there any more. Reload the page; if that does not help, restart the
-          server.
-        </p>
-      </div>
-    );
-  const isAway = error instanceof TypeError;
+  const [title, advice] = isMissingFile(error)
+    ? ["A file of this screen cannot be loaded", MISSING_FILE]
+    : [shown(toError(error).message), adviceOf(error)];
   return (
     <div role="alert" className="rounded-md border border-bad bg-panel p-3 text-sm">
-      <p className="font-medium text-bad">{isAway ? "The server does not answer" : shown(text)}</p>
-      {isAway ? <p className="text-soft">The page tries again by itself.</p> : null}
-      {error instanceof ApiError && error.fix !== undefined ? (
-        <p className="text-soft">{shown(error.fix)}</p>
-      ) : null}
+      <p className="font-medium text-bad">{title}</p>
+      {advice === undefined ? null : <p className="text-soft">{shown(advice)}</p>}
     </div>
   );
+}
+
+const MISSING_FILE =
+  "The page loads again as soon as the server answers. If that does not help, the server has another version of the page: reload it, or restart the server.";
+
+function adviceOf(error: unknown): string | undefined {
+  if (error instanceof ApiError) return error.fix;
+  if (!(error instanceof NoAnswerError)) return undefined;
+  return error.isRead
+    ? "The page tries again until it does."
+    : "It may be done all the same. Press again once the server answers: it counts once.";
 }
 
 /** An error of an agent as it was recorded, with what would mend it. */

@@ -43,11 +43,28 @@ test(
       isGone ? route.fulfill({ status: 404, body: "" }) : route.continue(),
     );
     await page.keyboard.press("C");
-    await page.getByText("The server has another version of this page").waitFor();
+    await page.getByText("A file of this screen cannot be loaded").waitFor();
     expect([loads, new URL(page.url()).pathname]).toEqual([1, "/ui/costs"]);
     expect(await stand.violations()).toEqual([]);
     isGone = false;
     await page.reload();
+    await page.getByText("No session has called a model yet").waitFor();
+  },
+);
+
+test(
+  "a screen whose file is needed while the server is away comes with the server, and the page stays",
+  ofCampaign,
+  async () => {
+    await stand.openLocal();
+    await page.route("**/*", (route) => route.abort("connectionrefused"));
+    await page.keyboard.press("C");
+    await page.getByText("A file of this screen cannot be loaded").waitFor();
+    // Longer than the page waits between two looks for the server.
+    await page.waitForTimeout(1_500);
+    expect(page.url()).toContain("/ui/costs");
+    expect(await page.getByText("A file of this screen cannot be loaded").count()).toBe(1);
+    await page.unroute("**/*");
     await page.getByText("No session has called a model yet").waitFor();
   },
 );

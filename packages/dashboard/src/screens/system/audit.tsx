@@ -49,7 +49,8 @@ function Rows() {
     initialPageParam: 0,
     getNextPageParam: ({ nextBefore }) => nextBefore,
     // Further pages are not read again and again.
-    refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) > 1 ? false : REFRESH_MS),
+    refetchInterval: ({ state }) =>
+      state.error === null && (state.data?.pages.length ?? 0) > 1 ? false : REFRESH_MS,
     gcTime: 0,
   });
   if (data === undefined)

@@ -95,7 +95,8 @@ function useCosts() {
       call<CostPage>("GET", `/v1/costs?limit=${PAGE}${pageParam === "" ? "" : `&cursor=${pageParam}`}`),
     initialPageParam: "",
     getNextPageParam: ({ nextCursor }) => nextCursor,
-    refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) > 1 ? false : REFRESH_MS),
+    refetchInterval: ({ state }) =>
+      state.error === null && (state.data?.pages.length ?? 0) > 1 ? false : REFRESH_MS,
   });
   const pages = data?.pages ?? [];
   useEffect(() => {
