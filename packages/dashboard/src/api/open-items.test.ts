@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { InboxReader } from "./open-items.ts";
+import { canApprove, InboxReader } from "./open-items.ts";
 import type { Session } from "./types.ts";
 
 const asking = {
@@ -16,6 +16,7 @@ function server(sessions: readonly Session[], cut: readonly string[] = []) {
   const state = {
     sessions,
     question: { prompt: "May I?", details: { tool: "shell", input: "ls" } },
+    isAnswered: false,
     reads: 0,
   };
   const answer = (path: string): unknown => {
@@ -25,12 +26,15 @@ function server(sessions: readonly Session[], cut: readonly string[] = []) {
       const payload = JSON.stringify(state.question);
       return { records: [{ seq: 4, type: "request_input", id: 4, payload }] };
     }
+    const one = state.sessions.find(({ sessionId }) => url.pathname.endsWith(`/${sessionId}`));
+    if (one !== undefined)
+      return { ...one, waits: one.waits.map((wait) => ({ ...wait, answered: state.isAnswered })) };
     const status = url.searchParams.get("status")!;
     const found = state.sessions.filter((session) => session.status === status);
     return { sessions: found, ...(cut.includes(status) ? { nextCursor: "s0" } : {}) };
   };
   const reader = new InboxReader(<T>(_method: string, path: string) => Promise.resolve(answer(path) as T));
-  const read = () => reader.read(() => "", false);
+  const read = (isLocal = false) => reader.read(() => "", isLocal);
   return { state, read, reader };
 }
 
@@ -56,6 +60,21 @@ test("a question is read once, and again when the database was replaced by a cop
   state.question = { prompt: "May I?", details: { tool: "shell", input: "rm -rf /" } };
   state.sessions = [{ ...asking, updatedAt: 2 }];
   expect((await read()).items[0]!.action).toBe("rm -rf /");
+});
+
+test("a question whose answer waits for a process is answered, and its item has the command that continues it", async () => {
+  const { state, read } = server([asking]);
+  const [open] = (await read(true)).items;
+  expect([open!.kind, canApprove(open!)]).toEqual(["approval", true]);
+  state.isAnswered = true;
+  state.sessions = [{ ...asking, updatedAt: 2 }]; // An answer changes the row.
+  const [answered] = (await read(true)).items;
+  expect([answered!.kind, canApprove(answered!), answered!.commands]).toEqual([
+    "answered",
+    false,
+    ["holdfast resume s1"],
+  ]);
+  expect((await read(false)).items[0]!.commands).toEqual([]);
 });
 
 test("the inbox reads again for a session that waits for a person or did so, and for no other", async () => {

@@ -4,6 +4,8 @@
 //   - The record of a question is read once for each state of its session. A database that was replaced by an
 //     older copy may have another question under the same number. A person must not approve one command while
 //     another is shown.
+//   - The list does not say which questions have an answer that no process has taken. Each session is
+//     therefore read alone, too, once for each state.
 //   - At most `SESSIONS_MAX` sessions of each status are looked at, the newest ones. `cut` names the statuses
 //     that have more.
 
@@ -27,8 +29,8 @@ export interface OpenItem extends InboxItem {
 }
 
 /** Whether its answer is an approval or a denial. */
-export function canApprove({ wait }: OpenItem): boolean {
-  return wait !== undefined && wait.answer !== "any";
+export function canApprove({ kind, wait }: OpenItem): boolean {
+  return kind !== "answered" && wait !== undefined && wait.answer !== "any";
 }
 
 export interface Inbox {
@@ -46,6 +48,7 @@ const RECORDS = 200;
 export class InboxReader {
   readonly #call: typeof call;
   readonly #questions = new Map<string, Promise<AskedQuestion | undefined>>();
+  readonly #answered = new Map<string, Promise<ReadonlySet<number>>>();
   readonly #parents = new Map<string, Promise<readonly string[]>>();
 
   /** The sessions with open items, as the last read has found them; `undefined` while a read is under way. */
@@ -121,6 +124,7 @@ export class InboxReader {
         },
       ];
     const asked = session.waits.filter(({ type }) => type === "input").sort((a, b) => a.id - b.id);
+    const answered = await this.#answeredOf(session);
     return Promise.all(
       asked.map(async (wait): Promise<OpenItem> => {
         const question = (await this.#questionOf(session, wait.id)) ?? { prompt: wait.prompt ?? "" };
@@ -132,7 +136,7 @@ export class InboxReader {
           ...common,
           wait,
           id: `${sessionId}-${wait.id}`,
-          kind,
+          kind: answered.has(wait.id) ? "answered" : kind,
           what: visibleText(prompt),
           ...(tool === undefined ? {} : { tool }),
           ...(action === undefined ? {} : { action: visibleText(action) }),
@@ -141,7 +145,11 @@ export class InboxReader {
           ...(lastingRule === undefined ? {} : { lastingRule: visibleText(lastingRule) }),
           since: updatedAt,
           ...(wait.until === undefined ? {} : { until: wait.until }),
-          commands: answerLines(sessionId, wait).map((line) => `holdfast ${line}`),
+          commands: answered.has(wait.id)
+            ? isLocal
+              ? [`holdfast resume ${sessionId}`]
+              : [] // Its runners take the answer.
+            : answerLines(sessionId, wait).map((line) => `holdfast ${line}`),
         };
       }),
     );
@@ -153,6 +161,14 @@ export class InboxReader {
     return once(this.#parents, parentSessionId, async () => {
       const parent = await this.#call<Session>("GET", `/v1/sessions/${encodeURIComponent(parentSessionId)}`);
       return [...(await this.#pathTo(parent)), parent.agent];
+    });
+  }
+
+  /** The questions that have an answer which no process has taken. */
+  #answeredOf({ sessionId, nextSeq, updatedAt }: Session): Promise<ReadonlySet<number>> {
+    return once(this.#answered, `${sessionId}-${nextSeq}-${updatedAt}`, async () => {
+      const { waits } = await this.#call<Session>("GET", `/v1/sessions/${encodeURIComponent(sessionId)}`);
+      return new Set(waits.filter(({ answered }) => answered === true).map(({ id }) => id));
     });
   }
 

@@ -6,6 +6,7 @@ import { ApiError, NoAnswerError, toError } from "../api/client.ts";
 import type { Session } from "../api/types.ts";
 import { isMissingFile } from "../api/missing-file.ts";
 import { shown, statusText } from "./text.ts";
+import { useAbout } from "./use-session.ts";
 
 const COLOURS: Readonly<Record<Session["status"], string>> = {
   submitted: "text-busy",
@@ -230,4 +231,16 @@ export function SureButton(props: {
 
 export function Command({ children }: { readonly children: string }) {
   return <code className="exact rounded bg-raised px-1.5 py-0.5">{children}</code>;
+}
+
+/** The thing that a session still needs after a person's change. `holdfast ui` runs no session. */
+export function ContinuesBy({ sessionId }: { readonly sessionId: string }) {
+  const isLocal = useAbout()?.isLocal ?? false;
+  return isLocal ? (
+    <>
+      If no process runs it, continue it with <Command>{`holdfast resume ${sessionId}`}</Command>
+    </>
+  ) : (
+    "A matching runner continues it."
+  );
 }

@@ -2,12 +2,12 @@
 // its buttons.
 
 import { Link } from "@tanstack/react-router";
-import { useRef } from "react";
+import { useRef, useState } from "react";
 import { budgetUses, costText, isWhyOfCause, type TimelineBuilder } from "@holdfast/proto/view";
 import { call } from "../api/client.ts";
 import { isEnded, type Session } from "../api/types.ts";
 import { LongText } from "../parts/long-text.tsx";
-import { Button, Problem, RecordedErrorView, StatusMark } from "../parts/parts.tsx";
+import { Button, ContinuesBy, Problem, RecordedErrorView, StatusMark } from "../parts/parts.tsx";
 import { payerPath, RaiseBudget } from "../parts/raise-budget.tsx";
 import { brief, dateText, duration, json, whyText } from "../parts/text.ts";
 import { sessionPath, useAbout, useRequest } from "../parts/use-session.ts";
@@ -21,6 +21,8 @@ export function SessionHead({ session, timeline }: HeadProps) {
   const { sessionId, agent, error, input, output, status } = session;
   const isLocal = useAbout()?.isLocal ?? true;
   const why = whyText(session, isLocal);
+  const asked = session.waits.filter(({ type }) => type === "input");
+  const isAnswered = asked.length > 0 && asked.every(({ answered }) => answered === true);
   return (
     <header className="max-h-[45%] shrink-0 space-y-2 overflow-auto px-3 py-3">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
@@ -40,7 +42,11 @@ export function SessionHead({ session, timeline }: HeadProps) {
       {why === "" || isEnded(session) ? null : (
         <p>
           {brief(why, 240)}{" "}
-          {status === "input_required" ? (
+          {isAnswered ? (
+            <>
+              It has an answer, which the session takes when it runs. <ContinuesBy sessionId={sessionId} />
+            </>
+          ) : status === "input_required" ? (
             <Link to="/" className="text-accent underline">
               answer in the inbox
             </Link>
@@ -128,9 +134,10 @@ function Actions({ session }: { readonly session: Session }) {
   const { sessionId, status, pauseReason } = session;
   const { run, isBusy, error } = useRequest();
   const sure = useRef<HTMLDialogElement>(null);
+  const [isUnpaused, setUnpaused] = useState(false);
   if (isEnded(session)) return null;
-  const post = (action: string, body?: object): void =>
-    void run(() => call("POST", sessionPath(sessionId, action), body));
+  const post = async (action: string, body?: object): Promise<boolean> =>
+    run(() => call("POST", sessionPath(sessionId, action), body));
   return (
     <>
       {status === "paused" && pauseReason === "budget_exceeded" ? (
@@ -141,11 +148,11 @@ function Actions({ session }: { readonly session: Session }) {
           onRaise={(budget) => run(() => call("PATCH", payerPath(session), budget))}
         />
       ) : status === "paused" ? (
-        <Button isDisabled={isBusy} onClick={() => post("unpause")}>
+        <Button isDisabled={isBusy} onClick={() => void post("unpause").then(setUnpaused)}>
           Unpause
         </Button>
       ) : (
-        <Button isDisabled={isBusy} onClick={() => post("pause")}>
+        <Button isDisabled={isBusy} onClick={() => void post("pause")}>
           Pause
         </Button>
       )}
@@ -157,6 +164,11 @@ function Actions({ session }: { readonly session: Session }) {
         Cancel…
       </Button>
       {error === undefined ? null : <Problem error={error} />}
+      {isUnpaused && status !== "paused" ? (
+        <p role="status" className="basis-full text-right">
+          It is unpaused. <ContinuesBy sessionId={sessionId} />
+        </p>
+      ) : null}
       <dialog
         ref={sure}
         aria-label="Cancel the session"
@@ -168,7 +180,7 @@ function Actions({ session }: { readonly session: Session }) {
             kind="danger"
             onClick={() => {
               sure.current?.close();
-              post("cancel", {});
+              void post("cancel", {});
             }}
           >
             Cancel the session

@@ -156,9 +156,17 @@ test(
     await page.keyboard.press("k"); // The focus goes back to the item.
     await untilEnabled("Deny");
     await page.keyboard.press("d");
-    await page.getByText("The session takes it when it runs").waitFor();
+    const command = page.locator("code", { hasText: `holdfast resume ${id}` });
+    for (const screen of ["", "?", `sessions/${id}`]) {
+      if (screen !== "") await page.goto(new URL(screen, page.url()).href);
+      await page.getByText(/the session takes it when it runs|which the session takes/i).waitFor();
+      await command.first().waitFor();
+      expect(await page.getByRole("button", { name: "Deny" }).count()).toBe(0);
+    }
+    expect(await violations()).toEqual([]);
 
-    const resumed = await project.run("resume", id);
+    const [, ...typed] = (await command.first().innerText()).split(" ");
+    const resumed = await project.run(...typed);
 
     expect([resumed.code, JSON.parse(resumed.stdout)]).toEqual([0, { pushed: false }]);
   },

@@ -10,7 +10,7 @@ import { call } from "../../api/client.ts";
 import { textOrJson } from "../../api/input-form.ts";
 import { canApprove, type OpenItem } from "../../api/open-items.ts";
 import { payerPath, RaiseBudget } from "../../parts/raise-budget.tsx";
-import { Button, Command, Problem } from "../../parts/parts.tsx";
+import { Button, Command, ContinuesBy, Problem } from "../../parts/parts.tsx";
 import { useKeys } from "../../parts/shell.tsx";
 import { shown } from "../../parts/text.ts";
 import { sessionPath } from "../../parts/use-session.ts";
@@ -20,11 +20,16 @@ export function Answer(props: AnswerProps) {
   const { item, card, isSeen, isAtRest } = props;
   const answering = useAnswering(props);
   const { done, isRefused, error } = answering;
-  if (done !== undefined)
+  const said = done ?? (item.kind === "answered" ? "The question has an answer" : undefined);
+  if (said !== undefined)
     return (
-      <p role="status" className="mt-3 font-medium text-good">
-        {done}
-        {item.session.status === "input_required" ? ". The session takes it when it runs." : ""}
+      <p role="status" className="mt-3">
+        <span className="font-medium text-good">{said}.</span>{" "}
+        {item.session.status === "input_required" ? (
+          <>
+            The session takes it when it runs. <ContinuesBy sessionId={item.sessionId} />
+          </>
+        ) : null}
       </p>
     );
   const Kind = kindOf(item);

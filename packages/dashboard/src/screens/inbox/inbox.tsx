@@ -8,9 +8,8 @@ import { Link, useSearch } from "@tanstack/react-router";
 import { useVirtualizer, type Virtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState, type RefObject } from "react";
 import { canApprove, SESSIONS_MAX, type Inbox, type OpenItem } from "../../api/open-items.ts";
-import { Button, Command, Empty, Problem, useChecked } from "../../parts/parts.tsx";
+import { Button, Command, ContinuesBy, Empty, Problem, useChecked } from "../../parts/parts.tsx";
 import { useKeys } from "../../parts/shell.tsx";
-import { useAbout } from "../../parts/use-session.ts";
 import { BulkAnswer } from "./inbox-bulk.tsx";
 import { InboxItem, textOf } from "./inbox-item.tsx";
 import { NotifyButton } from "./notifications.tsx";
@@ -217,7 +216,6 @@ function Items(props: {
 /** An unpaused session waits for nobody, so its item is gone. This line says what it still needs. */
 function Unpaused(props: { readonly sessionIds: readonly string[]; readonly onClose: () => void }) {
   const { sessionIds, onClose } = props;
-  const isLocal = useAbout()?.isLocal ?? false;
   if (sessionIds.length === 0) return null;
   return (
     <div role="status" className="flex flex-wrap items-center gap-2 border-b border-line bg-panel px-3 py-2">
@@ -227,14 +225,7 @@ function Unpaused(props: { readonly sessionIds: readonly string[]; readonly onCl
             <Link to="/sessions/$id" params={{ id }} className="font-mono text-xs text-accent underline">
               {id}
             </Link>{" "}
-            is unpaused.{" "}
-            {isLocal ? (
-              <>
-                If no process runs it, continue it with <Command>{`holdfast resume ${id}`}</Command>
-              </>
-            ) : (
-              "A matching runner continues it."
-            )}
+            is unpaused. <ContinuesBy sessionId={id} />
           </p>
         ))}
       </div>
