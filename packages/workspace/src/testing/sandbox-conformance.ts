@@ -23,6 +23,7 @@ import type { SandboxBackend, SandboxCheck, SandboxPlace } from "../sandboxes/sa
 import { isHeldIn } from "../workspace/capabilities.ts";
 import type { Execution } from "../workspace/execute.ts";
 import type { Workspace } from "../workspace/workspace.ts";
+import { shellConformance } from "./shell-conformance.ts";
 
 export interface SandboxSubject {
   readonly backend: SandboxBackend;
@@ -154,6 +155,8 @@ export function sandboxConformance({ backend, check, sees = existsSync }: Sandbo
       expect((await workspace.execute("cat", { input: "given" })).stdout).toBe("given");
       expect((await run("no-such-program-of-ours")).end).toEqual({ type: "exit", exitCode: 127 });
     });
+
+    shellConformance(isHeld, () => workspace);
 
     test(
       "sandbox-backend-5: a time-out and an abort end a command with everything that it started",
