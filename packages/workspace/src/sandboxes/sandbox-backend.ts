@@ -59,7 +59,7 @@ export interface SandboxProgram {
  *       outlives it. SIGTERM ends a command that handles no signal, also as the first process of a
  *       namespace, for which the kernel ignores signals without a handler.
  *   sandbox-backend-6. A command has the variables that it was given and the allow-list, and no other
- *       variable of this process.
+ *       variable of this process. It finds the programs of given folders of the root behind all others.
  *   sandbox-backend-7. Output over the limit is cut with a mark.
  *   sandbox-backend-8. Holdfast's own folder is out of reach for file tools, and for commands where the
  *       capabilities say `files: workspace`.

@@ -7,6 +7,7 @@
 //   - Git of Holdfast's own tools runs on this machine, because the emulated shell has none. The sandbox can
 //     change no `.git`, so git finds no program of the sandbox there.
 
+import { delimiter } from "node:path";
 import { Worker } from "node:worker_threads";
 import { defined } from "@holdfast/core";
 import { OutputCapture } from "@holdfast/system";
@@ -107,7 +108,8 @@ export class VirtualCommands implements CommandRunner {
     const timer = setTimeout(stop({ type: "timeout", timeoutMs }), timeoutMs);
     signal?.addEventListener("abort", onAbort, { once: true });
     try {
-      const end = await Promise.race([thread.run(commandOf(request)), stopped.promise]);
+      const command = commandOf(request, this.#data.root);
+      const end = await Promise.race([thread.run(command), stopped.promise]);
       if (end.type === "result" && !this.#isClosed && this.#idle === undefined) this.#keep(thread);
       else await thread.end();
       return end;
@@ -170,8 +172,10 @@ class VirtualThread {
   }
 }
 
-function commandOf({ command, cwd, env, input = "", mask }: Launch): VirtualCommand {
-  const variables = { ...env, PATH: "/usr/bin:/bin", HOME, TMPDIR: "/tmp" };
+/** The programs and the home folder are the shell's own. Folders of the workspace stand behind them. */
+function commandOf({ command, cwd, env, input = "", mask }: Launch, root: string): VirtualCommand {
+  const added = (env["PATH"] ?? "").split(delimiter).filter((folder) => folder.startsWith(`${root}/`));
+  const variables = { ...env, PATH: ["/usr/bin:/bin", ...added].join(":"), HOME, TMPDIR: "/tmp" };
   return { command, cwd, env: variables, input, ...defined({ mask }) };
 }
 

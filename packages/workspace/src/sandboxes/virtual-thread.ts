@@ -48,6 +48,16 @@ const STEPS_MAX = 10_000_000;
 /** Output that the shell keeps. The workspace cuts it to its own limit. */
 const OUTPUT_BYTES = 64 * MIB;
 
+/** A file for each program of the shell. Without one, a program of the workspace on the PATH would go before. */
+const PROGRAMS = Object.fromEntries(
+  getCommandNames().flatMap((name) =>
+    ["/bin", "/usr/bin"].map((folder) => [
+      `${folder}/${name}`,
+      { content: `# ${name}, a program of the emulated shell\n`, mode: 0o755 },
+    ]),
+  ),
+);
+
 const { root, fileBytes } = workerData as VirtualThreadData;
 const folder = new ReadWriteFs({ root, maxFileReadSize: fileBytes });
 
@@ -57,7 +67,7 @@ parentPort?.on("message", (request: VirtualCommand) => {
 
 async function run({ command, cwd, env, input, mask }: VirtualCommand): Promise<VirtualResult> {
   try {
-    const fs = new MountableFs({ base: new InMemoryFs() });
+    const fs = new MountableFs({ base: new InMemoryFs(PROGRAMS) });
     fs.mount(root, guardedFiles(folder, fileBytes, mask));
     await fs.mkdir("/tmp", { recursive: true });
     await fs.mkdir(env["HOME"] ?? "/home/user", { recursive: true });

@@ -38,4 +38,16 @@ export function shellConformance(isHeld: boolean, opened: () => Workspace): void
     expect(stdout).toBe("out\nproblem\nout\nout\nproblem\nnew\nproblem\n");
     expect(stderr).toBe("");
   });
+
+  test("sandbox-backend-6: programs of given folders are found behind all others", async () => {
+    const folder = "of the agent/bin";
+    for (const name of ["greet-us", "echo", "cat"])
+      await opened().writeFile(`${folder}/${name}`, '#!/bin/sh\necho "hello $1 from $0"\n');
+    await run(`chmod +x '${folder}/'*`);
+    const { stdout } = await opened().execute("greet-us you | cat; command -v cat", {
+      pathFolders: [folder],
+    });
+    expect(stdout).toMatch(/^hello you from .*greet-us\n(?!.*of the agent)/);
+    expect((await run("greet-us")).end).toEqual({ type: "exit", exitCode: 127 });
+  });
 }
