@@ -7,6 +7,7 @@
 import { HoldfastError } from "@holdfast/core";
 
 import type { FolderContent } from "../contents/folder-content.ts";
+import { exampleArguments } from "./check/example-values.ts";
 import { findProblems } from "../model-loop/json-schema.ts";
 import { type ExecuteOptions, type Execution, type Workspace } from "@holdfast/workspace";
 import { SCRIPT_BIN } from "../tasks/script-calls.ts";
@@ -25,11 +26,17 @@ export function checkCall(
   given: unknown,
 ): ScriptArguments {
   const known = parametersOf(parameters);
-  const wrong = (why: string): HoldfastError =>
-    new HoldfastError(
+  const wrong = (why: string): HoldfastError => {
+    const { call } = exampleArguments(parameters);
+    const right =
+      call === undefined
+        ? ""
+        : `\nright arguments: ${JSON.stringify(call)}\na right call: ${exampleCall(name, parameters)}`;
+    return new HoldfastError(
       "invalid_input",
-      `the arguments of the script ${name} are not right:\n${why}\n${usageOf(name, known)}\na right call: ${exampleCall(name, known)}`,
+      `the arguments of the script ${name} are not right:\n${why}\n${usageOf(name, known)}${right}`,
     );
+  };
   if (typeof given !== "object" || given === null || Array.isArray(given))
     throw wrong("they are no JSON object with the parameters by name");
   const problems = findProblems(parameters, given);
@@ -41,7 +48,12 @@ export function checkCall(
   const long = flags.findIndex((flag) => Buffer.byteLength(flag) > ARGUMENT_BYTES_MAX);
   if (long >= 0)
     throw wrong(
-      `${flags[long - 1]} is longer than ${ARGUMENT_BYTES_MAX} bytes; write it into a file, and give the path`,
+      `${
+        flags
+          .slice(0, long + 1)
+          .findLast((flag) => flag.startsWith("--"))
+          ?.split("=")[0]
+      } is longer than ${ARGUMENT_BYTES_MAX} bytes; write it into a file, and give the path`,
     );
   return args;
 }

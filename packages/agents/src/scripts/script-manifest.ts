@@ -37,6 +37,8 @@ export interface ScriptManifest {
 }
 
 export const MANIFEST = "script.json";
+/** The beginning of the names of the tools of scripts. */
+export const SCRIPT_TOOL_PREFIX = "script__";
 
 const SCRIPT_LIMITS = {
   /** A script without a time limit of its own. */

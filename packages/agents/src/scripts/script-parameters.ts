@@ -5,6 +5,8 @@
 //   - The flags stand in the order of the schema, so that equal arguments make equal command lines.
 
 import type { JsonSchema } from "../record/agent-record.ts";
+import { exampleArguments, flattened } from "./check/example-values.ts";
+import type { Schema } from "./check/schema-at.ts";
 
 export interface Parameter {
   readonly name: string;
@@ -15,28 +17,32 @@ export interface Parameter {
   readonly choices: readonly string[] | null;
   /** The text of its default value, `null` for none. */
   readonly standard: string | null;
+  /** A right value in JSON, for a nested one. `null` where none is known. */
+  readonly sample: string | null;
 }
-
-type PropertySchema = JsonSchema | boolean;
 
 export function parametersOf(schema: JsonSchema): readonly Parameter[] {
   const required = (schema["required"] as readonly string[] | undefined) ?? [];
-  const properties = (schema["properties"] ?? {}) as Readonly<Record<string, PropertySchema>>;
+  const properties = (schema["properties"] ?? {}) as Readonly<Record<string, Schema>>;
   return Object.entries(properties).map(([name, property]) => {
-    const own = typeof property === "boolean" ? {} : property;
+    const own = flattened(schema, property);
     const { description, default: standard } = own;
+    const choices = choicesOf(own);
+    const type = typeOf(own, choices);
+    const sample = type === "json" ? exampleArguments(schema).values[name] : undefined;
     return {
       name,
-      type: typeOf(own),
+      type,
       isRequired: required.includes(name),
       description: typeof description === "string" ? description.replaceAll(/\s+/g, " ").trim() : "",
-      choices: choicesOf(own),
+      choices: type === "json" ? null : (choices?.map(textOf) ?? null),
       standard: standard === undefined ? null : textOf(standard),
+      sample: sample === undefined ? null : JSON.stringify(sample),
     };
   });
 }
 
-function typeOf({ type, enum: choices }: JsonSchema): Parameter["type"] {
+function typeOf({ type }: JsonSchema, choices: readonly unknown[] | null): Parameter["type"] {
   switch (type) {
     case "string":
     case "integer":
@@ -45,18 +51,21 @@ function typeOf({ type, enum: choices }: JsonSchema): Parameter["type"] {
     case "boolean":
       return "switch";
     case undefined:
-      return Array.isArray(choices) && choices.every((choice) => typeof choice === "string")
-        ? "string"
-        : "json";
+      return choices?.every((choice) => typeof choice === "string") === true ? "string" : "json";
     default:
       return "json";
   }
 }
 
-function choicesOf({ enum: choices }: JsonSchema): readonly string[] | null {
-  return Array.isArray(choices) && choices.every((choice) => typeof choice === "string") ? choices : null;
+function choicesOf(schema: JsonSchema): readonly unknown[] | null {
+  if (Object.hasOwn(schema, "const")) return [schema["const"]];
+  return Array.isArray(schema["enum"]) ? (schema["enum"] as readonly unknown[]) : null;
 }
 
+/**
+ * The words of a call. A value that begins with a dash stands behind `=`, because parsers of options take it
+ * for an option in a word of its own.
+ */
 export function flagsOf(
   parameters: readonly Parameter[],
   given: Readonly<Record<string, unknown>>,
@@ -65,7 +74,8 @@ export function flagsOf(
     const value = Object.hasOwn(given, name) ? given[name] : undefined;
     if (value === undefined) return [];
     if (type === "switch") return value === true ? [`--${name}`] : [];
-    return [`--${name}`, type === "json" ? JSON.stringify(value) : textOf(value)];
+    const text = type === "json" ? JSON.stringify(value) : textOf(value);
+    return text.startsWith("-") ? [`--${name}=${text}`] : [`--${name}`, text];
   });
 }
 
@@ -80,11 +90,11 @@ export function usageOf(name: string, parameters: readonly Parameter[]): string 
     return parameter.isRequired ? word : `[${word}]`;
   });
   const lines = parameters.map((parameter) => {
-    const { isRequired, description, standard } = parameter;
+    const { isRequired, type, description, standard, sample } = parameter;
     const notes = [
       isRequired ? "required" : "optional",
       ...(standard === null ? [] : [`default ${standard}`]),
-      ...(parameter.type === "json" ? ["JSON"] : []),
+      ...(type === "json" ? [sample === null ? "JSON" : `JSON such as ${wordOf(sample)}`] : []),
     ];
     return `  ${flagText(parameter)}  (${notes.join(", ")})${description === "" ? "" : ` ${description}`}`;
   });
@@ -98,15 +108,20 @@ function flagText({ name, type, choices }: Parameter): string {
   return `--${name} <${kind}>`;
 }
 
-/** A right call, for a message about a wrong one. */
-export function exampleCall(name: string, parameters: readonly Parameter[]): string {
-  const words = parameters
-    .filter(({ isRequired }) => isRequired)
-    .flatMap(({ name: flag, type, choices, standard }) => {
-      if (type === "switch") return [`--${flag}`];
-      const value =
-        choices?.[0] ?? standard ?? { string: "TEXT", integer: "1", number: "1.5", json: "[]" }[type];
-      return [`--${flag}`, value];
-    });
-  return [name, ...words].join(" ");
+/** A right call of the command, for a message about a wrong one. `undefined` where none is known. */
+export function exampleCall(name: string, schema: JsonSchema): string | undefined {
+  const { call } = exampleArguments(schema);
+  return call === undefined
+    ? undefined
+    : [name, ...flagsOf(parametersOf(schema), call)].map(wordOf).join(" ");
+}
+
+/** A text as one word of a shell. */
+function wordOf(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : quoteForShell(text);
+}
+
+/** A text in single quotes, as a shell reads it. */
+export function quoteForShell(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

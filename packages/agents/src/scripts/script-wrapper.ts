@@ -1,15 +1,24 @@
-// `scriptWrapper`: the command of a script for the shell of an agent, as a program for any POSIX shell. Pure.
+// `scriptWrapper` and `scriptCommand`: how a script runs, and its command for the shell of an agent, as
+// programs for any POSIX shell. Pure.
 //
-//   - The wrapper checks the call before anything runs. A wrong call ends with code 2, what is wrong, and a
-//     right call. It checks names, missing and doubled parameters, types and choices. The tool of the script
-//     checks the whole schema.
+//   - The wrapper runs the script. The command checks a call before: a wrong call ends with code 2, what is
+//     wrong, and a right call. Awk checks the whole schema (`awkCheck`), as the tool of the script does. Where
+//     awk cannot check it, the command names the tool.
 //   - No text of a call or a manifest is read as shell code: texts stand in single quotes, and values stay
 //     arguments.
 //   - The script keeps the folder, the exit code and the streams of the call.
-//   - With SCRIPT_EVENTS a line for the start and a line for the end are added to that file.
+//   - With SCRIPT_EVENTS a line for the start and a line for the end are added to that file. The calls of one
+//     command line have IDEMPOTENCY_KEYs of their own, which begin with the name of that file.
 
-import type { ScriptManifest } from "./script-manifest.ts";
-import { exampleCall, parametersOf, usageOf, type Parameter } from "./script-parameters.ts";
+import { awkCheck } from "./check/awk-check.ts";
+import { SCRIPT_TOOL_PREFIX, type ScriptManifest } from "./script-manifest.ts";
+import {
+  exampleCall,
+  parametersOf,
+  quoteForShell as quote,
+  usageOf,
+  type Parameter,
+} from "./script-parameters.ts";
 
 /** The exit code of a wrong call. */
 const WRONG_CALL = 2;
@@ -23,17 +32,30 @@ export interface WrapperPlace {
   readonly hash: string;
 }
 
-export function scriptWrapper(manifest: ScriptManifest, { folder, hash }: WrapperPlace): string {
-  const { name, file, interpreter } = manifest;
+/** A right call in a shell, for a prompt. `undefined` where the shell cannot check a call. */
+export function shellCall(name: string, schema: ScriptManifest["parameters"]): string | undefined {
+  if ("beyond" in awkCheck(schema, parametersOf(schema))) return undefined;
+  return exampleCall(name, schema) ?? `${name} --help`;
+}
+
+/** Runs the script with the words that it is given. */
+export function scriptWrapper(manifest: ScriptManifest, place: WrapperPlace): string {
+  return `#!/bin/sh
+# Made by Holdfast: runs the script ${manifest.name}, whose call has been checked.
+${runLines(manifest, place)}`;
+}
+
+/** Checks a call, and then runs the script. */
+export function scriptCommand(manifest: ScriptManifest, place: WrapperPlace): string {
+  const { name } = manifest;
   const parameters = parametersOf(manifest.parameters);
-  const [program = "", ...rest] = interpreter.map(quote);
-  const run = [program, ...rest, quote(`${folder}/${file}`)].join(" ");
+  const example = exampleCall(name, manifest.parameters);
   return `#!/bin/sh
 # Made by Holdfast: checks a call of the script ${name}, and then runs the script.
 usage=${quote(usageOf(name, parameters))}
-example=${quote(exampleCall(name, parameters))}
+example=${quote(example === undefined ? "" : `a right call: ${example}\n`)}
 wrong() {
-  printf '%s\\n' "${name}: $1" "$usage" "a right call: $example" >&2
+  printf '%s\\n%s\\n%s' "${name}: $1" "$usage" "$example" >&2
   exit ${WRONG_CALL}
 }
 check=
@@ -42,6 +64,7 @@ case "\${1-}" in
   --help) printf '%s\\n' "$usage"; exit 0 ;;
 esac
 seen=' '
+off=' '
 left=$#
 while [ "$left" -gt 0 ]; do
   word=$1
@@ -59,12 +82,15 @@ ${parameters.map(flagCase).join("\n")}
     *) wrong "there is no parameter $key" ;;
   esac
 done
-${parameters
-  .filter(({ isRequired, type }) => isRequired && type !== "switch")
-  .map(requiredCheck)
-  .join("\n")}
+${checkLines(manifest, parameters)}
 [ -z "$check" ] || exit 0
-command -v ${program} >/dev/null 2>&1 || {
+${runLines(manifest, place)}`;
+}
+
+function runLines({ name, file, interpreter }: ScriptManifest, { folder, hash }: WrapperPlace): string {
+  const [program = "", ...rest] = interpreter.map(quote);
+  const run = [program, ...rest, quote(`${folder}/${file}`)].join(" ");
+  return `command -v ${program} >/dev/null 2>&1 || {
   printf '%s\\n' ${quote(`${name}: this script needs ${interpreter[0]}, which is not here`)} >&2
   exit ${NOT_FOUND}
 }
@@ -72,7 +98,11 @@ SCRIPT_DIR=${quote(folder)}
 export SCRIPT_DIR
 events="\${SCRIPT_EVENTS-}"
 unset SCRIPT_EVENTS
-[ -z "$events" ] || printf '%s\\n' ${quote(`started ${name} ${hash}`)} >> "$events"
+if [ -n "$events" ]; then
+  IDEMPOTENCY_KEY="\${events##*/}-$(grep -c '^started ' "$events" 2>/dev/null)-$$"
+  export IDEMPOTENCY_KEY
+  printf '%s\\n' ${quote(`started ${name} ${hash}`)} >> "$events"
+fi
 ${run} "$@"
 code=$?
 [ -z "$events" ] || printf '%s\\n' "finished ${name} $code" >> "$events"
@@ -80,13 +110,14 @@ exit "$code"
 `;
 }
 
-function flagCase({ name, type, choices }: Parameter): string {
+/** Values that begin with a dash stand behind \`=\`, as the tool gives them. */
+function flagCase({ name, type }: Parameter): string {
   const flag = `--${name}`;
   if (type === "switch")
     return `    ${flag})
       case "$has$value" in
         ''|1true) set -- "$@" ${flag} ;;
-        1false) ;;
+        1false) off="$off${flag} " ;;
         *) wrong "${flag} is a switch and has no value" ;;
       esac ;;`;
   return `    ${flag})
@@ -96,35 +127,17 @@ function flagCase({ name, type, choices }: Parameter): string {
         shift
         left=$((left - 1))
       fi
-${valueCheck(flag, type, choices)}      set -- "$@" ${flag} "$value" ;;`;
+      case "$value" in
+        -*) set -- "$@" "${flag}=$value" ;;
+        *) set -- "$@" ${flag} "$value" ;;
+      esac ;;`;
 }
 
-function valueCheck(flag: string, type: Parameter["type"], choices: Parameter["choices"]): string {
-  const unless = (pattern: string, why: string): string =>
-    `      case "$value" in ${pattern}) ;; *) wrong ${quote(`${flag} is `)}"\\"$value\\""${quote(why)} ;; esac\n`;
-  const isWrong = (value: string, pattern: string, why: string): string =>
-    `      case "${value}" in ${pattern}) wrong ${quote(`${flag} is `)}"\\"$value\\""${quote(why)} ;; esac\n`;
-  if (choices !== null)
-    return unless(choices.map(quote).join("|"), `, and it is one of ${choices.join(", ")}`);
-  switch (type) {
-    case "integer":
-      return isWrong("${value#-}", "''|*[!0-9]*", ", and it is a whole number");
-    case "number":
-      return (
-        isWrong("$value", "*[!0-9.eE+-]*", ", and it is a number") + unless("*[0-9]*", ", and it is a number")
-      );
-    case "json":
-      return isWrong("$value", "''", ", and it is JSON");
-    case "string":
-    case "switch":
-      return "";
-  }
-}
-
-function requiredCheck({ name }: Parameter): string {
-  return `case "$seen" in *" --${name} "*) ;; *) wrong "--${name} is missing" ;; esac`;
-}
-
-function quote(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+function checkLines({ name, parameters: schema }: ScriptManifest, parameters: readonly Parameter[]): string {
+  const checked = awkCheck(schema, parameters);
+  const tool = `${SCRIPT_TOOL_PREFIX}${name}`;
+  if ("beyond" in checked)
+    return `wrong ${quote(`the shell cannot check ${checked.beyond}, which the parameters have; call the tool ${tool}`)}`;
+  return `command -v awk >/dev/null 2>&1 || wrong ${quote(`the shell checks a call by awk, which is not here; call the tool ${tool}`)}
+said=$(LC_ALL=C awk ${quote(checked.program)} "$off" "$@" 2>&1) || wrong "\${said:-awk could not check the call}"`;
 }

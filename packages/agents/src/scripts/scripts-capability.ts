@@ -24,8 +24,8 @@ import { hashOfVersion, versionsText } from "../contents/content-versions.ts";
 import { contentOfVersion, findScripts, type Script } from "./find-scripts.ts";
 import { checkCall, runScript, type ScriptArguments } from "./run-script.ts";
 import { writeScript } from "./script-files.ts";
-import { readManifest, type ScriptManifest } from "./script-manifest.ts";
-import { exampleCall, parametersOf } from "./script-parameters.ts";
+import { readManifest, SCRIPT_TOOL_PREFIX as PREFIX, type ScriptManifest } from "./script-manifest.ts";
+import { shellCall } from "./script-wrapper.ts";
 import { pickWorkspace, workspaceField, type WorkspaceSource } from "../tasks/workspace-source.ts";
 import {
   shellEnvironment,
@@ -36,7 +36,6 @@ import {
 
 type ScriptFact = { readonly hash: string; readonly manifest: ScriptManifest };
 
-const PREFIX = "script__";
 /** Each script costs tokens in every request. */
 const SESSION_SCRIPTS_MAX = 50;
 
@@ -316,8 +315,9 @@ export function endOf(end: CallOutput["end"]): number | string {
 
 function promptPart(facts: readonly ScriptFact[]): string {
   const list = facts.map(({ manifest: { name, description, parameters } }) => {
-    const example = exampleCall(name, parametersOf(parameters));
-    return `- ${PREFIX}${name}: ${description.replaceAll(/\s+/g, " ")} In the shell: \`${example}\``;
+    const command = shellCall(name, parameters);
+    const shown = command === undefined ? "It is no command of the shell." : `In the shell: \`${command}\``;
+    return `- ${PREFIX}${name}: ${description.replaceAll(/\s+/g, " ")} ${shown}`;
   });
   return (
     "Scripts are programs of the user that you call as tools. They run in your folder, on your files. In the shell each is a command of its name; " +

@@ -1,5 +1,6 @@
 // `holdfast script run`: one call of a script in the current folder, for a person.
 
+import { randomUUID } from "node:crypto";
 import { checkCall, describeEnd, findScripts, runScript, usableScript } from "@holdfast/agents";
 import { openWorkspace } from "@holdfast/workspace";
 import { STOP_EXIT, type Io, type StopSignal } from "@holdfast/terminal/frame/command";
@@ -29,6 +30,7 @@ export async function callScript(name: string, given: string | undefined, io: Io
   try {
     const { end, stdout, stderr, isCut, durationMs } = await runScript(workspace, manifest, content, args, {
       signal: stopped.signal,
+      env: { IDEMPOTENCY_KEY: randomUUID() },
     });
     if (stderr !== "" && !io.isJson) io.write(plain(stderr));
     io.result({ end, stdout, stderr, isCut, durationMs }, plain(stdout).trimEnd());
