@@ -95,6 +95,14 @@ export const LOOP_MUTANTS: readonly Mutant[] = [
     test: "a session pauses when the same step was cut off ten times, and its reason names the grace",
   },
   {
+    name: "C3: a command that an orderly stop cuts off is not run again",
+    marker: "stopped-command-again",
+    part: '"once"',
+    becomes: '"keyed"',
+    tests: ["packages/agents/src/tasks/stopped-command.test.ts"],
+    test: "a command that was cut off by a stop, and may be done once",
+  },
+  {
     name: "C3: an effect that happens once is uncertain after a hand-over",
     marker: "once-handed-over",
     part: "unknownEnd(task, STOPPED)",

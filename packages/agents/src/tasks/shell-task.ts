@@ -1,10 +1,11 @@
 // A durable task for shell commands.
 //
-// A command runs at most once: after a crash it is unknown whether the command took effect, and running it
-// again may do harm. The task then fails and says so. For a command that may be repeated (tests, queries),
+// A command runs at most once. After a crash it is unknown whether the command took effect, and running it
+// again may do harm. The same holds after an orderly stop whose grace it outlasts. The task then fails and
+// says so. For a command that may be repeated (tests, queries),
 // schedule the task with REPEATABLE.
 
-import { defined, HOUR_MS, type RetryPolicy } from "@holdfast/core";
+import { defined, HOUR_MS, type EffectClass, type RetryPolicy } from "@holdfast/core";
 import type { TaskContext } from "@holdfast/runtime";
 import { describeProcessEnd } from "@holdfast/system";
 import { z } from "zod";
@@ -14,8 +15,11 @@ import { SCRIPT_BIN, ScriptCalls, type ScriptCall } from "./script-calls.ts";
 import { workspaceField, type WorkspaceSource } from "./workspace-source.ts";
 import { defineWorkspaceTask } from "./workspace-task.ts";
 
-/** The retries of a command that may run again: `ctx.scheduleTask(shell, input, { retry: REPEATABLE })`. */
-export const REPEATABLE: RetryPolicy = { maxAttempts: 100 };
+/** The options of a command that may run again: `ctx.scheduleTask(shell, input, REPEATABLE)`. */
+export const REPEATABLE = {
+  effect: "repeatable",
+  retry: { maxAttempts: 100 },
+} as const satisfies { readonly effect: EffectClass; readonly retry: RetryPolicy };
 
 export const shellEnvironment = z.strictObject({
   values: z.record(z.string(), z.string()),
@@ -65,6 +69,9 @@ export function shellTask(source: WorkspaceSource, secrets: readonly string[] = 
     description:
       "Run a command line in the workspace. It is not isolated. Processes that it leaves running are ended with it.",
     input: shellInput,
+    // One attempt alone would not say so: an orderly stop hands it over without counting it.
+    // mutant: stopped-command-again
+    effect: "once",
     retry: { maxAttempts: 1 },
     secrets,
     run: async (workspace, input, task): Promise<ShellOutput> => {

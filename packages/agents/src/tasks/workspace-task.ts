@@ -1,6 +1,6 @@
 // How the tasks over a workspace are made: what they share.
 
-import { HoldfastError, type RetryPolicy } from "@holdfast/core";
+import { defined, HoldfastError, type EffectClass, type RetryPolicy } from "@holdfast/core";
 import { defineTask, type TaskContext, type TaskDefinition } from "@holdfast/runtime";
 import type { z } from "zod";
 
@@ -20,6 +20,7 @@ interface Definition<Schema extends z.ZodType, Output> {
   readonly name: string;
   readonly description: string;
   readonly input: Schema;
+  readonly effect?: EffectClass;
   readonly retry?: RetryPolicy;
   readonly secrets?: readonly string[];
   readonly run: (workspace: Workspace, input: z.output<Schema>, task: TaskContext) => Promise<Output>;
@@ -33,6 +34,7 @@ export function defineWorkspaceTask<Schema extends z.ZodType<{ workspace?: strin
     name: definition.name,
     description: definition.description,
     input: definition.input,
+    ...defined({ effect: definition.effect }),
     retry: { nonRetryable: FINAL, ...definition.retry },
     // Tried again, the next attempt ends what is left of the one before.
     endLost: async (input, idempotencyKey) => {

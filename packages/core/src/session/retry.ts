@@ -45,8 +45,8 @@ export function retryDelayMs(
 
 /**
  * Whether another attempt follows an attempt that died with its process. A policy that the author wrote
- * counts every attempt (H8), so `maxAttempts: 1` is at most once. Without such a policy, lost attempts do not
- * count, because they are not the task's fault. An effect that happens `once` is never repeated.
+ * counts every attempt (H8), apart from those that an orderly stop hands over. Without such a policy, lost
+ * attempts do not count, because they are not the task's fault. An effect that happens `once` is never repeated.
  */
 export function mayRetryLost(
   {

@@ -58,7 +58,7 @@ export function agentThatBlocks(name, where) {
     for (;;);
   };
   return defineAgent({ name, tasks: [shell], run: async (ctx) => {
-    const command = ctx.scheduleTask(shell, { command: "sh command.sh " + name }, { retry: REPEATABLE });
+    const command = ctx.scheduleTask(shell, { command: "sh command.sh " + name }, REPEATABLE);
     await ctx.run("look", async () => {
       for (const [pid, , what] of hasBlocked() ? began(name) : [])
         if (runs(pid)) appendFileSync("ledger", pid + " " + name + " still-" + what + "\\n");

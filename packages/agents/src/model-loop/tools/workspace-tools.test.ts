@@ -1,6 +1,7 @@
 import { TaskFailedError } from "@holdfast/core";
 import { expect, test } from "vitest";
 
+import { REPEATABLE } from "../../tasks/shell-task.ts";
 import { defineWorkspaceTasks } from "../../tasks/workspace-tasks.ts";
 import { workspacesByRoot } from "../../tasks/workspace-source.ts";
 import { cutText, type ToolContext } from "./tool.ts";
@@ -28,7 +29,7 @@ test("a command is repeated after a crash only if the model said that it may be"
   await shell.prepare({ command: "ls", repeatable: true }).schedule(ctx, "/repo", {}, "1");
   await shell.prepare({ command: "deploy" }).schedule(ctx, "/repo", {}, "2");
   expect(asked).toEqual([
-    ["shell", { command: "ls", workspace: "/repo" }, { retry: { maxAttempts: 100 } }],
+    ["shell", { command: "ls", workspace: "/repo" }, REPEATABLE],
     ["shell", { command: "deploy", workspace: "/repo" }, {}],
   ]);
 });

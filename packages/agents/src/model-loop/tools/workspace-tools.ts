@@ -156,7 +156,7 @@ function shellTool(tasks: WorkspaceTasks): Tool {
     subjectKind: "command",
     subject: ({ command }) => command,
     run: async (ctx, { repeatable, ...input }, { environment, scripts, [PATH_MASK]: mask }, callId) => {
-      const options: TaskOptions = repeatable === true ? { retry: REPEATABLE } : {};
+      const options: TaskOptions = repeatable === true ? REPEATABLE : {};
       const output = await ctx.scheduleTask(
         tasks.shell,
         {

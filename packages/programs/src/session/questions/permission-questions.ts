@@ -112,7 +112,8 @@ export class PermissionQuestions {
           const reached = await this.#parts.live.get(sessionId)?.answer(request.requestId, answer);
           return reached === true ? "delivered" : "not_delivered";
         },
-        { retry: { maxAttempts: 1 } },
+        // An orderly stop would hand over one attempt: the next process would say that it was not delivered.
+        { effect: "once" },
       )
       .catch((error: unknown): Delivery => {
         if (HoldfastError.is(error)) return "unknown";
