@@ -335,6 +335,24 @@ export const HISTORY_SCENARIOS: readonly HistoryScenario[] = [
     },
     course: async () => turns(200),
   },
+  {
+    name: "patched",
+    shows: "code that was changed while its sessions waited, asked for by ctx.patched",
+    async run(ctx) {
+      const a = await ctx.run("load", () => 1);
+      if (ctx.patched("audit")) await ctx.run("audit", () => 0);
+      const go = await ctx.waitForSignal("go");
+      return [
+        a,
+        go,
+        await ctx.run(ctx.patched("publish twice") ? "publish both" : "publish", () => "published"),
+      ];
+    },
+    async course(handle) {
+      await turns(20);
+      await handle.signal("go", "yes");
+    },
+  },
 ];
 
 function fail(message: string): never {

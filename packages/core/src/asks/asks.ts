@@ -13,10 +13,11 @@
 
 import { positionId } from "../ids.ts";
 import type { RecordProbe } from "../journal/record.ts";
+import { patchProbe } from "../journal/patch-mark.ts";
 import { FORMAT_LIMITS } from "../limits.ts";
 import { TaskAsks } from "./task-asks.ts";
 import type { WaitAsks } from "./wait-asks.ts";
-import { refuseUnlessText } from "./checks.ts";
+import { checkName, refuseUnlessText } from "./checks.ts";
 import { callerLine } from "../errors/author-line.ts";
 import { checkOptions, type OptionRules } from "../options.ts";
 import { foreignEntry, limitReached, openTasksRefuseCheckpoint } from "../replay/faults.ts";
@@ -92,6 +93,22 @@ export class Asks {
   remainingBudget(): RemainingBudget {
     this.#parts.turn.guard();
     return this.#probe("remaining_budget", {}, () => this.#parts.options.remaining() ?? {});
+  }
+
+  /**
+   * H11. Whether the session runs changed code from here on: false where its journal was written without it,
+   * and true from the first new ask on.
+   */
+  patched(name: string): boolean {
+    checkName(name, "change");
+    this.#parts.turn.guard();
+    const key = patchProbe(name);
+    if (this.#probes?.has(key) === true) return true;
+    if (this.#parts.cursor.slice === "replay") {
+      if (this.#recordedProbe(key) === undefined) return false;
+    } else this.#parts.turn.ask({ type: "record_probe", probe: key, answer: true });
+    (this.#probes ??= new Map()).set(key, true);
+    return true;
   }
 
   enablePersistence(): void {
@@ -200,9 +217,8 @@ export class Asks {
   ): Answer {
     const last = (this.#probes?.get(key) ?? initial) as Answer;
     if (this.#parts.cursor.slice === "replay") {
-      const recorded = this.#parts.cursor.here;
-      if (recorded?.type !== "record_probe" || recorded.probe !== key) return last;
-      this.#parts.cursor.passCommand();
+      const recorded = this.#recordedProbe(key);
+      if (recorded === undefined) return last;
       (this.#probes ??= new Map()).set(key, recorded.answer);
       return recorded.answer as Answer;
     }
@@ -212,6 +228,15 @@ export class Asks {
       (this.#probes ??= new Map()).set(key, answer);
     }
     return answer;
+  }
+
+  /** The recorded answer here, which is then passed. */
+  #recordedProbe(key: string): RecordProbe | undefined {
+    const { cursor } = this.#parts;
+    const recorded = cursor.ahead((record) => record.type === "record_probe" && record.probe === key);
+    if (recorded?.type !== "record_probe") return undefined;
+    cursor.passCommand();
+    return recorded;
   }
 
   #parentOf(parentId: string | null | undefined): number | undefined {

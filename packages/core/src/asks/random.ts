@@ -58,3 +58,10 @@ function xoshiro128(a: number, b: number, c: number, d: number): () => number {
 function rotate(value: number, by: number): number {
   return (value << by) | (value >>> (32 - by));
 }
+
+/** A version 4 UUID of four integers in [0, 2^32). */
+export function randomUuid(draw: () => number): string {
+  const hex = Array.from({ length: 4 }, () => draw().toString(16).padStart(8, "0")).join("");
+  const variant = ((Number.parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20)}`;
+}

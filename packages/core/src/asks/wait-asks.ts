@@ -101,8 +101,10 @@ export class WaitAsks {
     this.#parts.turn.guard();
     this.refuseIfConsuming(pattern);
     if (this.#parts.cursor.slice === "replay") {
-      const recorded = this.#parts.cursor.here;
-      if (recorded?.type !== "take_signals" || recorded.pattern !== pattern) return [];
+      const recorded = this.#parts.cursor.ahead(
+        (record) => record.type === "take_signals" && record.pattern === pattern,
+      );
+      if (recorded?.type !== "take_signals") return [];
       this.#parts.cursor.passCommand();
       this.#parts.turn.tookSignals = true;
       const payloads = decodeJson(recorded.payload) as unknown[];

@@ -33,6 +33,7 @@ import type { ChildAsks } from "../asks/child-asks.ts";
 import type { AgentMode, ChildHandle, SpawnOptions } from "../asks/child-creation.ts";
 import { Combinators } from "./combinators.ts";
 import { ConversationRef } from "../asks/conversation-ref.ts";
+import { randomUuid } from "../asks/random.ts";
 import type { DurableFuture } from "../replay/future.ts";
 import type { Kernel } from "./kernel.ts";
 import { scheduleTask, type TaskAnswer } from "./uncertain-effects.ts";
@@ -263,10 +264,12 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
 
   /** A version 4 UUID, the same on replay. */
   randomUuid(): string {
-    const words = Array.from({ length: 4 }, () => this.#asks.probeRandom().toString(16).padStart(8, "0"));
-    const hex = words.join("");
-    const variant = ((Number.parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16);
-    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20)}`;
+    return randomUuid(() => this.#asks.probeRandom());
+  }
+
+  /** Whether this session runs the change `name` of its code; false where it had passed this place before. */
+  patched(name: string): boolean {
+    return this.#asks.patched(name);
   }
 
   // ---- other sessions ----------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ import {
   type EventRecord,
   type NoteRecord,
 } from "../journal/record.ts";
+import { isPatchMark } from "../journal/patch-mark.ts";
 import { requestingChild } from "../journal/signal-names.ts";
 import { decodeJson } from "../json/json.ts";
 import { ConversationTip } from "../replay/conversation-tip.ts";
@@ -139,6 +140,8 @@ export class Kernel {
         this.#cursor.passNote();
       } else if (isEvent(record)) {
         return record;
+      } else if (isPatchMark(record)) {
+        this.#cursor.passCommand(); // journal-cursor-1.
       } else {
         // mutant: missing-command-unseen
         this.#faults.remember(this.#cursor.divergence(record, "nothing more, or to wait for an outcome"));

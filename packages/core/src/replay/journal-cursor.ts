@@ -8,6 +8,8 @@
 //     record.
 //   K5. A command that differs from the recorded one is a divergence, with both sides. Limits are for new
 //       commands only.
+//   journal-cursor-1. A mark of changed code (`ctx.patched`) that the code does not ask for any more is passed
+//       over. The code may drop the question when no session needs its old side.
 //
 // This file does not know what a record means, or which code asks. The kernel chooses the next record, and
 // the cursor decides whether it fits.
@@ -20,6 +22,7 @@ import {
   type JournalRecord,
   type NoteRecord,
 } from "../journal/record.ts";
+import { isPatchMark } from "../journal/patch-mark.ts";
 import { callerLine } from "../errors/author-line.ts";
 import type { FaultMemory } from "./fault-memory.ts";
 import { limitReached } from "./faults.ts";
@@ -89,6 +92,24 @@ export class JournalCursor {
     return this.#options.recorded[this.#seq - this.#options.baseSeq];
   }
 
+  /**
+   * The record here that is accepted, if it is: then the marks before it are passed (journal-cursor-1). A position is never
+   * passed for an ask that has no record, because the next ask may be for one of these marks.
+   */
+  ahead(isAccepted: (record: JournalRecord) => boolean): JournalRecord | undefined {
+    const { recorded, baseSeq } = this.#options;
+    const from = this.#seq - baseSeq;
+    for (let i = from; i < recorded.length; i++) {
+      const record = recorded[i]!;
+      if (isAccepted(record)) {
+        for (let passed = from; passed < i; passed++) this.passCommand();
+        return record;
+      }
+      if (!isPatchMark(record)) return undefined;
+    }
+    return undefined;
+  }
+
   /** The record at the position that was passed last. */
   get passed(): JournalRecord | undefined {
     return this.#options.recorded[this.#seq - 1 - this.#options.baseSeq];
@@ -153,9 +174,9 @@ export class JournalCursor {
    */
   append(draft: Draft<CommandRecord>, lineOf?: () => string | undefined): number {
     this.#countCommand();
+    const recorded = this.#slice === "replay" ? this.ahead((record) => !isPatchMark(record)) : undefined;
     const id = this.#id;
     if (this.#slice === "replay") {
-      const recorded = this.here;
       if (recorded === undefined || !isCommand(recorded) || identityOf(recorded) !== identityOf(draft)) {
         this.#acceptDriftOrDiverge(recorded, draft, lineOf);
       }

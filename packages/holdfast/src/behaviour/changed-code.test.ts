@@ -1,118 +1,134 @@
-// Code that an agent could write is not loaded outside of its sandbox: what the user has trusted is trusted
-// with its content.
+// The code of an agent is changed while its sessions wait for a person. Which changes a session survives, and
+// what is done about the others.
 
-import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync } from "node:fs";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { ofCampaign } from "@holdfast/testkit/campaign";
-import { expectError } from "../testing/expect-error.ts";
-import { ModelProject, repliesOf } from "../testing/model-project.ts";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { turns } from "@holdfast/testkit/test-runtime";
+import { afterAll, describe, expect, test } from "vitest";
+import {
+  createRuntime,
+  defineAgent,
+  defineTask,
+  MemoryStorage,
+  openSqliteStorage,
+  type Agent,
+  type AgentStorage,
+} from "../index.ts";
 
-let project: ModelProject;
-beforeEach(async () => void (project = await ModelProject.open()));
-afterEach(() => project.dispose());
+const folder = mkdtempSync(join(tmpdir(), "changed-code-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+let files = 0;
 
-const run = (...args: string[]) => project.run(...args);
-const TASKS = (more = ""): string =>
-  `import { defineTask } from "holdfast";\n${more}\nexport const t = defineTask({ name: "t", run: () => 1 });\n`;
-const ESCAPE = `import { writeFileSync } from "node:fs"; writeFileSync("escaped.txt", "");`;
+const summarise = defineTask({ name: "summarise", run: (prompt: string) => `summary by ${prompt}` });
 
-function worker(fields = ""): void {
-  project.write(
-    ".holdfast/agents/worker.md",
-    `---\nname: worker\ndescription: Works.\npermissionMode: acceptEdits\nholdfast:\n  tasks: [src/tasks.ts]\n  approvals: { allow: [Bash] }\n${fields}---\nYou work.\n`,
-  );
+interface Changes {
+  readonly closure?: number;
+  readonly prompt?: string;
+  readonly question?: string;
+  readonly loadName?: string;
+  readonly maxAttempts?: number;
+  readonly now?: boolean;
+  readonly inserted?: "plainly" | "behind a mark";
+  readonly last?: boolean;
 }
 
-describe("a file of tasks", () => {
-  test.each([
-    ["virtual", "write_file", "src/tasks.ts", TASKS(ESCAPE)],
-    ["filesystem", "shell", "src/helper.ts", ESCAPE],
-  ])(
-    "an agent in %s that changes it by %s (%s) does not run in the command",
-    async (sandbox, tool, path, code) => {
-      project.write("src/tasks.ts", TASKS('import "./helper.ts";'));
-      project.write("src/helper.ts", "export {};\n");
-      worker(`  sandbox: ${sandbox}\n`);
-      await run("agents", "trust");
-      project.script = (conversation) =>
-        repliesOf(conversation) > 0
-          ? { text: "Done." }
-          : {
-              toolCalls: [
-                tool === "shell"
-                  ? { name: "shell", input: { command: `cat > ${path} <<'X'\n${code}\nX` } }
-                  : { name: "write_file", input: { path, content: code } },
-              ],
-            };
-      const first = await run("run", "worker", "Go.", "--local");
-      expect(first.code, first.stderr).toBe(0);
-      expectError(await run("run", "worker", "Again.", "--local"), 12, "E_POLICY_DENIED", [
-        "src/tasks.ts are not the code that you have trusted",
-        "holdfast agents trust",
-      ]);
-      expect(existsSync(project.path("escaped.txt"))).toBe(false);
-      await run("agents", "trust");
-      expect((await run("run", "worker", "Again.", "--local")).code).toBe(0);
+/** The deployed agent, and what it becomes by changes. */
+const writer = (changes: Changes = {}): Agent =>
+  defineAgent({
+    name: "writer",
+    tasks: [summarise],
+    run: async (ctx) => {
+      if (changes.now === true) ctx.now();
+      const { loadName = "load", closure = 1, maxAttempts = 3 } = changes;
+      const a = await ctx.run(loadName, () => closure, { retry: { maxAttempts } });
+      if (changes.inserted === "plainly" || (changes.inserted !== undefined && ctx.patched("audit")))
+        await ctx.run("audit", () => 0);
+      const s = await ctx.scheduleTask(summarise, changes.prompt ?? "Sumarize");
+      const ok = await ctx.requestInput(changes.question ?? "Publsh?", { answer: "any" });
+      if (changes.last === true) await ctx.run("check", () => 0);
+      return ctx.run("publish", () => `published ${a} ${s} ${String(ok)}`);
     },
-  );
-
-  test("the tasks of an agent file elsewhere are trusted by its path", ofCampaign, async () => {
-    project.write("src/tasks.ts", TASKS());
-    project.write(
-      "worker.md",
-      "---\nname: w\ndescription: W.\nholdfast: { tasks: [src/tasks.ts] }\n---\nYou work.\n",
-    );
-    await run("agents", "trust");
-    const refused = await run("run", "worker.md", "Go.", "--local");
-    expectError(refused, 12, "E_POLICY_DENIED", ["holdfast agents trust"]);
-    const [, advice = ""] = /`holdfast (agents trust [^`]+)`/.exec(refused.stderr) ?? [];
-    expect((await run(...advice.split(" "))).code).toBe(0);
-    expect((await run("run", "worker.md", "Go.", "--local")).code).toBe(0);
   });
-});
 
-const hasBubblewrap = spawnSync("bwrap", ["--version"]).status === 0;
-
-// skip: this machine has no bubblewrap
-test.skipIf(!hasBubblewrap)(
-  "an agent in bubblewrap reaches no database that --db put into its folder",
-  async () => {
-    project.write(
-      ".holdfast/agents/bad.md",
-      "---\nname: bad\ndescription: B.\nholdfast: { sandbox: bubblewrap, approvals: { allow: [Bash] } }\n---\nYou try.\n",
-    );
-    await run("agents", "trust");
-    mkdirSync(project.path("data"));
-    let seen = "";
-    project.script = (conversation) => {
-      seen = conversation.messages.at(-1)?.toolResults[0]?.text ?? "";
-      return repliesOf(conversation) > 0
-        ? { text: "Done." }
-        : {
-            toolCalls: [
-              { name: "shell", input: { command: "cat data/*; ls -l data; echo x >> data/hf.db-wal" } },
-            ],
-          };
+/** How the session goes on with other code. */
+async function continuedBy(storage: AgentStorage, agent: Agent) {
+  const runtime = createRuntime({ storage, agents: [agent], development: false });
+  try {
+    await runtime.recover();
+    await runtime.answer("s", "yes");
+    const first = await runtime.handle("s").settled();
+    const { status, fault } = first as {
+      readonly status: string;
+      readonly fault?: { readonly at?: string; readonly fix?: string };
     };
-    const { code, stderr } = await run("run", "bad", "CANARY-PROMPT", "--local", "--db", "data/hf.db");
-    expect(code, stderr).toBe(0);
-    expect(seen).not.toContain("CANARY-PROMPT");
-    expect(seen).toMatch(/^c\S+ .*hf\.db$/m);
-    expect((await run("list", "--db", "data/hf.db")).code).toBe(0);
-  },
-);
+    if (status !== "paused") return { status, output: (first as { readonly output?: unknown }).output };
+    const drifting = await (await runtime.resume("s", { acceptDrift: true })).settled();
+    return { status, at: fault?.at, fix: fault?.fix, drifting: drifting.status };
+  } finally {
+    await runtime.close();
+  }
+}
 
-test("a pulled agent file with a hook runs nothing until it is trusted again", async () => {
-  const file = (fields = ""): void =>
-    project.write(
-      ".holdfast/agents/helper.md",
-      `---\nname: helper\ndescription: H.\n${fields}---\nYou help.\n`,
+const STORAGES = [
+  ["in memory", () => Promise.resolve(new MemoryStorage())],
+  ["in SQLite", () => openSqliteStorage({ path: join(folder, `${files++}.db`) })],
+] as const;
+
+describe.each(STORAGES)("a waiting session %s", (_, open) => {
+  /** A session of the deployed code that waits for its person. */
+  async function waiting() {
+    const storage = await open();
+    const runtime = createRuntime({ storage, development: false });
+    const handle = await runtime.start(writer(), undefined, { sessionId: "s" });
+    while ((await handle.session()).status !== "input_required") await turns(5);
+    await runtime.close();
+    return storage;
+  }
+
+  test.each<readonly [string, Changes]>([
+    ["nothing is changed", {}],
+    ["the function of a done step is changed", { closure: 2 }],
+    ["retries are changed", { maxAttempts: 9 }],
+    ["ctx.now() is read", { now: true }],
+    ["a step is added behind the wait", { last: true }],
+    ["a step is added before the wait, behind ctx.patched", { inserted: "behind a mark" }],
+  ])("the session goes on when %s", async (_what, changes) => {
+    const storage = await waiting();
+    const output = "published 1 summary by Sumarize yes";
+    expect(await continuedBy(storage, writer(changes))).toEqual({ status: "completed", output });
+    await storage.close();
+  });
+
+  test.each<readonly [string, Changes]>([
+    ["the input of a done task is changed", { prompt: "Summarize" }],
+    ["the open question is changed", { question: "Publish?" }],
+  ])("the session is paused, and goes on by accepted drift, when %s", async (_what, changes) => {
+    const storage = await waiting();
+    const line = expect.stringMatching(/changed-code\.test\.ts:\d+:\d+$/);
+    const paused = { status: "paused", at: line, drifting: "completed" };
+    expect(await continuedBy(storage, writer(changes))).toMatchObject(paused);
+    await storage.close();
+  });
+
+  test.each<readonly [string, Changes]>([
+    ["a step is inserted", { inserted: "plainly" }],
+    ["a done step is renamed", { loadName: "load all" }],
+  ])("the session is paused with the line and a cure that works when %s", async (_what, changes) => {
+    const storage = await waiting();
+    const refused = await continuedBy(storage, writer(changes));
+    expect(refused).toMatchObject({ status: "paused", drifting: "paused" });
+    expect(refused.at).toMatch(/changed-code\.test\.ts:\d+:\d+$/);
+    expect(refused.fix).toContain(
+      '`if (ctx.patched("NAME"))` with the old code as `else`, and resume the session',
     );
-  file();
-  await run("agents", "trust");
-  file('holdfast: { hooks: { on_run_start: { command: "touch hooked.txt; echo {}" } } }\n');
-  for (const named of ["helper", ".holdfast/agents/helper.md"])
-    expectError(await run("run", named, "Hi.", "--local"), 12, "E_POLICY_DENIED", ["holdfast agents trust"]);
-  expect(existsSync(project.path("hooked.txt"))).toBe(false);
+    const runtime = createRuntime({
+      storage,
+      agents: [writer({ inserted: "behind a mark" })],
+      development: false,
+    });
+    expect(await (await runtime.resume("s")).result()).toBe("published 1 summary by Sumarize yes");
+    await runtime.close();
+    await storage.close();
+  });
 });

@@ -60,6 +60,16 @@ describe("replayed", () => {
     expect(last?.stands).toEqual({ type: "ended", ending: end });
   });
 
+  test.each(files)("%s comes to the same end when its code is changed behind ctx.patched", async (file) => {
+    const { header, records } = read(file);
+    const agent = agentOf(header.name);
+    const last = await replay(header, records, (ctx, input) => {
+      if (ctx.patched("a later change")) ctx.appendEntry({ role: "user", content: "changed" });
+      return agent(ctx, input);
+    });
+    expect([last?.fault, last?.stands?.type]).toEqual([undefined, "ended"]);
+  });
+
   test.each(files)("%s says the same of itself at every cut", async (file) => {
     const { header, records } = read(file);
     // A journal ends where a batch did: before an event or a note, never within the commands of one.
