@@ -42,6 +42,7 @@ import { LiveSessions } from "./sessions/live-sessions.ts";
 import { SessionEntries } from "./sessions/session-entries.ts";
 import { warmLimits } from "./sessions/warm-sessions.ts";
 import { executorsOf } from "./task-placement.ts";
+import { SlotWaits } from "./tasks/slot-waits.ts";
 import { UnbegunTasks } from "./tasks/unbegun-tasks.ts";
 import { guardedCallersTraceparent, guardedTrace, guardedTraceparent } from "./tracers/guarded-tracer.ts";
 
@@ -77,9 +78,10 @@ export class RuntimeParts {
     const shared = sharedParts(options);
     const { storage, clock, tracer, committer, timers, idleTimers } = shared;
     const { keeper: leases, claims } = makeClaims(options, shared);
-    const { executor, local } = makeExecutors(options, shared, leases);
+    const slotWaits = new SlotWaits(shared, () => local?.crowd ?? 0);
+    const { executor, local } = makeExecutors(options, shared, leases, () => slotWaits.look());
     const trials = makeTrials(options, shared, claims);
-    const sessions = makeSessions(options, { ...shared, leases, claims, executor, local, trials });
+    const sessions = makeSessions(options, { ...shared, leases, claims, executor, local, trials, slotWaits });
     this.clock = clock;
     this.sessions = sessions;
     this.#tracer = tracer;
@@ -226,12 +228,14 @@ function makeExecutors(
   options: RuntimeOptions,
   shared: SharedParts,
   leases: LeaseKeeper,
+  onCrowded: () => void,
 ): ReturnType<typeof executorsOf> {
   const { storage, clock, limits, watchdog } = shared;
   const signals = new SessionRequests({ ...shared, prices: options.prices });
   return executorsOf(options, clock, limits.payloadChars, {
     checkLease: () => leases.check(),
     overlapMs: limits.cancelGraceMs,
+    onCrowded,
     steps: watchdog,
     read: (sessionId) => storage.reader.session(sessionId),
     signal: (...asked) => signals.taskSignal(...asked),
@@ -256,7 +260,7 @@ function makeTrials(
 
 /** The parts that sessions need beside those that most parts use. */
 interface SessionParts
-  extends SharedParts, Pick<LiveSessionsHost, "claims" | "executor" | "local" | "trials"> {
+  extends SharedParts, Pick<LiveSessionsHost, "claims" | "executor" | "local" | "slotWaits" | "trials"> {
   readonly leases: LeaseKeeper;
 }
 

@@ -25,7 +25,10 @@ export function executorsOf(
   { tasks, queue, concurrency, secrets = environmentSecrets }: RuntimeOptions,
   clock: Clock,
   payloadChars: number,
-  host: Pick<LocalTaskExecutorOptions, "checkLease" | "steps" | "read" | "signal" | "overlapMs">,
+  host: Pick<
+    LocalTaskExecutorOptions,
+    "checkLease" | "steps" | "read" | "signal" | "overlapMs" | "onCrowded"
+  >,
 ): { readonly executor: TaskExecutor; readonly local: LocalTaskExecutor | undefined } {
   const local = isExecutor(tasks)
     ? undefined

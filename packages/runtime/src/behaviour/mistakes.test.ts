@@ -1,17 +1,17 @@
-// Mistakes with `ctx`: each pauses its session, names the line and loses no work.
+// Mistakes of agents: each is named with its place, and no work is lost by it.
 
-import { TestClock, turns } from "@holdfast/testkit/test-runtime";
+import { gate, recordingTracer, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, expect, test } from "vitest";
-import { defineAgent, type Agent } from "../agents/define.ts";
+import { defineAgent, type Agent, type TaskContext } from "../agents/define.ts";
 import { MemoryStorage } from "../memory/memory-storage.ts";
-import { createRuntime, type Runtime } from "../runtime.ts";
+import { createRuntime, type Runtime, type RuntimeOptions } from "../runtime.ts";
 
 const opened: Runtime[] = [];
 afterEach(() => Promise.all(opened.splice(0).map((runtime) => runtime.close())).then(() => {}));
 
-function open(): { runtime: Runtime; clock: TestClock } {
+function open(options: Partial<RuntimeOptions> = {}): { runtime: Runtime; clock: TestClock } {
   const clock = new TestClock();
-  const runtime = createRuntime({ storage: new MemoryStorage(), clock, development: true });
+  const runtime = createRuntime({ storage: new MemoryStorage(), clock, development: true, ...options });
   opened.push(runtime);
   return { runtime, clock };
 }
@@ -82,3 +82,51 @@ test("an agent that gives a consuming wait to Promise.race is paused for it, and
   await handle.signal("stop", "stopped");
   expect([await resumed.result(), raced.works]).toEqual([["stopped", 1], 2]);
 });
+
+test.each([
+  ["at once", false],
+  ["after a signal", true],
+])(
+  "tasks that wait for sessions of their own runtime, which ask for tasks %s, are named",
+  async (_, waits) => {
+    const tracer = recordingTracer();
+    const { runtime } = open({ tracer, concurrency: 2 });
+    const warned: string[] = [];
+    const onWarning = ({ message }: Error): void => void warned.push(message);
+    process.on("warning", onWarning);
+    const free = gate();
+    const child = agentOf(async (ctx) => {
+      if (waits) await ctx.waitForSignal("go");
+      return ctx.run("work", () => free.opened);
+    }, "child");
+    const ask = async ({ sessionId }: TaskContext): Promise<unknown> =>
+      (await runtime.start(child, undefined, { sessionId: `${sessionId}.child` })).result();
+    const parent = agentOf((ctx) => ctx.run("fan out", ask), "parent");
+    const start = async (sessionId: string): Promise<void> => {
+      await runtime.start(parent, undefined, { sessionId });
+      await turns(20);
+      if (waits) await runtime.signal(`${sessionId}.child`, "go");
+      await turns(20);
+    };
+    await start("p1");
+    // The work of the child has the other slot. A third task waits for one, and will get it.
+    await runtime.start(agentOf((ctx) => ctx.run("other", () => 1), "other"));
+    await turns(20);
+    const named = (): unknown[] => tracer.events.filter(({ type }) => type === "warned");
+    expect(named()).toEqual([]);
+    free.open();
+    expect(await runtime.handle("p1").settled()).toMatchObject({ status: "completed" });
+    await Promise.all(["p2", "p3"].map((sessionId) => runtime.start(parent, undefined, { sessionId })));
+    await turns(20);
+    if (waits) await runtime.signal("p2.child", "go");
+    await until(() => warned.length > 0, "the warning of the process");
+    expect(warned).toEqual([
+      expect.stringMatching(/"fan out" of session p2 waits .* as all 2 tasks do .*ctx\.waitForChild/),
+    ]);
+    expect(named()).toMatchObject([
+      { sessionId: "p2", message: expect.stringContaining("waits for session p2.child of the same runtime") },
+      { sessionId: "p3", message: expect.stringContaining("waits for session p3.child of the same runtime") },
+    ]);
+    process.off("warning", onWarning);
+  },
+);

@@ -2,6 +2,7 @@
 
 import type { Watchdog } from "../isolation/watchdog.ts";
 import type { LocalTaskExecutor } from "../tasks/local/local-task-executor.ts";
+import type { SlotWaits } from "../tasks/slot-waits.ts";
 import type { DrivingProcess } from "./driver-world.ts";
 import type { DueSessionsHost } from "./due-sessions.ts";
 import type { SessionEntries } from "./session-entries.ts";
@@ -14,6 +15,8 @@ export interface LiveSessionsHost extends DrivingProcess, DueSessionsHost {
   readonly watchdog: Watchdog | undefined;
   /** Its tasks are those of agents that become known. Absent when the program has an executor of its own. */
   readonly local: LocalTaskExecutor | undefined;
+  /** The waits of tasks for sessions that are driven here. */
+  readonly slotWaits: Pick<SlotWaits, "during">;
   /** Report a failure for which no caller waits. */
   warn(sessionId: string, message: string): void;
 }

@@ -381,7 +381,7 @@ export class LiveSessions {
       if (activation === undefined || this.#waiters.has(sessionId)) break;
       await activation.catch(() => {});
     }
-    return this.#waiters.wait(sessionId);
+    return this.#host.slotWaits.during(sessionId, this.#waiters.wait(sessionId));
   }
 
   /** Stop driving a session that a hard cancel has ended. */

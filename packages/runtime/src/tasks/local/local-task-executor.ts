@@ -49,6 +49,8 @@ export interface LocalTaskExecutorOptions extends SessionCalls {
   readonly steps?: StepObserver | undefined;
   /** How long the next attempt of a task waits for a handler that was told to stop (local-task-executor-3). */
   readonly overlapMs?: number;
+  /** Called when an attempt has to wait for a slot. */
+  readonly onCrowded?: () => void;
   /** Values of declared secrets; none by default. */
   readonly secrets?: SecretSource;
   /** Values that nobody declares, and that are replaced in everything that is recorded all the same. */
@@ -75,6 +77,7 @@ export class LocalTaskExecutor implements TaskExecutor {
   readonly #secrets: DeclaredSecrets;
   readonly #clock: Clock;
   readonly #host: AttemptHost;
+  readonly #onCrowded: () => void;
   readonly #here: Lane;
   readonly #inThreads: Lane;
   readonly #running = new ChurnMap<number, LocalAttempt>();
@@ -97,6 +100,7 @@ export class LocalTaskExecutor implements TaskExecutor {
     checkLease = () => {},
     steps,
     overlapMs = LIMITS.cancelGraceMs,
+    onCrowded = () => {},
     secrets = new Map(),
     knownKeys = [],
     read,
@@ -104,6 +108,7 @@ export class LocalTaskExecutor implements TaskExecutor {
   }: LocalTaskExecutorOptions) {
     this.#secrets = new DeclaredSecrets(secrets, knownKeys);
     this.#clock = clock;
+    this.#onCrowded = onCrowded;
     this.#here = { max: concurrency, running: 0, waiting: new Fifo() };
     const threads = Math.min(concurrency, THREADS_PER_CORE * availableParallelism());
     this.#inThreads = { max: threads, running: 0, waiting: new Fifo() };
@@ -180,8 +185,14 @@ export class LocalTaskExecutor implements TaskExecutor {
 
   #admit(attempt: LocalAttempt): void {
     const lane = this.#laneOf(attempt);
-    if (lane.running < lane.max) this.#begin(attempt, lane);
-    else lane.waiting.push(attempt);
+    if (lane.running < lane.max) return this.#begin(attempt, lane);
+    lane.waiting.push(attempt);
+    this.#onCrowded();
+  }
+
+  /** How many attempts run outside of threads, if others wait for a slot there; else 0. */
+  get crowd(): number {
+    return this.#here.waiting.size === 0 ? 0 : this.#here.running;
   }
 
   #laneOf(attempt: LocalAttempt): Lane {
