@@ -33,6 +33,7 @@ const RESULT_CHARS = 4_000;
 /** Shorter results are not worth to be read again. */
 const CALL_CHARS_MIN = 500;
 const WRITERS: ReadonlySet<string> = new Set(["write_file", "edit_file"]);
+const READ_SKILL = "read_skill";
 
 /** A conversation that is scheduled as `ctx.conversation(…)` and handed over as its entries. */
 interface WithConversation {
@@ -115,7 +116,45 @@ function tailOf(all: readonly StoredEntry[], bytes: number): Tail {
     from = start;
   }
   const tail = entries.slice(from).map((entry) => cut(entry, charsMax));
-  return { entries: tail, ...shownWork(entries, from, charsMax) };
+  const skills = skillReads(entries, from, bytes);
+  const kept = new Set(skills.map(({ content }) => (content as Partial<ToolContent>).toolCallId));
+  return { entries: [...skills, ...tail], ...shownWork(entries, from, charsMax, kept) };
+}
+
+/**
+ * The calls before the tail that read a skill, each with its result: a session works by what a skill says until
+ * it ends. Each skill counts once, and the newest ones go first where not all of them fit.
+ */
+function skillReads(entries: readonly StoredEntry[], from: number, bytes: number): readonly StoredEntry[] {
+  const results = new Map(
+    entries.flatMap(({ role, content }) =>
+      role === "tool" ? [[(content as ToolContent).toolCallId, content]] : [],
+    ),
+  );
+  const seen = new Set<string>();
+  const kept: StoredEntry[][] = [];
+  let size = 0;
+  for (const [at, { role, content }] of [...entries.entries()].toReversed()) {
+    if (role !== "assistant") continue;
+    const { toolCalls } = content as AssistantContent;
+    const calls = toolCalls.filter(({ id, name, input }) => {
+      const result = results.get(id) as ToolContent | undefined;
+      if (name !== READ_SKILL || input["file"] !== undefined || result === undefined || result.isError)
+        return false;
+      const skill = String(input["name"]);
+      if (seen.has(skill)) return false;
+      if (at < from && size + entryBytes(result) > bytes) return false;
+      seen.add(skill);
+      size += at < from ? entryBytes(result) : 0;
+      return true;
+    });
+    if (at >= from || calls.length === 0) continue;
+    kept.unshift([
+      { role, content: { ...(content as AssistantContent), toolCalls: calls } },
+      ...calls.map(({ id }) => ({ role: "tool", content: results.get(id) })),
+    ]);
+  }
+  return kept.flat();
 }
 
 function isBoundary(content: unknown): boolean {
@@ -135,8 +174,14 @@ function cut(entry: StoredEntry, charsMax: number): StoredEntry {
 /**
  * @param from the first entry of the tail. Its results of at most `charsMax` are shown whole, and need not be
  *   read again.
+ * @param kept the ids of calls before the tail whose results are shown, too.
  */
-function shownWork(entries: readonly StoredEntry[], from: number, charsMax: number): ShownWork {
+function shownWork(
+  entries: readonly StoredEntry[],
+  from: number,
+  charsMax: number,
+  kept: ReadonlySet<string | undefined>,
+): ShownWork {
   const asked = entries
     .filter(({ role }) => role === "assistant")
     .flatMap(({ content }) => (content as AssistantContent).toolCalls);
@@ -149,6 +194,9 @@ function shownWork(entries: readonly StoredEntry[], from: number, charsMax: numb
     .filter(({ role, content, isInTail }) => {
       if (role !== "tool") return false;
       const isPart = content.total !== undefined;
+      if (!isPart && kept.has(content.toolCallId)) return false;
+      // The model may not know any more that it has read a skill.
+      if (!isPart && !isInTail && content.name === READ_SKILL) return true;
       return isPart || content.text.length >= (isInTail ? charsMax + 1 : CALL_CHARS_MIN);
     })
     .map(({ content: { toolCallId, name, text, total } }) => ({

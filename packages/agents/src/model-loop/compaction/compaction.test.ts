@@ -6,13 +6,16 @@ import { createRuntime, MemoryStorage, type Runtime } from "@holdfast/runtime";
 import { crashEverywhere } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
+import { z } from "zod";
 
 import type { AgentRecord } from "../../record/agent-record.ts";
 import type { ModelRequest } from "../../models/model-provider.ts";
 import { RECORD } from "../../testing/agent-record.ts";
 import { fakeModel, type FakeModel, type Say } from "../../testing/fake-model.ts";
 import { workspacesByRoot } from "../../tasks/workspace-source.ts";
+import type { AnyCapability } from "../capability.ts";
 import { ModelLoop } from "../model-loop.ts";
+import { defineTool } from "../tools/tool.ts";
 import { entryBytes } from "./context-size.ts";
 import { READ_RESULT } from "./read-result.ts";
 
@@ -67,8 +70,9 @@ function reader(
   });
 }
 
-function loopOf(model: FakeModel, window = WINDOW): ModelLoop {
-  return new ModelLoop({ model, workspace: workspacesByRoot(), root: folder, contextWindow: () => window });
+function loopOf(model: FakeModel, window = WINDOW, capabilities: readonly AnyCapability[] = []): ModelLoop {
+  const workspace = workspacesByRoot();
+  return new ModelLoop({ model, workspace, root: folder, contextWindow: () => window, capabilities });
 }
 
 async function play(
@@ -76,6 +80,7 @@ async function play(
   record: Partial<AgentRecord> = {},
   answers: readonly unknown[] = [],
   window = WINDOW,
+  capabilities: readonly AnyCapability[] = [],
 ) {
   const questions: string[] = [];
   const tracer: AgentTracer = {
@@ -90,7 +95,7 @@ async function play(
     },
   };
   const storage = new MemoryStorage();
-  const agent = loopOf(model, window).agent({ ...RECORD, ...record });
+  const agent = loopOf(model, window, capabilities).agent({ ...RECORD, ...record });
   runtime = createRuntime({ storage, tracer, agents: [agent] });
   const handle = await runtime.start(agent, REQUEST);
   const output = await handle.result().catch((error: unknown) => error);
@@ -153,6 +158,50 @@ test("the plan, the steps and the written files are in each request after a boun
   expect(first?.content).toMatchObject({ text: expect.stringContaining("the plan in full") });
   expect(first?.content).toMatchObject({ text: expect.stringContaining("- [in_progress] read every part") });
   expect(first?.content).toMatchObject({ text: expect.stringContaining("- notes.md") });
+});
+
+/** A capability with skills of these sizes. */
+const skillsOfSizes = (sizes: Readonly<Record<string, number>>): AnyCapability => ({
+  name: "skills",
+  prepare: () => Promise.resolve({}),
+  offer: () => ({
+    tools: [
+      defineTool({
+        name: "read_skill",
+        description: "Reads a skill.",
+        input: z.object({ name: z.string(), file: z.string().optional() }),
+        isReading: true,
+        run: (_ctx, { name, file }) =>
+          Promise.resolve(`text of ${name}${file ?? ""}. ${"s".repeat(sizes[name] ?? 0)}`),
+      }),
+    ],
+  }),
+});
+
+test("a skill that was read stays word for word over all boundaries, and one without room can be read again", async () => {
+  const reads = [
+    { name: "long" },
+    { name: "tag" },
+    { name: "tag" },
+    { name: "build", file: "/notes.md" },
+    { name: "build" },
+  ];
+  let asked = 0;
+  const model = reader(16, (request) => {
+    if (isSummary(request) || asked++ > 0) return undefined;
+    return { calls: reads.map((read): [string, object] => ["read_skill", read]) };
+  });
+  const sizes = { long: 6_000, tag: 900, build: 900 };
+  const { output, boundaries } = await play(model, {}, [], WINDOW, [skillsOfSizes(sizes)]);
+  expect(output).toBe("the end, after 16");
+  expect(boundaries.length).toBeGreaterThanOrEqual(3);
+  const last = textOf(model.requests.at(-1)!);
+  expect(last.split("text of tag.")).toHaveLength(2);
+  expect(last.split("text of build.")).toHaveLength(2);
+  expect(last).not.toContain("text of build/notes.md");
+  expect(last).not.toContain("text of long");
+  expect(last).toMatch(/- call_\w+: read_skill long, 60\d\d characters/);
+  for (const request of model.requests) expect(tokensOf(request)).toBeLessThan(WINDOW);
 });
 
 /** A campaign crashes at every point of a longer session. */

@@ -5,7 +5,8 @@
 //   - A boundary is made between turns, before the model call that would not fit. No call is parted from its
 //     result.
 //   - The entries before a boundary stay in the session. Logs, forks and exports show both sides.
-//   - The request, the plan and the steps come from the session's state, and not from the summary.
+//   - The request, the plan and the steps come from the session's state, and not from the summary. The texts
+//     of skills that the session has read stay word for word, as far as there is room for them.
 //   compaction-4. A boundary that frees too little, or follows another one without a tool call in between, is
 //       fruitless. After two fruitless boundaries the session pauses, and its resume begins the count again.
 //   compaction-5. If the model refuses a request as too long, one boundary is made and the request is
