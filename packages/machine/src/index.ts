@@ -2,5 +2,6 @@
 // agents.
 
 export { Machine, type FileAgent, type LoadOptions } from "./machine.ts";
+export { withInactive } from "./agents/agent-tree.ts";
 export { type LocalModel } from "./machine-options.ts";
 export { rulesFile } from "./project-rules.ts";

@@ -44,10 +44,10 @@ function write(name: string, number: string, fields = ""): string {
 const env = () => ({ HOLDFAST_TOKEN: fleet.adminToken, HOLDFAST_URL: fleet.url, HOME: project.path("home") });
 const command = async (...args: string[]) => project.start(args, { env: env(), stdin: "" }).finished;
 
-async function startRunner(policy: object, token = ""): Promise<HoldfastProcess> {
-  writeFileSync(project.path("policy.json"), JSON.stringify(policy));
+async function startRunner(policy: object, token = "", name = "box"): Promise<HoldfastProcess> {
+  writeFileSync(project.path(`${name}.json`), JSON.stringify(policy));
   const started = project.start(
-    ["runner", "-c", fleet.url, "-p", "work", "--policy", "policy.json", "--name", "box"],
+    ["runner", "-c", fleet.url, "-p", "work", "--policy", `${name}.json`, "--name", name],
     { env: { ...env(), HOLDFAST_TOKEN: token, HOLDFAST_SCRIPTED_MODEL_URL: server.url }, stdin: "" },
   );
   await started.says("waiting for runs");
@@ -207,5 +207,47 @@ test(
     expect(await done("skill", "list", "--pushed")).toMatch(/house-style +inactive/);
     await done("skill", "activate", "house-style");
     expect(await done("skill", "list", "--pushed")).toMatch(/house-style +active/);
+  },
+);
+
+test(
+  "a runner whose policy does not take a new version of a script no longer offers its agent, and no session fails",
+  { ...ofCampaign, timeout: 120_000 },
+  async () => {
+    const done = async (...args: string[]): Promise<string> => {
+      const { code, stdout, stderr } = await command(...args);
+      expect(code, stderr).toBe(0);
+      return stdout;
+    };
+    writeContents("one");
+    await done("agents", "trust");
+    await done("agents", "push", write("helper", "one", "tools: Write\nholdfast: { scripts: [count] }\n"));
+    await done("script", "push", "count", "--catalogue");
+    const [count] = JSON.parse(await done("script", "list", "--catalogue", "--json"));
+    const agentFiles = { allow: ["*"], tools: ["write_file", "script__count"] };
+    const approved = { agentFiles, allowScripts: "approved_hash", approvedScripts: [count.current] };
+    await startRunner(approved, await fleet.token("registration", "strict"), "strict");
+    const start = () => startSession(fleet, { agent: "helper", input: "Do it." });
+    const first = await start();
+    await sessionBecomes(fleet, first, { status: "input_required" });
+
+    writeContents("two");
+    await done("script", "push", "count", "--catalogue");
+    const list = () => done("agents", "list", "--pushed");
+    const refusal =
+      'runner strict refuses it: agent "helper" asks for the script "count", which the policy of this machine does not take';
+    await vi.waitFor(
+      async () => expect(await list()).toContain(`the current version of helper is not offered: ${refusal}`),
+      PATIENCE_RUNNER,
+    );
+    await startRunner({ agentFiles, allowScripts: "all" }, await fleet.token("registration", "open"), "open");
+    expect(await list()).toContain(
+      `the current version of helper is not offered by every runner: ${refusal}`,
+    );
+    const [item] = JSON.parse(await done("agents", "list", "--pushed", "--json"));
+    expect(item).toMatchObject({ partlyRefused: [expect.stringContaining(refusal)] });
+    const later = await Promise.all([start(), start(), start(), start()]);
+    await Promise.all([first, ...later].map(approve));
+    for (const session of [first, ...later]) expect(await outputOf(fleet, session)).toBe("version one");
   },
 );

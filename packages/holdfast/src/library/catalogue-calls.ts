@@ -3,7 +3,13 @@
 
 import { defined, UsageError } from "@holdfast/core";
 import { CatalogueService, RunnerService, type CatalogueItem } from "@holdfast/proto";
-import { unofferedAgents, unofferedText, type UnofferedAgent } from "@holdfast/proto/view";
+import {
+  partlyOfferedAgents,
+  partlyOfferedText,
+  unofferedAgents,
+  unofferedText,
+  type UnofferedAgent,
+} from "@holdfast/proto/view";
 import type { CoordinatorConnection } from "@holdfast/storage/remote";
 import type { Client } from "@connectrpc/connect";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
@@ -59,9 +65,9 @@ const COMMANDS: Readonly<Record<Kind, (action: string) => string>> = {
 };
 
 export async function listPushed(kind: Kind, args: Arguments, io: Io): Promise<number> {
-  const { items, unoffered } = await askCoordinator(args, io, async (connection) => {
+  const { items, offers } = await askCoordinator(args, io, async (connection) => {
     const listed = await connection.client(CatalogueService).list({ kind });
-    return { items: listed.items, unoffered: await unofferedOf(listed.items, connection) };
+    return { items: listed.items, offers: await offersOf(listed.items, connection) };
   });
   const rows = items.map((item) =>
     [
@@ -79,19 +85,19 @@ export async function listPushed(kind: Kind, args: Arguments, io: Io): Promise<n
           ...table([["NAME", "STATUS", "VERSION", "TAGS", ""], ...rows]).map((line) =>
             cutTo(line, io.results.columns, io.results.symbols.cut),
           ),
-          ...unoffered.map(unofferedLine),
+          ...offers.lines,
         ].join("\n");
   io.show(
-    items.map((item) => ({ ...itemJson(item), ...notOffered(item, unoffered) })),
+    items.map((item) => ({ ...itemJson(item), ...offersJson(item, offers) })),
     text,
   );
   return 0;
 }
 
 export async function showHistory(kind: Kind, name: string, args: Arguments, io: Io): Promise<number> {
-  const { item, unoffered } = await askCoordinator(args, io, async (connection) => {
+  const { item, offers } = await askCoordinator(args, io, async (connection) => {
     const found = await connection.client(CatalogueService).get({ kind, name });
-    return { item: found, unoffered: await unofferedOf([found], connection) };
+    return { item: found, offers: await offersOf([found], connection) };
   });
   const rows = item.versions.toReversed().map(({ hash, pushedAt, pushedBy }) => {
     const tags = Object.entries(item.tags).filter(([, tagged]) => tagged === hash);
@@ -104,9 +110,9 @@ export async function showHistory(kind: Kind, name: string, args: Arguments, io:
     ];
   });
   const lines = table([["VERSION", "PUSHED", "BY", ""], ...rows]);
-  const isSaid = item.active || unoffered.length > 0;
-  const notes = [...unoffered.map(unofferedLine), ...(isSaid ? [] : [`${name} is inactive`])];
-  io.show({ ...itemJson(item), ...notOffered(item, unoffered) }, [...lines, ...notes].join("\n"));
+  const isSaid = item.active || offers.lines.length > 0;
+  const notes = [...offers.lines, ...(isSaid ? [] : [`${name} is inactive`])];
+  io.show({ ...itemJson(item), ...offersJson(item, offers) }, [...lines, ...notes].join("\n"));
   return 0;
 }
 
@@ -159,27 +165,36 @@ export async function rollBack(
   return changeItem(kind, name, { version: before.hash }, args, io);
 }
 
-/** The agents that no runner offers, with the reasons. Nothing for a caller who may not see runners. */
-async function unofferedOf(
-  items: readonly CatalogueItem[],
-  connection: CoordinatorConnection,
-): Promise<readonly UnofferedAgent[]> {
-  if (items.every(({ kind }) => kind !== "agent")) return [];
+interface Offers {
+  readonly none: readonly UnofferedAgent[];
+  readonly partly: readonly UnofferedAgent[];
+  readonly lines: readonly string[];
+}
+
+/**
+ * The agents that no runner offers, or not each, with the reasons. Nothing for a caller who may not see
+ * runners.
+ */
+async function offersOf(items: readonly CatalogueItem[], connection: CoordinatorConnection): Promise<Offers> {
+  if (items.every(({ kind }) => kind !== "agent")) return NO_OFFERS;
   try {
-    return unofferedAgents(items, await allRunners(connection.client(RunnerService)));
+    const runners = await allRunners(connection.client(RunnerService));
+    const none = unofferedAgents(items, runners);
+    const partly = partlyOfferedAgents(items, runners);
+    const texts = [...none.map(unofferedText), ...partly.map(partlyOfferedText)];
+    return { none, partly, lines: texts.map((text) => plainLine(text, UNOFFERED_CHARS)) };
   } catch (thrown) {
-    if ((await connection.explained(thrown)).code === "insufficient_scope") return [];
+    if ((await connection.explained(thrown)).code === "insufficient_scope") return NO_OFFERS;
     throw thrown;
   }
 }
 
-function unofferedLine(agent: UnofferedAgent): string {
-  return plainLine(unofferedText(agent), UNOFFERED_CHARS);
-}
+const NO_OFFERS: Offers = { none: [], partly: [], lines: [] };
 
-function notOffered({ kind, name }: CatalogueItem, unoffered: readonly UnofferedAgent[]) {
-  const found = kind === "agent" ? unoffered.find((agent) => agent.name === name) : undefined;
-  return found === undefined ? {} : { notOffered: found.reasons };
+function offersJson({ kind, name }: CatalogueItem, { none, partly }: Offers) {
+  const of = (agents: readonly UnofferedAgent[]) =>
+    kind === "agent" ? agents.find((agent) => agent.name === name)?.reasons : undefined;
+  return defined({ notOffered: of(none), partlyRefused: of(partly) });
 }
 
 function tagsText({ tags }: CatalogueItem): string {

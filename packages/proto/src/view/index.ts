@@ -71,6 +71,8 @@ export {
 export {
   type PlainItem,
   type PlainRunner,
+  partlyOfferedAgents,
+  partlyOfferedText,
   type UnofferedAgent,
   unofferedAgents,
   unofferedText,

@@ -1,5 +1,10 @@
 import { expect, test } from "vitest";
-import { unofferedAgents, type PlainItem, type PlainRunner } from "./unoffered-agents.ts";
+import {
+  partlyOfferedAgents,
+  unofferedAgents,
+  type PlainItem,
+  type PlainRunner,
+} from "./unoffered-agents.ts";
 
 const HASH = "0123456789abcdef".repeat(4);
 const ITEM: PlainItem = { kind: "agent", name: "helper", current: HASH, active: true };
@@ -68,4 +73,14 @@ test.each<readonly [string, Partial<PlainItem>, readonly PlainRunner[], readonly
 ])("the reasons why a pushed agent is not offered: %s", (_, item, runners, reasons) => {
   const unoffered = unofferedAgents([{ ...ITEM, ...item }], runners);
   expect(unoffered).toEqual(reasons === undefined ? [] : [{ name: "helper", reasons }]);
+});
+
+test("an agent that some runners offer and others refuse has the refusals, and one that all offer has none", () => {
+  const partly = (...runners: readonly PlainRunner[]) => partlyOfferedAgents([ITEM], runners);
+  const refusing = runner("a", refuses("no script"));
+  expect(partly(refusing, runner("b", offers()))).toEqual([
+    { name: "helper", reasons: ["runner a refuses it: no script"] },
+  ]);
+  expect(partly(runner("b", offers()), runner("c"))).toEqual([]);
+  expect(partly(refusing)).toEqual([]); // No runner offers it, which `unofferedAgents` says.
 });

@@ -1,5 +1,5 @@
-// `unofferedAgents`, `unofferedText`: the agents of a catalogue whose current version no runner offers, and
-// the reasons, for people.
+// `unofferedAgents` and `partlyOfferedAgents`: the agents of a catalogue whose current version no runner
+// offers, or not each, and the reasons, for people.
 //
 // Pure, over plain JSON, so that a command and the page say the same. Problems are texts of other machines:
 // nothing here makes text safe for a terminal or for HTML.
@@ -42,6 +42,22 @@ export function unofferedAgents(
     .map((item) => ({ name: item.name, reasons: reasonsOf(item, online) }));
 }
 
+/** The agents whose current version some runners offer, and others refuse although their policy allows the name. */
+export function partlyOfferedAgents(
+  items: readonly PlainItem[],
+  runners: readonly PlainRunner[],
+): readonly UnofferedAgent[] {
+  const online = runners.filter(({ status }) => status === "online");
+  return items
+    .filter((item) => item.kind === "agent" && item.active === true && isOffered(item, online))
+    .map(({ name }) => ({ name, reasons: refusalsOf(name, online) }))
+    .filter(({ reasons }) => reasons.length > 0);
+}
+
+export function partlyOfferedText({ name, reasons }: UnofferedAgent): string {
+  return `the current version of ${name} is not offered by every runner: ${reasons.join("; ")}`;
+}
+
 export function unofferedText({ name, reasons }: UnofferedAgent): string {
   return `the current version of ${name} is not offered: ${reasons.join("; ")}`;
 }
@@ -58,16 +74,20 @@ function isOffered({ name, current }: PlainItem, online: readonly PlainRunner[])
 function reasonsOf({ name, active }: PlainItem, online: readonly PlainRunner[]): readonly string[] {
   if (active !== true) return [`it is inactive, and \`holdfast agents activate ${name}\` activates it`];
   if (online.length === 0) return ["no runner is online"];
-  const namesByProblem = new Map<string, string[]>();
-  for (const runner of online)
-    for (const { problem } of (runner.refusedAgents ?? []).filter((refused) => refused.name === name))
-      namesByProblem.set(problem, [...(namesByProblem.get(problem) ?? []), runner.name]);
-  if (namesByProblem.size > 0)
-    return [...namesByProblem].map(([problem, names]) => `${refusers(names)} it: ${problem}`);
+  const refusals = refusalsOf(name, online);
+  if (refusals.length > 0) return refusals;
   const are = online.length === 1 ? "one runner is online" : `${online.length} runners are online`;
   return [
     `${are}, and no policy there allows it: \`agentFiles\` of a runner's policy allows a pushed agent by its name, or all by \`*\``,
   ];
+}
+
+function refusalsOf(name: string, online: readonly PlainRunner[]): readonly string[] {
+  const namesByProblem = new Map<string, string[]>();
+  for (const runner of online)
+    for (const { problem } of (runner.refusedAgents ?? []).filter((refused) => refused.name === name))
+      namesByProblem.set(problem, [...(namesByProblem.get(problem) ?? []), runner.name]);
+  return [...namesByProblem].map(([problem, names]) => `${refusers(names)} it: ${problem}`);
 }
 
 function refusers(names: readonly string[]): string {

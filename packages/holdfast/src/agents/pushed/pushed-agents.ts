@@ -7,6 +7,8 @@
 //     offered, so that a session goes on in the version that it started with.
 //   - An agent that was made stays, also when a skill or a script of it becomes inactive: sessions that exist
 //     go on.
+//   - An agent is not offered while the policy does not take the current version of a script of it. Each new
+//     session would fail here. The sessions that this runner holds go on.
 //   - A large catalogue never ends a runner: the current versions of all files go before earlier ones, and
 //     the rest is left out.
 
@@ -14,8 +16,10 @@ import { join } from "node:path";
 import {
   ContentStore,
   loadAgentFile,
+  findScripts,
   PushedContents,
   READING_TOOLS,
+  scriptsOf,
   withinRights,
   type AgentPlaces,
   type AgentRecord,
@@ -28,7 +32,7 @@ import {
   type RunnerPolicy,
 } from "@holdfast/runner";
 import type { Agent } from "@holdfast/runtime";
-import type { FileAgent } from "@holdfast/machine";
+import { withInactive, type FileAgent } from "@holdfast/machine";
 import { offeredVersions, syncContents, type Item } from "./sync-contents.ts";
 
 export interface PushedAgentsOptions {
@@ -103,20 +107,32 @@ export function pushedAgents(options: PushedAgentsOptions): CatalogueAgents {
       announce(item, `the catalogue has more agents than the ${VERSIONS_MAX} that the runner may offer`);
     for (const { item, hash } of versions) {
       const key = `${item.name} ${hash}`;
-      const result = made.get(key) ?? (await agentOf(records.get(key), hash, places, options));
+      const record = records.get(key);
+      const result =
+        deniedScript(record, places) ?? made.get(key) ?? (await agentOf(record, hash, places, options));
       if ("reason" in result) {
         refused(`agent file ${item.name} (${hash.slice(0, VERSION_CHARS)})`, result.reason);
         if (hash === item.current) announce(item, result.reason);
       } else {
         made.set(key, result); // It stays, also when a skill or a script of it becomes inactive.
         agents.push(result);
-        const record = records.get(key);
         if (hash === item.current && record !== undefined && !("reason" in record)) current.push(record);
       }
     }
     options.offered?.(current);
     return { agents, refused: refusals };
   };
+}
+
+/** The refusal of an agent whose script is here in no version that the policy of the machine takes. */
+function deniedScript(record: AgentRecord | Refused | undefined, places: AgentPlaces): Refused | undefined {
+  if (record === undefined || "reason" in record) return undefined;
+  try {
+    scriptsOf(record, places, () => findScripts(places).map(withInactive));
+    return undefined;
+  } catch (error) {
+    return { reason: (error as Error).message };
+  }
 }
 
 async function agentOf(
