@@ -36,6 +36,20 @@ test("a program that accepts everything and reports nothing fails", ofCampaign, 
   expect(outcome).toEqual({ failed: [1, 2, 5, 6], skipped: [3, 4, 8, 9], passed: [7] });
 });
 
+test("a program that goes on with a wrong invocation fails, although it crashes on its way", async () => {
+  const accepts = await world.node(`
+    await call("POST", "/bind", { executor_session_id: "own" });
+    await event("result", { result_text: "ready" });`);
+  // It accepts an unknown version. Without a gateway it dies of the closed port, which is no refusal.
+  expect((await check(accepts)).failed).toEqual([5, 6]);
+  const refusing = await world.node(`
+    const known = inv.schema_version === "2.0" || inv.schema_version === "2.1" || inv.schema_version === "2.2";
+    if (!known || !["start", "resume"].includes(inv.mode)) { console.error("no such invocation"); process.exit(1); }
+    await call("POST", "/bind", { executor_session_id: "own" });
+    await event("result", { result_text: "ready" });`);
+  expect((await check(refusing)).failed).toBeUndefined();
+});
+
 test("a program that ignores SIGTERM fails the clause about its end alone", ofCampaign, async () => {
   const profile = await world.node(`
     process.on("SIGTERM", () => {});

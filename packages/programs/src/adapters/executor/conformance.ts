@@ -6,13 +6,16 @@
 //   executor-conformance-3  It binds an id of its own during the start.
 //   executor-conformance-4  A resume ends with a result.
 //   executor-conformance-5  Input that is no invocation ends it with an exit code above 0 and an error text.
-//   executor-conformance-6  It refuses a schema version that it does not know.
+//   executor-conformance-6  It refuses a schema version that it does not know. It sends no request before.
 //   executor-conformance-7  It ends within five seconds of SIGTERM.
 //   executor-conformance-8  A persistent one takes a second turn in the same process.
 //   executor-conformance-9  A persistent one ends at `shutdown` and at the end of its input, with exit code 0.
 
 import { describeProcessEnd, ProcessSupervisor, scrubEnvironment, type Environment } from "@holdfast/system";
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 
 import type { ExternalEnd, ExternalTurn } from "../../session/external-agent-protocol.ts";
@@ -243,8 +246,14 @@ class Check {
     return { turn, end: await turn.ended };
   }
 
+  /** A program that goes on is known by its first request, whether or not it fails later. */
   async #refuses(what: string, input: string): Promise<void> {
-    const { end, stderr, stdout } = await this.#runRaw(input, []);
+    const gateway = await openListener();
+    const { end, stderr, stdout } = await this.#runRaw(input, [], gateway.url).finally(gateway.close);
+    if (gateway.requests.length > 0)
+      throw new Error(
+        `with ${what} as its input it must end before it reports anything, and it went on: ${gateway.requests[0]}`,
+      );
     if (end.type !== "exit" || end.exitCode === 0)
       throw new Error(
         `with ${what} as its input it must end with an exit code above 0, and it ended with ${describeProcessEnd(end)}`,
@@ -255,15 +264,15 @@ class Check {
       );
   }
 
-  /** Runs the program without a gateway: it must not need one to refuse its input. */
-  async #runRaw(input: string, args: readonly string[]) {
-    return (await this.#startRaw(input, args, false)).ended;
+  /** Runs the program without the gateway of a session: it must not need one to refuse its input. */
+  async #runRaw(input: string, args: readonly string[], url?: string) {
+    return (await this.#startRaw(input, args, false, url)).ended;
   }
 
-  #startRaw(input: string, args: readonly string[], keepsInputOpen: boolean) {
+  #startRaw(input: string, args: readonly string[], keepsInputOpen: boolean, url = "http://127.0.0.1:9") {
     const { environment, projectDir } = this.#options;
     const secrets = Object.fromEntries(this.#profile.secrets.map((name) => [name, environment[name] ?? ""]));
-    const env = { AGENT_ORCHESTRATOR_API_URL: "http://127.0.0.1:9", AGENT_SESSION_ID: this.#sessionId };
+    const env = { AGENT_ORCHESTRATOR_API_URL: url, AGENT_SESSION_ID: this.#sessionId };
     return this.#supervisor.start({
       argv: [...this.#profile.command, ...args],
       cwd: projectDir,
@@ -307,6 +316,22 @@ class Check {
     const { projectDir } = this.#options;
     return invocationOf(version, "start", this.#turnOf("check"), projectDir, this.#profile.config);
   }
+}
+
+/** Stands in for the gateway of a session: takes each request, and notes it. */
+async function openListener() {
+  const requests: string[] = [];
+  const server = createServer((request, response) => {
+    requests.push(`${request.method} ${request.url}`);
+    request.resume().on("end", () => response.setHeader("content-type", "application/json").end("{}"));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const close = (): void => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return { requests, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
 }
 
 /** @throws Error for a turn that was not answered. */
