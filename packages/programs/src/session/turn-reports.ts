@@ -21,7 +21,8 @@ export interface StoredReport {
   readonly isCharged: true;
 }
 
-export type RecordedEvent = Exclude<ExternalEvent, { type: "text_delta" }> | SessionCallEvent;
+export type RecordedEvent = Exclude<ExternalEvent, TextDelta> | SessionCallEvent;
+type TextDelta = Extract<ExternalEvent, { type: "text_delta" }>;
 
 /** Events that wait to be stored. */
 const PENDING_CHARS_MAX = 32 * MIB;
@@ -74,7 +75,6 @@ export class TurnEvents {
     const event = bounded.type === "usage" ? { ...bounded, usage: priced(bounded.usage) } : bounded;
     this.#note(event);
     if (event.type === "session_started") this.boundId = event.boundId ?? this.boundId;
-    if (event.type === "text_delta") return this.#task.streamToken(event.text);
     if (event.type === "usage") {
       this.isCounted = true;
       this.#task.reportUsage({ ...event.usage, isCharged: true });
@@ -94,13 +94,16 @@ export class TurnEvents {
   }
 }
 
-/** turn-task-2. Stores events in their order, several in one signal while the storage is busy. */
+/**
+ * turn-task-2. Stores events in their order, several in one signal while the storage is busy. Pieces of text
+ * are not stored. They are streamed when all that came before them is stored.
+ */
 class Reports {
   readonly #task: TaskContext;
   readonly #turn: number;
   readonly #fence: BudgetFence;
   readonly #onError: () => void;
-  #pending: RecordedEvent[] = [];
+  #pending: (RecordedEvent | TextDelta)[] = [];
   #pendingChars = 0;
   #stored = 0;
   #storing: Promise<void> | undefined;
@@ -113,7 +116,7 @@ class Reports {
     this.#onError = onError;
   }
 
-  add(event: RecordedEvent): void {
+  add(event: RecordedEvent | TextDelta): void {
     if (this.#error !== undefined) return;
     this.#pending.push(event);
     this.#pendingChars += sizeOf(event);
@@ -150,7 +153,9 @@ class Reports {
   async #store(): Promise<void> {
     await Promise.resolve(); // Events of the same moment share a signal.
     while (this.#pending.length > 0 && this.#error === undefined) {
+      this.#stream();
       const events = this.#next();
+      if (events.length === 0) return;
       const dedupKey = `${this.#task.taskId}/${this.#task.attempt}/${this.#stored}`;
       try {
         const report: StoredReport = { events, turn: this.#turn, isCharged: true };
@@ -164,13 +169,30 @@ class Reports {
     }
   }
 
+  /** The pieces of text that come next. */
+  #stream(): void {
+    const rest = this.#pending.findIndex(({ type }) => type !== "text_delta");
+    for (const piece of this.#taken(rest < 0 ? this.#pending.length : rest))
+      if (piece.type === "text_delta") this.#task.streamToken(piece.text);
+  }
+
+  /** The events up to the next piece of text, as far as one signal has room. */
   #next(): readonly RecordedEvent[] {
     let count = 0;
     let chars = 0;
-    do chars += sizeOf(this.#pending[count++]!);
-    while (count < this.#pending.length && chars + sizeOf(this.#pending[count]!) <= REPORT_CHARS);
-    this.#pendingChars -= chars;
-    return this.#pending.splice(0, count);
+    for (const event of this.#pending) {
+      const size = sizeOf(event);
+      if (event.type === "text_delta" || (count > 0 && chars + size > REPORT_CHARS)) break;
+      chars += size;
+      count++;
+    }
+    return this.#taken(count).filter((event) => event.type !== "text_delta");
+  }
+
+  #taken(count: number): readonly (RecordedEvent | TextDelta)[] {
+    const taken = this.#pending.splice(0, count);
+    this.#pendingChars -= taken.reduce((chars, event) => chars + sizeOf(event), 0);
+    return taken;
   }
 
   #fail(error: unknown): void {
@@ -181,6 +203,6 @@ class Reports {
   }
 }
 
-function sizeOf(event: RecordedEvent): number {
+function sizeOf(event: RecordedEvent | TextDelta): number {
   return JSON.stringify(event).length;
 }

@@ -42,7 +42,7 @@ import {
   Watchdog,
 } from "@holdfast/runtime";
 import type { Io, StopSignal } from "@holdfast/terminal/frame/command";
-import { plainLine, quoted } from "@holdfast/terminal/frame/plain-text";
+import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { withOwnStorage } from "../../place/own-database.ts";
 import { leaseOf, suspectsFile, type Database } from "../../place/project.ts";
 import { recordingAnswers } from "../../place/answer-principals.ts";
@@ -54,8 +54,10 @@ import { JournalTail } from "@holdfast/terminal/view/journal-events";
 import { liveView, type LiveView } from "@holdfast/terminal/view/live-view";
 import { findPausedBelow, type PausedBelow } from "@holdfast/terminal/view/stuck-tree";
 import { declaresCost } from "../../agents/agent-tree.ts";
+import { reportsTaken } from "./reports-taken.ts";
 import { reportOutcome, type Outcome } from "./report-outcome.ts";
 import { isQuiescent, treeCleansUp } from "./tree-rest.ts";
+import { noteUnheeded } from "./unheeded-demands.ts";
 import { modelPrices } from "@holdfast/agents/prices";
 
 export interface DriveOptions {
@@ -302,13 +304,17 @@ class StorageRun {
 
   /** A tracer that passes the session's events to the view. */
   #watcher(): AgentTracer {
-    const { options, view } = this.#parts;
+    const { options, view, storage } = this.#parts;
+    let isText = false;
     return {
       trace: (event) => {
         if (event.sessionId !== options.sessionId) {
           if (mayNeedSomebody(event)) this.#inLine(() => this.#below.look(event.sessionId));
           return;
         }
+        const isBeginning = !isText;
+        isText = event.type === "task_delta" && event.delta.type === "token";
+        if (isText && isBeginning) this.#pump(reportsTaken(storage.reader, options.sessionId));
         if (event.type === "committed") this.#pump();
         // In line with the events: a task streams before the commit that started it has been read.
         else if (event.type === "task_delta" || event.type === "warned" || event.type === "task_started") {
@@ -318,9 +324,10 @@ class StorageRun {
     };
   }
 
-  /** Show what was committed. */
-  #pump(): void {
+  /** Show what was committed. @param after what is waited for before. */
+  #pump(after?: Promise<void>): void {
     this.#inLine(async () => {
+      await after;
       const children: string[] = [];
       await this.#tail.advance((event) => {
         this.#parts.view.event(event);
@@ -330,20 +337,10 @@ class StorageRun {
     });
   }
 
-  /** Runners heed what a child demands of its place; this process, which runs what its session asks for, does not. */
   async #sayUnheeded(childId: string): Promise<void> {
     const { io, options, storage } = this.#parts;
     if (!this.#isRunHere || options.database?.coordinator === undefined) return;
-    const demands = Object.entries((await storage.reader.session(childId))?.placement?.demands ?? {});
-    if (demands.length === 0) return;
-    const labels = plainLine(demands.map(([name, value]) => `${name}=${value}`).join(", "), NAME_CHARS);
-    const { paint, symbols } = io.notes;
-    io.note(
-      paint.yellow(
-        `${symbols.warn} child ${childId} demands ${labels}, and runs in this process all the same`,
-      ),
-    );
-    io.note(`to let runners run it: ${io.call(`run --agent ${quoted(options.agent?.name ?? "NAME")}`)}`);
+    noteUnheeded(await storage.reader.session(childId), options.agent?.name, io);
   }
 
   /** An error of the view does not end the session. */
