@@ -1,4 +1,4 @@
-// The order in which `run` shows an agent at work: its text after its work.
+// The order in which `run` shows an agent at work: its text after its work, and its answer once.
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Project } from "../testing/holdfast-process.ts";
@@ -35,4 +35,12 @@ test("a text is shown after the reports that came before it, and in one piece", 
   const { code, stdout, stderr } = await project.run("run", "talks.ts");
   expect([code, stdout], stderr).toEqual([0, "The text is whole.\n"]);
   expect(stderr).toMatch(/tool: the result\n {2}work:\nThe text is whole\.\n/);
+});
+
+test("on a terminal the answer is shown once, and a command that reads it gets it all the same", async () => {
+  const { code, stdout } = await project.startOnTerminal(["run", "talks.ts"]).finished;
+  expect(code).toBe(0);
+  expect(stdout.match(/The text is whole\./g)).toHaveLength(1);
+  const piped = await project.shellOnTerminal("holdfast run talks.ts | tr a-z A-Z").finished;
+  expect(piped.stdout).toContain("THE TEXT IS WHOLE.");
 });

@@ -116,6 +116,11 @@ export class ChatTalk implements DriveChat, LiveView {
     return this.#left.promise;
   }
 
+  /** The answers of a conversation are its output. */
+  hasShown(): boolean {
+    return false;
+  }
+
   /** The first line of a new conversation; `undefined` when the person leaves without one. */
   first(): Promise<string | undefined> {
     this.#next();

@@ -23,7 +23,7 @@ import {
   isOfAdapter,
   messageCommands,
 } from "./describe-session.ts";
-import { eventLine } from "./event-line.ts";
+import { entryText, eventLine } from "./event-line.ts";
 import type { JournalEvent } from "./journal-events.ts";
 import { plainLine, plainPiece, quoted } from "../frame/plain-text.ts";
 import { howToAnswer } from "./typed-answer.ts";
@@ -39,6 +39,8 @@ export interface LiveView {
   began(session: Session, resumed: boolean, pending: ReadonlySet<string>, asked: AskedQuestions): void;
   event(event: JournalEvent): void;
   trace(event: TraceEvent): void;
+  /** Whether this text is what the session said last, and the view has shown all of it. */
+  hasShown(text: string): boolean;
 }
 
 export interface LiveViewOptions {
@@ -69,6 +71,7 @@ function jsonView(io: Io): LiveView {
       const { taskId, kind, attempt, offset, delta } = event;
       line({ ...delta, taskId, kind, attempt, offset });
     },
+    hasShown: () => false,
   };
 }
 
@@ -80,6 +83,8 @@ class TextView implements LiveView {
   /** The attempt whose tokens were written last, and nothing after them. */
   #streaming: string | undefined;
   #hasStreamed = false;
+  /** The last text of the session, if all of it was shown. */
+  #said = "";
   #begun: Session | undefined;
   /** Signals whose command was told: a daemon waits for the same one again and again. */
   readonly #shown = new Set<string>();
@@ -120,6 +125,7 @@ class TextView implements LiveView {
   event(event: JournalEvent): void {
     if (event.type === "complete" || event.type === "fail") return; // The end is told once, with the result.
     if (isReportOfAdapter(event) || this.#wasStreamed(event) || this.#isWaitOfProgram(event)) return;
+    if (event.type === "append_entry") this.#said = wholeTextOf(event);
     const line = eventLine(event, this.#io.notes, { now: Date.now(), sessionId: this.#sessionId });
     if (line === undefined) return;
     this.#note(line);
@@ -159,9 +165,14 @@ class TextView implements LiveView {
       const again = attempt > 1 ? `, attempt ${attempt}, from the start` : "";
       this.#io.note(this.#io.notes.paint.dim(`  ${kind}${again}:`));
     }
+    this.#said = this.#streaming === stream ? this.#said + text : text;
     this.#streaming = stream;
     this.#hasStreamed = true;
     this.#io.write(plainPiece(text));
+  }
+
+  hasShown(text: string): boolean {
+    return text.trim() !== "" && this.#said.trim() === text.trim();
   }
 
   #note(line: string): void {
@@ -203,6 +214,13 @@ class TextView implements LiveView {
     if (this.#isDurable && commands.length > 0)
       this.#note(this.#io.notes.paint.dim(`  ${before}${commands.join("   ")}`));
   }
+}
+
+/** The text of the agent that the line of an entry shows as it is. Empty for a longer one. */
+function wholeTextOf({ role, content }: JournalEvent): string {
+  const text = role === "assistant" ? entryText(role, content) : "";
+  const said = typeof content === "object" && content !== null && "text" in content ? content.text : content;
+  return said === text ? text : "";
 }
 
 type TaskDelta = Extract<TraceEvent, { readonly type: "task_delta" }>;

@@ -7,8 +7,16 @@ import { currentError } from "./describe-session.ts";
 import { cancelText } from "./session-tree.ts";
 import { duration, jsonText } from "../frame/plain-text.ts";
 
-/** @param tookMs how long it ran here, where that is known. */
-export function showEnd(session: Session, io: Io, tookMs?: number): number {
+/**
+ * @param tookMs how long it ran here, where that is known.
+ * @param hasShown whether a text was shown while the session ran. On a terminal it is not shown twice.
+ */
+export function showEnd(
+  session: Session,
+  io: Io,
+  tookMs?: number,
+  hasShown: (text: string) => boolean = () => false,
+): number {
   const { sessionId, status, error, handedOffTo } = session;
   const output = decodeJson(session.output);
   const took = tookMs === undefined ? "" : ` in ${duration(tookMs)}`;
@@ -16,7 +24,8 @@ export function showEnd(session: Session, io: Io, tookMs?: number): number {
   if (status === "completed") {
     if (tookMs !== undefined)
       io.note(`${io.notes.paint.green(`${io.notes.symbols.done} completed`)}${io.notes.paint.dim(took)}`);
-    io.result(outcome, output === undefined ? "" : outputText(output));
+    const text = output === undefined ? "" : outputText(output);
+    io.result(outcome, isOneTerminal(io) && hasShown(text) ? "" : text);
     if (handedOffTo !== undefined)
       io.note(
         `it was handed over to ${handedOffTo}, which continues in its place: ${io.call(`show ${handedOffTo}`)}`,
@@ -45,6 +54,11 @@ export function showEnd(session: Session, io: Io, tookMs?: number): number {
       },
     ),
   );
+}
+
+/** Whether notes and results are read at the same place. */
+function isOneTerminal({ notes, results }: Io): boolean {
+  return Number.isFinite(notes.columns) && Number.isFinite(results.columns);
 }
 
 /** The fix of an error, or of the first of its causes that has one. */

@@ -224,7 +224,8 @@ class StorageRun {
     this.#pump();
     await this.#pumping;
     const session = await this.#session();
-    return reportOutcome(outcome, { session, before, options, hint: this.#resumeHint(), io, startedAt });
+    const hint = this.#resumeHint();
+    return reportOutcome(outcome, { session, before, options, hint, io, startedAt, view });
   }
 
   /** A command that a person stops gives running steps its grace. At another end nothing is left to wait for. */

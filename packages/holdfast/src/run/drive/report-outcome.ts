@@ -7,6 +7,7 @@ import { STOP_EXIT, type Io, type StopSignal } from "@holdfast/terminal/frame/co
 import type { Database } from "../../place/project.ts";
 import { accountText } from "@holdfast/terminal/view/budget-text";
 import { isAuthorsFault, messageCommands } from "@holdfast/terminal/view/describe-session";
+import type { LiveView } from "@holdfast/terminal/view/live-view";
 import { movedAway } from "@holdfast/terminal/view/moved-session";
 import { pauseAdvice } from "@holdfast/terminal/view/pause-advice";
 import { resultOf, showEnd, showEndedBefore } from "@holdfast/terminal/view/session-end";
@@ -39,18 +40,19 @@ export interface OutcomeFacts {
   readonly io: Io;
   /** When the command began, by `performance.now()`. */
   readonly startedAt: number;
+  readonly view: Pick<LiveView, "hasShown">;
 }
 
 /** @returns the exit code. */
 export function reportOutcome(outcome: Outcome, facts: OutcomeFacts): number {
-  const { session, before, options, hint, io, startedAt } = facts;
+  const { session, before, options, hint, io, startedAt, view } = facts;
   const spent = session?.account === undefined ? "" : accountText(session.account, Date.now());
   if (spent !== "") io.note(io.notes.paint.dim(`spent: ${spent}`));
   // Also when the session ended while the command was being stopped.
   if (session !== undefined && isEnded(session.status))
     return before !== undefined && isEnded(before.status)
       ? showEndedBefore(session, io)
-      : showEnd(session, io, performance.now() - startedAt);
+      : showEnd(session, io, performance.now() - startedAt, (text) => view.hasShown(text));
   const moved = session === undefined ? undefined : movedAway(session, io);
   if (moved !== undefined) return io.complain(moved);
   const below = outcome.type === "stuck" || outcome.type === "parked" ? outcome.paused?.sessions : undefined;
