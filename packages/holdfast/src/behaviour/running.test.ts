@@ -141,7 +141,10 @@ describe("running", () => {
       const running = await startSteps();
       running.kill("SIGKILL");
       await running.finished;
-      expect((await project.run("list")).stdout).toContain("somebody to resume it");
+      expect((await project.run("list")).stdout).toMatch(/ interrupted .* somebody to resume it/);
+      const top = await project.run("top");
+      expect(top.stderr).toContain("1 live session: 1 interrupted");
+      expect(top.stdout).toMatch(/^interrupted .* no process runs it/m);
       const resumed = await project.run("resume", "--last");
       expect(resumed).toMatchObject({ code: 0, stdout: "all three\n" });
       expect(resumed.stderr).toContain("attempt 1 was lost with its process");

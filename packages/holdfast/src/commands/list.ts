@@ -147,7 +147,7 @@ async function linesOf(
   };
   const rows = [...walk(asTrees(sessions))].map(({ session, depth }) => [
     "  ".repeat(depth) + session.sessionId,
-    statusText(session),
+    statusText(session, hasOwner),
     plainLine(session.agent.name, 40),
     `${duration(now - session.updatedAt)} ago`,
     costOf(session),

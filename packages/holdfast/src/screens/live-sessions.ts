@@ -25,6 +25,8 @@ const WHY_CHARS = 300;
 export interface LiveSession {
   readonly session: Session;
   readonly place: Database;
+  /** Whether a process can be running it. */
+  readonly isDriven: boolean;
   /** Why the session stands where it is. */
   readonly why: string;
   /** The cost of its own calls. `undefined` when the session records none. */
@@ -63,6 +65,7 @@ export async function readLive(
     sessions: shown.map(({ session, place }, at) => ({
       session,
       place,
+      isDriven: driven.has(place),
       cost: spent[at],
       why: whyText(plainSession(session, blocked.get(session.sessionId)), {
         isElsewhere: place.coordinator !== undefined,
@@ -142,8 +145,11 @@ export function liveJson({ sessions, isCut }: LivePage): object {
 /** "3 live sessions: 1 input_required, 2 waiting". */
 export function liveSummary({ sessions, isCut }: LivePage): string {
   const parts = LIVE_STATUSES.flatMap((status) => {
-    const number = sessions.filter(({ session }) => session.status === status).length;
-    return number === 0 ? [] : [`${number} ${status}`];
+    const found = sessions.filter(({ session }) => session.status === status);
+    const texts = Map.groupBy(found, ({ isDriven }) =>
+      status === "working" && !isDriven ? "interrupted" : status,
+    );
+    return [...texts].map(([text, ofText]) => `${ofText.length} ${text}`);
   });
   if (parts.length === 0) return "no live session";
   return `${count(sessions.length, "live session")}${isCut ? " and more" : ""}: ${parts.join(", ")}`;
@@ -156,8 +162,8 @@ export function topLines(
   now: number,
   columns = look.columns,
 ): readonly string[] {
-  const rows = sessions.map(({ session, why, cost }) => [
-    paintStatus(session, look),
+  const rows = sessions.map(({ session, isDriven, why, cost }) => [
+    paintStatus(session, look, isDriven),
     plainLine(session.agent.name, NAME_CHARS, look.symbols.cut),
     session.sessionId,
     duration(Math.max(0, now - session.updatedAt)),

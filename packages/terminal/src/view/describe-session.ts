@@ -199,22 +199,27 @@ export function openQuestions(session: Pick<Session, "waits">): QuestionWait[] {
   return session.waits.filter((wait) => wait.type === "input").toSorted((a, b) => a.id - b.id);
 }
 
-/** "waiting", "paused (nondeterminism)". */
-export function statusText({
-  status,
-  pauseReason,
-  move,
-}: Pick<Session, "status" | "pauseReason" | "move">): string {
+/**
+ * "waiting", "paused (nondeterminism)".
+ *
+ * @param isRun whether a process may be running it. A session that has work and no process is `interrupted`.
+ */
+export function statusText(
+  { status, pauseReason, move }: Pick<Session, "status" | "pauseReason" | "move">,
+  isRun = true,
+): string {
   if (move !== undefined)
     return `${move.isDone === true ? "moved" : "moving"} to ${plainLine(move.to, TEXT_CHARS)}`;
+  if (status === "working" && !isRun) return "interrupted";
   return status === "paused" && pauseReason !== undefined ? `paused (${pauseReason})` : status;
 }
 
 export function paintStatus(
   session: Pick<Session, "status" | "pauseReason" | "move">,
   { paint }: Look,
+  isRun = true,
 ): string {
-  const text = statusText(session);
+  const text = statusText(session, isRun);
   if (session.move !== undefined) return paint.dim(text);
   switch (session.status) {
     case "completed":
@@ -228,7 +233,7 @@ export function paintStatus(
       return paint.yellow(text);
     case "submitted":
     case "working":
-      return paint.cyan(text);
+      return isRun ? paint.cyan(text) : paint.yellow(text);
     case "cancelled":
       return paint.dim(text);
   }
