@@ -52,6 +52,18 @@ test("a coding agent works in the background, in a worktree, after `up --agents`
   expect((await status()).offers).toContain("claude-code");
 });
 
+test("a coding agent in the background has its cost while it works, and asks a person for no signal", async () => {
+  expect((await startStack("--agents", "claude-code")).code).toBe(0);
+  const args = ["run", "claude-code", "write:a.txt hang", "--session", "s"];
+  const run = project.startHere(args);
+  await project.hangs("s");
+  expect((await project.finishHere(["list"])).stdout).toMatch(/ working .*\$0\.0\d\d\d/);
+  expect((await project.finishHere(["cancel", "s", "--hard"])).code).toBe(0);
+  const { stderr } = await run.finished;
+  expect(stderr).toContain("in the local stack");
+  expect(stderr).not.toContain("steer");
+});
+
 test("an agent that is called in another folder than that of the stack works there, in its own process", async () => {
   expect((await startStack("--agents", "claude-code")).code).toBe(0);
   mkdirSync(project.path("below"));

@@ -16,6 +16,7 @@ import { type Database, findDatabase, placesOf } from "../place/project.ts";
 import { newestFirst, placeLine, START_STACK, withReader } from "../place/find-session.ts";
 import { sessionJson } from "@holdfast/terminal/view/session-json";
 import { programOf } from "@holdfast/machine/agent-source";
+import { isIncluded } from "@holdfast/programs/included-programs";
 import { CostReader } from "@holdfast/terminal/view/session-cost";
 import { describeWaits, statusText } from "@holdfast/terminal/view/describe-session";
 import { duration, fittedTable, plainLine } from "@holdfast/terminal/frame/plain-text";
@@ -101,7 +102,9 @@ async function costsAtWork(
   reader: StorageReader,
 ): Promise<ReadonlyMap<string, Cost | undefined>> {
   const working = sessions.filter(
-    ({ status, agent }) => !isEnded(status) && programOf(agent.file) !== undefined,
+    // A coordinator knows no source of an agent.
+    ({ status, agent: { name, file } }) =>
+      !isEnded(status) && (file === undefined ? isIncluded(name) : programOf(file) !== undefined),
   );
   if (working.length === 0) return new Map();
   const costs = await new CostReader().costs(working.map((session) => ({ session, reader })));

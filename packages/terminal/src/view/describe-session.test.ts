@@ -31,6 +31,7 @@ test("the signals that the adapter of an external agent listens for are no waits
   const names = ["external_agent.report", "interrupt", "steer", "follow_up"];
   expect(described(names, [], "external:claude-code")).toEqual([]);
   expect(described(names, ["steer"], "external:claude-code")).toEqual([['signal "steer"']]);
+  expect(described(names, [], "")).toEqual([]); // A coordinator knows no source of an agent.
   expect(described(["steer"])).toEqual([['signal "steer"', "holdfast signal s steer [JSON]"]]);
 });
 

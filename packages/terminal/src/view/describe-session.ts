@@ -54,8 +54,11 @@ export function describeWaits(
 ): DescribedWait[] {
   if (session.move !== undefined) return [];
   const isIdle = isIdleConversation(session);
+  const isProgram = isOfProgram(session);
   return session.waits
-    .filter((wait) => wait.type !== "signal" || !isOfAdapter(session, wait.name) || pending.has(wait.name))
+    .filter(
+      (wait) => wait.type !== "signal" || !isProgram || !isOfAdapter(wait.name) || pending.has(wait.name),
+    )
     .filter((wait) => !isIdle || wait.type !== "signal" || !isAside(wait.name) || pending.has(wait.name))
     .map((wait) => {
       const { id } = wait;
@@ -80,14 +83,20 @@ export function isAside(name: string): boolean {
   return ["ci", "review", "steer", "follow_up"].includes(name);
 }
 
+/** Whether an external agent has the session. At a coordinator its agent has no source, but it waits for reports. */
+export function isOfProgram({ agent, waits }: Pick<Session, "agent" | "waits">): boolean {
+  return (
+    programOf(agent.file) !== undefined ||
+    waits.some((wait) => wait.type === "signal" && wait.name === AGENT_REPORT)
+  );
+}
+
 /**
  * Whether the adapter of an external agent listens for the signal while the agent works. A person has nothing
  * to send for it.
  */
-export function isOfAdapter({ agent }: Pick<Session, "agent">, name: string): boolean {
-  return (
-    programOf(agent.file) !== undefined && (name === AGENT_REPORT || name === "interrupt" || isAside(name))
-  );
+export function isOfAdapter(name: string): boolean {
+  return name === AGENT_REPORT || name === "interrupt" || isAside(name);
 }
 
 /** Whether the session is a conversation of an agent file or an external agent that waits for its next request. */

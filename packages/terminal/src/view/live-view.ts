@@ -13,7 +13,7 @@ import {
   type Session,
   type TraceEvent,
 } from "@holdfast/core";
-import { subAgentCallOf, viewQuestion, type AskedQuestion } from "@holdfast/proto/view";
+import { AGENT_REPORT, subAgentCallOf, viewQuestion, type AskedQuestion } from "@holdfast/proto/view";
 import type { Io } from "../frame/command.ts";
 import {
   answerCommands,
@@ -21,6 +21,7 @@ import {
   describeWaits,
   isAside,
   isOfAdapter,
+  isOfProgram,
   messageCommands,
 } from "./describe-session.ts";
 import { entryText, eventLine } from "./event-line.ts";
@@ -85,8 +86,10 @@ class TextView implements LiveView {
   #hasStreamed = false;
   /** The last text of the session, if all of it was shown. */
   #said = "";
-  #begun: Session | undefined;
-  /** Signals whose command was told: a daemon waits for the same one again and again. */
+  /**
+   * Signals whose command was told: a daemon waits for the same one again and again. That of reports needs no
+   * command, and says that an external agent has the session.
+   */
   readonly #shown = new Set<string>();
 
   constructor({ io, sessionId, canType, isDurable }: LiveViewOptions) {
@@ -97,7 +100,7 @@ class TextView implements LiveView {
   }
 
   began(session: Session, resumed: boolean, pending: ReadonlySet<string>, asked: AskedQuestions): void {
-    this.#begun = session;
+    if (isOfProgram(session)) this.#shown.add(AGENT_REPORT);
     const { paint } = this.#io.notes;
     const { name, version } = session.agent;
     const shownVersion = version === "1" ? "" : ` ${version}`;
@@ -124,6 +127,7 @@ class TextView implements LiveView {
 
   event(event: JournalEvent): void {
     if (event.type === "complete" || event.type === "fail") return; // The end is told once, with the result.
+    if (event.type === "wait_signal" && event.name === AGENT_REPORT) this.#shown.add(AGENT_REPORT);
     if (isReportOfAdapter(event) || this.#wasStreamed(event) || this.#isWaitOfProgram(event)) return;
     if (event.type === "append_entry") this.#said = wholeTextOf(event);
     const line = eventLine(event, this.#io.notes, { now: Date.now(), sessionId: this.#sessionId });
@@ -145,7 +149,7 @@ class TextView implements LiveView {
   #isWaitOfProgram({ type, name = "" }: JournalEvent): boolean {
     if (type !== "wait_signal") return false;
     if (isAside(name) && this.#shown.has(NEXT_INPUT)) return true;
-    return this.#begun !== undefined && isOfAdapter(this.#begun, name);
+    return this.#shown.has(AGENT_REPORT) && isOfAdapter(name);
   }
 
   trace(event: TraceEvent): void {
