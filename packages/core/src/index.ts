@@ -325,6 +325,16 @@ export {
 export { isStorageCall, parseChange } from "./ports/storage-wire-check.ts";
 export { storageWith } from "./ports/storage-with.ts";
 export {
+  answerDetails,
+  type AnswerDetails,
+  askedQuestions,
+  auditEnd,
+  findAnswerer,
+  isAuditedAnswer,
+  withAnswerDetails,
+} from "./ports/answer-audit.ts";
+export { isPlaceholder, isSecretField, secretLook } from "./json/secret-looks.ts";
+export {
   fromWireError,
   leaseFromWire,
   toWireError,

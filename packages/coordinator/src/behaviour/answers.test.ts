@@ -31,3 +31,103 @@ test("an answer that names none of several open questions is refused, and the er
   expect((await answer({ answer: "blue", question: "6" })).body.question).toBe("answer:6");
   expect((await answer({ answer: { approved: true } })).body.question).toBe("answer:4");
 });
+
+test("the first answer counts, and another one is refused with the answer that counts and its author", async () => {
+  fleet = await openFleet({ clock: new TestClock() });
+  const ada = await fleet.user("ada");
+  const runner = await fleet.runner();
+  const sessionId = await ada.start();
+  const { claims } = await runner.poll({ free: 1 });
+  const claim = claims[0]!;
+  const command = `git push && curl -H 'x-api-key: sk-abcdefghijklmnop1234' https://a.example`;
+  const question = { prompt: "Allow shell: git push?", details: { tool: "shell", input: { command } } };
+  const wait = {
+    type: "input",
+    id: 0,
+    name: "answer:0",
+    prompt: question.prompt,
+    answer: "approval",
+  } as const;
+  const asked = { seq: 0, type: "request_input", id: 0, payload: JSON.stringify(question) };
+  await runner.say(claim, { status: "input_required", waits: [wait] }, { records: [asked] });
+  const answer = (person: typeof ada, approved: boolean, reason?: string) =>
+    person.post(`/v1/sessions/${sessionId}/answer`, {
+      question: "0",
+      answer: { approved, ...(reason === undefined ? {} : { reason }) },
+    });
+
+  expect((await answer(ada, true, "token: abcdefgh")).status).toBe(202);
+  const isRefused = async (): Promise<void> => {
+    expect((await answer(fleet!.admin, true, "token: abcdefgh")).status).toBe(202); // The same answer.
+    const { status, body } = await answer(fleet!.admin, false);
+    expect([status, body.code]).toEqual([409, "answered_otherwise"]);
+    expect(body.detail).toBe(
+      "the question was answered before: yes: token: abcdefgh by user:ada. That answer counts, and yours was not stored",
+    );
+  };
+  await isRefused();
+
+  // The audit keeps what was asked and answered, also of the answer that came too late.
+  const rows = (await fleet.admin.get("/v1/audit?before=0")).body.rows as {
+    readonly action: string;
+    readonly actor: string;
+    readonly outcome: string;
+    readonly details?: string;
+  }[];
+  const answers = rows.filter(({ action }) => action === "session.answer");
+  expect(answers.map(({ actor, outcome }) => [actor, outcome])).toEqual([
+    ["admin:root", "duplicate"],
+    ["admin:root", "duplicate"],
+    ["user:ada", "stored"],
+  ]);
+  expect(answers.map(({ details }) => JSON.parse(details!).answer.approved)).toEqual([false, true, true]);
+  expect(JSON.parse(answers[2]!.details!)).toEqual({
+    id: 0,
+    question: {
+      ...question,
+      details: {
+        tool: "shell",
+        input: { command: "git push && curl -H 'x-api-key: [secret]' https://a.example" },
+      },
+    },
+    answer: { approved: true, reason: "token: [secret]" },
+  });
+
+  // The same once the session has taken the answer, and once it has ended.
+  const [pending] = await fleet.storage.reader.pendingSignals(sessionId);
+  const { signalId, payload } = pending!;
+  const taken = { seq: 1, at: 5, type: "signal_received", wait: 0, signalId, payload };
+  await runner.say(
+    claim,
+    { status: "working", waits: [] },
+    { firstSeq: 1, records: [taken], consumed: [signalId] },
+  );
+  await isRefused();
+  await runner.say(claim, { status: "completed", waits: [], output: "1" }, { firstSeq: 2 });
+  await isRefused();
+});
+
+test("an answer by the storage API, as the command gives it, is recorded with its question", async () => {
+  fleet = await openFleet({ clock: new TestClock() });
+  const ada = await fleet.user("ada");
+  const runner = await fleet.runner();
+  const sessionId = await ada.start();
+  const { claims } = await runner.poll({ free: 1 });
+  const wait = { type: "input", id: 0, name: "answer:0", prompt: "Which?", answer: "any" } as const;
+  const asked = { seq: 0, type: "request_input", id: 0, payload: '{"prompt":"Which?"}' };
+  await runner.say(claims[0]!, { status: "input_required", waits: [wait] }, { records: [asked] });
+  await ada.commit({
+    type: "send_signal",
+    sessionId,
+    signalId: "sig_1",
+    name: "answer:0",
+    payload: '"blue"',
+    dedupKey: "answer:0",
+  });
+  const [row] = (await fleet.admin.get("/v1/audit?before=0")).body.rows;
+  expect([row.action, row.actor, JSON.parse(row.details)]).toEqual([
+    "storage.send_signal",
+    "user:ada",
+    { id: 0, question: { prompt: "Which?" }, answer: "blue" },
+  ]);
+});

@@ -1,10 +1,9 @@
 // `AuditService`: the rows of the audit, page by page.
 //
-// Rows are numbered from 1 without gaps, so a page before a number begins at a number that is known. The
-// newest row is found by halving, in a few dozen reads of one row.
+// Rows are numbered from 1 without gaps, so a page before a number begins at a number that is known.
 
 import type { ServiceImpl } from "@connectrpc/connect";
-import { UsageError, type StorageReader } from "@holdfast/core";
+import { auditEnd, UsageError, type StorageReader } from "@holdfast/core";
 import type { AuditService as Contract, ListAuditRequest } from "@holdfast/proto";
 import { bytesOfValue } from "../call/json-field.ts";
 import type { ServiceHost } from "./service-host.ts";
@@ -36,7 +35,7 @@ export class AuditService implements ServiceImpl<typeof Contract> {
   }
 
   async #newestFirst(before: number, limit: number) {
-    const end = await endOf(this.#reader, before);
+    const end = await auditEnd(this.#reader, before);
     const from = Math.max(0, end - limit - 1);
     const rows = await this.#reader.audit({ after: from, limit: end - from - 1 });
     return {
@@ -44,20 +43,4 @@ export class AuditService implements ServiceImpl<typeof Contract> {
       ...(from === 0 ? {} : { nextBefore: BigInt(from + 1) }),
     };
   }
-}
-
-/** The number behind the last row that is asked for; behind the newest row if there are not so many. */
-async function endOf(reader: StorageReader, before: number): Promise<number> {
-  const isThere = async (seq: number): Promise<boolean> =>
-    (await reader.audit({ after: seq - 1, limit: 1 })).length > 0;
-  if (before === 1 || (before > 1 && (await isThere(before - 1)))) return before;
-  let above = 1;
-  while (await isThere(above)) above *= 2;
-  let known = Math.floor(above / 2);
-  while (above - known > 1) {
-    const middle = Math.floor((known + above) / 2);
-    if (await isThere(middle)) known = middle;
-    else above = middle;
-  }
-  return above;
 }

@@ -9,9 +9,11 @@ import {
   type FileImport,
   HoldfastError,
   importedBy,
+  isAuditedAnswer,
   NotFoundError,
   type Random,
   type Session,
+  withAnswerDetails,
 } from "@holdfast/core";
 import { invalid, type Refusal } from "../call/refusal.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
@@ -45,7 +47,7 @@ type HostOptions = Pick<ServiceHost, "storage" | "clock" | "random" | "leaseMs" 
 /** Composes dispatch, the stores and the tokens of one coordinator over its storage. */
 export function createServiceHost(options: HostOptions): ServiceHost {
   const { storage, clock, random, leaseMs, renewMs, lossesMax, warn, claimed, immediate } = options;
-  const commit = joinCommits({ storage, clock, immediate });
+  const commit = sayingAnswers(storage, joinCommits({ storage, clock, immediate }));
   const registry = new Registry({ storage, clock });
   const dispatcher = new Dispatcher({ storage, commit, clock, registry, leaseMs, lossesMax, warn, claimed });
   const isKept = (sessionId: string): Promise<boolean> => dispatcher.earlierCode.isKept(sessionId);
@@ -62,6 +64,16 @@ export function createServiceHost(options: HostOptions): ServiceHost {
     leaseMs,
     renewMs,
   };
+}
+
+/** Each answer is recorded with its question, whichever call gave it. Other changes wait for no read. */
+function sayingAnswers({ reader }: Pick<ServiceHost["storage"], "reader">, commit: Commit): Commit {
+  return async (changes) =>
+    commit(
+      changes.some(isAuditedAnswer)
+        ? await Promise.all(changes.map((change) => withAnswerDetails(reader, change)))
+        : changes,
+    );
 }
 
 /** Commits a change with its audit row in the same transaction. */

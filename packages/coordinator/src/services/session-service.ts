@@ -66,7 +66,7 @@ import { listCosts, listedMessage, listSessions } from "./session-lister.ts";
 import { creationOf, notHeld, refuseOther } from "./session-start.ts";
 import { untilEnded, watchAll, watchSession } from "./session-watch.ts";
 import { forkOf, storeImported } from "./sessions/imports.ts";
-import { answeredQuestion, answeredBefore, pendingNames } from "./sessions/questions.ts";
+import { answeredQuestion, answeredBefore, pendingNames, refuseOtherAnswer } from "./sessions/questions.ts";
 import { AFTER_END, sendSignal } from "./sessions/signals.ts";
 import { scopeChange } from "./storage-scope.ts";
 import { readLines } from "./storage-wire.ts";
@@ -137,7 +137,12 @@ export class SessionService implements ServiceImpl<typeof Contract> {
     if (wait === undefined) return { question: await answeredBefore(host, session, question, text) };
     refuseAnswer(wait, decodeJson(text));
     const dedupKey = answerKey(wait); // The first of several answers counts.
-    await sendSignal(host, { sessionId, name: wait.name, text, dedupKey }, "session.answer", call);
+    const sent = { sessionId, name: wait.name, text, dedupKey };
+    const { status } = await sendSignal(host, sent, "session.answer", call).catch(async (error: unknown) => {
+      await refuseOtherAnswer(host, session, wait, text); // It may have ended the session.
+      throw error;
+    });
+    if (status === "duplicate") await refuseOtherAnswer(host, session, wait, text);
     return { question: wait.name };
   }
 

@@ -111,6 +111,7 @@ export const ERROR_TABLE = {
   token_not_found: { exit: 4, http: 404, rpc: "not_found" },
   schedule_not_found: { exit: 4, http: 404, rpc: "not_found" },
   question_not_found: { exit: 4, http: 404, rpc: "not_found" },
+  answered_otherwise: { exit: 6, http: 409, rpc: "failed_precondition" },
   session_not_ended: { exit: 6, http: 409, rpc: "failed_precondition" },
   session_has_children: { exit: 6, http: 409, rpc: "failed_precondition" },
   duplicate_runner: { exit: 6, http: 409, rpc: "already_exists" },

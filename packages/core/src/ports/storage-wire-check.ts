@@ -355,17 +355,14 @@ const UNAUDITED: { readonly [type in Exclude<Change["type"], "audited">]: Check 
   remove_document: hasShape({ collection: isText, id: isText, expected: optional(isCount) }),
 };
 
+const ACTION = { actor: isText, action: isText, object: isText };
+const MORE_OF_ACTION = { requestId: optional(isText), details: optional(isJson), outcome: optional(isText) };
+
 const isChange = isOfType({
   ...UNAUDITED,
   audited: hasShape({
     change: optional(isOfType(UNAUDITED)),
-    audit: hasShape({
-      actor: isText,
-      action: isText,
-      object: isText,
-      requestId: optional(isText),
-      outcome: optional(isText),
-    }),
+    audit: hasShape({ ...ACTION, ...MORE_OF_ACTION }),
   }),
 } satisfies { readonly [type in Change["type"]]: Check });
 

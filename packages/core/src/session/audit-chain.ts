@@ -30,7 +30,7 @@ export function findAuditProblem(audit: Audit): string | undefined {
 /** The row that follows `last`. */
 export function nextAuditRow(
   last: AuditLink,
-  { actor, action, object, requestId }: Audit,
+  { actor, action, object, requestId, details }: Audit,
   { outcome, at, hash }: { readonly outcome: string; readonly at: number; readonly hash: Hash },
 ): AuditRow {
   const row = {
@@ -40,6 +40,7 @@ export function nextAuditRow(
     action,
     object,
     ...(requestId === undefined ? {} : { requestId }),
+    ...(details === undefined ? {} : { details }),
     outcome,
   };
   return { ...row, hash: hash(chained(last, row)) };
@@ -63,7 +64,7 @@ export function verifyAudit(
 }
 
 function chained(last: AuditLink, row: Omit<AuditRow, "hash">): string {
-  const { seq, at, actor, action, object, requestId, outcome } = row;
+  const { seq, at, actor, action, object, requestId, details, outcome } = row;
   // mutant: audit-chain-cut
-  return `${last.hash}\n${JSON.stringify({ seq, at, actor, action, object, requestId, outcome })}`;
+  return `${last.hash}\n${JSON.stringify({ seq, at, actor, action, object, requestId, details, outcome })}`;
 }

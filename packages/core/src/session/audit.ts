@@ -3,6 +3,8 @@
 //
 // Stored rows are a chain of hashes (`audit-chain.ts`).
 
+import type { JsonText } from "../json/json.ts";
+
 /** The description of an action. */
 export interface Audit {
   /** The person or the process that acted. */
@@ -11,6 +13,8 @@ export interface Audit {
   /** The thing that the action was for. */
   readonly object: string;
   readonly requestId?: string;
+  /** The subject of the action, such as a question and its answer (`AnswerDetails`). */
+  readonly details?: JsonText;
   /** The outcome, where no change has a result; `done` when absent. */
   readonly outcome?: string;
 }

@@ -243,6 +243,8 @@ export interface AuditRow {
   readonly object: string;
   readonly outcome: string;
   readonly requestId?: string;
+  /** JSON as text: of an answer, its question and the answer. */
+  readonly details?: string;
 }
 
 export interface AuditPage {

@@ -233,7 +233,14 @@ cure("task_not_found", "take one of the numbers", async (code) => {
 cure("answered_otherwise", "cancel the session of the wrong answer", async (code) => {
   await works("run", "ask.ts", "--session", "wrong", "--park");
   await works("approve", "wrong");
-  await refused(code, "cancel the session if the first answer was wrong", "approve", "wrong", "--no");
+  const said = await refused(
+    code,
+    "cancel the session if the first answer was wrong",
+    "approve",
+    "wrong",
+    "--no",
+  );
+  expect(said).toMatch(/which is kept: .* \(answered by user:\w+\)/);
   await works("cancel", "wrong", "--hard");
   const forked = (await works("fork", "wrong")).stdout.trim();
   await project.run("resume", forked, "--park");

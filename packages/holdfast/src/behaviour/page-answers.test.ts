@@ -3,6 +3,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
+import { call } from "../testing/coordinator-process.ts";
 import { PageStand, type OpenCoordinator } from "../testing/page-stand.ts";
 
 const TIMEOUT = { timeout: 15_000 };
@@ -91,6 +92,46 @@ test("a key approves only what was read whole, once for each press", async ({ sk
   await isReady("echo safe");
   await keyboard.press("a");
   await isApproved(long);
+  expect(stand.trouble).toEqual([]);
+});
+
+test("a person whose answer comes second is told which answer counts and whose, and the audit has both", async ({
+  skip,
+}) => {
+  if (CHROMIUM === undefined) skip(NO_CHROMIUM);
+  const { page } = stand;
+  const { ask, url } = coordinator;
+  const { secret } = await ask("tokens", { kind: "user", name: "ada" });
+  const command = "git push --force";
+  const { sessionId } = await call(url, secret, "sessions", { agent: "asker", input: { command } });
+  await stand.follow("");
+  const deny = page.getByRole("article").filter({ hasText: command }).getByRole("button", { name: "Deny" });
+  await expect.poll(() => deny.isEnabled(), TIMEOUT).toBe(true);
+  // Ada answers while the page is on its way to the server.
+  await page.route("**/answer", async (route) => {
+    await call(url, secret, `sessions/${sessionId}/answer`, { answer: { approved: true } });
+    await route.continue();
+  });
+  await deny.click();
+  const notice = page
+    .getByRole("status")
+    .filter({ hasText: "the question was answered before: yes by user:ada" });
+  await notice.getByText("yours was not stored").waitFor();
+  await page.unroute("**/answer");
+  await expect
+    .poll(async () => (await ask(`sessions/${sessionId}`)).output, TIMEOUT)
+    .toEqual({ approved: true });
+  await expect.poll(() => page.getByRole("article").filter({ hasText: command }).count(), TIMEOUT).toBe(0);
+  expect(await notice.count()).toBe(1);
+  await stand.check("lost-race");
+
+  await stand.follow(`audit?text=${encodeURIComponent(command)}`);
+  const rows = page.getByRole("list", { name: "Rows" }).getByRole("listitem");
+  await expect.poll(() => rows.count(), TIMEOUT).toBeGreaterThan(0);
+  const counted = rows.filter({ hasText: "user:ada" });
+  await counted.getByText("answered yes to Allow shell?").click();
+  await counted.getByText(command).waitFor();
+  await stand.check("audit-answer");
   expect(stand.trouble).toEqual([]);
 });
 

@@ -7,7 +7,14 @@
 // The row and the answer are one transaction. The row names the answer by the id of its signal.
 
 import { userInfo } from "node:os";
-import { type AgentStorage, type Change, type StorageReader, storageWith } from "@holdfast/core";
+import {
+  type AgentStorage,
+  type Change,
+  isAuditedAnswer,
+  type StorageReader,
+  storageWith,
+  withAnswerDetails,
+} from "@holdfast/core";
 
 const PAGE_ROWS = 500;
 const ACTION = "session.answer";
@@ -25,19 +32,22 @@ export function userOfMachine(): string {
 /** A storage of this machine that records the principal of each answer which this process gives. */
 export function recordingAnswers(storage: AgentStorage): AgentStorage {
   return storageWith(storage, {
-    commit: (changes, now) =>
-      storage.commit(changes.some(isAnswer) ? changes.map((change) => recorded(change)) : changes, now),
+    commit: async (changes, now) => {
+      const recorded = changes.map((change) => withPrincipal(change));
+      if (!recorded.some(isAuditedAnswer)) return storage.commit(changes, now);
+      const { reader } = storage;
+      return storage.commit(
+        await Promise.all(recorded.map((change) => withAnswerDetails(reader, change))),
+        now,
+      );
+    },
   });
 }
 
-function isAnswer(change: Change): boolean {
-  return change.type === "send_signal" && change.name.startsWith("answer:");
-}
-
-function recorded(change: Change): Change {
-  if (change.type !== "send_signal" || !isAnswer(change)) return change;
+function withPrincipal(change: Change): Change {
+  if (change.type !== "send_signal") return change;
   const { sessionId, signalId } = change;
-  return {
+  const audited: Change = {
     type: "audited",
     change,
     audit: {
@@ -47,6 +57,7 @@ function recorded(change: Change): Change {
       requestId: signalId,
     },
   };
+  return isAuditedAnswer(audited) ? audited : change;
 }
 
 /** Reads the principals of answers. The audit is read as far as it goes, once. */

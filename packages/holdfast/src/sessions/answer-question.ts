@@ -1,8 +1,11 @@
 // An answer to a question that a session asks a person.
 
 import {
+  askedQuestions,
+  ConflictError,
   defined,
   encodeJson,
+  findAnswerer,
   HoldfastError,
   UsageError,
   type Session,
@@ -10,7 +13,6 @@ import {
 } from "@holdfast/core";
 import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
-import { CommandError } from "@holdfast/terminal/frame/command-error";
 import {
   answerCommands,
   openQuestions,
@@ -19,7 +21,6 @@ import {
   questionLine,
 } from "@holdfast/terminal/view/describe-session";
 import { questionNumber, unnamedAnswer } from "@holdfast/proto/view";
-import { questionRecords } from "./read-inbox.ts";
 import { JournalTail } from "@holdfast/terminal/view/journal-events";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { sendSignal, type PendingSignals } from "./send-signal.ts";
@@ -89,10 +90,11 @@ export async function answerQuestion(
           requests.answer(sessionId, payload, { question: found.id, signalId }),
         said: `${said}: ${questionLine(prompt, TEXT_CHARS)}`,
         repeated,
-        compare: (recorded) => {
+        compare: async (recorded) => {
           const given = encodeJson(payload, "the answer");
           if (recorded === given) return;
-          throw new CommandError("answered_otherwise", repeated, {
+          const by = await answererOf(reader, session, found.id);
+          throw new ConflictError("answered_otherwise", `${repeated}${by}`, {
             got: given ?? "no answer",
             expected: recorded ?? "no answer, like the first time",
             fix: "cancel the session if the first answer was wrong",
@@ -103,13 +105,19 @@ export async function answerQuestion(
   });
 }
 
+/** " (answered by user:ada)"; empty where no row of the audit says it, or this caller may not read the audit. */
+async function answererOf(reader: StorageReader, { sessionId }: Session, id: number): Promise<string> {
+  const by = await findAnswerer(reader, sessionId, id).catch(() => undefined);
+  return by === undefined ? "" : ` (answered by ${by})`;
+}
+
 /** The details of a question, such as the call that it is for. */
 async function detailsOf(
   session: Session,
   found: QuestionWait,
   reader: StorageReader,
 ): Promise<Readonly<Record<string, unknown>>> {
-  const asked = (await questionRecords(session, [found], reader)).get(found.id);
+  const asked = (await askedQuestions(reader, session, [found.id])).get(found.id);
   const details = asked?.question.details;
   return typeof details === "object" && details !== null
     ? (details as Readonly<Record<string, unknown>>)
@@ -180,7 +188,7 @@ async function noSuchQuestion(
   const now = session.status === "paused" ? "asks nothing while it is paused" : "asks nothing";
   const what = wanted === undefined ? now : `has no open question ${questionNumber(wanted)}`;
   const known = listOf(openQuestions(session));
-  const last = await lastAnswer(sessionId, reader);
+  const last = await lastAnswer(session, reader);
   return new HoldfastError(
     "question_not_found",
     `session ${sessionId} ${what}; it is ${statusText(session)}`,
@@ -193,13 +201,15 @@ async function noSuchQuestion(
 }
 
 /** The last answer in the journal, shown to a person whose own answer comes too late. */
-async function lastAnswer(sessionId: string, reader: StorageReader): Promise<string | undefined> {
+async function lastAnswer(session: Session, reader: StorageReader): Promise<string | undefined> {
   let last: string | undefined;
-  await new JournalTail(reader, sessionId).advance(({ type, prompt, payload }) => {
-    if (type === "signal_received" && prompt !== undefined)
-      last = `a late answer: "${questionLine(prompt, 200)}" already has the answer ${plainLine(JSON.stringify(payload) ?? "", 200)}`;
+  let id: number | undefined;
+  await new JournalTail(reader, session.sessionId).advance(({ type, prompt, payload, wait }) => {
+    if (type !== "signal_received" || prompt === undefined) return;
+    id = Number(wait);
+    last = `a late answer: "${questionLine(prompt, 200)}" already has the answer ${plainLine(JSON.stringify(payload) ?? "", 200)}`;
   });
-  return last;
+  return id === undefined ? last : `${last}${await answererOf(reader, session, id)}`;
 }
 
 function takesAnotherAnswer({ sessionId }: Session, question: QuestionWait, io: Io): UsageError {

@@ -46,8 +46,8 @@ export interface Message {
   readonly said: string;
   /** The text for a signal that was already stored. */
   readonly repeated: string;
-  /** Called when it was there before, with the recorded payload if nobody has consumed it. May throw. */
-  readonly compare?: (recorded: JsonText | undefined) => void;
+  /** Called when it was there before, with the recorded payload if nobody has consumed it. May reject. */
+  readonly compare?: (recorded: JsonText | undefined) => Promise<void>;
 }
 
 /**
@@ -112,7 +112,7 @@ async function send(
   if (receipt.status !== "stored" && (await isStored(storage.reader, sessionId, signalId))) return "stored";
   if (receipt.status === "duplicate" && message.compare !== undefined) {
     const pending = await storage.reader.pendingSignals(sessionId);
-    message.compare(pending.find(({ name }) => name === message.name)?.payload);
+    await message.compare(pending.find(({ name }) => name === message.name)?.payload);
   }
   if (receipt.status !== "refused") return receipt.status;
   const now = await storage.reader.session(sessionId);

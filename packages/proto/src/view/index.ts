@@ -44,6 +44,7 @@ export {
 export { type CostSum, type CostSums, type PlainSessionCost, sumCosts, totalText } from "./cost-sums.ts";
 export { type InboxItem, inInboxOrder, principalOf, repeatsAction } from "./inbox.ts";
 export {
+  answerText,
   type AnswerKind,
   answerLines,
   questionNumber,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { answerLines, viewQuestion } from "./question.ts";
+import { answerText, answerLines, viewQuestion } from "./question.ts";
 
 test.each([
   ["a command", { command: "rm -rf x" }, "rm -rf x"],
@@ -39,4 +39,14 @@ test("only the oldest question of a session is answered without its number", () 
   expect(answerLines("s", { id: 3, life: 2, answer: "approval" })[0]).toBe("approve s 3.2");
   expect(answerLines("s", { id: 3, answer: "any" })).toEqual(["answer s 3 JSON"]);
   expect(answerLines("s", { id: 3 })).toEqual(["approve s 3", "answer s 3 JSON"]);
+});
+
+test.each([
+  [{ approved: true }, "yes"],
+  [{ approved: false, reason: "too wide" }, "no: too wide"],
+  [{ approved: true, remember: { scope: "project" } }, "yes (for this project)"],
+  [{ approved: true, input: { a: 1 } }, '{"approved":true,"input":{"a":1}}'],
+  [{ colour: "blue" }, '{"colour":"blue"}'],
+])("the answer %j is shown as %s", (answer, text) => {
+  expect(answerText(answer)).toBe(text);
 });

@@ -93,6 +93,16 @@ function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 }
 
+/** An answer for people. Anything but yes or no is JSON. */
+export function answerText(answer: unknown): string {
+  const { approved, reason, remember, input, ...others } = fieldsOf(answer);
+  const { scope } = fieldsOf(remember);
+  if (typeof approved !== "boolean" || input !== undefined || Object.keys(others).length > 0)
+    return JSON.stringify(answer) ?? "";
+  const lasting = typeof scope === "string" ? ` (for this ${scope})` : "";
+  return `${approved ? "yes" : "no"}${lasting}${typeof reason === "string" ? `: ${reason}` : ""}`;
+}
+
 /**
  * The command lines after `holdfast` that answer a question. Each names the question, and so the exact call
  * that a person has read. It never answers a later question in its place.

@@ -18,7 +18,6 @@ export const COMMAND_ERRORS = {
   secret_arg: 2,
   task_not_found: 4,
   secret_not_found: 4,
-  answered_otherwise: 6,
 } as const;
 
 /** An error of the command line itself. */

@@ -1,7 +1,7 @@
 import { NEXT_INPUT, type Session, type Wait } from "@holdfast/core";
 import { NEXT_INPUT as VIEWED_NEXT_INPUT } from "@holdfast/proto/view";
 import { expect, test } from "vitest";
-import { answerText, askedLines, beforeResume, describeWaits } from "./describe-session.ts";
+import { askedLines, beforeResume, describeWaits } from "./describe-session.ts";
 import { pauseAdvice } from "./pause-advice.ts";
 
 const signal = (name: string, id: number): Wait => ({ type: "signal", id, name });
@@ -61,14 +61,4 @@ test("a call is shown whole below its question, and not twice where the question
   const long = `ls ${"x".repeat(300)}`;
   const prompt = `Allow shell: ${long}`.slice(0, 200);
   expect(askedLines({ ...call, prompt, action: long })).toEqual([prompt, `  ${long}`, "in /w", rule]);
-});
-
-test.each([
-  [{ approved: true }, "yes"],
-  [{ approved: false, reason: "too wide" }, "no: too wide"],
-  [{ approved: true, remember: { scope: "project" } }, "yes (for this project)"],
-  [{ approved: true, input: { a: 1 } }, '{"approved":true,"input":{"a":1}}'],
-  [{ colour: "blue" }, '{"colour":"blue"}'],
-])("the answer %j is shown as %s", (answer, text) => {
-  expect(answerText(answer)).toBe(text);
 });

@@ -1,7 +1,6 @@
 // Describes a session for people: its status, its waits, and the commands that answer them.
 
 import {
-  isApproval,
   isEnded,
   isReservedName,
   NEXT_INPUT,
@@ -171,14 +170,6 @@ export function askedLines({
   ];
 }
 
-/** An answer for people. Anything but yes or no is JSON. */
-export function answerText(answer: unknown): string {
-  if (!isApproval(answer) || answer.input !== undefined) return JSON.stringify(answer) ?? "";
-  const { approved, reason, remember } = answer;
-  const scope = remember === undefined ? "" : ` (for this ${remember.scope})`;
-  return `${approved ? "yes" : "no"}${scope}${reason === undefined ? "" : `: ${reason}`}`;
-}
-
 /** A question in full: a person must see all of what is asked. Lines of text, the first without indentation. */
 function questionLines(prompt: string, details: unknown): string[] {
   const lines = visibleText(bounded(prompt)).trimEnd().split("\n");
@@ -202,7 +193,7 @@ export type QuestionWait = Extract<Wait, { type: "input" }>;
  * Questions that wait for a person, the oldest first. A session has them while it is `input_required` or
  * `paused`, and after a pause until its agent blocks again. The row of a moved session keeps its
  * waits, but its new place asks them: lists of questions leave out sessions with `move`.
- * `questionRecords` in `holdfast` reads a question as it was asked, with its details and its time.
+ * `askedQuestions` of core reads a question as it was asked, with its details and its time.
  */
 export function openQuestions(session: Pick<Session, "waits">): QuestionWait[] {
   return session.waits.filter((wait) => wait.type === "input").toSorted((a, b) => a.id - b.id);

@@ -8,12 +8,13 @@ import {
   planOf,
   stepText,
   subAgentCallOf,
+  answerText,
   viewQuestion,
   type RecordType,
 } from "@holdfast/proto/view";
 import type { Look } from "../frame/command.ts";
 import { amountText } from "./budget-text.ts";
-import { answerText, askedLines, errorLine, moment, signalText, statusText } from "./describe-session.ts";
+import { askedLines, errorLine, moment, signalText, statusText } from "./describe-session.ts";
 import type { JournalEvent } from "./journal-events.ts";
 import { duration, jsonLine, plainLine } from "../frame/plain-text.ts";
 

@@ -2,6 +2,7 @@
 
 import { decodeJson, defined, isEnded, isLost, isReservedName } from "@holdfast/core";
 import {
+  answerText,
   costText,
   isWhyOfCause,
   nodeFacts,
@@ -16,7 +17,6 @@ import {
   errorLines,
   moment,
   paintStatus,
-  answerText,
   askedLines,
   currentError,
 } from "./describe-session.ts";

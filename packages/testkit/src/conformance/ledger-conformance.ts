@@ -205,11 +205,15 @@ export function ledgerConformance(fixture: Fixture): void {
     test("ST42: rows are a chain, in which a change, a gap and another order show", async () => {
       const texts = ['"\\\n', "é\u{1f600}", "x".repeat(10_000), ""];
       for (const [n, object] of texts.entries()) {
-        const requestId = n === 0 ? {} : { requestId: `req-${n}` };
-        await fixture.apply(audited(undefined, { actor: "anna", action: "a", object, ...requestId }), n + 1);
+        const more = n === 0 ? {} : { requestId: `req-${n}`, details: JSON.stringify({ answer: object }) };
+        await fixture.apply(audited(undefined, { actor: "anna", action: "a", object, ...more }), n + 1);
       }
       const all = await rows();
       expect(all.map(({ object }) => object)).toEqual(texts);
+      expect(all.map(({ details }) => details)).toEqual([
+        undefined,
+        ...texts.slice(1).map((answer) => JSON.stringify({ answer })),
+      ]);
       const hashOf = ({ hash: _hash, ...row }: AuditRow, before = "") =>
         sha256(`${before}\n${JSON.stringify(row)}`);
       expect(all[0]!.hash).toBe(hashOf(all[0]!));
@@ -217,7 +221,8 @@ export function ledgerConformance(fixture: Fixture): void {
       expect(verifyAudit(all, sha256)).toEqual({ status: "intact", last: { seq: 4, hash: all[3]!.hash } });
       expect(verifyAudit(all.slice(2), sha256, all[1])).toMatchObject({ status: "intact" });
       const forged = all.with(1, { ...all[1]!, actor: "bert" });
-      expect(verifyAudit(forged, sha256)).toMatchObject({ status: "broken", seq: 2 });
+      for (const changed of [forged, all.with(1, { ...all[1]!, details: "{}" })])
+        expect(verifyAudit(changed, sha256)).toMatchObject({ status: "broken", seq: 2 });
       // With a hash that fits, it is the next one that tells.
       const fitting = { ...forged[1]!, hash: hashOf(forged[1]!, all[0]!.hash) };
       expect(verifyAudit(all.with(1, fitting), sha256)).toMatchObject({ status: "broken", seq: 3 });

@@ -2,6 +2,9 @@
 
 import {
   answerSignalName,
+  ConflictError,
+  decodeJson,
+  findAnswerer,
   isEnded,
   noSuchQuestion,
   NotFoundError,
@@ -9,9 +12,9 @@ import {
   type Session,
   UsageError,
 } from "@holdfast/core";
-import { unnamedAnswer } from "@holdfast/proto/view";
+import { answerText, unnamedAnswer } from "@holdfast/proto/view";
 import type { ServiceHost } from "../service-host.ts";
-import { hasEnded, keyedSignalId, wasConsumed } from "./signals.ts";
+import { hasEnded, keyedSignalId, recordsOf } from "./signals.ts";
 
 type Question = ReturnType<typeof openQuestion>;
 
@@ -38,17 +41,73 @@ export async function answeredBefore(
 ): Promise<string> {
   const { sessionId } = session;
   const id = question === undefined ? undefined : numberOf(question);
-  const given = id === undefined ? undefined : answerSignalName(id);
-  if (
-    given !== undefined &&
-    (await wasConsumed(host, sessionId, keyedSignalId(sessionId, given, given, text)))
-  )
-    return given;
+  if (id !== undefined) {
+    const given = answerSignalName(id);
+    const taken = await takenAnswer(host, sessionId, id);
+    if (taken?.signalId === keyedSignalId(sessionId, given, given, text) || taken?.payload === (text ?? null))
+      return given;
+    if (taken !== undefined) throw await answeredOtherwise(host, sessionId, id, taken.payload);
+  }
   if (isEnded(session.status)) throw hasEnded(session);
   throw new NotFoundError("question_not_found", noSuchQuestion(session, question), {
     at: "question",
     fix: "get the session to see its open questions; omit `question` to answer the only one",
   });
+}
+
+interface TakenAnswer {
+  readonly signalId: string;
+  readonly payload: string | null;
+}
+
+/** The answer of a question that its session has taken, by the journal. */
+async function takenAnswer(
+  { storage }: ServiceHost,
+  sessionId: string,
+  id: number,
+): Promise<TakenAnswer | undefined> {
+  for await (const record of recordsOf(storage.reader, sessionId))
+    if (record.type === "signal_received" && record.wait === id)
+      return { signalId: record.signalId, payload: record.payload ?? null };
+  return undefined;
+}
+
+/**
+ * Refuses an answer that is another one than the stored answer. An equal one is the same answer
+ * (session-service-1).
+ *
+ * @throws ConflictError that says which answer counts, and whose it is.
+ */
+export async function refuseOtherAnswer(
+  host: ServiceHost,
+  session: Session,
+  { id, name }: { readonly id: number; readonly name: string },
+  text: string | undefined,
+): Promise<void> {
+  const { sessionId } = session;
+  const pending = await host.storage.reader.pendingSignals(sessionId);
+  const stored = pending.find((signal) => signal.name === name) ?? (await takenAnswer(host, sessionId, id));
+  if (stored === undefined || (stored.payload ?? null) === (text ?? null)) return;
+  throw await answeredOtherwise(host, sessionId, id, stored.payload ?? null);
+}
+
+async function answeredOtherwise(
+  { storage }: ServiceHost,
+  sessionId: string,
+  id: number,
+  payload: string | null,
+): Promise<ConflictError> {
+  const by = await findAnswerer(storage.reader, sessionId, id);
+  const words = answerText(payload === null ? undefined : decodeJson(payload));
+  return new ConflictError(
+    "answered_otherwise",
+    `the question was answered before: ${words}${by === undefined ? "" : ` by ${by}`}. That answer counts, and yours was not stored`,
+    {
+      at: "question",
+      expected: payload ?? "no answer",
+      fix: "cancel the session if the answer that counts was wrong",
+    },
+  );
 }
 
 /** A number that no command has. */

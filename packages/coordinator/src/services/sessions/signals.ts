@@ -2,7 +2,15 @@
 // answer of the first one, also after the end of the session (session-service-1).
 
 import { createHash } from "node:crypto";
-import { ConflictError, defined, HoldfastError, mintId, type Session } from "@holdfast/core";
+import {
+  ConflictError,
+  defined,
+  HoldfastError,
+  type JournalRecord,
+  mintId,
+  type Session,
+  type StorageReader,
+} from "@holdfast/core";
 import type { SignalResponse } from "@holdfast/proto";
 import { auditOf, type Call } from "../../call/call.ts";
 import { audited, sessionNotFound, sessionObject, unexpected, type ServiceHost } from "../service-host.ts";
@@ -71,19 +79,26 @@ export function keyedSignalId(
   return `sig_${createHash("sha256").update(sent).digest("hex").slice(0, 32)}`;
 }
 
-export async function wasConsumed(
+async function wasConsumed(
   { storage }: ServiceHost,
   sessionId: string,
   signalId: string,
 ): Promise<boolean> {
+  for await (const record of recordsOf(storage.reader, sessionId)) {
+    if (record.type === "take_signals" && record.signalIds.includes(signalId)) return true;
+    if (record.type === "signal_received" && record.signalId === signalId) return true;
+  }
+  return false;
+}
+
+export async function* recordsOf(
+  reader: StorageReader,
+  sessionId: string,
+): AsyncGenerator<JournalRecord, void> {
   for (let from = 0; ;) {
-    const page = await storage.reader.journal(sessionId, from, JOURNAL_PAGE);
-    const isThere = page.some((record) =>
-      record.type === "take_signals"
-        ? record.signalIds.includes(signalId)
-        : record.type === "signal_received" && record.signalId === signalId,
-    );
-    if (isThere || page.length < JOURNAL_PAGE) return isThere;
+    const page = await reader.journal(sessionId, from, JOURNAL_PAGE);
+    yield* page;
+    if (page.length < JOURNAL_PAGE) return;
     from += page.length;
   }
 }

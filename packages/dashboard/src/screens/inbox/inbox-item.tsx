@@ -39,9 +39,9 @@ export function InboxItem(props: {
   readonly wantedAt: number;
   /** Where it stands in the list. */
   readonly place: number;
-  readonly onUnpaused: () => void;
+  readonly onNotice: (notice: string, isToContinue?: boolean) => void;
 }) {
-  const { item, isSelected, isChecked, onCheck, onSelect, onUnpaused, onAnswered, wantedAt, place } = props;
+  const { item, isSelected, isChecked, onCheck, onSelect, onNotice, onAnswered, wantedAt, place } = props;
   const { kind, path, sessionId } = item;
   const card = useRef<HTMLElement>(null);
   const navigate = useNavigate();
@@ -74,7 +74,7 @@ export function InboxItem(props: {
         card={card}
         isSeen={isSeen}
         isAtRest={isAtRest}
-        onUnpaused={onUnpaused}
+        onNotice={onNotice}
         onAnswered={onAnswered}
       />
       <ItemFooter item={item} />

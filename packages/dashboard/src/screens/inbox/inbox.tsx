@@ -10,6 +10,7 @@ import { useEffect, useRef, useState, type RefObject } from "react";
 import { canApprove, SESSIONS_MAX, type Inbox, type OpenItem } from "../../api/open-items.ts";
 import { Button, Command, ContinuesBy, Empty, Problem, useChecked } from "../../parts/parts.tsx";
 import { useKeys } from "../../parts/shell.tsx";
+import { shown } from "../../parts/text.ts";
 import { BulkAnswer } from "./inbox-bulk.tsx";
 import { InboxItem, textOf } from "./inbox-item.tsx";
 import { NotifyButton } from "./notifications.tsx";
@@ -28,7 +29,7 @@ export function InboxScreen({
 }) {
   const items = inbox?.items ?? [];
   const linked = useSearch({ from: "/" }).item;
-  const [unpaused, setUnpaused] = useState<readonly string[]>([]);
+  const [notices, setNotices] = useState<readonly Notice[]>([]);
   const { checked, check, setChecked } = useChecked();
   const scroll = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
@@ -54,7 +55,7 @@ export function InboxScreen({
         items={items.filter((item) => checked.has(item.id) && canApprove(item))}
         onDone={() => setChecked(new Set())}
       />
-      <Unpaused sessionIds={unpaused} onClose={() => setUnpaused([])} />
+      <Notices notices={notices} onClose={() => setNotices([])} />
       <GoneItem items={items} linked={linked} selectedId={selection.selectedId} />
       {error === undefined || error === null ? null : (
         <div className="p-3">
@@ -71,7 +72,7 @@ export function InboxScreen({
           scroll={scroll}
           checked={checked}
           onCheck={check}
-          onUnpaused={(sessionId) => setUnpaused((before) => [...new Set([...before, sessionId])].slice(-5))}
+          onNotice={(notice) => setNotices((before) => withNotice(before, notice))}
         />
       )}
       {inbox.cut.length > 0 ? (
@@ -172,9 +173,9 @@ function Items(props: {
   readonly scroll: RefObject<HTMLDivElement | null>;
   readonly checked: ReadonlySet<string>;
   readonly onCheck: (id: string) => void;
-  readonly onUnpaused: (sessionId: string) => void;
+  readonly onNotice: (notice: Notice) => void;
 }) {
-  const { items, selection, virtual, scroll, checked, onCheck, onUnpaused } = props;
+  const { items, selection, virtual, scroll, checked, onCheck, onNotice } = props;
   const { selected, wanted, focus, select } = selection;
   return (
     <div ref={scroll} className="min-h-0 flex-1 overflow-auto">
@@ -203,7 +204,9 @@ function Items(props: {
                 onCheck={() => canApprove(item) && onCheck(item.id)}
                 onSelect={() => select(item)}
                 onAnswered={() => focus(items[index + 1] ?? items[index - 1])}
-                onUnpaused={() => onUnpaused(item.sessionId)}
+                onNotice={(text, isToContinue = false) =>
+                  onNotice({ sessionId: item.sessionId, text, isToContinue })
+                }
               />
             </li>
           );
@@ -213,19 +216,38 @@ function Items(props: {
   );
 }
 
-/** An unpaused session waits for nobody, so its item is gone. This line says what it still needs. */
-function Unpaused(props: { readonly sessionIds: readonly string[]; readonly onClose: () => void }) {
-  const { sessionIds, onClose } = props;
-  if (sessionIds.length === 0) return null;
+/** The end of an item, for a person who looked at it. */
+interface Notice {
+  readonly sessionId: string;
+  readonly text: string;
+  readonly isToContinue: boolean;
+}
+
+const NOTICES = 5;
+
+function withNotice(notices: readonly Notice[], notice: Notice): readonly Notice[] {
+  const others = notices.filter(
+    ({ sessionId, text }) => sessionId !== notice.sessionId || text !== notice.text,
+  );
+  return [...others, notice].slice(-NOTICES);
+}
+
+function Notices(props: { readonly notices: readonly Notice[]; readonly onClose: () => void }) {
+  const { notices, onClose } = props;
+  if (notices.length === 0) return null;
   return (
     <div role="status" className="flex flex-wrap items-center gap-2 border-b border-line bg-panel px-3 py-2">
       <div className="min-w-0 flex-1 space-y-1">
-        {sessionIds.map((id) => (
-          <p key={id} className="break-words">
-            <Link to="/sessions/$id" params={{ id }} className="font-mono text-xs text-accent underline">
-              {id}
+        {notices.map(({ sessionId, text, isToContinue }) => (
+          <p key={`${sessionId} ${text}`} className="break-words">
+            <Link
+              to="/sessions/$id"
+              params={{ id: sessionId }}
+              className="font-mono text-xs text-accent underline"
+            >
+              {sessionId}
             </Link>{" "}
-            is unpaused. <ContinuesBy sessionId={id} />
+            {shown(text)} {isToContinue ? <ContinuesBy sessionId={sessionId} /> : null}
           </p>
         ))}
       </div>

@@ -3,7 +3,7 @@
 
 import { useQueryClient } from "@tanstack/react-query";
 import { useState, type RefObject } from "react";
-import { call } from "../../api/client.ts";
+import { ApiError, call } from "../../api/client.ts";
 import type { OpenItem } from "../../api/open-items.ts";
 import { sessionPath, useDraft, useRequest } from "../../parts/use-session.ts";
 
@@ -14,28 +14,34 @@ export interface AnswerProps {
   readonly isSeen: boolean;
   /** Whether the card has stood still for a moment. */
   readonly isAtRest: boolean;
-  readonly onUnpaused: () => void;
+  /** Called with what a person must know after the item is gone. */
+  readonly onNotice: (notice: string, isToContinue?: boolean) => void;
   readonly onAnswered: () => void;
 }
 
 export type Answering = ReturnType<typeof useAnswering>;
 
-export function useAnswering({ item, card, isSeen, isAtRest, onUnpaused, onAnswered }: AnswerProps) {
+export function useAnswering({ item, card, isSeen, isAtRest, onNotice, onAnswered }: AnswerProps) {
   const { wait, sessionId, kind } = item;
   const [text, setText] = useDraft(`answer to ${item.id}`);
   const { run, isBusy, error } = useRequest();
   const [done, setDone] = useState<string>();
   const [isRefused, setRefused] = useState(false);
   const queries = useQueryClient();
+  /** The item of an answer that came too late goes with its question, and an error in it, too. */
+  const keepRefusal = (thrown: unknown): never => {
+    if (thrown instanceof ApiError && [404, 409].includes(thrown.status)) onNotice(`${thrown.message}.`);
+    throw thrown;
+  };
   /** @returns whether it is done. */
   const act = async (said: string, request: () => Promise<unknown>): Promise<boolean> => {
     if (isBusy || done !== undefined || !isAtRest) return false; // inbox-answer-1, inbox-answer-3.
-    if (!(await run(request))) return false;
+    if (!(await run(() => request().catch(keepRefusal)))) return false;
     setText("");
     const hasFocus = card.current?.contains(document.activeElement) === true;
     setDone(said);
     if (hasFocus) onAnswered();
-    if (kind === "pause") onUnpaused();
+    if (kind === "pause") onNotice("It is unpaused.", true);
     void queries.invalidateQueries({ queryKey: ["inbox"] });
     return true;
   };

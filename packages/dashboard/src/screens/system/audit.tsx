@@ -4,15 +4,17 @@
 //     far it has read.
 //   - No value of a secret reaches the page.
 
+import { answerText, viewQuestion, visibleText, type AskedQuestion } from "@holdfast/proto/view";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useRef } from "react";
 import { ApiError, call } from "../../api/client.ts";
 import type { AuditPage, AuditRow, NamedSecret } from "../../api/types.ts";
+import { LongText } from "../../parts/long-text.tsx";
 import { Button, Command, Empty, Problem, ScreenBody, useNow } from "../../parts/parts.tsx";
 import { useKeys } from "../../parts/shell.tsx";
 import { readTextSearch } from "../../parts/text-search.ts";
-import { ago, brief, dateText, shown } from "../../parts/text.ts";
+import { ago, brief, dateText, json, shown } from "../../parts/text.ts";
 import { useAbout } from "../../parts/use-session.ts";
 
 const PAGE = 200;
@@ -111,6 +113,7 @@ function Rows() {
 function Row({ row }: { readonly row: AuditRow }) {
   const { at, actor, action, object, outcome, requestId } = row;
   const now = useNow(30_000);
+  const answer = readAnswer(row);
   const [, sessionId] = /^session:(.+)$/.exec(object) ?? [];
   return (
     <li className="flex flex-wrap items-baseline gap-x-3 border-b border-line py-1.5 [contain-intrinsic-size:auto_2.2rem] [content-visibility:auto] last:border-b-0">
@@ -125,7 +128,7 @@ function Row({ row }: { readonly row: AuditRow }) {
         <Link
           to="/sessions/$id"
           params={{ id: sessionId }}
-          className="font-mono text-xs break-all text-accent underline"
+          className="inline-block min-h-6 font-mono text-xs leading-6 break-all text-accent underline"
         >
           {brief(sessionId, 120)}
         </Link>
@@ -133,8 +136,43 @@ function Row({ row }: { readonly row: AuditRow }) {
       <span className="ml-auto text-soft" title={requestId === undefined ? "" : `request ${requestId}`}>
         {brief(outcome, 80)}
       </span>
+      {answer === undefined ? null : <Answered {...answer} />}
     </li>
   );
+}
+
+/** The question of an answer, as its session asked it, and the answer. Without what looks like a secret. */
+function Answered({ question, answer }: RecordedAnswer) {
+  const { prompt, tool, folder, action, details } = viewQuestion(question, undefined);
+  const more = action ?? (details === undefined ? "" : json(details));
+  return (
+    <details className="basis-full">
+      <summary className="min-h-6 truncate text-soft">
+        answered <span className="font-medium text-text">{brief(answerText(answer), 120)}</span> to{" "}
+        {brief(visibleText(prompt), 160)}
+      </summary>
+      <div className="mt-1 rounded-md bg-raised p-3">
+        {tool === undefined ? null : (
+          <p className="text-soft">
+            {shown(tool)}
+            {folder === undefined ? "" : ` in ${shown(folder)}`}
+          </p>
+        )}
+        <LongText text={visibleText(more === "" ? prompt : more)} />
+        <LongText text={`answer: ${answerText(answer)}`} />
+      </div>
+    </details>
+  );
+}
+
+interface RecordedAnswer {
+  readonly question: AskedQuestion;
+  readonly answer?: unknown;
+}
+
+function readAnswer({ details }: AuditRow): RecordedAnswer | undefined {
+  const found = details === undefined ? undefined : (JSON.parse(details) as Partial<RecordedAnswer>);
+  return found?.question === undefined ? undefined : (found as RecordedAnswer);
 }
 
 function Secrets({ isLocal }: { readonly isLocal: boolean }) {
@@ -187,8 +225,9 @@ function Secrets({ isLocal }: { readonly isLocal: boolean }) {
   );
 }
 
-function hasText({ actor, action, object, outcome, requestId = "" }: AuditRow, text: string): boolean {
-  return [actor, action, object, outcome, requestId].some((each) =>
+function hasText(row: AuditRow, text: string): boolean {
+  const { actor, action, object, outcome, requestId = "", details = "" } = row;
+  return [actor, action, object, outcome, requestId, details].some((each) =>
     each.toLowerCase().includes(text.toLowerCase()),
   );
 }

@@ -199,6 +199,7 @@ export const STEPS: readonly string[] = [
 
   CREATE TABLE removed (session INTEGER PRIMARY KEY);
   `,
+  `ALTER TABLE audit ADD COLUMN details TEXT`,
 ];
 
 /** The version this program writes. */

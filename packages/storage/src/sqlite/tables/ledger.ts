@@ -16,9 +16,13 @@ import type { Schedules } from "./schedules.ts";
 
 const DOCUMENT_COLUMNS = ["collection", "id", "body", "version", "updated_at"];
 const AUDIT_COLUMNS = ["seq", "at", "actor", "action", "object", "request_id", "outcome", "hash"];
+const WITH_DETAILS = [...AUDIT_COLUMNS, "details"];
+/** The checksum of a row without details is the one of version 1, which had no such column. */
+const auditColumns = (details: unknown): readonly string[] =>
+  details === null ? AUDIT_COLUMNS : WITH_DETAILS;
 
 export const SELECT_DOCUMENT = `SELECT ${list(DOCUMENT_COLUMNS)}, checksum FROM document`;
-export const SELECT_AUDIT = `SELECT ${list(AUDIT_COLUMNS)}, checksum FROM audit`;
+export const SELECT_AUDIT = `SELECT ${list(WITH_DETAILS)}, checksum FROM audit`;
 
 export class Ledger implements LedgerPort {
   readonly hash = sha256;
@@ -91,10 +95,12 @@ export class Ledger implements LedgerPort {
     return row === undefined ? undefined : readAuditRow(row, this.#path);
   }
 
-  appendAudit({ seq, at, actor, action, object, requestId, outcome, hash }: AuditRow): void {
+  appendAudit({ seq, at, actor, action, object, requestId, details, outcome, hash }: AuditRow): void {
     const values: SqlValue[] = [seq, at, actor, action, object, requestId ?? null, outcome, hash];
+    if (details !== undefined) values.push(details);
+    const columns = auditColumns(details ?? null);
     this.#driver
-      .prepare(`INSERT INTO audit (${list(AUDIT_COLUMNS)}, checksum) VALUES (${marks(AUDIT_COLUMNS)}, ?)`)
+      .prepare(`INSERT INTO audit (${list(columns)}, checksum) VALUES (${marks(columns)}, ?)`)
       .run(...values, rowChecksum(values));
   }
 }
@@ -112,8 +118,10 @@ export function readDocument(row: SqlRow, path: string): StoredDocument {
 
 export function readAuditRow(row: SqlRow, path: string): AuditRow {
   const seq = row["seq"] as number;
-  assertChecksum(path, "audit", String(seq), row["checksum"], rowChecksum(valuesOf(row, AUDIT_COLUMNS)));
+  const columns = auditColumns(row["details"]);
+  assertChecksum(path, "audit", String(seq), row["checksum"], rowChecksum(valuesOf(row, columns)));
   const requestId = row["request_id"] as string | null;
+  const details = row["details"] as JsonText | null;
   return {
     seq,
     at: row["at"] as number,
@@ -121,6 +129,7 @@ export function readAuditRow(row: SqlRow, path: string): AuditRow {
     action: row["action"] as string,
     object: row["object"] as string,
     ...(requestId === null ? {} : { requestId }),
+    ...(details === null ? {} : { details }),
     outcome: row["outcome"] as string,
     hash: row["hash"] as string,
   };

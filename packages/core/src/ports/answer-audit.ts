@@ -1,0 +1,122 @@
+// `withAnswerDetails`, `findAnswerer`: the audit of answers names the question, the answer and the person.
+//
+//   - Details hold the question as its journal has it, and the answer as it was given, without what looks
+//     like a secret. Long texts are cut; the journal has all of them.
+//   - The audit is kept when its session is deleted.
+
+import { decodeJson, encodeJson, type Json } from "../json/json.ts";
+import { withoutSecrets } from "../json/secret-looks.ts";
+import type { Question } from "../journal/record.ts";
+import { answerSignalName } from "../journal/signal-names.ts";
+import type { AuditRow } from "../session/audit.ts";
+import type { Change } from "../session/changes.ts";
+import type { Session } from "../session/session.ts";
+import type { StorageReader } from "./storage.ts";
+
+/** The details of an answer, as JSON of an audit row. */
+export interface AnswerDetails {
+  /** The number of the question, by which its session names it. */
+  readonly id: number;
+  readonly question: Question;
+  readonly answer: Json | undefined;
+}
+
+const TEXT_CHARS = 20_000;
+const PAGE_RECORDS = 200;
+const PAGE_ROWS = 500;
+/** The newest rows in which the person who gave an answer is looked for. */
+const ROWS_MAX = 10_000;
+
+/** The change with the details of the answer that it records; any other change as it is. */
+export async function withAnswerDetails(reader: StorageReader, asked: Change): Promise<Change> {
+  if (!isAuditedAnswer(asked)) return asked;
+  const { sessionId, name, payload } = asked.change;
+  const session = await reader.session(sessionId);
+  const wait = session?.waits.find((one) => one.type === "input" && one.name === name);
+  if (session === undefined || wait?.type !== "input") return asked;
+  const { question = { prompt: wait.prompt } } =
+    (await askedQuestions(reader, session, [wait.id])).get(wait.id) ?? {};
+  const details = { id: wait.id, question, answer: decodeJson(payload) };
+  const safe = withoutSecrets(details as unknown as Json, TEXT_CHARS);
+  return { ...asked, audit: { ...asked.audit, details: encodeJson(safe, "the details of an answer")! } };
+}
+
+/** Whether it is an answer that is recorded with its audit row. */
+export function isAuditedAnswer(change: Change): change is Extract<Change, { type: "audited" }> & {
+  readonly change: Extract<Change, { type: "send_signal" }>;
+} {
+  return (
+    change.type === "audited" &&
+    change.change?.type === "send_signal" &&
+    change.change.name.startsWith(ANSWER)
+  );
+}
+
+const ANSWER = answerSignalName(0).slice(0, -1);
+
+export interface Asked {
+  readonly question: Question;
+  /** The time of the last record before it that has one. */
+  readonly at: number | undefined;
+}
+
+/** Open questions as they were asked. They stand behind the last checkpoint, which withdraws earlier ones. */
+export async function askedQuestions(
+  reader: StorageReader,
+  { sessionId, checkpointSeq = 0, nextSeq }: Session,
+  ids: readonly number[],
+): Promise<ReadonlyMap<number, Asked>> {
+  const wanted = new Set(ids);
+  const found = new Map<number, Asked>();
+  let at: number | undefined;
+  for (let from = checkpointSeq; from < nextSeq && found.size < wanted.size; from += PAGE_RECORDS) {
+    for (const record of await reader.journal(sessionId, from, PAGE_RECORDS)) {
+      if ("at" in record) at = record.at;
+      if (record.type === "request_input" && wanted.has(record.id))
+        found.set(record.id, { question: decodeJson(record.payload) as Question, at });
+    }
+  }
+  return found;
+}
+
+/** The person who gave the answer that counts, where one of the newest rows says it. */
+export async function findAnswerer(
+  reader: Pick<StorageReader, "audit">,
+  sessionId: string,
+  id: number,
+): Promise<string | undefined> {
+  const end = await auditEnd(reader);
+  for (let to = end; to > 1 && to > end - ROWS_MAX; to -= PAGE_ROWS) {
+    const after = Math.max(0, to - PAGE_ROWS - 1);
+    const rows = await reader.audit({ after, limit: to - after - 1 });
+    const found = rows.findLast(
+      (row) =>
+        row.object === `session:${sessionId}` && row.outcome === "stored" && answerDetails(row)?.id === id,
+    );
+    if (found !== undefined) return found.actor;
+  }
+  return undefined;
+}
+
+/** The details of a row about an answer. */
+export function answerDetails({ details }: Pick<AuditRow, "details">): AnswerDetails | undefined {
+  if (details === undefined) return undefined;
+  const found = decodeJson(details) as Partial<AnswerDetails> | null;
+  return typeof found?.id === "number" && found.question !== undefined ? (found as AnswerDetails) : undefined;
+}
+
+/** The number behind the newest row, or behind the last one below a number. Found by halving. */
+export async function auditEnd(reader: Pick<StorageReader, "audit">, before = 0): Promise<number> {
+  const isThere = async (seq: number): Promise<boolean> =>
+    (await reader.audit({ after: seq - 1, limit: 1 })).length > 0;
+  if (before === 1 || (before > 1 && (await isThere(before - 1)))) return before;
+  let above = 1;
+  while (await isThere(above)) above *= 2;
+  let known = Math.floor(above / 2);
+  while (above - known > 1) {
+    const middle = Math.floor((known + above) / 2);
+    if (await isThere(middle)) known = middle;
+    else above = middle;
+  }
+  return above;
+}
