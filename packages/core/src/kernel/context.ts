@@ -47,6 +47,10 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   readonly parentId: string | undefined;
   /** The notices of this session that reach the parent; `undefined` without a parent. */
   readonly parentNotice: ParentNotice | undefined;
+  /** The value that the parent passed as `shared: { custom }`. */
+  readonly shared: unknown;
+  /** The progress that the session reported in whose place this one was created. */
+  readonly resumedFrom: unknown;
   /** The environments and variables that the start of the session named (`--env-ref`, `--env`). */
   readonly environment: GivenEnvironment | undefined;
   readonly #kernel: Kernel;
@@ -67,6 +71,8 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     this.input = info.input as Input;
     this.parentId = info.parentId;
     this.parentNotice = info.parentNotice;
+    this.shared = info.shared;
+    this.resumedFrom = info.resumedFrom;
     this.environment = info.environment;
   }
 
@@ -83,16 +89,6 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   /** Change fields of typed state, each by its reducer. The next checkpoint stores them. */
   update(patch: P): void {
     this.#asks.updateState(patch);
-  }
-
-  /** The value that the parent passed as `shared: { custom }`. */
-  get shared(): unknown {
-    return this.#info.shared;
-  }
-
-  /** The progress that the session reported in whose place this one was created. */
-  get resumedFrom(): unknown {
-    return this.#info.resumedFrom;
   }
 
   /** The number of checkpoints before. */

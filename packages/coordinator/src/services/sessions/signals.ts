@@ -79,11 +79,7 @@ export function keyedSignalId(
   return `sig_${createHash("sha256").update(sent).digest("hex").slice(0, 32)}`;
 }
 
-async function wasConsumed(
-  { storage }: ServiceHost,
-  sessionId: string,
-  signalId: string,
-): Promise<boolean> {
+async function wasConsumed({ storage }: ServiceHost, sessionId: string, signalId: string): Promise<boolean> {
   for await (const record of recordsOf(storage.reader, sessionId)) {
     if (record.type === "take_signals" && record.signalIds.includes(signalId)) return true;
     if (record.type === "signal_received" && record.signalId === signalId) return true;
