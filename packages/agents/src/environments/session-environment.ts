@@ -37,7 +37,7 @@ export type SessionEnvironment = {
 
 /** The part of an agent that says where its variables come from. */
 export type EnvironmentOf = Pick<AgentRecord, "name" | "environments" | "secrets"> & {
-  readonly source: Pick<AgentRecord["source"], "path">;
+  readonly source: Pick<AgentRecord["source"], "path" | "environments">;
 };
 
 const NO_ENVIRONMENT: GivenEnvironment = {};
@@ -110,9 +110,10 @@ export function serverEnvironment(
  */
 export function secretsOfBegun(
   record: EnvironmentOf,
-  environments: Environments,
+  all: Environments,
   variables: readonly string[],
 ): readonly string[] {
+  const environments = usableBy(record, all);
   const isThere = (name: string): boolean => Object.hasOwn(environments, name);
   const present = { ...record, environments: record.environments.filter(isThere) };
   const own = serverEnvironment(present, environments, undefined, variables);
@@ -122,17 +123,22 @@ export function secretsOfBegun(
   return [...new Set([...own.secrets, ...others])];
 }
 
+/** The others are as if they were not there, for the base environment as well. */
+function usableBy({ source }: Pick<EnvironmentOf, "source">, all: Environments): Environments {
+  const { environments: usable } = source;
+  if (usable === undefined) return all;
+  return Object.fromEntries(Object.entries(all).filter(([name]) => usable.includes(name)));
+}
+
 interface Merged {
   readonly merged: ReadonlyMap<string, EnvironmentKey>;
   /** The environments that were merged. */
   readonly names: readonly string[];
 }
 
-function mergeEnvironments(
-  { name: agent, environments: named, secrets, source }: EnvironmentOf,
-  environments: Environments,
-  given: GivenEnvironment,
-): Merged {
+function mergeEnvironments(record: EnvironmentOf, all: Environments, given: GivenEnvironment): Merged {
+  const { name: agent, environments: named, secrets, source } = record;
+  const environments = usableBy(record, all);
   const merged = new Map<string, EnvironmentKey>(secrets.map((name) => [name, { secret: true }]));
   const names = [
     ...(Object.hasOwn(environments, BASE_ENVIRONMENT) ? [BASE_ENVIRONMENT] : []),

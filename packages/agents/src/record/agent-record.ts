@@ -172,6 +172,8 @@ export type SubAgent = Pick<
 
 /** The file that an agent record was read from. */
 export interface AgentSource {
+  /** The environments of this machine that the agent may use; all of them when absent. */
+  readonly environments?: readonly string[];
   /** The absolute path of the file, or of the folder of a folder form. */
   readonly path: string;
   /** `holdfast`, `claude`, `opencode`, `codex`, `gemini`, `copilot`, `folder`. */

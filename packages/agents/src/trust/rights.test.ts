@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AgentRecord } from "../record/agent-record.ts";
 import { loadAgentFile } from "../files/load-agent-file.ts";
+import { sessionEnvironment } from "../environments/session-environment.ts";
 import { READING_TOOLS, withinRights } from "./rights.ts";
 
 let folder: string;
@@ -21,7 +22,7 @@ function record(fields: string): AgentRecord {
   return read.record;
 }
 const tools = (fields: string, given: readonly string[] = READING_TOOLS) => {
-  const result = withinRights(record(fields), given, "bubblewrap");
+  const result = withinRights(record(fields), { tools: given, sandbox: "bubblewrap" });
   return "record" in result ? result.record.tools : result.refused;
 };
 
@@ -46,7 +47,7 @@ test("a file gets the tools that it names when all of them are given", () => {
 
 test("a file gets the skills that it names, and none of the machine when it names none", () => {
   const skillsOf = (fields: string) => {
-    const result = withinRights(record(fields), READING_TOOLS, "bubblewrap");
+    const result = withinRights(record(fields), { tools: READING_TOOLS, sandbox: "bubblewrap" });
     return "record" in result ? result.record.skills : result.refused;
   };
   expect(skillsOf("tools: Read\n")).toEqual([]);
@@ -56,7 +57,7 @@ test("a file gets the skills that it names, and none of the machine when it name
 test("a file keeps the sandbox that it names, or is refused", () => {
   const sandboxOf = (name: string, ofMachine: string) => {
     const wanted = record(`tools: Read\nholdfast: { sandbox: ${name} }\n`);
-    const result = withinRights(wanted, READING_TOOLS, ofMachine);
+    const result = withinRights(wanted, { tools: READING_TOOLS, sandbox: ofMachine });
     return "record" in result ? result.record.sandbox : result.refused;
   };
   expect(sandboxOf("bubblewrap", "docker")).toBe("bubblewrap");
@@ -66,6 +67,25 @@ test("a file keeps the sandbox that it names, or is refused", () => {
   );
   expect(sandboxOf("daytona", "daytona")).toBe("daytona");
   expect(sandboxOf("daytona", "bubblewrap")).toMatch(/takes files from this machine/);
+});
+
+test("a file has the environments and variables that are given, and no other environment of the machine", () => {
+  const rights = {
+    tools: READING_TOOLS,
+    sandbox: "bubblewrap",
+    environments: ["staging"],
+    variables: ["REGION"],
+  };
+  const wanted = record("holdfast: { environment: [staging], variables: [REGION] }\n");
+  const result = withinRights(wanted, rights);
+  if (!("record" in result)) throw new Error(result.refused);
+  const all = { base: { REGION: { value: "of-base" } }, staging: {}, production: {} };
+  expect(() => sessionEnvironment(result.record, all)).toThrow("the variable REGION has no value");
+  const given = { values: { REGION: "given" } };
+  expect(sessionEnvironment(result.record, all, given).values).toEqual({ REGION: "given" });
+  expect(() => sessionEnvironment(result.record, all, { ...given, references: ["production"] })).toThrow(
+    'the environment "production", which is not there',
+  );
 });
 
 describe("a file is refused", () => {
@@ -95,8 +115,12 @@ describe("a file is refused", () => {
     ],
     ["for a server of the machine", "mcpServers: [docs]\n", /does not give the tools mcp__docs__\*/],
     ["for a secret", "holdfast: { secrets: [PASSWORD] }\n", /cannot have secrets \(PASSWORD\)/],
-    ["for an environment", "holdfast: { environment: [staging] }\n", /cannot have environments \(staging\)/],
-    ["for a variable", "holdfast: { variables: [TOKEN] }\n", /variables of environments \(TOKEN\)/],
+    [
+      "for an environment",
+      "holdfast: { environment: [staging] }\n",
+      /the policy of this runner does not give the environment staging/,
+    ],
+    ["for a variable", "holdfast: { variables: [LD_PRELOAD] }\n", /does not give the variable LD_PRELOAD/],
     ["for an agent that it starts", "holdfast: { agents: [other] }\n", /agents that it starts \(other\)/],
     ["for a script", "holdfast: { scripts: [count] }\n", /does not give the tool script__count/],
     ["for a version of a skill", "skills: [pdf@stable]\n", /cannot name a version \(pdf@stable\)/],

@@ -4,9 +4,10 @@
 //   - A record that asks for more is refused. A record without `tools` gets the tools of Holdfast that the
 //     policy gives. A record that names no skills gets none, because the skills of the machine's user are for
 //     the user's own agents.
-//   - A file brings no program, code, secret or variable with it: hooks, servers with a command or an
-//     address, tasks of a project, environments. It may name scripts and MCP servers of the machine whose
-//     tools the policy gives. Agents that it defines or starts are refused, as their tools would be compared
+//   - A file brings no program, code or secret with it: hooks, servers with a command or an address, tasks of
+//     a project. It may name scripts and MCP servers of the machine whose tools the policy gives, and the
+//     environments and variables that the policy names. A variable can change what a program does, also one
+//     that a start gives. Agents that it defines or starts are refused, as their tools would be compared
 //     with the file and not with the policy.
 //   - Each field of a record has a rule. A new field without one does not compile.
 
@@ -28,29 +29,37 @@ export const READING_TOOLS: readonly string[] = [
 
 const SKILL_TOOL = "read_skill";
 
-/**
- * @param tools the tools that are given; `*` at the end of a name stands for any text.
- * @param ofMachine the sandbox of this machine for agents that name none. @returns the record, or why it is
- *   refused.
- */
+/** The rights that a machine gives to agent files of a coordinator. */
+export interface GivenRights {
+  /** Names of tools; `*` at the end of a name stands for any text. */
+  readonly tools: readonly string[];
+  /** Names of environments of its user. */
+  readonly environments?: readonly string[] | undefined;
+  /** Names of variables, from these environments or from a start. */
+  readonly variables?: readonly string[] | undefined;
+  /** The sandbox of the machine for agents that name none. */
+  readonly sandbox: string;
+}
+
+/** @returns the record, or why it is refused. */
 export function withinRights(
   record: AgentRecord,
-  tools: readonly string[],
-  ofMachine: string,
+  rights: GivenRights,
 ): { readonly record: AgentRecord } | { readonly refused: string } {
-  const given: Given = (tool) => tools.some((one) => covers(one, tool));
+  const given: Given = (tool) => rights.tools.some((one) => covers(one, tool));
   const wanted: AgentRecord = { ...record, tools: record.tools ?? TOOLS.filter(given) };
   for (const rule of Object.values<Rule>(RULES)) {
-    const refused = rule(wanted, given, ofMachine);
+    const refused = rule(wanted, given, rights);
     if (refused !== undefined) return { refused };
   }
+  const source = { ...record.source, environments: rights.environments ?? [] };
   // No names mean no skills here, and not all of them.
-  return { record: { ...wanted, skills: record.skills ?? [] } };
+  return { record: { ...wanted, skills: record.skills ?? [], source } };
 }
 
 type Given = (tool: string) => boolean;
 /** Why a record has more rights in this field than a machine gives, if so. */
-type Rule = (record: AgentRecord, given: Given, ofMachine: string) => string | undefined;
+type Rule = (record: AgentRecord, given: Given, rights: GivenRights) => string | undefined;
 
 /** The field gives no right: it describes the agent, restricts it, or changes only the work of the tools that it has. */
 const noRight: Rule = () => undefined;
@@ -111,7 +120,7 @@ const RULES = {
     return server === undefined ? undefined : notGiven(`the tools mcp__${server}__*`);
   },
   workspace: noRight,
-  sandbox: ({ sandbox }, _given, ofMachine) => {
+  sandbox: ({ sandbox }, _given, { sandbox: ofMachine }) => {
     if (sandbox === null || sandbox === ofMachine) return undefined;
     if (ownSandbox(sandbox)?.keepsFilesHere !== true)
       return `a file from a coordinator cannot have the sandbox ${sandbox}, which takes files from this machine`;
@@ -119,8 +128,9 @@ const RULES = {
       ? `a file from a coordinator cannot have the sandbox filesystem, which isolates nothing, on this runner: its own is ${ofMachine}`
       : undefined;
   },
-  environments: never("environments", ({ environments }) => environments),
-  variables: never("variables of environments", ({ variables }) => variables),
+  environments: ({ environments }, _given, rights) =>
+    missingIn(rights.environments, environments, "the environment"),
+  variables: ({ variables }, _given, rights) => missingIn(rights.variables, variables, "the variable"),
   secrets: never("secrets", ({ secrets }) => secrets),
   inputSchema: noRight,
   outputSchema: noRight,
@@ -137,6 +147,15 @@ function versionNamed(references: readonly string[]): string | undefined {
   const named = references.find((one) => splitReference(one).version !== undefined);
   if (named === undefined) return undefined;
   return `a file from a coordinator cannot name a version (${named}): sessions get the one that is current there`;
+}
+
+function missingIn(
+  given: readonly string[] = [],
+  wanted: readonly string[],
+  what: string,
+): string | undefined {
+  const more = wanted.find((name) => !given.includes(name));
+  return more === undefined ? undefined : notGiven(`${what} ${more}`);
 }
 
 function notGiven(what: string): string {

@@ -3,7 +3,7 @@
 //
 //   - An MCP server that is a program runs outside of every sandbox. It is refused with all sandboxes but
 //     `filesystem`, so the scenario has a server over HTTP (docs/sandboxes.md).
-//   - A pushed file has no environment and starts no agent (decision 49). Its columns are without these rows.
+//   - A pushed file starts no agent (decision 49). Its columns are without these rows.
 //
 // It takes minutes, so only the campaign `parity` plays it.
 

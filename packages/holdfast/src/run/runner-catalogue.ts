@@ -1,8 +1,9 @@
 // `catalogueOf`: the option of a runner by which it offers the agent files at its coordinator.
 
-import { PROVIDER_KEYS, type AgentRecord } from "@holdfast/agents";
+import { PROVIDER_KEYS, readEnvironments, type AgentRecord } from "@holdfast/agents";
 import { Redactor, type WantedSecrets } from "@holdfast/system";
-import type { RunnerOptions } from "@holdfast/runner";
+import type { RunnerOptions, RunnerPolicy } from "@holdfast/runner";
+import { environmentsFile } from "../library/given-environment.ts";
 import { agentPlaces, type AgentSearch } from "../agents/agent-places.ts";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
@@ -47,10 +48,21 @@ export async function catalogueOf(
   };
 }
 
-/** The keys of all providers are taken, too: the models of agents that are pushed later are not known. */
-export function withModelKeys({ required, optional }: WantedSecrets): WantedSecrets {
-  const keys = Object.values(PROVIDER_KEYS).map((name) => ({ anyOf: [name], isAsked: false }));
-  return { required, optional: [...optional, ...keys] };
+/**
+ * With the secrets that agents pushed later may need. These are the keys of all providers, and the secrets of the
+ * environments that the policy gives.
+ */
+export function withPushedSecrets(
+  { required, optional }: WantedSecrets,
+  { environments: given = [] }: NonNullable<RunnerPolicy["agentFiles"]>,
+  io: Pick<Io, "cwd" | "env">,
+): WantedSecrets {
+  const all = readEnvironments(environmentsFile(io));
+  const ofEnvironments = given
+    .flatMap((name) => Object.entries(all[name] ?? {}))
+    .flatMap(([key, { secret }]) => (secret === true ? key : []));
+  const names = [...Object.values(PROVIDER_KEYS), ...ofEnvironments];
+  return { required, optional: [...optional, ...names.map((name) => ({ anyOf: [name], isAsked: false }))] };
 }
 
 /** A reason for people at the coordinator: as in the runner's own output, and without the place of the home folder. */

@@ -35,7 +35,7 @@ import { readAll } from "@holdfast/terminal/frame/input";
 import { allLabels, readLabels } from "@holdfast/terminal/frame/labels";
 import { refuseSecondStdin, suppliedFor } from "../secrets/agent-secrets.ts";
 import { holdSecrets } from "../secrets/held-secrets.ts";
-import { catalogueOf, withModelKeys } from "./runner-catalogue.ts";
+import { catalogueOf, withPushedSecrets } from "./runner-catalogue.ts";
 import { loadAgents, loadTasks, type LoadedAgent } from "./load-agent.ts";
 import { logEvent, logTrace } from "./runner/runner-log.ts";
 import { IDLE_MS, TrialRunners } from "./runner/trial-runners.ts";
@@ -262,7 +262,8 @@ export async function runnerOptions(
   const named = args.text("name");
   const name = isForTrials ? `${named ?? hostname()} (trials)` : named;
   const declared = wantedSecretsOf(agents, tasks);
-  const wanted = policy.agentFiles === undefined ? declared : withModelKeys(declared);
+  const wanted =
+    policy.agentFiles === undefined ? declared : withPushedSecrets(declared, policy.agentFiles, io);
   refuseSecondStdin(args, args.text("token-file") === "-" ? "--token-file -" : undefined);
   supervised?.report({
     type: "loaded",

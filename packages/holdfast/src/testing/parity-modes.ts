@@ -13,7 +13,7 @@ import { loadAgent } from "../run/load-agent.ts";
 import { startCoordinator, startRunnerProcess } from "./fleet-processes.ts";
 import type { HoldfastProcess } from "./holdfast-process.ts";
 import type { ModelProject } from "./model-project.ts";
-import { INPUT, SESSION, TOOLS, type Scenario } from "./parity-scenario.ts";
+import { GIVEN, INPUT, SESSION, START, TOOLS, type Scenario } from "./parity-scenario.ts";
 
 /** The question and the end of the session, as its person sees them. */
 export interface Person {
@@ -39,7 +39,9 @@ const memory: Mode = {
   isPushed: false,
   async play(scenario) {
     const { folder: cwd, variables } = scenario.project;
-    const { agent } = await loadAgent(AGENT, { cwd, env: { PATH: process.env["PATH"], ...variables } });
+    const environment = { values: { RELEASE: "2" } };
+    const env = { PATH: process.env["PATH"], ...variables };
+    const { agent } = await loadAgent(AGENT, { cwd, env, given: environment });
     const storage = new MemoryStorage();
     const killed = Promise.withResolvers<void>();
     const mortal = faultyStorage(storage);
@@ -49,7 +51,7 @@ const memory: Mode = {
       vanishRuntime(first);
       killed.resolve();
     };
-    await first.start(agent, INPUT, { sessionId: SESSION });
+    await first.start(agent, INPUT, { sessionId: SESSION, environment });
     await killed.promise;
     await releaseClaim(storage, SESSION);
     const runtime = createRuntime({ storage, agents: [agent] });
@@ -71,7 +73,9 @@ const database: Mode = {
   isPushed: false,
   async play(scenario) {
     const { project } = scenario;
-    const first = project.start(["run", AGENT, INPUT, "--session", SESSION, "--park"], { stdin: "" });
+    const first = project.start(["run", AGENT, INPUT, "--session", SESSION, "--park", ...START], {
+      stdin: "",
+    });
     scenario.kill = () => first.kill("SIGKILL");
     expect(await first.finished).toMatchObject({ signal: "SIGKILL" });
     await done(project, ["resume", SESSION, "--park"]);
@@ -93,7 +97,7 @@ const stack: Mode = {
     }>("local", "status");
     const runner = processes.find(({ component }) => component === "runner");
     scenario.kill = () => void process.kill(runner!.pid, "SIGKILL");
-    const person = await fromAfar(project, ["run", AGENT, INPUT, "--session", SESSION]);
+    const person = await fromAfar(project, ["run", AGENT, INPUT, "--session", SESSION, ...START]);
     await done(project, ["local", "stop"]);
     return person;
   },
@@ -111,7 +115,7 @@ const fleet = (name: string, isPushed: boolean): Mode => ({
       await done(project, ["skill", "push", "house-style"], env);
       await done(project, ["script", "push", "count", "--catalogue"], env);
       await done(project, ["agents", "push", AGENT], env);
-      const policy = { agentFiles: { allow: ["*"], tools: TOOLS }, allowScripts: "all" };
+      const policy = { agentFiles: { allow: ["*"], tools: TOOLS, ...GIVEN }, allowScripts: "all" };
       writeFileSync(policyFile, JSON.stringify(policy));
     }
     const options = isPushed ? ["--policy", policyFile] : ["--agents", FILE];
@@ -124,7 +128,11 @@ const fleet = (name: string, isPushed: boolean): Mode => ({
       next = begin("second");
     };
     const input = ["--input", JSON.stringify(INPUT)];
-    const person = await fromAfar(project, ["run", "--agent", AGENT, ...input, "--session", SESSION], env);
+    const person = await fromAfar(
+      project,
+      ["run", "--agent", AGENT, ...input, "--session", SESSION, ...START],
+      env,
+    );
     for (const one of [await next, coordinator.process]) one?.kill("SIGTERM");
     return person;
   },

@@ -28,7 +28,7 @@ export const OUTPUT = "The answer is four.";
 const call = (name: string, input: object = {}): Reply => ({ toolCalls: [{ name, input: { ...input } }] });
 const STEPS: readonly (readonly [row: string, reply: Reply])[] = [
   ["skill", call("read_skill", { name: "house-style" })],
-  ["environment", call("shell", { command: "echo region $REGION" })],
+  ["environment", call("shell", { command: "echo region $REGION release $RELEASE" })],
   ["MCP server", call("mcp__notes__greet", { text: "you" })],
   ["script", call("script__count", { file: "text.txt" })],
   ["child", call("delegate", { agent: "helper", input: "Help." })],
@@ -46,13 +46,13 @@ export const TOOLS: readonly string[] = [
   "script__count",
 ];
 
-/** The rows of an environment and of a child. A pushed file has no environment and starts no agent (decision 49). */
-export const NOT_PUSHED: readonly string[] = [
-  "prompt: The shell has these",
-  "tool delegate",
-  "environment",
-  "child",
-];
+/** The environment and the variables that the policy of a machine gives to a pushed file. */
+export const GIVEN = { environments: ["staging"], variables: ["REGION", "RELEASE"] } as const;
+/** The options of the start, which has a variable that no environment has. */
+export const START: readonly string[] = ["--env", "RELEASE=2"];
+
+/** The rows of a child. A pushed file starts no agent (decision 49). */
+export const NOT_PUSHED: readonly string[] = ["tool delegate", "child"];
 
 const isPushable = ([row]: (typeof STEPS)[number]): boolean => !NOT_PUSHED.includes(row);
 
@@ -65,7 +65,9 @@ mcpServers: [notes]
 holdfast:
   sandbox: ${sandbox}
   scripts: [count]
-${isPushed ? "" : "  agents: [helper]\n  environment: [staging]\n  variables: [REGION]\n"}  approvals: { allow: [script__count, mcp__notes__greet, Bash] }
+${isPushed ? "" : "  agents: [helper]\n"}  environment: [staging]
+  variables: [REGION, RELEASE]
+  approvals: { allow: [script__count, mcp__notes__greet, Bash] }
 ---
 You lead.
 `;

@@ -21,8 +21,13 @@ export interface RunnerPolicy {
   readonly network?: NetworkPolicy;
   /** The most sessions held at once. */
   readonly concurrency?: number;
-  /** Agent files of the coordinator that the runner may offer, and the tools that they may have; none when absent. */
-  readonly agentFiles?: { readonly allow: readonly string[]; readonly tools?: readonly string[] };
+  /** Agent files of the coordinator that the runner may offer, and what they may have; none when absent. */
+  readonly agentFiles?: {
+    readonly allow: readonly string[];
+    readonly tools?: readonly string[];
+    readonly environments?: readonly string[];
+    readonly variables?: readonly string[];
+  };
   /** Which scripts of a coordinator may run: `none` when absent. */
   readonly allowScripts?: "none" | "approved_hash" | "all";
   /** The versions of scripts that may run with `approved_hash`. */
@@ -37,6 +42,8 @@ const texts = (description: string, pattern: string) => ({
 const HOST = "^(\\[[0-9a-fA-F:.]+\\]|(\\*\\.)?[^\\s/:*@]+)(:\\d{1,5})?$";
 const AGENT = "^(\\*|[A-Za-z0-9_-]{1,60})$";
 const HASH = "^[0-9a-f]{64}$";
+const ENVIRONMENT = "^[a-z0-9][a-z0-9_-]{0,62}$";
+const VARIABLE = "^[A-Za-z_][A-Za-z0-9_]{0,99}$";
 const TOOL = "^[A-Za-z0-9_.-]{0,199}(\\*|[A-Za-z0-9_.-])$";
 
 /** `docs/runner-policy.schema.json` is its copy. */
@@ -78,8 +85,17 @@ export const RUNNER_POLICY_SCHEMA = {
         allow: texts("Names of agents; * for all.", AGENT),
         tools: texts(
           "Tools that such agents may have, as Holdfast names them; * at the end stands for any text. When absent, tools that only read " +
-            "the workspace. Hooks, secrets, environments and settings of MCP servers are never theirs.",
+            "the workspace. Hooks, secrets of their own and settings of MCP servers are never theirs.",
           TOOL,
+        ),
+        environments: texts(
+          "Names of environments of this machine's user that such agents may use; none when absent, also not `base`.",
+          ENVIRONMENT,
+        ),
+        variables: texts(
+          "Names of variables that commands and scripts of such agents may get, from these environments or from the start of a " +
+            "session; none when absent.",
+          VARIABLE,
         ),
       },
       required: ["allow"],
@@ -116,6 +132,12 @@ const FIELDS: Readonly<Record<string, Check>> = {
   "agentFiles/allow": listOf("names of agents, or *", (name) => new RegExp(AGENT).test(name)),
   "agentFiles/tools": listOf("names of tools, such as shell or mcp__docs__*", (name) =>
     new RegExp(TOOL).test(name),
+  ),
+  "agentFiles/environments": listOf("names of environments, such as staging", (name) =>
+    new RegExp(ENVIRONMENT).test(name),
+  ),
+  "agentFiles/variables": listOf("names of variables, such as REGION", (name) =>
+    new RegExp(VARIABLE).test(name),
   ),
   concurrency: (value) =>
     Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= 10_000

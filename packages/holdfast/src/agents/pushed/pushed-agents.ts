@@ -165,7 +165,8 @@ async function recordOf(
     if (store.read(hash) === undefined) store.keep({ hash, files: found.files }); // A damaged content is written again.
     const read = recordAt(join(folder, hash, `${item.name}.md`), item.name);
     if ("reason" in read) return read;
-    const limited = withinRights(read, policy.agentFiles.tools ?? READING_TOOLS, sandbox);
+    const { tools = READING_TOOLS, environments, variables } = policy.agentFiles;
+    const limited = withinRights(read, { tools, environments, variables, sandbox });
     return "refused" in limited ? { reason: limited.refused } : limited.record;
   } catch (error) {
     return { reason: (error as Error).message }; // A file that is refused changes nothing for the others.
