@@ -7,8 +7,11 @@ import type { Rate } from "./rates.ts";
 export const API_LIMITS = {
   /** The size of a request's body. */
   bodyBytes: MIB,
-  /** The size of a body for methods whose requests carry many items. */
-  batchBytes: 8 * MIB,
+  /**
+   * The size of a body for methods whose requests carry many items. The largest value that a process records
+   * (`LIMITS.payloadChars`) fits, as UTF-8 has up to three bytes for a character.
+   */
+  batchBytes: 32 * MIB,
   headerBytes: 16 * 1024,
   /** How long a connection may take to send a whole head. */
   headerMs: 10_000,

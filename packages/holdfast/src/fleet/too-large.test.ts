@@ -9,13 +9,35 @@ import {
   type Agent,
 } from "@holdfast/runtime";
 import { afterEach, expect, test } from "vitest";
+import { LIMITS, MIB } from "@holdfast/core";
 import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 import { startSession } from "../testing/coordinator-client.ts";
 import { outputOf, PATIENCE, sessionsOf, sessionBecomes } from "../testing/fleet-sessions.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 
 let fleet: Fleet;
+/** A coordinator that takes less than a process records. */
+const SMALL = { config: { limits: { batchBytes: 8 * MIB } } };
 afterEach(() => fleet.close());
+
+// In a character of UTF-8 are up to three bytes, and the output of an agent is stored beside that of its step.
+test.each(sampled([["漢", 1] as const, ["x", 2] as const]))(
+  "the largest output of %s that a process records is recorded on a runner, %i times at once",
+  async (character, times) => {
+    fleet = await openFleet();
+    const length = LIMITS.payloadChars - 2;
+    const writer = defineAgent({
+      name: "writer",
+      run: async (ctx) => {
+        const text = await ctx.run("write", () => character.repeat(length));
+        return times === 1 ? text.length : text;
+      },
+    });
+    await fleet.runner({ agents: [writer] });
+    const output = await outputOf(fleet, await startSession(fleet, { agent: "writer" }));
+    expect(times === 1 ? output : (output as string).length).toBe(length);
+  },
+);
 
 /** Says so much, and waits. */
 const talker = defineAgent<number, string>({
@@ -42,7 +64,7 @@ test(
   "a session that is too large for a coordinator stays where it is, and continues there",
   ofCampaign,
   async () => {
-    fleet = await openFleet();
+    fleet = await openFleet(SMALL);
     const here = await waiting(10);
     const move = moveSession({ sessionId: "s", from: here, to: fleet.remote, toName: fleet.url });
     await expect(move).rejects.toMatchObject({ code: "too_large" });
@@ -54,7 +76,7 @@ test(
   "an output that is too large for a coordinator is not made again and again: its session is paused, and says why",
   ofCampaign,
   async () => {
-    fleet = await openFleet();
+    fleet = await openFleet(SMALL);
     let made = 0;
     const writer = defineAgent({
       name: "writer",
@@ -79,7 +101,7 @@ test(
   "a session that asks for more than a coordinator takes before it is stored is refused, with the reason",
   ofCampaign,
   async () => {
-    fleet = await openFleet();
+    fleet = await openFleet(SMALL);
     const runtime = createRuntime({ storage: fleet.remote, agents: [talker as Agent], development: false });
     const large = defineAgent({
       name: "large",
@@ -101,7 +123,7 @@ test(
 test.each(sampled([5_000_000, 9_000_000]))(
   "a queued task whose output of %i characters is too large for a coordinator fails, and its session receives the error",
   async (chars) => {
-    fleet = await openFleet();
+    fleet = await openFleet(SMALL);
     let made = 0;
     const asks = defineAgent({
       name: "asks",

@@ -33,7 +33,7 @@ import { ArrivalStream } from "./arrival-stream.ts";
 import { CoordinatorConnection, type ConnectionOptions } from "./coordinator-connection.ts";
 import type { ThreadCoordinator } from "./renew-in-thread.ts";
 
-/** Well below a coordinator's limit for a request (8 MiB), as a single change may be large. */
+/** Well below a coordinator's limit for a request (32 MiB), as a single change may be large. */
 const REQUEST_BYTES = 4 * MIB;
 const REQUEST_CHANGES = 10_000;
 const LIMIT_MAX = 100_000;
