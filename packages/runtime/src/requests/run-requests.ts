@@ -90,7 +90,7 @@ export class RunRequests {
       traceparent = this.#host.callersTraceparent(), // Before the first await, in the caller's context.
     }: StartOptions,
   ): Promise<Stored> {
-    const { sessions, clock, random, strictBounds, claims, know, warn } = this.#host;
+    const { clock, random, strictBounds, claims, know, warn } = this.#host;
     const sessionId = this.#idOf(wanted);
     refuseMissingVariables(agent, environment);
     const unbounded = checkBounds(agent, { budget, timeoutMs }, strictBounds);
@@ -121,10 +121,9 @@ export class RunRequests {
     if (status === "invalid" && made.isTooLarge === true)
       throw tooLarge(sessionId, made.reason, "start it again");
     if (status !== "created" && status !== "exists") throw unexpected("creating a session", status);
-    if (status === "exists") {
-      refuseOtherStart(await sessions.find(sessionId), creation);
-      await this.runExisting(sessionId);
-    } else if (unbounded !== undefined) warn(sessionId, unbounded);
+    if (status === "exists")
+      await this.runExisting(sessionId, (stored) => refuseOtherStart(stored, creation));
+    else if (unbounded !== undefined) warn(sessionId, unbounded);
     return { sessionId, created: status === "created" };
   }
 
@@ -144,16 +143,22 @@ export class RunRequests {
     return result;
   }
 
-  /** Run a session that exists already, unless another process runs it. */
-  async runExisting(sessionId: string): Promise<void> {
+  /**
+   * Run a session that exists already, unless another process runs it.
+   *
+   * @param refuse throws `session_exists` when it is not the wanted one.
+   */
+  async runExisting(sessionId: string, refuse: (stored: Session) => void = () => {}): Promise<void> {
     const { sessions } = this.#host;
     try {
       const session = await sessions.find(sessionId);
+      refuse(session);
       if (isEnded(session.status) || session.status === "paused") return;
       await sessions.activate(sessionId, session);
     } catch (thrown) {
       const error = toHoldfastError(thrown);
       if (error.code === "session_claimed") return;
+      if (error.code === "session_exists") throw error;
       sessions.failedToRun(sessionId, error); // We may hold its claim, and then no other process would run it.
       throw error;
     }
