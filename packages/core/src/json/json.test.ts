@@ -145,10 +145,6 @@ describe("accepted values come back", () => {
   test("an object comes back as its toJSON, a class instance as its own properties, an object without prototype as itself", () => {
     class Point {
       x = 1;
-      readonly #secret = 2;
-      get y(): number {
-        return this.#secret;
-      }
     }
     const bare = Object.assign(Object.create(null) as object, { a: 1 });
     const value = { at: new URL("file:///a"), point: new Point(), bare };

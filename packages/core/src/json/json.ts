@@ -3,11 +3,11 @@
 //   json-1. The record is the text. Agents only see values that were decoded from it, also in the process
 //       that made it.
 //   json-2. A value that JSON would silently change is refused with its place: NaN, Map, function, cycle,
-//       Error, `undefined` in a list. A Date is refused as well, because it would come back as text. Two
-//       conversions of JSON itself are kept: `toJSON()` of other objects is called, and properties that are
-//       `undefined` are left out. Besides, -0 becomes 0, also in the process that made it (json-1). Leaky: an
-//       object is read twice, to be checked and to be written. The values of getters and proxies may change
-//       in between.
+//       Error, `undefined` in a list. A Date is refused as well, because it would come back as text. An
+//       instance whose class has methods or getters would come back without them. Two conversions of JSON
+//       itself are kept: `toJSON()` of other objects is called, and properties that are `undefined` are left
+//       out. Besides, -0 becomes 0, also in the process that made it (json-1). Leaky: an object is read
+//       twice, to be checked and to be written. The values of getters and proxies may change in between.
 //   - NUL and lone surrogates are kept as given: JSON escapes them, so no storage sees them raw.
 
 import { LimitError, toError, UsageError } from "../errors/errors.ts";
@@ -170,8 +170,24 @@ function exoticReason(value: object): Problem | undefined {
     return problem("an Error would become {}", value.name, "throw it, or return its message");
   }
   const tag = Object.prototype.toString.call(value).slice(8, -1);
-  if (tag === "Object") return undefined; // An instance of the user's class: its own enumerable properties are its data.
+  if (tag === "Object") return inheritanceReason(value);
   return problem(`a ${tag} would lose its content`, tag, "convert it to a plain object or a list first");
+}
+
+/** An instance of a class without members is data: its own enumerable properties. */
+function inheritanceReason(value: object): Problem | undefined {
+  // The last prototype is that of plain objects, perhaps of another realm, as in a test runner.
+  for (let at: object = value; ;) {
+    const prototype = Object.getPrototypeOf(at) as object | null;
+    if (prototype === null || Object.getPrototypeOf(prototype) === null) return undefined;
+    const lost = Object.getOwnPropertyNames(prototype).find((name) => name !== "constructor");
+    if (lost !== undefined) {
+      const what = `an instance of ${value.constructor.name}`;
+      const fix = "give plain data, such as { ...value }, or give the class a toJSON()";
+      return problem(`${what} would come back without "${lost}" of its class`, what, fix);
+    }
+    at = prototype;
+  }
 }
 
 function problem(reason: string, got: string, fix: string): Problem {

@@ -1,6 +1,7 @@
 // Each kind of value at each place where it enters a session. `docs/api.md` has the same table under "What is
 // recorded".
 
+import { runInNewContext } from "node:vm";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineAgent, type AgentContext } from "../agents/define.ts";
 import { MemoryStorage } from "../memory/memory-storage.ts";
@@ -13,9 +14,26 @@ afterEach(async () => {
 
 class Point {
   readonly x = 1;
+  /** Seen by nobody, so that nobody misses it. */
   readonly #hidden = 2;
-  get sum(): number {
-    return this.x + this.#hidden;
+  static of({ x, ...point }: Point): number {
+    return #hidden in point ? point.#hidden : x;
+  }
+}
+
+class Account extends Point {
+  save(): string {
+    return "saved";
+  }
+}
+
+class Row extends Account {
+  readonly id = 7;
+}
+
+class Money extends Point {
+  get cents(): number {
+    return 500;
   }
 }
 
@@ -37,7 +55,12 @@ const VALUES: readonly (readonly [string, unknown, { readonly kept: unknown }?])
   // oxlint-disable-next-line no-sparse-arrays -- the hole is the case
   ["a sparse list", [1, , 3]],
   ["a list with a property of its own", Object.assign([1], { extra: 2 }), { kept: [1] }],
-  ["an instance of a class", new Point(), { kept: { x: 1 } }],
+  ["an instance of a class without methods", new Point(), { kept: { x: 1 } }],
+  ["an instance of a class with a method", new Account()],
+  ["an instance of a class that inherits a method", new Row()],
+  ["an instance of a class with a getter", new Money()],
+  ["properties of a prototype", Object.create({ a: 1 })],
+  ["a plain object of another realm", runInNewContext("({ a: { b: 1 } })"), { kept: { a: { b: 1 } } }],
   ["an object without a prototype", Object.assign(Object.create(null), { a: 1 }), { kept: { a: 1 } }],
   [
     "a getter of the object's own",
