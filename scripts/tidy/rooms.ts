@@ -224,6 +224,9 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
       servers: "the MCP servers that files name, and what a session gets of them",
       skills: "skills: reading and approving their files, and what a session gets of them",
     },
+    {
+      commands: "commands that a person types in a conversation: finding their files, filling in arguments",
+    },
   ],
   programs: [
     {

@@ -87,6 +87,13 @@ export {
   type AgentStatus,
   type ListedAgent,
 } from "./files/find-agent.ts";
+export {
+  commandDescription,
+  commandNamed,
+  expandCommand,
+  findCommands,
+  type TypedCommand,
+} from "./commands/find-commands.ts";
 export { SKILL_FILE } from "./places/skill-folders.ts";
 export { findUnusedFiles, type UnusedFile } from "./files/unused-files.ts";
 export { importedAgents } from "./files/imports/import-files.ts";

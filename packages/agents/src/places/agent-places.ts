@@ -87,17 +87,31 @@ export function isUserFile({ home, env }: Pick<AgentPlaces, "home" | "env">, pat
 
 function userFolders(home: string | undefined, env: AgentPlaces["env"]): readonly AgentFolder[] {
   if (home === undefined) return [];
-  const set = (name: string): string | undefined => (env[name] === "" ? undefined : env[name]);
-  const config = set("XDG_CONFIG_HOME") ?? join(home, ".config");
+  const homes = homesOfTools(home, env);
   return [
     { path: join(home, ".holdfast", "agents"), dialect: "holdfast" },
-    { path: join(set("CLAUDE_CONFIG_DIR") ?? join(home, ".claude"), "agents"), dialect: "claude" },
-    { path: join(config, "opencode", "agents"), dialect: "opencode" },
-    { path: join(config, "opencode", "agent"), dialect: "opencode" },
-    { path: join(set("CODEX_HOME") ?? join(home, ".codex"), "agents"), dialect: "codex" },
-    { path: join(home, ".gemini", "agents"), dialect: "gemini" },
-    { path: join(home, ".copilot", "agents"), dialect: "copilot" },
+    { path: join(homes.claude, "agents"), dialect: "claude" },
+    { path: join(homes.opencode, "agents"), dialect: "opencode" },
+    { path: join(homes.opencode, "agent"), dialect: "opencode" },
+    { path: join(homes.codex, "agents"), dialect: "codex" },
+    { path: join(homes.gemini, "agents"), dialect: "gemini" },
+    { path: join(homes.copilot, "agents"), dialect: "copilot" },
   ];
+}
+
+/** The folders in which other tools keep what belongs to their user. */
+export function homesOfTools(
+  home: string,
+  env: AgentPlaces["env"],
+): Readonly<Record<"claude" | "opencode" | "codex" | "gemini" | "copilot", string>> {
+  const set = (name: string): string | undefined => (env[name] === "" ? undefined : env[name]);
+  return {
+    claude: set("CLAUDE_CONFIG_DIR") ?? join(home, ".claude"),
+    opencode: join(set("XDG_CONFIG_HOME") ?? join(home, ".config"), "opencode"),
+    codex: set("CODEX_HOME") ?? join(home, ".codex"),
+    gemini: join(home, ".gemini"),
+    copilot: join(home, ".copilot"),
+  };
 }
 
 /** A path that somebody named, as a file of the dialect that its place or its ending says. */
@@ -131,7 +145,7 @@ function filesOf(
 }
 
 /** Files with this ending, also in folders below; links to folders are not followed. */
-function filesIn(folder: string, ending: string): readonly string[] {
+export function filesIn(folder: string, ending: string): readonly string[] {
   const entries = readFolder(folder);
   const files = entries
     .filter((entry) => !entry.isDirectory() && entry.name.endsWith(ending))

@@ -45,6 +45,7 @@ export interface ProjectFileRow {
 /** Files that agents may write, because no such file gives a right on its own. */
 type OpenPath =
   | "AGENTS.md"
+  | ".github/prompts"
   | ".git"
   | ".env"
   | "package.json"
@@ -59,6 +60,7 @@ const AGENT = { needs: "content", why: "it names hooks, servers, tasks and allow
 const SERVERS = { needs: "content", why: "a server is a program to start, or an address" } as const;
 const RULES = { needs: "content, or it restricts", why: "rules may allow calls" } as const;
 const RESTRICTING = { needs: "nothing", why: "its rules are read for what they forbid or ask" } as const;
+const COMMANDS = { needs: "folder", why: "a person types its name, and it gives no right" } as const;
 const SKILLS = { needs: "approval", why: "a skill tells an agent what to run" } as const;
 
 /** Paths from the folder of the project. A folder stands for all that is read in it. */
@@ -79,6 +81,11 @@ export const PROJECT_FILES = {
     why: "hooks are programs, and rules may allow",
   },
   ".claude/skills": SKILLS,
+  ".claude/commands": COMMANDS,
+  ".opencode/commands": COMMANDS,
+  ".opencode/command": COMMANDS,
+  ".gemini/commands": COMMANDS,
+  ".github/prompts": COMMANDS,
   ".opencode/agents": AGENT,
   ".opencode/agent": AGENT,
   "opencode.json": RULES,

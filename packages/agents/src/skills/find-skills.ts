@@ -43,6 +43,8 @@ export interface Skill {
   readonly status: "loaded" | "refused" | "untrusted" | "unapproved" | "hidden" | "inactive" | "denied";
   /** `false` for a skill that only a person may use. */
   readonly isForModels: boolean;
+  /** `false` for a skill that no person may use by its name. */
+  readonly isForPeople: boolean;
   /** The version of the skill: the hash of the content of its folder. `null` when it was not read. */
   readonly hash: string | null;
   readonly verdicts: readonly FieldVerdict[];
@@ -271,6 +273,7 @@ export function readSkill(
     path,
     scope,
     isForModels: true,
+    isForPeople: true,
     hash: null,
     verdicts: [],
     problem: null,

@@ -45,9 +45,11 @@ const TABLE: FieldTable = {
     metadata: unused("it is for other programs"),
     "allowed-tools": unused("a skill gives no rights: the agent's own tools and approvals hold"),
     "argument-hint": unused(DISPLAY_ONLY),
-    "user-invocable": unused(DISPLAY_ONLY),
+    "user-invocable": field(z.unknown(), (value) =>
+      isOff(value) && value !== undefined ? mapped("`holdfast chat` has no command of its name") : HONOURED,
+    ),
     "disable-model-invocation": field(z.unknown(), (value) =>
-      isOff(value) ? HONOURED : mapped("no session is offered it, because only a person may use it"),
+      isOff(value) ? HONOURED : mapped("only a person may use it, by its name in `holdfast chat`"),
     ),
     model: unused("the agent's model reads it"),
     version: unused("the version is the hash of its content"),
@@ -59,6 +61,8 @@ export interface SkillFields {
   readonly description: string;
   /** `false` for a skill that only a person may use. */
   readonly isForModels: boolean;
+  /** `false` for a skill that no person may use by its name. */
+  readonly isForPeople: boolean;
   readonly verdicts: readonly FieldVerdict[];
 }
 
@@ -98,6 +102,7 @@ export function readSkillFields(name: string, text: string): SkillFields {
   return {
     description: cut(draft.description === "" ? firstLines(body) : draft.description),
     isForModels: isOff(values["disable-model-invocation"]),
+    isForPeople: values["user-invocable"] === undefined || !isOff(values["user-invocable"]),
     verdicts: report.verdicts,
   };
 }

@@ -8,6 +8,8 @@
 //     typed line steers the model, and a piped line waits for its turn.
 //   - Nothing is answered but by a line. A line that is no answer to the open question is refused. One
 //     question is shown at a time, so a line is for the one that the person has read.
+//   - A line `/name arguments` that names a command of a file is the text of this file (`ChatCommands`). It is
+//     never an answer.
 //   - Each line has a key of its own. A line whose receipt was lost is sent again under it, and is stored
 //     once.
 //   - Ctrl-C interrupts the turn; a second one leaves. The session stays either way.
@@ -34,10 +36,10 @@ import {
   type QuestionWait,
   questionLine,
 } from "@holdfast/terminal/view/describe-session";
-import { programOf } from "@holdfast/machine/agent-source";
 import type { JournalEvent } from "@holdfast/terminal/view/journal-events";
 import { liveView, type AskedQuestions, type LiveView } from "@holdfast/terminal/view/live-view";
 import { howToAnswer, questionOf, readTypedLine } from "@holdfast/terminal/view/typed-answer";
+import type { ChatCommands, TypedLine } from "./chat-commands.ts";
 import { ChatTerminal } from "./chat-terminal.ts";
 import { ChatView } from "./chat-view.ts";
 
@@ -66,6 +68,7 @@ type Question = Pick<QuestionWait, "id" | "name" | "prompt" | "answer"> & {
 export class ChatTalk implements DriveChat, LiveView {
   readonly #io: Io;
   readonly #sessionId: string;
+  readonly #commands: ChatCommands | undefined;
   readonly #terminal: ChatTerminal;
   readonly #shown: Pick<LiveView, "event" | "trace">;
   readonly #left = Promise.withResolvers<Awaited<DriveChat["left"]>>();
@@ -73,7 +76,6 @@ export class ChatTalk implements DriveChat, LiveView {
   #target = Promise.withResolvers<SignalTarget>();
   #questions: Question[] = [];
   #stand: "new" | "working" | "idle" | "left" = "new";
-  #isExternal = false;
   readonly #held: string[] = [];
   #isOver = false;
   #interrupts = 0;
@@ -84,9 +86,16 @@ export class ChatTalk implements DriveChat, LiveView {
   /**
    * @param begun the lines for a session that is there, or whose first message is known; `undefined` to begin
    *   one with the first line.
+   * @param commands `undefined` for an external agent, whose program has commands of its own.
    */
-  constructor(io: Io, sessionId: string, begun: readonly string[] | undefined) {
+  constructor(
+    io: Io,
+    sessionId: string,
+    begun: readonly string[] | undefined,
+    commands: ChatCommands | undefined,
+  ) {
     this.#io = io;
+    this.#commands = commands;
     this.#stand = begun === undefined ? "new" : "working";
     this.#sessionId = sessionId;
     this.#held = [...(begun ?? [])];
@@ -134,7 +143,6 @@ export class ChatTalk implements DriveChat, LiveView {
     asked: AskedQuestions,
   ): void {
     const { paint } = this.#io.notes;
-    this.#isExternal = programOf(agent.file) !== undefined;
     if (this.#io.isJson) this.#io.result({ type: "session", sessionId, agent: agent.name, resumed }, "");
     const help = this.#terminal.isTyped ? "  /help, /exit" : "";
     this.#terminal.say(
@@ -226,13 +234,14 @@ export class ChatTalk implements DriveChat, LiveView {
       }
       return this.#next();
     }
-    if (isSteering && !/^\/(?!\/)/.test(line))
-      return this.#send({
-        type: "signal",
-        name: "steer",
-        payload: said(line),
-        receipt: this.#isExternal ? GIVEN : STEERS,
-      });
+    const command = this.#commands?.read(line);
+    if (isSteering && (command !== undefined || !isCommand(line))) {
+      const payload = command === undefined ? said(line) : this.#textOf(command);
+      const receipt = this.#isExternal ? GIVEN : STEERS;
+      return payload === undefined
+        ? this.#next()
+        : this.#send({ type: "signal", name: "steer", payload, receipt });
+    }
     this.#held.push(queued?.replace(/^\//, "//") ?? line);
     this.#next();
   }
@@ -247,21 +256,26 @@ export class ChatTalk implements DriveChat, LiveView {
     const question = this.#questions[0];
     for (;;) {
       const [line] = this.#held;
-      const isCommand = line !== undefined && /^\/(?!\/)/.test(line);
       const isBusy = this.#stand === "working" && question === undefined;
       if (this.#stand === "left") return; // The rest of the input is not sent.
-      // A piped command is for the place where it stands.
-      if (line === undefined || (isBusy && !(isCommand && this.#terminal.isTyped))) break;
+      if (line === undefined) break;
+      const command = this.#commands?.read(line);
+      // A piped command is for the place where it stands, and the text of a file is a message.
+      const isAtOnce = isCommand(line) && command === undefined && this.#terminal.isTyped;
+      if (isBusy && !isAtOnce) break;
       this.#held.shift();
-      if (isCommand) this.#obey(line);
-      else if (this.#stand === "new") {
-        this.#stand = "working";
-        return this.#first.resolve(said(line));
-      } else if (question !== undefined) {
+      if (command !== undefined && question !== undefined)
+        this.#warn(`the question is still open, and a command is no answer: ${howToAnswer(question.answer)}`);
+      else if (isCommand(line) && command === undefined) this.#obey(line);
+      else if (question !== undefined) {
         if (this.#answer(line, question)) return;
       } else {
+        const text = isCommand(line) ? this.#textOf(command) : said(line);
+        if (text === undefined) continue;
+        const isFirst = this.#stand === "new";
         this.#stand = "working";
-        return this.#send({ type: "signal", name: NEXT_INPUT, payload: said(line) });
+        if (isFirst) return this.#first.resolve(text);
+        return this.#send({ type: "signal", name: NEXT_INPUT, payload: text });
       }
     }
     const isBlocked = question !== undefined || this.#stand !== "working";
@@ -270,11 +284,30 @@ export class ChatTalk implements DriveChat, LiveView {
     else if (isBlocked) this.#terminal.prompt(question === undefined ? "> " : "answer> ");
   }
 
+  get #isExternal(): boolean {
+    return this.#commands === undefined;
+  }
+
+  /** The message of a command, with what a person has to know of it. @returns nothing for one that cannot be sent. */
+  #textOf(command: TypedLine | undefined): string | undefined {
+    if (command === undefined) return undefined;
+    if ("problem" in command) {
+      this.#warn(command.problem);
+      return undefined;
+    }
+    for (const note of command.notes) this.#terminal.say(this.#io.notes.paint.dim(`  ${note}`));
+    return command.text;
+  }
+
   #obey(line: string): void {
     if (line === "/exit" || line === "/quit") return this.#leave({ type: "left" });
     if (line === "/queue") this.#warn("/queue needs a text");
-    else if (line !== "/help") this.#warn(`there is no command ${line.split(/\s/)[0]}`);
-    for (const text of HELP) this.#terminal.say(this.#io.notes.paint.dim(`  ${text}`));
+    else if (line !== "/help") {
+      const own = this.#isExternal ? `; /${line.split(/\s/)[0]} sends it to the program` : "";
+      this.#warn(`there is no command ${line.split(/\s/)[0]}${this.#commands?.guess(line) ?? own}`);
+    }
+    for (const text of [...HELP, ...(this.#commands?.help() ?? [])])
+      this.#terminal.say(this.#io.notes.paint.dim(`  ${text}`));
   }
 
   #ask(question: Omit<Question, "lines">, details: unknown): void {
@@ -365,6 +398,10 @@ type Message =
 /** The text of `/queue TEXT`. */
 function queuedText(line: string): string | undefined {
   return /^\/queue\s+(\S[^]*)$/.exec(line)?.[1];
+}
+
+function isCommand(line: string): boolean {
+  return /^\/(?!\/)/.test(line);
 }
 
 /** `//x` says `/x`. */

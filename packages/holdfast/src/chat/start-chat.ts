@@ -25,6 +25,8 @@ import { refuseStart } from "../run/starting/start-refusals.ts";
 import { start } from "../run/starting/start.ts";
 import { secretsFor } from "../secrets/agent-secrets.ts";
 import { entryText, roleText } from "@holdfast/terminal/view/event-line";
+import { programOf } from "@holdfast/machine/agent-source";
+import { ChatCommands } from "./chat-commands.ts";
 import { ChatTalk } from "./chat-talk.ts";
 
 /** @returns the exit code. */
@@ -41,17 +43,23 @@ export async function startChat(args: Arguments, io: Io): Promise<number> {
   }
   const insteadOfChat = io.call(`run ${quoted(path ?? "")}`);
   const loaded = await loadStarted(path ?? "", args, { ...call, insteadOfChat }, io);
+  const commands = commandsFor(loaded.source.kind === "program", io);
   const planOf = (said: string) =>
     planStart(args, { ...call, text: said, input: said, loaded, found: null, database });
   // All that can be refused is refused before a person types.
   const { start: begun } = planOf(text ?? "");
   if (text !== undefined) await checkText(loaded.agent, begun.input);
   const secrets = await secretsFor({ agents: [loaded.agent] }, args, io);
-  const chat = new ChatTalk(io, sessionId, text === undefined ? undefined : []);
+  const chat = new ChatTalk(io, sessionId, text === undefined ? undefined : [], commands);
   const said = text ?? (await chat.first());
   if (said !== undefined) return start(planOf(said), args, io, { secrets, chat });
   await chat.close();
   return 0;
+}
+
+/** @param isExternal the agent is a program, which has commands of its own. */
+function commandsFor(isExternal: boolean, io: Io): ChatCommands | undefined {
+  return isExternal ? undefined : new ChatCommands(io);
 }
 
 async function continueChat(session: Session, database: Database, args: Arguments, io: Io): Promise<number> {
@@ -69,7 +77,12 @@ async function continueChat(session: Session, database: Database, args: Argument
     await noteSharedFolder({ record: undefined, ...loaded, sessionId, place: database }, io);
   const secrets = agent === undefined ? undefined : await secretsFor({ agents: [agent] }, args, io);
   await showRecent(session, database, io);
-  const chat = new ChatTalk(io, sessionId, text === undefined ? [] : [text]);
+  const chat = new ChatTalk(
+    io,
+    sessionId,
+    text === undefined ? [] : [text],
+    commandsFor(programOf(ref.file) !== undefined, io),
+  );
   const begin = (runtime: Runtime): Promise<SessionHandle | undefined> =>
     agent === undefined ? Promise.resolve(undefined) : runtime.resume(sessionId);
   return driveCall({ agent, sessionId, database, begin, secrets, chat }, args, io);

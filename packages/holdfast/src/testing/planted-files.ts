@@ -160,6 +160,12 @@ export function plantedFiles({ clone, canary, address }: PlantedClone): Readonly
       used: ["local-hook"],
     },
     ".claude/skills": { write: () => skill(".claude/skills", "claude"), used: ["skill-of-claude"] },
+    // `find-commands.test.ts` and `chat-commands.test.ts`
+    ".claude/commands": elsewhere,
+    ".opencode/commands": elsewhere,
+    ".opencode/command": elsewhere,
+    ".gemini/commands": elsewhere,
+    ".github/prompts": elsewhere,
     ".opencode/agents": {
       write: () =>
         write(

@@ -1,0 +1,70 @@
+// `ChatCommands`: the commands of other tools and the skills that a person types in a conversation (`/name
+// arguments`). They are looked for when the first one is typed.
+
+import {
+  commandDescription,
+  commandNamed,
+  expandCommand,
+  findCommands,
+  type AgentPlaces,
+  type TypedCommand,
+} from "@holdfast/agents";
+import { didYouMean } from "@holdfast/core";
+import type { Io } from "@holdfast/terminal/frame/command";
+import { plainLine } from "@holdfast/terminal/frame/plain-text";
+import { agentPlaces, shownPath } from "../agents/agent-places.ts";
+import { hiddenTextIn } from "../agents/content-notes.ts";
+
+/** A line that names a command: the message that it stands for, or the reason why it cannot be sent. */
+export type TypedLine =
+  | { readonly text: string; readonly notes: readonly string[] }
+  | { readonly problem: string };
+
+const OWN = new Set(["help", "exit", "quit", "queue"]);
+const DESCRIPTION_CHARS = 80;
+
+export class ChatCommands {
+  readonly #io: Io;
+  readonly #places: AgentPlaces;
+  #found: readonly TypedCommand[] | undefined;
+
+  constructor(io: Io) {
+    this.#io = io;
+    this.#places = agentPlaces(io);
+  }
+
+  /** @returns `undefined` for a line that is no command of a file. */
+  read(line: string): TypedLine | undefined {
+    const [, name = "", given = ""] = /^\/([^\s/]\S*)\s*([^]*)$/.exec(line) ?? [];
+    if (name === "" || OWN.has(name)) return undefined;
+    const command = commandNamed(name, this.#commands());
+    if (command === undefined) return undefined;
+    const path = shownPath(command.path, this.#io);
+    if (!command.isTrusted)
+      return {
+        problem: `/${name} is in ${path}, and you have not trusted this project: read it, and then run \`${this.#io.call("agents trust")}\``,
+      };
+    const made = expandCommand(command, given, this.#places);
+    if (typeof made === "string") return { problem: `/${name} (${path}): ${made}` };
+    const hidden = hiddenTextIn(command.path, path);
+    return { text: made.text, notes: [`/${name} is the text of ${path}`, ...made.notes, ...hidden] };
+  }
+
+  /** The end of the sentence that there is no such command. */
+  guess(line: string): string {
+    const [, name = ""] = /^\/(\S+)/.exec(line) ?? [];
+    return didYouMean(name, [...OWN, ...this.#commands().map((command) => command.name)]);
+  }
+
+  /** A line for each command. */
+  help(): readonly string[] {
+    return this.#commands().map((command) => {
+      const description = plainLine(commandDescription(command), DESCRIPTION_CHARS);
+      return `/${plainLine(command.name, 60)}  ${description === "" ? shownPath(command.path, this.#io) : description}`;
+    });
+  }
+
+  #commands(): readonly TypedCommand[] {
+    return (this.#found ??= findCommands(this.#places));
+  }
+}
