@@ -45,6 +45,11 @@ const ROWS: readonly Row[] = [
     "Copilot reads chat modes as agents in .github/agents: move NAME.chatmode.md to NAME.agent.md",
   ],
   [".cursor/agents", "agents of this tool are not read; their files belong into .claude/agents"],
+  [".cursor/commands", "commands of this tool are not read; `holdfast chat` reads them in .claude/commands"],
+  [
+    ".windsurf/workflows",
+    "commands of this tool are not read; `holdfast chat` reads them in .claude/commands",
+  ],
   [".github/skills", SKILLS],
   [".codex/skills", SKILLS],
   [".gemini/skills", SKILLS],

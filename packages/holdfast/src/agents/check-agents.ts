@@ -4,6 +4,8 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import {
+  expandCommand,
+  findCommands,
   findPlugins,
   findSkills,
   findUnusedFiles,
@@ -41,7 +43,7 @@ export async function checkAgents(namesOrPaths: readonly string[], io: Io): Prom
     namesOrPaths.length === 0
       ? allFiles(io)
       : { ...NOTHING, agents: namesOrPaths.flatMap((one) => filesAt(one, io)) };
-  const { agents, plugins, skills, mcpFiles, hookFiles, profiles, unused } = found;
+  const { agents, plugins, skills, mcpFiles, hookFiles, profiles, commands, unused } = found;
   const warningsOf = agentWarnings(agentPlaces(io, { trustsProject: true }));
   const all = [...agents, ...plugins, ...skills, ...mcpFiles, ...hookFiles, ...profiles];
   const refused = all.filter(
@@ -62,6 +64,7 @@ export async function checkAgents(namesOrPaths: readonly string[], io: Io): Prom
       ...mcpFiles.map((file) => otherText(file, "MCP servers", io)),
       ...hookFiles.map((file) => otherText(file, "hooks", io)),
       ...profiles.map((file) => otherText(file, `${file.name} (profile)`, io)),
+      ...(commands.length === 0 ? [] : [commandsText(commands, io)]),
       ...(unused.length === 0 ? [] : [unusedText(unused, io)]),
       summary,
     ].join("\n\n"),
@@ -96,8 +99,39 @@ function allFiles(io: Io): Found {
     mcpFiles: all.mcpFiles.map(withState),
     hookFiles: all.hookFiles.map(withState),
     profiles: all.profiles.map(withState),
+    commands: commandsIn(agentPlaces(io, { trustsProject: true })),
     unused: findUnusedFiles(agentPlaces(io), { withHome: true }),
   };
+}
+
+/** A command that a person types in a conversation, and what of its file has no effect or keeps it from use. */
+interface ReportedCommand {
+  readonly name: string;
+  readonly path: string;
+  readonly notes: readonly string[];
+}
+
+function commandsIn(places: ReturnType<typeof agentPlaces>): readonly ReportedCommand[] {
+  return findCommands(places)
+    .filter(({ tool }) => tool !== "skill")
+    .map((command) => {
+      const made = expandCommand(command, "", places);
+      return {
+        name: command.name,
+        path: command.path,
+        notes: typeof made === "string" ? [made] : made.notes,
+      };
+    });
+}
+
+function commandsText(commands: readonly ReportedCommand[], io: Io): string {
+  const lines = commands.map(({ name, path, notes }) =>
+    [
+      `  /${plainLine(name, 60)}: ${plainLine(shownPath(path, io), 200)}`,
+      ...notes.map((note) => plainLine(note, 300)),
+    ].join("; "),
+  );
+  return [`commands in \`${io.call("chat")}\`:`, ...lines].join("\n");
 }
 
 function unusedText(unused: readonly UnusedFile[], io: Io): string {
@@ -107,7 +141,7 @@ function unusedText(unused: readonly UnusedFile[], io: Io): string {
   return ["files of other tools that no session uses:", ...lines].join("\n");
 }
 
-function filesOf(places: ReturnType<typeof agentPlaces>): Omit<Found, "unused"> {
+function filesOf(places: ReturnType<typeof agentPlaces>): Omit<Found, "unused" | "commands"> {
   return {
     agents: listAgents(places),
     plugins: findPlugins(places),
@@ -134,6 +168,7 @@ interface Found {
   readonly mcpFiles: readonly McpFile[];
   readonly hookFiles: readonly (HookFile & Warned)[];
   readonly profiles: readonly ProfileFile[];
+  readonly commands: readonly ReportedCommand[];
   readonly unused: readonly UnusedFile[];
 }
 
@@ -144,6 +179,7 @@ const NOTHING: Found = {
   mcpFiles: [],
   hookFiles: [],
   profiles: [],
+  commands: [],
   unused: [],
 };
 
@@ -172,6 +208,7 @@ function reportOf(found: Found, warningsOf: WarningsOf) {
     mcpFiles: found.mcpFiles.map(fileJson),
     hookFiles: found.hookFiles.map(fileJson),
     profiles: found.profiles.map((file) => ({ name: file.name, scope: file.scope, ...fileJson(file) })),
+    commands: found.commands,
     unused: found.unused,
   };
 }

@@ -83,16 +83,25 @@ async function environmentOf(args: Arguments) {
 /** The most files of other tools that one note names. */
 const UNUSED_MAX = 12;
 
-/** One line that names the files of other tools which no session uses. */
+/** One line that names the files of other tools which no session uses, and events whose hooks are not run. */
 async function noteUnusedFiles(io: Io): Promise<void> {
-  const { findUnusedFiles } = await import("@holdfast/agents");
-  const paths = findUnusedFiles(agentPlaces(io)).map(({ path }) => plainLine(shownPath(path, io), 100));
-  if (paths.length === 0) return;
-  const more = paths.length - UNUSED_MAX;
+  const { findUnusedFiles, readHookFiles } = await import("@holdfast/agents");
+  const places = agentPlaces(io);
+  const unused = [
+    ...findUnusedFiles(places).map(({ path }) => shownPath(path, io)),
+    ...readHookFiles(places).flatMap(({ path, verdicts }) => {
+      const events = verdicts.flatMap(({ field, verdict }) =>
+        verdict === "ignored" ? (/^hooks\.(\w+)$/.exec(field)?.[1] ?? []) : [],
+      );
+      return events.length === 0 ? [] : [`hooks of ${events.join(" and ")} in ${shownPath(path, io)}`];
+    }),
+  ].map((what) => plainLine(what, 160));
+  if (unused.length === 0) return;
+  const more = unused.length - UNUSED_MAX;
   const rest = more > 0 ? ` and ${more} more` : "";
   io.note(
     io.notes.paint.dim(
-      `not used here: ${paths.slice(0, UNUSED_MAX).join(", ")}${rest} (\`${io.call("agents check")}\` says why)`,
+      `not used here: ${unused.slice(0, UNUSED_MAX).join(", ")}${rest} (\`${io.call("agents check")}\` says why)`,
     ),
   );
 }
