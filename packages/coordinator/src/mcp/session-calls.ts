@@ -10,7 +10,7 @@
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { defined, HoldfastError, MINUTE_MS, NEXT_INPUT, UsageError } from "@holdfast/core";
+import { defined, didYouMean, HoldfastError, MINUTE_MS, NEXT_INPUT, UsageError } from "@holdfast/core";
 import type { Session } from "@holdfast/proto";
 
 import type { Orchestrator } from "./orchestrator.ts";
@@ -77,6 +77,7 @@ export class SessionCalls {
   async start({ agent, input, key, callsBack, seconds }: StartCall): Promise<string> {
     const { sessions, demands, parentSessionId } = this.#orchestrator;
     const sessionId = await this.#idFor({ agent, input, callsBack, parentSessionId }, key);
+    await this.#refuseUnknown(agent, sessionId);
     await this.#ask(() =>
       sessions.start({
         agent,
@@ -89,6 +90,20 @@ export class SessionCalls {
       }),
     );
     return sessionId;
+  }
+
+  /**
+   * Refuses an agent that no runner offers, which would wait for a runner longer than a client waits for its
+   * answer. A repeated start finds its session in any case.
+   */
+  async #refuseUnknown(agent: string, sessionId: string): Promise<void> {
+    const names = (await this.agents()).map(({ name }) => name);
+    if (names.includes(agent) || (await this.get(sessionId)) !== undefined) return;
+    throw new UsageError(`no runner offers the agent "${agent}"${didYouMean(agent, names)}`, {
+      at: "agent_name",
+      expected: names.length === 0 ? "a runner that offers an agent" : `one of ${names.join(", ")}`,
+      fix: "give the name of another agent, or start a runner that offers it",
+    });
   }
 
   /** Sends the next prompt of a conversation. @returns the length of its journal before. */

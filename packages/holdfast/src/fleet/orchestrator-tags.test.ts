@@ -1,5 +1,5 @@
-// The orchestrator's tools for a client that wants agents with tags: by its header, and by
-// `holdfast mcp --tag`.
+// The orchestrator's tools for a client that names agents: by their tags, in its header or with
+// `holdfast mcp --tag`, and by names that nothing has.
 
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
@@ -63,6 +63,18 @@ test("a client with tags sees and starts the agents that have all of them, and n
   // The only one that is left needs no name.
   const started = await call(client, "start_agent_session", { parameters: {} });
   expect(started.value).toMatchObject({ status: "finished", result: "deploy" });
+});
+
+test("an agent that no runner offers is refused at once in each mode, and no session waits for it", async () => {
+  const client = await overHttp(" ");
+  for (const mode of ["sync", "async_poll"]) {
+    const args = { agent_name: "gret", parameters: {}, mode };
+    const { text } = await call(client, "start_agent_session", args);
+    expect(text).toMatch(
+      /no runner offers the agent .*gret.*; did you mean greet.*one of deploy, greet, hold/,
+    );
+  }
+  expect((await call(client, "list_agent_sessions")).text).not.toContain("gret\\");
 });
 
 test("`holdfast mcp --tag` filters as the header does", async () => {
