@@ -329,7 +329,8 @@ async function callWithAnswers(
     const { questions, ...open } = output.asks;
     asked += Math.max(1, questions.length);
     if (asked > MCP_LIMITS.questions) return { text: askedTooOften(input), isError: true };
-    const answers = await askForServer(ctx, { server: input.name, tool: input.tool }, questions);
+    const asking = { server: input.name, tool: input.tool };
+    const answers = await askForServer(ctx, asking, questions, open.isOpen && effect === "once");
     for (const one of questions)
       known = { ...known, [questionHash(one)]: answers[one.key] ?? { action: "cancel" } };
     input = { ...first, resumed: { ...open, answers, known } };

@@ -132,21 +132,28 @@ test("a server that asks without end is given up, and the call is uncertain", of
 
 test.each(
   sampled([
-    ["ask", /was cut off while it waited for an answer. .*nobody knows whether it took effect/, 1],
-    ["ask_reading", /^accept small 1$/, 2],
+    ["ask", /was cut off while it waited for an answer. .*nobody knows whether it took effect/, 1, true],
+    ["ask_reading", /^accept small 1$/, 2, false],
   ]),
-)("an answer after a crash continues %s as its effect allows", async (tool, message, count) => {
-  const first = open(tool, program());
-  await runtime.start(first.agent, "hi", { sessionId: "s" });
-  await asked("Which size?");
-  await runtime.close();
-  await servers.close();
-  const second = open(tool, program());
-  await runtime.answer("s", { size: "small" });
-  await (await runtime.resume("s")).result();
-  expect(second.text()).toMatch(message);
-  expect(logged().filter((line) => line === `call ${tool}`)).toHaveLength(count);
-});
+)(
+  "an answer after a crash continues %s as its effect allows, and a person is told before",
+  async (tool, message, count, isSaid) => {
+    const first = open(tool, program());
+    await runtime.start(first.agent, "hi", { sessionId: "s" });
+    await asked("Which size?");
+    const waits = (await storage.reader.session("s"))?.waits ?? [];
+    expect(
+      JSON.stringify(waits).includes("A later answer does not reach it: the call then counts as uncertain."),
+    ).toBe(isSaid);
+    await runtime.close();
+    await servers.close();
+    const second = open(tool, program());
+    await runtime.answer("s", { size: "small" });
+    await (await runtime.resume("s")).result();
+    expect(second.text()).toMatch(message);
+    expect(logged().filter((line) => line === `call ${tool}`)).toHaveLength(count);
+  },
+);
 
 test("a server of 2026-07-28 gets the answers with its note, also from another process", async () => {
   http = await startMcpHttpServer({
