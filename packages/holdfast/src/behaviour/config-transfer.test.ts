@@ -97,6 +97,33 @@ describe("a configuration that moves", () => {
     },
   );
 
+  test("a schedule of an agent file moves with the file, also from the folders of other tools", async () => {
+    const files = [
+      ".holdfast/agents/team/reviewer.md",
+      ".claude/agents/reader.md",
+      "agents-of-ours/plain.md",
+    ];
+    for (const [at, file] of files.entries()) {
+      const text = REVIEWER.replace("reviewer", `agent-${at}`);
+      for (const machine of at === 0 ? [here] : [here, there]) machine.write(`work/${file}`, text);
+      await here.holdfast("agents trust");
+      const added = await here.holdfast(
+        `schedule add "0 9 * * *" --run ${file} --input '"go"' --id at-${at}`,
+      );
+      expect(added.code, added.stderr).toBe(0);
+    }
+    const { stdout, stderr } = await exported(here);
+    expect(stderr).not.toContain("left out");
+    there.write("work/moved.json", stdout);
+    const imported = await there.holdfast("config import moved.json --yes");
+    expect(imported.code, imported.stderr).toBe(0);
+    expect(imported.stderr).not.toContain("is not here");
+    const list = JSON.parse((await there.holdfast("schedule list --json")).stdout);
+    expect(list.map((one: { start: { agent: { file: string } } }) => one.start.agent.file)).toEqual(
+      files.map((file) => there.path(`work/${file}`)),
+    );
+  });
+
   test("an import shows the difference and changes nothing until it is told to", ofCampaign, async () => {
     await configure(here);
     there.write("work/moved.json", (await exported(here)).stdout);
@@ -243,6 +270,20 @@ describe("files that cannot be imported", () => {
     [
       "with code outside of the project",
       fileWith({ project: { schedules: [{ ...nightly, start: { ...start, file: "../x.ts" } }] } }),
+      3,
+      "start/file",
+    ],
+    [
+      "with an agent in another hidden folder",
+      fileWith({ project: { schedules: [{ ...nightly, start: { ...start, file: ".ssh/x.md" } }] } }),
+      3,
+      "start/file",
+    ],
+    [
+      "with an agent above its hidden folder",
+      fileWith({
+        project: { schedules: [{ ...nightly, start: { ...start, file: ".claude/agents/../x.md" } }] },
+      }),
       3,
       "start/file",
     ],

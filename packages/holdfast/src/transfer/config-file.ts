@@ -17,6 +17,7 @@ import {
   refuseSignalName,
 } from "@holdfast/core";
 import { checkRunnerPolicy, type RunnerPolicy } from "@holdfast/runner";
+import { PROJECT_FILES, type ProjectPath } from "@holdfast/agents";
 import { readCron } from "@holdfast/runtime";
 import { z } from "zod";
 import { checkConfig, type Config } from "../settings/config.ts";
@@ -72,6 +73,17 @@ export interface ConfigFile {
 /** A path below a folder: no step is hidden, leads upward or is empty. */
 const PATH = /^[\p{L}\p{N}_][\p{L}\p{N} ._+@-]*(\/[\p{L}\p{N}_][\p{L}\p{N} ._+@-]*)*$/u;
 const path = z.string().max(500).regex(PATH, "a path below its folder, with / between its steps");
+/** The folder of a project whose agent files are a part of the file. */
+export const OWN_AGENTS: ProjectPath = ".holdfast/agents";
+const AGENT_FOLDERS = Object.keys(PROJECT_FILES).filter((one) => /^\..+\/agents?$/.test(one));
+/** The file of a schedule's agent. Folders of agent files may be hidden. */
+const agentPath = z
+  .string()
+  .max(500)
+  .refine(
+    (text) => PATH.test(belowAgentFolder(text) ?? text),
+    "a path below the project, with / between its steps",
+  );
 const agents = z
   .record(path.endsWith(".md", "a file .md"), z.string().max(TEXT_CHARS_MAX))
   .refine((files) => Object.keys(files).length <= ITEMS_MAX, `at most ${ITEMS_MAX} files`);
@@ -88,7 +100,7 @@ const schedule = z
       .strictObject({
         agent: z.string().min(1).max(200),
         version: z.string().max(200),
-        file: path.optional(),
+        file: agentPath.optional(),
         program: z
           .string()
           .regex(/^[\w.:-]{1,200}$/, "the name of a coding agent")
@@ -118,7 +130,7 @@ const CONFIG_FILE = z.strictObject({
     settings,
     agents,
     schedules: z.array(schedule).max(ITEMS_MAX),
-    code: z.record(path, z.string().regex(/^[0-9a-f]{64}$/, "a SHA-256 in hex")),
+    code: z.record(agentPath, z.string().regex(/^[0-9a-f]{64}$/, "a SHA-256 in hex")),
   }),
   permissions: z.strictObject({ runnerPolicy: z.looseObject({}).optional() }),
 });
@@ -188,6 +200,16 @@ export function hashOf(content: Uint8Array): string {
 /** Whether a path may be in a file. */
 export function isMovablePath(given: string): boolean {
   return path.safeParse(given).success;
+}
+
+/** Whether the path of a schedule's agent may be in a file. */
+export function isMovableAgent(given: string): boolean {
+  return agentPath.safeParse(given).success;
+}
+
+function belowAgentFolder(text: string): string | undefined {
+  const folder = AGENT_FOLDERS.find((one) => text.startsWith(`${one}/`));
+  return folder === undefined ? undefined : text.slice(folder.length + 1);
 }
 
 /** An object with its fields in the order of their names. */

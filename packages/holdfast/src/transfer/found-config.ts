@@ -18,6 +18,7 @@ import { policyPath, readRunnerPolicy } from "../settings/runner-policy-file.ts"
 import {
   FORMAT,
   hashOf,
+  isMovableAgent,
   isMovablePath,
   sorted,
   VERSION,
@@ -173,8 +174,8 @@ function movedSchedule(
     agent.file === undefined || program !== undefined
       ? undefined
       : relative(project, agent.file).split(sep).join("/");
-  if (file !== undefined && !isMovablePath(file)) {
-    leftOut.push({ what: `project/schedules/${id}`, why: "the file of its agent is outside of the project" });
+  if (file !== undefined && !isMovableAgent(file)) {
+    leftOut.push({ what: `project/schedules/${id}`, why: unmovable(file) });
     return undefined;
   }
   const input = decodeJson(action.input);
@@ -191,6 +192,12 @@ function movedSchedule(
       ...defined({ priority: placement?.priority }),
     },
   };
+}
+
+function unmovable(file: string): string {
+  return file.startsWith("../") || isAbsolute(file)
+    ? "the file of its agent is outside of the project"
+    : `the path of its agent (${file}) cannot be used on every machine`;
 }
 
 function codeOf(

@@ -14,7 +14,13 @@ import { canAsk } from "../secrets/supplied-secrets.ts";
 import { trustFileOf } from "../place/project.ts";
 import { applyConfig } from "./apply-config.ts";
 import { changeLines, configChanges } from "./config-difference.ts";
-import { configFileText, FILE_BYTES_MAX, readConfigFile, type ConfigFile } from "./config-file.ts";
+import {
+  configFileText,
+  FILE_BYTES_MAX,
+  OWN_AGENTS,
+  readConfigFile,
+  type ConfigFile,
+} from "./config-file.ts";
 import {
   configPlaces,
   findConfig,
@@ -171,8 +177,13 @@ async function isWanted(name: string, changes: number, io: Io): Promise<boolean>
 }
 
 /** Names code that is not as it was where the file was written. */
-function warningsOf({ project: { code, schedules } }: ConfigFile, places: ConfigPlaces): readonly string[] {
+function warningsOf(
+  { project: { agents, code, schedules } }: ConfigFile,
+  places: ConfigPlaces,
+): readonly string[] {
+  const brought = new Set(Object.keys(agents).map((path) => `${OWN_AGENTS}/${path}`));
   return Object.entries(code).flatMap(([path, hash]) => {
+    if (brought.has(path)) return [];
     const users = schedules.filter(({ start }) => start?.file === path).map(({ id }) => id);
     const now = hashOfFile(resolve(places.project, path));
     if (now === hash || users.length === 0) return [];
