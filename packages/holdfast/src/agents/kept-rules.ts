@@ -6,6 +6,7 @@ import { principalOf } from "@holdfast/proto/view";
 
 import type { Io } from "@holdfast/terminal/frame/command";
 import { plainLine, table } from "@holdfast/terminal/frame/plain-text";
+import { questionLine } from "@holdfast/terminal/view/describe-session";
 import { rulesFile } from "@holdfast/machine";
 import { userOfMachine } from "../place/answer-principals.ts";
 import { agentPlaces } from "./agent-places.ts";
@@ -64,7 +65,7 @@ function isRule(value: unknown): value is PermissionRule {
 }
 
 function lineOf({ decision, tool, pattern }: PermissionRule): string {
-  return `${decision} ${plainLine(ruleText({ tool, pattern }), RULE_CHARS)}`;
+  return `${decision} ${questionLine(ruleText({ tool, pattern }), RULE_CHARS)}`;
 }
 
 export function revokeRules(wanted: readonly string[] | "all", io: Io): number {
