@@ -7,10 +7,16 @@
 //     cut off is not repeated: the session fails, and the error says so.
 //   - The standard output is the result: as a text, or as JSON that fits the output schema of the agent file.
 
-import { HoldfastError, UncertainEffectError, type GivenEnvironment, type Json } from "@holdfast/core";
+import {
+  HoldfastError,
+  UncertainEffectError,
+  type GivenEnvironment,
+  type Json,
+  type StandardSchemaV1,
+} from "@holdfast/core";
 import { defineAgent, type Agent, type TaskContext } from "@holdfast/runtime";
 
-import type { AgentRecord } from "../record/agent-record.ts";
+import type { AgentRecord, JsonSchema } from "../record/agent-record.ts";
 import { endOf, versionOf, type CallOutput, type ScriptCalls } from "./scripts-capability.ts";
 import type { AgentPlaces } from "../places/agent-places.ts";
 import type { AnyCapability } from "../model-loop/capability.ts";
@@ -77,7 +83,7 @@ export function proceduralAgent(
     tags,
     budget: record.budget ?? undefined,
     requiredVariables,
-    ...(parameters === undefined ? {} : { input: standardSchema<unknown>(parameters) }),
+    ...(parameters === undefined ? {} : { input: argumentsSchema(parameters) }),
     tasks: Object.values(calls),
     secrets,
     run: async (ctx, input) => {
@@ -108,6 +114,13 @@ export function proceduralAgent(
       return resultOf(output, scriptName, outputSchema);
     },
   });
+}
+
+/** A session without an input is a call without arguments. */
+function argumentsSchema(parameters: JsonSchema): StandardSchemaV1<unknown, unknown> {
+  const schema = standardSchema<unknown>(parameters);
+  const { validate, ...standard } = schema["~standard"];
+  return { "~standard": { ...standard, validate: (value: unknown) => validate(value ?? {}) } };
 }
 
 function cutOff(error: unknown, script: string): unknown {

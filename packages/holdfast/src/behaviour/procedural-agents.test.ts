@@ -52,6 +52,20 @@ test("a script runs as an agent without a model, and its call is in the logs", o
   expect((await run("agents", "check", "words")).stdout).toContain("an agent without a model");
 });
 
+test("a script without required parameters needs no input, and one with them says which is missing", async () => {
+  writeScript(project, "hello", "echo hello", {
+    parameters_schema: { properties: { name: { type: "string" } } },
+  });
+  writeAgent("greeter", "hello");
+  await run("agents", "trust");
+  const done = await run("run", "greeter");
+  expect(done.code, done.stderr).toBe(0);
+  expect(done.stdout.trim()).toBe("hello");
+  const missing = await run("run", "words");
+  expect(missing.code).toBe(2);
+  expect(missing.stderr).toContain("must have required property 'file'");
+});
+
 test("a folder of the type procedural runs its script", ofCampaign, async () => {
   const fields = { name: "folder-words", description: "Counts.", type: "procedural", script: "count" };
   project.write("agents/folder-words/agent.json", JSON.stringify(fields));
