@@ -10,8 +10,9 @@
 //   - SANDBOX_TYPE and SANDBOX_ROOT_DIR are the names that earlier systems gave to the same settings.
 
 import { resolve } from "node:path";
-import { defined, HoldfastError, UsageError } from "@holdfast/core";
+import { defined, didYouMean, HoldfastError, UsageError } from "@holdfast/core";
 import { makePrivateFolder } from "@holdfast/system";
+import { ownSandboxes } from "@holdfast/workspace";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { findMode, type Mode } from "../place/mode.ts";
 import { fromConfigFiles, type Given } from "../place/project.ts";
@@ -25,6 +26,19 @@ import { readConfig, userConfigFile } from "../settings/config.ts";
 export function findSandbox(io: Pick<Io, "cwd" | "env">, mode = findSandboxMode(io)): Given<string> {
   const given = givenBy(io.env, "HOLDFAST_SANDBOX", "SANDBOX_TYPE");
   return given ?? { value: DEFAULTS[mode], origin: "default", from: `mode ${mode}` };
+}
+
+/** As `findSandbox`. @throws UsageError for a name that no sandbox has. */
+export function requireSandbox(io: Pick<Io, "cwd" | "env">): Given<string> {
+  const found = findSandbox(io);
+  const names = ownSandboxes().flatMap(({ name, aliases = [] }) => [name, ...aliases]);
+  if (names.includes(found.value)) return found;
+  throw new UsageError(`there is no sandbox "${found.value}"${didYouMean(found.value, names)}`, {
+    ...defined({ at: found.from }),
+    got: found.value,
+    expected: `one of ${names.join(", ")}`,
+    fix: "correct the variable, or leave it out for the default",
+  });
 }
 
 const DEFAULTS: Readonly<Record<Mode, string>> = { local: "filesystem", cloud: "daytona" };

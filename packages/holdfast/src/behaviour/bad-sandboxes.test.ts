@@ -111,3 +111,14 @@ test.each(
   expect(project.server.requests).toHaveLength(0);
   expect(existsSync(project.path(".holdfast/holdfast.db"))).toBe(false);
 });
+
+test("a misspelt name in the environment is no value of the setting", async () => {
+  const get = (env: Readonly<Record<string, string>>) =>
+    project.finish(["config", "get", "sandbox"], { stdin: "", env });
+  expectError(await get({ SANDBOX_TYPE: "dokcer" }), 2, "E_USAGE", [
+    'there is no sandbox "dokcer"; did you mean docker?',
+    "at: SANDBOX_TYPE",
+  ]);
+  for (const name of ["docker", "podman"])
+    expect((await get({ SANDBOX_TYPE: name })).stdout).toBe(`${name}\n`);
+});

@@ -4,7 +4,7 @@ import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
 import { plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import { CONFIG_KEYS } from "../settings/config.ts";
 import { findDatabase, findStrictBounds, findTraces } from "../place/project.ts";
-import { findCommandNamespace, findSandbox, findSandboxRoot } from "../agents/sandbox-settings.ts";
+import { findCommandNamespace, findSandboxRoot, requireSandbox } from "../agents/sandbox-settings.ts";
 import { findMode } from "../place/mode.ts";
 
 const TEXT_MAX = 4_096;
@@ -114,7 +114,7 @@ async function find(key: string, args: Arguments, io: Io): Promise<Setting> {
       return { key, ...findCommandNamespace(io) };
     }
     case "sandbox": {
-      return { key, ...findSandbox(io) };
+      return { key, ...requireSandbox(io) };
     }
     case "sandboxRoot": {
       return { key, ...findSandboxRoot(io) };
