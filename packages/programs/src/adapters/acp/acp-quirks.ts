@@ -15,7 +15,7 @@ import type { LineAgentFacts } from "../lines/line-agent.ts";
 import type { ModesOf } from "../../included-programs.ts";
 import type { ExternalAgentCapabilities } from "../../session/external-agent-protocol.ts";
 import { codexFolder } from "../../session/keys/codex-keys.ts";
-import { heldKey, isSet } from "../../session/keys/program-keys.ts";
+import { heldKey, isSet, signInBy } from "../../session/keys/program-keys.ts";
 import { OPENCODE_KEYS } from "../../session/keys/opencode-keys.ts";
 import { CHOSEN_FIELDS } from "../../session/program/find-program.ts";
 
@@ -149,7 +149,7 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
     titlesAreCommands: true, // 0.61 gives no input of any call.
     modes: { default: "default", acceptEdits: "autoEdit", plan: "plan" } satisfies ModesOf<"gemini">,
     profileFields: CHOSEN_FIELDS,
-    signIn: "run `gemini` and choose a sign-in, or set GEMINI_API_KEY",
+    signIn: signInBy("run `gemini` and choose a sign-in", "GEMINI_API_KEY"),
     reportsUsage: false,
   },
   {
@@ -174,7 +174,7 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
     // 0.101 begins in `auto`, in which it decides about permissions itself.
     modes: { default: "default", acceptEdits: "acceptEdits", plan: "plan" } satisfies ModesOf<"claude-acp">,
     profileFields: CHOSEN_FIELDS,
-    signIn: "run `claude` and enter /login, or set ANTHROPIC_API_KEY",
+    signIn: signInBy("run `claude` and enter /login", "ANTHROPIC_API_KEY"),
     reportsUsage: true,
   },
   {
@@ -197,7 +197,7 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
     // 2.6 begins in `agent`, in which it reviews its commands itself.
     modes: { default: "read-only", acceptEdits: "workspace-write" } satisfies ModesOf<"codex-acp">,
     profileFields: CHOSEN_FIELDS,
-    signIn: "run `codex login`, or set OPENAI_API_KEY",
+    signIn: signInBy("run `codex login`", "OPENAI_API_KEY"),
     reportsUsage: true,
   },
 ];

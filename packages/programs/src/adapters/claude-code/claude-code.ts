@@ -9,6 +9,7 @@
 import { join } from "node:path";
 
 import type { ExternalTurn } from "../../session/external-agent-protocol.ts";
+import { signInBy } from "../../session/keys/program-keys.ts";
 import { CHOSEN_FIELDS } from "../../session/program/find-program.ts";
 import type { WayBack } from "../../session/way-back/way-back.ts";
 import { WAY_BACK } from "../../session/way-back/way-back-tools.ts";
@@ -44,7 +45,7 @@ export const CLAUDE_CODE: LineAgentFacts = {
     pricePrefix: "anthropic/",
     takesEditedInput: true,
     profileFields: ["settings", "mcpServers", ...CHOSEN_FIELDS],
-    signIn: "run `claude` and enter /login, or set ANTHROPIC_API_KEY",
+    signIn: signInBy("run `claude` and enter /login", "ANTHROPIC_API_KEY"),
   },
   argumentsOf: async ({ intent, wayBack, costMicroUsdMax = 0 }, { isResumed, toolFile, help }) => [
     "-p",

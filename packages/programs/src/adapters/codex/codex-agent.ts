@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import { CODEX_PROGRAM_KEYS, codexFolder } from "../../session/keys/codex-keys.ts";
+import { signInBy } from "../../session/keys/program-keys.ts";
 import type { LineAgentFacts } from "../lines/line-agent.ts";
 import { shellCall } from "../lines/named-call.ts";
 import { CHOSEN_FIELDS } from "../../session/program/find-program.ts";
@@ -25,7 +26,7 @@ export const CODEX: LineAgentFacts = {
     model: true,
     pricePrefix: "openai/",
     profileFields: CHOSEN_FIELDS,
-    signIn: "run `codex login`, or set OPENAI_API_KEY",
+    signIn: signInBy("run `codex login`", "OPENAI_API_KEY"),
   },
   argumentsOf: () => ["app-server"],
   variables: [

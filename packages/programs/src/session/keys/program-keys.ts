@@ -12,6 +12,11 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { Environment } from "@holdfast/system";
 
+/** The way to sign in, for a person. The environment goes before a stored key. */
+export function signInBy(way: string, key: string): string {
+  return `${way}, or set ${key}, or replace a stored one by \`holdfast secret set ${key}\``;
+}
+
 /** The APIs of model providers that the gateway of a turn knows. */
 export type ModelApi = "anthropic" | "openai" | "google";
 

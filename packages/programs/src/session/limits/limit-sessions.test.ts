@@ -35,7 +35,7 @@ test("a limit is waited for without a person where the input asks for that", ofC
 
 test.each<[IncludedName, RegExp]>(
   sampled([
-    ["claude-code", /\/login/],
+    ["claude-code", /\/login, or set ANTHROPIC_API_KEY, or .*`holdfast secret set ANTHROPIC_API_KEY`/],
     ["codex", /codex login/],
     ["pi", /pi/],
   ]),
