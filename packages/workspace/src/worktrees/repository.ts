@@ -141,7 +141,7 @@ function unusable(folder: string, said: string): HoldfastError {
     at: folder,
     expected: "a folder in the working tree of a git repository",
     fix: isNone
-      ? "run `git init` and commit the files, or leave the worktree out: `--worktree` of the command, `workspace: worktree` of an agent file"
+      ? "run `git init` and commit the files, or leave out `--worktree`; in an agent file, use `workspace: shared`"
       : isBare
         ? "clone the repository, and work in the clone"
         : "correct what git says",

@@ -37,7 +37,7 @@ test("a program that is always killed has no wrong version: the search may be re
   await expect(find("kill -9 $$")).rejects.toMatchObject({
     code: "unavailable",
     got: "ended by SIGKILL",
-    fix: expect.stringContaining(`${program} --version`),
+    fix: expect.stringContaining("in a terminal"),
   });
   expect(asked()).toBe(3);
 });

@@ -102,8 +102,8 @@ export async function findProgram(
       {
         at: program,
         got: describeProcessEnd(end),
-        expected: "the answer to `--version`",
-        fix: `see whether \`${program} --version\` answers in a terminal, and begin again`,
+        expected: `version ${versionMin} or later`,
+        fix: "start the program in a terminal, and begin again once it answers there",
       },
     );
   throw new HoldfastError("version_unsupported", `the program ${program} cannot be used as ${wanted.title}`, {
