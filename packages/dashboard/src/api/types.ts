@@ -3,6 +3,7 @@
 
 import type {
   Cost,
+  PlainAccount,
   PlainError,
   PlainExhausted,
   PlainQuota,
@@ -14,13 +15,6 @@ import type {
 export interface Wait extends PlainWait {
   readonly answer?: "approval" | "any";
   readonly answered?: boolean;
-}
-
-export interface Amount {
-  readonly tokens: number;
-  readonly costMicroUsd: number;
-  readonly steps: number;
-  readonly turns: number;
 }
 
 export interface Session {
@@ -39,16 +33,7 @@ export interface Session {
   readonly error?: PlainError;
   /** The waits on which the session is blocked. */
   readonly waits: readonly Wait[];
-  readonly account?: {
-    readonly limits?: {
-      readonly maxCostMicroUsd?: number;
-      readonly maxTokens?: number;
-      readonly maxSteps?: number;
-      readonly maxTurns?: number;
-    };
-    readonly spent?: Amount;
-    readonly reserved?: Amount;
-  };
+  readonly account?: PlainAccount;
   /** The cost of its own calls of models. */
   readonly cost?: Cost;
   /** The limit that it is paused for. */

@@ -1,4 +1,4 @@
-// `useRunners`: the runners of a coordinator, for an admin.
+// `useRunners`, `useRunnerName`: the runners of a coordinator, for an admin.
 
 import { useQuery } from "@tanstack/react-query";
 import { call } from "./client.ts";
@@ -19,4 +19,15 @@ export function useRunners(isEnabled: boolean) {
     enabled: isEnabled,
     refetchInterval: REFRESH_MS,
   });
+}
+
+/** The name of a runner, read once for each. Only admins see runners. */
+export function useRunnerName(runnerId: string | undefined, isAdmin: boolean): string | undefined {
+  const { data } = useQuery({
+    queryKey: ["runner", runnerId],
+    queryFn: () => call<Runner>("GET", `/v1/runners/${encodeURIComponent(runnerId ?? "")}`),
+    enabled: isAdmin && runnerId !== undefined,
+    staleTime: Infinity,
+  });
+  return data?.name;
 }

@@ -5,6 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { useRef, useState } from "react";
 import { budgetUses, costText, isWhyOfCause, type TimelineBuilder } from "@holdfast/proto/view";
 import { call } from "../api/client.ts";
+import { useRunnerName } from "../api/use-runners.ts";
 import { isEnded, type Session } from "../api/types.ts";
 import { LongText } from "../parts/long-text.tsx";
 import { Button, ContinuesBy, Problem, RecordedErrorView, StatusMark } from "../parts/parts.tsx";
@@ -19,7 +20,9 @@ interface HeadProps {
 
 export function SessionHead({ session, timeline }: HeadProps) {
   const { sessionId, agent, error, input, output, status } = session;
-  const isLocal = useAbout()?.isLocal ?? true;
+  const about = useAbout();
+  const isLocal = about?.isLocal ?? true;
+  const runnerName = useRunnerName(session.runnerId, about?.kind === "admin");
   const why = whyText(session, isLocal);
   const asked = session.waits.filter(({ type }) => type === "input");
   const isAnswered = asked.length > 0 && asked.every(({ answered }) => answered === true);
@@ -34,7 +37,7 @@ export function SessionHead({ session, timeline }: HeadProps) {
       </div>
       <p className="flex flex-wrap gap-x-3 text-[13px] text-soft">
         <span className="font-mono">{sessionId}</span>
-        {factsOf(session, timeline).map((fact) => (
+        {factsOf(session, timeline, runnerName).map((fact) => (
           <span key={fact}>{fact}</span>
         ))}
         <Relatives session={session} />
@@ -60,7 +63,11 @@ export function SessionHead({ session, timeline }: HeadProps) {
   );
 }
 
-function factsOf(session: Session, timeline: TimelineBuilder): readonly string[] {
+function factsOf(
+  session: Session,
+  timeline: TimelineBuilder,
+  runnerName: string | undefined,
+): readonly string[] {
   const { createdAt, endedAt, account, persistence, pauseReason, runnerId, owner } = session;
   const hasJournal = persistence === undefined || persistence === "full";
   return [
@@ -70,7 +77,7 @@ function factsOf(session: Session, timeline: TimelineBuilder): readonly string[]
     ...(account === undefined || pauseReason === "budget_exceeded"
       ? []
       : budgetUses(account).map(({ text }) => `budget: ${text}`)),
-    runnerId === undefined ? "" : `on ${runnerId}`,
+    runnerId === undefined ? "" : `on ${runnerName ?? runnerId}`,
     owner === undefined ? "" : `of ${owner}`,
   ].filter((fact) => fact !== "");
 }

@@ -150,8 +150,8 @@ function Below({ of, open, at }: { readonly of: Session } & Omit<NodeProps, "ses
 function Budget({ uses }: { readonly uses: readonly BudgetUse[] }) {
   return (
     <span className="ml-auto flex flex-wrap items-center gap-3 text-[13px] text-soft">
-      {uses.map(({ name, max, used, reserved, isTight, text }) => (
-        <span key={name} className="flex items-center gap-2">
+      {uses.map(({ max, used, reserved, isTight, text }) => (
+        <span key={text} className="flex items-center gap-2">
           <svg className="h-2 w-20" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden>
             <rect width="100" height="8" rx="2" fill="var(--color-line)" />
             <rect

@@ -109,3 +109,19 @@ test("a session that met a usage limit says when the limit is reset, or when it 
   }
   expect(stand.trouble).toEqual([]);
 });
+
+test("the head of a session has the windows of its budget and the name of its runner", async ({ skip }) => {
+  if (CHROMIUM === undefined) skip(NO_CHROMIUM);
+  const { page } = stand;
+  const budget = { maxTokens: 50_000, windows: [{ per: "day", maxCostMicroUsd: 500_000 }] };
+  const { sessionId } = await coordinator.ask("sessions", { agent: "editor", budget });
+  await stand.follow(`sessions/${sessionId}`);
+  await page.getByText("on box", { exact: true }).waitFor();
+  await page.getByText("budget: tokens 0 of 50,000").waitFor();
+  await page.getByText("budget: cost $0.00 of $0.50 per day").waitFor();
+  await stand.check("window-head");
+  await stand.follow(`sessions/${sessionId}?tab=tree`);
+  await page.getByRole("region", { name: "Tree" }).getByText("cost $0.00 of $0.50 per day").waitFor();
+  await stand.follow("fleet");
+  await page.getByText("with 1 session, room for").waitFor();
+});

@@ -1,5 +1,5 @@
 // Agents for tests of the page. The input of one has a schema, one talks, two ask for permissions, one spends,
-// and one meets a usage limit.
+// one meets a usage limit, and one edits a file.
 
 import { defineAgent, defineTask, PauseError } from "holdfast";
 import { z } from "zod";
@@ -98,4 +98,18 @@ export const crawler = defineAgent({
   tasks: [limited],
   input: z.object({ resumeAtReset: z.boolean() }),
   run: (ctx) => ctx.scheduleTask(limited, ctx.input),
+});
+
+export const editor = defineAgent({
+  name: "editor",
+  async run(ctx) {
+    const edit = { path: "src/add.ts", oldText: "return a - b;", newText: "return a + b;" };
+    const toolCalls = [{ id: "1", name: "edit_file", input: edit }];
+    ctx.appendEntry({
+      role: "assistant",
+      content: { text: "The fix:\n\n```diff\n@@ -1 +1 @@\n-minus\n+plus\n```", toolCalls },
+    });
+    ctx.appendEntry({ role: "tool", content: { name: "shell", text: "2 tests fail", isError: true } });
+    await ctx.waitForSignal("on");
+  },
 });

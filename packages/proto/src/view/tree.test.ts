@@ -13,6 +13,16 @@ test("a budget says what is used of each limit, and whether little is left", () 
   expect(budgetUses({ spent })).toEqual([]);
 });
 
+test("a window of a budget stands behind the limits of the whole life, and one without amounts is left out", () => {
+  const limits = { maxTokens: 9_000, windows: [{ per: "day", maxCostMicroUsd: 500_000 }] };
+  const windows = [{ per: "day", spent: { ...spent, costMicroUsd: 2_700 } }];
+  expect(budgetUses({ limits, spent, windows }).map(({ per, text }) => [per, text])).toEqual([
+    [undefined, "tokens 1,500 of 9,000"],
+    ["day", "cost $0.0027 of $0.50 per day"],
+  ]);
+  expect(budgetUses({ limits, spent })).toHaveLength(1);
+});
+
 test("a session shows its progress and its budget, and one without both shows nothing", () => {
   expect(nodeFacts({ progress: "half", account: { limits: { maxTurns: 3 } } })).toEqual([
     "half",

@@ -9,19 +9,28 @@ interface Amounts {
   readonly turns: number;
 }
 
+interface AmountLimits {
+  readonly maxCostMicroUsd?: number;
+  readonly maxTokens?: number;
+  readonly maxSteps?: number;
+  readonly maxTurns?: number;
+}
+
 export interface PlainAccount {
-  readonly limits?: {
-    readonly maxCostMicroUsd?: number;
-    readonly maxTokens?: number;
-    readonly maxSteps?: number;
-    readonly maxTurns?: number;
+  readonly limits?: AmountLimits & {
+    /** The limits of each hour, day, month, run or turn. */
+    readonly windows?: readonly (AmountLimits & { readonly per: string })[];
   };
   readonly spent?: Amounts;
   readonly reserved?: Amounts;
+  /** The amount that is spent in each window now. Absent where it is not known. */
+  readonly windows?: readonly { readonly per: string; readonly spent?: Amounts }[];
 }
 
-/** A limit for the whole life of a session, and how far it is used up. */
+/** A limit for the whole life of a session or for one window, and how far it is used up. */
 export interface BudgetUse {
+  /** The window; absent for the whole life. */
+  readonly per?: string;
   readonly name: "cost" | "tokens" | "steps" | "turns";
   readonly max: number;
   readonly used: number;
@@ -39,15 +48,34 @@ const UNITS = [
   ["turns", "maxTurns", "turns"],
 ] as const;
 
-export function budgetUses({ limits = {}, spent, reserved }: PlainAccount): readonly BudgetUse[] {
+export function budgetUses({
+  limits = {},
+  spent,
+  reserved,
+  windows = [],
+}: PlainAccount): readonly BudgetUse[] {
+  const inWindows = windows.flatMap(({ per, spent: used }) =>
+    usesOf(limits.windows?.find((limit) => limit.per === per) ?? {}, used, undefined, per),
+  );
+  return [...usesOf(limits, spent, reserved), ...inWindows];
+}
+
+function usesOf(
+  limits: AmountLimits,
+  spent: Amounts | undefined,
+  reserved: Amounts | undefined,
+  per?: string,
+): readonly BudgetUse[] {
   return UNITS.flatMap(([name, limit, kind]) => {
     const max = limits[limit];
     if (max === undefined) return [];
     const [used, held] = [spent?.[kind] ?? 0, reserved?.[kind] ?? 0];
     const amount = (value: number): string =>
       name === "cost" ? exactUsdText(value) : value.toLocaleString("en");
-    const text = `${name} ${amount(used)} of ${amount(max)}${held === 0 ? "" : `, ${amount(held)} reserved`}`;
-    return [{ name, max, used, reserved: held, isTight: used + held > max * 0.9, text }];
+    const window = per === undefined ? "" : ` per ${per}`;
+    const text = `${name} ${amount(used)} of ${amount(max)}${window}${held === 0 ? "" : `, ${amount(held)} reserved`}`;
+    const isTight = used + held > max * 0.9;
+    return [{ name, max, used, reserved: held, isTight, text, ...(per === undefined ? {} : { per }) }];
   });
 }
 

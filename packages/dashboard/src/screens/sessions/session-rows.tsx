@@ -116,7 +116,7 @@ const Row = memo(function Row(props: {
 }) {
   const { session, onFocus, isLocal, now } = props;
   const { sessionId, agent, updatedAt, depth, children } = session;
-  const cost = spentText(session);
+  const { cost, below } = spentTexts(session);
   const why = whyText(session, isLocal);
   return (
     <Link
@@ -127,7 +127,7 @@ const Row = memo(function Row(props: {
       className="block h-full min-w-0 flex-1 px-3 py-1.5 -outline-offset-2 hover:bg-raised focus:bg-raised"
     >
       <span className="flex items-baseline gap-3">
-        <span className="w-40 shrink-0 truncate max-sm:w-auto max-sm:max-w-[38%]">
+        <span className="w-48 shrink-0 truncate max-sm:w-auto max-sm:max-w-[38%]">
           <StatusMark session={session} />
         </span>
         <span className="truncate font-medium">
@@ -137,10 +137,11 @@ const Row = memo(function Row(props: {
         <span className="hidden truncate font-mono text-xs text-soft md:inline">{sessionId}</span>
         <span className="ml-auto shrink-0 text-soft" title={dateText(updatedAt)}>
           {cost === "" ? "" : `${cost} · `}
+          {below === "" ? null : <span className="max-sm:hidden">{below} with those below · </span>}
           {ago(updatedAt, now)}
         </span>
       </span>
-      <span className="block truncate text-[13px] text-soft sm:pl-43">
+      <span className="block truncate text-[13px] text-soft sm:pl-51">
         {why === "" ? (children > 0 ? `${children} children` : " ") : brief(why, 300)}
       </span>
     </Link>
@@ -148,9 +149,11 @@ const Row = memo(function Row(props: {
 });
 
 /** The cost of its own calls, and the amount that its budget has paid when that is more. */
-function spentText({ cost, account }: Session): string {
+function spentTexts({ cost, account }: Session): { readonly cost: string; readonly below: string } {
   const own = cost === undefined ? "" : costText(cost);
   const paid = account?.spent?.costMicroUsd ?? 0;
-  if (paid <= (cost?.costMicroUsd ?? 0)) return own;
-  return own === "" ? `${usdText(paid)} of its budget` : `${own}, ${usdText(paid)} with those below`;
+  if (paid <= (cost?.costMicroUsd ?? 0)) return { cost: own, below: "" };
+  return own === ""
+    ? { cost: `${usdText(paid)} of its budget`, below: "" }
+    : { cost: own, below: usdText(paid) };
 }

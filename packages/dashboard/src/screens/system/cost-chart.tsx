@@ -35,15 +35,12 @@ export default function CostChart({ days }: { readonly days: readonly CostSum[] 
   return <div ref={box} aria-hidden className="overflow-hidden text-accent" style={{ height: HEIGHT }} />;
 }
 
-/**
- * Every day from the one before the first to the one after the last, also those without a call. A single day
- * would have no width.
- */
+/** Every day from the first to the last, also those without a call. */
 function daily(days: readonly CostSum[]): readonly [number[], number[]] {
   const known = new Map(days.map(({ name, cost }) => [Date.parse(name) / 1_000, cost.costMicroUsd / MICRO]));
   const all = [...known.keys()];
-  const first = Math.min(...all) - DAY_S;
-  const count = Math.min(400, Math.round((Math.max(...all) - first) / DAY_S) + 2);
+  const first = Math.min(...all);
+  const count = Math.min(400, Math.round((Math.max(...all) - first) / DAY_S) + 1);
   const times = Array.from({ length: count }, (_, at) => first + at * DAY_S);
   return [times, times.map((time) => known.get(time) ?? 0)];
 }
@@ -59,7 +56,8 @@ function optionsFor(element: HTMLElement): uPlot.Options {
     tzDate: (time) => uPlot.tzDate(new Date(time * 1_000), "UTC"),
     legend: { show: false },
     cursor: { show: false },
-    scales: { y: { range: [0, null] } },
+    // Half a day beside the first and the last bar.
+    scales: { x: { range: (_, from, to) => [from - DAY_S / 2, to + DAY_S / 2] }, y: { range: [0, null] } },
     axes: [
       { ...axis, incrs: [1, 2, 7, 14, 28, 56].map((each) => each * DAY_S), values: "{MMM} {D}" },
       { ...axis, size: 64, values: (_, splits) => splits.map((usd) => `$${Number(usd.toPrecision(3))}`) },

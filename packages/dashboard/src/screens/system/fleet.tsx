@@ -57,8 +57,8 @@ function Runners() {
         Runners{" "}
         <span className="font-normal text-soft">
           {runners.length}
-          {nextCursor === undefined ? "" : "+"} with {held.toLocaleString()} sessions, room for{" "}
-          {room.toLocaleString()}
+          {nextCursor === undefined ? "" : "+"} with {held.toLocaleString()}{" "}
+          {held === 1 ? "session" : "sessions"}, room for {room.toLocaleString()}
         </span>
       </h2>
       {error === null ? null : <Problem error={error} />}

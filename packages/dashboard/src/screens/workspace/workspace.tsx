@@ -7,6 +7,7 @@ import { useMemo } from "react";
 import { Link } from "@tanstack/react-router";
 import { call } from "../../api/client.ts";
 import { isEnded, type Session, type SessionWork, type WorktreeWork } from "../../api/types.ts";
+import { useRunnerName } from "../../api/use-runners.ts";
 import { Button, Command, Empty, Problem, useNow } from "../../parts/parts.tsx";
 import { ago, brief, dateText, shown } from "../../parts/text.ts";
 import { useAbout } from "../../parts/use-session.ts";
@@ -35,12 +36,13 @@ export default function Workspace({ session }: { readonly session: Session }) {
 
 /** A coordinator does not see the folders of its runners. */
 function Elsewhere({ session: { sessionId, runnerId } }: { readonly session: Session }) {
+  const runnerName = useRunnerName(runnerId, useAbout()?.kind === "admin");
   return (
     <Empty title="The folder of this session is on a runner's machine">
       <p>
         A coordinator stores sessions, and cannot see the folders in which its runners work
-        {runnerId === undefined ? "" : ` (this one is on ${brief(runnerId, 80)})`}. In the project on that
-        machine, these commands show the work:
+        {runnerId === undefined ? "" : ` (this one is on ${brief(runnerName ?? runnerId, 80)})`}. In the
+        project on that machine, these commands show the work:
       </p>
       <p className="mt-3 space-x-2">
         <Command>{`holdfast diff ${sessionId}`}</Command> <Command>holdfast worktrees list</Command>
