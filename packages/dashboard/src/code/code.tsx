@@ -1,4 +1,5 @@
 // `useCode`, `CodeLine`, `CodeText`: code with syntax colours once these are loaded, and plain until then.
+// `DiffText`: a difference as a text, whose lines have the colours of what they do.
 
 import { useEffect, useState } from "react";
 import type { CodePart } from "./highlight.ts";
@@ -50,4 +51,23 @@ export function CodeText({ language, text }: { readonly language: string; readon
           <CodeLine parts={line} />
         </span>
       ));
+}
+
+const DIFF_LINES: readonly (readonly [start: RegExp, look: string])[] = [
+  [/^(\+\+\+|---|@@|diff |index )/, "text-soft"],
+  [/^\+/, "bg-good/10 text-good"],
+  [/^-/, "bg-bad/10 text-bad"],
+];
+
+/** A difference as `git diff` writes it. */
+export function DiffText({ text }: { readonly text: string }) {
+  return text.split("\n").map((line, at) => {
+    const [, look = ""] = DIFF_LINES.find(([start]) => start.test(line)) ?? [];
+    return (
+      <span key={at} className={look}>
+        {at === 0 ? "" : "\n"}
+        {line}
+      </span>
+    );
+  });
 }

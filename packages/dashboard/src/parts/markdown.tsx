@@ -5,7 +5,7 @@
 
 import ReactMarkdown from "react-markdown";
 import gfm from "remark-gfm";
-import { CodeText } from "../code/code.tsx";
+import { CodeText, DiffText } from "../code/code.tsx";
 import { shown } from "./text.ts";
 
 const SCHEMES = /^(https?:|mailto:)/i;
@@ -31,6 +31,8 @@ export default function Markdown({ text }: { readonly text: string }) {
               <code>
                 {language === undefined || typeof children !== "string" ? (
                   children
+                ) : language === "diff" || language === "patch" ? (
+                  <DiffText text={children} />
                 ) : (
                   <CodeText language={language} text={children} />
                 )}

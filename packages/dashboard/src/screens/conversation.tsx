@@ -10,6 +10,7 @@ import { ApiError } from "../api/client.ts";
 import type { LiveState } from "../api/live-session.ts";
 import type { OutboxMessage } from "../api/outbox.ts";
 import { isEnded, type Entry, type Session } from "../api/types.ts";
+import { DiffText } from "../code/code.tsx";
 import { LongText } from "../parts/long-text.tsx";
 import { Button, Empty, ScrollBox } from "../parts/parts.tsx";
 import { brief, dateText, json, shown } from "../parts/text.ts";
@@ -92,10 +93,11 @@ function Message({ entry }: { readonly entry: Entry }) {
       <details className={`rounded-md border border-line bg-panel px-3 py-1.5 ${indent}`} open={isError}>
         <summary className={isError ? "text-bad" : "text-soft"}>
           {subAgentCall === undefined ? "" : "sub-agent: "}
-          {isError ? "failed" : "result"} of{" "}
+          {isError ? "" : "result of "}
           <span className="font-mono">
             {brief(typeof fields["name"] === "string" ? fields["name"] : "tool", 80)}
           </span>
+          {isError ? " failed" : ""}
           <span className="ml-2 text-soft">{brief((text ?? "").trimStart().split("\n")[0] ?? "", 100)}</span>
         </summary>
         <ScrollBox label="Result">
@@ -132,13 +134,38 @@ function Message({ entry }: { readonly entry: Entry }) {
             <span className="ml-2 font-mono text-xs text-soft">{brief(JSON.stringify(input) ?? "", 90)}</span>
           </summary>
           <ScrollBox label={`Input of ${shown(String(name))}`}>
-            <LongText text={json(input)} />
+            <CallInput input={input} />
           </ScrollBox>
         </details>
       ))}
     </article>
   );
 }
+
+/** The input of a call; of an edit the lines that go and the lines that come. */
+function CallInput({ input }: { readonly input: unknown }) {
+  const { oldText, newText, ...others } = (input ?? {}) as Readonly<Record<string, unknown>>;
+  if (typeof oldText !== "string" || typeof newText !== "string") return <LongText text={json(input)} />;
+  return (
+    <>
+      <LongText text={json(others)} />
+      <div className="exact mt-2">
+        <DiffText text={editLines(oldText, newText)} />
+      </div>
+    </>
+  );
+}
+
+function editLines(before: string, after: string): string {
+  const lines = (text: string, mark: string): readonly string[] =>
+    shown(text)
+      .slice(0, EDIT_CHARS)
+      .split("\n")
+      .map((line) => mark + line);
+  return [...lines(before, "-"), ...lines(after, "+")].join("\n");
+}
+
+const EDIT_CHARS = 20_000;
 
 /** The signals by which a conversational agent hears a person: the next turn, or a word during one. */
 function signalFor({ waits }: Session): typeof NEXT_INPUT | "steer" {

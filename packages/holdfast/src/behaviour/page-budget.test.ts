@@ -125,3 +125,23 @@ test("the head of a session has the windows of its budget and the name of its ru
   await stand.follow("fleet");
   await page.getByText("with 1 session, room for").waitFor();
 });
+
+test("the conversation colours the lines of differences and edits, and names the tool that failed", async ({
+  skip,
+}) => {
+  if (CHROMIUM === undefined) skip(NO_CHROMIUM);
+  const { page } = stand;
+  const { sessionId } = await coordinator.ask("sessions", { agent: "editor" });
+  await stand.follow(`sessions/${sessionId}?tab=conversation`);
+  await page.getByText("shell failed").waitFor();
+  await page.getByText("calls edit_file").click();
+  for (const [line, look] of [
+    ["-minus", "bad"],
+    ["+plus", "good"],
+    ["-return a - b;", "bad"],
+    ["+return a + b;", "good"],
+  ] as const)
+    await page.locator(`.text-${look}`, { hasText: line }).waitFor();
+  await stand.check("differences");
+  expect(stand.trouble).toEqual([]);
+});
