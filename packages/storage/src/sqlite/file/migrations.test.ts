@@ -67,6 +67,10 @@ test("the audit of a file of version 1 is kept, and its next row may say what wa
   const values = [1, 1, actor, action, object, null, "done", first.hash];
   driver.prepare(`INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`).run(...values, rowChecksum(values));
   driver.close();
+  const reader = openSqliteReader({ path });
+  expect(await reader.audit({ limit: 5 })).toEqual([first]);
+  reader.close();
+  expect(read(path, "PRAGMA user_version")).toEqual({ user_version: 1 }); // A reader changes nothing.
   const storage = await ownSqliteStorage({ path });
   const details = '{"answer":{"approved":true}}';
   await storage.commit([{ type: "audited", audit: { ...audit, details } }], 2);

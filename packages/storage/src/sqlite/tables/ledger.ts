@@ -18,11 +18,12 @@ const DOCUMENT_COLUMNS = ["collection", "id", "body", "version", "updated_at"];
 const AUDIT_COLUMNS = ["seq", "at", "actor", "action", "object", "request_id", "outcome", "hash"];
 const WITH_DETAILS = [...AUDIT_COLUMNS, "details"];
 /** The checksum of a row without details is the one of version 1, which had no such column. */
-const auditColumns = (details: unknown): readonly string[] =>
+const auditColumns = (details: JsonText | null): readonly string[] =>
   details === null ? AUDIT_COLUMNS : WITH_DETAILS;
 
 export const SELECT_DOCUMENT = `SELECT ${list(DOCUMENT_COLUMNS)}, checksum FROM document`;
-export const SELECT_AUDIT = `SELECT ${list(WITH_DETAILS)}, checksum FROM audit`;
+/** All columns, because a reader may look into a file of version 1, whose rows have no details. */
+export const SELECT_AUDIT = "SELECT * FROM audit";
 
 export class Ledger implements LedgerPort {
   readonly hash = sha256;
@@ -118,10 +119,10 @@ export function readDocument(row: SqlRow, path: string): StoredDocument {
 
 export function readAuditRow(row: SqlRow, path: string): AuditRow {
   const seq = row["seq"] as number;
-  const columns = auditColumns(row["details"]);
+  const details = (row["details"] ?? null) as JsonText | null;
+  const columns = auditColumns(details);
   assertChecksum(path, "audit", String(seq), row["checksum"], rowChecksum(valuesOf(row, columns)));
   const requestId = row["request_id"] as string | null;
-  const details = row["details"] as JsonText | null;
   return {
     seq,
     at: row["at"] as number,
