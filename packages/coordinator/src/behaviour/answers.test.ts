@@ -1,6 +1,7 @@
 // An answer over REST is for the question that it names, or for the only open one.
 
-import { TestClock } from "@holdfast/testkit/test-runtime";
+import { storageWith, type Change } from "@holdfast/core";
+import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
 import { afterEach, expect, test } from "vitest";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 
@@ -130,4 +131,43 @@ test("an answer by the storage API, as the command gives it, is recorded with it
     "user:ada",
     { id: 0, question: { prompt: "Which?" }, answer: "blue" },
   ]);
+});
+
+test("an answer that finds its session ended by another one is refused with that answer", async () => {
+  const inner = new MemoryStorage();
+  let before: (() => Promise<void>) | undefined;
+  const isDenial = (change: Change): boolean =>
+    change.type === "audited" &&
+    change.change?.type === "send_signal" &&
+    change.change.payload === '{"approved":false}';
+  const storage = storageWith(inner, {
+    commit: async (changes, now) => {
+      const work = changes.some(isDenial) ? before : undefined;
+      if (work !== undefined) before = undefined;
+      await work?.();
+      return inner.commit(changes, now);
+    },
+  });
+  fleet = await openFleet({ clock: new TestClock(), storage });
+  const ada = await fleet.user("ada");
+  const runner = await fleet.runner();
+  const sessionId = await ada.start();
+  const { claims } = await runner.poll({ free: 1 });
+  const claim = claims[0]!;
+  const wait = { type: "input", id: 0, name: "answer:0", prompt: "Ship it?", answer: "approval" } as const;
+  const asked = { seq: 0, type: "request_input", id: 0, payload: '{"prompt":"Ship it?"}' };
+  await runner.say(claim, { status: "input_required", waits: [wait] }, { records: [asked] });
+  const answer = (approved: boolean) =>
+    ada.post(`/v1/sessions/${sessionId}/answer`, { question: "0", answer: { approved } });
+  before = async () => {
+    await answer(true);
+    const [pending] = await inner.reader.pendingSignals(sessionId);
+    const { signalId, payload } = pending!;
+    const taken = { seq: 1, at: 5, type: "signal_received", wait: 0, signalId, payload };
+    const records = { firstSeq: 1, records: [taken], consumed: [signalId] };
+    await runner.say(claim, { status: "completed", waits: [], output: "1" }, records);
+  };
+  const { status, body } = await answer(false);
+  expect([status, body.code]).toEqual([409, "answered_otherwise"]);
+  expect(body.detail).toContain("answered before: yes by user:ada");
 });
