@@ -17,7 +17,12 @@ export function shown(text: string): string {
   );
 }
 
-/** The same, cut to a length. */
+/** "1 call", "2,000 calls". */
+export function count(number: number, one: string, many = `${one}s`): string {
+  return `${number.toLocaleString()} ${number === 1 ? one : many}`;
+}
+
+/** As `shown`, cut to a length. */
 export function brief(text: string, charsMax = 200): string {
   const head = shown(text.slice(0, charsMax + 1).replace(/\s+/g, " "));
   return text.length > charsMax ? `${head.slice(0, charsMax)}…` : head;

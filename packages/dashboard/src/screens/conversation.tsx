@@ -129,7 +129,7 @@ function Message({ entry }: { readonly entry: Entry }) {
       )}
       {calls.map(({ id, name, input }, at) => (
         <details key={id ?? at} className="mt-2 rounded-md bg-raised px-3 py-1">
-          <summary>
+          <summary className="wrap-anywhere">
             <span className="text-soft">calls</span> <span className="font-mono">{shown(String(name))}</span>
             <span className="ml-2 font-mono text-xs text-soft">{brief(JSON.stringify(input) ?? "", 90)}</span>
           </summary>

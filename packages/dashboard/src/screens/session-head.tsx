@@ -10,7 +10,7 @@ import { isEnded, type Session } from "../api/types.ts";
 import { LongText } from "../parts/long-text.tsx";
 import { Button, ContinuesBy, Problem, RecordedErrorView, StatusMark } from "../parts/parts.tsx";
 import { payerPath, RaiseBudget } from "../parts/raise-budget.tsx";
-import { brief, dateText, duration, json, whyText } from "../parts/text.ts";
+import { brief, count, dateText, duration, json, whyText } from "../parts/text.ts";
 import { sessionPath, useAbout, useRequest } from "../parts/use-session.ts";
 
 interface HeadProps {
@@ -115,7 +115,7 @@ function Relatives({ session }: { readonly session: Session }) {
           search={{ tab: "tree" }}
           className="text-accent underline"
         >
-          {children} children
+          {count(children, "child", "children")}
         </Link>
       ) : null}
     </>

@@ -48,6 +48,33 @@ test("the list shows and finds what a session has spent, without a budget too", 
   expect(stand.trouble).toEqual([]);
 });
 
+test("the costs of one day are a row, and those of several days a chart from the first to the last", async ({
+  skip,
+}) => {
+  if (CHROMIUM === undefined) skip(NO_CHROMIUM);
+  const { page } = stand;
+  const day = (ago: number): string => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
+  const part = { model: "m", calls: 1, unpriced: 0, costMicroUsd: 100_000, inputTokens: 1, outputTokens: 1 };
+  for (const [name, days] of [
+    ["one", [day(0)]],
+    ["several", [day(0), day(3)]],
+  ] as const) {
+    const parts = days.map((at) => ({ ...part, day: at }));
+    await page.route("**/v1/costs*", (route) =>
+      route.fulfill({ json: { costs: [{ sessionId: "s", agent: "a", createdAt: 1, parts }] } }),
+    );
+    await stand.follow("costs");
+    const box = page.getByRole("region", { name: "By day" });
+    const isOne = days.length === 1;
+    await page.getByText(isOne ? "1 call, 1 token in" : "2 calls, 2 tokens in").waitFor();
+    await expect.poll(() => box.locator("canvas").count(), TIMEOUT).toBe(isOne ? 0 : 1);
+    expect(await box.getByText(day(0)).isVisible()).toBe(isOne);
+    await stand.check(`costs-${name}`);
+    await page.unroute("**/v1/costs*");
+  }
+  expect(stand.trouble).toEqual([]);
+});
+
 test("a session whose budget is used up says so once, and is raised to a limit that is enough", async ({
   skip,
 }) => {

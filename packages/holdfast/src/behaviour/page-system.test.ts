@@ -255,7 +255,7 @@ test(
       "dear$1.2511,050",
       "<img src=x onerror=attacked=1>unknown11,050",
     ]);
-    await page.locator("canvas").waitFor();
+    await page.getByRole("region", { name: "By day" }).getByText("$1.25 + unknown").waitFor();
     await stand.check("costs");
     await page.getByRole("region", { name: "By session" }).getByRole("link").press("Enter");
     await page.getByRole("tab", { name: "timeline" }).waitFor();

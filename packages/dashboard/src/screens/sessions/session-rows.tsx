@@ -7,7 +7,7 @@ import { memo, useEffect, useRef, useState, type RefObject } from "react";
 import type { Session } from "../../api/types.ts";
 import { StatusMark, useNow } from "../../parts/parts.tsx";
 import { useKeys } from "../../parts/shell.tsx";
-import { ago, brief, dateText, whyText } from "../../parts/text.ts";
+import { ago, brief, count, dateText, whyText } from "../../parts/text.ts";
 
 const ROW_PX = 54;
 
@@ -127,7 +127,7 @@ const Row = memo(function Row(props: {
       className="block h-full min-w-0 flex-1 px-3 py-1.5 -outline-offset-2 hover:bg-raised focus:bg-raised"
     >
       <span className="flex items-baseline gap-3">
-        <span className="w-48 shrink-0 truncate max-sm:w-auto max-sm:max-w-[38%]">
+        <span className="w-52 shrink-0 truncate max-sm:w-auto max-sm:max-w-[38%]">
           <StatusMark session={session} />
         </span>
         <span className="truncate font-medium">
@@ -141,8 +141,8 @@ const Row = memo(function Row(props: {
           {ago(updatedAt, now)}
         </span>
       </span>
-      <span className="block truncate text-[13px] text-soft sm:pl-51">
-        {why === "" ? (children > 0 ? `${children} children` : " ") : brief(why, 300)}
+      <span className="block truncate text-[13px] text-soft sm:pl-55">
+        {why === "" ? (children > 0 ? count(children, "child", "children") : " ") : brief(why, 300)}
       </span>
     </Link>
   );

@@ -17,7 +17,7 @@ import { Link } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useMemo, useState, type ReactNode } from "react";
 import { call } from "../../api/client.ts";
 import { Button, Command, Empty, Problem, ScreenBody } from "../../parts/parts.tsx";
-import { brief } from "../../parts/text.ts";
+import { brief, count } from "../../parts/text.ts";
 
 const Chart = lazy(() => import("./cost-chart.tsx"));
 
@@ -130,8 +130,7 @@ function Total(props: {
         {totalText(sums)}
       </p>
       <p className="text-soft">
-        {calls.toLocaleString()} calls, {inputTokens.toLocaleString()} tokens in,{" "}
-        {outputTokens.toLocaleString()} out
+        {count(calls, "call")}, {count(inputTokens, "token")} in, {outputTokens.toLocaleString()} out
       </p>
       <label className="ml-auto flex items-center gap-2 text-soft">
         Calls of the last
@@ -178,19 +177,21 @@ function Days({ days }: { readonly days: CostSums["days"] }) {
   return (
     <section aria-label="By day" className="rounded-lg border border-line bg-panel p-4">
       <h2 className="mb-2 font-semibold">By day (UTC)</h2>
-      {days.some(({ cost }) => cost.costMicroUsd > 0) ? (
+      {days.length === 1 ? (
+        <Sums sums={days} heading="Day" />
+      ) : days.some(({ cost }) => cost.costMicroUsd > 0) ? (
         <Suspense fallback={<div className="h-45" />}>
           <Chart days={days} />
         </Suspense>
       ) : (
         <p className="text-soft">No call of this time has a known cost above zero.</p>
       )}
-      <details>
-        <summary className="text-soft">
-          {days.length === 1 ? "one day" : `${days.length} days`} as a table
-        </summary>
-        <Sums sums={days.toReversed()} heading="Day" />
-      </details>
+      {days.length === 1 ? null : (
+        <details>
+          <summary className="text-soft">{days.length} days as a table</summary>
+          <Sums sums={days.toReversed()} heading="Day" />
+        </details>
+      )}
     </section>
   );
 }
