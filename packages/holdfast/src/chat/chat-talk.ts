@@ -82,6 +82,8 @@ export class ChatTalk implements DriveChat, LiveView {
   /** An interruption was sent, and the turn has not ended yet. Lines wait meanwhile. */
   #isInterrupting = false;
   #sending: Promise<void> = Promise.resolve();
+  /** The answers of a conversation are its output. */
+  readonly hasShown = (): boolean => false;
 
   /**
    * @param begun the lines for a session that is there, or whose first message is known; `undefined` to begin
@@ -123,11 +125,6 @@ export class ChatTalk implements DriveChat, LiveView {
 
   get left(): DriveChat["left"] {
     return this.#left.promise;
-  }
-
-  /** The answers of a conversation are its output. */
-  hasShown(): boolean {
-    return false;
   }
 
   /** The first line of a new conversation; `undefined` when the person leaves without one. */

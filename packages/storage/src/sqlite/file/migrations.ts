@@ -192,6 +192,7 @@ export const STEPS: readonly string[] = [
     action      TEXT NOT NULL,
     object      TEXT NOT NULL,
     request_id  TEXT,
+    details     TEXT,
     outcome     TEXT NOT NULL,
     hash        TEXT NOT NULL,
     checksum    INTEGER NOT NULL
@@ -199,7 +200,6 @@ export const STEPS: readonly string[] = [
 
   CREATE TABLE removed (session INTEGER PRIMARY KEY);
   `,
-  `ALTER TABLE audit ADD COLUMN details TEXT`,
 ];
 
 /** The version this program writes. */

@@ -17,11 +17,7 @@ test("the check finds an audit row that was changed with its checksum, and a mis
   expect((await storage.verify()).rows).toMatchObject({ audit: 5 });
   await storage.close();
   const database = new DatabaseSync(path);
-  const {
-    checksum: _checksum,
-    details: _details,
-    ...row
-  } = database.prepare("SELECT * FROM audit WHERE seq = 2").get()!;
+  const { checksum: _checksum, ...row } = database.prepare("SELECT * FROM audit WHERE seq = 2").get()!;
   const forged = Object.values({ ...row, actor: "bert" }) as (string | number | null)[];
   database.prepare("UPDATE audit SET actor = 'bert', checksum = ? WHERE seq = 2").run(rowChecksum(forged));
   database.exec("DELETE FROM audit WHERE seq = 4");

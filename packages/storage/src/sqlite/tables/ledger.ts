@@ -15,15 +15,10 @@ import { assertChecksum, list, marks, valuesOf } from "./row-checks.ts";
 import type { Schedules } from "./schedules.ts";
 
 const DOCUMENT_COLUMNS = ["collection", "id", "body", "version", "updated_at"];
-const AUDIT_COLUMNS = ["seq", "at", "actor", "action", "object", "request_id", "outcome", "hash"];
-const WITH_DETAILS = [...AUDIT_COLUMNS, "details"];
-/** The checksum of a row without details is the one of version 1, which had no such column. */
-const auditColumns = (details: JsonText | null): readonly string[] =>
-  details === null ? AUDIT_COLUMNS : WITH_DETAILS;
+const AUDIT_COLUMNS = ["seq", "at", "actor", "action", "object", "request_id", "details", "outcome", "hash"];
 
 export const SELECT_DOCUMENT = `SELECT ${list(DOCUMENT_COLUMNS)}, checksum FROM document`;
-/** All columns, because a reader may look into a file of version 1, whose rows have no details. */
-export const SELECT_AUDIT = "SELECT * FROM audit";
+export const SELECT_AUDIT = `SELECT ${list(AUDIT_COLUMNS)}, checksum FROM audit`;
 
 export class Ledger implements LedgerPort {
   readonly hash = sha256;
@@ -97,11 +92,10 @@ export class Ledger implements LedgerPort {
   }
 
   appendAudit({ seq, at, actor, action, object, requestId, details, outcome, hash }: AuditRow): void {
-    const values: SqlValue[] = [seq, at, actor, action, object, requestId ?? null, outcome, hash];
-    if (details !== undefined) values.push(details);
-    const columns = auditColumns(details ?? null);
+    const optional = [requestId ?? null, details ?? null];
+    const values: SqlValue[] = [seq, at, actor, action, object, ...optional, outcome, hash];
     this.#driver
-      .prepare(`INSERT INTO audit (${list(columns)}, checksum) VALUES (${marks(columns)}, ?)`)
+      .prepare(`INSERT INTO audit (${list(AUDIT_COLUMNS)}, checksum) VALUES (${marks(AUDIT_COLUMNS)}, ?)`)
       .run(...values, rowChecksum(values));
   }
 }
@@ -119,9 +113,8 @@ export function readDocument(row: SqlRow, path: string): StoredDocument {
 
 export function readAuditRow(row: SqlRow, path: string): AuditRow {
   const seq = row["seq"] as number;
-  const details = (row["details"] ?? null) as JsonText | null;
-  const columns = auditColumns(details);
-  assertChecksum(path, "audit", String(seq), row["checksum"], rowChecksum(valuesOf(row, columns)));
+  assertChecksum(path, "audit", String(seq), row["checksum"], rowChecksum(valuesOf(row, AUDIT_COLUMNS)));
+  const details = row["details"] as JsonText | null;
   const requestId = row["request_id"] as string | null;
   return {
     seq,
