@@ -34,7 +34,7 @@ test.each([
   [".codex/config.toml", "[mcp_servers.x]\ncommand = 'true'\n", /\.mcp\.json/],
   [".gemini/settings.json", '{"mcpServers": {}}', /\.mcp\.json/],
   ["opencode.json", '{"mcp": {}}', /\.mcp\.json/],
-  ["opencode.json", '{"agent": {}}', /holdfast agents import opencode.json/],
+  ["opencode.json", '{"agent": {}}', /holdfast agents import FILE/],
   [".codex/skills/pdf/SKILL.md", "x", /\.agents\/skills/],
   [".claude/skills/pdf.md", "x", /a skill is a folder/],
   [".claude/skills/pdf/README.md", "x", /no SKILL.md/],

@@ -45,11 +45,8 @@ const ROWS: readonly Row[] = [
     "Copilot reads chat modes as agents in .github/agents: move NAME.chatmode.md to NAME.agent.md",
   ],
   [".cursor/agents", "agents of this tool are not read; their files belong into .claude/agents"],
-  [".cursor/commands", "commands of this tool are not read; `holdfast chat` reads them in .claude/commands"],
-  [
-    ".windsurf/workflows",
-    "commands of this tool are not read; `holdfast chat` reads them in .claude/commands",
-  ],
+  [".cursor/commands", "commands of this tool are not read; a conversation has those in .claude/commands"],
+  [".windsurf/workflows", "commands of this tool are not read; a conversation has those in .claude/commands"],
   [".github/skills", SKILLS],
   [".codex/skills", SKILLS],
   [".gemini/skills", SKILLS],
@@ -64,7 +61,7 @@ const ROWS: readonly Row[] = [
       [path, SERVERS, /"mcp"\s*:/],
       [
         path,
-        `its agents are not read here; \`holdfast agents import ${path}\` writes them as files`,
+        "its agents are not read here; `holdfast agents import FILE` writes them as files",
         /"agent"\s*:/,
       ],
     ],

@@ -46,10 +46,10 @@ const TABLE: FieldTable = {
     "allowed-tools": unused("a skill gives no rights: the agent's own tools and approvals hold"),
     "argument-hint": unused(DISPLAY_ONLY),
     "user-invocable": field(z.unknown(), (value) =>
-      isOff(value) && value !== undefined ? mapped("`holdfast chat` has no command of its name") : HONOURED,
+      isOff(value) && value !== undefined ? mapped("a conversation has no command of its name") : HONOURED,
     ),
     "disable-model-invocation": field(z.unknown(), (value) =>
-      isOff(value) ? HONOURED : mapped("only a person may use it, by its name in `holdfast chat`"),
+      isOff(value) ? HONOURED : mapped("only a person may use it, by its name in a conversation"),
     ),
     model: unused("the agent's model reads it"),
     version: unused("the version is the hash of its content"),

@@ -131,7 +131,7 @@ function commandsText(commands: readonly ReportedCommand[], io: Io): string {
       ...notes.map((note) => plainLine(note, 300)),
     ].join("; "),
   );
-  return [`commands in \`${io.call("chat")}\`:`, ...lines].join("\n");
+  return ["commands that a person can type in a conversation:", ...lines].join("\n");
 }
 
 function unusedText(unused: readonly UnusedFile[], io: Io): string {
