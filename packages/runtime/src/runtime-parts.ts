@@ -29,7 +29,7 @@ import { GroupCommitter } from "./loop/group-committer.ts";
 import { isNeutralEmpty } from "./loop/neutral-context.ts";
 import { SliceLoop, type Immediate } from "./loop/slice-loop.ts";
 import { Timers } from "./loop/timers.ts";
-import { clockFor, isDevelopment, silentTracer, systemRandom } from "./node/node-ports.ts";
+import { clockFor, isDevelopment, realImmediate, silentTracer, systemRandom } from "./node/node-ports.ts";
 import { RunRequests } from "./requests/run-requests.ts";
 import { openSource, SessionRequests } from "./requests/session-requests.ts";
 import { ScheduleKeeper, type ScheduleKeeperHost } from "./schedules/schedule-keeper.ts";
@@ -183,7 +183,7 @@ interface SharedParts {
 
 /** Ports that are not in the options are those of a Node process. */
 function sharedParts(options: RuntimeOptions): SharedParts {
-  const { storage, watchdog, tracer = silentTracer, immediate = setImmediate } = options;
+  const { storage, watchdog, tracer = silentTracer, immediate = realImmediate } = options;
   const { clock = clockFor(storage), random = systemRandom() } = options;
   const committer = new GroupCommitter(storage, clock, immediate);
   const trace = guardedTrace(tracer);

@@ -17,6 +17,9 @@ import {
   type TraceEvent,
 } from "@holdfast/core";
 
+/** A test may fake the global one later, beside this clock. */
+const realImmediate = setImmediate;
+
 /** Time that stands still until `advance`. Timers fire in the order of their times, each at its own moment. */
 export class TestClock implements Clock {
   #now: number;
@@ -82,7 +85,7 @@ export class TestClock implements Clock {
 
 /** Let the event loop turn. */
 export async function turns(count: number): Promise<void> {
-  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
+  for (let i = 0; i < count; i++) await new Promise((resolve) => realImmediate(resolve));
 }
 
 /** Wait until something is so, by turns of the event loop and not by time. */

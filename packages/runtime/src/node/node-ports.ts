@@ -6,10 +6,12 @@ import { keyVariables, type SecretSource } from "@holdfast/system";
 
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
-// Read before other code patches them, such as our own development checks.
+// Read before other code patches them, such as our own development checks, or the fake timers of a test runner.
 const wallNow = Date.now.bind(Date);
 const monotonicNow = performance.now.bind(performance);
 const realTimeout = setTimeout;
+const realClear = clearTimeout;
+export const realImmediate = setImmediate;
 
 export const systemClock: Clock = {
   now: wallNow,
@@ -29,7 +31,7 @@ export const systemClock: Clock = {
       else callback();
     };
     arm(Math.max(0, ms));
-    return () => clearTimeout(timer);
+    return () => realClear(timer);
   },
 };
 
