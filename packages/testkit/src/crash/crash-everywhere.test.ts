@@ -77,6 +77,22 @@ describe("the harness sees what it is there to see", () => {
     expect(report.failures.map(({ point }) => point.kind)).toContain("crash_after");
   });
 
+  test("a variable of the agent that a step fills is a failure", async () => {
+    const report = await crashEverywhere({
+      name: "filled variable",
+      agent: defineAgent({
+        name: "fills",
+        run: async (ctx) => {
+          const found: number[] = [];
+          await ctx.run("search", () => void found.push(1));
+          await ctx.run("report", () => null);
+          return found.length;
+        },
+      }),
+    });
+    expect(report.failures.map(({ point }) => point.kind)).toContain("crash_after");
+  });
+
   // The session has ended by then, and its runtime waits for the answer that never comes.
   test("a crash in a commit that comes after the end is survived", async () => {
     let world: CrashWorld | undefined;
