@@ -162,6 +162,7 @@ export {
 } from "./scripts/find-scripts.ts";
 export { hashOfVersion, isTag, versionsText, type ContentVersions } from "./contents/content-versions.ts";
 export { splitReference } from "./record/content-references.ts";
+export { commandPath, otherCommand } from "./scripts/hidden-commands.ts";
 export { isScriptName, MANIFEST, type ScriptManifest } from "./scripts/script-manifest.ts";
 export { writeNewScript } from "./scripts/new-script.ts";
 export { parametersOf, usageOf } from "./scripts/script-parameters.ts";

@@ -192,6 +192,21 @@ test("a session keeps the version of its start after a push of another one", ofC
   expect(JSON.stringify(model.requests[1]?.messages)).not.toContain("changed");
 });
 
+test("a script that is named like another command is called by its path, and the prompt says so", async () => {
+  for (const name of ["sort", "test"]) writeScript(name, `echo "mine $2"`);
+  push();
+  const record = { ...COUNTS, scripts: ["count", "sort", "test"] };
+  const command =
+    "sort --file x; .agent-orchestrator/bin/sort --file x; .agent-orchestrator/bin/test --file y";
+  const { results, model } = await call([["shell", { command }]], record);
+  expect(results[0]?.text).toMatch(/mine x[^]*mine y/);
+  expect(results[0]?.text).not.toMatch(/mine x[^]*mine x/);
+  const system = model.requests[0]?.system ?? "";
+  for (const name of ["sort", "test"])
+    expect(system).toContain(`In the shell: \`.agent-orchestrator/bin/${name} --file TEXT\``);
+  expect(system).toContain("In the shell: `count --file TEXT`");
+});
+
 test("a person is asked without a rule, whatever the script says of its effect, and a refused call starts nothing", async () => {
   writeScript("count", "touch ran", { effect: "read" });
   push();

@@ -10,6 +10,7 @@
 
 import { didYouMean, type EffectClass, HoldfastError, type Json } from "@holdfast/core";
 import { defineTask, type TaskDefinition } from "@holdfast/runtime";
+import type { Workspace } from "@holdfast/workspace";
 import { z } from "zod";
 
 import type { AgentPlaces } from "../places/agent-places.ts";
@@ -22,6 +23,7 @@ import { renderResult, type Tool, type ToolContext } from "../model-loop/tools/t
 import { renderCommand } from "../model-loop/tools/workspace-tools.ts";
 import { hashOfVersion, versionsText } from "../contents/content-versions.ts";
 import { contentOfVersion, findScripts, type Script } from "./find-scripts.ts";
+import { commandPath, hiddenIn } from "./hidden-commands.ts";
 import { checkCall, runScript, type ScriptArguments } from "./run-script.ts";
 import { writeScript } from "./script-files.ts";
 import { readManifest, SCRIPT_TOOL_PREFIX as PREFIX, type ScriptManifest } from "./script-manifest.ts";
@@ -34,7 +36,12 @@ import {
   variablesOf,
 } from "../tasks/shell-task.ts";
 
-type ScriptFact = { readonly hash: string; readonly manifest: ScriptManifest };
+type ScriptFact = {
+  readonly hash: string;
+  readonly manifest: ScriptManifest;
+  /** Another command of the shell has its name. */
+  readonly isHidden?: true;
+};
 
 /** Each script costs tokens in every request. */
 const SESSION_SCRIPTS_MAX = 50;
@@ -225,25 +232,37 @@ export function scriptsCapability(
     tasks: Object.values(tasks),
     prepare: async ({ agent, workspace: { root } }) => {
       const facts: ScriptFact[] = [];
+      const place = await pickWorkspace(workspace, root);
       for (const { name, current } of scriptsOf(agent, places, () => findScripts(places))) {
         const { content, manifest } = versionOf(name, current ?? "", places);
-        await writeScript(await pickWorkspace(workspace, root), manifest, content);
+        await writeScript(place, manifest, content);
         facts.push({ hash: content.hash, manifest });
       }
-      return facts.length === 0 ? null : facts;
+      return facts.length === 0 ? null : withHidden(facts, place);
     },
     move: async (facts: readonly ScriptFact[], { workspace: { root } }) => {
+      const place = await pickWorkspace(workspace, root);
       for (const { hash, manifest } of facts) {
         const { content } = versionOf(manifest.name, hash, places);
-        await writeScript(await pickWorkspace(workspace, root), manifest, content);
+        await writeScript(place, manifest, content);
       }
-      return facts;
+      return withHidden(facts, place);
     },
     offer: (facts: readonly ScriptFact[]) => ({
       instructions: promptPart(facts),
       tools: facts.map((fact) => scriptTool(fact, tasks[fact.manifest.effect])),
     }),
   };
+}
+
+async function withHidden(facts: readonly ScriptFact[], place: Workspace): Promise<readonly ScriptFact[]> {
+  const names = facts.map(({ manifest }) => manifest.name);
+  const hidden = await hiddenIn(place, names);
+  return facts.map(({ hash, manifest }) => ({
+    hash,
+    manifest,
+    ...(hidden.has(manifest.name) ? { isHidden: true } : {}),
+  }));
 }
 
 /** @throws HoldfastError `file_not_found` */
@@ -314,13 +333,13 @@ export function endOf(end: CallOutput["end"]): number | string {
 }
 
 function promptPart(facts: readonly ScriptFact[]): string {
-  const list = facts.map(({ manifest: { name, description, parameters } }) => {
-    const command = shellCall(name, parameters);
+  const list = facts.map(({ manifest: { name, description, parameters }, isHidden }) => {
+    const command = shellCall(isHidden === true ? commandPath(name) : name, parameters);
     const shown = command === undefined ? "It is no command of the shell." : `In the shell: \`${command}\``;
     return `- ${PREFIX}${name}: ${description.replaceAll(/\s+/g, " ")} ${shown}`;
   });
   return (
-    "Scripts are programs of the user that you call as tools. They run in your folder, on your files. In the shell each is a command of its name; " +
+    "Scripts are programs of the user that you call as tools. They run in your folder, on your files. In the shell each is a command, as shown; " +
     `\`NAME --help\` shows its parameters, and \`NAME --check …\` only checks a call. The scripts:\n${list.join("\n")}`
   );
 }

@@ -67,6 +67,24 @@ test(
   },
 );
 
+test("a script that is named like a program of the machine is pushed with a warning, which lists and checks repeat", async () => {
+  writeScript(project, "sort", "echo sorted");
+  project.write(
+    ".holdfast/agents/sorts.md",
+    "---\nname: sorts\ndescription: S.\nholdfast:\n  scripts: [sort]\n---\nSort.\n",
+  );
+  await run("agents", "trust");
+  const says =
+    /a shell runs \/\S+\/sort by (?:this name|the name sort); (?:the agent calls|agents call) the script by \.agent-orchestrator\/bin\/sort/;
+  const pushed = await run("script", "push", "sort");
+  expect(pushed.code).toBe(0);
+  expect(pushed.stderr).toMatch(says);
+  expect((await run("script", "show", "sort")).stdout).toMatch(says);
+  expect((await run("script", "list", "--json")).code).toBe(0);
+  expect((await run("agents", "check", "sorts")).stdout).toMatch(says);
+  expect((await run("script", "push", "count")).stderr).not.toContain("a shell runs");
+});
+
 test(
   "a script keeps the folder, the exit code and the streams of its call, and knows its own folder",
   ofCampaign,

@@ -24,7 +24,7 @@ import { changesText, noteHiddenText } from "../agents/content-notes.ts";
 import { requireInProject } from "../place/project.ts";
 import { showToGit } from "../settings/git-ignore.ts";
 import { checkTag, HASH_CHARS, showTag } from "./content-versions.ts";
-import { pickScript } from "./show-scripts.ts";
+import { noteName, pickScript } from "./show-scripts.ts";
 
 export function newScript(name: string, isUsers: boolean, io: Io): number {
   if (!isScriptName(name))
@@ -72,6 +72,7 @@ export function push(names: readonly string[], io: Io): number {
       one === null ? undefined : contentOfVersion(one, places),
     );
     if (content !== undefined) noteHiddenText(`the script ${name}`, content.files, io);
+    noteName(name, io);
     const changes = old === undefined || content === undefined ? null : changesText(old, content);
     return { name, hash, before, changes };
   });

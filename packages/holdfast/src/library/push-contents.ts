@@ -19,7 +19,7 @@ import { HoldfastError, UsageError } from "@holdfast/core";
 import { agentPlaces } from "../agents/agent-places.ts";
 import { findSkill } from "./show-skills.ts";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
-import { pickScript } from "./show-scripts.ts";
+import { noteName, pickScript } from "./show-scripts.ts";
 import { pushContents, type PushedContent } from "./catalogue-calls.ts";
 
 /** Pushes agent files by their names or paths. */
@@ -62,6 +62,7 @@ export async function pushScripts(names: readonly string[], args: Arguments, io:
     const script = pickScript(name, scripts);
     if (script.status === "untrusted") throw notUsable("script", name, "untrusted", script.path);
     const { content, manifest } = presentContent(script, places);
+    noteName(name, io);
     return { kind: "script", name, description: manifest.description, files: filesOf(content.files) };
   });
   return pushContents(contents, args, io);

@@ -1,8 +1,10 @@
 // `holdfast script list`, `show` and `history`.
 
 import {
+  commandPath,
   contentOfVersion,
   findScripts,
+  otherCommand,
   parametersOf,
   unmetDemands,
   usageOf,
@@ -21,7 +23,10 @@ export function listScripts(io: Io): number {
     script.status,
     script.current?.slice(0, HASH_CHARS) ?? "-",
     shownPath(script.path, io),
-    plainLine(script.problem ?? noteOf(script) ?? script.manifest?.description ?? "", 80),
+    plainLine(
+      script.problem ?? noteOf(script) ?? nameNote(script.name, io) ?? script.manifest?.description ?? "",
+      80,
+    ),
   ]);
   const lines = table([["NAME", "STATUS", "VERSION", "FOLDER", ""], ...rows]);
   io.show(
@@ -45,6 +50,20 @@ export function noteOf({ status, current, folderHash }: Script): string | undefi
     : undefined;
 }
 
+/** Whether another command of this machine has the name of a script. */
+function nameNote(name: string, { env }: Io): string | undefined {
+  const other = otherCommand(name, env["PATH"]);
+  return other === undefined
+    ? undefined
+    : `a shell runs ${other} by this name; agents call the script by ${commandPath(name)}`;
+}
+
+export function noteName(name: string, io: Io): void {
+  const note = nameNote(name, io);
+  if (note !== undefined)
+    io.note(`${io.notes.symbols.warn} ${name}: ${note}; another name lets both be called`);
+}
+
 export function showScript(name: string, io: Io): number {
   const places = agentPlaces(io);
   const script = pickScript(name, findScripts(places));
@@ -65,7 +84,7 @@ export function showScript(name: string, io: Io): number {
           ["runs with", manifest.interpreter.join(" ")],
           ...(files.length === 0 ? [] : [["files", files.join(", ")]]),
         ];
-  const note = problem ?? noteOf(script);
+  const note = problem ?? noteOf(script) ?? nameNote(name, io);
   io.show(
     { ...rest, status, current, path, problem, manifest, files, usage },
     [

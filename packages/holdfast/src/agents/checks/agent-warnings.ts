@@ -2,12 +2,14 @@
 // something that is not there. It may also be an agent that a text of a stranger could make send data away.
 
 import {
+  commandPath,
   findScripts,
   findSkills,
   freeShellProblem,
   fullModelName,
   lethalTrifecta,
   listAgents,
+  otherCommand,
   readEnvironments,
   readMcpFiles,
   splitReference,
@@ -48,6 +50,7 @@ export function agentWarnings(places: AgentPlaces): WarningsOf {
       ...inList("agents", record.agents).filter(({ name }) => name !== "*"),
       ...inHooks(record, "agent"),
     ]),
+    ...nameWarnings(record, places),
     ...shellWarnings(record, places),
     ...modelWarnings(record),
     ...hookWarnings(record.hooks, places),
@@ -95,6 +98,18 @@ function shellWarnings(record: AgentRecord, { project, env }: AgentPlaces): read
   if (record.sandbox !== null) return [];
   const problem = freeShellProblem(record, findSandbox({ cwd: project, env }).value);
   return problem === undefined ? [] : [`no session begins here without another sandbox: ${problem}`];
+}
+
+/** A shell runs another command by the name of a script. */
+function nameWarnings({ scripts }: AgentRecord, { env }: AgentPlaces): readonly string[] {
+  return namesOf(scripts).flatMap((name, at) => {
+    const other = otherCommand(name, env["PATH"]);
+    return other === undefined
+      ? []
+      : [
+          `scripts.${at}: a shell runs ${other} by the name ${name}; the agent calls the script by ${commandPath(name)}`,
+        ];
+  });
 }
 
 /** A name that no provider has refuses the first call of the model. */
