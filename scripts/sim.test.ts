@@ -64,7 +64,8 @@ const FLEET_CANARIES = [
   ["O16: a retry that was not due has not begun", 1_500],
 ] as const;
 
-describe("a planted bug is found", () => {
+// Thousands of seeds take minutes on a machine with much other work.
+describe("a planted bug is found", { timeout: 600_000 }, () => {
   const canaries = [
     ...CANARIES.map(([name, seeds]) => [name, seeds, "on one machine", []] as const),
     ...FLEET_CANARIES.map(([name, seeds]) => [name, seeds, "in fleets", ["--fleet"]] as const),
