@@ -40,7 +40,7 @@ const CANARIES = [
   ["S2: a session resumed before its driver let go is not paused again", 100],
   ["C3: an attempt that runs at an orderly stop is recorded as handed over", 50],
   ["C4: a commit whose answer was lost with the owner of the storage is sent again", 150],
-  ["C3: a session pauses at the tenth hand-over of a task", 800],
+  ["C3: a session pauses at the tenth hand-over of a task", 1_800],
   ["C3: an effect that happens once is uncertain after a hand-over", 600],
 ] as const;
 

@@ -75,6 +75,8 @@ interface Running {
   readonly desk: Desk;
   readonly connection: Connection;
   hasLostClaims: boolean;
+  /** Somebody whose request to run due sessions has failed tries again soon. */
+  isRecoveringSoon: boolean;
   /** The orderly stop under way. */
   stop: Stop | undefined;
 }
@@ -148,6 +150,7 @@ export class Machine implements Site {
       desk: deskOf(life.name, runtime, agents),
       connection,
       hasLostClaims: false,
+      isRecoveringSoon: false,
       stop: undefined,
     };
     this.#running[index] = running;
@@ -240,7 +243,15 @@ export class Machine implements Site {
 
   #recover(running: Running): void {
     const { life, runtime } = running;
-    runtime.recover().catch(() => life.after(RECOVER_AGAIN_MS, () => this.#recover(running)));
+    runtime.recover().catch(() => {
+      // One retry serves all that failed: an outage would gather thousands, each with requests of its own.
+      if (running.isRecoveringSoon) return;
+      running.isRecoveringSoon = true;
+      life.after(RECOVER_AGAIN_MS, () => {
+        running.isRecoveringSoon = false;
+        this.#recover(running);
+      });
+    });
   }
 
   #unpause(running: Running): void {
