@@ -48,7 +48,7 @@ const CANARIES = [
 const FLEET_CANARIES = [
   ["O1, ST2: an older token is fenced", 1_000],
   ["O7: leases are renewed", 50],
-  ["O4: what cannot be renewed is let go of", 1_500],
+  ["O4: what cannot be renewed is let go of", 2_500],
   ["O4: what may have passed on is not renewed", 200],
   ["H3: a poll that is asked again gets the same answer", 400],
   ["O1: a claim that was used elsewhere is not given back", 4_500],
