@@ -82,8 +82,6 @@ export class ChatTalk implements DriveChat, LiveView {
   /** An interruption was sent, and the turn has not ended yet. Lines wait meanwhile. */
   #isInterrupting = false;
   #sending: Promise<void> = Promise.resolve();
-  /** The answers of a conversation are its output. */
-  readonly hasShown = (): boolean => false;
 
   /**
    * @param begun the lines for a session that is there, or whose first message is known; `undefined` to begin

@@ -41,7 +41,7 @@ export interface LiveView {
   event(event: JournalEvent): void;
   trace(event: TraceEvent): void;
   /** Whether this text is what the session said last, and the view has shown all of it. */
-  hasShown(text: string): boolean;
+  hasShown?(text: string): boolean;
 }
 
 export interface LiveViewOptions {
@@ -72,7 +72,6 @@ function jsonView(io: Io): LiveView {
       const { taskId, kind, attempt, offset, delta } = event;
       line({ ...delta, taskId, kind, attempt, offset });
     },
-    hasShown: () => false,
   };
 }
 

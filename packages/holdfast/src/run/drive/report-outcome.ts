@@ -52,7 +52,7 @@ export function reportOutcome(outcome: Outcome, facts: OutcomeFacts): number {
   if (session !== undefined && isEnded(session.status))
     return before !== undefined && isEnded(before.status)
       ? showEndedBefore(session, io)
-      : showEnd(session, io, performance.now() - startedAt, (text) => view.hasShown(text));
+      : showEnd(session, io, performance.now() - startedAt, (text) => view.hasShown?.(text) ?? false);
   const moved = session === undefined ? undefined : movedAway(session, io);
   if (moved !== undefined) return io.complain(moved);
   const below = outcome.type === "stuck" || outcome.type === "parked" ? outcome.paused?.sessions : undefined;

@@ -89,7 +89,7 @@ export function keepingShown(
       if (ENDS.has(type)) questions.end(sessionId, Number(event["wait"]));
     },
     trace: (event) => view.trace(event),
-    hasShown: (text) => view.hasShown(text),
+    hasShown: (text) => view.hasShown?.(text) ?? false,
   };
 }
 
