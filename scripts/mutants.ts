@@ -370,7 +370,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "K10c: a time that exists twice is the first",
     marker: "repeated-hour-fires-twice",
-    part: "namesNoHour(line) ? nextBySteps : nextByDay",
+    part: "takesEveryHour(line) ? nextBySteps : nextByDay",
     becomes: "nextBySteps",
     tests: ["packages/runtime/src/schedules/cron.test.ts"],
     test: "cron-2: a time that exists twice is the first",

@@ -5,7 +5,8 @@ import type { OptionRule } from "./options.ts";
 import type { GivenEnvironment } from "./session/session.ts";
 
 export const environmentRule: OptionRule = {
-  expected: 'environments and variables, such as { references: ["staging"], values: { RELEASE: "1.2.0" } }',
+  expected:
+    "an object with `references`, a list of environments, and `values`, texts by the names of variables",
   fits: (value) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
     const { references = [], values = {}, ...others } = value as Readonly<Record<string, unknown>>;
