@@ -44,7 +44,7 @@ const OTHER_VARIABLES = [
 ];
 
 /** Names of other systems, and one of a person's own (`gpu`). */
-const OTHER_NAMES = ["createPi", "gRPC", "gpu", "macOS", "serverExternalPackages", "setImmediate", "toJSON"];
+const OTHER_NAMES = ["createPi", "gRPC", "gpu", "macOS", "setImmediate", "toJSON"];
 
 /** The program of an executor, which is the author's, takes it. */
 const OPTION_OF_EXECUTORS = "schema";

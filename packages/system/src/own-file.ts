@@ -18,6 +18,6 @@ export function ownFile(needs: string, name: string, from: string | undefined): 
   throw new UsageError(`${needs} cannot work in this bundle: a file of Holdfast is not beside it`, {
     ...(url === undefined ? {} : { got: url.pathname }),
     expected: "Holdfast as it is installed, below node_modules",
-    fix: "leave `holdfast` out of the bundle: `packages: external` of esbuild, `externals` of webpack, `ssr.external` of Vite, `serverExternalPackages` of Next.js",
+    fix: "leave `holdfast` out of the bundle, as an external package: docs/frameworks.md says how",
   });
 }

@@ -205,7 +205,7 @@ export class NondeterminismError extends HoldfastError {
       expected: recorded,
       fix:
         "usually the agent's code was changed, or it read a clock, randomness or other outside state that is not recorded. " +
-        `Nothing was committed. Change this place by \`if (ctx.patched("NAME"))\` with the old code as \`else\`, and resume the session; or \`holdfast fork ${where.sessionId} --at ${where.baseSeq}\` begins at its last checkpoint with the new code; or resume with the old code${where.mayDrift === true ? `, ${DRIFT_FIX}` : ""}`,
+        `Nothing was committed. Change this place by \`if (ctx.patched("NAME"))\` with the old code as its other side, and resume the session; or \`holdfast fork ${where.sessionId} --at ${where.baseSeq}\` begins at its last checkpoint with the new code; or resume with the old code${where.mayDrift === true ? `, ${DRIFT_FIX}` : ""}`,
     });
     this.sessionId = where.sessionId;
     this.seq = where.seq;

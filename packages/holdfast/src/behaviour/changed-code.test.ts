@@ -120,7 +120,7 @@ describe.each(STORAGES)("a waiting session %s", (_, open) => {
     expect(refused).toMatchObject({ status: "paused", drifting: "paused" });
     expect(refused.at).toMatch(/changed-code\.test\.ts:\d+:\d+$/);
     expect(refused.fix).toContain(
-      '`if (ctx.patched("NAME"))` with the old code as `else`, and resume the session',
+      '`if (ctx.patched("NAME"))` with the old code as its other side, and resume the session',
     );
     const runtime = createRuntime({
       storage,
