@@ -130,7 +130,7 @@ function checkGrant({ sessionId, exhausted }: Session, per: Per, io: Io): void {
   if (exhausted?.payer !== sessionId || exhausted.per !== per || !isBeyondWindow(exhausted)) return;
   const { limit, max, asked = 0 } = exhausted;
   throw new UsageError(
-    `a ${per} has ${amountText(limit, max)}, and the next call may need ${amountText(limit, asked)}`,
+    `one ${per} has ${amountText(limit, max)}, and the next call may need ${amountText(limit, asked)}`,
     {
       at: "--grant",
       fix: `raise the limit: ${io.call(`budget ${sessionId} --raise ${writtenLimit(limit, raisedLimit(exhausted), per)}`)}`,
