@@ -89,8 +89,8 @@ const REGRESSIONS = JSON.parse(
 ) as readonly { readonly seed: number; readonly found: string; readonly mutant?: string }[];
 
 describe("a seed that once failed is the program it was", () => {
-  // Some seeds name no mutant: it is not known which guard mended them alone, or they no longer find its mutant
-  // and a long search found no other seed. That guard's own test finds it (`mutants.ts`). A change that makes
+  // Some seeds name no mutant. It is not known which guard mended them alone, or no seed was found any more that
+  // finds its mutant. That guard's own test finds it (`mutants.ts`). A change that makes
   // one seed stale makes most of them stale, so `npm test` tries every fifth, and the mutants campaign tries
   // all.
   const known = REGRESSIONS.filter(({ mutant }) => mutant !== undefined);
