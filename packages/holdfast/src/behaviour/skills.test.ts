@@ -34,6 +34,25 @@ function writeSkill(name: string, body: string): void {
 
 const run = (...args: string[]) => project.run(...args);
 
+test("a check says that a named skill or script is refused, as the run does", async () => {
+  project.write(
+    ".agents/skills/pdf/SKILL.md",
+    `---\nname: pdf\ndescription: ${"x".repeat(1_025)}\n---\nText.\n`,
+  );
+  project.write(".holdfast/scripts/broken/script.json", "{");
+  writeAgent("skills: [pdf]\nholdfast: { scripts: [broken] }\n");
+  await run("agents", "trust");
+  const { stdout } = await run("agents", "check", "named");
+  expect(stdout).toContain(
+    "skills.0: the skill pdf is refused, so no session begins here; `holdfast skill show pdf` says why",
+  );
+  expect(stdout).toContain("scripts.0: the script broken is refused, so no session begins here");
+  const started = await run("run", "named", "hi");
+  expect(started.stderr).toContain('asks for the skill "pdf", which is refused');
+  expect(started.stderr).toContain("run `holdfast skill show pdf`");
+  expect((await run("skill", "show", "pdf")).stdout).toContain("expected string to have <=1024 characters");
+});
+
 test(
   "X6: a trusted project's skill is read in a run, and a changed content needs a new approval",
   ofCampaign,

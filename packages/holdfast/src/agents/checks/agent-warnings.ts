@@ -50,12 +50,32 @@ export function agentWarnings(places: AgentPlaces): WarningsOf {
       ...inList("agents", record.agents).filter(({ name }) => name !== "*"),
       ...inHooks(record, "agent"),
     ]),
+    ...refused("skill", inList("skills", namesOf(record.skills ?? [])), () => findSkills(places)),
+    ...refused("script", inList("scripts", namesOf(record.scripts)), () => findScripts(places)),
     ...nameWarnings(record, places),
     ...shellWarnings(record, places),
     ...modelWarnings(record),
     ...hookWarnings(record.hooks, places),
     ...trifectaText(record),
   ];
+}
+
+/** A skill or script that is there and refused refuses each session, as one that is missing does. */
+function refused(
+  what: "skill" | "script",
+  wanted: readonly Reference[],
+  find: () => readonly { readonly name: string; readonly status: string }[],
+): readonly string[] {
+  if (wanted.length === 0) return [];
+  const found = find();
+  return wanted.flatMap(({ field, name }) => {
+    const statuses = found.filter((one) => one.name === name).map(({ status }) => status);
+    return statuses.length > 0 && statuses.every((status) => status === "refused")
+      ? [
+          `${field}: the ${what} ${plainLine(name, 80)} is refused, so no session begins here; \`holdfast ${what} show ${plainLine(name, 80)}\` says why`,
+        ]
+      : [];
+  });
 }
 
 function namesOf(references: readonly string[]): readonly string[] {
