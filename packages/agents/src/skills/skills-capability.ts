@@ -149,7 +149,7 @@ function chosenSkill(name: string, found: readonly Skill[], agent: string, at: s
   const [why, fix] = WHY_NOT[first.status];
   throw new HoldfastError("agent_invalid", `agent "${agent}" asks for the skill "${name}", ${why}`, {
     at: first.path,
-    fix,
+    fix: fix.replace("NAME", name),
   });
 }
 

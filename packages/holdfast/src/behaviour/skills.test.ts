@@ -35,10 +35,7 @@ function writeSkill(name: string, body: string): void {
 const run = (...args: string[]) => project.run(...args);
 
 test("a check says that a named skill or script is refused, as the run does", async () => {
-  project.write(
-    ".agents/skills/pdf/SKILL.md",
-    `---\nname: pdf\ndescription: ${"x".repeat(1_025)}\n---\nText.\n`,
-  );
+  project.write(".agents/skills/pdf/SKILL.md", "---\nname: pdf\n---\n");
   project.write(".holdfast/scripts/broken/script.json", "{");
   writeAgent("skills: [pdf]\nholdfast: { scripts: [broken] }\n");
   await run("agents", "trust");
@@ -50,7 +47,9 @@ test("a check says that a named skill or script is refused, as the run does", as
   const started = await run("run", "named", "hi");
   expect(started.stderr).toContain('asks for the skill "pdf", which is refused');
   expect(started.stderr).toContain("run `holdfast skill show pdf`");
-  expect((await run("skill", "show", "pdf")).stdout).toContain("expected string to have <=1024 characters");
+  expect((await run("skill", "show", "pdf")).stdout).toContain(
+    "it is missing, and so is the text of the skill",
+  );
 });
 
 test(

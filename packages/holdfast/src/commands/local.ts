@@ -14,7 +14,7 @@ import { restartStack, showStack, showStackLogs, stopStack } from "../stack/cont
 const START_OPTIONS: Options = {
   agents: {
     help: "run these agents, named as `holdfast run` names them: files, agent files by their names, coding agents such as claude-code",
-    value: "AGENT",
+    value: "FILE|AGENT",
     repeats: true,
     takesMore: true,
   },

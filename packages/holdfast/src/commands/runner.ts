@@ -41,7 +41,7 @@ export const runner: Command = {
     },
     agents: {
       help: "run these agents, named as `holdfast run` names them: files, agent files by their names, coding agents such as claude-code",
-      value: "AGENT",
+      value: "FILE|AGENT",
       repeats: true,
       takesMore: true,
     },

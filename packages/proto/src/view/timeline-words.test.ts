@@ -45,7 +45,7 @@ test("a usage that nobody has counted is unknown, and not zero", () => {
   expect(timelineFacts([], addUsage(NO_COST, uncounted)).at(-1)).toBe("usage unknown");
   expect(timelineFacts([], addUsage(addUsage(NO_COST, uncounted), priced)).slice(-2)).toEqual([
     "5+1 tokens",
-    "$0.0020 + unknown",
+    "$0.002 + unknown",
   ]);
 });
 
