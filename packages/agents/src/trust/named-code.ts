@@ -10,8 +10,7 @@ import { MIB } from "@holdfast/core";
 
 import { hashOf } from "./trust-file.ts";
 
-/** The most files of one hash, and the largest of them that is read for its imports. */
-const FILES_MAX = 2_000;
+/** The largest file that is read for its imports. */
 const SOURCE_BYTES_MAX = 4 * MIB;
 
 const SOURCES = [".ts", ".mts", ".cts", ".tsx", ".js", ".mjs", ".cjs", ".jsx"];
@@ -34,7 +33,7 @@ export function hashOfCode(project: string, paths: readonly string[]): string {
   const found = new Map<string, string>();
   const queue = paths.map((path) => resolve(project, path));
   for (let path = queue.pop(); path !== undefined; path = queue.pop()) {
-    if (found.has(path) || found.size > FILES_MAX) continue;
+    if (found.has(path)) continue; // No file is left out: a change of it would not be seen.
     const content = read(path);
     found.set(path, content === undefined ? "missing" : hashOf(content));
     if (content === undefined || content.length > SOURCE_BYTES_MAX) continue;
