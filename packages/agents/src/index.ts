@@ -183,6 +183,7 @@ export {
   secretsOfBegun,
   serverEnvironment,
   sessionEnvironment,
+  withOwnEnvironments,
   type SessionEnvironment,
 } from "./environments/session-environment.ts";
 export { siblingsCapability } from "./model-loop/tools/sibling-messages.ts";

@@ -33,6 +33,7 @@ import {
   subAgentRecords,
   webCapability,
   withHooks,
+  withOwnEnvironments,
   withScriptTools,
   withSkillTool,
   type AgentPlaces,
@@ -304,12 +305,13 @@ function refuseFreeShell(record: AgentRecord): void {
 
 /** @param version that of the first agent, whose file has several versions. */
 async function makeAgent(
-  record: AgentRecord,
+  given: AgentRecord,
   parts: LoopOfRoot,
   tree: AgentTree,
   version?: string,
   isFirst = true,
 ): Promise<Agent> {
+  const record = tree.places.servesOthers === true ? withOwnEnvironments(given) : given;
   if (tree.skills !== undefined) skillsOf(record, tree.skills, tree.places);
   tree.checkScripts(record);
   const { sandbox, source } = record;

@@ -7,6 +7,8 @@
 //     such keys.
 //   - The result has only the keys that the agent declares, and of secrets their names alone. A value of a
 //     secret is looked up when a process is started.
+//   - Where several people start sessions (`source.environments`), a start names no other environments than the
+//     agent does. Its servers get a value of the start only for a variable that the agent declares.
 //   - A server gets the keys that its settings name by placeholders. It needs no declaration in `variables`,
 //     which are those of commands, and no command gets a key for a server's sake.
 
@@ -37,6 +39,7 @@ export type SessionEnvironment = {
 
 /** The part of an agent that says where its variables come from. */
 export type EnvironmentOf = Pick<AgentRecord, "name" | "environments" | "secrets"> & {
+  readonly variables?: readonly string[];
   readonly source: Pick<AgentRecord["source"], "path" | "environments">;
 };
 
@@ -99,8 +102,31 @@ export function serverEnvironment(
   variables: readonly string[],
 ): SessionEnvironment {
   if (variables.length === 0) return { values: {}, secrets: [] };
-  const { merged } = mergeEnvironments(record, environments, given ?? NO_ENVIRONMENT);
+  const { merged } = mergeEnvironments(record, environments, givenToServers(record, given));
   return chosenKeys(merged, variables);
+}
+
+/**
+ * The part of a start that its servers get. Where several people start sessions, it is the variables that the agent
+ * declares. A start could otherwise send the secrets of a server to another address.
+ */
+function givenToServers(
+  { source, variables = [] }: EnvironmentOf,
+  given: GivenEnvironment = NO_ENVIRONMENT,
+): GivenEnvironment {
+  if (source.environments === undefined) return given;
+  const declared = Object.entries(given.values ?? {}).filter(([name]) => variables.includes(name));
+  return { ...given, values: Object.fromEntries(declared) };
+}
+
+/**
+ * The record for a machine on which several people start sessions. They cannot name other environments than the
+ * agent does.
+ */
+export function withOwnEnvironments(record: AgentRecord): AgentRecord {
+  const { source, environments } = record;
+  if (source.environments !== undefined) return record;
+  return { ...record, source: { ...source, environments: [BASE_ENVIRONMENT, ...environments] } };
 }
 
 /**

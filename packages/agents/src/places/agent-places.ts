@@ -26,7 +26,7 @@ export interface AgentPlaces {
   readonly trustsProject?: boolean;
   /**
    * The sessions belong to several people, as those of a coordinator's runner. No answer becomes a rule of
-   * the project then.
+   * the project then, and a start names no other environments than the agent.
    */
   readonly servesOthers?: boolean;
   /** The labels of the runner that looks for agents; absent in a process that is no runner. */

@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectError } from "../testing/expect-error.ts";
+import { startCoordinator, startRunnerProcess } from "../testing/fleet-processes.ts";
 import { ModelProject } from "../testing/model-project.ts";
 
 let project: ModelProject;
@@ -103,6 +104,21 @@ test("a start without a value that the agent needs is refused before there is a 
   expect((await send("POST", "/v1/sessions", other)).status).toBe(201);
   const repeated = { ...other, environment: { values: { RELEASE: "4.0.0" } } };
   expect((await send("POST", "/v1/sessions", repeated)).status).toBe(409);
+});
+
+test("on a runner that serves several people, a start names no other environment than the agent", async () => {
+  const coordinator = await startCoordinator(project);
+  const file = ".holdfast/agents/deployer.md";
+  const runner = await startRunnerProcess(project, coordinator, "shared", ["-p", ".", "--agents", file]);
+  const env = { HOLDFAST_URL: coordinator.url, HOLDFAST_TOKEN: coordinator.adminToken };
+  const start = ["run", "--agent", "deployer", "--input", '"go"', "--env", "RELEASE=6.0.0"];
+  const refused = await project.finish([...start, "--env-ref", "production"], { env });
+  expect(refused.stderr).toContain('asks for the environment "production", which is not there');
+  const own = await project.finish([...start, "--session", "own"], { env });
+  expect(own.code, own.stderr).toBe(0);
+  expect((await project.finish(["logs", "own"], { env })).stdout).toContain("REGION=eu RELEASE=6.0.0");
+  for (const process of [runner, coordinator.process]) process.kill("SIGTERM");
+  await Promise.all([runner.finished, coordinator.process.finished]);
 });
 
 test("a schedule keeps the environments and variables of each session that it starts", async () => {
