@@ -69,6 +69,7 @@ export {
   type VariableKind,
 } from "./places/project-inputs.ts";
 export { freeShellProblem, decidePlaces } from "./permissions/permissions.ts";
+export { isGuard } from "./model-loop/hooks/hook-answer.ts";
 export { READING_TOOLS, withinRights, type GivenRights } from "./trust/rights.ts";
 export { agentFileText } from "./files/agent-file-text.ts";
 export { subAgentRecords } from "./record/sub-agents.ts";

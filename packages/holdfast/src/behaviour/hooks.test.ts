@@ -59,7 +59,7 @@ test("hooks of a project's settings are off until it is trusted, and guard every
   expect(seen.at(-1)).not.toContain("canary");
 });
 
-test("a guard whose program is missing lets the call through, and run, logs and check say so", async () => {
+test("a guard whose program is missing blocks the call, and run, logs and check say so", async () => {
   project.write("notes.txt", "x");
   writeAgent("before_tool: { command: nosuch-guard, on_error: block }");
   const guard = { type: "command", command: '"$CLAUDE_PROJECT_DIR"/.claude/guard.sh --strict' };
@@ -68,14 +68,15 @@ test("a guard whose program is missing lets the call through, and run, logs and 
   await run("agents", "trust");
   const { stdout } = await run("agents", "check");
   expect(stdout).toContain(
-    `a hook at before_tool cannot run, so nothing is guarded by it: there is no ${project.path(".claude/guard.sh")}`,
+    `a hook at before_tool cannot run, so it blocks everything: there is no ${project.path(".claude/guard.sh")}`,
   );
   expect(stdout).toContain("so it blocks everything: there is no nosuch-guard");
   writeAgent("");
   await run("agents", "trust");
   const { code, stderr } = await run("run", "helper", "Read.", "--session", "g");
-  const warned = /✗ hook #\d+.*! the hook failed, and nothing was blocked: exit code 127: .*guard\.sh/;
+  const warned = /✗ hook #\d+.*exit code 127: .*guard\.sh/;
   expect([code, stderr]).toEqual([0, expect.stringMatching(warned)]);
+  expect(seen.at(-1)).toContain("a hook blocked it");
   expect((await run("logs", "g")).stdout).toMatch(warned);
   expect((await run("chat", "helper", "Read.")).stderr).toMatch(warned);
 });

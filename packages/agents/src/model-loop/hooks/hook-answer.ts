@@ -36,6 +36,8 @@ export interface HookAnswer {
 
 /** The exit code that blocks, as in Claude Code. */
 const BLOCK = 2;
+/** POSIX. The shell found no such program, or may not run it. A guard that did not run has permitted nothing. */
+const NOT_RUN: ReadonlySet<number | null> = new Set([126, 127]);
 /** Longer texts of hooks are cut. */
 const TEXT_CHARS_MAX = 8_000;
 
@@ -76,7 +78,10 @@ export function readAnswer(hook: AgentHook, { exitCode, stdout, stderr, ended }:
       action: "block",
       reason: cut(stderr.trim() || stdout.trim() || "it gave no reason"),
     };
-  if (exitCode !== 0) return failed(hook, `${ended}${stderr.trim() === "" ? "" : `: ${stderr.trim()}`}`);
+  if (exitCode !== 0) {
+    const onError = isGuard(hook) && NOT_RUN.has(exitCode) ? "block" : hook.onError;
+    return failed({ ...hook, onError }, `${ended}${stderr.trim() === "" ? "" : `: ${stderr.trim()}`}`);
+  }
   const text = stdout.trim();
   if (text === "" || hook.point === "on_run_finish") return CONTINUE;
   if (hook.claudeEvent !== null && !looksLikeAnswer(hook, text))
@@ -106,7 +111,7 @@ function looksLikeAnswer(hook: AgentHook, text: string): boolean {
 }
 
 /** Whether the answer may forbid something. */
-function isGuard({ point, claudeEvent }: AgentHook): boolean {
+export function isGuard({ point, claudeEvent }: Pick<AgentHook, "point" | "claudeEvent">): boolean {
   return (point === "before_tool" || point === "on_run_start") && claudeEvent !== "SessionStart";
 }
 

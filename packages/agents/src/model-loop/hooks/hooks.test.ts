@@ -368,6 +368,16 @@ describe("fields of a hook of Claude Code", () => {
     });
   });
 
+  test.each([
+    ["PreToolUse", '"$CLAUDE_PROJECT_DIR"/not-there.sh', "a hook blocked it"],
+    ["PreToolUse", "exit 126", "a hook blocked it"],
+    ["PreToolUse", "exit 1", "alpha"],
+    ["PostToolUse", "not-there-either", "alpha"],
+  ] as const)("at %s a program that does not run (%s) permits nothing more", async (event, command, said) => {
+    const { result } = await play(read(event, { command }).hooks);
+    expect(result).toContain(said);
+  });
+
   test("args reach the program as they are, without a shell between", async () => {
     writeFileSync(join(folder, "guard.sh"), 'printf "%s|" "$@" > args.txt; exit 2\n');
     const args = ["${CLAUDE_PROJECT_DIR}/guard.sh", "it's", "", "$HOME `x` *", "two words"];

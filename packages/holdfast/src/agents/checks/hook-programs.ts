@@ -1,10 +1,9 @@
-// `hookWarnings`: the hooks whose program does not exist. Such a hook fails at each call, and one of Claude
-// Code guards nothing then.
+// `hookWarnings`: the hooks whose program does not exist. Such a hook fails at each call, and a guard blocks it.
 
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { delimiter, join, resolve } from "node:path";
-import type { AgentPlaces, AgentRecord } from "@holdfast/agents";
+import { isGuard, type AgentPlaces, type AgentRecord } from "@holdfast/agents";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
 
 /** The first word of a line for the shell, with its quotes. */
@@ -17,10 +16,11 @@ export function hookWarnings(
   hooks: AgentRecord["hooks"],
   { project, env }: Pick<AgentPlaces, "project" | "env">,
 ): readonly string[] {
-  return hooks.flatMap(({ point, run, onError }) => {
+  return hooks.flatMap((hook) => {
+    const { point, run, onError } = hook;
     const missing = run.type === "command" ? missingProgram(run.command, project, env) : undefined;
     if (missing === undefined) return [];
-    const effect = onError === "block" ? "it blocks everything" : "nothing is guarded by it";
+    const effect = onError === "block" || isGuard(hook) ? "it blocks everything" : "it does nothing";
     return [`a hook at ${point} cannot run, so ${effect}: there is no ${plainLine(missing, 200)}`];
   });
 }
