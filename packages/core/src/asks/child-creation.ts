@@ -148,8 +148,8 @@ export class ChildCreation {
 
   /** Whether the journal has this very ask here. Its child has its input already, and the schema may have changed since. */
   #isRecorded(agent: string, hash: string): boolean {
-    const { slice, here } = this.#parts.cursor;
-    return slice === "replay" && here?.type === "spawn_child" && here.agent === agent && here.hash === hash;
+    const { slice, next } = this.#parts.cursor;
+    return slice === "replay" && next?.type === "spawn_child" && next.agent === agent && next.hash === hash;
   }
 
   /** The input after the schema, as a start records it. @throws HoldfastError `invalid_input`, also at each replay. */

@@ -154,14 +154,14 @@ export class TaskAsks {
   #isGuarded(wanted: boolean): boolean {
     const { cursor } = this.#parts;
     if (cursor.slice !== "replay") return wanted;
-    const { here } = cursor;
-    return here?.type === "schedule_task" && here.guarded === true;
+    const { next } = cursor;
+    return next?.type === "schedule_task" && next.guarded === true;
   }
 
   /** task-asks-2. */
   #deadline(ms: number | undefined): Pick<OpenTask, "deadlineAt" | "deadlineMs"> {
-    const { slice, here, now } = this.#parts.cursor;
-    const recorded = here?.type === "schedule_task" ? here.deadlineAt : undefined;
+    const { slice, next, now } = this.#parts.cursor;
+    const recorded = next?.type === "schedule_task" ? next.deadlineAt : undefined;
     const deadlineAt = slice === "replay" ? recorded : momentAfter(this.#parts, ms);
     return { deadlineAt, deadlineMs: deadlineAt === undefined ? undefined : deadlineAt - now };
   }

@@ -8,9 +8,9 @@ export function effectOf(
   { cursor }: Pick<KernelParts, "cursor">,
   wanted: EffectClass | undefined,
 ): EffectClass | undefined {
-  const { slice, here } = cursor;
+  const { slice, next } = cursor;
   if (slice !== "replay") return wanted;
-  return here?.type === "schedule_task" ? here.effect : undefined;
+  return next?.type === "schedule_task" ? next.effect : undefined;
 }
 
 /** A task that happens `once` is not tried again after an error either, unless its author says so. */

@@ -1,6 +1,6 @@
 // The mark in the journal of a session that runs changed code: the probe of `ctx.patched`.
 
-import type { JournalRecord } from "./record.ts";
+import type { JournalRecord, RecordProbe } from "./record.ts";
 
 const PREFIX = "patched ";
 
@@ -10,6 +10,6 @@ export function patchProbe(name: string): string {
 }
 
 /** Whether it says that a session met changed code here. */
-export function isPatchMark(record: JournalRecord): boolean {
+export function isPatchMark(record: JournalRecord): record is Extract<JournalRecord, RecordProbe> {
   return record.type === "record_probe" && record.probe.startsWith(PREFIX);
 }

@@ -49,6 +49,62 @@ async function whole(): Promise<KernelStand> {
   return stand;
 }
 
+describe("behind a question that was deleted", () => {
+  const asking =
+    (asks: boolean): StandAgent =>
+    async (ctx) => {
+      if (asks) ctx.patched("a");
+      return ctx.scheduleTask("work", 1, { effect: "once", deadlineMs: 5_000 });
+    };
+
+  test("a task keeps its effect, its deadline and the guard of its repeats", async () => {
+    const kinds = { work: { guardRepeats: true } };
+    const live = new KernelStand(asking(true), { kinds });
+    await live.start();
+    live.seal();
+    const again = new KernelStand(asking(false), { recorded: live.journal, kinds });
+    await again.replay();
+    const traits = (stand: KernelStand) =>
+      stand.kernel.open.tasks().map(({ effect, deadlineAt, guarded }) => ({ effect, deadlineAt, guarded }));
+    expect(traits(again)).toEqual(traits(live));
+    expect(traits(again)).toMatchObject([{ effect: "once", guarded: true }]);
+  });
+
+  test("another question of the same change has the same answer", async () => {
+    const agent =
+      (asks: boolean): StandAgent =>
+      async (ctx) => {
+        if (!asks || ctx.patched("a")) await ctx.scheduleTask("work", 1);
+        return ctx.scheduleTask(ctx.patched("a") ? "edit" : "other", 2);
+      };
+    const live = new KernelStand(agent(true));
+    await live.start();
+    await live.completeTask(1, "x");
+    live.seal();
+    const again = new KernelStand(agent(false), { recorded: live.journal });
+    await again.replay();
+    expect(again.kernel.fault).toBeUndefined();
+  });
+
+  test("questions that change places have the same answers", async () => {
+    const agent =
+      (order: readonly string[]): StandAgent =>
+      async (ctx) => {
+        const answers = order.map((name) => [name, ctx.patched(name)] as const);
+        await ctx.waitForSignal("go");
+        return Object.fromEntries(answers);
+      };
+    const live = new KernelStand(agent(["a", "b"]));
+    await live.start();
+    live.seal();
+    const again = new KernelStand(agent(["b", "a"]), { recorded: live.journal });
+    await again.replay();
+    await signal(again, "go");
+    again.seal();
+    expect(again.journal.at(-1)).toMatchObject({ type: "complete", payload: '{"b":true,"a":true}' });
+  });
+});
+
 describe("a new session", () => {
   test("a new session takes the new side, and its journal says so once for each change", async () => {
     const { journal } = await whole();

@@ -9,7 +9,8 @@
 //   K5. A command that differs from the recorded one is a divergence, with both sides. Limits are for new
 //       commands only.
 //   journal-cursor-1. A mark of changed code (`ctx.patched`) that the code does not ask for any more is passed
-//       over. The code may drop the question when no session needs its old side.
+//       over. The code may drop the question when no session needs its old side. The mark is remembered, because
+//       another question of the same change may follow.
 //
 // This file does not know what a record means, or which code asks. The kernel chooses the next record, and
 // the cursor decides whether it fits.
@@ -40,6 +41,8 @@ export class JournalCursor {
   readonly #drifted: number[] = [];
   /** Positions at which a person accepted drift before. */
   readonly #accepted: ReadonlySet<number>;
+  /** journal-cursor-1. The probes of the marks that were passed. */
+  readonly #marks = new Set<string>();
   /** Position of the next record in the journal. */
   #seq: number;
   /** Number of the next command. */
@@ -90,6 +93,19 @@ export class JournalCursor {
   /** The record at this position; `undefined` beyond the journal's end. */
   get here(): JournalRecord | undefined {
     return this.#options.recorded[this.#seq - this.#options.baseSeq];
+  }
+
+  /** The record that a command is compared with: the next one that is no mark (journal-cursor-1). */
+  get next(): JournalRecord | undefined {
+    const { recorded, baseSeq } = this.#options;
+    let at = this.#seq - baseSeq;
+    for (let record = recorded[at]; record !== undefined && isPatchMark(record);) record = recorded[++at];
+    return recorded[at];
+  }
+
+  /** Whether a mark with this probe was passed, also one that nobody asked for. */
+  hasPassed(probe: string): boolean {
+    return this.#marks.has(probe);
   }
 
   /**
@@ -156,6 +172,8 @@ export class JournalCursor {
 
   /** Past a recorded command that the caller has compared itself. */
   passCommand(): void {
+    const { here } = this;
+    if (here !== undefined && isPatchMark(here)) this.#marks.add(here.probe);
     this.#seq++;
     this.#id++;
   }
