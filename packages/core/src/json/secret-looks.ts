@@ -6,13 +6,21 @@
 import type { Json } from "./json.ts";
 
 const FORMS: readonly (readonly [what: string, form: RegExp])[] = [
-  ["a private key", /-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[^-]*-----END [A-Z ]*PRIVATE KEY-----)?/],
+  // Without its end, all that follows may be of the key.
+  [
+    "a private key",
+    /-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----[^]*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|$)/,
+  ],
+  [
+    "a header of authorization",
+    /(?<=\bauthorization\\?["']?\s{0,8}[:=]\s{0,8}\\?["']?)(?![^\n"'\\]*[$<%{])[^\s"'\\][^\n"'\\]*/i,
+  ],
   ["a token of Holdfast", /\bhf_(?:adm|usr|reg|rnr|job)_[0-9a-f]{16,}/],
   ["a key of a model provider", /\bsk-[A-Za-z0-9_-]{16,}|\bAIza[\w-]{30,}/],
   ["a token of a code host", /\b(?:gh[pousr]_|github_pat_|glpat-)[A-Za-z0-9_-]{16,}/],
   ["a token of a chat service", /\bxox[abprs]-[A-Za-z0-9-]{10,}/],
   ["an access key", /\b(?:AKIA|ASIA)[0-9A-Z]{16}\b/],
-  ["a web token", /\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*/],
+  ["a web token", /(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*/],
   ["a bearer token", /\bBearer [\w.~+/=-]{12,}/i],
   ["a password for HTTP", /\bBasic [A-Za-z0-9+/=]{8,}/i],
   ["a password in a URL", /:\/\/[^/\s:@"']*:[^/\s@"']+@/],
@@ -23,11 +31,11 @@ const WORDS =
 const NAME = new RegExp(`(?:^|[_.])(?:${WORDS})$`, "i");
 /** A value behind such a name: in a file of variables, in YAML, or in the arguments of a command. */
 const NAMED = new RegExp(
-  `(?<name>[\\w.-]{0,60}(?:${WORDS.replaceAll("_?", "[_-]?")})["']?(?:\\s*[:=]\\s*|(?<=--[\\w-]{1,80})\\s+))` +
-    `(?<value>"[^"\\n]*"|'[^'\\n]*'|[^\\s"',;&|]+)`,
+  `(?<name>[\\w.-]{0,60}(?:${WORDS.replaceAll("_?", "[_-]?")})\\\\?["']?(?:\\s*[:=]\\s*|(?<=--[\\w-]{1,80})\\s+))` +
+    `(?<value>\\\\"[^"\\\\\\n]*\\\\"|"[^"\\n]*"|'[^'\\n]*'|[^\\s"',;&|]+)`,
   "gi",
 );
-const PLACEHOLDER = /^["']?(\$|<|%|\{\{|(true|false|null|[\d.]+)["']?$)/;
+const PLACEHOLDER = /^["']?(\$\{?\w+\}?["']?$|\$\(|<[^>]*>|%|\{\{|(true|false|null|[\d.]+)["']?$)/;
 const MARK = "[secret]";
 
 /** Which kind of secret a text has, by its form. */
@@ -55,11 +63,14 @@ export function withoutSecrets(value: Json, charsMax: number): Json {
   return Object.fromEntries(
     Object.entries(value).map(([name, item]) => [
       name,
-      typeof item === "string" && isSecretField(name) && item !== "" && !isPlaceholder(item)
-        ? MARK
-        : withoutSecrets(item, charsMax),
+      isSecretField(name) && isHidden(item) ? MARK : withoutSecrets(item, charsMax),
     ]),
   );
+}
+
+function isHidden(item: Json): boolean {
+  if (typeof item === "string") return item !== "" && !isPlaceholder(item);
+  return item !== null && typeof item !== "boolean";
 }
 
 function shortText(text: string, charsMax: number): string {

@@ -4,7 +4,7 @@
 //     like a secret. Long texts are cut; the journal has all of them.
 //   - The audit is kept when its session is deleted.
 
-import { decodeJson, encodeJson, type Json } from "../json/json.ts";
+import { decodeJson, encodeJson, type Json, type JsonText } from "../json/json.ts";
 import { withoutSecrets } from "../json/secret-looks.ts";
 import type { Question } from "../journal/record.ts";
 import { answerSignalName } from "../journal/signal-names.ts";
@@ -21,9 +21,11 @@ export interface AnswerDetails {
   readonly answer: Json | undefined;
 }
 
-const TEXT_CHARS = 20_000;
+/** Texts are cut to the first of these lengths with which the details fit. */
+const TEXT_CHARS = [20_000, 2_000, 200] as const;
+const DETAILS_CHARS = 64 * 1024;
 const PAGE_RECORDS = 200;
-const PAGE_ROWS = 500;
+const PAGE_ROWS = 100;
 /** The newest rows in which the person who gave an answer is looked for. */
 const ROWS_MAX = 10_000;
 
@@ -36,9 +38,20 @@ export async function withAnswerDetails(reader: StorageReader, asked: Change): P
   if (session === undefined || wait?.type !== "input") return asked;
   const { question = { prompt: wait.prompt } } =
     (await askedQuestions(reader, session, [wait.id])).get(wait.id) ?? {};
-  const details = { id: wait.id, question, answer: decodeJson(payload) };
-  const safe = withoutSecrets(details as unknown as Json, TEXT_CHARS);
-  return { ...asked, audit: { ...asked.audit, details: encodeJson(safe, "the details of an answer")! } };
+  const details = { id: wait.id, question, answer: decodeJson(payload) as Json | undefined };
+  return { ...asked, audit: { ...asked.audit, details: detailsText(details) } };
+}
+
+function detailsText({ id, question, answer }: AnswerDetails): JsonText {
+  const textOf = (value: unknown, chars: number): JsonText =>
+    encodeJson(withoutSecrets(value as Json, chars), "the details of an answer")!;
+  for (const chars of TEXT_CHARS) {
+    const text = textOf({ id, question, answer }, chars);
+    if (text.length <= DETAILS_CHARS) return text;
+  }
+  const [, , shortest] = TEXT_CHARS;
+  const left = { prompt: question.prompt, left: "the rest is too long for the audit" };
+  return textOf({ id, question: left, answer: "(too long for the audit)" }, shortest);
 }
 
 /** Whether it is an answer that is recorded with its audit row. */
