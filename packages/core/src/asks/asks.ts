@@ -103,7 +103,7 @@ export class Asks {
     checkName(name, "change");
     this.#parts.turn.guard();
     const key = patchProbe(name);
-    if (this.#probes?.has(key) === true || this.#parts.cursor.hasPassed(key)) return true;
+    if (this.#probes?.has(key) === true || this.#parts.cursor.passedMarks.has(key)) return true;
     if (this.#parts.cursor.slice === "replay") {
       if (this.#recordedProbe(key) === undefined) return false;
     } else this.#parts.turn.ask({ type: "record_probe", probe: key, answer: true });

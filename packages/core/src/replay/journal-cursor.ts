@@ -41,8 +41,7 @@ export class JournalCursor {
   readonly #drifted: number[] = [];
   /** Positions at which a person accepted drift before. */
   readonly #accepted: ReadonlySet<number>;
-  /** journal-cursor-1. The probes of the marks that were passed. */
-  readonly #marks = new Set<string>();
+  readonly #passedMarks = new Set<string>();
   /** Position of the next record in the journal. */
   #seq: number;
   /** Number of the next command. */
@@ -95,17 +94,17 @@ export class JournalCursor {
     return this.#options.recorded[this.#seq - this.#options.baseSeq];
   }
 
+  /** journal-cursor-1. The probes of the marks that were passed, also of those that nobody asked for. */
+  get passedMarks(): ReadonlySet<string> {
+    return this.#passedMarks;
+  }
+
   /** The record that a command is compared with: the next one that is no mark (journal-cursor-1). */
   get next(): JournalRecord | undefined {
     const { recorded, baseSeq } = this.#options;
     let at = this.#seq - baseSeq;
     for (let record = recorded[at]; record !== undefined && isPatchMark(record);) record = recorded[++at];
     return recorded[at];
-  }
-
-  /** Whether a mark with this probe was passed, also one that nobody asked for. */
-  hasPassed(probe: string): boolean {
-    return this.#marks.has(probe);
   }
 
   /**
@@ -173,7 +172,7 @@ export class JournalCursor {
   /** Past a recorded command that the caller has compared itself. */
   passCommand(): void {
     const { here } = this;
-    if (here !== undefined && isPatchMark(here)) this.#marks.add(here.probe);
+    if (here !== undefined && isPatchMark(here)) this.#passedMarks.add(here.probe);
     this.#seq++;
     this.#id++;
   }

@@ -1,5 +1,5 @@
 // `ChatCommands`: the commands of other tools and the skills that a person types in a conversation (`/name
-// arguments`). They are looked for when the first one is typed.
+// arguments`). They are looked for whenever one is typed.
 
 import {
   commandDescription,
@@ -26,7 +26,6 @@ const DESCRIPTION_CHARS = 80;
 export class ChatCommands {
   readonly #io: Io;
   readonly #places: AgentPlaces;
-  #found: readonly TypedCommand[] | undefined;
 
   constructor(io: Io) {
     this.#io = io;
@@ -59,12 +58,13 @@ export class ChatCommands {
   /** A line for each command. */
   help(): readonly string[] {
     return this.#commands().map((command) => {
-      const description = plainLine(commandDescription(command), DESCRIPTION_CHARS);
+      const description = plainLine(command.isTrusted ? commandDescription(command) : "", DESCRIPTION_CHARS);
       return `/${plainLine(command.name, 60)}  ${description === "" ? shownPath(command.path, this.#io) : description}`;
     });
   }
 
+  /** Looked for each time. A skill counts with the content that its user has approved, and files change. */
   #commands(): readonly TypedCommand[] {
-    return (this.#found ??= findCommands(this.#places));
+    return findCommands(this.#places);
   }
 }
