@@ -6,6 +6,22 @@ const TENANTS = "packages/holdfast/src/behaviour/tenants.test.ts";
 
 export const KERNEL_MUTANTS = [
   {
+    name: "H8: a task behind a deleted question keeps its recorded effect class",
+    marker: "mark-hides-a-task",
+    part: "record !== undefined && isPatchMark(record)",
+    becomes: "record === undefined && at < 0",
+    tests: [`${KERNEL}patched.test.ts`],
+    test: "a task keeps its effect, its deadline and the guard of its repeats",
+  },
+  {
+    name: "environments: a start on a shared runner changes no server",
+    marker: "server-of-a-start",
+    part: "source.environments === undefined",
+    becomes: "source.environments !== null",
+    tests: ["packages/agents/src/environments/session-environment.test.ts"],
+    test: "where several people start sessions, a start changes no server, and names no other environment",
+  },
+  {
     name: "C1: slices do not run in the context of the request that woke them",
     marker: "slices-in-a-request",
     becomes: "return fn;",

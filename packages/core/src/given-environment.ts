@@ -23,6 +23,13 @@ export const environmentRule: OptionRule = {
   },
 };
 
+/** Whether two starts name the same environments in the same order, and give the same values. */
+export function isSameEnvironment(one: GivenEnvironment = {}, other: GivenEnvironment = {}): boolean {
+  const textOf = ({ references = [], values = {} }: GivenEnvironment): string =>
+    JSON.stringify([references, Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1))]);
+  return textOf(one) === textOf(other);
+}
+
 /** The required variables without a value. An environment that the start names may have all of them. */
 export function variablesMissingIn(
   { references = [], values = {} }: GivenEnvironment = {},

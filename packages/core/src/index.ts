@@ -348,4 +348,9 @@ export { SteadyClock } from "./time/steady-clock.ts";
 export { ENDED_RUNS, endedRunsOf, type EndedRun } from "./transaction/ended-runs.ts";
 export { Fifo } from "./collections/fifo.ts";
 export { WakeQueue, type Queued } from "./collections/wake-queue.ts";
-export { environmentRule, missingVariablesText, variablesMissingIn } from "./given-environment.ts";
+export {
+  environmentRule,
+  isSameEnvironment,
+  missingVariablesText,
+  variablesMissingIn,
+} from "./given-environment.ts";

@@ -114,6 +114,7 @@ function givenToServers(
   { source, variables = [] }: EnvironmentOf,
   given: GivenEnvironment = NO_ENVIRONMENT,
 ): GivenEnvironment {
+  // mutant: server-of-a-start
   if (source.environments === undefined) return given;
   const declared = Object.entries(given.values ?? {}).filter(([name]) => variables.includes(name));
   return { ...given, values: Object.fromEntries(declared) };

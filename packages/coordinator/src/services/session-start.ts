@@ -21,10 +21,10 @@ import {
   ConflictError,
   type CreateSession,
   defined,
-  type GivenEnvironment,
   type HeldAs,
   HoldfastError,
   isEnded,
+  isSameEnvironment,
   JOURNAL_FORMAT,
   LimitError,
   LIMITS,
@@ -362,11 +362,6 @@ export async function versionOf(
     if (offered?.version !== undefined) return offered.version;
   }
   return otherwise;
-}
-
-function isSameEnvironment(one: GivenEnvironment = {}, other: GivenEnvironment = {}): boolean {
-  const namesOf = ({ references = [] }: GivenEnvironment): string => references.join(" ");
-  return namesOf(one) === namesOf(other) && sorted(one.values) === sorted(other.values);
 }
 
 /** The same text for the same members in any order. */

@@ -103,6 +103,7 @@ export class JournalCursor {
   get next(): JournalRecord | undefined {
     const { recorded, baseSeq } = this.#options;
     let at = this.#seq - baseSeq;
+    // mutant: mark-hides-a-task
     for (let record = recorded[at]; record !== undefined && isPatchMark(record);) record = recorded[++at];
     return recorded[at];
   }

@@ -18,7 +18,7 @@ test("a start answers although another process has claimed the new session befor
   expect(runtime.live).toBe(0);
 });
 
-test("a start under a taken id finds the session of the same agent and input, and no other", async () => {
+test("a start under a taken id finds the session of the same agent, input and environment, and no other", async () => {
   const runtime = createRuntime({ storage: new MemoryStorage() });
   onTestFinished(() => runtime.close());
   type Refund = { readonly cents: number } | undefined;
@@ -34,8 +34,15 @@ test("a start under a taken id finds the session of the same agent and input, an
   ] as const)
     await expect(runtime.start(agent, input, { sessionId: "A-1" })).rejects.toMatchObject({
       code: "session_exists",
-      expected: 'agent "refund" with its input',
+      expected: 'agent "refund" with the input and the environment of its start',
     });
+  const environment = { values: { REGION: "us" } };
+  await expect(runtime.start(refund, { cents: 5 }, { sessionId: "A-1", environment })).rejects.toThrow(
+    "was started with another environment",
+  );
+  const inUs = { sessionId: "A-3", environment };
+  expect((await runtime.start(refund, { cents: 5 }, inUs)).created).toBe(true);
+  expect((await runtime.start(refund, { cents: 5 }, inUs)).created).toBe(false);
   expect((await runtime.start(charge, { cents: 5 }, { sessionId: "A-2" })).created).toBe(true);
   expect(await runtime.handle("A-1").result()).toEqual({ cents: 5 });
 });

@@ -13,6 +13,7 @@ import {
   forkSession,
   HoldfastError,
   isEnded,
+  isSameEnvironment,
   isSessionId,
   JOURNAL_FORMAT,
   type JsonText,
@@ -294,12 +295,14 @@ function refuseMissingVariables(
  * Accept the stored session if it is the one that was asked for: the first answer was lost, or the program
  * runs again.
  *
- * @throws ConflictError `session_exists` for another agent or input.
+ * @throws ConflictError `session_exists` for another agent, input or environment.
  */
-function refuseOtherStart({ sessionId, agent, input }: Session, wanted: CreateSession): void {
-  if (agent.name === wanted.agent.name && input === wanted.input) return;
-  throw new ConflictError("session_exists", `session ${sessionId} was started with another agent or input`, {
-    expected: `agent "${agent.name}" with its input`,
+function refuseOtherStart({ sessionId, agent, input, environment }: Session, wanted: CreateSession): void {
+  const isSame = agent.name === wanted.agent.name && input === wanted.input;
+  if (isSame && isSameEnvironment(environment, wanted.environment)) return;
+  const what = isSame ? "another environment" : "another agent or input";
+  throw new ConflictError("session_exists", `session ${sessionId} was started with ${what}`, {
+    expected: `agent "${agent.name}" with the input and the environment of its start`,
     fix: "choose another id, or leave sessionId out",
   });
 }
