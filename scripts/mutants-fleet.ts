@@ -281,6 +281,14 @@ export const FLEET_MUTANTS = [
     test: "time continues from where it was written, even if the clock was set back meanwhile",
   },
   {
+    name: "S3: time goes on after a restart from the latest claim",
+    marker: "time-of-claims-not-restored",
+    part: "await this.#claimedAt(clock.now())",
+    becomes: "clock.now()",
+    tests: [STORE_TIME_TEST],
+    test: "time continues from the latest claim if the time itself was refused by a full disk",
+  },
+  {
     name: "D3: a step of the time that its coordinator died in is finished by the next one",
     marker: "dead-step-dropped",
     part: "carry.from ??",

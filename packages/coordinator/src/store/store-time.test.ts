@@ -185,6 +185,23 @@ describe("S3: time over restarts", () => {
     expect(before - next.clock.now()).toBeLessThanOrEqual(3_000);
   });
 
+  // Otherwise the claim would be held for its lease and the time that was refused.
+  test("time continues from the latest claim if the time itself was refused by a full disk", async () => {
+    const { clock, claim, time, breakStorage } = await coordinator();
+    wall.jump(HOUR_MS);
+    await wall.advance(3_000);
+    wall.jump(-HOUR_MS);
+    await claim("s0", "another");
+    breakStorage(true);
+    await wall.advance(20 * LEASE_MS);
+    await claim("s1", "runner");
+    time.close();
+    const before = clock.now();
+    const next = await coordinator();
+    expect(next.clock.now()).toBeGreaterThanOrEqual(before);
+    expect(await next.leftOf("s1")).toBeLessThanOrEqual(LEASE_MS);
+  });
+
   test("time follows a later time that another coordinator has written", async () => {
     const one = await coordinator();
     const two = await coordinator();

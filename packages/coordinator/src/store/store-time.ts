@@ -11,8 +11,9 @@
 //       a time that never comes, and none is carried over twice. The written time includes the start of the
 //       carry until all leases are carried over. A new coordinator therefore finishes the step of one that
 //       died.
-//   S3. After a restart, time continues from the last written one or later. While there are claims, the time
-//       is written every `SAVE_MS`, and later times of other coordinators are followed.
+//   S3. After a restart, time continues from the last written one, or from the latest claim or renewal if that
+//       is later. A full disk may have taken a claim and refused the time. While there are claims, the time is
+//       written every `SAVE_MS`, and later times of other coordinators are followed.
 //   O12. If no time was written for longer than a lease, the clock may have been set meanwhile. The leases of
 //       that time continue from now.
 //
@@ -25,6 +26,7 @@
 import {
   type AgentStorage,
   type ClaimResult,
+  defined,
   type HeldClaim,
   MINUTE_MS,
   repeat,
@@ -88,6 +90,8 @@ export class StoreTime {
     const { at, carry } = await this.#written();
     // mutant: time-not-restored
     clock.step(at - clock.now()); // S3.
+    // mutant: time-of-claims-not-restored
+    clock.step((await this.#claimedAt(clock.now())) - clock.now());
     const isLate = at > 0 && clock.now() - at > leaseMs; // There is no lease before the first write.
     // mutant: dead-step-dropped
     const from = carry.from ?? (isLate ? at : undefined);
@@ -150,30 +154,36 @@ export class StoreTime {
    * Carries the leases of `from` over to `to`. @param at the time that some leases may already count from.
    */
   async #carry({ from, at, to }: Record<"from" | "at" | "to", number>, ends: Step["ends"]): Promise<void> {
-    const { storage } = this.#host;
+    for await (const claim of this.#held(from)) {
+      const name = `${claim.sessionId} ${claim.token}`;
+      // mutant: carried-lease-longest
+      const { leaseMs } = claim;
+      // More than a whole lease may be left. The claim may have been given by the new time at another
+      // coordinator, or carried over by one that died; then far more is left. A little more is left if time
+      // went back with a coordinator (S3).
+      const since = claim.until - from > 2 * leaseMs && claim.until > at ? at : from;
+      const until = to + Math.min(claim.until - since, leaseMs);
+      // mutant: lease-carried-twice
+      const end = ends.get(name) ?? { until, isCarried: false };
+      ends.set(name, end);
+      // mutant: late-claim-not-carried
+      // mutant: live-lease-not-carried
+      if (!end.isCarried) await this.#renew(claim, end.until);
+      end.isCarried = true;
+    }
+  }
+
+  /** The latest time at which a claim that is held at `now` was given or renewed, or `now`. */
+  async #claimedAt(now: number): Promise<number> {
+    let latest = now;
+    for await (const { until, leaseMs } of this.#held(now)) latest = Math.max(latest, until - leaseMs);
+    return latest;
+  }
+
+  async *#held(now: number): AsyncGenerator<HeldClaim> {
     for (let after: string | undefined; ;) {
-      const page = await storage.heldClaims({
-        now: from,
-        limit: PAGE,
-        ...(after !== undefined && { after }),
-      });
-      for (const claim of page) {
-        const name = `${claim.sessionId} ${claim.token}`;
-        // mutant: carried-lease-longest
-        const { leaseMs } = claim;
-        // More than a whole lease may be left. The claim may have been given by the new time at another
-        // coordinator, or carried over by one that died; then far more is left. A little more is left if time
-        // went back with a coordinator (S3).
-        const since = claim.until - from > 2 * leaseMs && claim.until > at ? at : from;
-        const until = to + Math.min(claim.until - since, leaseMs);
-        // mutant: lease-carried-twice
-        const end = ends.get(name) ?? { until, isCarried: false };
-        ends.set(name, end);
-        // mutant: late-claim-not-carried
-        // mutant: live-lease-not-carried
-        if (!end.isCarried) await this.#renew(claim, end.until);
-        end.isCarried = true;
-      }
+      const page = await this.#host.storage.heldClaims({ now, limit: PAGE, ...defined({ after }) });
+      yield* page;
       after = page.at(-1)?.sessionId;
       if (page.length < PAGE) return;
     }
