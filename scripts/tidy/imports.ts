@@ -15,7 +15,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[] | undefined>> = {
   workspace: ["core", "system"],
   agents: ["core", "system", "runtime", "workspace"],
   programs: ["core", "proto", "system", "runtime", "workspace", "agents"],
-  machine: ["core", "system", "runtime", "workspace", "agents", "programs"],
+  machine: ["core", "system", "runtime", "workspace", "agents", "programs", "runner"],
   terminal: ["core", "proto", "system", "runtime", "agents", "programs", "machine"],
   coordinator: ["core", "proto"],
   dashboard: ["proto"],

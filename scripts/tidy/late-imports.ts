@@ -56,7 +56,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
     "screens/inbox-screen.ts",
   ],
   "the schemas and servers of one action take longer than the other actions": [
-    "agents/pushed/pushed-agents.ts",
+    "@holdfast/machine/pushed-agents",
     "ipc/ipc-run.ts",
     "commands/library/serve-mcp.ts",
     "transfer/move-config.ts",

@@ -254,6 +254,10 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
     },
     {
       agents: "one agent file and all below it: tree, tasks, variables, demands",
+      checks: "what is wrong with an agent besides the fields of its file",
+    },
+    {
+      pushed: "agents of the agent files at a coordinator, as far as the policy of the machine gives rights",
     },
   ],
   terminal: [

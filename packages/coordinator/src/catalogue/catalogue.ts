@@ -71,7 +71,7 @@ const LIST: Readonly<Record<string, string>> = {
   skill: "skill list --pushed",
   script: "script list --catalogue",
 };
-/** As `pushed-agents.ts` of the command names versions. */
+/** As `pushed-agents.ts` of the runner's machine names versions. */
 const OFFERED_CHARS = 16;
 /** The file that makes a folder a skill or a script. */
 const MAIN_FILES = { skill: "SKILL.md", script: "script.json" } as const;

@@ -33,9 +33,9 @@ import type { Io } from "@holdfast/terminal/frame/command";
 import { isFolder } from "@holdfast/terminal/frame/given-file";
 import { count, plainLine } from "@holdfast/terminal/frame/plain-text";
 import { agentPlaces, shownPath } from "./agent-places.ts";
-import { agentWarnings, type WarningsOf } from "./checks/agent-warnings.ts";
-import { hookWarnings } from "./checks/hook-programs.ts";
+import { agentWarnings, hookWarnings, type WarningsOf } from "@holdfast/machine/checks";
 import { hiddenTextIn } from "./content-notes.ts";
+import { findSandbox } from "./sandbox-settings.ts";
 
 /** @returns the exit code: 3 when a file is refused. */
 export async function checkAgents(namesOrPaths: readonly string[], io: Io): Promise<number> {
@@ -44,7 +44,7 @@ export async function checkAgents(namesOrPaths: readonly string[], io: Io): Prom
       ? allFiles(io)
       : { ...NOTHING, agents: namesOrPaths.flatMap((one) => filesAt(one, io)) };
   const { agents, plugins, skills, mcpFiles, hookFiles, profiles, commands, unused } = found;
-  const warningsOf = agentWarnings(agentPlaces(io, { trustsProject: true }));
+  const warningsOf = warningsHere(io);
   const all = [...agents, ...plugins, ...skills, ...mcpFiles, ...hookFiles, ...profiles];
   const refused = all.filter(
     ({ status, verdicts }) =>
@@ -74,7 +74,12 @@ export async function checkAgents(namesOrPaths: readonly string[], io: Io): Prom
 
 /** The same report on all files for the page. */
 export function agentReport(io: Io): object {
-  return reportOf(allFiles(io), agentWarnings(agentPlaces(io, { trustsProject: true })));
+  return reportOf(allFiles(io), warningsHere(io));
+}
+
+/** Looking at a file is no use of it, so a project needs no trust here. */
+export function warningsHere(io: Io): WarningsOf {
+  return agentWarnings(agentPlaces(io, { trustsProject: true }), findSandbox(io).value);
 }
 
 /**
@@ -290,9 +295,12 @@ function misspeltTools(verdicts: readonly FieldVerdict[]): readonly string[] {
   });
 }
 
+/** Names in a warning are as a file has them. */
+const WARNING_CHARS = 1_000;
+
 function warningLines(path: string, io: Io, others: readonly string[] = []): readonly string[] {
   return [...hiddenTextIn(path, shownPath(path, io)), ...others].map(
-    (line) => `  ${io.results.paint.yellow("warning")}: ${line}`,
+    (line) => `  ${io.results.paint.yellow("warning")}: ${plainLine(line, WARNING_CHARS)}`,
   );
 }
 

@@ -24,7 +24,7 @@ import { isFolder } from "@holdfast/terminal/frame/given-file";
 import { count, cutTo, plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import { readConfig } from "../settings/config.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
-import { trifectaText } from "./checks/agent-warnings.ts";
+import { trifectaText } from "@holdfast/machine/checks";
 import { hiddenTextIn, noteHiddenText } from "./content-notes.ts";
 import { installedAgentsFolder } from "@holdfast/machine/external-agent-names";
 import { doublesOf } from "@holdfast/machine/programs";

@@ -20,8 +20,7 @@ import { quoted } from "@holdfast/terminal/frame/plain-text";
 import { requireInProject } from "../place/project.ts";
 import { showToGit } from "../settings/git-ignore.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
-import { agentWarnings } from "./checks/agent-warnings.ts";
-import { fileText } from "./check-agents.ts";
+import { fileText, warningsHere } from "./check-agents.ts";
 
 export async function newAgent(name: string, isUsers: boolean, io: Io): Promise<number> {
   const problem = nameProblem(name);
@@ -58,7 +57,7 @@ function importAgents(files: readonly AgentFile[], isUsers: boolean, io: Io): nu
     others: [],
     qualifiedName: null,
   }));
-  const warningsOf = agentWarnings(agentPlaces(io, { trustsProject: true }));
+  const warningsOf = warningsHere(io);
   const report = listed.map((file) => fileText(file, warningsOf, io));
   io.show(
     {

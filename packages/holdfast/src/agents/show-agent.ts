@@ -12,7 +12,7 @@ import {
   type ProjectInstructions,
 } from "@holdfast/agents";
 import { agentPlaces, shownPath } from "./agent-places.ts";
-import { trifectaText } from "./checks/agent-warnings.ts";
+import { trifectaText } from "@holdfast/machine/checks";
 import { programOf } from "@holdfast/machine/agent-source";
 import { externalAgentName } from "@holdfast/machine/external-agent-names";
 import { refuseDoubledName } from "@holdfast/machine/programs";

@@ -25,7 +25,7 @@ export async function catalogueOf(
   offered: (current: readonly AgentRecord[]) => void,
 ): Promise<Pick<RunnerOptions, "catalogueAgents">> {
   if (agentFiles === undefined) return {};
-  const { pushedAgents } = await import("../agents/pushed/pushed-agents.ts");
+  const { pushedAgents } = await import("@holdfast/machine/pushed-agents");
   const redactor = new Redactor(secrets);
   const home = io.env["HOME"] ?? "";
   const { thisMachine, userSettings } = await import("../agents/this-machine.ts");

@@ -32,13 +32,17 @@ import {
   type RunnerPolicy,
 } from "@holdfast/runner";
 import type { Agent } from "@holdfast/runtime";
-import { withInactive, type FileAgent } from "@holdfast/machine";
+import { withInactive } from "../agents/agent-tree.ts";
 import { offeredVersions, syncContents, type Item } from "./sync-contents.ts";
 
 export interface PushedAgentsOptions {
   readonly places: AgentPlaces;
   /** Makes the agent of a version. */
-  readonly make: (record: AgentRecord, places: AgentPlaces, version: string) => Promise<FileAgent>;
+  readonly make: (
+    record: AgentRecord,
+    places: AgentPlaces,
+    version: string,
+  ) => Promise<{ readonly agent: Agent }>;
   /** Called with the records of the current versions that are offered, after each change of the catalogue. */
   readonly offered?: (current: readonly AgentRecord[]) => void;
   /** The folder of the user's data, where contents are kept. */

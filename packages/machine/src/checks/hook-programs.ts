@@ -4,7 +4,6 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { delimiter, join, resolve } from "node:path";
 import { isGuard, type AgentPlaces, type AgentRecord } from "@holdfast/agents";
-import { plainLine } from "@holdfast/terminal/frame/plain-text";
 
 /** The first word of a line for the shell, with its quotes. */
 const WORD = /^\s*((?:"[^"]*"|'[^']*'|[^\s"';&|<>()`])+)/;
@@ -21,7 +20,7 @@ export function hookWarnings(
     const missing = run.type === "command" ? missingProgram(run.command, project, env) : undefined;
     if (missing === undefined) return [];
     const effect = onError === "block" || isGuard(hook) ? "it blocks everything" : "it does nothing";
-    return [`a hook at ${point} cannot run, so ${effect}: there is no ${plainLine(missing, 200)}`];
+    return [`a hook at ${point} cannot run, so ${effect}: there is no ${missing}`];
   });
 }
 

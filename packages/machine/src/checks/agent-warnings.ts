@@ -3,6 +3,7 @@
 
 import {
   commandPath,
+  environmentsBeside,
   findScripts,
   findSkills,
   freeShellProblem,
@@ -18,15 +19,16 @@ import {
 } from "@holdfast/agents";
 import { ownSandboxes, Sandboxes } from "@holdfast/workspace";
 import { didYouMean, HoldfastError } from "@holdfast/core";
-import { environmentsBeside } from "@holdfast/agents";
-import { plainLine } from "@holdfast/terminal/frame/plain-text";
-import { findSandbox } from "../sandbox-settings.ts";
 import { hookWarnings } from "./hook-programs.ts";
 
 export type WarningsOf = (record: AgentRecord) => readonly string[];
 
-/** @param places where the things are that agents refer to. They are looked up once. */
-export function agentWarnings(places: AgentPlaces): WarningsOf {
+/**
+ * @param places where the things are that agents refer to. They are looked up once.
+ * @param sandbox that of agents that name none.
+ * @returns texts. The names in them are as a file has them, and not yet safe for a terminal.
+ */
+export function agentWarnings(places: AgentPlaces, sandbox: string): WarningsOf {
   const known = new Map<string, ReadonlySet<string>>();
   const missing = (what: Kind, wanted: readonly Reference[]): readonly string[] => {
     if (wanted.length === 0) return [];
@@ -35,9 +37,7 @@ export function agentWarnings(places: AgentPlaces): WarningsOf {
     return wanted.flatMap(({ field, name }) =>
       names.has(name)
         ? []
-        : [
-            `${field}: there is no ${what} ${plainLine(name, 80)} here, so no session begins here${didYouMean(name, names)}`,
-          ],
+        : [`${field}: there is no ${what} ${name} here, so no session begins here${didYouMean(name, names)}`],
     );
   };
   return (record) => [
@@ -53,7 +53,7 @@ export function agentWarnings(places: AgentPlaces): WarningsOf {
     ...refused("skill", inList("skills", namesOf(record.skills ?? [])), () => findSkills(places)),
     ...refused("script", inList("scripts", namesOf(record.scripts)), () => findScripts(places)),
     ...nameWarnings(record, places),
-    ...shellWarnings(record, places),
+    ...shellWarnings(record, sandbox),
     ...modelWarnings(record),
     ...hookWarnings(record.hooks, places),
     ...trifectaText(record),
@@ -72,7 +72,7 @@ function refused(
     const statuses = found.filter((one) => one.name === name).map(({ status }) => status);
     return statuses.length > 0 && statuses.every((status) => status === "refused")
       ? [
-          `${field}: the ${what} ${plainLine(name, 80)} is refused, so no session begins here; \`holdfast ${what} show ${plainLine(name, 80)}\` says why`,
+          `${field}: the ${what} ${name} is refused, so no session begins here; \`holdfast ${what} show ${name}\` says why`,
         ]
       : [];
   });
@@ -114,9 +114,9 @@ const FIND: Readonly<Record<Kind, (places: AgentPlaces) => readonly string[]>> =
 };
 
 /** The sandbox of an agent that names none may not keep what a rule denies. The file of one that does is refused. */
-function shellWarnings(record: AgentRecord, { project, env }: AgentPlaces): readonly string[] {
+function shellWarnings(record: AgentRecord, sandbox: string): readonly string[] {
   if (record.sandbox !== null) return [];
-  const problem = freeShellProblem(record, findSandbox({ cwd: project, env }).value);
+  const problem = freeShellProblem(record, sandbox);
   return problem === undefined ? [] : [`no session begins here without another sandbox: ${problem}`];
 }
 
@@ -140,9 +140,7 @@ function modelWarnings({ model, fallbackModels }: AgentRecord): readonly string[
       return [];
     } catch (error) {
       if (!HoldfastError.is(error)) throw error;
-      return [
-        `model: ${plainLine(error.message, 200)}, so no session begins here; expected ${error.expected}`,
-      ];
+      return [`model: ${error.message}, so no session begins here; expected ${error.expected}`];
     }
   });
 }
