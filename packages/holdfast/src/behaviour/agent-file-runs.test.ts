@@ -40,7 +40,7 @@ test("an agent file of a project runs by its name once the user trusts the proje
   const { code, stdout, stderr } = await run("run", "reader", "What does it say?");
   expect(code, stderr).toBe(0);
   expect(stdout).toBe("It says one.\n");
-  expect(stderr).toContain("tool: one");
+  expect(stderr).toContain("✓ one");
 });
 
 test("an agent file that is named by its path starts programs of its own project's trust alone", async () => {
@@ -211,7 +211,7 @@ test("an agent that is killed between its tool call and its answer continues wit
   };
   const file = ".holdfast/agents/counter.md";
   const running = start("run", file, "Count.", "--session", "c");
-  await running.says("tool: exit code 0");
+  await running.says("✓ counted");
   running.kill("SIGKILL");
   await running.finished;
   // The file is another one now: the session continues with the one of its start.
@@ -251,8 +251,8 @@ test(
     const { code, stdout, stderr } = await run("run", "lead", "Lead.");
     expect(code, stderr).toBe(0);
     expect(stdout).toBe("Done.\n");
-    expect(stderr).toContain("tool: helped");
-    expect(stderr).toContain('tool: checked: There is no tool "shell"');
+    expect(stderr).toContain("✓ helped");
+    expect(stderr).toContain("✓ checked: There is no tool");
   },
 );
 

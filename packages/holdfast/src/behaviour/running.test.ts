@@ -25,6 +25,10 @@ export default defineAgent({ name: "steps", run: async (ctx, file: string) => {
   return "all three";
 } });
 `,
+  "count.ts": `import { defineAgent } from "holdfast";
+export default defineAgent({ name: "count", run: async (ctx) =>
+  await ctx.run("counts", () => new Promise((counted) => setTimeout(counted, 600, "counted"))) });
+`,
   "wait.ts": `import { defineAgent } from "holdfast";
 export default defineAgent({ name: "wait", run: (ctx) => ctx.waitForSignal("go") });
 `,
@@ -222,6 +226,16 @@ describe("running", () => {
       expect(code).toBe(0);
       expect(stdout).toContain("? Ship it?");
       expect(stdout).toMatch(/"reason": "too risky"[^]*"blue"/);
+    });
+
+    test("a running step is shown below everything else, until it has ended", async () => {
+      const running = project.startOnTerminal(["run", "count.ts"]);
+      const { code, stdout } = await running.finished;
+      expect(code).toBe(0);
+      const [before = "", ...drawn] = stdout.split("\u001b[K");
+      expect(before + drawn.join("\n")).toMatch(/ counts {2}\S.*ms/);
+      // The line is taken away for the line of the step that has ended, and is not there at the end.
+      expect(drawn.at(-1)!.trimEnd()).toMatch(/counted$/);
     });
 
     test("Ctrl-C stops cleanly, and what is typed without a question is a signal", ofCampaign, async () => {

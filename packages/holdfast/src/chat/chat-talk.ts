@@ -21,7 +21,6 @@ import {
   NEXT_INPUT,
   toError,
   UnavailableError,
-  type Approval,
   type Session,
   type SignalReceipt,
   type TraceEvent,
@@ -30,15 +29,15 @@ import { viewQuestion } from "@holdfast/proto/view";
 import type { Io, StopSignal } from "@holdfast/terminal/frame/command";
 import type { DriveChat } from "../run/drive/drive.ts";
 import type { SignalTarget } from "../run/typing/stdin-listener.ts";
-import {
-  askedLines,
-  openQuestions,
-  type QuestionWait,
-  questionLine,
-} from "@holdfast/terminal/view/describe-session";
+import { askedLines, openQuestions } from "@holdfast/terminal/view/describe-session";
 import type { JournalEvent } from "@holdfast/terminal/view/journal-events";
-import { liveView, type AskedQuestions, type LiveView } from "@holdfast/terminal/view/live-view";
-import { howToAnswer, questionOf, readTypedLine } from "@holdfast/terminal/view/typed-answer";
+import { liveView, type AskedQuestions, type LiveView } from "@holdfast/terminal/view/work/live-view";
+import {
+  howToAnswer,
+  questionOf,
+  readTypedLine,
+  type TypedQuestion,
+} from "@holdfast/terminal/view/typed-answer";
 import type { ChatCommands, TypedLine } from "./chat-commands.ts";
 import { ChatTerminal } from "./chat-terminal.ts";
 import { ChatView } from "./chat-view.ts";
@@ -47,7 +46,6 @@ import { ChatView } from "./chat-view.ts";
 const FOLLOW_UP = "follow_up";
 const RETRIES = 100;
 const RETRY_MS = 100;
-const ALWAYS = JSON.stringify({ approved: true, remember: { scope: "session" } } satisfies Approval);
 const STEERS = "stored: it reaches the agent before its next call";
 const GIVEN = "stored: the agent is given it now, and the receipt follows";
 const QUEUED = "stored: it is the next message, after this answer";
@@ -58,9 +56,7 @@ const HELP = [
   "Ctrl-C interrupts the agent; twice leaves",
 ];
 
-type Question = Pick<QuestionWait, "id" | "name" | "prompt" | "answer"> & {
-  /** The rule that the answer `a` keeps for the session. */
-  readonly lastingRule?: string;
+type Question = Omit<TypedQuestion, "type"> & {
   /** The question in full, and how it is answered. */
   readonly lines: readonly string[];
 };
@@ -105,7 +101,7 @@ export class ChatTalk implements DriveChat, LiveView {
       interrupt: () => this.onStop("SIGINT"),
     });
     this.#shown = io.isJson
-      ? liveView({ io, sessionId, canType: false, isDurable: true })
+      ? liveView({ io, sessionId, questions: undefined, isDurable: true, isVerbose: false })
       : new ChatView(io, this.#terminal, sessionId);
   }
 
@@ -260,7 +256,7 @@ export class ChatTalk implements DriveChat, LiveView {
       if (isBusy && !isAtOnce) break;
       this.#held.shift();
       if (command !== undefined && question !== undefined)
-        this.#warn(`the question is still open, and a command is no answer: ${howToAnswer(question.answer)}`);
+        this.#warn(`the question is still open, and a command is no answer: ${howToAnswer(question)}`);
       else if (isCommand(line) && command === undefined) this.#obey(line);
       else if (question !== undefined) {
         if (this.#answer(line, question)) return;
@@ -313,10 +309,8 @@ export class ChatTalk implements DriveChat, LiveView {
     const asked = askedLines(call).map((line, at) =>
       at === 0 ? paint.bold(`${symbols.ask} ${line}`) : `    ${line}`,
     );
-    const always =
-      lastingRule === undefined ? "" : `, or a to allow ${questionLine(lastingRule, 2_000)} in this session`;
-    const lines = [...asked, paint.dim(`  ${howToAnswer(question.answer)}${always}`)];
-    this.#keep([...this.#questions, { ...question, lines, ...defined({ lastingRule }) }]);
+    const shown = { ...question, ...defined({ lastingRule }) };
+    this.#keep([...this.#questions, { ...shown, lines: [...asked, paint.dim(`  ${howToAnswer(shown)}`)] }]);
   }
 
   #keep(questions: Question[]): void {
@@ -329,10 +323,8 @@ export class ChatTalk implements DriveChat, LiveView {
 
   /** @returns whether it was one. */
   #answer(line: string, question: Question): boolean {
-    const { lastingRule } = question;
     const isText = question.answer === "any" && !/^["{[\d]/.test(line);
-    const isAlways = lastingRule !== undefined && /^\s*(a|always)\s*$/i.test(line);
-    const text = isAlways ? ALWAYS : isText ? JSON.stringify(said(line)) : line;
+    const text = isText ? JSON.stringify(said(line)) : line;
     const meaning = readTypedLine(text, { ...question, type: "input" });
     if (meaning.type === "signal" && questionOf(meaning.signal.name) === question.id) {
       this.#keep(this.#questions.filter(({ id }) => id !== question.id));
@@ -340,9 +332,7 @@ export class ChatTalk implements DriveChat, LiveView {
       return true;
     }
     this.#warn(
-      meaning.type === "refused"
-        ? meaning.reason
-        : `the question is still open: ${howToAnswer(question.answer)}`,
+      meaning.type === "refused" ? meaning.reason : `the question is still open: ${howToAnswer(question)}`,
     );
     return false;
   }

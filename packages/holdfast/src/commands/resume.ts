@@ -5,6 +5,7 @@ import {
   GRACE_OPTION,
   SECRET_STDIN_OPTION,
   TRACE_OPTION,
+  VERBOSE_OPTION,
   type Command,
   type Io,
 } from "@holdfast/terminal/frame/command";
@@ -29,6 +30,7 @@ export const resume: Command = {
     trace: TRACE_OPTION,
     "secret-stdin": SECRET_STDIN_OPTION,
     grace: GRACE_OPTION,
+    verbose: VERBOSE_OPTION,
     park: {
       help: "exit as soon as the session waits and nothing below it runs here: the session's id goes to standard output, the exit code is 0 or that of a paused session",
     },

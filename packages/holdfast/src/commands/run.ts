@@ -3,6 +3,7 @@ import {
   GRACE_OPTION,
   SECRET_STDIN_OPTION,
   TRACE_OPTION,
+  VERBOSE_OPTION,
   type Command,
   ENV_OPTION,
   ENV_REF_OPTION,
@@ -56,6 +57,7 @@ export const run: Command = {
     trace: TRACE_OPTION,
     "secret-stdin": { ...SECRET_STDIN_OPTION, excludes: ["agent"] },
     grace: GRACE_OPTION,
+    verbose: VERBOSE_OPTION,
     park: {
       help: "exit as soon as the session waits and nothing below it runs here: the session's id goes to standard output, the exit code is 0 or that of a paused session",
       excludes: ["ephemeral"],

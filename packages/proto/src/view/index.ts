@@ -22,6 +22,7 @@ export { EventReader } from "./journal/event-reader.ts";
 export { forkChoices, type ForkChoice } from "./journal/fork-point.ts";
 export { commonRows, JournalRows, type JournalRow } from "./journal/journal-rows.ts";
 export { foldRows, jsonRows, type JsonRow, type JsonRows } from "./journal/json-rows.ts";
+export { type CallView, patchedLines, viewCall } from "./journal/call.ts";
 export {
   deliveryOf,
   planOf,

@@ -201,6 +201,12 @@ export const FOR_TRIALS_OPTION: Option = {
   help: "run as a process of another runner, which hands over what it needs, for sessions that were lost repeatedly",
 };
 
+/** The option `--verbose` of the commands that show a session at work. */
+export const VERBOSE_OPTION: Option = {
+  help: "show every recorded event of the session, and not only its work",
+  short: "v",
+};
+
 /** The option `--grace` of the commands that run sessions. */
 export const GRACE_OPTION: Option = {
   help: "how long running steps may take to end when the process is stopped, such as 2m (default: 25s)",
@@ -245,6 +251,12 @@ export interface Io {
   stream(pieces: AsyncIterable<string>): Promise<void>;
   /** A line for people, on standard error; not written with `--json`. */
   note(line: string): void;
+  /**
+   * Shows a line below everything else while work goes on, and draws it again and again. Only on a terminal.
+   *
+   * @param line the line at this moment; an empty one is not drawn. `undefined` ends it.
+   */
+  status(line: (() => string) | undefined): void;
   /** A piece of text for people, on standard error, without a line break of its own. */
   write(text: string): void;
   /** An error, on standard error. Answers the exit code that goes with it. */

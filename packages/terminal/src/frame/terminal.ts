@@ -82,6 +82,9 @@ export class Terminal {
       note(line) {
         if (!isJson) output.printLine(coloured(line));
       },
+      status(line) {
+        if (!isJson) output.status(line);
+      },
       write(text) {
         if (!isJson && text !== "") output.printPiece(text);
       },
@@ -125,6 +128,7 @@ class Output {
   #writeResult = this.#stdout.write.bind(this.#stdout) as (text: string, written?: () => void) => boolean;
   #isClosed = false;
   #atLineStart = true;
+  readonly #statusLine = new StatusLine(this.#stderr);
 
   constructor() {
     this.#stdout.on("error", (error: NodeJS.ErrnoException) => {
@@ -144,7 +148,12 @@ class Output {
   }
 
   print(text: string): void {
+    this.#statusLine.hide();
     if (!this.#isClosed) this.#writeResult(text);
+  }
+
+  status(line: (() => string) | undefined): void {
+    this.#statusLine.show(line);
   }
 
   async stream(pieces: AsyncIterable<string>): Promise<void> {
@@ -177,6 +186,8 @@ class Output {
   }
 
   filter(filter: (text: string) => string): void {
+    const before = this.#statusLine.filter;
+    this.#statusLine.filter = (text) => filter(before(text));
     const [result, note] = [this.#writeResult, this.#stderr.write.bind(this.#stderr) as Write];
     this.#writeResult = (text, written) => result(filter(text), written);
     const write: Write = (chunk, ...rest) => note(filtered(chunk, filter), ...rest);
@@ -189,6 +200,63 @@ class Output {
     if (this.#stdout.writableLength > 0) await new Promise<void>((written) => this.#writeResult("", written));
     if (this.#stderr.writableLength > 0)
       await new Promise<void>((written) => this.#stderr.write("", () => written()));
+  }
+}
+
+const STATUS_MS = 120;
+
+/** A line below everything else that goes to a terminal, drawn again and again. */
+class StatusLine {
+  readonly #stream: NodeJS.WriteStream & { readonly fd: number };
+  readonly #write: Write;
+  #line: (() => string) | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  /** The text that is drawn now. */
+  #drawn = "";
+  /** Hides secrets. */
+  filter: (text: string) => string = (text) => text;
+  /** Text that was begun stands where the line would be. */
+  #isAtLineStart = true;
+
+  constructor(stream: NodeJS.WriteStream & { readonly fd: number }) {
+    this.#stream = stream;
+    this.#write = stream.write.bind(stream) as Write;
+    if (!isatty(stream.fd)) return;
+    // Everything that is written there takes the place of the line, also what an agent writes past the console.
+    const write: Write = (chunk, ...rest) => {
+      this.hide();
+      const text = typeof chunk === "string" ? chunk : Buffer.from(chunk).toString();
+      if (text !== "") this.#isAtLineStart = text.endsWith("\n");
+      return this.#write(chunk, ...rest);
+    };
+    stream.write = write;
+  }
+
+  show(line: (() => string) | undefined): void {
+    if (!isatty(this.#stream.fd)) return;
+    this.#line = line;
+    if (line === undefined) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+      this.hide();
+    } else {
+      this.#timer ??= setInterval(() => this.#draw(), STATUS_MS).unref();
+      this.#draw();
+    }
+  }
+
+  hide(): void {
+    if (this.#drawn === "") return;
+    this.#drawn = "";
+    this.#write("\r\u001b[K");
+  }
+
+  #draw(): void {
+    const line = this.#isAtLineStart ? this.filter(coloured(this.#line?.() ?? "").replaceAll("\n", " ")) : "";
+    if (line === this.#drawn) return;
+    if (line === "") return this.hide();
+    this.#drawn = line;
+    this.#write(`\r${line}\u001b[K`);
   }
 }
 

@@ -88,7 +88,7 @@ export class BelowView {
     this.#shown.add(key);
     io.note(line);
     const canType = question !== undefined && questions !== undefined;
-    if (canType) io.note(paint.dim(`  ${howToAnswer(question.answer)}`));
+    if (canType) io.note(paint.dim(`  ${howToAnswer(question)}`));
     const before = canType ? "or from another terminal: " : "";
     if (isDurable) io.note(paint.dim(`  ${before}${commands.join("   ")}`));
     return true;

@@ -1,24 +1,26 @@
 // The meaning of a line typed at a terminal while a session runs.
 
-import {
-  answerSignalName,
-  isApproval,
-  isName,
-  isReservedName,
-  type AnswerShape,
-  type Approval,
-} from "@holdfast/core";
-import type { QuestionWait } from "./describe-session.ts";
+import { answerSignalName, isApproval, isName, isReservedName, type Approval } from "@holdfast/core";
+import { questionLine, type QuestionWait } from "./describe-session.ts";
 import { plainLine } from "../frame/plain-text.ts";
 import { readSignalLine, type LineMeaning } from "@holdfast/runtime";
 
+/** An open question as a person who types has read it. */
+export interface TypedQuestion extends QuestionWait {
+  /** The rule that the answer `a` keeps for the session. */
+  readonly lastingRule?: string;
+}
+
+const RULE_CHARS = 2_000;
+const ALWAYS: Approval = { approved: true, remember: { scope: "session" } };
+
 /**
- * With an open question a line answers it: y or n (a reason may follow), or JSON where it takes that.
- * Otherwise it is a signal.
+ * With an open question a line answers it: y or n (a reason may follow), or JSON where it takes that. A
+ * question with a lasting rule takes `a`, too. Without an open question the line is a signal.
  *
  * @param question the one that was shown last.
  */
-export function readTypedLine(line: string, question: QuestionWait | undefined): LineMeaning {
+export function readTypedLine(line: string, question: TypedQuestion | undefined): LineMeaning {
   const meaning = readSignalLine(line);
   if (meaning.type === "signal" && !isSignalName(meaning.signal.name)) {
     return {
@@ -32,15 +34,22 @@ export function readTypedLine(line: string, question: QuestionWait | undefined):
   if (meaning.type === "signal" && meaning.signal.name !== "input" && meaning.signal.payload !== undefined)
     return meaning;
   const shape = question.answer;
+  if (question.lastingRule !== undefined && /^\s*(a|always)\s*$/i.test(line))
+    return answer(question.id, ALWAYS);
   const approval = shape === "any" ? undefined : readApproval(line);
   if (approval !== undefined) return answer(question.id, approval);
   const value = parsed(line);
   if (value !== undefined && (shape !== "approval" || isApproval(value))) return answer(question.id, value);
-  return { type: "refused", reason: `the question is still open: ${howToAnswer(shape)}` };
+  return { type: "refused", reason: `the question is still open: ${howToAnswer(question)}` };
 }
 
 /** The text to type, completing "…: type". */
-export function howToAnswer(shape: AnswerShape | undefined): string {
+export function howToAnswer({
+  answer: shape,
+  lastingRule,
+}: Pick<TypedQuestion, "answer" | "lastingRule">): string {
+  if (lastingRule !== undefined)
+    return `type y or n (a reason may follow), or a to allow ${questionLine(lastingRule, RULE_CHARS)} in this session`;
   if (shape === "approval") return "type y or n (a reason may follow)";
   const json = `JSON: a text in quotes, such as "blue"`;
   return shape === "any" ? `type an answer as ${json}` : `type y or n, or an answer as ${json}`;

@@ -24,5 +24,6 @@ export async function driveCall({ secrets, ...driven }: DriveCall, args: Argumen
   const runtime = isHere ? { secrets: secrets ?? (await secretsFor({ agents: [agent] }, args, io)) } : {};
   const tracer = isHere ? await wantedTracer(findTraces(args, io), io) : undefined;
   const readsStdin = args.text("input") !== "-" && !args.has("secret-stdin");
-  return drive({ ...driven, runtime, tracer, parks: parksOf(args), ...graceOf(args), readsStdin }, io);
+  const shown = { readsStdin, isVerbose: args.has("verbose") };
+  return drive({ ...driven, runtime, tracer, parks: parksOf(args), ...graceOf(args), ...shown }, io);
 }

@@ -51,7 +51,7 @@ import { StdinListener } from "../typing/stdin-listener.ts";
 import { isDebugged, StoppableWork, stopper } from "../typing/stopper.ts";
 import { BelowView, mayNeedSomebody } from "@holdfast/terminal/view/below-view";
 import { JournalTail } from "@holdfast/terminal/view/journal-events";
-import { liveView, type LiveView } from "@holdfast/terminal/view/live-view";
+import { liveView, type LiveView } from "@holdfast/terminal/view/work/live-view";
 import { findPausedBelow, type PausedBelow } from "@holdfast/terminal/view/stuck-tree";
 import { declaresCost } from "../../agents/agent-tree.ts";
 import { reportsTaken } from "./reports-taken.ts";
@@ -79,6 +79,8 @@ export interface DriveOptions {
   readonly tracer: AgentTracer | undefined;
   /** Whether lines of standard input are signals to the session. */
   readonly readsStdin: boolean;
+  /** Whether every recorded event is shown. */
+  readonly isVerbose: boolean;
   /** Shows the session and reads lines in place of the defaults. */
   readonly chat?: DriveChat;
 }
@@ -123,7 +125,7 @@ export async function drive(options: DriveOptions, io: Io): Promise<number> {
   const reads = chat === undefined && options.readsStdin;
   const questions = reads && io.stdin.isTTY === true ? new ShownQuestions(io) : undefined;
   const stdin = chat ?? (reads ? new StdinListener(sessionId, io, questions) : undefined);
-  const shown = { io, sessionId, canType: questions !== undefined, isDurable: database !== undefined };
+  const shown = { io, questions, isDurable: database !== undefined, ...options };
   const view = keepingShown(chat?.view ?? liveView(shown), sessionId, questions);
   const startedAt = performance.now();
   const common = {
@@ -145,6 +147,7 @@ export async function drive(options: DriveOptions, io: Io): Promise<number> {
     return await withOwnStorage(database, io, ({ storage }) => new StorageRun({ ...common, storage }).run());
   } finally {
     clearInterval(alive);
+    io.status(undefined);
     await stdin?.close();
     io.lastWords(undefined);
     release();

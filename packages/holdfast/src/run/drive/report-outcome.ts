@@ -7,7 +7,7 @@ import { STOP_EXIT, type Io, type StopSignal } from "@holdfast/terminal/frame/co
 import type { Database } from "../../place/project.ts";
 import { accountText } from "@holdfast/terminal/view/budget-text";
 import { isAuthorsFault, messageCommands } from "@holdfast/terminal/view/describe-session";
-import type { LiveView } from "@holdfast/terminal/view/live-view";
+import type { LiveView } from "@holdfast/terminal/view/work/live-view";
 import { movedAway } from "@holdfast/terminal/view/moved-session";
 import { pauseAdvice } from "@holdfast/terminal/view/pause-advice";
 import { resultOf, showEnd, showEndedBefore } from "@holdfast/terminal/view/session-end";
@@ -46,6 +46,7 @@ export interface OutcomeFacts {
 /** @returns the exit code. */
 export function reportOutcome(outcome: Outcome, facts: OutcomeFacts): number {
   const { session, before, options, hint, io, startedAt, view } = facts;
+  io.status(undefined);
   const spent = session?.account === undefined ? "" : accountText(session.account, Date.now());
   if (spent !== "") io.note(io.notes.paint.dim(`spent: ${spent}`));
   // Also when the session ended while the command was being stopped.

@@ -5,17 +5,18 @@
 //     last one.
 //   - When the last one has ended, the one before it is shown again before a line answers it.
 
-import { answerSignalName, type Session } from "@holdfast/core";
+import { answerSignalName, defined, type Session } from "@holdfast/core";
+import { type AnswerKind, type AskedQuestion, viewQuestion } from "@holdfast/proto/view";
 import type { Io } from "@holdfast/terminal/frame/command";
-import { openQuestions, type QuestionWait, questionLine } from "@holdfast/terminal/view/describe-session";
-import type { LiveView } from "@holdfast/terminal/view/live-view";
-import { howToAnswer } from "@holdfast/terminal/view/typed-answer";
+import { openQuestions, questionLine } from "@holdfast/terminal/view/describe-session";
+import type { LiveView } from "@holdfast/terminal/view/work/live-view";
+import { howToAnswer, type TypedQuestion } from "@holdfast/terminal/view/typed-answer";
 
 const TEXT_CHARS = 200;
 
 export interface ShownQuestion {
   readonly sessionId: string;
-  readonly wait: QuestionWait;
+  readonly wait: TypedQuestion;
 }
 
 export class ShownQuestions {
@@ -58,7 +59,7 @@ export class ShownQuestions {
     this.#io.note(
       `${paint.bold(`${symbols.ask} still open:`)} ${questionLine(last.wait.prompt, TEXT_CHARS)}`,
     );
-    this.#io.note(paint.dim(`  ${howToAnswer(last.wait.answer)}`));
+    this.#io.note(paint.dim(`  ${howToAnswer(last.wait)}`));
   }
 }
 
@@ -73,16 +74,27 @@ export function keepingShown(
     began(session: Session, resumed, pending, asked) {
       view.began(session, resumed, pending, asked);
       for (const wait of openQuestions(session))
-        if (resumed && !pending.has(wait.name)) questions.show({ sessionId, wait });
+        if (resumed && !pending.has(wait.name))
+          questions.show({
+            sessionId,
+            wait: { ...wait, ...ruleOf(asked.get(wait.id) ?? wait, wait.answer) },
+          });
     },
     event(event) {
       view.event(event);
-      const { type, id, prompt = "", takes } = event;
+      const { type, id, prompt = "", details, takes } = event;
       if (type === "request_input" && id !== undefined) {
         const shape = takes === undefined ? {} : { answer: takes };
         questions.show({
           sessionId,
-          wait: { type: "input", id, name: answerSignalName(id), prompt, ...shape },
+          wait: {
+            type: "input",
+            id,
+            name: answerSignalName(id),
+            prompt,
+            ...shape,
+            ...ruleOf({ prompt, details }, takes),
+          },
         });
       }
       if (type === "checkpoint") questions.endAll(sessionId);
@@ -91,6 +103,11 @@ export function keepingShown(
     trace: (event) => view.trace(event),
     hasShown: (text) => view.hasShown?.(text) ?? false,
   };
+}
+
+/** The rule that an answer may keep. */
+function ruleOf(question: AskedQuestion, answer: AnswerKind): Pick<TypedQuestion, "lastingRule"> {
+  return defined({ lastingRule: viewQuestion(question, answer).lastingRule });
 }
 
 /** The events that end the wait for an answer. */

@@ -1,20 +1,24 @@
 // The output of `run` and `resume` while a session runs (`liveView`): for people, or as lines of JSON for
 // programs.
 //
+// A conversation of a model or a program is shown as its work: its texts, its calls of tools, and its
+// questions. The steps by which it is run are shown with `--verbose` alone. The steps of an agent of code are
+// its author's words, and always shown.
+//
 // There are two sources. Events come from the journal, after their commit, and are numbered. Tokens and
 // progress come from running tasks and are provisional: a new attempt replaces them, and only the task's
 // output is recorded.
 
+import { defined, isReservedName, NEXT_INPUT, type Session, type TraceEvent } from "@holdfast/core";
+import { readAgentSource } from "@holdfast/machine/agent-source";
 import {
-  defined,
-  isReservedName,
-  NEXT_INPUT,
-  type AnswerShape,
-  type Session,
-  type TraceEvent,
-} from "@holdfast/core";
-import { AGENT_REPORT, subAgentCallOf, viewQuestion, type AskedQuestion } from "@holdfast/proto/view";
-import type { Io } from "../frame/command.ts";
+  AGENT_REPORT,
+  deliveryOf,
+  subAgentCallOf,
+  viewQuestion,
+  type AskedQuestion,
+} from "@holdfast/proto/view";
+import type { Io } from "../../frame/command.ts";
 import {
   answerCommands,
   askedLines,
@@ -23,11 +27,13 @@ import {
   isOfAdapter,
   isOfProgram,
   messageCommands,
-} from "./describe-session.ts";
-import { entryText, eventLine } from "./event-line.ts";
-import type { JournalEvent } from "./journal-events.ts";
-import { plainLine, plainPiece, quoted } from "../frame/plain-text.ts";
-import { howToAnswer } from "./typed-answer.ts";
+} from "../describe-session.ts";
+import { entryText, eventLine, isFailedHook, isMessageReceipt } from "../event-line.ts";
+import type { JournalEvent } from "../journal-events.ts";
+import { plain, plainLine, plainPiece, quoted } from "../../frame/plain-text.ts";
+import { entryLines, replyOf, type OpenCalls } from "./entry-lines.ts";
+import { howToAnswer } from "../typed-answer.ts";
+import { WorkStatus } from "./work-status.ts";
 
 /** Questions of a session by their numbers. */
 export type AskedQuestions = ReadonlyMap<number, AskedQuestion>;
@@ -47,10 +53,12 @@ export interface LiveView {
 export interface LiveViewOptions {
   readonly io: Io;
   readonly sessionId: string;
-  /** Whether a person may answer questions by typing. */
-  readonly canType: boolean;
+  /** The open questions that a person may answer by typing; `undefined` where no person types. */
+  readonly questions: { readonly last: unknown } | undefined;
   /** Whether other terminals can reach the session. */
   readonly isDurable: boolean;
+  /** Whether every recorded event is shown. */
+  readonly isVerbose: boolean;
 }
 
 export function liveView(options: LiveViewOptions): LiveView {
@@ -78,8 +86,11 @@ function jsonView(io: Io): LiveView {
 class TextView implements LiveView {
   readonly #io: Io;
   readonly #sessionId: string;
-  readonly #canType: boolean;
-  readonly #isDurable: boolean;
+  readonly #options: LiveViewOptions;
+  readonly #open: OpenCalls = new Map();
+  readonly #status: WorkStatus;
+  /** Whether the session is the conversation of a model or a program. Its first entry says so where its agent does not. */
+  #isConversation: boolean | undefined;
   /** The attempt whose tokens were written last, and nothing after them. */
   #streaming: string | undefined;
   #hasStreamed = false;
@@ -91,15 +102,21 @@ class TextView implements LiveView {
    */
   readonly #shown = new Set<string>();
 
-  constructor({ io, sessionId, canType, isDurable }: LiveViewOptions) {
-    this.#io = io;
-    this.#sessionId = sessionId;
-    this.#canType = canType;
-    this.#isDurable = isDurable;
+  constructor(options: LiveViewOptions) {
+    this.#io = options.io;
+    this.#sessionId = options.sessionId;
+    this.#options = options;
+    this.#status = new WorkStatus(this.#open, options.io.notes);
   }
 
   began(session: Session, resumed: boolean, pending: ReadonlySet<string>, asked: AskedQuestions): void {
     if (isOfProgram(session)) this.#shown.add(AGENT_REPORT);
+    this.#isConversation = isConversation(session);
+    // A line that a person types to a question is not drawn over.
+    const { questions } = this.#options;
+    this.#io.status(() =>
+      questions?.last === undefined ? this.#status.text(this.#isConversation === true) : "",
+    );
     const { paint } = this.#io.notes;
     const { name, version } = session.agent;
     const shownVersion = version === "1" ? "" : ` ${version}`;
@@ -119,13 +136,16 @@ class TextView implements LiveView {
       if (wait?.type === "input") {
         const question = viewQuestion(asked.get(id) ?? wait, wait.answer);
         for (const line of askedLines(question).slice(1)) this.#note(`  ${line}`);
-        this.#hintAtAnswers(wait.answer, commands);
+        this.#hintAtAnswers({ ...defined({ answer: wait.answer }), ...question }, commands);
       } else if (wait?.type === "signal") this.#hintAtSignal(wait.name, commands);
     }
   }
 
   event(event: JournalEvent): void {
+    this.#status.event(event);
     if (event.type === "complete" || event.type === "fail") return; // The end is told once, with the result.
+    if (event.type === "append_entry") this.#isConversation ??= true;
+    if (this.#isConversation === true && !this.#options.isVerbose && this.#showWork(event)) return;
     if (event.type === "wait_signal" && event.name === AGENT_REPORT) this.#shown.add(AGENT_REPORT);
     if (isReportOfAdapter(event) || this.#wasStreamed(event) || this.#isWaitOfProgram(event)) return;
     if (event.type === "append_entry") this.#said = wholeTextOf(event);
@@ -134,6 +154,26 @@ class TextView implements LiveView {
     this.#note(line);
     if (event.type === "request_input") this.#hintAtQuestion(event);
     if (event.type === "wait_signal") this.#hintAtWait(event.name ?? "");
+  }
+
+  /** Shows an event of a conversation. @returns whether nothing more is to be said of it. */
+  #showWork(event: JournalEvent): boolean {
+    const { type, role, content } = event;
+    if (type !== "append_entry")
+      return MACHINERY.has(type) && !isFailedHook(event) && !isMessageReceipt(event);
+    const { paint } = this.#io.notes;
+    if (role === "user" && deliveryOf(content) === undefined)
+      this.#note(`${paint.cyan(">")} ${plainLine(entryText("user", content), REQUEST_CHARS)}`);
+    const isOwn = subAgentCallOf(content) === undefined;
+    if (role === "assistant" && isOwn) this.#say(event, replyOf(content).text);
+    for (const line of entryLines(String(role), content, this.#open, this.#io.notes)) this.#note(line);
+    return role !== undefined && SPEAKERS.has(role);
+  }
+
+  #say(event: JournalEvent, text: string): void {
+    if (this.#wasStreamed(event) || text === "") return;
+    this.#said = text;
+    this.#note(plain(text.trimEnd()));
   }
 
   /** Streamed text was already shown. The text of a sub-agent is not streamed. */
@@ -153,18 +193,23 @@ class TextView implements LiveView {
 
   trace(event: TraceEvent): void {
     const { paint, symbols } = this.#io.notes;
+    this.#status.trace(event);
     if (event.type === "warned")
       this.#note(`${paint.yellow(symbols.warn)} ${plainLine(event.message, 1_000)}`);
     if (event.type !== "task_delta") return;
     const { delta, kind } = event;
-    if (delta.type === "progress" && !isCommandOutput(delta.data))
+    const isShown = this.#options.isVerbose || this.#isConversation !== true;
+    if (delta.type === "progress" && isShown && !isCommandOutput(delta.data))
       this.#note(paint.dim(`  ${kind}: ${plainLine(progressText(delta.data), 300)}`));
     if (delta.type === "token") this.#stream(event, delta.text);
   }
 
   #stream({ kind, taskId, attempt }: TaskDelta, text: string): void {
     const stream = `${taskId} ${attempt}`;
-    if (this.#streaming !== stream) {
+    if (
+      this.#streaming !== stream &&
+      (attempt > 1 || this.#options.isVerbose || this.#isConversation !== true)
+    ) {
       const again = attempt > 1 ? `, attempt ${attempt}, from the start` : "";
       this.#io.note(this.#io.notes.paint.dim(`  ${kind}${again}:`));
     }
@@ -183,18 +228,20 @@ class TextView implements LiveView {
     this.#io.note(line);
   }
 
-  #hintAtQuestion({ id = 0, takes: answer }: JournalEvent): void {
-    const question = { id, ...defined({ answer }) };
-    this.#hintAtAnswers(answer, answerCommands(this.#sessionId, question, this.#io));
+  #hintAtQuestion({ id = 0, takes: answer, prompt = "", details }: JournalEvent): void {
+    const { lastingRule } = viewQuestion({ prompt, details }, answer);
+    const question = { id, ...defined({ answer, lastingRule }) };
+    this.#hintAtAnswers(question, answerCommands(this.#sessionId, question, this.#io));
   }
 
   /**
    * How a question is answered: here if a person can type, from another terminal if others can reach the
    * session.
    */
-  #hintAtAnswers(shape: AnswerShape | undefined, commands: readonly string[]): void {
-    if (this.#canType) this.#note(this.#io.notes.paint.dim(`  ${howToAnswer(shape)}`));
-    this.#hintAtCommands(commands, this.#canType ? "or from another terminal: " : "");
+  #hintAtAnswers(question: Parameters<typeof howToAnswer>[0], commands: readonly string[]): void {
+    if (this.#options.questions !== undefined)
+      this.#note(this.#io.notes.paint.dim(`  ${howToAnswer(question)}`));
+    this.#hintAtCommands(commands, this.#options.questions !== undefined ? "or from another terminal: " : "");
   }
 
   #hintAtWait(name: string): void {
@@ -209,14 +256,36 @@ class TextView implements LiveView {
   #hintAtSignal(name: string, commands: readonly string[]): void {
     if (this.#shown.has(name)) return;
     this.#shown.add(name);
-    if (name === "input" && this.#canType) this.#note(this.#io.notes.paint.dim("  type a line"));
+    if (name === "input" && this.#options.questions !== undefined)
+      this.#note(this.#io.notes.paint.dim("  type a line"));
     this.#hintAtCommands(commands);
   }
 
   #hintAtCommands(commands: readonly string[], before = ""): void {
-    if (this.#isDurable && commands.length > 0)
+    if (this.#options.isDurable && commands.length > 0)
       this.#note(this.#io.notes.paint.dim(`  ${before}${commands.join("   ")}`));
   }
+}
+
+const REQUEST_CHARS = 500;
+/** The roles of entries whose lines `entryLines` has. */
+const SPEAKERS: ReadonlySet<string> = new Set(["user", "assistant", "tool", "plan", "thinking"]);
+/** The events of a conversation that say how it is run, and not what is done. */
+const MACHINERY: ReadonlySet<string> = new Set([
+  "schedule_task",
+  "task_completed",
+  "outcome_kept",
+  "withdraw",
+  "checkpoint",
+  "signal_ready",
+  "take_signals",
+]);
+
+/** Whether a model or a program has the session. Unknown at a coordinator, which stores no source of an agent. */
+function isConversation(session: Session): boolean | undefined {
+  const { file } = session.agent;
+  if (isOfProgram(session)) return true;
+  return file === undefined ? undefined : readAgentSource(file).kind === "file";
 }
 
 /** The text of the agent that the line of an entry shows as it is. Empty for a longer one. */

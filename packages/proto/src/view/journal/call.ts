@@ -1,0 +1,149 @@
+// `viewCall`: a call of a tool as a terminal and a page show it. People read "Edit src/app.ts" with the lines
+// that change, and not the name of a program's tool with its JSON.
+//
+// Pure, over plain JSON. Coding agents give the same work other names. The table below has those of the tools
+// of Holdfast, Claude Code, Codex, Pi, OpenCode, Gemini and the kinds of the Agent Client Protocol. A tool
+// that it does not have is shown by its own name. Texts are those of agents: the caller makes them visible.
+
+import type { DiffLine } from "../worktree/parse-diff.ts";
+
+export interface CallView {
+  /** A word for the work, such as `Run` or `Edit`, or the name of a tool that has none. */
+  readonly verb: string;
+  /** The command, path, pattern or address of the call. Empty where the call does not say. */
+  readonly subject: string;
+  /** The lines that an edit removes and adds, in their order. */
+  readonly change?: readonly DiffLine[];
+}
+
+const VERBS: readonly (readonly [verb: string, names: RegExp])[] = [
+  ["Run", /^(shell|bash|execute|exec|exec_command|run_command|run_shell_command|local_shell|terminal)$/],
+  ["Edit", /^(edit_file|edit|multiedit|multi_edit|replace|str_replace|apply_patch|patch|file_change)$/],
+  ["Write", /^(write_file|write|create_file|create)$/],
+  ["Delete", /^(delete_file|delete)$/],
+  ["Read", /^(read_file|read|view|read_many_files|notebookread)$/],
+  ["Search", /^(search|grep|search_file_content|codesearch)$/],
+  ["List", /^(list_files|list_directory|list|ls|glob|find)$/],
+  ["Fetch", /^(web_fetch|webfetch|fetch)$/],
+  ["Search the web for", /^(web_search|websearch|google_web_search)$/],
+  ["Delegate", /^(delegate|task|agent)$/],
+  ["Plan", /^(todo|todowrite|todo_write|todoread|update_plan)$/],
+  ["Read the skill", /^(read_skill|skill)$/],
+  ["Ask", /^(ask_user|askuserquestion)$/],
+];
+
+/** The arguments that say what a call is about, the most telling first. */
+const SUBJECTS = [
+  "command",
+  "cmd",
+  "pattern",
+  "query",
+  "path",
+  "file_path",
+  "filePath",
+  "absolute_path",
+  "paths",
+  "filename",
+  "url",
+  "description",
+  "prompt",
+  "title",
+  "name",
+  "skill",
+] as const;
+
+const BEFORE = ["oldText", "old_string", "oldString", "old_str", "old_text"] as const;
+const AFTER = ["newText", "new_string", "newString", "new_str", "new_text"] as const;
+
+export function viewCall(name: string, input: unknown): CallView {
+  const fields = fieldsOf(input);
+  const verb = VERBS.find(([, names]) => names.test(name.toLowerCase()))?.[0];
+  const change = changeOf(verb, fields);
+  return {
+    verb: verb ?? toolName(name),
+    subject: subjectOf(fields, input),
+    ...(change !== undefined && { change }),
+  };
+}
+
+/** `mcp__github__create_issue` is the tool `create_issue` of the server `github`. */
+function toolName(name: string): string {
+  const [, server, tool] = /^mcp__(.+?)__(.+)$/.exec(name) ?? [];
+  return server === undefined ? name : `${server}: ${tool}`;
+}
+
+function subjectOf(fields: Fields, input: unknown): string {
+  for (const name of SUBJECTS) {
+    const value = fields[name];
+    if (typeof value === "string" && value !== "") return value;
+    if (isTexts(value) && value.length > 0) return value.join(" ");
+  }
+  if (typeof input === "string") return input;
+  const texts = Object.values(fields).filter((value) => typeof value === "string");
+  if (texts.length === 1) return texts[0]!;
+  return input === undefined || Object.keys(fields).length === 0 ? "" : (JSON.stringify(input) ?? "");
+}
+
+function changeOf(verb: string | undefined, fields: Fields): readonly DiffLine[] | undefined {
+  if (verb === "Write" && typeof fields["content"] === "string") return linesOf(fields["content"]).map(added);
+  const edits = Array.isArray(fields["edits"]) ? fields["edits"].map(fieldsOf) : [fields];
+  const lines = edits.flatMap((edit) => {
+    const [before, after] = [textOf(edit, BEFORE), textOf(edit, AFTER)];
+    if (before !== undefined || after !== undefined) return editLines(before ?? "", after ?? "");
+    return [];
+  });
+  const patch = textOf(fields, ["patch", "diff", "unified_diff"]);
+  if (lines.length === 0 && patch !== undefined) return patchedLines(patch);
+  return lines.length === 0 ? undefined : lines;
+}
+
+/** The lines that differ, without the lines with which both texts begin and end. */
+function editLines(before: string, after: string): readonly DiffLine[] {
+  const [old, young] = [linesOf(before), linesOf(after)];
+  const least = Math.min(old.length, young.length);
+  let head = 0;
+  while (head < least && old[head] === young[head]) head++;
+  let tail = 0;
+  while (tail < least - head && old.at(-1 - tail) === young.at(-1 - tail)) tail++;
+  return [
+    ...old.slice(head, old.length - tail).map(deleted),
+    ...young.slice(head, young.length - tail).map(added),
+  ];
+}
+
+/** The changed lines of a patch, as `git diff` and Codex write them. */
+export function patchedLines(patch: string): readonly DiffLine[] {
+  return patch.split("\n").flatMap((line) => {
+    if (/^(\+\+\+|---) /.test(line)) return [];
+    if (line.startsWith("+")) return added(line.slice(1));
+    return line.startsWith("-") ? deleted(line.slice(1)) : [];
+  });
+}
+
+function linesOf(text: string): readonly string[] {
+  if (text === "") return [];
+  return text.replace(/\n$/, "").split("\n");
+}
+
+function added(text: string): DiffLine {
+  return { type: "added", text };
+}
+
+function deleted(text: string): DiffLine {
+  return { type: "deleted", text };
+}
+
+function textOf(fields: Fields, names: readonly string[]): string | undefined {
+  const value = names.map((name) => fields[name]).find((one) => typeof one === "string");
+  return typeof value === "string" ? value : undefined;
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === "string");
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === "object" && value !== null ? (value as Fields) : {};
+}

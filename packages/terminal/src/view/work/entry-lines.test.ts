@@ -1,0 +1,121 @@
+import { describe, expect, test } from "vitest";
+import type { Look } from "../../frame/command.ts";
+import { entryLines, type OpenCalls } from "./entry-lines.ts";
+
+const same = (text: string): string => text;
+const LOOK: Look = {
+  paint: { bold: same, dim: same, red: same, green: same, yellow: same, cyan: same },
+  symbols: {
+    begin: ">",
+    done: "+",
+    failed: "x",
+    again: "~",
+    wait: "-",
+    ask: "?",
+    arrived: "<",
+    warn: "!",
+    cut: "...",
+  },
+  columns: 80,
+};
+
+/** The lines of a call and of its result. */
+function shown(name: string, input: unknown, text: string, isError = false): readonly string[] {
+  const open: OpenCalls = new Map();
+  const call = { text: "", toolCalls: [{ id: "c", name, input }] };
+  const lines = entryLines("assistant", call, open, LOOK);
+  expect(open.size).toBe(1);
+  const result = entryLines("tool", { toolCallId: "c", name, text, isError }, open, LOOK);
+  expect(open.size).toBe(0);
+  return [...lines, ...result];
+}
+
+describe("the call of a command", () => {
+  test("a long output shows its beginning", () => {
+    expect(shown("shell", { command: "seq 9" }, "exit code 0\nstdout:\n1\n2\n3\n4\n5\n6\n7\n8\n9\n")).toEqual(
+      ["> Run seq 9", "  + 1  (9 lines)", "    2", "    3"],
+    );
+  });
+
+  test("an output that is one line longer is shown whole", () => {
+    expect(shown("Bash", { command: "seq 4" }, "1\n2\n3\n4")).toEqual([
+      "> Run seq 4",
+      "  + 1",
+      "    2",
+      "    3",
+      "    4",
+    ]);
+  });
+
+  test("a failed command shows the end of its output", () => {
+    const output = Array.from({ length: 20 }, (_, at) => `line ${at}`).join("\n");
+    const lines = shown("Bash", { command: "make" }, output, true);
+    expect(lines[1]).toBe("  x line 12  (20 lines)");
+    expect(lines.at(-1)).toBe("    line 19");
+  });
+
+  test("a command that ends with an exit code has failed", () => {
+    expect(shown("shell", { command: "false" }, "exit code 1\n")[1]).toBe("  x exit code 1");
+  });
+
+  test("a command cannot steer the terminal, and stays on one line", () => {
+    const [line] = shown("shell", { command: `echo \u001b[2K\n${"x".repeat(500)}` }, "");
+    expect(line).toContain("\\n");
+    // oxlint-disable-next-line no-control-regex -- it is what is looked for.
+    expect(line).not.toMatch(/\u001b/);
+    expect(line!.length).toBeLessThanOrEqual(80);
+  });
+});
+
+describe("the call of an edit", () => {
+  test("an edit shows the lines that differ, and counts them", () => {
+    const input = { path: "a.ts", oldText: "a\n\tb\nc\n", newText: "a\n\tB\n\tB2\nc\n" };
+    expect(shown("edit_file", input, "a.ts: changed at line 2")).toEqual([
+      "> Edit a.ts  +2 -1",
+      "    -   b",
+      "    +   B",
+      "    +   B2",
+      "  + a.ts: changed at line 2",
+    ]);
+  });
+
+  test("an edit whose lines come with its result shows them there", () => {
+    expect(shown("edit_file", { path: "a.ts" }, "a.ts\n@@ -1 +1 @@\n-b\n+B")).toEqual([
+      "> Edit a.ts",
+      "  + +1 -1",
+      "    - b",
+      "    + B",
+    ]);
+  });
+
+  test("an edit of many lines is folded", () => {
+    const content = Array.from({ length: 400 }, (_, at) => String(at)).join("\n");
+    const lines = shown("Write", { file_path: "a", content }, "written");
+    expect(lines[0]).toBe("> Write a  +400");
+    expect(lines).toHaveLength(15);
+    expect(lines[13]).toBe("    ... 388 more lines");
+  });
+});
+
+test("texts and calls of a sub-agent of a program are marked as its own", () => {
+  const content = { text: "Looking.", toolCalls: [], parentCallId: "p" };
+  expect(entryLines("assistant", content, new Map(), LOOK)).toEqual(["sub-agent: Looking."]);
+});
+
+test("a plan is its steps", () => {
+  const content = {
+    steps: [
+      { text: "Read", status: "completed" },
+      { text: "Edit", status: "pending" },
+    ],
+  };
+  expect(entryLines("plan", content, new Map(), LOOK)).toEqual(["  [x] Read", "  [ ] Edit"]);
+});
+
+test.each([null, "text", 7, {}, { text: 7, toolCalls: "x" }, { toolCalls: [null] }])(
+  "an entry of an unknown form is no error: %j",
+  (content) => {
+    for (const role of ["assistant", "tool", "user", "plan", "thinking", "x"])
+      expect(Array.isArray(entryLines(role, content, new Map(), LOOK))).toBe(true);
+  },
+);

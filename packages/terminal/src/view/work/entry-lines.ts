@@ -1,0 +1,158 @@
+// `entryLines`: an entry of a conversation for people who watch the work. Edits are coloured lines, and output
+// is folded. The text of the agent itself is the caller's to show, since it may have been streamed.
+
+import {
+  type CallView,
+  deliveryOf,
+  patchedLines,
+  planOf,
+  stepText,
+  subAgentCallOf,
+  viewCall,
+} from "@holdfast/proto/view";
+import type { Look } from "../../frame/command.ts";
+import { count, plainLine } from "../../frame/plain-text.ts";
+import { questionLine } from "../describe-session.ts";
+
+const LINE_CHARS = 200;
+/** Lines of a change and of an output. The rest is counted. */
+const CHANGE_LINES = 12;
+const OUTPUT_LINES = 3;
+const ERROR_LINES = 8;
+
+/** The calls of tools of a conversation that have no result yet, by their ids. */
+export type OpenCalls = Map<string, CallView>;
+
+export interface ReplyParts {
+  readonly text: string;
+  readonly toolCalls: readonly { readonly id?: string; readonly name: string; readonly input: unknown }[];
+}
+
+export function replyOf(content: unknown): ReplyParts {
+  const { text, toolCalls } = (content ?? {}) as Partial<ReplyParts>;
+  return {
+    text: typeof text === "string" ? text : "",
+    toolCalls: Array.isArray(toolCalls) ? toolCalls.filter((call) => typeof call?.name === "string") : [],
+  };
+}
+
+/** @param open the calls without a result, which the entry adds to and takes from. */
+export function entryLines(role: string, content: unknown, open: OpenCalls, look: Look): readonly string[] {
+  const { paint, symbols } = look;
+  const by = subAgentCallOf(content) === undefined ? "" : paint.dim("sub-agent: ");
+  const plan = planOf(role, content);
+  if (plan !== undefined) return plan.map((step) => paint.dim(`  ${by}${line(stepText(step), look)}`));
+  switch (role) {
+    case "assistant": {
+      const { text, toolCalls } = replyOf(content);
+      const said = by === "" || text === "" ? [] : [`${by}${paint.dim(line(text, look))}`];
+      return [...said, ...toolCalls.flatMap((call) => callLines(call, open, by, look))];
+    }
+    case "user": {
+      const delivery = deliveryOf(content);
+      return delivery === undefined ? [] : [paint.dim(`  ${symbols.done} ${DELIVERED[delivery]}`)];
+    }
+    case "tool":
+      return resultLines(content, open, by, look);
+    default:
+      return [];
+  }
+}
+
+/** The receipts of messages that were sent while the agent worked. */
+const DELIVERED = {
+  steer: "your message reached the agent in the middle of its work",
+  queue: "your message waited for the answer, and is the request now",
+} as const;
+
+/** A call in one line without colours. */
+export function callText({ verb, subject }: CallView, charsMax: number): string {
+  return questionLine(subject === "" ? verb : `${verb} ${subject}`, charsMax);
+}
+
+function callLines(
+  { id, name, input }: ReplyParts["toolCalls"][number],
+  open: OpenCalls,
+  by: string,
+  look: Look,
+): readonly string[] {
+  const { paint, symbols } = look;
+  const view = viewCall(name, input);
+  if (id !== undefined) open.set(id, view);
+  const { change = [] } = view;
+  const marks = change.length === 0 ? "" : `  ${changeMarks(change, look)}`;
+  const head = `${by}${paint.dim(symbols.begin)} ${paint.bold(line(view.verb, look))}`;
+  const subject = view.subject === "" ? "" : ` ${line(view.subject, look)}`;
+  return [`${head}${subject}${marks}`, ...changeLines(change, look)];
+}
+
+type Change = NonNullable<CallView["change"]>;
+
+function changeMarks(change: Change, { paint }: Look): string {
+  const added = change.filter(({ type }) => type === "added").length;
+  const deleted = change.length - added;
+  return [
+    ...(added > 0 ? [paint.green(`+${added}`)] : []),
+    ...(deleted > 0 ? [paint.red(`-${deleted}`)] : []),
+  ].join(" ");
+}
+
+function changeLines(change: Change, look: Look): readonly string[] {
+  const { paint, symbols } = look;
+  const shown = change.slice(0, change.length > CHANGE_LINES + 1 ? CHANGE_LINES : change.length);
+  const more = change.length - shown.length;
+  return [
+    ...shown.map(({ type, text }) =>
+      type === "added"
+        ? paint.green(`    + ${codeLine(text, look)}`)
+        : paint.red(`    - ${codeLine(text, look)}`),
+    ),
+    ...(more > 0 ? [paint.dim(`    ${symbols.cut} ${count(more, "more line")}`)] : []),
+  ];
+}
+
+function resultLines(content: unknown, open: OpenCalls, by: string, look: Look): readonly string[] {
+  const { paint, symbols } = look;
+  const { toolCallId, text, isError } = (content ?? {}) as Readonly<Record<string, unknown>>;
+  const id = String(toolCallId);
+  const call = open.get(id);
+  open.delete(id);
+  const isRun = call?.verb === "Run";
+  const hasFailed = isError === true || (isRun && /^exit code [1-9]/.test(String(text)));
+  const patch = call?.verb === "Edit" && call.change === undefined ? patchedLines(String(text)) : [];
+  const output = typeof text === "string" ? outputLines(text, isRun) : [];
+  const mark = hasFailed ? paint.red(symbols.failed) : paint.green(symbols.done);
+  if (patch.length > 0 && !hasFailed)
+    return [`  ${by}${mark} ${changeMarks(patch, look)}`, ...changeLines(patch, look)];
+  // The end of an output says why it failed. The contents of a file were asked for by the agent, not by the person.
+  const most = hasFailed ? ERROR_LINES : isRun ? OUTPUT_LINES : 1;
+  const shown =
+    output.length <= most + 1 && most > 1 ? output : hasFailed ? output.slice(-most) : output.slice(0, most);
+  const [first = "", ...others] = shown;
+  const more = output.length - shown.length;
+  const fold = more > 0 ? paint.dim(`  (${count(output.length, "line")})`) : "";
+  return [
+    `  ${by}${mark} ${paint.dim(line(first, look))}${fold}`,
+    ...others.map((other) => paint.dim(`    ${codeLine(other, look)}`)),
+  ];
+}
+
+function line(text: string, look: Look): string {
+  return questionLine(text, widthOf(look));
+}
+
+/** The heads that the tool `shell` gives to the output of a command that worked say nothing. */
+function outputLines(text: string, isRun: boolean): readonly string[] {
+  const lines = text.trimEnd().split("\n");
+  return isRun ? lines.filter((one, at) => at > 1 || !/^(exit code 0|stdout:)$/.test(one)) : lines;
+}
+
+/** A line of code, whose indentation is kept. */
+function codeLine(text: string, look: Look): string {
+  const [, indent = ""] = /^([ \t]*)/.exec(text) ?? [];
+  return indent.replaceAll("\t", "  ") + plainLine(text, widthOf(look), look.symbols.cut);
+}
+
+function widthOf({ columns }: Look): number {
+  return Math.max(20, Math.min(LINE_CHARS, columns - 12));
+}

@@ -1,0 +1,83 @@
+// `WorkStatus`: what a session does now, in one line below everything else on a terminal. It has the call
+// under way or the steps that run, the time since these began, and tokens and cost so far.
+
+import type { TraceEvent } from "@holdfast/core";
+import { addCosts, addUsage, type Cost, costText, NO_COST } from "@holdfast/proto/view";
+import type { Look } from "../../frame/command.ts";
+import { cutTo, duration, plainLine } from "../../frame/plain-text.ts";
+import { amountText } from "../budget-text.ts";
+import { callText, type OpenCalls } from "./entry-lines.ts";
+import type { JournalEvent } from "../journal-events.ts";
+
+const FRAMES = { unicode: ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"], ascii: ["|", "/", "-", "\\"] };
+const FRAME_MS = 100;
+const NAME_CHARS = 40;
+const CALL_CHARS = 200;
+
+export class WorkStatus {
+  readonly #open: OpenCalls;
+  readonly #look: Look;
+  /** The work under way, and since when. */
+  #doing = "";
+  #since = 0;
+  /** The steps that run, by their numbers. */
+  readonly #running = new Map<number, string>();
+  #spent: Cost = NO_COST;
+  /** The usage that running tasks have reported so far. Their ends have the whole. */
+  readonly #reported = new Map<string, Cost>();
+
+  /** @param open the calls of the conversation without a result. */
+  constructor(open: OpenCalls, look: Look) {
+    this.#open = open;
+    this.#look = look;
+  }
+
+  event({ type, id, task, taskId, kind, usage, withdrawn }: JournalEvent): void {
+    if (type === "schedule_task" && id !== undefined) this.#running.set(id, kind ?? "");
+    if (type === "task_completed" || type === "task_failed" || type === "outcome_kept") {
+      this.#running.delete(task ?? -1);
+      this.#reported.delete(taskId ?? "");
+    }
+    if (usage !== undefined) this.#spent = addUsage(this.#spent, usage);
+    for (const one of withdrawn ?? []) this.#running.delete(one.task);
+  }
+
+  trace(event: TraceEvent): void {
+    if (event.type !== "task_delta" || event.delta.type !== "usage") return;
+    const { taskId, delta } = event;
+    this.#reported.set(taskId, addUsage(this.#reported.get(taskId) ?? NO_COST, delta.usage));
+  }
+
+  /** @param isConversation whether the steps are those of a model or a program, which are no words of the work. */
+  text(isConversation: boolean): string {
+    if (this.#running.size === 0) return "";
+    const { paint, symbols, columns } = this.#look;
+    const doing = this.#what(isConversation);
+    const now = performance.now();
+    if (doing !== this.#doing) [this.#doing, this.#since] = [doing, now];
+    const passedMs = now - this.#since;
+    const frames = symbols.done === "✓" ? FRAMES.unicode : FRAMES.ascii;
+    const frame = frames[Math.floor(now / FRAME_MS) % frames.length]!;
+    const facts = [duration(passedMs), ...this.#costFacts()].join("  ");
+    const room = Math.max(8, columns - facts.length - 6);
+    return `${paint.cyan(frame)} ${cutTo(doing, room, symbols.cut)}  ${paint.dim(facts)}`;
+  }
+
+  #what(isConversation: boolean): string {
+    const call = [...this.#open.values()].at(-1);
+    if (call !== undefined) return callText(call, CALL_CHARS);
+    if (isConversation) return "thinking";
+    const names = [...this.#running.values()].map((name) => plainLine(name, NAME_CHARS));
+    const [first = "", second, ...others] = names;
+    const more = others.length === 0 ? "" : ` and ${others.length} more`;
+    return second === undefined ? first : `${first}, ${second}${more}`;
+  }
+
+  #costFacts(): readonly string[] {
+    const cost = [...this.#reported.values()].reduce(addCosts, this.#spent);
+    const tokens = cost.inputTokens + cost.outputTokens;
+    if (cost.calls === 0 || tokens === 0) return [];
+    const price = cost.unpriced === cost.calls ? [] : [costText(cost)];
+    return [`${amountText("maxTokens", tokens)} tokens`, ...price];
+  }
+}
