@@ -38,6 +38,9 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
       session: "the types of a session, its changes, schedules, documents and audit; forks",
     },
     {
+      environment: "named sets of variables, what a start names and gives, and their merging",
+    },
+    {
       rules: "pure decisions about one session: creation, batches, signals, claims, moves, deletion",
       state: "the state of a session, as its agent changes it",
     },

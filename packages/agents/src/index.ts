@@ -169,15 +169,9 @@ export { writeNewScript } from "./scripts/new-script.ts";
 export { parametersOf, usageOf } from "./scripts/script-parameters.ts";
 export { checkCall, runScript } from "./scripts/run-script.ts";
 export {
-  BASE_ENVIRONMENT,
   environmentsBeside,
-  checkEnvironmentName,
-  checkKey,
   readEnvironments,
   writeEnvironment,
-  type EnvironmentKeys,
-  type EnvironmentKey,
-  type Environments,
 } from "./environments/environment-file.ts";
 export {
   offeredEnvironment,

@@ -353,4 +353,23 @@ export {
   isSameEnvironment,
   missingVariablesText,
   variablesMissingIn,
-} from "./given-environment.ts";
+} from "./environment/given-environment.ts";
+export {
+  BASE_ENVIRONMENT,
+  checkEnvironment,
+  checkEnvironmentName,
+  checkKey,
+  checkValue,
+  ENVIRONMENT_LIMITS,
+  hasValue,
+  isVariableName,
+  keyOver,
+  keysOver,
+  keysWithoutValue,
+  mergeEnvironments,
+  type EnvironmentKey,
+  type EnvironmentKeys,
+  type Environments,
+  type MergedEnvironments,
+  type MergedKeys,
+} from "./environment/environments.ts";

@@ -1,10 +1,8 @@
 // `sessionEnvironment`, `serverEnvironment`: the variables of a session, merged from environments, and which
 // of them its commands and its MCP servers get.
 //
-//   - The base environment, then the named ones in their order, then the values of the call: the last value
-//     of a key counts. They are always merged, also when only one of them is there.
-//   - A key that is required stays required. Without a value the session is refused, and the error names all
-//     such keys.
+//   - Environments are merged by `mergeEnvironments` of core. A key that is required and has no value refuses the
+//     session, and the error names all such keys.
 //   - The result has only the keys that the agent declares, and of secrets their names alone. A value of a
 //     secret is looked up when a process is started.
 //   - Where several people start sessions (`source.environments`), a start names no other environments than the
@@ -13,21 +11,22 @@
 //     which are those of commands, and no command gets a key for a server's sake.
 
 import {
-  didYouMean,
-  HoldfastError,
-  missingVariablesText,
-  UsageError,
-  type GivenEnvironment,
-} from "@holdfast/core";
-
-import type { AgentRecord } from "../record/agent-record.ts";
-import {
   BASE_ENVIRONMENT,
   checkKey,
   checkValue,
-  type EnvironmentKey,
+  didYouMean,
+  HoldfastError,
+  keyOver,
+  keysWithoutValue,
+  mergeEnvironments,
+  missingVariablesText,
+  UsageError,
   type Environments,
-} from "./environment-file.ts";
+  type GivenEnvironment,
+  type MergedKeys,
+} from "@holdfast/core";
+
+import type { AgentRecord } from "../record/agent-record.ts";
 
 /** The variables that a session's commands get. It is recorded with the session. */
 // oxlint-disable-next-line typescript/consistent-type-definitions -- an interface is no JSON value.
@@ -58,7 +57,7 @@ export function sessionEnvironment(
   given: GivenEnvironment = NO_ENVIRONMENT,
 ): SessionEnvironment {
   const { name: agent, variables, source } = record;
-  const { merged, names } = mergeEnvironments(record, environments, given);
+  const { merged, names } = mergedFor(record, environments, given);
   const missing = keysWithoutValue(merged, variables);
   if (missing.length > 0) throw missingKeys(missing, agent, source.path, names);
   return chosenKeys(merged, variables);
@@ -74,19 +73,11 @@ export function offeredEnvironment(
   record: AgentRecord,
   environments: Environments,
 ): { readonly missing: readonly string[]; readonly secrets: readonly string[] } {
-  const { merged } = mergeEnvironments(record, environments, NO_ENVIRONMENT);
+  const { merged } = mergedFor(record, environments, NO_ENVIRONMENT);
   return {
     missing: keysWithoutValue(merged, record.variables),
     secrets: chosenKeys(merged, record.variables).secrets,
   };
-}
-
-function keysWithoutValue(merged: Merged["merged"], variables: readonly string[]): readonly string[] {
-  const required = [...merged].flatMap(([key, one]) =>
-    one.required === true && !hasValue(one) ? [key] : [],
-  );
-  const declared = variables.filter((key) => !hasValue(merged.get(key) ?? {}));
-  return [...new Set([...required, ...declared])];
 }
 
 /**
@@ -102,7 +93,7 @@ export function serverEnvironment(
   variables: readonly string[],
 ): SessionEnvironment {
   if (variables.length === 0) return { values: {}, secrets: [] };
-  const { merged } = mergeEnvironments(record, environments, givenToServers(record, given));
+  const { merged } = mergedFor(record, environments, givenToServers(record, given));
   return chosenKeys(merged, variables);
 }
 
@@ -158,25 +149,20 @@ function usableBy({ source }: Pick<EnvironmentOf, "source">, all: Environments):
 }
 
 interface Merged {
-  readonly merged: ReadonlyMap<string, EnvironmentKey>;
+  readonly merged: MergedKeys;
   /** The environments that were merged. */
   readonly names: readonly string[];
 }
 
-function mergeEnvironments(record: EnvironmentOf, all: Environments, given: GivenEnvironment): Merged {
+function mergedFor(record: EnvironmentOf, all: Environments, given: GivenEnvironment): Merged {
   const { name: agent, environments: named, secrets, source } = record;
   const environments = usableBy(record, all);
-  const merged = new Map<string, EnvironmentKey>(secrets.map((name) => [name, { secret: true }]));
-  const names = [
-    ...(Object.hasOwn(environments, BASE_ENVIRONMENT) ? [BASE_ENVIRONMENT] : []),
-    ...named,
-    ...(given.references ?? []),
-  ];
-  for (const name of names) {
-    const environment = Object.hasOwn(environments, name) ? environments[name] : undefined;
-    if (environment === undefined) throw unknownEnvironment(name, agent, source.path, environments);
-    for (const [key, next] of Object.entries(environment)) merged.set(key, over(merged.get(key), next));
-  }
+  const declared = Object.fromEntries(secrets.map((name) => [name, { secret: true }]));
+  const wanted = [...named, ...(given.references ?? [])];
+  const { merged: stored, names, unknown } = mergeEnvironments(environments, wanted, declared);
+  const [missing] = unknown;
+  if (missing !== undefined) throw unknownEnvironment(missing, agent, source.path, environments);
+  const merged = new Map(stored);
   for (const [key, value] of Object.entries(given.values ?? {})) {
     checkKey(key);
     checkValue(key, value);
@@ -185,13 +171,9 @@ function mergeEnvironments(record: EnvironmentOf, all: Environments, given: Give
         at: "--env",
         fix: `run \`holdfast secret set ${key}\`, or set the variable ${key} of this process; replace that value, because it may have been seen`,
       });
-    merged.set(key, over(merged.get(key), { value }));
+    merged.set(key, keyOver(merged.get(key), { value }));
   }
   return { merged, names };
-}
-
-function hasValue({ value, secret }: EnvironmentKey): boolean {
-  return value !== undefined || secret === true;
 }
 
 function chosenKeys(merged: Merged["merged"], keys: readonly string[]): SessionEnvironment {
@@ -203,14 +185,6 @@ function chosenKeys(merged: Merged["merged"], keys: readonly string[]): SessionE
     values: Object.fromEntries(values),
     secrets: keys.filter((key) => merged.get(key)?.secret === true),
   };
-}
-
-/** A key that says only that it is required leaves the value before as it is. */
-function over(before: EnvironmentKey = {}, next: EnvironmentKey): EnvironmentKey {
-  const required = before.required === true || next.required === true;
-  if (next.secret === true) return { secret: true, required };
-  if (next.value !== undefined) return { value: next.value, required };
-  return { ...before, required };
 }
 
 function unknownEnvironment(

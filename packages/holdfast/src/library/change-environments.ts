@@ -1,15 +1,15 @@
 // `holdfast env set`, `list`, `show` and `delete`. No command takes or shows the value of a secret.
 
+import { readEnvironments, writeEnvironment } from "@holdfast/agents";
 import {
   BASE_ENVIRONMENT,
   checkEnvironmentName,
   checkKey,
-  readEnvironments,
-  writeEnvironment,
-  type EnvironmentKeys,
+  didYouMean,
+  NotFoundError,
   type EnvironmentKey,
-} from "@holdfast/agents";
-import { didYouMean, NotFoundError } from "@holdfast/core";
+  type EnvironmentKeys,
+} from "@holdfast/core";
 import { CommandError } from "@holdfast/terminal/frame/command-error";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { count, plainLine, table } from "@holdfast/terminal/frame/plain-text";

@@ -1,8 +1,8 @@
 // `givenEnvironment`: the environments and variables that a call names by `--env-ref NAME` and
 // `--env KEY=VALUE`.
 
-import { checkKey, environmentsBeside } from "@holdfast/agents";
-import type { GivenEnvironment } from "@holdfast/core";
+import { environmentsBeside } from "@holdfast/agents";
+import { checkKey, type GivenEnvironment } from "@holdfast/core";
 import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { trustFileOf } from "../place/project.ts";

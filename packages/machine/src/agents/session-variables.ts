@@ -16,10 +16,9 @@ import {
   withMcpServers,
   type AgentPlaces,
   type AgentRecord,
-  type Environments,
   type SessionEnvironment,
 } from "@holdfast/agents";
-import { HoldfastError, type GivenEnvironment } from "@holdfast/core";
+import { HoldfastError, type Environments, type GivenEnvironment } from "@holdfast/core";
 import type { OptionalSecrets } from "@holdfast/system";
 
 export interface SessionVariablesOptions {

@@ -5,7 +5,7 @@
 //   - A value is read when it is asked for. Only the redactor keeps it, which replaces it in everything that
 //     is recorded or shown.
 
-import { HoldfastError, UsageError } from "@holdfast/core";
+import { HoldfastError, isVariableName, UsageError } from "@holdfast/core";
 import { Redactor } from "./redactor.ts";
 
 /** Where values of secrets come from: a map from names, or anything that answers in the same way. */
@@ -16,7 +16,7 @@ export interface SecretSource {
 
 /** The name of an environment variable, because that is one of the places of a value. */
 export function isSecretName(name: unknown): name is string {
-  return typeof name === "string" && /^[A-Za-z_]\w{0,99}$/.test(name);
+  return isVariableName(name);
 }
 
 /** The part of a definition that declares secrets. */

@@ -1,8 +1,8 @@
 // The environments and variables that a start names: the rule for them as an option, and the variables that
 // are missing among them.
 
-import type { OptionRule } from "./options.ts";
-import type { GivenEnvironment } from "./session/session.ts";
+import type { OptionRule } from "../options.ts";
+import type { GivenEnvironment } from "../session/session.ts";
 
 export const environmentRule: OptionRule = {
   expected:
