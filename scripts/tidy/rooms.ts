@@ -279,6 +279,7 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
     {
       dispatch: "which runner gets which session",
       catalogue: "agent files of a fleet, by their versions",
+      environments: "variables and secrets of persons and of projects, encrypted",
     },
     {
       input: "checks of inputs by the schemas that runners announce",

@@ -37,6 +37,7 @@ import { noticing } from "./store/notices.ts";
 import { ScheduleFiring, type FiringHost } from "./store/schedule-firing.ts";
 import { CatalogueService } from "./catalogue/catalogue-service.ts";
 import { AuditService } from "./services/audit-service.ts";
+import { EnvironmentService } from "./services/environments/environment-service.ts";
 import { HealthService } from "./services/health-service.ts";
 import { ScheduleService } from "./services/schedule-service.ts";
 import { TokenService } from "./services/token-service.ts";
@@ -84,6 +85,11 @@ export interface CoordinatorOptions {
   /** The runtime's functions that read cron lines, and that name what a schedule starts. */
   readonly schedules: Pick<FiringHost, "readCron" | "firingName">;
   readonly config?: CoordinatorConfig;
+  /**
+   * Texts of the keys that encrypt environments, of 32 characters at least. The first one encrypts, and all of
+   * them decrypt. Without any, the coordinator stores no environments.
+   */
+  readonly environmentKeys?: readonly string[];
   /** The page that is served beside the API; none by default. */
   readonly page?: Page;
   /** Called with failures that concern no single request. Must not throw. */
@@ -130,6 +136,7 @@ class FleetCoordinator implements Coordinator {
   readonly #firing: ScheduleFiring;
   readonly #sweeps: Repetition;
   readonly #api: Api;
+  readonly #log: Log;
   readonly #listeners: Listener[] = [];
   #isClosed = false;
   #begun: Promise<unknown> | undefined;
@@ -141,6 +148,7 @@ class FleetCoordinator implements Coordinator {
     const log: Log = (message, error) => {
       if (!this.#isClosed) options.log?.(message, error);
     };
+    this.#log = log;
     const metrics = new Metrics();
     const writes = new WriteHealth(options.storage, clock);
     const onCommit = (results: readonly ChangeResult[]): void => {
@@ -155,6 +163,7 @@ class FleetCoordinator implements Coordinator {
       immediate: (callback) => void setImmediate(callback),
       ...leases,
       lossesMax: options.config?.poisonLosses ?? ALONE_LOSSES_MAX,
+      ...defined({ environmentKeys: options.environmentKeys }),
       warn: log,
       claimed: (waitedMs) => metrics.claimed(waitedMs),
     });
@@ -164,7 +173,7 @@ class FleetCoordinator implements Coordinator {
   }
 
   async listen(where: ListenOptions): Promise<Listener> {
-    this.#begun ??= this.#time.begin();
+    this.#begun ??= this.#begin();
     await this.#begun.catch((error: unknown) => {
       this.#begun = undefined; // A later call may find storage back.
       throw error;
@@ -172,6 +181,15 @@ class FleetCoordinator implements Coordinator {
     const listener = await this.#api.listen(where);
     this.#listeners.push(listener);
     return listener;
+  }
+
+  async #begin(): Promise<void> {
+    await this.#time.begin();
+    const unread = await this.#host.environments.checkKeys();
+    if (unread > 0)
+      this.#log(
+        `the coordinator has ${unread} environments and no key for them: sessions that need one are refused`,
+      );
   }
 
   async createToken({ kind, name, owner }: Parameters<Coordinator["createToken"]>[0]): Promise<string> {
@@ -290,6 +308,7 @@ function servicesOf(host: ServiceHost, { readCron }: CoordinatorOptions["schedul
     methodsOf(contract.TokenService, new TokenService(host)),
     methodsOf(contract.AuditService, new AuditService(host)),
     methodsOf(contract.CatalogueService, new CatalogueService(host)),
+    methodsOf(contract.EnvironmentService, new EnvironmentService(host)),
   ];
 }
 

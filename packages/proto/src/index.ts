@@ -5,6 +5,7 @@
 
 export * from "./gen/holdfast/v1/audit_service_pb.js";
 export * from "./gen/holdfast/v1/catalogue_service_pb.js";
+export * from "./gen/holdfast/v1/environment_service_pb.js";
 export * from "./gen/holdfast/v1/errors_pb.js";
 export * from "./gen/holdfast/v1/health_service_pb.js";
 export * from "./gen/holdfast/v1/run_service_pb.js";

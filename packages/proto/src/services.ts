@@ -3,6 +3,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { AuditService } from "./gen/holdfast/v1/audit_service_pb.js";
 import { CatalogueService } from "./gen/holdfast/v1/catalogue_service_pb.js";
+import { EnvironmentService } from "./gen/holdfast/v1/environment_service_pb.js";
 import { HealthService } from "./gen/holdfast/v1/health_service_pb.js";
 import { RunnerService } from "./gen/holdfast/v1/runner_service_pb.js";
 import { RunService } from "./gen/holdfast/v1/run_service_pb.js";
@@ -20,5 +21,6 @@ export const SERVICES: readonly DescService[] = [
   TokenService,
   AuditService,
   CatalogueService,
+  EnvironmentService,
   HealthService,
 ];

@@ -10,6 +10,7 @@ export {
   openPrivateAppend,
   replacePrivate,
 } from "./files/private-file.ts";
+export { KEY_FILE_FIX, readKeyFile } from "./files/key-file.ts";
 export { dataFolder } from "./files/data-folder.ts";
 export { readUserFile } from "./files/user-file.ts";
 export { ownFile } from "./own-file.ts";

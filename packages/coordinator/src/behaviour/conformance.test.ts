@@ -10,6 +10,7 @@ import {
   AuditService,
   HealthService,
   CatalogueService,
+  EnvironmentService,
   RunnerService,
   RunService,
   ScheduleService,
@@ -181,6 +182,18 @@ async function live(fleet: Fleet, life: Life): Promise<void> {
   await ask(catalogue.get, { ...named, name: "none" }, ada);
   await ask(catalogue.getContent, { ...named, hash: pushed.current }, token);
   await ask(catalogue.getContent, { ...named, hash: pushed.current }, ada);
+  const { method: environment } = EnvironmentService;
+  const staging = { name: "staging" };
+  await ask(environment.set, { ...staging, keys: [{ name: "TOKEN", value: "s", secret: true }] }, ada);
+  await ask(environment.set, { ...staging, keys: [{ name: "TOKEN" }] }, ada);
+  await ask(environment.list, {}, ada);
+  await ask(environment.get, staging, ada);
+  await ask(environment.get, staging, bob);
+  await ask(environment.rotate, {});
+  await ask(environment.rotate, {}, ada);
+  await ask(environment.release, { sessionId: claim.sessionId, claimToken: claim.token }, token);
+  await ask(environment.delete, staging, ada);
+  await ask(environment.delete, staging, ada);
   await ask(runner.drain, { runnerId });
   await ask(runner.deregister, { runnerId }, token);
   await ask(runner.get, { runnerId });
@@ -207,7 +220,7 @@ async function live(fleet: Fleet, life: Life): Promise<void> {
 test("nothing a service does depends on the protocol it was asked by", async () => {
   const lives: Record<string, readonly Reported[]> = {};
   for (const [way, call] of Object.entries(CLIENTS)) {
-    const fleet = await openFleet();
+    const fleet = await openFleet({ environmentKeys: ["a key of environments".repeat(2)] });
     const life = new Life(fleet, call);
     await live(fleet, life);
     await fleet.close();
@@ -223,7 +236,9 @@ test("nothing a service does depends on the protocol it was asked by", async () 
 
 test("and every method was asked", () => {
   const asked = [
-    ...live.toString().matchAll(/\b(session|run|runner|storage|catalogue|\w+Service\.method)\.(\w+)/g),
+    ...live
+      .toString()
+      .matchAll(/\b(session|run|runner|storage|catalogue|environment|\w+Service\.method)\.(\w+)/g),
   ];
   const FIELDS: Readonly<Record<string, string>> = {
     session: "SessionService",
@@ -231,6 +246,7 @@ test("and every method was asked", () => {
     runner: "RunnerService",
     storage: "StorageService",
     catalogue: "CatalogueService",
+    environment: "EnvironmentService",
   };
   const names = new Set(asked.map(([, of, name]) => `${FIELDS[of!] ?? of!.replace(".method", "")}.${name}`));
   const all = SERVICES.flatMap(({ name, methods }) => methods.map(({ localName }) => `${name}.${localName}`));

@@ -15,10 +15,11 @@ const BODIES: Readonly<Record<string, object>> = {
 };
 const ELSEWHERE = new Map([
   ["ScheduleService.Put", "its caller chooses the id; scope.test.ts has it"],
+  ["EnvironmentService.Set", "its caller has environments of its own; environments.test.ts has it"],
   ["CatalogueService.Get", "agent files and skills of a fleet belong to nobody"],
 ]);
 /** The parameters of paths that name a thing of somebody, with the id of none. */
-const NONE = { session_id: "ses_none", run_id: "run_ses_none.next", schedule_id: "none" };
+const NONE = { session_id: "ses_none", run_id: "run_ses_none.next", schedule_id: "none", name: "none" };
 
 const CALLS = METHODS.filter((method) => mayCall(method, "user") && !ELSEWHERE.has(method.name)).flatMap(
   ({ name, rules }) => rules.filter(({ path }) => path.includes("{")).map((rule) => [name, rule] as const),
@@ -28,13 +29,18 @@ let fleet: Fleet;
 let eve: Person;
 const ids = { ...NONE };
 beforeAll(async () => {
-  fleet = await openFleet({ storage: new MemoryStorage() });
+  fleet = await openFleet({
+    storage: new MemoryStorage(),
+    environmentKeys: ["a key of environments".repeat(2)],
+  });
   eve = await fleet.user("eve");
   const ada = await fleet.user("ada");
   ids.session_id = await ada.start({ input: "secret" });
   const runs = await ada.get(`/v1/runs?sessionId=${ids.session_id}`);
   ids.run_id = runs.body.runs[0].runId;
   ids.schedule_id = "nightly";
+  ids.name = "staging";
+  await ada.call("PATCH", "/v1/environments/staging", { keys: [{ name: "A", value: "b" }] });
   await ada.call("PUT", "/v1/schedules/nightly", { cron: "0 3 * * *", start: { agent: "greeter" } });
 });
 afterAll(() => fleet.close());

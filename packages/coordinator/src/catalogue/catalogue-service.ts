@@ -25,7 +25,10 @@ export class CatalogueService implements ServiceImpl<typeof Contract> {
     this.#catalogue = catalogue;
   }
 
-  async push({ kind, name, files, description, tag }: PushRequest, context: HandlerContext) {
+  async push(
+    { kind, name, files, description, tag, environments, variables }: PushRequest,
+    context: HandlerContext,
+  ) {
     const call = callOf(context);
     const pushed = {
       kind: kind as ItemKind,
@@ -33,6 +36,8 @@ export class CatalogueService implements ServiceImpl<typeof Contract> {
       description,
       files: files.map(({ path, base64, executable }) => ({ path, base64, executable })),
       tag,
+      environments,
+      variables,
       by: call.caller.name,
     };
     const audit = auditOf(call, "catalogue.push", `${kind}:${name}`);
@@ -69,6 +74,12 @@ function itemMessage(item: StoredItem): MessageInitShape<typeof CatalogueItemSch
     current,
     active: isActive,
     tags: { ...tags },
-    versions: versions.map(({ hash, at, by }) => ({ hash, pushedAt: BigInt(at), pushedBy: by })),
+    versions: versions.map(({ hash, at, by, environments, variables }) => ({
+      hash,
+      pushedAt: BigInt(at),
+      pushedBy: by,
+      environments: [...environments],
+      variables: [...variables],
+    })),
   };
 }

@@ -33,10 +33,16 @@ export interface StoredItem {
   readonly versions: readonly StoredVersion[];
 }
 
-interface StoredVersion {
+interface StoredVersion extends Declared {
   readonly hash: string;
   readonly at: number;
   readonly by: string;
+}
+
+/** The environments and variables that a version of an agent file declares. */
+export interface Declared {
+  readonly environments: readonly string[];
+  readonly variables: readonly string[];
 }
 
 export interface StoredFile {
@@ -45,7 +51,7 @@ export interface StoredFile {
   readonly executable: boolean;
 }
 
-export interface Pushed {
+export interface Pushed extends Declared {
   readonly kind: ItemKind;
   readonly name: string;
   readonly description: string;
@@ -123,7 +129,10 @@ export class Catalogue {
     return (JSON.parse(document.body) as { readonly files: readonly StoredFile[] }).files;
   }
 
-  async push({ kind, name, description, files, tag, by }: Pushed, audit: Audit): Promise<StoredItem> {
+  async push(
+    { kind, name, description, files, tag, by, environments, variables }: Pushed,
+    audit: Audit,
+  ): Promise<StoredItem> {
     const hash = hashOf(files);
     refuseWrongFiles(kind, name, files);
     const body = JSON.stringify({ files });
@@ -135,7 +144,7 @@ export class Catalogue {
     return this.#change(kind, name, audit, [content], (before) => {
       const tags = withTag(before?.tags ?? {}, tag, hash);
       const others = (before?.versions ?? []).filter((version) => version.hash !== hash);
-      const versions = [...others, { hash, at: this.#clock.now(), by }];
+      const versions = [...others, { hash, at: this.#clock.now(), by, environments, variables }];
       return {
         kind,
         name,
@@ -258,6 +267,11 @@ export function versionOfItem({ tags, versions }: StoredItem, text: string): str
   if (text.length < HASH_CHARS_MIN) return undefined;
   const found = versions.filter(({ hash }) => hash.startsWith(text));
   return found.length === 1 ? found[0]?.hash : undefined;
+}
+
+/** The environments and variables of a session's version of its agent; `undefined` for an agent that is not in the catalogue. */
+export function declaredBy(item: StoredItem | undefined, version: string): Declared | undefined {
+  return item?.versions.find(({ hash }) => offeredVersion(hash) === version);
 }
 
 /** The version by which runners offer a content: the beginning of its hash. */

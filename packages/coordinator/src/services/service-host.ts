@@ -19,6 +19,7 @@ import { invalid, type Refusal } from "../call/refusal.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { ClaimingHost } from "../dispatch/claiming.ts";
 import { Catalogue } from "../catalogue/catalogue.ts";
+import { StoredEnvironments } from "../environments/stored-environments.ts";
 import { Registry } from "../store/registry.ts";
 import { Unmatched } from "../dispatch/unmatched.ts";
 import { joinCommits, type Commit, type JoiningHost } from "../store/joined-commits.ts";
@@ -34,6 +35,7 @@ export interface ServiceHost {
   readonly tokens: Tokens;
   readonly registry: Registry;
   readonly catalogue: Catalogue;
+  readonly environments: StoredEnvironments;
   readonly dispatcher: Dispatcher;
   readonly unmatched: Unmatched;
   readonly leaseMs: number;
@@ -42,7 +44,10 @@ export interface ServiceHost {
 
 type HostOptions = Pick<ServiceHost, "storage" | "clock" | "random" | "leaseMs" | "renewMs"> &
   Pick<ClaimingHost, "lossesMax" | "warn" | "claimed"> &
-  Pick<JoiningHost, "immediate">;
+  Pick<JoiningHost, "immediate"> & {
+    /** Texts of the keys of environments; the first one encrypts. */
+    readonly environmentKeys?: readonly string[];
+  };
 
 /** Composes dispatch, the stores and the tokens of one coordinator over its storage. */
 export function createServiceHost(options: HostOptions): ServiceHost {
@@ -59,6 +64,7 @@ export function createServiceHost(options: HostOptions): ServiceHost {
     tokens: new Tokens({ storage, clock, random }),
     registry,
     catalogue: new Catalogue({ storage, clock }),
+    environments: new StoredEnvironments({ storage, clock, keys: options.environmentKeys ?? [] }),
     dispatcher,
     unmatched: new Unmatched({ storage, clock, registry, isKept }),
     leaseMs,

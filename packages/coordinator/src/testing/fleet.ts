@@ -19,6 +19,7 @@ export interface FleetOptions {
   readonly storage?: AgentStorage;
   readonly clock?: Clock;
   readonly config?: CoordinatorConfig;
+  readonly environmentKeys?: readonly string[];
   /** Set for a second coordinator of the same storage. */
   readonly seed?: number;
 }
@@ -55,7 +56,7 @@ export async function openFleet(options: FleetOptions = {}): Promise<Fleet> {
     },
     log: (message, error) =>
       void log.push(error === undefined ? message : `${message}: ${toError(error).message}`),
-    ...(options.config === undefined ? {} : { config: options.config }),
+    ...defined({ config: options.config, environmentKeys: options.environmentKeys }),
   });
   const { port } = await coordinator.listen({ host: "127.0.0.1", port: 0 });
   const url = `http://127.0.0.1:${port}`;

@@ -9,7 +9,7 @@ export const coordinator: Command = {
     "runs them. Every call needs a token: the first start writes an admin's token to a file that only this user may read, and names " +
     "the file. The coordinator can be stopped or killed at any moment: claimed sessions stay claimed, and runners continue when it is " +
     "back. One coordinator runs on a SQLite file, any number on one PostgreSQL. FILE is JSON; docs/coordinator.schema.json defines " +
-    "its content. Exit codes: 3 the configuration or the address is wrong, 6 another process has the file, 10 storage, 130 stopped " +
+    "its content. Exit codes: 3 the configuration or the address is wrong, 5 a key of environments is missing, 6 another process has the file, 10 storage, 130 stopped " +
     "by Ctrl-C.",
   options: {
     host: { help: "address to listen on (default: 127.0.0.1, this machine alone)", value: "HOST" },
@@ -19,6 +19,11 @@ export const coordinator: Command = {
       value: "URL",
     },
     config: { help: "read settings from this file", value: "FILE" },
+    "environment-key": {
+      help: "a file with a key that encrypts environments (`env set --url`). Of several, the first encrypts and all decrypt",
+      value: "FILE",
+      repeats: true,
+    },
     insecure: { help: "listen on the network without TLS, because a proxy in front provides it" },
     mode: MODE_OPTION,
     supervised: SUPERVISED_OPTION,

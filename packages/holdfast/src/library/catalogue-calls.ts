@@ -26,6 +26,9 @@ export interface PushedContent {
   readonly kind: Kind;
   readonly name: string;
   readonly description: string;
+  /** The environments and variables that an agent file declares. Its sessions get no others of the coordinator. */
+  readonly environments?: readonly string[];
+  readonly variables?: readonly string[];
   readonly files: readonly { readonly path: string; readonly base64: string; readonly executable: boolean }[];
 }
 
@@ -37,8 +40,16 @@ export async function pushContents(
   const tag = args.text("tag");
   const items = await asAdmin(args, io, async (catalogue) => {
     const pushed: CatalogueItem[] = [];
-    for (const { files, ...content } of contents)
-      pushed.push(await catalogue.push({ ...content, files: [...files], ...defined({ tag }) }));
+    for (const { files, environments = [], variables = [], ...content } of contents)
+      pushed.push(
+        await catalogue.push({
+          ...content,
+          files: [...files],
+          environments: [...environments],
+          variables: [...variables],
+          ...defined({ tag }),
+        }),
+      );
     return pushed;
   });
   const lines = items.map(({ name, current, active }) => {

@@ -1,4 +1,4 @@
-// `holdfast env set`, `list`, `show` and `delete`. No command takes or shows the value of a secret.
+// `holdfast env set`, `list`, `show` and `delete` of environments of this machine. No command takes or shows the value of a secret.
 
 import { readEnvironments, writeEnvironment } from "@holdfast/agents";
 import {
@@ -39,7 +39,7 @@ export function setKeys(args: Arguments, io: Io): number {
   return 0;
 }
 
-function secretArgument(key: string): CommandError {
+export function secretArgument(key: string): CommandError {
   return new CommandError(
     "secret_arg",
     `${plainLine(key, 100)} is a secret, and a value is not given as an argument: others can see it`,
@@ -67,16 +67,21 @@ export function listAll(io: Io): number {
 
 export function showOne(name: string, io: Io): number {
   const keys = existing(name, io);
-  const rows = Object.entries(keys).map(([key, { value, secret, required }]) => [
-    key,
-    secret === true ? "(secret)" : value === undefined ? "(no value)" : plainLine(value, 200),
-    required === true ? "required" : "",
-  ]);
+  const rows = keyRows(keys);
   io.show(
     { name, isBase: name === BASE_ENVIRONMENT, keys },
     rows.length === 0 ? `${name} is empty` : table(rows).join("\n"),
   );
   return 0;
+}
+
+/** The keys of an environment as rows of a table. */
+export function keyRows(keys: EnvironmentKeys): readonly (readonly string[])[] {
+  return Object.entries(keys).map(([key, { value, secret, required }]) => [
+    key,
+    secret === true ? "(secret)" : value === undefined ? "(no value)" : plainLine(value, 200),
+    required === true ? "required" : "",
+  ]);
 }
 
 export function deleteKeys(positionals: readonly string[], io: Io): number {

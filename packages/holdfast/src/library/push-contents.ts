@@ -35,10 +35,11 @@ export async function pushAgents(names: readonly string[], args: Arguments, io: 
 
 /** An agent of another tool, or of a folder, is pushed in our own form. */
 function contentOf(record: AgentRecord): PushedContent {
-  const { name, description, source } = record;
+  const { name, description, source, environments, variables } = record;
   const text = source.dialect === "holdfast" ? readFileSync(source.path, "utf8") : agentFileText(record);
   const base64 = Buffer.from(text).toString("base64");
-  return { kind: "agent", name, description, files: [{ path: `${name}.md`, base64, executable: false }] };
+  const files = [{ path: `${name}.md`, base64, executable: false }];
+  return { kind: "agent", name, description, files, environments, variables };
 }
 
 /** Pushes skills by their names. */

@@ -27,7 +27,7 @@ export async function openCoordinatorStorage(
   io: Pick<Io, "env" | "cwd">,
 ): Promise<CoordinatorStorage> {
   const folder = dataFolder(io);
-  const named = readStorageUrl(wanted ?? `sqlite:${join(folder, "coordinator.db")}`, io);
+  const named = readStorageUrl(wanted ?? usualStorage(io), io);
   switch (named.type) {
     case "sqlite": {
       const { path } = named;
@@ -47,6 +47,16 @@ export async function openCoordinatorStorage(
       makePrivateFolder(folder);
       return { storage: new MemoryStorage(), name: "memory:", folder };
   }
+}
+
+function usualStorage(io: Pick<Io, "env">): string {
+  return `sqlite:${join(dataFolder(io), "coordinator.db")}`;
+}
+
+/** The file of a storage as `openCoordinatorStorage` opens it; `undefined` where it has none. */
+export function databaseFile(wanted: string | undefined, io: Pick<Io, "env" | "cwd">): string | undefined {
+  const named = readStorageUrl(wanted ?? usualStorage(io), io);
+  return named.type === "sqlite" ? named.path : undefined;
 }
 
 /**

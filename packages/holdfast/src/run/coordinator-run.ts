@@ -7,6 +7,7 @@
 //     and by some seconds at most.
 
 import { isIP } from "node:net";
+import { resolve as absolute } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { createSecureContext } from "node:tls";
 import { createCoordinator, createPage, pageProblem } from "@holdfast/coordinator";
@@ -20,11 +21,12 @@ import {
   type AgentStorage,
 } from "@holdfast/core";
 import { clockFor, firingName, limitProcessMemory, readCron, systemRandom } from "@holdfast/runtime";
+import { KEY_FILE_FIX, readKeyFile } from "@holdfast/system";
 import { keepAdminToken } from "../place/admin-token.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "@holdfast/terminal/frame/command";
 import { PORT, URL_DEFAULT } from "../place/coordinator-access.ts";
 import { readCoordinatorFile, readPem, type CoordinatorFile } from "../settings/coordinator-config.ts";
-import { openCoordinatorStorage } from "../place/coordinator-storage.ts";
+import { databaseFile, openCoordinatorStorage } from "../place/coordinator-storage.ts";
 import { findFleetMode } from "../place/mode.ts";
 import { stopper } from "./typing/stopper.ts";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
@@ -71,12 +73,14 @@ async function serve(
     throw explained(error);
   });
   try {
+    const environmentKeys = environmentKeysOf(args, io, file, wanted);
     const coordinator = createCoordinator({
       storage,
       clock: clockFor(storage),
       random: systemRandom(),
       schedules: { readCron, firingName },
       config: file,
+      environmentKeys,
       page: createPage({ place: name, isLocal: false, monotonic: () => performance.now() }),
       log: (message, error) => warn(io, message, error),
     });
@@ -104,6 +108,33 @@ async function serve(
   } finally {
     await storage.close();
   }
+}
+
+/** The texts of the keys of environments. @throws HoldfastError `config_invalid` */
+function environmentKeysOf(
+  args: Arguments,
+  io: Io,
+  file: CoordinatorFile,
+  storage: string | undefined,
+): readonly string[] {
+  const given = args.texts("environment-key").map((path) => absolute(io.cwd, path));
+  const database = databaseFile(storage, io);
+  return (given.length > 0 ? given : (file.environmentKeys ?? [])).map((path) => {
+    try {
+      return readKeyFile(path, database, "the database");
+    } catch (cause) {
+      throw new HoldfastError(
+        "config_invalid",
+        `the key of environments cannot be used: ${toError(cause).message}`,
+        {
+          at: path,
+          expected: "a private file with at least 32 characters",
+          fix: KEY_FILE_FIX,
+          cause,
+        },
+      );
+    }
+  });
 }
 
 /**

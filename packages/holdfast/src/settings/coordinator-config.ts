@@ -60,6 +60,10 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
     required: ["cert", "key"],
     additionalProperties: false,
   },
+  environmentKeys: texts(
+    ".",
+    "Paths of the files with the keys of environments. The first one encrypts, and all decrypt. A relative one begins at the file's folder.",
+  ),
   hosts: texts(
     "^([^\\s/:]+|\\[[0-9a-fA-F:.]+\\])(:\\d{1,5})?$",
     "Hosts that clients may call it by, other than its own address; with their port, unless that is the scheme's default.",
@@ -114,6 +118,7 @@ export interface CoordinatorFile extends Omit<CoordinatorConfig, "limits"> {
   readonly port?: number;
   readonly storage?: string;
   readonly insecure?: boolean;
+  readonly environmentKeys?: readonly string[];
   readonly tls?: { readonly cert: string; readonly key: string };
   readonly limits?: Partial<ApiLimits>;
 }
@@ -129,9 +134,13 @@ export function readCoordinatorFile(path: string): CoordinatorFile {
     throw invalid(path, `the configuration is not JSON: ${jsonSyntaxProblem(content)}`);
   }
   check(path, "", { ...COORDINATOR_SCHEMA, description: "" }, value);
-  const { $schema: _, tls, ...file } = value as CoordinatorFile & { $schema?: string };
-  if (tls === undefined) return file;
-  return { ...file, tls: { cert: resolve(path, "..", tls.cert), key: resolve(path, "..", tls.key) } };
+  const { $schema: _, tls, environmentKeys, ...file } = value as CoordinatorFile & { $schema?: string };
+  const at = (named: string): string => resolve(path, "..", named);
+  return {
+    ...file,
+    ...(tls === undefined ? {} : { tls: { cert: at(tls.cert), key: at(tls.key) } }),
+    ...(environmentKeys === undefined ? {} : { environmentKeys: environmentKeys.map(at) }),
+  };
 }
 
 /** A file that must be there: a certificate or its key. @throws HoldfastError `config_invalid`. */

@@ -20,6 +20,12 @@ export async function registrationToken(coordinator: Coordinator, name: string):
   return (await post<{ secret: string }>(coordinator, "/v1/tokens", body, coordinator.adminToken)).secret;
 }
 
+/** @returns what a person calls with. */
+export async function userToken(coordinator: Coordinator, name: string): Promise<string> {
+  const body = { kind: "user", name };
+  return (await post<{ secret: string }>(coordinator, "/v1/tokens", body, coordinator.adminToken)).secret;
+}
+
 async function post<Answer>(
   { url }: Coordinator,
   path: string,

@@ -1,6 +1,6 @@
 // A coordinator and runners as processes of their own, through the command, as people start them.
 
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { registrationToken } from "./coordinator-client.ts";
 import type { HoldfastProcess, Project } from "./holdfast-process.ts";
 
@@ -21,6 +21,8 @@ export interface CoordinatorOptions {
   readonly clock?: SettableClock;
   /** How often a session may be lost alone with its runner; 5 by default. */
   readonly poisonLosses?: number;
+  /** Files with keys of environments; none by default. */
+  readonly environmentKeys?: readonly string[];
 }
 
 /** The wall clock of a process, which a test sets. */
@@ -42,10 +44,14 @@ export function settableClock(project: Project, name: string): SettableClock {
 
 export async function startCoordinator(
   project: Project,
-  { port = 0, leaseMs = 15_000, folder = ".", clock, poisonLosses }: CoordinatorOptions = {},
+  { port = 0, leaseMs = 15_000, folder = ".", clock, poisonLosses, environmentKeys }: CoordinatorOptions = {},
 ): Promise<CoordinatorProcess> {
   const config = project.path("coordinator.json");
-  writeFileSync(config, JSON.stringify({ leaseMs, renewMs: Math.floor(leaseMs / 4), poisonLosses }));
+  writeFileSync(
+    config,
+    JSON.stringify({ leaseMs, renewMs: Math.floor(leaseMs / 4), poisonLosses, environmentKeys }),
+  );
+  mkdirSync(project.path(folder), { recursive: true });
   const storage = `sqlite:${project.path(`${folder}/fleet.db`)}`;
   const args = ["coordinator", "--config", config, "--storage", storage, "--port", String(port), "--json"];
   const started = project.start(args, { env: { ...clock?.env } });

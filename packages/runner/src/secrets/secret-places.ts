@@ -6,10 +6,8 @@
 //   - A key file does not lie in the folder of the secrets: a copy of that folder would open itself.
 
 import { defined, HoldfastError } from "@holdfast/core";
-import { isWritableByOthers } from "@holdfast/system";
+import { KEY_FILE_FIX, readKeyFile } from "@holdfast/system";
 import { randomBytes } from "node:crypto";
-import { readFileSync, realpathSync, statSync } from "node:fs";
-import { dirname } from "node:path";
 import { KEYRING_LEAST, oldKeyring, type Keychain } from "./keychain.ts";
 import { SecretFile, type KeyPlace } from "./secret-file.ts";
 
@@ -18,7 +16,6 @@ export type SecretPlace = (typeof SECRET_PLACES)[number];
 
 /** The account of the file's key in the keychain. No secret has this name, which has a dash. */
 const KEY_ACCOUNT = "encryption-key";
-const KEY_BYTES_MAX = 64 * 1024;
 
 export interface SecretPlacesOptions {
   readonly given?: ReadonlyMap<string, string>;
@@ -161,19 +158,11 @@ export class SecretPlaces {
     const path = this.#options.env["HOLDFAST_SECRET_KEY_FILE"];
     if (!isValue(path))
       throw this.#noKey("HOLDFAST_SECRET_KEY_FILE is not set", "set it to the path of the key file");
-    let key: string;
     try {
-      const stats = statSync(path);
-      if (!stats.isFile() || stats.size > KEY_BYTES_MAX) throw new Error("it is no small file");
-      if ((stats.mode & 0o077) !== 0 || isWritableByOthers(stats))
-        throw new Error("other users may read or write it; run chmod 600 on it");
-      if (isSameFolder(path, this.#options.path)) throw new Error("it lies in the folder of the secrets");
-      key = readFileSync(path, "utf8").trim();
+      return readKeyFile(path, this.#options.path, "the secrets");
     } catch (error) {
       throw this.#noKey(`the key file cannot be used: ${(error as Error).message}`, KEY_FILE_FIX, path);
     }
-    if (key.length >= 32) return key;
-    throw this.#noKey("the key file has fewer than 32 characters", KEY_FILE_FIX, path);
   }
 
   #noKey(why: string, fix: string, at = this.#options.path): HoldfastError {
@@ -184,19 +173,6 @@ export class SecretPlaces {
   }
 }
 
-const KEY_FILE_FIX = "make one in another folder: (umask 077; openssl rand -hex 32 > FILE)";
-
 function isValue(text: string | undefined): text is string {
   return text !== undefined && text !== "";
-}
-
-function isSameFolder(key: string, secrets: string): boolean {
-  const folder = (path: string): string => {
-    try {
-      return realpathSync(dirname(path));
-    } catch {
-      return dirname(path); // It is made with the first secret.
-    }
-  };
-  return folder(realpathSync(key)) === folder(secrets);
 }

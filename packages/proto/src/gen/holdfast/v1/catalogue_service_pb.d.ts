@@ -76,6 +76,20 @@ export declare type PushRequest = Message<"holdfast.v1.PushRequest"> & {
    * @generated from field: optional string tag = 5;
    */
   tag?: string | undefined;
+
+  /**
+   * The environments that an agent file names. Its sessions get no other environments of a project.
+   *
+   * @generated from field: repeated string environments = 6;
+   */
+  environments: string[];
+
+  /**
+   * The variables that an agent file declares. Its sessions get no other values of environments.
+   *
+   * @generated from field: repeated string variables = 7;
+   */
+  variables: string[];
 };
 
 /**
@@ -300,6 +314,18 @@ export declare type CatalogueVersion = Message<"holdfast.v1.CatalogueVersion"> &
    * @generated from field: string pushed_by = 3;
    */
   pushedBy: string;
+
+  /**
+   * As they were pushed.
+   *
+   * @generated from field: repeated string environments = 4;
+   */
+  environments: string[];
+
+  /**
+   * @generated from field: repeated string variables = 5;
+   */
+  variables: string[];
 };
 
 /**

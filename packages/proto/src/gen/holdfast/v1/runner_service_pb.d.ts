@@ -69,6 +69,13 @@ export declare type OfferedAgent = Message<"holdfast.v1.OfferedAgent"> & {
    * @generated from field: repeated string required_variables = 8;
    */
   requiredVariables: string[];
+
+  /**
+   * Set for an agent that gets environments of the coordinator. Announced as the schema is.
+   *
+   * @generated from field: holdfast.v1.WantedEnvironments environments = 9;
+   */
+  environments?: WantedEnvironments | undefined;
 };
 
 /**
@@ -76,6 +83,26 @@ export declare type OfferedAgent = Message<"holdfast.v1.OfferedAgent"> & {
  * Use `create(OfferedAgentSchema)` to create a new message.
  */
 export declare const OfferedAgentSchema: GenMessage<OfferedAgent>;
+
+/**
+ * The environments of the coordinator that an agent of its catalogue gets, as the policy of the runner allows.
+ *
+ * @generated from message holdfast.v1.WantedEnvironments
+ */
+export declare type WantedEnvironments = Message<"holdfast.v1.WantedEnvironments"> & {
+  /**
+   * The names in its file that the machine of the runner has no environment for.
+   *
+   * @generated from field: repeated string names = 1;
+   */
+  names: string[];
+};
+
+/**
+ * Describes the message holdfast.v1.WantedEnvironments.
+ * Use `create(WantedEnvironmentsSchema)` to create a new message.
+ */
+export declare const WantedEnvironmentsSchema: GenMessage<WantedEnvironments>;
 
 /**
  * An agent of the catalogue whose current version a runner does not offer, although its policy allows the name.

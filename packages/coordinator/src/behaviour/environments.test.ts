@@ -1,0 +1,300 @@
+// Environments of persons and of projects at a coordinator, over REST: their readers, their encryption, and to
+// which runner they are released.
+
+import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
+import type { AgentStorage, Change } from "@holdfast/core";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import {
+  openFleet,
+  type Answer,
+  type FakeClaim,
+  type FakeRunner,
+  type Fleet,
+  type Person,
+} from "../testing/fleet.ts";
+
+const [KEY, NEXT_KEY] = ["first key ".repeat(5), "second key ".repeat(5)];
+const TOKEN = "ghp-the-token-of-ada";
+
+let fleet: Fleet;
+let ada: Person;
+let bob: Person;
+beforeEach(async () => {
+  fleet = await openFleet({ environmentKeys: [KEY] });
+  [ada, bob] = [await fleet.user("ada"), await fleet.user("bob")];
+});
+afterEach(() => fleet.close());
+
+const key = (name: string, value: string) => ({ name, value });
+const secret = (name: string, value: string) => ({ name, value, secret: true });
+const set = (who: Person, name: string, keys: readonly object[], more: object = {}): Promise<Answer> =>
+  who.call("PATCH", `/v1/environments/${name}`, { keys, ...more });
+const names = (answer: Answer): readonly string[] =>
+  (answer.body.environments as readonly { name: string }[]).map(({ name }) => name);
+
+/** The bodies of all documents, as the storage has them. */
+async function stored(storage: AgentStorage): Promise<string> {
+  const documents = await storage.reader.documents({ collection: "environment", limit: 500 });
+  return JSON.stringify(documents);
+}
+
+describe("setting and reading", () => {
+  test("a person has what was set last, and no answer has the value of a secret", async () => {
+    await set(ada, "staging", [key("API_URL", "https://a"), secret("TOKEN", TOKEN)]);
+    const { status, body } = await set(ada, "staging", [
+      key("API_URL", "https://b"),
+      { name: "RELEASE", required: true },
+    ]);
+    expect(status).toBe(200);
+    expect(body.keys).toEqual([
+      { name: "API_URL", value: "https://b", secret: false, required: false },
+      { name: "TOKEN", secret: true, required: false },
+      { name: "RELEASE", secret: false, required: true },
+    ]);
+    expect(body.changedBy).toBe("ada");
+    const answers = [
+      body,
+      (await ada.get("/v1/environments")).body,
+      (await ada.get("/v1/environments/staging")).body,
+    ];
+    expect(JSON.stringify(answers)).not.toContain(TOKEN);
+    await ada.call("PATCH", "/v1/environments/staging", { remove: ["RELEASE", "TOKEN"] });
+    expect((await ada.get("/v1/environments/staging")).body.keys).toHaveLength(1);
+    expect((await ada.call("DELETE", "/v1/environments/staging")).status).toBe(200);
+    expect((await ada.get("/v1/environments/staging")).status).toBe(404);
+  });
+
+  test("nobody else sees an environment of a person, and only admins see those of a project", async () => {
+    await set(ada, "staging", [secret("TOKEN", TOKEN)]);
+    await set(fleet.admin, "staging", [key("REGION", "eu")], { project: "shop" });
+    expect(names(await bob.get("/v1/environments"))).toEqual([]);
+    expect((await bob.get("/v1/environments/staging")).status).toBe(404);
+    expect((await bob.call("DELETE", "/v1/environments/staging")).status).toBe(404);
+    expect((await ada.get("/v1/environments?project=shop")).status).toBe(403);
+    expect((await set(ada, "staging", [key("REGION", "us")], { project: "shop" })).status).toBe(403);
+    expect(names(await fleet.admin.get("/v1/environments?project=shop"))).toEqual(["staging"]);
+    expect((await fleet.admin.get("/v1/environments")).body.detail).toContain("an admin has no environments");
+    const runner = await fleet.runner();
+    expect((await runner.person.get("/v1/environments")).status).toBe(403);
+  });
+
+  test("a secret does not become a value that can be read, and a wrong key is refused without its text", async () => {
+    await set(ada, "staging", [secret("TOKEN", TOKEN)]);
+    expect((await set(ada, "staging", [key("TOKEN", "plain")])).status).toBe(422);
+    const wrong = await set(ada, "staging", [key("HOLDFAST_URL", "x")]);
+    expect([wrong.status, JSON.stringify(wrong.body).includes("HOLDFAST_URL")]).toEqual([422, false]);
+    expect((await set(ada, "staging", [{ name: "EMPTY" }])).body.detail).toContain("EMPTY has no value");
+    expect((await set(ada, "Staging", [key("A", "b")])).status).toBe(422);
+    expect((await ada.call("PATCH", "/v1/environments/staging", { remove: ["NONE"] })).status).toBe(404);
+  });
+
+  test("the audit has the person and the names of keys of each change, and no value", async () => {
+    await set(ada, "staging", [key("API_URL", "https://a"), secret("TOKEN", TOKEN)]);
+    await ada.call("DELETE", "/v1/environments/staging");
+    const rows = (await fleet.storage.reader.audit({ limit: 100 })).filter(({ action }) =>
+      action.startsWith("environment"),
+    );
+    expect(rows).toMatchObject([
+      {
+        actor: "user:ada",
+        action: "environment.set",
+        object: "environment:person/ada/staging",
+        details: '{"set":["API_URL","TOKEN"],"removed":[]}',
+        outcome: "done",
+      },
+      { action: "environment.delete", object: "environment:person/ada/staging" },
+    ]);
+    expect(JSON.stringify(rows)).not.toMatch(/https:|ghp-/);
+  });
+});
+
+describe("encryption", () => {
+  test("the storage has neither keys nor values in the clear", async () => {
+    await set(ada, "staging", [key("API_URL", "https://staging.example"), secret("TOKEN", TOKEN)]);
+    const text = await stored(fleet.storage);
+    expect(text).toContain("person/ada/staging");
+    for (const value of [TOKEN, "staging.example", "API_URL", Buffer.from(TOKEN).toString("base64")])
+      expect(text).not.toContain(value);
+  });
+
+  test("an environment that was moved to another person or name in the storage is not decrypted", async () => {
+    await set(ada, "staging", [secret("TOKEN", TOKEN)]);
+    const [{ body } = { body: "" }] = await fleet.storage.reader.documents({
+      collection: "environment",
+      limit: 1,
+    });
+    const put = (id: string): Change => ({ type: "put_document", collection: "environment", id, body });
+    await fleet.storage.commit([put("person/bob/staging"), put("person/ada/other")], Date.now());
+    for (const answer of [await bob.get("/v1/environments/staging"), await ada.get("/v1/environments/other")])
+      expect(answer.status).toBe(500);
+    expect(JSON.stringify(await bob.get("/v1/environments"))).not.toContain("TOKEN");
+    expect((await bob.call("DELETE", "/v1/environments/staging")).status).toBe(200);
+  });
+
+  test("a coordinator without a key stores nothing, and says how to get one", async () => {
+    const bare = await openFleet();
+    const eve = await bare.user("eve");
+    const { status, body } = await set(eve, "staging", [key("A", "b")]);
+    expect([status, body.code]).toEqual([409, "secret_key"]);
+    expect(body.fix).toContain("--environment-key FILE");
+    expect(await stored(bare.storage)).toBe("[]");
+    expect((await eve.get("/v1/environments")).body).toEqual({ environments: [] });
+    await bare.close();
+  });
+
+  test("a coordinator with another key does not start, and one without keys only deletes", async () => {
+    await set(ada, "staging", [secret("TOKEN", TOKEN)]);
+    const { storage } = fleet;
+    await expect(openFleet({ storage, environmentKeys: [NEXT_KEY], seed: 2 })).rejects.toMatchObject({
+      code: "secret_key",
+    });
+    const bare = await openFleet({ storage, seed: 3 });
+    expect(bare.log).toEqual([expect.stringContaining("has 1 environments and no key for them")]);
+    const again = await bare.user("ada");
+    expect((await again.get("/v1/environments/staging")).body.code).toBe("secret_key");
+    expect((await set(again, "staging", [key("A", "b")])).body.code).toBe("secret_key");
+    expect((await again.call("DELETE", "/v1/environments/staging")).status).toBe(200);
+    await bare.close();
+    const fresh = await openFleet({ storage, environmentKeys: [NEXT_KEY], seed: 4 });
+    await fresh.close();
+  });
+
+  test("after a rotation the earlier key is not needed any more", async () => {
+    await set(ada, "staging", [secret("TOKEN", TOKEN)]);
+    await set(fleet.admin, "staging", [key("REGION", "eu")], { project: "shop" });
+    const { storage } = fleet;
+    const both = await openFleet({ storage, environmentKeys: [NEXT_KEY, KEY], seed: 2 });
+    expect((await both.admin.post("/v1/environments/rotate")).body).toEqual({ rotated: 2, environments: 2 });
+    expect((await both.admin.post("/v1/environments/rotate")).body).toEqual({ rotated: 0, environments: 2 });
+    expect((await (await both.user("eve")).post("/v1/environments/rotate")).status).toBe(403);
+    await both.close();
+    const next = await openFleet({ storage, environmentKeys: [NEXT_KEY], seed: 3 });
+    const { keys } = (await (await next.user("ada")).get("/v1/environments/staging")).body;
+    expect(keys).toEqual([{ name: "TOKEN", secret: true, required: false }]);
+    await next.close();
+  });
+});
+
+describe("a release", () => {
+  const content = [{ path: "helper.md", base64: Buffer.from("helper").toString("base64") }];
+  beforeEach(async () => {
+    const declared = { environments: ["staging"], variables: ["API_URL", "TOKEN", "REGION"] };
+    await fleet.admin.post("/v1/catalogue/agent/helper/versions", { files: content, ...declared });
+    await set(ada, "staging", [
+      key("API_URL", "https://ada"),
+      secret("TOKEN", TOKEN),
+      secret("OTHER", "unseen"),
+    ]);
+    await set(ada, "private", [key("API_URL", "https://private")]);
+    await set(fleet.admin, "base", [key("REGION", "eu")], { project: "shop" });
+    await set(fleet.admin, "staging", [secret("TOKEN", "of-the-project"), key("API_URL", "https://shop")], {
+      project: "shop",
+    });
+    await set(fleet.admin, "production", [secret("TOKEN", "of-production")], { project: "shop" });
+  });
+
+  const SHOP = { demands: { project: "shop" } };
+  const runnerOf = (name: string): Promise<FakeRunner> =>
+    fleet.runner({ agents: ["helper"], name, labels: { project: "shop" } });
+  const ask = (
+    { person }: FakeRunner,
+    { sessionId, token }: Pick<FakeClaim, "sessionId" | "token">,
+  ): Promise<Answer> => person.post(`/v1/sessions/${sessionId}/environments`, { claimToken: token });
+  async function claimed(who: Person, more: object = {}) {
+    const runner = await runnerOf("box");
+    await who.start({ agent: "helper", ...more });
+    const [claim] = (await runner.poll()).claims;
+    return { runner, claim: claim! };
+  }
+  /** Values by environment and key. */
+  const valuesOf = ({ status, body }: Answer): unknown => {
+    expect(status, JSON.stringify(body)).toBe(200);
+    const environments = body.environments as readonly {
+      name: string;
+      keys: readonly { name: string; value?: string }[];
+    }[];
+    return Object.fromEntries(
+      environments.map(({ name, keys }) => [
+        name,
+        Object.fromEntries(keys.map((one) => [one.name, one.value])),
+      ]),
+    );
+  };
+
+  test("the runner that holds the session gets what the agent file declares, and the audit says so", async () => {
+    const { runner, claim } = await claimed(ada);
+    expect(valuesOf(await ask(runner, claim))).toEqual({ staging: { API_URL: "https://ada", TOKEN } });
+    const row = (await fleet.storage.reader.audit({ limit: 100 })).find(
+      ({ action }) => action === "environment.release",
+    );
+    expect(row).toMatchObject({ actor: `runner:${runner.runnerId}`, object: `session:${claim.sessionId}` });
+    expect(JSON.parse(row?.details ?? "")).toMatchObject({
+      person: "ada",
+      agent: "helper",
+      released: ["staging.API_URL", "staging.TOKEN"],
+    });
+    expect(JSON.stringify(row)).not.toContain(TOKEN);
+  });
+
+  test("a session of another person has nothing of the first one", async () => {
+    const { runner, claim } = await claimed(bob, SHOP);
+    expect(valuesOf(await ask(runner, claim))).toEqual({
+      base: { REGION: "eu" },
+      staging: { API_URL: "https://shop", TOKEN: "of-the-project" },
+    });
+    const alone = await claimed(bob);
+    expect(valuesOf(await ask(alone.runner, alone.claim))).toEqual({});
+  });
+
+  test("the person counts more than the project, and a start names further environments of the person alone", async () => {
+    const environment = { references: ["private", "production"] };
+    const { runner, claim } = await claimed(ada, { ...SHOP, environment });
+    expect(valuesOf(await ask(runner, claim))).toEqual({
+      base: { REGION: "eu" },
+      staging: { API_URL: "https://ada", TOKEN },
+      private: { API_URL: "https://private" },
+    });
+  });
+
+  test("a runner without the claim, an earlier claim, a user and an admin get nothing", async () => {
+    const { runner, claim } = await claimed(ada);
+    const other = await runnerOf("other");
+    const refused = await ask(other, claim);
+    expect([refused.status, refused.body.code]).toEqual([409, "fenced"]);
+    expect((await ask(other, { sessionId: "ses_none", token: 1 })).body.code).toBe("fenced");
+    expect((await ask(runner, { ...claim, token: claim.token - 1 })).body.code).toBe("fenced");
+    for (const who of [ada, fleet.admin])
+      expect(
+        (await who.post(`/v1/sessions/${claim.sessionId}/environments`, { claimToken: claim.token })).status,
+      ).toBe(403);
+    await runner.release(claim);
+    expect((await ask(runner, claim)).body.code).toBe("fenced");
+    const texts = JSON.stringify(await fleet.storage.reader.audit({ limit: 1_000 }));
+    expect(texts).not.toContain("environment.release");
+  });
+
+  test("an agent that is not in the catalogue gets nothing", async () => {
+    const runner = await fleet.runner({ agents: ["greeter"] });
+    await ada.start();
+    const [claim] = (await runner.poll()).claims;
+    expect(valuesOf(await ask(runner, claim!))).toEqual({});
+  });
+});
+
+test("a claim whose lease has passed releases nothing", async () => {
+  const clock = new TestClock();
+  const timed = await openFleet({ storage: new MemoryStorage(), clock, environmentKeys: [KEY] });
+  const files = [{ path: "helper.md", base64: Buffer.from("helper").toString("base64") }];
+  await timed.admin.post("/v1/catalogue/agent/helper/versions", { files, variables: ["TOKEN"] });
+  const eve = await timed.user("eve");
+  await set(eve, "base", [secret("TOKEN", TOKEN)]);
+  const runner = await timed.runner({ agents: ["helper"] });
+  await eve.start({ agent: "helper" });
+  const [claim] = (await runner.poll()).claims;
+  const ask = (): Promise<Answer> =>
+    runner.person.post(`/v1/sessions/${claim!.sessionId}/environments`, { claimToken: claim!.token });
+  expect((await ask()).status).toBe(200);
+  await clock.advance(claim!.leaseMs + 1_000);
+  expect((await ask()).body.code).toBe("fenced");
+  await timed.close();
+});
