@@ -85,6 +85,11 @@ test("rights, models and shell commands of a file have no effect, and the messag
     ],
   });
   expect(commandDescription(findCommands(places)[0]!)).toBe("Ships.");
+  write(
+    "p/.claude/commands/ship.md",
+    "---\ndescription: Ships: all\nargument-hint: [a] [b]\n---\nShip $1.\n",
+  );
+  expect(expand("ship", "it")).toEqual({ text: "Ship it.", notes: [] });
   write("p/.gemini/commands/bad.toml", "prompt = ");
   expect(expand("bad")).toMatch(/it is no TOML/);
   write("p/.gemini/commands/none.toml", 'description = "d"\n');

@@ -30,3 +30,8 @@ test("many commas, and tools that wait for each other in many ways, are read at 
   );
   expect(load(`tools: "Read${",".repeat(60_000)}"`).record?.tools).toEqual(["read_file"]);
 });
+
+test("a restriction that YAML cannot read, and that is read as a text, permits nothing", () => {
+  for (const field of ["disallowedTools: [Bash] [Read]", "hooks: {} {}", "permissionMode: [plan] x"])
+    expect(load(field).record, field).toBeNull();
+});

@@ -2,8 +2,8 @@
 //
 //   - A file is read up to a limit, as UTF-8, without its byte-order mark and with line breaks of one kind.
 //   - Aliases of YAML are refused: a few lines of them can stand for gigabytes.
-//   - A text at the top level may contain ": " without quotes, as in many files of coding agents. Such a line
-//     is read as a text only if YAML cannot read the whole.
+//   - A text at the top level may contain ": " without quotes, or begin as `[a] [b]` does, as in many files of
+//     coding agents. Such a field is read as a text only if YAML can read neither it nor the whole.
 //   - YAML has a limit of its own, far above real files. The reading of many fields takes the square of their
 //     number.
 
@@ -226,17 +226,31 @@ function refuseAliases(document: Document.Parsed, counter: LineCounter, above: n
   });
 }
 
-/** Puts the plain texts of top-level fields in quotes where they hold what YAML reads as more than text. */
+/**
+ * Puts the values of top-level fields in quotes that YAML cannot read, such as `[a] [b]`. A field ends before the
+ * next line that is not indented.
+ */
 function quoteTexts(yaml: string, repaired: Set<string>): string {
   return yaml
-    .split("\n")
-    .map((line) => {
-      const [, name, value] = /^([A-Za-z][\w-]*):[ \t]+([^\s"'[\]{}|>&*!%@`#].*)$/.exec(line) ?? [];
-      if (name === undefined || value === undefined || !/:(\s|$)| #/.test(value)) return line;
+    .split(/\n(?=[^\s#])/)
+    .map((field) => {
+      const [, name, value] =
+        /^([A-Za-z][\w-]*):[ \t]+(?![|>][\d+-]*[ \t]*(?:#|\n))(\S[^]*)$/.exec(field) ?? [];
+      if (name === undefined || value === undefined || isField(field)) return field;
       repaired.add(name);
-      return `${name}: ${JSON.stringify(value.trimEnd())}`;
+      // As many lines as before, so that each field keeps its line.
+      const lines = value.split("\n");
+      const text = lines.map((line) => line.trim()).join(" ");
+      return `${name}: ${JSON.stringify(text.trim())}${"\n".repeat(lines.length - 1)}`;
     })
     .join("\n");
+}
+
+/** Whether a field stays as it is: YAML reads it whole, or a bracket or a quote of it has no end. */
+function isField(field: string): boolean {
+  const { errors } = parse(field).document;
+  if (errors.length === 0) return !/^[\w-]+:[ \t]+[^\s"'[{].* #/.test(field); // It cuts no text off as a comment.
+  return errors.some(({ message }) => /^Missing closing|and end with a [\]}]/.test(message));
 }
 
 function lineOf(
