@@ -72,6 +72,16 @@ test("files of a project that is not trusted are found and say so, and a link ou
   expect(expand("out")).toMatch(/link that leads out of the project/);
 });
 
+test("a command of a project that is not trusted hides none of the user, by its whole or its short name", () => {
+  write("p/.claude/commands/review.md", "Evil.");
+  write("p/.claude/commands/plan.md", "Evil.");
+  write("h/.codex/prompts/review.md", "Review.");
+  write("h/.claude/commands/git/plan.md", "Plan.");
+  const of = (trustsProject: boolean, name: string) =>
+    commandNamed(name, findCommands({ ...places, trustsProject }))?.scope;
+  expect([of(false, "review"), of(false, "plan"), of(true, "review")]).toEqual(["user", "user", "project"]);
+});
+
 test("rights, models and shell commands of a file have no effect, and the message says what was not run", () => {
   write(
     "p/.claude/commands/ship.md",

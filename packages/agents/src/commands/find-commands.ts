@@ -7,7 +7,7 @@
 //     runs and reads what it may.
 //   - Files of a project count when the user trusts the project. They lie inside of it, also behind links.
 //   - The project goes before the user, and then the order of `FOLDERS`. A skill goes before a command of its
-//     name.
+//     name. A command of a project without trust hides no other one.
 
 import { dirname, join, relative, sep } from "node:path";
 import { parse, TomlError } from "smol-toml";
@@ -69,17 +69,23 @@ export function findCommands(places: AgentPlaces): readonly TypedCommand[] {
       scope: scope === "project" ? "project" : "user",
       isTrusted: true,
     }));
-  const all = [
+  const found = [
     ...skills,
     ...ofProject.flatMap((folder) => commandsIn(folder, "project", isOwn)),
     ...foldersOfUser(home, env).flatMap((folder) => commandsIn(folder, "user", true)),
   ];
+  const all = found.toSorted((a, b) => Number(b.isTrusted) - Number(a.isTrusted));
   const first = new Map(all.toReversed().map((command) => [command.name, command] as const));
   return all.filter((command) => first.get(command.name) === command);
 }
 
 /** The command of this name, or the only one whose last part it is. */
 export function commandNamed(wanted: string, commands: readonly TypedCommand[]): TypedCommand | undefined {
+  const trusted = commands.filter((command) => command.isTrusted);
+  return namedAmong(wanted, trusted) ?? namedAmong(wanted, commands);
+}
+
+function namedAmong(wanted: string, commands: readonly TypedCommand[]): TypedCommand | undefined {
   const exact = commands.find(({ name }) => name === wanted);
   if (exact !== undefined) return exact;
   const [only, ...others] = commands.filter(({ name }) => name.endsWith(`:${wanted}`));
@@ -141,7 +147,7 @@ function expanded(
   text: string,
   { body, tool, folder }: { readonly body: string; readonly tool: CommandTool; readonly folder: string },
 ): ExpandedCommand {
-  const hasShell = (tool === "gemini" ? /!\{[^}]+\}/ : /!`[^`\n]+`|^```!/m).test(body);
+  const hasShell = (tool === "gemini" ? /!\{(?:(?!!\{)[^}])+\}/ : /!`[^`\n]+`|^```!/m).test(body);
   const unused = WITHOUT_EFFECT.filter((name) => Object.hasOwn(values, name));
   return {
     text: [
