@@ -44,7 +44,8 @@ const DOLLAR = /\$\$|\$ARGUMENTS\b(?:\[(\d{1,2})\])?|\$(\d{1,2})(?!\d|[.,]\d)|\$
 
 /** Copilot: `${input:NAME}` is the argument NAME=VALUE, or all that was typed where there is one NAME. */
 const byInput: Fill = (text, typed, use) => {
-  const placeholder = /\$\{input:([\w-]+)(?::[^}]*)?\}/g;
+  // A hint ends before the next placeholder, so that a text of beginnings alone is read once.
+  const placeholder = /\$\{input:([\w-]+)(?::(?:(?!\$\{input:)[^}])*)?\}/g;
   const names = new Set([...text.matchAll(placeholder)].map(([, name]) => name));
   const named = namedIn(typed);
   return text.replaceAll(placeholder, (_whole, name: string) => {

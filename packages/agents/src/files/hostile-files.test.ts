@@ -5,6 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { filledIn } from "../commands/fill-arguments.ts";
+import { jsoncObject } from "../format/front-matter.ts";
 import { loadAgentFile, type AgentFile } from "./load-agent-file.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "holdfast-hostile-"));
@@ -34,4 +36,13 @@ test("many commas, and tools that wait for each other in many ways, are read at 
 test("a restriction that YAML cannot read, and that is read as a text, permits nothing", () => {
   for (const field of ["disallowedTools: [Bash] [Read]", "hooks: {} {}", "permissionMode: [plan] x"])
     expect(load(field).record, field).toBeNull();
+});
+
+// A step for each pair of these beginnings would be 10^11 steps: such a test does not end.
+test("a text of many beginnings without an end is read once", () => {
+  const many = (beginning: string): string => beginning.repeat(500_000);
+  expect(() => jsoncObject(`"${many('\\"')}`, "x.json")).toThrow("x.json is not JSON");
+  expect(() => jsoncObject(many("/*"), "x.json")).toThrow("x.json is not JSON");
+  expect(filledIn(many("${input:a:"), "copilot", "")).toHaveLength(5_000_000);
+  expect(filledIn("$1", "claude", many("'it\""))).not.toBe("$1");
 });

@@ -81,9 +81,10 @@ export function jsoncObject(text: string, file: string): Record<string, unknown>
 /** Comments of JSONC and commas before a closing bracket become spaces. Texts stay as they are. */
 function withoutComments(text: string): string {
   const blank = (found: string): string => found.replaceAll(/[^\n]/g, " ");
-  const tokens = /("(?:\\.|[^"\\])*")|\/\/[^\n]*|\/\*[\s\S]*?\*\//g;
+  // A text or a comment without an end reaches to the end, so that no second look for it begins.
+  const tokens = /("(?:\\.|[^"\\])*"?)|\/\/[^\n]*|\/\*[^]*?(?:\*\/|$)/g;
   const plain = text.replaceAll(tokens, (found, quoted?: string) => quoted ?? blank(found));
-  return plain.replaceAll(/("(?:\\.|[^"\\])*")|,(?=\s*[}\]])/g, (_found, quoted?: string) => quoted ?? " ");
+  return plain.replaceAll(/("(?:\\.|[^"\\])*"?)|,(?=\s*[}\]])/g, (_found, quoted?: string) => quoted ?? " ");
 }
 
 function readBytes(path: string): Buffer {

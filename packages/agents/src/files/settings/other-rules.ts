@@ -114,7 +114,7 @@ const words = z.array(z.union([z.string().min(1), z.array(z.string().min(1)).min
 
 /** `prefix_rule(pattern = ["git", ["push", "fetch"]], decision = "forbidden")`. */
 function prefixRules(text: string, draft: AgentDraft): Ruling | undefined {
-  const plain = text.replaceAll(/("(?:\\.|[^"\\\n])*")|#[^\n]*/g, (_found, quoted?: string) => quoted ?? "");
+  const plain = text.replaceAll(/("(?:\\.|[^"\\\n])*"?)|#[^\n]*/g, (_found, quoted?: string) => quoted ?? "");
   const said: string[] = [];
   const rest = plain.replaceAll(
     /\bprefix_rule\s*\(((?:"(?:\\.|[^"\\\n])*"|[^"()])*)\)/g,
