@@ -128,7 +128,7 @@ export class InboxReader {
     return Promise.all(
       asked.map(async (wait): Promise<OpenItem> => {
         const question = (await this.#questionOf(session, wait.id)) ?? { prompt: wait.prompt ?? "" };
-        const { kind, prompt, tool, action, folder, details, lastingRule } = viewQuestion(
+        const { kind, prompt, tool, action, folder, details, lastingRule, askedBy } = viewQuestion(
           question,
           wait.answer,
         );
@@ -143,6 +143,7 @@ export class InboxReader {
           ...(folder === undefined ? {} : { folder }),
           ...(details === undefined ? {} : { details }),
           ...(lastingRule === undefined ? {} : { lastingRule: visibleText(lastingRule) }),
+          ...(askedBy === undefined ? {} : { askedBy: visibleText(askedBy) }),
           since: updatedAt,
           ...(wait.until === undefined ? {} : { until: wait.until }),
           commands: answered.has(wait.id)

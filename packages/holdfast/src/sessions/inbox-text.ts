@@ -24,15 +24,15 @@ export function inboxLines(items: readonly InboxItem[], look: Look, now: number)
 }
 
 function itemLines(item: InboxItem, { paint, symbols }: Look, now: number): readonly string[] {
-  const { kind, path, sessionId, since, until, what, tool, action, folder, details, principal, lastingRule } =
-    item;
+  const { kind, path, sessionId, since, until, what, tool, action, folder, details, principal } = item;
+  const { lastingRule, askedBy } = item;
   const names = path.map((name) => plainLine(name, NAME_CHARS)).join(" > ");
   const age = duration(Math.max(0, now - since));
   const mark = kind === "pause" ? symbols.warn : symbols.ask;
   const head = `${paint.bold(`${mark} ${TITLES[kind]}`)}  ${names}  ${paint.dim(`${sessionId}  ${age}`)}`;
   const asked = askedLines({
     prompt: what,
-    ...defined({ tool, action, folder, lastingRule }),
+    ...defined({ tool, action, folder, lastingRule, askedBy }),
     ...defined({ details }),
   });
   return [

@@ -22,6 +22,8 @@ export interface InboxItem {
   readonly folder?: string;
   /** The rule that an answer can keep for the session or the project. */
   readonly lastingRule?: string;
+  /** The rule because of which a person is asked. */
+  readonly askedBy?: string;
   readonly details?: unknown;
   /** Epoch milliseconds since which the session waits. */
   readonly since: number;

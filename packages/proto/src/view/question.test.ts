@@ -20,6 +20,19 @@ test.each([
   expect(view).toEqual({ kind: "approval", prompt: "Allow?", tool: "t", action, folder: "/w" });
 });
 
+test.each([
+  [
+    { decision: "deny", tool: "read_file", pattern: ".env" },
+    "deny read_file(.env), which the call may break",
+  ],
+  [{ decision: "ask", tool: "shell", pattern: "git push:*" }, "ask shell(git push:*)"],
+  [{ decision: "ask", tool: "shell", pattern: null }, "ask shell"],
+  [null, undefined],
+])("a call that is asked by the rule %j says so", (rule, askedBy) => {
+  const details = { tool: "shell", input: { command: "cat x" }, rule };
+  expect(viewQuestion({ prompt: "Allow?", details }, "approval").askedBy).toBe(askedBy);
+});
+
 test("a question of any shape keeps its details, and one about an uncertain effect is told apart", () => {
   expect(viewQuestion({ prompt: "Which?", details: [1] }, "any")).toEqual({
     kind: "question",

@@ -26,6 +26,8 @@ export interface QuestionView {
   readonly folder?: string;
   /** The rule that an answer can keep, such as `shell(git diff)`. */
   readonly lastingRule?: string;
+  /** The rule because of which a person is asked; absent for a call that no rule names. */
+  readonly askedBy?: string;
   /** The task whose effect is uncertain. */
   readonly taskId?: string;
   /** Any other details, as they were asked. */
@@ -41,7 +43,8 @@ export function viewQuestion({ prompt, details }: AskedQuestion, answer: AnswerK
   if (typeof taskId === "string" && prompt.includes(UNCERTAIN))
     return { kind: "uncertain_effect", prompt, taskId };
   const kind = answer === "any" ? "question" : "approval";
-  const { tool, input, folder, lastingRule } = fields;
+  const { tool, input, folder, lastingRule, rule } = fields;
+  const askedBy = ruleOf(rule);
   if (typeof tool !== "string") return { kind, prompt, ...(details === undefined ? {} : { details }) };
   return {
     kind,
@@ -50,7 +53,16 @@ export function viewQuestion({ prompt, details }: AskedQuestion, answer: AnswerK
     action: actionOf(input),
     ...(typeof folder === "string" ? { folder } : {}),
     ...(typeof lastingRule === "string" ? { lastingRule } : {}),
+    ...(askedBy === undefined ? {} : { askedBy }),
   };
+}
+
+/** The restriction of an agent that asked, as its file would write it. */
+function ruleOf(value: unknown): string | undefined {
+  const { decision, tool, pattern } = fieldsOf(value);
+  if (typeof tool !== "string" || (decision !== "ask" && decision !== "deny")) return undefined;
+  const rule = `${decision} ${typeof pattern === "string" ? `${tool}(${pattern})` : tool}`;
+  return decision === "ask" ? rule : `${rule}, which the call may break`;
 }
 
 /** The words by which the kernel asks about an effect that happens once (`core/kernel/uncertain-effects.ts`). */

@@ -58,6 +58,10 @@ test("a call is shown whole below its question, and not twice where the question
     "in /w",
     rule,
   ]);
+  const askedBy = "deny read_file(.env), which the call may break";
+  expect(askedLines({ ...call, askedBy, prompt: "Allow shell: ls?", action: "ls" })).toContain(
+    `asked by the rule ${askedBy}`,
+  );
   const long = `ls ${"x".repeat(300)}`;
   const prompt = `Allow shell: ${long}`.slice(0, 200);
   expect(askedLines({ ...call, prompt, action: long })).toEqual([prompt, `  ${long}`, "in /w", rule]);

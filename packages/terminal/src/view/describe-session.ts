@@ -154,6 +154,7 @@ export function askedLines({
   action,
   folder,
   lastingRule,
+  askedBy,
   details,
 }: Omit<QuestionView, "kind" | "taskId">): readonly string[] {
   if (action === undefined) return questionLines(prompt, details);
@@ -162,6 +163,7 @@ export function askedLines({
     ...questionLines(prompt, undefined),
     ...(isSaid ? [] : questionLines(action, undefined).map((line) => `  ${line}`)),
     ...(folder === undefined ? [] : [`in ${questionLine(folder, Infinity)}`]),
+    ...(askedBy === undefined ? [] : [`asked by the rule ${questionLine(askedBy, RULE_CHARS)}`]),
     ...(lastingRule === undefined
       ? []
       : [

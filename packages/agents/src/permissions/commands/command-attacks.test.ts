@@ -137,6 +137,27 @@ describe("a denied command is asked about behind programs that may start it", ()
   });
 });
 
+describe("a denied file that may lie in any folder", () => {
+  const RULES = [".env", "**/.env"].map((path) => rule("deny", path, "read_file"));
+  test.each(["git status", "git log --oneline", "git fetch", "git push"])(
+    "the line %j names no file, and runs",
+    (line) => {
+      expect(decisionOf(line, rule("allow", null), ...RULES)).toBe("allow");
+    },
+  );
+  test.each([
+    "git status .",
+    "git log -p",
+    "git add -A",
+    "git mv a b",
+    "git diff",
+    "git show",
+    "git stash list -p",
+  ])("the line %j asks", (line) => {
+    expect(decisionOf(line, rule("allow", null), ...RULES)).toBe("ask");
+  });
+});
+
 describe("a denied path is asked about wherever it stands in a command", () => {
   const RULES = [rule("allow", null), rule("deny", "conf/secrets/**", "read_file")];
   test.each([

@@ -46,6 +46,10 @@ const LISTS: Arguments = { long: "files0-from files-from exclude-from" };
 const PLAIN_GIT: ReadonlySet<WordValue> = new Set(
   "add branch commit fetch init log ls-files mv push remote rev-parse rm status tag".split(" "),
 );
+/** The commands of git that touch no file of the folder unless a path names it. */
+const NO_FILE_GIT: ReadonlySet<WordValue> = new Set(
+  "branch commit fetch init log ls-files push remote rev-parse status tag".split(" "),
+);
 const PLAIN_GIT_OPTION =
   /^(-[nmabsfdDArq]+|-\d+|-n\d+|--(oneline|stat|shortstat|name-only|name-status|all|graph|decorate|short|branch|porcelain|amend|no-edit|message|format|pretty|since|until|after|before|author|max-count|force-with-lease|set-upstream|tags|prune|quiet|cached|others|exclude-standard|abbrev-commit|abbrev-ref|show-toplevel|show-current|verify|no-verify|no-color|force|delete|allow-empty)(=.*)?|--|-)$/s;
 
@@ -87,7 +91,8 @@ export function comparePaths(rule: PermissionRule, command: ReadCommand, hasMove
     const goesThrough = GOING_THROUGH.has(name) || has(RECURSIVE);
     if (has(LISTS) || (name === "tar" && has({ letters: "T" })) || (name === "git" && !isPlainGit(args)))
       found.push("may match");
-    found.push(...operandsOf(args, goesThrough && name !== "git").map((path) => compare(path, goesThrough)));
+    const named = name === "git" && NO_FILE_GIT.has(args[0] ?? null) ? args.slice(1) : args;
+    found.push(...operandsOf(named, goesThrough && name !== "git").map((path) => compare(path, goesThrough)));
     found.push(...attachedTo(args).map((path) => compare(path, false)));
   }
   return found.find((one) => one === "matches") ?? found.find((one) => one === "may match") ?? "differs";

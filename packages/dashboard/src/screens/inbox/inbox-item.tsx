@@ -23,8 +23,8 @@ const TITLES: Readonly<Record<OpenItem["kind"], string>> = {
 };
 
 /** Everything of an item that a person reads before an answer. */
-export function textOf({ kind, what, tool, action, folder, details }: OpenItem): string {
-  return JSON.stringify([kind, what, tool, action, folder, details]);
+export function textOf({ kind, what, tool, action, folder, askedBy, details }: OpenItem): string {
+  return JSON.stringify([kind, what, tool, action, folder, askedBy, details]);
 }
 
 export function InboxItem(props: {
@@ -152,13 +152,14 @@ function ItemTexts({ item, onSeen }: { readonly item: OpenItem; readonly onSeen:
 
 function Action(props: { readonly item: OpenItem; readonly action: string; readonly onSeen: () => void }) {
   const { item, action, onSeen } = props;
-  const { tool, folder } = item;
+  const { tool, folder, askedBy } = item;
   return (
     <div className="mt-3">
       <p className="text-soft">
         wants to call <span className="font-mono text-text">{shown(tool ?? "")}</span>
         {folder === undefined ? "" : " in "}
         {folder === undefined ? null : <span className="font-mono text-text">{shown(folder)}</span>}
+        {askedBy === undefined ? "" : `, asked by the rule ${shown(askedBy)}`}
       </p>
       <div data-testid="action" className="mt-1 rounded-md bg-raised p-3">
         <LongText text={action} onSeen={onSeen} />
