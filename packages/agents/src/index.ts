@@ -74,6 +74,7 @@ export { READING_TOOLS, withinRights, type GivenRights } from "./trust/rights.ts
 export { agentFileText } from "./files/agent-file-text.ts";
 export { subAgentRecords } from "./record/sub-agents.ts";
 export {
+  agentPathsIn,
   findAgentFiles,
   foundAt,
   type AgentPlaces,

@@ -19,11 +19,13 @@ test.each([
 });
 
 test("fields that YAML reads stay as they are beside one that it does not", () => {
-  expect(read("hint: [a] [b]\ntools:\n- Read\n- Edit\nhooks: { a: [1] }\nname: 'x: y'").values).toMatchObject({
-    tools: ["Read", "Edit"],
-    hooks: { a: [1] },
-    name: "x: y",
-  });
+  expect(read("hint: [a] [b]\ntools:\n- Read\n- Edit\nhooks: { a: [1] }\nname: 'x: y'").values).toMatchObject(
+    {
+      tools: ["Read", "Edit"],
+      hooks: { a: [1] },
+      name: "x: y",
+    },
+  );
 });
 
 test.each(["hint: [", "hint: {a", 'hint: "x', "hint: [a, [b] c", "x:\n  - [a] [b]"])(

@@ -144,6 +144,11 @@ function filesOf(
   return paths.map((found) => ({ path: found, dialect, scope, within }));
 }
 
+/** The files and folders in a folder that may be agents, whatever tool they are for. */
+export function agentPathsIn(folder: string): readonly string[] {
+  return [...filesIn(folder, ".md"), ...filesIn(folder, ".toml"), ...agentFoldersIn(folder)];
+}
+
 /** Files with this ending, also in folders below; links to folders are not followed. */
 export function filesIn(folder: string, ending: string): readonly string[] {
   const entries = readFolder(folder);

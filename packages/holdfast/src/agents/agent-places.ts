@@ -57,6 +57,7 @@ export function namesAgentFile(nameOrPath: string, cwd: string): boolean {
 /** The path from the current folder, or from the home folder, or the whole of it. */
 export function shownPath(path: string, { cwd, env }: Pick<Io, "cwd" | "env">): string {
   const here = relative(cwd, path);
+  if (here === "") return ".";
   if (!here.startsWith("..") && !isAbsolute(here)) return here;
   const fromHome = env["HOME"] === undefined ? ".." : relative(env["HOME"], path);
   return fromHome.startsWith("..") || isAbsolute(fromHome) ? path : `~/${fromHome}`;

@@ -4,6 +4,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import {
+  agentPathsIn,
   expandCommand,
   findCommands,
   findPlugins,
@@ -88,6 +89,7 @@ export function warningsHere(io: Io): WarningsOf {
  */
 function allFiles(io: Io): Found {
   const forRuns = filesOf(agentPlaces(io));
+  const agents = new Map(forRuns.agents.map((agent) => [agent.path, agent] as const));
   const states = new Map(
     Object.values(forRuns).flatMap((files: readonly ReportedPath[]) =>
       files.map(({ path, status }) => [path, status] as const),
@@ -98,7 +100,7 @@ function allFiles(io: Io): Found {
   const withState = <File extends ReportedPath>(file: File): File =>
     file.status === "loaded" ? { ...file, status: states.get(file.path) ?? file.status } : file;
   return {
-    agents: all.agents.map(withState),
+    agents: all.agents.map((agent) => readForRuns(agents.get(agent.path)) ?? withState(agent)),
     plugins: all.plugins.map(withState),
     skills: all.skills.map(withState),
     mcpFiles: all.mcpFiles.map(withState),
@@ -107,6 +109,11 @@ function allFiles(io: Io): Found {
     commands: commandsIn(agentPlaces(io, { trustsProject: true })),
     unused: findUnusedFiles(agentPlaces(io), { withHome: true }),
   };
+}
+
+/** An agent as a run reads it, with the rules that count there. @returns nothing for one that a run does not read. */
+function readForRuns(agent: ListedAgent | undefined): ListedAgent | undefined {
+  return agent?.status === "untrusted" || agent?.status === "unapproved" ? undefined : agent;
 }
 
 /** A command that a person types in a conversation, and what of its file has no effect or keeps it from use. */
@@ -228,15 +235,25 @@ function fileJson({
   return { path, status, problem, warnings: [...hiddenTextIn(path, path), ...warnings], fields: verdicts };
 }
 
-/** One file, the folder of an agent, all files of a project, or the files of an agent's name. */
+/** One file, the folder of an agent, all files of a project or of a folder, or the files of an agent's name. */
 function filesAt(nameOrPath: string, io: Io): readonly ListedAgent[] {
   const path = resolve(io.cwd, nameOrPath);
   if (!existsSync(path)) return filesNamed(nameOrPath, path, io);
-  if (isFolder(path) && !existsSync(resolve(path, "agent.json")))
-    return listAgents({ ...agentPlaces(io, { project: path, trustsProject: true }), home: undefined });
-  const files = importedAgents(path) ?? [
-    loadAgentFile(foundAt(path), new OutsideRules(agentPlaces(io, { trustsProject: true }))),
-  ];
+  if (!isFolder(path) || existsSync(resolve(path, "agent.json"))) return filesOfPaths([path], io);
+  const listed = listAgents({ ...agentPlaces(io, { project: path, trustsProject: true }), home: undefined });
+  const found = listed.length > 0 ? listed : filesOfPaths(agentPathsIn(path), io);
+  if (found.length > 0) return found;
+  throw new NotFoundError("file_not_found", "there is no agent file in this folder", {
+    at: path,
+    got: nameOrPath,
+    expected: "the folder of a project, or one with agent files, such as .claude/agents",
+    fix: "check the path, which is taken from the current folder",
+  });
+}
+
+function filesOfPaths(paths: readonly string[], io: Io): readonly ListedAgent[] {
+  const outside = new OutsideRules(agentPlaces(io));
+  const files = paths.flatMap((path) => importedAgents(path) ?? [loadAgentFile(foundAt(path), outside)]);
   return files.map((file) => ({
     ...file,
     status: file.record === null ? "refused" : "loaded",
