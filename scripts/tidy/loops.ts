@@ -40,6 +40,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
     "holdfast/src/stack/keeper.ts",
     "holdfast/src/run/runner-run.ts",
     "runtime/src/loop/timers.ts",
+    "runtime/src/node/node-ports.ts",
     "runtime/src/node/process-memory.ts",
     "system/src/processes/supervised-process.ts",
     "storage/src/sqlite-tracer/index.ts",

@@ -119,6 +119,7 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
     },
   ],
   storage: [
+    { "node-timers.ts": "the timers of a Node process" },
     {
       "journal-parts.ts": "an imported journal as rows",
       "verify-report.ts": "the findings of a full check of a database",

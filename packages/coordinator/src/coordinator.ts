@@ -11,6 +11,7 @@
 //   - When it closes, a coordinator answers waiting requests and accepts no more. It leaves claims as they
 //     are, and their runners continue.
 
+import { setImmediate } from "node:timers";
 import {
   type AgentStorage,
   type ChangeResult,

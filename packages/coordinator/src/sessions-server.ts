@@ -6,6 +6,7 @@
 //   - It starts no session, because no process here would run it. It stores a fork, as `holdfast fork` does,
 //     and the fork runs when a person resumes it.
 
+import { setImmediate } from "node:timers";
 import { type AgentStorage, type Clock, type Random, SteadyClock } from "@holdfast/core";
 import * as contract from "@holdfast/proto";
 import { serveApi, type Page } from "./api/api.ts";

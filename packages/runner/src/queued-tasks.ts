@@ -283,7 +283,7 @@ class QueuedAttempt implements RunningAttempt {
   leave(): void {
     if (this.#isOver) return;
     this.#controller.abort();
-    queueMicrotask(() => this.#end({ status: "aborted" }));
+    void Promise.resolve().then(() => this.#end({ status: "aborted" }));
   }
 
   recorded(): void {

@@ -22,6 +22,7 @@
 //   runner-8. A session that was lost repeatedly with its runner is tried in a process of its own. It is a
 //       runner for trials, which the owner of this runner starts. Its death takes no other session with it.
 
+import { setImmediate } from "node:timers";
 import {
   type Clock,
   defined,

@@ -4,6 +4,7 @@
 // `LeasedClaims` and `LiveSessions`.
 
 import { AsyncLocalStorage } from "node:async_hooks";
+import { setImmediate } from "node:timers";
 import {
   type AgentStorage,
   type AgentTracer,
@@ -29,7 +30,7 @@ import { GroupCommitter } from "./loop/group-committer.ts";
 import { isNeutralEmpty } from "./loop/neutral-context.ts";
 import { SliceLoop, type Immediate } from "./loop/slice-loop.ts";
 import { Timers } from "./loop/timers.ts";
-import { clockFor, isDevelopment, realImmediate, silentTracer, systemRandom } from "./node/node-ports.ts";
+import { clockFor, isDevelopment, silentTracer, systemRandom } from "./node/node-ports.ts";
 import { RunRequests } from "./requests/run-requests.ts";
 import { openSource, SessionRequests } from "./requests/session-requests.ts";
 import { ScheduleKeeper, type ScheduleKeeperHost } from "./schedules/schedule-keeper.ts";
@@ -183,7 +184,7 @@ interface SharedParts {
 
 /** Ports that are not in the options are those of a Node process. */
 function sharedParts(options: RuntimeOptions): SharedParts {
-  const { storage, watchdog, tracer = silentTracer, immediate = realImmediate } = options;
+  const { storage, watchdog, tracer = silentTracer, immediate = setImmediate } = options;
   const { clock = clockFor(storage), random = systemRandom() } = options;
   const committer = new GroupCommitter(storage, clock, immediate);
   const trace = guardedTrace(tracer);

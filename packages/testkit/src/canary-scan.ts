@@ -9,6 +9,7 @@
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, type Dirent } from "node:fs";
 import { join, relative } from "node:path";
+import { clearInterval, setInterval } from "node:timers";
 import { secretForms } from "@holdfast/system";
 
 const LOOK_MS = 5;

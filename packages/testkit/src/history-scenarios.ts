@@ -3,6 +3,7 @@
 // A history is never edited and never deleted, so the requests of an agent here never change. A changed
 // behaviour gets a new scenario under a new name.
 
+import { setTimeout } from "node:timers";
 import {
   defineAgent,
   defineTask,

@@ -4,6 +4,7 @@
 // what is sealed. Everything delivered is decided by the test. The journal it keeps has gone through the
 // codec, so that what is replayed is what a storage would give back.
 
+import { setImmediate } from "node:timers";
 import {
   AgentContext,
   answerSignalName,

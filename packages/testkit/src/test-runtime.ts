@@ -5,6 +5,7 @@
 export { MemoryStorage, systemClock } from "@holdfast/runtime";
 export { failingCalls } from "./failing-calls.ts";
 
+import { setImmediate } from "node:timers";
 import {
   type AgentStorage,
   type AgentTracer,
@@ -16,9 +17,6 @@ import {
   storageWith,
   type TraceEvent,
 } from "@holdfast/core";
-
-/** A test may fake the global one later, beside this clock. */
-const realImmediate = setImmediate;
 
 /** Time that stands still until `advance`. Timers fire in the order of their times, each at its own moment. */
 export class TestClock implements Clock {
@@ -83,9 +81,17 @@ export class TestClock implements Clock {
   }
 }
 
+/** Timers of the globals, which a test may fake. Our sources import real ones. */
+export const fakeableTimers: Pick<Clock, "setTimer"> = {
+  setTimer(callback, ms) {
+    const timer = globalThis.setTimeout(callback, ms);
+    return () => globalThis.clearTimeout(timer);
+  },
+};
+
 /** Let the event loop turn. */
 export async function turns(count: number): Promise<void> {
-  for (let i = 0; i < count; i++) await new Promise((resolve) => realImmediate(resolve));
+  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
 /** Wait until something is so, by turns of the event loop and not by time. */

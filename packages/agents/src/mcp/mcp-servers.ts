@@ -9,6 +9,7 @@
 //   - A program that failed several times in a short time is not started again for some time.
 
 import { createHash } from "node:crypto";
+import { clearInterval, setInterval } from "node:timers";
 import { MINUTE_MS } from "@holdfast/core";
 import { endTagged, ProcessSupervisor, Redactor } from "@holdfast/system";
 

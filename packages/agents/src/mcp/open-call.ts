@@ -13,6 +13,7 @@
 //   - A call that no step continues for too long is cancelled.
 
 import { createHash } from "node:crypto";
+import { clearTimeout, setTimeout } from "node:timers";
 import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/client";
 
 import { CallLostError } from "./call-errors.ts";

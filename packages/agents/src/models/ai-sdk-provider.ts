@@ -10,6 +10,7 @@
 //     short reply.
 //   ai-sdk-provider-4. A reply is bounded: the provider closes the connection to a server that never stops.
 
+import { clearTimeout, setTimeout } from "node:timers";
 import { defined, encodeJson, LimitError, LIMITS, toError } from "@holdfast/core";
 import type {
   LanguageModelV4,

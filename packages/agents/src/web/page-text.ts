@@ -4,6 +4,7 @@
 // HTML is converted in a thread with limits of time and memory, because some pages take minutes: elements
 // inside of each other without end. Such a page becomes its text without structure.
 
+import { clearTimeout, setTimeout } from "node:timers";
 import { HoldfastError } from "@holdfast/core";
 import { Worker } from "node:worker_threads";
 import type { Page } from "./fetch-page.ts";

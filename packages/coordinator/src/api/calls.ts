@@ -7,6 +7,7 @@
 //   - A service may throw anything. Callers get a HoldfastError.
 //   - A stream ends when its token becomes invalid.
 
+import { clearInterval, setInterval } from "node:timers";
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import { HoldfastError, toError } from "@holdfast/core";

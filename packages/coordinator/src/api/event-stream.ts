@@ -11,6 +11,7 @@
 //     a broken connection.
 
 import { once } from "node:events";
+import { clearInterval, setInterval } from "node:timers";
 import { setTimeout as wait } from "node:timers/promises";
 import { isFieldSet, type DescMessage, type Message } from "@bufbuild/protobuf";
 import type { HoldfastError } from "@holdfast/core";

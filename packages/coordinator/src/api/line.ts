@@ -15,6 +15,7 @@
 //       the line is idle, a greeting of no calls asks for that end. Calls that were sent before the caller
 //       read it are still answered.
 
+import { nextTick } from "node:process";
 import type { DescMethod, DescMethodUnary } from "@bufbuild/protobuf";
 import { errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { toHoldfastError } from "@holdfast/core";
@@ -29,6 +30,7 @@ import {
   type Frame,
 } from "@holdfast/proto";
 import { constants, type Http2ServerRequest, type Http2Session, type ServerHttp2Stream } from "node:http2";
+import { clearTimeout, setTimeout } from "node:timers";
 import { METHODS } from "./contract.ts";
 import type { Exchange } from "./exchange.ts";
 import { tooLarge } from "./request-guards.ts";
@@ -211,7 +213,7 @@ class Line {
 
   /** Answers that are ready in the same turn of the event loop are written together. */
   #send(frame: Uint8Array): void {
-    if (this.#answers.push(frame) === 1) process.nextTick(() => this.#flush());
+    if (this.#answers.push(frame) === 1) nextTick(() => this.#flush());
   }
 
   #flush(): void {

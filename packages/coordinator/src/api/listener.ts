@@ -26,6 +26,7 @@ import {
 } from "node:http2";
 import { createServer as createHttps } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+import { clearTimeout, setTimeout } from "node:timers";
 import type { TLSSocket } from "node:tls";
 import { LINE_PATH } from "@holdfast/proto";
 import { cannotListen } from "@holdfast/core";

@@ -8,6 +8,7 @@
 //   - An unreadable value is reported by its place and not quoted, because it may be a secret in the wrong
 //     field.
 
+import { clearTimeout, setTimeout } from "node:timers";
 import {
   fromBinary,
   fromJsonString,

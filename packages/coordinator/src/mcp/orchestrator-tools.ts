@@ -7,6 +7,7 @@
 //   - An error is a result that a model can act on.
 //   - A client that knows tasks gets one for a call that takes long (`session-tasks.ts`).
 
+import { clearInterval, setInterval } from "node:timers";
 import { defined, toHoldfastError, UsageError, VERSION } from "@holdfast/core";
 import {
   CLIENT_CAPABILITIES_META_KEY,

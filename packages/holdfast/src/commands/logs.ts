@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers";
 import { HoldfastError, isEnded } from "@holdfast/core";
 import { SESSION_OR_LAST, type Command } from "@holdfast/terminal/frame/command";
 import { findDatabase } from "../place/project.ts";

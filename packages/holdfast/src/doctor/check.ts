@@ -5,6 +5,7 @@
 //   - An error that a check throws is a problem. The exit code is that of the error.
 //   - No check prints the value of a secret.
 
+import { clearTimeout, setTimeout } from "node:timers";
 import { shownError } from "@holdfast/terminal/frame/command-error";
 import type { Look } from "@holdfast/terminal/frame/command";
 import { count, plainLine, table, wrapped } from "@holdfast/terminal/frame/plain-text";

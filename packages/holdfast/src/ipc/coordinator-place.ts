@@ -5,6 +5,7 @@
 //     session that the host starts may therefore run at another runner; its events come all the same.
 //   - While the coordinator is away the runner continues, and requests and events wait.
 
+import { clearInterval, setInterval } from "node:timers";
 import { HoldfastError, type AgentTracer } from "@holdfast/core";
 import { requestsOver } from "@holdfast/runtime";
 import type { RunnerEvent, RunnerOptions } from "@holdfast/runner";

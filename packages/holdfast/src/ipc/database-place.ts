@@ -5,6 +5,7 @@
 //   - At its end it accepts nothing, lets running steps end within its grace, and hands over the rest. The
 //     next runner continues every session.
 
+import { clearInterval, setInterval } from "node:timers";
 import { HoldfastError, type AgentTracer } from "@holdfast/core";
 import type { Agent, Runtime } from "@holdfast/runtime";
 import type { SecretSource } from "@holdfast/system";

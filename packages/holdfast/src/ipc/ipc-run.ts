@@ -5,6 +5,7 @@
 //     had been stopped. Nothing that was acknowledged is lost.
 //   - Options that only the other kind of runner has are refused.
 
+import { clearInterval, setInterval } from "node:timers";
 import { VERSION } from "@holdfast/core";
 import { compositeTracer, limitProcessMemory, type Agent } from "@holdfast/runtime";
 import { RunnerExecutors } from "../run/runner/runner-executors.ts";

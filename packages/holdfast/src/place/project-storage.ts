@@ -10,6 +10,7 @@
 //     are looked at while something follows, because not every file system announces changes.
 
 import { statSync } from "node:fs";
+import { clearInterval, clearTimeout, setInterval, setTimeout } from "node:timers";
 import type { AgentStorage, StorageReader } from "@holdfast/core";
 import { withReader, withStorage } from "./find-session.ts";
 import type { Database } from "./project.ts";

@@ -2,6 +2,7 @@
 // stack.
 
 import { basename, extname, resolve } from "node:path";
+import { clearInterval, clearTimeout, setInterval, setTimeout } from "node:timers";
 import { pathToFileURL } from "node:url";
 import { defined, HoldfastError, NotFoundError, type GivenEnvironment } from "@holdfast/core";
 import { lookAtPath } from "@holdfast/terminal/frame/given-file";

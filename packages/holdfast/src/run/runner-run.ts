@@ -20,6 +20,7 @@ import { makePrivateFolder, wantedSecretsOf } from "@holdfast/system";
 import { MAX_RUNS, startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "@holdfast/runner";
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
+import { clearInterval, setInterval } from "node:timers";
 import type { AgentSearch } from "../agents/agent-places.ts";
 import { namedAgents } from "../agents/served/named-agents.ts";
 import { checkRunnerExecutor, listRunnerExecutors, RunnerExecutors } from "./runner/runner-executors.ts";

@@ -6,6 +6,7 @@
 //
 // Firing is the runtime's. Here agents are found by the files they are recorded to come from.
 
+import { clearInterval, setInterval } from "node:timers";
 import {
   type AgentRef,
   type AgentStorage,

@@ -4,6 +4,7 @@
 // replace files in ways that end them.
 
 import { statSync } from "node:fs";
+import { clearInterval, setInterval } from "node:timers";
 
 const LOOK_MS = 300;
 

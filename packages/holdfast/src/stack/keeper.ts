@@ -12,6 +12,7 @@
 //   - At most `OLD_MAX` replaced processes stay for their sessions. The oldest of more is hurried.
 //   - Every process is cleaned up after its end, whatever ended it.
 
+import { clearTimeout, setTimeout } from "node:timers";
 import { defined, toError } from "@holdfast/core";
 import type { ProcessState } from "../place/local-stack.ts";
 import { RestartPolicy } from "./restart-policy.ts";

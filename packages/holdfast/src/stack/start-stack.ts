@@ -12,6 +12,7 @@ import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { closeSync, existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
+import { clearInterval, setInterval } from "node:timers";
 import {
   ConflictError,
   defined,

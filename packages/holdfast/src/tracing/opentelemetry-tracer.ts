@@ -19,6 +19,7 @@
 // the parts of OpenTelemetry that it uses, and their types are written down here. Nobody has to install
 // OpenTelemetry without using it, not even for a compiler that checks the declarations of packages.
 
+import { clearTimeout, setTimeout } from "node:timers";
 import type { AgentTracer, RecordedError, TokenUsage, TraceEvent } from "@holdfast/core";
 
 type Attributes = Readonly<Record<string, string | number | boolean | string[]>>;

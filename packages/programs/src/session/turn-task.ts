@@ -26,6 +26,7 @@
 //     cut off is counted afterwards (`recorded-usage.ts`).
 
 import { join } from "node:path";
+import { clearInterval, clearTimeout, setInterval, setTimeout } from "node:timers";
 import { defined } from "@holdfast/core";
 import { defineTask, type TaskContext } from "@holdfast/runtime";
 import { isUrgentAbort } from "@holdfast/system";

@@ -11,6 +11,7 @@ import { HoldfastError, MIB } from "@holdfast/core";
 import { isSecretName } from "@holdfast/system";
 import { Socket } from "node:net";
 import type { Writable } from "node:stream";
+import { clearTimeout, setTimeout } from "node:timers";
 
 const VERSION = 1;
 const BYTES_MAX = MIB;

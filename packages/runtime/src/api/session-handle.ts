@@ -4,6 +4,7 @@
 //       closes. Otherwise Node would end a program in the middle of its `await`: a session that only waits
 //       holds no other handle.
 
+import { clearInterval, setInterval } from "node:timers";
 import { checkOptions, flagRule, type OptionRules, type Session } from "@holdfast/core";
 import type { Runtime, SessionHandle, ResultOptions } from "./runtime-api.ts";
 import { outputOf, type Settled } from "../session/session-outcome.ts";

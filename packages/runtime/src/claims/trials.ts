@@ -112,7 +112,7 @@ export class Trials {
 
   /** Calls back after this turn, and after the first look. @param callback must not throw or reject. */
   whenLooked(callback: () => unknown): void {
-    if (this.#held === undefined) queueMicrotask(() => void callback());
+    if (this.#held === undefined) void Promise.resolve().then(() => void callback());
     else void this.#held.then(callback);
   }
 

@@ -3,6 +3,7 @@
 
 import { writeSync } from "node:fs";
 import { Session } from "node:inspector";
+import { clearInterval, setInterval, setTimeout } from "node:timers";
 import { parentPort, workerData } from "node:worker_threads";
 import { lineOf, type RenewInThread } from "@holdfast/core";
 import { killStartedBy } from "@holdfast/system";

@@ -17,6 +17,7 @@
 //   - `revise` replaces changes that are not stored yet. A change whose answer is under way is replaced
 //     before it is sent again.
 
+import { setImmediate } from "node:timers";
 import {
   type AgentStorage,
   type Change,

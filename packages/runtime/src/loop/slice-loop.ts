@@ -12,6 +12,7 @@
 //
 // It knows no kernels: a member says whether it had something to deliver, and is called when it is quiescent.
 
+import { setImmediate } from "node:timers";
 import { inNeutral } from "./neutral-context.ts";
 
 /** Hears of each slice before it runs: the watchdog (K4a). Must not throw. */

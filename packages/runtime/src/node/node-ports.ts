@@ -1,17 +1,15 @@
 // The ports of a Node process: `systemClock`, `systemRandom`, `sha256` and `environmentSecrets`.
 
 import { hash, randomBytes } from "node:crypto";
+import { clearTimeout, setTimeout } from "node:timers";
 import type { AgentStorage, AgentTracer, Clock, Hash, Random } from "@holdfast/core";
 import { keyVariables, type SecretSource } from "@holdfast/system";
 
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
-// Read before other code patches them, such as our own development checks, or the fake timers of a test runner.
+// Read before other code patches them, such as the fake timers of a test runner.
 const wallNow = Date.now.bind(Date);
 const monotonicNow = performance.now.bind(performance);
-const realTimeout = setTimeout;
-const realClear = clearTimeout;
-export const realImmediate = setImmediate;
 
 export const systemClock: Clock = {
   now: wallNow,
@@ -22,7 +20,7 @@ export const systemClock: Clock = {
     let timer: NodeJS.Timeout;
     const dueAt = monotonicNow() + ms;
     const arm = (leftMs: number): void => {
-      timer = realTimeout(look, Math.min(Math.ceil(leftMs), MAX_TIMEOUT_MS));
+      timer = setTimeout(look, Math.min(Math.ceil(leftMs), MAX_TIMEOUT_MS));
       if (isIdle) timer.unref();
     };
     const look = (): void => {
@@ -31,7 +29,7 @@ export const systemClock: Clock = {
       else callback();
     };
     arm(Math.max(0, ms));
-    return () => realClear(timer);
+    return () => clearTimeout(timer);
   },
 };
 

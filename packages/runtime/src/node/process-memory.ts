@@ -10,6 +10,7 @@
 // 51 in place of 33.
 
 import { PerformanceObserver } from "node:perf_hooks";
+import { setTimeout } from "node:timers";
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 import { MIB } from "@holdfast/core";
 

@@ -4,6 +4,7 @@
 // and closures would start only after a commit, so none starts here. The agent's commands are compared with
 // the recorded ones, as when a session is resumed (K5).
 
+import { setImmediate } from "node:timers";
 import {
   type CommandRecord,
   type EventRecord,

@@ -108,7 +108,7 @@ export class SessionClaim {
     const batch =
       this.#unstored === undefined ? wholeBatch(commit) : this.#minimalBatch(this.#unstored, commit);
     if (batch === undefined) {
-      queueMicrotask(() => onResult({ status: "committed", inbox: 0 }));
+      void Promise.resolve().then(() => onResult({ status: "committed", inbox: 0 }));
       return;
     }
     if (typeof this.#claim === "function") {

@@ -105,7 +105,7 @@ export function driverWorld(process: DrivingProcess, sessions: DrivenSessions): 
     noteWaiting: (sessionId, bytes) => {
       trials.over(sessionId);
       sessions.due.noteWaiting(sessionId, bytes);
-      if (replaceAgents) queueMicrotask(() => sessions.renew(sessionId)); // Not while its driver handles the commit.
+      if (replaceAgents) void Promise.resolve().then(() => sessions.renew(sessionId)); // Not while its driver handles the commit.
     },
     enter: (whose, fn) => neutral(() => running.run(whose, fn)),
     bound: (whose, closure) => boundHere((task) => running.run(whose, closure, task)),

@@ -188,7 +188,7 @@ export class DueSessions {
     this.#keepWarm(sessionId, bytes, this.#host.warmMs);
     this.#noted++;
     // Evict once for all the commits of a group, and not while a driver handles its commit.
-    if (this.#noted === 1) queueMicrotask(() => this.#evict());
+    if (this.#noted === 1) void Promise.resolve().then(() => this.#evict());
   }
 
   #evict(): void {
@@ -240,7 +240,7 @@ export class DueSessions {
     if (this.#isLooking) return;
     this.#isLooking = true;
     // Look once for all the releases of a group, which are answered in one turn.
-    queueMicrotask(() => {
+    void Promise.resolve().then(() => {
       this.#isLooking = false;
       if (this.#sessions.closed) return;
       const looking: Promise<unknown> = this.#host.adopt ? this.runDue() : this.#actOverdue();

@@ -10,6 +10,7 @@
 
 import { constants } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
+import { setImmediate } from "node:timers";
 import { MIB, traceJson, type AgentTracer, type TraceTextOptions } from "@holdfast/core";
 
 /** Options of `fileTracer`. */

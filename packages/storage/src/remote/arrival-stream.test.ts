@@ -1,6 +1,7 @@
 // The stream alone: what is held without a word, by a network or by something in between, is opened again.
 
 import type { Arrival } from "@holdfast/core";
+import { fakeableTimers } from "@holdfast/testkit/test-runtime";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ArrivalStream } from "./arrival-stream.ts";
 
@@ -16,6 +17,7 @@ function open() {
   const stream = new ArrivalStream({
     openMs: OPEN_MS,
     held: () => ["held"],
+    ...fakeableTimers,
     async *open(signal, onReceived) {
       const said: (Arrival | undefined)[] = [];
       let wake = (): void => {};

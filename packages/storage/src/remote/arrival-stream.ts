@@ -8,7 +8,7 @@
 //       stream that receives nothing for `SILENT_MS`, not even the coordinator's time. Its connection may be
 //       cut without a message, or a proxy may hold the messages back.
 
-import type { Arrival } from "@holdfast/core";
+import type { Arrival, Clock } from "@holdfast/core";
 
 const RETRY_MS = [100, 200, 500, 1_000, 2_000, 5_000];
 /** A coordinator sends its time three times as often. */
@@ -24,6 +24,7 @@ export interface ArrivalStreamHost {
   open(signal: AbortSignal, onReceived: () => void): AsyncIterable<Arrival>;
   /** Sessions this process holds. */
   held(): Iterable<string>;
+  readonly setTimer: Clock["setTimer"];
 }
 
 export class ArrivalStream {
@@ -66,10 +67,10 @@ export class ArrivalStream {
       const giveUp = (): void => attempt.abort();
       signal.addEventListener("abort", giveUp);
       let isOpen = false;
-      let timer = setTimeout(giveUp, this.#host.openMs); // arrival-stream-3.
+      let cancelTimer = this.#host.setTimer(giveUp, this.#host.openMs); // arrival-stream-3.
       const onReceived = (): void => {
-        clearTimeout(timer);
-        timer = setTimeout(giveUp, SILENT_MS);
+        cancelTimer();
+        cancelTimer = this.#host.setTimer(giveUp, SILENT_MS);
         if (isOpen) return;
         isOpen = true;
         failures = 0;
@@ -82,12 +83,29 @@ export class ArrivalStream {
       } catch {
         // The next call reports the reason; the stream only tries again later.
       }
-      clearTimeout(timer);
+      cancelTimer();
       signal.removeEventListener("abort", giveUp);
       this.#opened.resolve();
       isFirst = false;
-      if (!signal.aborted) await pause(RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]!, signal);
+      if (!signal.aborted) await this.#pause(RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]!);
     }
+  }
+
+  /**
+   * A random time between half of `ms` and `ms`, so that clients that were cut off together do not return
+   * together.
+   */
+  #pause(ms: number): Promise<void> {
+    const { signal } = this.#controller;
+    return new Promise((resolve) => {
+      const done = (): void => {
+        cancelTimer();
+        signal.removeEventListener("abort", done);
+        resolve();
+      };
+      const cancelTimer = this.#host.setTimer(done, ms / 2 + (Math.random() * ms) / 2);
+      signal.addEventListener("abort", done);
+    });
   }
 
   /** arrival-stream-2. */
@@ -98,20 +116,4 @@ export class ArrivalStream {
   #announce(arrival: Arrival): void {
     for (const listener of this.#listeners) listener(arrival);
   }
-}
-
-/**
- * A random time between half of `ms` and `ms`, so that clients that were cut off together do not return
- * together.
- */
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(done, ms / 2 + (Math.random() * ms) / 2);
-    function done(): void {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    }
-    signal.addEventListener("abort", done);
-  });
 }

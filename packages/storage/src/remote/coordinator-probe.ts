@@ -10,6 +10,7 @@ import { ERROR_TABLE, HoldfastError, UsageError } from "@holdfast/core";
 import { ErrorDetailSchema, SessionService } from "@holdfast/proto";
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
+import { clearTimeout, setTimeout } from "node:timers";
 import { connect } from "node:tls";
 
 const PROBE_MS = 2_000;

@@ -15,6 +15,7 @@
 //   remote-line-6. A line that the coordinator asks to end takes no more calls: those that are open are
 //       answered over it, then it is ended.
 
+import { nextTick } from "node:process";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { errorFromJsonBytes } from "@connectrpc/connect/protocol-connect";
 import {
@@ -29,6 +30,7 @@ import {
   type Greeting,
 } from "@holdfast/proto";
 import { constants, type ClientHttp2Stream } from "node:http2";
+import { clearInterval, clearTimeout, setInterval, setTimeout } from "node:timers";
 
 /** remote-line-1. A process calls often when it makes this many calls within `OFTEN_MS`. */
 const OFTEN_CALLS = 4;
@@ -247,7 +249,7 @@ class Line {
 
   /** All frames of one turn of the event loop are one write. */
   #send(frame: Uint8Array): void {
-    if (this.#frames.push(frame) === 1) process.nextTick(() => this.#flush());
+    if (this.#frames.push(frame) === 1) nextTick(() => this.#flush());
   }
 
   #flush(): void {

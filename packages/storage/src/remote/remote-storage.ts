@@ -11,6 +11,7 @@
 //
 // Fields of bytes in the contract hold the port's JSON.
 
+import { clearTimeout, setTimeout } from "node:timers";
 import { setTimeout as delay } from "node:timers/promises";
 import { StorageService } from "@holdfast/proto";
 import type { Client } from "@connectrpc/connect";
@@ -29,6 +30,7 @@ import type {
   ThreadRenewal,
 } from "@holdfast/core";
 import { HoldfastError, isEnded, MIB } from "@holdfast/core";
+import { setNodeTimer } from "../node-timers.ts";
 import { ArrivalStream } from "./arrival-stream.ts";
 import { CoordinatorConnection, type ConnectionOptions } from "./coordinator-connection.ts";
 import type { ThreadCoordinator } from "./renew-in-thread.ts";
@@ -88,6 +90,7 @@ export class RemoteStorage implements AgentStorage {
       openMs: connection.timeoutMs,
       open: (signal, onReceived) => this.#openStream(signal, onReceived),
       held: () => this.#held.keys(),
+      setTimer: setNodeTimer,
     });
     this.reader = {
       sessions: async (query) =>

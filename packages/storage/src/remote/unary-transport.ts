@@ -17,6 +17,7 @@ import {
   type IncomingHttpHeaders,
   type IncomingHttpStatusHeader,
 } from "node:http2";
+import { clearTimeout, setTimeout } from "node:timers";
 import { Lines } from "./line.ts";
 
 const BINARY = "application/proto";

@@ -11,6 +11,7 @@
 
 import { closeSync, constants, fchmodSync, fstatSync, openSync } from "node:fs";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { clearTimeout, setTimeout } from "node:timers";
 import {
   HoldfastError,
   traceJson,

@@ -12,6 +12,7 @@
 import type { ChildProcess } from "node:child_process";
 import type { Writable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
+import { clearInterval, clearTimeout, setInterval, setTimeout } from "node:timers";
 import { defined, MIB } from "@holdfast/core";
 
 import { OutputCapture } from "./output-capture.ts";

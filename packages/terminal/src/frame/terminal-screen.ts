@@ -6,6 +6,7 @@
 //   - Nothing is written while nothing has changed.
 
 import { emitKeypressEvents } from "node:readline";
+import { clearTimeout, setTimeout } from "node:timers";
 import { stripVTControlCharacters } from "node:util";
 import { STOP_EXIT, type Io, type StopSignal } from "./command.ts";
 import { COLOUR, coloured } from "./plain-text.ts";

@@ -11,10 +11,10 @@
 //   - When all sessions have ended, no account has reservations, and no limit was exceeded (B1).
 //   - A sample takes every n-th point, from a given one on: samples of all n beginnings together are all
 //     points.
-// Real kills of real processes are a different test; this one reaches every point, and takes milliseconds for
-// each.
+// Real kills of processes are a different test; this one reaches every point, in milliseconds for each.
 
 import { PassThrough } from "node:stream";
+import { clearTimeout, setTimeout } from "node:timers";
 import { isDeepStrictEqual } from "node:util";
 import {
   type AgentStorage,

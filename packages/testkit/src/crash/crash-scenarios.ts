@@ -1,6 +1,7 @@
 // Scenarios for `crashEverywhere`: one per thing that can be interrupted. Adapters run them all on their
 // storage.
 
+import { setTimeout } from "node:timers";
 import { defined, HOUR_MS, type JournalRecord } from "@holdfast/core";
 import { defineAgent, defineTask } from "@holdfast/runtime";
 import type { CrashScenario, CrashWorld } from "./crash-everywhere.ts";

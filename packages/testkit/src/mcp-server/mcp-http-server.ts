@@ -3,6 +3,7 @@
 
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setImmediate } from "node:timers";
 import { MIB } from "@holdfast/core";
 
 export interface McpMessage {

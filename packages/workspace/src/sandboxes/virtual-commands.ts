@@ -8,6 +8,7 @@
 //     change no `.git`, so git finds no program of the sandbox there.
 
 import { delimiter } from "node:path";
+import { clearTimeout, setTimeout } from "node:timers";
 import { Worker } from "node:worker_threads";
 import { defined } from "@holdfast/core";
 import { OutputCapture } from "@holdfast/system";

@@ -3,6 +3,7 @@
 // A model's regular expression may never finish (`(a+)+$`), and a thread cannot interrupt itself. Expressions
 // therefore run in a separate thread, which is ended when the time is over.
 
+import { clearTimeout, setTimeout } from "node:timers";
 import { Worker } from "node:worker_threads";
 import { defined, HoldfastError } from "@holdfast/core";
 

@@ -4,6 +4,7 @@
 //     wait for its time-out. A server of an older version may continue a stream, which the SDK tries first.
 //   - Headers of the settings go to the origin of the server alone (server-fetch-2).
 
+import { setTimeout } from "node:timers";
 import { defined } from "@holdfast/core";
 import {
   isJSONRPCRequest,

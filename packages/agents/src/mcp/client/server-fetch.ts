@@ -15,6 +15,7 @@ import { request as plainRequest, type IncomingMessage } from "node:http";
 import { request as tlsRequest } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { Readable, Transform } from "node:stream";
+import { clearTimeout, setTimeout } from "node:timers";
 import { addressKind } from "@holdfast/system";
 import type { FetchLike } from "@modelcontextprotocol/client";
 

@@ -14,6 +14,7 @@
 //     the session itself were paused.
 // When the owner of the database changes, its storage sees to that, and nothing here notices.
 
+import { clearInterval, setInterval } from "node:timers";
 import { setTimeout as delay } from "node:timers/promises";
 import {
   type AgentStorage,

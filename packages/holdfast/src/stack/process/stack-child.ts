@@ -9,6 +9,7 @@
 
 import { spawn, type ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
+import { clearTimeout, setTimeout } from "node:timers";
 import { HoldfastError } from "@holdfast/core";
 import { errorOf } from "@holdfast/terminal/frame/command-error";
 import type { Order, Report } from "./supervisor-link.ts";

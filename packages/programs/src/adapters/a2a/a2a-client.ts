@@ -2,6 +2,7 @@
 //
 // A request, its answer and the time of both have limits. Only calls that read are tried again.
 
+import { setTimeout } from "node:timers";
 import { setTimeout as delay } from "node:timers/promises";
 import { defined, MIB } from "@holdfast/core";
 

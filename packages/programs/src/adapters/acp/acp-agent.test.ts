@@ -1,6 +1,7 @@
 // The model and the mode of a program of the Agent Client Protocol, messages to it, and output of its
 // commands.
 
+import { fakeableTimers } from "@holdfast/testkit/test-runtime";
 import { afterEach, expect, test, vi } from "vitest";
 
 import { ExternalSession } from "../../testing/external-session.ts";
@@ -114,7 +115,7 @@ test.each<[when: string, next: (updates: AcpUpdates) => void]>([
   vi.useFakeTimers();
   try {
     const events: unknown[] = [];
-    const updates = new AcpUpdates((event) => events.push(event));
+    const updates = new AcpUpdates((event) => events.push(event), {}, fakeableTimers);
     updates.update({ ...execute, status: "pending", rawInput: {} });
     for (const command of ["git", "git push", "git push origin"]) {
       updates.update({ ...execute, rawInput: { command } });

@@ -11,6 +11,7 @@
 //   - A resumed program whose updates are all of another session has opened that one, and does not know ours.
 
 import { randomUUID } from "node:crypto";
+import { setImmediate } from "node:timers";
 import { toError } from "@holdfast/core";
 import type { AnyMessage, ClientConnection } from "@agentclientprotocol/sdk";
 

@@ -14,6 +14,8 @@
 //       them. Rules of permissions are compared with the title as a command only where the table of agents
 //       says that it is the command.
 
+import type { Clock } from "@holdfast/core";
+import { systemClock } from "@holdfast/runtime";
 import type { ExternalEvent, PlanStep } from "../../session/external-agent-protocol.ts";
 import { fieldsOf, isFields, recordedResult, textOr, type Fields } from "../../session/fields.ts";
 import { planStepsOf } from "../lines/plan-steps.ts";
@@ -36,7 +38,8 @@ interface KnownCall {
   output: string;
   /** acp-updates-3. */
   isPending: boolean;
-  rests?: NodeJS.Timeout;
+  /** Cancels the timer until its input has rested. */
+  cancelRest?: () => void;
   isEmitted: boolean;
   isOver: boolean;
 }
@@ -49,12 +52,18 @@ export class AcpUpdates {
   lastText = "";
   readonly #emit: (event: ExternalEvent) => void;
   readonly #facts: UpdateFacts;
+  readonly #setTimer: Clock["setTimer"];
   #open: { readonly type: "text" | "thinking"; text: string } | undefined;
   readonly #calls = new Map<string, KnownCall>();
 
-  constructor(emit: (event: ExternalEvent) => void, facts: UpdateFacts = {}) {
+  constructor(
+    emit: (event: ExternalEvent) => void,
+    facts: UpdateFacts = {},
+    { setTimer }: Pick<Clock, "setTimer"> = systemClock,
+  ) {
     this.#emit = emit;
     this.#facts = facts;
+    this.#setTimer = setTimer;
   }
 
   update(update: Fields): void {
@@ -97,10 +106,10 @@ export class AcpUpdates {
     const isOver = status === "completed" || status === "failed";
     if (typeof status === "string") call.isPending = status === "pending";
     const isKnown = Object.keys(call.input).length > 0;
-    clearTimeout(call.rests);
+    call.cancelRest?.();
     if (isAsked || isOver || status === "in_progress" || (isKnown && !call.isPending)) this.#begun(id, call);
     else if (isKnown && this.#facts.saysBegin !== true)
-      call.rests = setTimeout(() => this.#begun(id, call), INPUT_MS);
+      call.cancelRest = this.#setTimer(() => this.#begun(id, call), INPUT_MS);
     if (!isOver || call.isOver) return;
     call.isOver = true;
     this.#emit({
@@ -135,7 +144,7 @@ export class AcpUpdates {
   }
 
   #begun(id: string, call: KnownCall): void {
-    clearTimeout(call.rests);
+    call.cancelRest?.();
     if (call.isEmitted) return;
     call.isEmitted = true;
     this.#flushText();

@@ -8,6 +8,7 @@
 //   - A turn ends once: by its completion, by the end of the process, or by a message that is none.
 //   - After the end of the process nothing of its tree and its gateway is left.
 
+import { clearTimeout, setTimeout } from "node:timers";
 import { MIB } from "@holdfast/core";
 import {
   namedProviders,

@@ -9,6 +9,7 @@
 //   executor-4. The answer of a turn is the reported result, or the last message, or what a one-shot program
 //       wrote to its standard output. A turn without any of them has failed.
 
+import { clearTimeout, setTimeout } from "node:timers";
 import type { Agent } from "@holdfast/runtime";
 import { namedProviders, type NetworkPolicy } from "@holdfast/runtime/gateway";
 import { endTagged, ProcessSupervisor, scrubEnvironment, type Environment } from "@holdfast/system";

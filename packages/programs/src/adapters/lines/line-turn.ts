@@ -9,6 +9,7 @@
 //   - An abort asks by the protocol and closes the input. Then come SIGTERM and SIGKILL for the tree and for
 //     what carries its tag.
 
+import { clearTimeout, setTimeout } from "node:timers";
 import { MIB } from "@holdfast/core";
 import {
   describeProcessEnd,

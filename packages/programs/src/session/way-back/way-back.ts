@@ -15,6 +15,7 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { StringDecoder } from "node:string_decoder";
+import { clearTimeout, setTimeout } from "node:timers";
 import { OutputLines } from "@holdfast/system";
 
 import { fieldsOf, parseFields, textOr, type Fields } from "../fields.ts";

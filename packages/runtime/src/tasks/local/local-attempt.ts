@@ -231,7 +231,7 @@ export class LocalAttempt implements RunningAttempt, TaskContext {
     if (this.#ended) return;
     this.#fireAbort(reason, isUrgent);
     // Asynchronous: the caller is in the middle of something, and `onEnd` is never called from within a call.
-    queueMicrotask(() => this.#end({ status: "aborted" }));
+    void Promise.resolve().then(() => this.#end({ status: "aborted" }));
   }
 
   async #perform(step: number | undefined): Promise<void> {

@@ -6,6 +6,7 @@
 //       second where that is urgent.
 //   - The thread has ended when this settles, so no attempt runs beside its predecessor.
 
+import { clearTimeout, setTimeout } from "node:timers";
 import { MessageChannel, Worker, type MessagePort } from "node:worker_threads";
 import {
   type ErrorCode,

@@ -3,6 +3,7 @@
 // It knows no tables. Its answers are as new as those of single reads: the statement begins after all reads
 // were asked for.
 
+import { setImmediate } from "node:timers";
 import { binaryArray, type Element, type ElementType } from "./binary-arrays.ts";
 import type { Database, Row, Statement } from "./database.ts";
 

@@ -7,6 +7,7 @@
 //     the environment is at fault, the group may or may not have been applied. The call then rejects, and
 //     sending it again is safe.
 
+import { setTimeout } from "node:timers";
 import {
   applyChange,
   applyOverdue,

@@ -2,6 +2,7 @@
 // finds.
 
 import { type Claim, Followers, releasedClaim, type Session, type SessionStatus } from "@holdfast/core";
+import { fakeableTimers } from "@holdfast/testkit/test-runtime";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { ArrivalPoll } from "./arrival-poll.ts";
 import type { Statement } from "../database/database.ts";
@@ -37,6 +38,7 @@ function polling(
     everyMs: 250,
     announce: () => {},
     followers,
+    ...fakeableTimers,
   });
   poll.start();
   onTestFinished(() => poll.stop());

@@ -73,6 +73,7 @@ export interface ArrivalPollOptions {
   readonly everyMs: number;
   readonly announce: (arrivals: readonly Arrival[]) => void;
   readonly followers: Followers;
+  readonly setTimer: Clock["setTimer"];
 }
 
 export class ArrivalPoll {
@@ -95,7 +96,7 @@ export class ArrivalPoll {
 
   start(): void {
     this.#repetition ??= repeat({
-      clock: nodeTimers,
+      clock: this.#options,
       isIdle: true,
       pauseMs: () => this.#options.everyMs,
       restMs: () => this.#restsUntil - performance.now(), // arrival-poll-4.
@@ -258,12 +259,3 @@ export class ArrivalPoll {
     return arrivals;
   }
 }
-
-/** The timers of a Node process, because a storage is given no clock. */
-const nodeTimers: Pick<Clock, "setTimer"> = {
-  setTimer(callback, ms, isIdle = false) {
-    const timer = setTimeout(callback, ms);
-    if (isIdle) timer.unref();
-    return () => clearTimeout(timer);
-  },
-};

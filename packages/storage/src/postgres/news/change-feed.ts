@@ -4,6 +4,7 @@
 // The poll and the change notifications run only while there is a listener or a follower.
 
 import { type Arrival, Followers, type Notice } from "@holdfast/core";
+import { setNodeTimer } from "../../node-timers.ts";
 import type { Database } from "../database/database.ts";
 import type { Reads } from "../read/reads.ts";
 import type { Head, Heads } from "../tables/heads.ts";
@@ -36,6 +37,7 @@ export class ChangeFeed {
       everyMs: pollMs,
       announce: (arrivals) => this.announce(arrivals),
       followers: this.#followers,
+      setTimer: setNodeTimer,
     });
     if (notices !== undefined)
       this.#notices = new CommitNotices({ db, ...notices, received: () => this.#poll.hurry() });

@@ -12,6 +12,7 @@
 // LISTEN and NOTIFY are the only statements here that only PostgreSQL has.
 
 import { randomUUID } from "node:crypto";
+import { clearTimeout, setImmediate, setTimeout } from "node:timers";
 import { crc32 } from "node:zlib";
 import type { ListenHandlers, Listening, Row, Statement } from "../database/database.ts";
 import { sqlState } from "../database/pg-errors.ts";

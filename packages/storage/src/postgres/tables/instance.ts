@@ -12,6 +12,7 @@
 //     dead.
 
 import { randomUUID } from "node:crypto";
+import { clearInterval, setInterval } from "node:timers";
 import { showPresence, type Presence } from "../../host-presence.ts";
 import type { Database, Statement } from "../database/database.ts";
 

@@ -164,7 +164,7 @@ export class SqliteStorage implements AgentStorage {
   /** @param client another process for which it is made (sqlite-leases-5). */
   claim(claim: AskedClaim, client?: number): Promise<ClaimResult> {
     return new Promise((resolve, reject) => {
-      if (this.#claiming.length === 0) queueMicrotask(() => this.#claimAll());
+      if (this.#claiming.length === 0) void Promise.resolve().then(() => this.#claimAll());
       this.#claiming.push({ claim, client, resolve, reject });
     });
   }

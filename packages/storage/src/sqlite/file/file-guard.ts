@@ -19,6 +19,7 @@
 import { lstatSync, mkdtempSync, readlinkSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
+import { clearInterval, setInterval } from "node:timers";
 import { HoldfastError, toError } from "@holdfast/core";
 import type { SqlDriver } from "./driver.ts";
 import { pathError } from "./paths.ts";

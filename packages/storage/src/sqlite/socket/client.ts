@@ -8,6 +8,7 @@
 
 import type { Socket } from "node:net";
 import { dirname } from "node:path";
+import { clearTimeout, setTimeout } from "node:timers";
 import {
   type AgentStorage,
   type Arrival,

@@ -11,6 +11,7 @@
 
 import { createServer, type Server, type Socket } from "node:net";
 import { chmodSync, rmSync } from "node:fs";
+import { clearImmediate, clearTimeout, setImmediate, setTimeout } from "node:timers";
 import { type ChangeResult, leaseFromWire, toHoldfastError, toWireError, withLease } from "@holdfast/core";
 import { ClientProcesses, type Holding } from "./client-processes.ts";
 import { Connection } from "./connection.ts";
